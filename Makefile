@@ -1,0 +1,67 @@
+# make sweep   set up, run the demonstration grid, show its table
+# make test    set up, run every test
+# make ui      open the results in the MLflow UI
+# make bench   set up the benchmarks' references, measure
+# make lock    resolve the lock files anew from pyproject.toml
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+BENCH = $(VENV)-bench
+READY = $(VENV)/.ready
+TESTS ?= tests
+WORKERS ?= 2
+
+.PHONY: sweep test test-main test-nojit test-bounds ui bench lock clean
+
+sweep: $(READY)
+	$(BIN)/python -m sweep
+
+test: test-main test-nojit test-bounds
+
+test-main: $(READY)
+	$(BIN)/python -m pytest $(TESTS) -q -n $(WORKERS) --dist worksteal
+
+# the same kernels as plain Python, where a local that is never assigned shows
+test-nojit: $(READY)
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n $(WORKERS) \
+		tests/sim/test_kernel.py tests/sim/test_engine.py tests/policies/test_orders.py
+
+# the same kernels compiled with bounds checks, in a cache of their own
+test-bounds: $(READY)
+	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -q \
+		tests/sim/test_kernel.py tests/sim/test_engine.py
+
+ui: $(READY)
+	$(BIN)/python -m sweep.ui
+
+bench: $(BENCH)/.ready
+	$(BENCH)/bin/python -m benchmarks
+
+# the benchmarks' references pin older packages than the project, so they live apart
+$(READY): requirements.lock
+	$(call install,$(VENV),requirements.lock)
+
+$(BENCH)/.ready: benchmarks/requirements.lock
+	$(call install,$(BENCH),benchmarks/requirements.lock)
+
+define install
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "$(PYTHON) is older than 3.11; say make PYTHON=python3.11 (or newer)"; exit 2; }
+	@test -x $(1)/bin/python || { echo "making $(1) ..."; $(PYTHON) -m venv $(1); }
+	@echo "installing the packages of $(2) (a few minutes the first time) ..."
+	@$(1)/bin/python -m pip install -qq --disable-pip-version-check --require-hashes \
+		--requirement $(2)
+	@touch $(1)/.ready
+endef
+
+LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-emit-find-links --no-header --no-annotate pyproject.toml
+
+lock: $(READY)
+	$(BIN)/python -m pip install --quiet uv
+	$(LOCK) --extra test --output-file requirements.lock
+	$(LOCK) --extra test --extra bench --output-file benchmarks/requirements.lock
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache

@@ -1,0 +1,135 @@
+"""What the benchmarks share: timing, tables, and children that measure themselves."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from statistics import median
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measured number, and the one that is wanted (``at_least`` says on which side).
+
+    ``low`` and ``high`` are the least and the greatest of the runs that ``measured`` is the
+    median of.
+    """
+
+    what: str
+    measured: float
+    unit: str
+    wanted: float | None = None
+    at_least: bool = True
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def missed(self) -> bool:
+        """Whether it is on the wrong side of what is wanted."""
+        if self.wanted is None:
+            return False
+        return self.measured < self.wanted if self.at_least else self.measured > self.wanted
+
+
+def row(
+    what: str,
+    values: float | Sequence[float],
+    unit: str,
+    *,
+    at_least: float | None = None,
+    at_most: float | None = None,
+) -> Row:
+    """Make a row of one value, or of the median of several."""
+    wanted = at_most if at_least is None else at_least
+    if not isinstance(values, Sequence):
+        return Row(what, values, unit, wanted, at_most is None)
+    low, high = min(values), max(values)
+    return Row(what, median(values), unit, wanted, at_most is None, low, high)
+
+
+def cpu_seconds(run: Callable[[], object]) -> float:
+    """Return what `run` took of one core, s; what else the machine does is not counted."""
+    begin = time.thread_time()
+    run()
+    return time.thread_time() - begin
+
+
+def rounds(runs: Mapping[str, Callable[[], float]], times: int) -> dict[str, list[float]]:
+    """Call each of `runs` in turn, `times` times over, so that what disturbs one disturbs all."""
+    values: dict[str, list[float]] = {name: [] for name in runs}
+    for _ in range(times):
+        for name, run in runs.items():
+            values[name].append(run())
+    return values
+
+
+def show(name: str, rows: Sequence[Row]) -> int:
+    """Print a table and keep it as ``results/benchmarks/<name>.json``.
+
+    Returns
+    -------
+    int
+        1 if anything wanted was missed, else 0.
+    """
+    width = max(len(one.what) for one in rows)
+    print(f"\n{name}\n{'what':{width}}  {'measured':>10}  {'of runs':>15}  {'wanted':>8}")
+    for one in rows:
+        sign = "" if one.wanted is None else ("≥ " if one.at_least else "≤ ")
+        wanted = "" if one.wanted is None else f"{sign}{one.wanted:g}"
+        spread = "" if one.low is None else f"{one.low:.4g} – {one.high:.4g}"
+        verdict = "" if one.wanted is None else ("MISSED" if one.missed else "ok")
+        numbers = f"{one.measured:>10.4g}  {spread:>15}  {wanted:>8}"
+        print(f"{one.what:{width}}  {numbers}  {one.unit:14} {verdict}".rstrip())
+    folder = ROOT / "results" / "benchmarks"
+    folder.mkdir(parents=True, exist_ok=True)
+    kept = {"machine": machine(), "rows": [asdict(one) for one in rows]}
+    (folder / f"{name}.json").write_text(json.dumps(kept, indent=1) + "\n")
+    return int(any(one.missed for one in rows))
+
+
+def machine() -> dict[str, object]:
+    """Say what it was measured on, and how busy that was."""
+    cpu = platform.processor()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        models = [ln for ln in info.read_text().splitlines() if ln.startswith("model name")]
+        cpu = models[0].partition(":")[2].strip() if models else cpu
+    return {
+        "cpu": cpu,
+        "cores": os.cpu_count(),
+        "load_average": os.getloadavg(),
+        "python": platform.python_version(),
+        **{name: version(name) for name in ("numpy", "numba", "ray")},
+    }
+
+
+def child(code: str, **environment: str) -> dict[str, float]:
+    """Run Python `code` in a process of its own; the last line it prints is JSON."""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise RuntimeError(done.stderr)
+    measured: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return measured
+
+
+def scratch() -> tempfile.TemporaryDirectory[str]:
+    """Make a folder that goes when the benchmark is over."""
+    return tempfile.TemporaryDirectory(prefix="benchmark-")

@@ -1,0 +1,153 @@
+"""Speed of the measures of DAGs, on one core, against networkx and a linear-programming solver.
+
+Run as ``python -m benchmarks.dags [--jobs N]``. The DAGs are synthesized ones; the references see
+the first few of them, and ratios are of times a job.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import resource
+import time
+import warnings
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+import networkx as nx
+import numpy as np
+from networkx.algorithms.bipartite import hopcroft_karp_matching
+from scipy.optimize import linprog
+from scipy.sparse import csr_array
+
+from sim import dags
+from sim.dags import Graphs
+from sim.random import stream
+from sim.synth.alibaba2018.structure import synthesize_dags
+from sim.synth.alibaba2018.tables_file import read_tables
+
+N_REFERENCE = 300
+"""Jobs of six stages and more that the references are given."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--jobs", type=int, default=1_000_000)
+    args = parser.parse_args()
+    with contextlib.redirect_stdout(io.StringIO()):
+        measure_all(synthesized(100))  # compiles
+    g = synthesized(args.jobs)
+    print(f"{g.n_jobs:,} jobs, {g.n_stages:,} stages, {g.n_edges:,} edges")
+    measure_all(g)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"peak memory {peak:,.0f} MiB")
+
+
+def measure_all(g: Graphs) -> None:
+    """Time every measure, those of §4.2 and §6 over jobs of six stages and more."""
+    large = g.at_least(6)
+    few = large.take(np.arange(min(N_REFERENCE, large.n_jobs)))
+    drawn = [digraph(few, job) for job in range(few.n_jobs)]
+    measure("scatter and gather", g, lambda g: (dags.is_scatter(g), dags.is_gather(g)))
+    measure("decomposition", g.take(dags.is_complex(g)), dags.decompose)
+    measure("density and chains", g, lambda g: (dags.edge_density(g), dags.chain_ratio(g)))
+    measure(
+        "degree distributions",
+        g,
+        lambda g: (dags.ccdf(dags.in_degree(g)), dags.ccdf(dags.out_degree(g))),
+    )
+    print(f"of six stages and more, beside a reference on {few.n_jobs} of them:")
+    lengths = nx.dag_longest_path_length
+    measure("critical path length", large, dags.critical_path_length, of_all(lengths, drawn))
+    measure("compact levels", large, dags.compact_levels, lambda: by_program(few))
+    measure("width", large, dags.width, of_all(by_matching, drawn))
+    measure("isomorphism classes", large, dags.classes, lambda: by_hash_and_vf2(drawn))
+    sizes = large.job_n_stages
+    random = measure("uniform random DAGs", large, lambda _: dags.uniform_dags(sizes, 0))
+    measure("... compact levels", random, dags.compact_levels)
+    measure("... width", random, dags.width)
+
+
+def synthesized(n_jobs: int) -> Graphs:
+    """Make jobs of the sizes of the shipped tables by Algorithm 2."""
+    tables = read_tables()
+    sizes = tables.n_stages.draw(stream(0, "benchmark").random(n_jobs)).astype(np.int64)
+    return synthesize_dags(tables, sizes, 0).graph
+
+
+def measure(name: str, g: Graphs, function: Callable[[Graphs], Any], reference: Any = None) -> Any:
+    """Print the time of a function of fresh graphs, and how many times slower a reference is."""
+    fresh = Graphs(g.job_stage0, g.edge0, g.edge_child)  # nothing derived is kept
+    begin = time.perf_counter()
+    result = function(fresh)
+    took = time.perf_counter() - begin
+    line = f"  {name:22} {took:8.3f} s {g.n_jobs / took:12,.0f} jobs/s"
+    if reference is not None and g.n_jobs:
+        begin = time.perf_counter()
+        n = reference()
+        line += f" {(time.perf_counter() - begin) / n * g.n_jobs / took:8,.0f} x the reference"
+    print(line, flush=True)
+    return result
+
+
+def digraph(g: Graphs, job: int) -> nx.DiGraph:
+    begin, end = g.job_stage0[job : job + 2]
+    edges = slice(g.edge0[begin], g.edge0[end])
+    dag = nx.DiGraph()
+    dag.add_nodes_from(range(begin, end))
+    dag.add_edges_from(
+        zip(g.edge_parent[edges].tolist(), g.edge_child[edges].tolist(), strict=True)
+    )
+    return dag
+
+
+def of_all(function: Callable[[nx.DiGraph], Any], drawn: list[nx.DiGraph]) -> Callable[[], int]:
+    def run() -> int:
+        for dag in drawn:
+            function(dag)
+        return len(drawn)
+
+    return run
+
+
+def by_matching(dag: nx.DiGraph) -> int:
+    """Width by networkx: stages less a matching in the transitive closure."""
+    split = nx.Graph()
+    split.add_nodes_from((v, 0) for v in dag)
+    split.add_nodes_from((v, 1) for v in dag)
+    split.add_edges_from(((a, 0), (b, 1)) for a, b in nx.transitive_closure_dag(dag).edges)
+    return len(dag) - len(hopcroft_karp_matching(split, [(v, 0) for v in dag])) // 2
+
+
+def by_program(g: Graphs) -> int:
+    """Compact levels by HiGHS, a linear program a job."""
+    lengths = dags.critical_path_length(g)
+    for job in range(g.n_jobs):
+        one = g.take([job])
+        both = np.stack([one.edge_parent, one.edge_child], axis=1).ravel()
+        rows = csr_array(
+            (np.tile([1.0, -1.0], one.n_edges), both, np.arange(0, 2 * one.n_edges + 1, 2)),
+            shape=(one.n_edges, one.n_stages),
+        )
+        spans = one.n_parents - one.n_children
+        linprog(spans, rows, -np.ones(one.n_edges), bounds=(1, int(lengths[job])))
+    return g.n_jobs
+
+
+def by_hash_and_vf2(drawn: list[nx.DiGraph]) -> int:
+    """Isomorphism classes by networkx's own hash and VF2."""
+    buckets: dict[str, list[nx.DiGraph]] = defaultdict(list)
+    for dag in drawn:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a hash that changed with networkx's version
+            text = nx.weisfeiler_lehman_graph_hash(dag)
+        bucket = buckets[text]
+        if not any(nx.is_isomorphic(dag, other) for other in bucket):
+            bucket.append(dag)
+    return len(drawn)
+
+
+if __name__ == "__main__":
+    main()

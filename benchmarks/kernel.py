@@ -1,0 +1,204 @@
+"""The kernel on a pool of slots: task completions a second, beside other simulators.
+
+Run as ``python -m benchmarks.kernel``. All on one core, in one run. A rate is of whole calls of
+`sim.simulate` on a loaded workload and of CPU seconds, the median of five; a ratio compares two
+that ran one after the other.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import policies
+import sim
+from benchmarks import references
+from benchmarks.common import Row, child, cpu_seconds, rounds, row, scratch, show
+from benchmarks.worlds import pool_jobs
+from sim import Workload
+
+SLOTS, N_TASKS, TIMES = 1000, 1_000_000, 5
+WIDE, NARROW = (70, 80), (1, 5)
+POLICIES = ("fifo", "sjf", "las", "srpt")
+LAS_ON_NARROW = {"first_threshold_s": 50.0}  # the paper's first threshold is above most such jobs
+
+MEMORY = """
+import json, re, sys
+import policies, sim
+from benchmarks.worlds import pool_jobs
+def status(name):
+    return 1024 * int(re.search(name + r":\\s+(\\d+)", open("/proc/self/status").read()).group(1))
+small = pool_jobs(1000, {widths}, 0.95)
+sim.simulate(small, sim.Cluster.slots(1000), policies.build("fifo"), record="tasks")
+w = pool_jobs(1_000_000, {widths}, 0.95)
+open("/proc/self/clear_refs", "w").write("5")  # forget the peak so far
+before = status("VmRSS")
+r = sim.simulate(w, sim.Cluster.slots(1000), policies.build("fifo"), record={record!r})
+print(json.dumps({{"bytes": (status("VmHWM") - before) / w.n_tasks}}))
+"""
+
+FIRST = """
+import json, time
+import numba, numpy, pyarrow
+import policies, sim
+w = sim.Workload.from_jobs([{"submit_s": 0.0, "stages": [{"durations_s": [1.0, 2.0]}]}])
+cluster, fifo = sim.Cluster.slots(1), policies.build("fifo")
+w.columns
+wall, cpu = time.perf_counter(), time.process_time()
+import sim.engine
+sim.simulate(w, cluster, fifo)
+wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+print(json.dumps({"wall": wall, "cpu": cpu}))
+"""
+
+
+class Demotions:
+    """LAS that keeps the plan, to see how many jobs it moved to a lower queue."""
+
+    def __init__(self, las: Any) -> None:
+        self.policy = las
+        self.name, self.events = las.name, las.events
+        self.plan: Any = None
+
+    def begin(self, world: Any, plan: Any) -> object:
+        """Keep the plan."""
+        self.plan = plan
+        return self.policy.begin(world, plan)
+
+    def react(self, *_: Any) -> None:
+        """LAS asks for no events."""
+
+
+def main() -> int:
+    """Measure, and print what was wanted beside it."""
+    _ours(pool_jobs(1000, WIDE, 0.95), policies.build("fifo"))()  # compiles
+    return show("kernel", rates() + against_others() + footprint())
+
+
+def rates() -> list[Row]:
+    """Completions a second by policy, load and width of the jobs."""
+    rows = []
+    for label, widths, load, wanted in (
+        ("load 0.95", WIDE, 0.95, 5.0),
+        ("load 1.5", WIDE, 1.5, 5.0),
+        ("1 to 5 tasks a job, load 0.95", NARROW, 0.95, 1.0),
+        ("1 to 5 tasks a job, load 1.5", NARROW, 1.5, 1.0),
+    ):
+        w = pool_jobs(N_TASKS, widths, load)
+        las = policies.build("las", **(LAS_ON_NARROW if widths == NARROW else {}))
+        built = {name: las if name == "las" else policies.build(name) for name in POLICIES}
+        seconds = rounds({name: _ours(w, policy) for name, policy in built.items()}, TIMES)
+        for name in POLICIES:
+            rate = [w.n_tasks / s / 1e6 for s in seconds[name]]
+            rows.append(row(f"{name}, {label}", rate, "M tasks/s", at_least=wanted))
+        rows.append(_demoted(w, las, label))
+    return rows
+
+
+def against_others() -> list[Row]:
+    """Run the same FIFO by a bare heap loop, SimPy and AccaSim, at the same two loads."""
+    rows = []
+    fifo = policies.build("fifo")
+    accasim: list[float] = []
+
+    def with_accasim(w: Workload, folder: str) -> float:
+        seconds, _, simulating = references.with_accasim(w, SLOTS, Path(folder))
+        accasim.append(simulating)
+        return seconds
+
+    for label, load in (("load 0.95", 0.95), ("load 1.5", 1.5)):
+        w = pool_jobs(N_TASKS, WIDE, load)
+        common = pool_jobs(20_000, WIDE, load, whole=True)
+        small = pool_jobs(5_000, WIDE, load, whole=True)
+        _check_same_schedules(common, small)
+        with scratch() as folder:
+            seconds = rounds(
+                {
+                    "ours": _ours(w, fifo),
+                    "loop": lambda w=w: references.event_loop(w, SLOTS)[0],
+                    "free": lambda w=w: references.free_slots(w, SLOTS)[0],
+                    "simpy": lambda w=common: references.with_simpy(w, SLOTS)[0],
+                    "accasim": lambda w=small, at=folder: with_accasim(w, at),
+                },
+                3,
+            )
+        seconds["bare accasim"] = accasim[-3:]
+        n_tasks = {"simpy": common.n_tasks, "accasim": small.n_tasks}
+        n_tasks["bare accasim"] = small.n_tasks
+        for other, what, wanted in (
+            ("loop", "times a bare heapq event loop", 3.5),
+            ("free", "times a heapq of free slots, which is no simulator", None),
+            ("simpy", "times SimPy (20,000 tasks)", 50),
+            ("accasim", "times AccaSim (5,000 tasks)", 1000),
+            ("bare accasim", "times AccaSim, the writing of its results not counted", None),
+        ):
+            n = n_tasks.get(other, w.n_tasks)
+            ratio = [
+                (w.n_tasks / ours) / (n / theirs)
+                for ours, theirs in zip(seconds["ours"], seconds[other], strict=True)
+            ]
+            rows.append(row(f"{what}, {label}", ratio, "×", at_least=wanted))
+    return rows
+
+
+def footprint() -> list[Row]:
+    """Peak memory beyond the loaded workload, and compiling cold and loading warm."""
+    rows = []
+    for label, widths, wanted in (("", WIDE, 64), (", 1 to 5 tasks a job", NARROW, None)):
+        for record in ("jobs", "tasks"):
+            used = child(MEMORY.format(widths=widths, record=record))["bytes"]
+            what = f"peak memory beyond the workload, record={record}{label}"
+            rows.append(row(what, used, "B/task", at_most=wanted))
+    with scratch() as folder:
+        cold = child(FIRST, NUMBA_CACHE_DIR=folder)
+        warm = [child(FIRST, NUMBA_CACHE_DIR=folder) for _ in range(TIMES)]
+    rows += [
+        row("first simulate, compiling all: CPU", cold["cpu"], "s", at_most=20),
+        row("first simulate, compiling all: wall", cold["wall"], "s"),
+        row("first simulate, compiled before: CPU", [w["cpu"] for w in warm], "s", at_most=0.5),
+        row("first simulate, compiled before: wall", [w["wall"] for w in warm], "s"),
+    ]
+    return rows
+
+
+def _ours(w: Workload, policy: Any) -> Callable[[], float]:
+    cluster = sim.Cluster.slots(SLOTS)
+    return lambda: cpu_seconds(lambda: sim.simulate(w, cluster, policy))
+
+
+def _demoted(w: Workload, las: Any, label: str) -> Row:
+    """Count the jobs that LAS moved; without any it would be another FIFO."""
+    spy = Demotions(las)
+    sim.simulate(w, sim.Cluster.slots(SLOTS), spy)
+    moved = float(np.mean(spy.plan.jobs["queue"] > 0))
+    if not moved:
+        raise AssertionError(f"las, {label}: no job was ever demoted")
+    return row(f"las, {label}: jobs demoted", 100 * moved, "%")
+
+
+def _check_same_schedules(common: Workload, small: Workload) -> None:
+    """Raise AssertionError unless every simulator finds the same mean completion time."""
+    for w, others in (
+        (common, (references.event_loop, references.free_slots, references.with_simpy)),
+        (small, (_accasim,)),
+    ):
+        result = sim.simulate(w, sim.Cluster.slots(SLOTS), policies.build("fifo"))
+        ours = float(np.mean(result.job_finish - w.columns.job_submit))
+        for other in others:
+            theirs = other(w, SLOTS)[1]
+            if not np.isclose(ours, theirs, rtol=1e-9):
+                name = other.__name__
+                raise AssertionError(f"mean JCT {ours} s, but {theirs} s by {name}: not the same")
+
+
+def _accasim(w: Workload, slots: int) -> references.Timed:
+    with scratch() as folder:
+        return references.with_accasim(w, slots, Path(folder))[:2]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

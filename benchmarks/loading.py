@@ -1,0 +1,170 @@
+"""How fast, and in how much memory, an Alibaba 2018 trace of full size loads.
+
+``python benchmarks/loading.py`` writes a synthetic ``batch_task`` file of the size of the whole
+trace (14.3 M rows, 4.2 M jobs; plain, or gzipped with ``--gzip``) into a temporary folder, loads it
+in a process of its own, and compares seconds and peak memory with the targets. Then it does the
+same with a file of 6,600 jobs, where the target is one second after imports.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv
+
+N_JOBS, N_ROWS = 4_200_000, 14_300_000
+SMALL_JOBS, SMALL_ROWS = 6_600, 22_500
+TARGET_S, TARGET_GIB, TARGET_SMALL_S = 90.0, 4.0, 1.0
+DAG_SHARE = 2.86 / 4.2  # jobs with DAG names in the whole trace
+TEMPLATES = 5_000
+CHUNK_JOBS = 200_000
+SPAN_S = 8 * 86_400
+
+CHILD = """
+import json, resource, sys, time
+import pyarrow.csv, scipy.sparse.csgraph
+import sim
+from sim.traces import alibaba2018
+begin = time.perf_counter()
+w = alibaba2018.read(sys.argv[1])
+seconds = time.perf_counter() - begin
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+print(json.dumps([seconds, peak, w.n_jobs, w.n_stages, w.stage_edges.num_rows, w.n_tasks]))
+"""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--jobs", type=int, default=N_JOBS)
+    parser.add_argument("--rows", type=int, default=N_ROWS)
+    parser.add_argument("--gzip", action="store_true", help="write the big file gzipped")
+    parser.add_argument("--folder", type=Path, help="where to write (default: a temporary one)")
+    args = parser.parse_args()
+    passed = True
+    with tempfile.TemporaryDirectory(dir=args.folder) as folder:
+        big = Path(folder) / ("batch_task.csv.gz" if args.gzip else "batch_task.csv")
+        seconds, peak = measure(big, args.jobs, args.rows)
+        passed &= verdict(f"{args.rows:,} rows in", seconds, TARGET_S, "s")
+        passed &= verdict("at a peak of", peak, TARGET_GIB, "GiB")
+        big.unlink()
+        small = Path(folder) / "small.csv.gz"
+        seconds, _ = measure(small, SMALL_JOBS, SMALL_ROWS)
+        passed &= verdict(f"{SMALL_JOBS:,} jobs in", seconds, TARGET_SMALL_S, "s")
+    print("PASS" if passed else "FAIL")
+    return 0 if passed else 1
+
+
+def measure(path: Path, n_jobs: int, n_rows: int) -> tuple[float, float]:
+    """Write a file, load it in a process of its own: seconds and peak GiB."""
+    begin = time.perf_counter()
+    rows = write_trace(path, n_jobs, n_rows)
+    size = path.stat().st_size / 2**20
+    took = time.perf_counter() - begin
+    print(f"wrote {path.name}: {rows:,} rows, {n_jobs:,} jobs, {size:,.0f} MiB, {took:.1f} s")
+    root = Path(__file__).resolve().parent.parent
+    done = subprocess.run(
+        [sys.executable, "-c", CHILD, str(path)],
+        stdout=subprocess.PIPE,
+        check=True,
+        env={**os.environ, "PYTHONPATH": str(root)},
+    )
+    seconds, peak, jobs, stages, edges, tasks = json.loads(done.stdout)
+    print(
+        f"loaded {jobs:,} jobs, {stages:,} stages, {edges:,} edges, {tasks:,} tasks: "
+        f"{seconds:.2f} s, {rows / seconds:,.0f} rows/s, peak {peak:.2f} GiB"
+    )
+    return seconds, peak
+
+
+def verdict(what: str, value: float, target: float, unit: str) -> bool:
+    good = value < target
+    print(f"  {what} {value:.2f} {unit}; target < {target:g} {unit}: {'pass' if good else 'FAIL'}")
+    return good
+
+
+def write_trace(path: Path, n_jobs: int, n_rows: int, seed: int = 0) -> int:
+    """Write about `n_rows` rows in the original's format, without a header; return how many.
+
+    Seven jobs in ten have DAG names, drawn from templates of 1 to 35 tasks; the others have one
+    unique name a task. A job's rows stand together, jobs in random order of time. One row in a
+    hundred is not Terminated, and one in a thousand never ended.
+    """
+    rng = np.random.default_rng(seed)
+    mean = n_rows / n_jobs
+    pool, first, size = templates(rng, mean)
+    options = csv.WriteOptions(include_header=False, quoting_style="none")
+    codec = "gzip" if path.suffix == ".gz" else None
+    written = 0
+    with pa.output_stream(str(path), compression=codec) as stream:
+        for begin in range(0, n_jobs, CHUNK_JOBS):
+            jobs = np.arange(begin, min(begin + CHUNK_JOBS, n_jobs))
+            table = rows_of(rng, jobs, mean, pool, first, size)
+            csv.write_csv(table, stream, options)
+            written += table.num_rows
+    return written
+
+
+def templates(rng: np.random.Generator, mean: float) -> tuple[pa.Array, np.ndarray, np.ndarray]:
+    """Name the tasks of `TEMPLATES` DAGs: all names, first name of each DAG, and its size."""
+    size = np.minimum(rng.geometric(1 / mean, TEMPLATES), 35)
+    names: list[str] = []
+    for n in size.tolist():
+        label = rng.permutation(n) + 1 if rng.random() < 0.1 else np.arange(n) + 1
+        for i in range(n):
+            k = 0 if i == 0 or rng.random() < 0.25 else int(min(i, rng.geometric(0.7)))
+            parents = sorted(label[rng.choice(i, k, replace=False)].tolist()) if k else []
+            kind = "M" if k == 0 else "R" if k == 1 else "J"
+            names.append("_".join([f"{kind}{label[i]}", *map(str, parents)]))
+    return pa.array(names), np.cumsum(size) - size, size
+
+
+def rows_of(
+    rng: np.random.Generator,
+    jobs: np.ndarray,
+    mean: float,
+    pool: pa.Array,
+    first: np.ndarray,
+    size: np.ndarray,
+) -> pa.Table:
+    dag = rng.random(len(jobs)) < DAG_SHARE
+    template = rng.integers(0, len(size), len(jobs))
+    n_tasks = np.where(dag, size[template], rng.geometric(1 / mean, len(jobs)))
+    n = int(n_tasks.sum())
+    job = np.repeat(np.arange(len(jobs)), n_tasks)
+    within = np.arange(n) - np.repeat(np.cumsum(n_tasks) - n_tasks, n_tasks)
+    in_dag = dag[job]
+    named = pool.take(pa.array(np.where(in_dag, first[template[job]] + within, 0)))
+    number = pa.array(rng.integers(10**17, 10**18, n)).cast(pa.string())
+    unique = pc.binary_join_element_wise("task_Nzg3ODA", number, "==", "")
+    start = np.sort(rng.integers(1, SPAN_S, len(jobs)))[rng.permutation(len(jobs))][job]
+    duration = rng.lognormal(2.5, 1.5, n).astype(np.int64)
+    end = np.where(rng.random(n) < 0.001, 0, start + duration)
+    status = np.where(rng.random(n) < 0.01, "Failed", "Terminated")
+    job_number = pa.array(jobs[job]).cast(pa.string())
+    return pa.table(
+        {
+            "task_name": pc.if_else(pa.array(in_dag), named, unique),
+            "instance_num": np.maximum(1, rng.lognormal(1.0, 2.0, n)).astype(np.int64),
+            "job_name": pc.binary_join_element_wise("j_", job_number, ""),
+            "task_type": rng.integers(1, 13, n),
+            "status": pa.array(status),
+            "start_time": start,
+            "end_time": end,
+            "plan_cpu": rng.choice([50.0, 100.0, 200.0], n, p=[0.4, 0.59, 0.01]),
+            "plan_mem": rng.choice([0.2, 0.3, 0.39, 0.49, 0.59], n),
+        }
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

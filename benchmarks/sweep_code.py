@@ -1,0 +1,134 @@
+"""The programs and policies that `benchmarks.sweep` runs in processes of their own."""
+
+from __future__ import annotations
+
+TRIVIAL = """
+import time, json
+import policies, sim
+w = sim.Workload.read({folder!r})
+cluster = sim.Cluster.slots(2)
+def cell(seed=0):
+    return sim.simulate(w, cluster, policies.build("random"), seed=seed).metrics["jct_mean_s"]
+cell()
+"""
+
+SIMULATION = (
+    TRIVIAL
+    + """
+begin = time.perf_counter()
+for seed in range(200):
+    cell(seed)
+print(json.dumps({{"seconds": (time.perf_counter() - begin) / 200}}))
+"""
+)
+
+TUNE = (
+    TRIVIAL
+    + """
+import logging, os
+os.environ["RAY_AIR_NEW_OUTPUT"] = "0"
+import ray
+from ray import tune
+ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+def trial(config):
+    return {{"jct": cell(config["seed"])}}
+def seconds(n):
+    begin = time.perf_counter()
+    tune.Tuner(
+        trial,
+        param_space={{"seed": tune.grid_search(list(range(n)))}},
+        run_config=tune.RunConfig(verbose=0, storage_path={out!r}),
+    ).fit()
+    return time.perf_counter() - begin
+seconds(2)
+few, many = seconds(2), seconds(12)
+print(json.dumps({{"seconds": (many - few) / 10}}))
+"""
+)
+
+HYDRA = (
+    TRIVIAL
+    + """
+import hydra
+@hydra.main(version_base="1.3", config_path=None)
+def main(config):
+    cell(int(config.get("seed", 0)))
+main()
+"""
+)
+
+_POLICY = '''
+import os, time
+from dataclasses import dataclass
+from pathlib import Path
+import numpy as np
+from policies import Policy, register
+
+@register("{name}")
+@dataclass(frozen=True)
+class Own(Policy):
+    """{what}."""
+
+    def prepare(self, world, plan):
+'''
+
+NAP = (
+    _POLICY.format(name="nap", what="Waits for a second")
+    + """
+        time.sleep(1.0)
+"""
+)
+
+PLAIN_BURN = """
+import time
+end = time.process_time() + 5.0
+while time.process_time() < end:
+    pass
+"""
+
+BURN = (
+    _POLICY.format(name="burn", what="Keeps a core busy for a second")
+    + """
+        end = time.process_time() + 1.0
+        while time.process_time() < end:
+            pass
+"""
+)
+
+WEIGH = (
+    _POLICY.format(name="weigh", what="Reads every column, then weighs the sweep it is part of")
+    + """
+        for column in vars(world.columns).values():
+            if isinstance(column, np.ndarray):
+                np.nansum(column)
+        time.sleep(1.0)
+        driver = _parent(_parent(os.getpid()))  # worker, raylet, driver
+        total = sum(_weight(pid) for pid in _with_children(driver))
+        name = f"{os.getpid()}-{time.monotonic_ns()}"
+        Path(os.environ["WEIGH_INTO"], name).write_text(str(total))
+
+def _parent(pid):
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+def _with_children(root):
+    found, everyone = {root}, [int(p.name) for p in Path("/proc").iterdir() if p.name.isdigit()]
+    while True:
+        more = set()
+        for pid in everyone:
+            try:
+                if pid not in found and _parent(pid) in found:
+                    more.add(pid)
+            except OSError:  # it has ended
+                pass
+        if not more:
+            return found
+        found |= more
+
+def _weight(pid):
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0
+    return sum(1024 * int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+"""
+)

@@ -1,0 +1,42 @@
+"""What every policy is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from sim.plan import Batch, Event, Fit, Plan, World
+
+_FITS = {"strict": Fit.STRICT, "skip": Fit.SKIP, "pack": Fit.PACK}
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A scheduling policy: fills the plan before the run, and again when subscribed events come.
+
+    Subclass it as a frozen dataclass whose fields are the policy's typed parameters, name what it
+    listens to in `events`, and register it. An instance holds parameters only; what a policy
+    learns during a run lives in the object that `start` returns.
+
+    Attributes
+    ----------
+    fit : {"strict", "skip", "pack"}
+        What happens when the first in order does not fit (`sim.plan.Fit`).
+    """
+
+    fit: Literal["strict", "skip", "pack"] = "strict"
+
+    name: ClassVar[str] = ""
+    events: ClassVar[Event] = Event.NONE
+
+    def prepare(self, world: World, plan: Plan) -> object:
+        """Fill `plan` before the run; return what `react` will need (None if nothing)."""
+        return None
+
+    def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
+        """Change `plan` at one instant, given the batch of its subscribed events."""
+
+    def begin(self, world: World, plan: Plan) -> object:
+        """Set what all policies share, then `prepare`; the engine calls this."""
+        plan.fit = _FITS[self.fit]
+        return self.prepare(world, plan)

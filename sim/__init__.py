@@ -1,0 +1,55 @@
+"""The simulated world: workloads, clusters, the kernel, bounds and metrics.
+
+Importing this package is cheap; what needs the compiled kernel or pandas is loaded on first use.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sim.bounds import lower_bound
+    from sim.cluster import Cluster
+    from sim.engine import simulate
+    from sim.errors import DeadlockError, InputError, PolicyError, SimError
+    from sim.result import Result
+    from sim.synth import synthesize
+    from sim.traces import read_trace
+    from sim.workload import Workload
+
+_HOME = {
+    "Cluster": "sim.cluster",
+    "DeadlockError": "sim.errors",
+    "InputError": "sim.errors",
+    "PolicyError": "sim.errors",
+    "Result": "sim.result",
+    "SimError": "sim.errors",
+    "Workload": "sim.workload",
+    "lower_bound": "sim.bounds",
+    "read_trace": "sim.traces",
+    "simulate": "sim.engine",
+    "synthesize": "sim.synth",
+}
+
+__all__ = [
+    "Cluster",
+    "DeadlockError",
+    "InputError",
+    "PolicyError",
+    "Result",
+    "SimError",
+    "Workload",
+    "lower_bound",
+    "read_trace",
+    "simulate",
+    "synthesize",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'sim' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value

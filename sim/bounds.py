@@ -1,0 +1,172 @@
+"""Lower bounds on completion times: no schedule, of any policy, can beat them.
+
+The formulas are those of Grandl et al., *Do the hard stuff first* (DAGPS, MSR-TR-2016-19), §6,
+Fig. 9, made valid for one-to-one edges as well.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.paths import F8, I8, stage_tail_s, topological_order
+from sim.sizing import demand_of, share_of_queues
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from sim.cluster import Cluster
+    from sim.workload import Columns, Workload
+
+
+def lower_bound(workload: Workload, cluster: Cluster) -> pa.Table:
+    """Bound from below the time between submission and completion, job by job.
+
+    A job has the whole cluster for these bounds, or, where queues are hard, its queue's share of
+    the whole; never a soft share. With C that capacity, over a job's paths p, stages s, tasks t:
+
+    - ``cp_len``: the longest path of tasks (1a), task by task over one-to-one edges;
+    - ``twork``: max over resources r of Σ duration × demand_r / C_r (1b);
+    - ``mod_cp``: max over p and s on p of max(twork_s, longest task of s) + Σ over the other
+      stages of p of their shortest task (1c); a one-to-one edge between stages of different sizes
+      is followed only as far as that stays a bound (`sim.kernels.bounds.whole_stage_paths`);
+    - ``new_lb``: Σ over the job's totally ordered parts of the greatest of the three (1d). Parts
+      are cut wherever every task after the cut waits for every task before it.
+
+    Parameters
+    ----------
+    workload : Workload
+        Of J jobs.
+    cluster : Cluster
+        Where they run.
+
+    Returns
+    -------
+    pyarrow.Table
+        A row a job: ``job_id`` and the four bounds, float64, s. ``new_lb`` is never below the
+        others.
+
+    Raises
+    ------
+    InputError
+        If the cluster lacks a resource that the workload demands, or a hard queue has no share.
+    """
+    import pyarrow as pa
+
+    bounds = bound_arrays(workload.columns, cluster)
+    return pa.table({"job_id": workload.jobs["job_id"], **bounds})
+
+
+def bound_arrays(columns: Columns, cluster: Cluster) -> dict[str, F8]:
+    """Compute the bounds of `lower_bound` as arrays.
+
+    Parameters
+    ----------
+    columns : Columns
+        Of a workload with J jobs.
+    cluster : Cluster
+        Where they run.
+
+    Returns
+    -------
+    dict of str to (J,) float64
+        ``cp_len``, ``twork``, ``mod_cp`` and ``new_lb``, s.
+    """
+    from sim.kernels import bounds
+
+    n_jobs = len(columns.job_submit)
+    if n_jobs == 0:
+        return {name: np.zeros(0) for name in ("cp_len", "twork", "mod_cp", "new_lb")}
+    order = topological_order(columns)
+    load = stage_load_s(columns, cluster)
+    whole = np.maximum(load.max(axis=1), columns.stage_max_s)
+    whole.setflags(write=False)
+    edges = (columns.edge0, columns.edge_child, columns.edge_kind, columns.stage_task0)
+    starts = bounds.part_starts(order, columns.job_stage0, *edges)
+
+    def by_group(first: NDArray[np.int64], group: I8) -> tuple[F8, F8, F8]:
+        """Bound each group of stages, a run of the order that begins at `first`."""
+        tail = stage_tail_s(columns, group, order)
+        path = bounds.whole_stage_paths(order, group, *edges, columns.stage_min_s, whole)
+        return (
+            np.maximum.reduceat(tail[order], first),
+            np.add.reduceat(load[order], first, axis=0).max(axis=1),
+            np.maximum.reduceat(path[order], first),
+        )
+
+    job0 = columns.job_stage0[:-1]
+    cp_len, twork, mod_cp = by_group(job0, columns.stage_job.astype(np.int64))
+    part0 = np.flatnonzero(starts)
+    part = np.empty(len(order), dtype=np.int64)
+    part[order] = np.cumsum(starts) - 1
+    best = np.maximum.reduce(by_group(part0, part))
+    new_lb = np.add.reduceat(best, np.searchsorted(part0, job0))
+    new_lb = np.maximum.reduce([new_lb, cp_len, twork, mod_cp])  # adding rounds, a little
+    return {"cp_len": cp_len, "twork": twork, "mod_cp": mod_cp, "new_lb": new_lb}
+
+
+def makespan_bound(workload: Workload, cluster: Cluster) -> float:
+    """Bound from below the time between the first submission and the last completion.
+
+    The greatest of: for each job, its submission plus its ``new_lb``; for each instant of
+    submission, the work submitted from then on over the capacity it may use: the cluster's, and,
+    where queues are hard, each queue's own work over its own share.
+
+    Parameters
+    ----------
+    workload : Workload
+        All of whose jobs end.
+    cluster : Cluster
+        Where they run.
+
+    Returns
+    -------
+    float
+        Seconds; 0 for an empty workload.
+    """
+    columns = workload.columns
+    if len(columns.job_submit) == 0:
+        return 0.0
+    submit = columns.job_submit - columns.job_submit[0]
+    bound = float((submit + bound_arrays(columns, cluster)["new_lb"]).max())
+    load = np.add.reduceat(stage_load_s(columns, cluster), columns.job_stage0[:-1], axis=0)
+    share = _job_share(columns, cluster)
+    groups = [(np.arange(len(submit)), share)]
+    if cluster.queue_mode == "hard":
+        queues = np.unique(columns.job_queue)
+        groups += [(np.flatnonzero(columns.job_queue == q), np.ones(1)) for q in queues]
+    for rows, scale in groups:
+        work = load[rows] * np.broadcast_to(scale, len(rows))[:, None]
+        left = np.cumsum(work[::-1], axis=0)[::-1].max(axis=1)
+        bound = max(bound, float((submit[rows] + left).max()))
+    return bound
+
+
+def stage_load_s(columns: Columns, cluster: Cluster) -> F8:
+    """Measure each stage's work against the capacity that its job may use.
+
+    Parameters
+    ----------
+    columns : Columns
+        Of a workload with G stages.
+    cluster : Cluster
+        With R resources.
+
+    Returns
+    -------
+    (G, R) float64
+        Σ duration × demand / capacity, s.
+    """
+    load = columns.stage_work[:, None] * (demand_of(columns, cluster) / cluster.total)
+    if cluster.queue_mode == "hard":
+        load /= _job_share(columns, cluster)[columns.stage_job, None]
+    return load
+
+
+def _job_share(columns: Columns, cluster: Cluster) -> F8:
+    """Give the fraction of the cluster that each job may use, (J,)."""
+    if cluster.queue_mode != "hard":
+        return np.ones(len(columns.job_submit))
+    return share_of_queues(columns, cluster)[columns.job_queue]

@@ -1,0 +1,44 @@
+"""Structure of DAGs (Tian et al., SoCC 2019, §4, §6.1 and §7.1): plain functions of `Graphs`."""
+
+from sim.dags.degrees import ccdf, chain_ratio, edge_density, in_degree, out_degree
+from sim.dags.graphs import Graphs
+from sim.dags.growth import mean_by_size, slope
+from sim.dags.isomorphism import classes
+from sim.dags.levels import (
+    compact_levels,
+    critical_path_length,
+    edge_spans,
+    level_counts,
+    longest_path_levels,
+    path_lengths,
+)
+from sim.dags.patterns import decompose, is_complex, is_gather, is_scatter
+from sim.dags.random_dags import uniform_dags
+from sim.dags.width import width
+
+Graph = Graphs
+
+__all__ = [
+    "Graph",
+    "Graphs",
+    "ccdf",
+    "chain_ratio",
+    "classes",
+    "compact_levels",
+    "critical_path_length",
+    "decompose",
+    "edge_density",
+    "edge_spans",
+    "in_degree",
+    "is_complex",
+    "is_gather",
+    "is_scatter",
+    "level_counts",
+    "longest_path_levels",
+    "mean_by_size",
+    "out_degree",
+    "path_lengths",
+    "slope",
+    "uniform_dags",
+    "width",
+]

@@ -1,0 +1,181 @@
+"""The DAGs of many jobs as three arrays: what every measure of `sim.dags` looks at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sim.errors import InputError
+
+if TYPE_CHECKING:
+    from sim.workload import Workload
+
+I4 = NDArray[np.int32]
+I8 = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Graphs:
+    """The DAGs of J jobs with G stages and E edges in all, by rows.
+
+    What is derived from the three arrays is computed once and kept. No array is to be written to.
+
+    Attributes
+    ----------
+    job_stage0 : (J + 1,) int64
+        First stage of each job; every job has at least one.
+    edge0 : (G + 1,) int64
+        First edge of each parent.
+    edge_child : (E,) int32
+        Child at the other end, a stage of the same job; ascending for each parent.
+    """
+
+    job_stage0: I8
+    edge0: I8
+    edge_child: I4
+
+    @classmethod
+    def of(cls, workload: Workload) -> Graphs:
+        """Take the DAGs of a workload; its tasks table is not touched."""
+        job = workload.stages["job"].to_numpy()
+        edges = workload.stage_edges
+        return cls.from_edges(
+            np.bincount(job, minlength=workload.n_jobs),
+            edges["parent"].to_numpy(),
+            edges["child"].to_numpy(),
+        )
+
+    @classmethod
+    def from_edges(
+        cls, n_stages: NDArray[np.integer], parent: NDArray[np.integer], child: NDArray[np.integer]
+    ) -> Graphs:
+        """Build the DAGs of jobs of `n_stages` stages from edges in any order, none twice."""
+        job_stage0 = offsets(n_stages)
+        key = np.asarray(parent, dtype=np.int64) * job_stage0[-1] + child
+        if len(key) and (np.diff(key) <= 0).any():
+            order = np.argsort(key, kind="stable")
+            child = child[order]
+        counts = np.bincount(parent, minlength=int(job_stage0[-1]))
+        # a copy, as kernels are compiled once more for an array that is a read-only view
+        return cls(job_stage0, offsets(counts), np.array(child, dtype=np.int32))
+
+    @property
+    def n_jobs(self) -> int:
+        """Number of DAGs, J."""
+        return len(self.job_stage0) - 1
+
+    @property
+    def n_stages(self) -> int:
+        """Number of stages of all of them, G."""
+        return len(self.edge0) - 1
+
+    @property
+    def n_edges(self) -> int:
+        """Number of edges of all of them, E."""
+        return len(self.edge_child)
+
+    @cached_property
+    def job_n_stages(self) -> I8:
+        """Number of stages of each job, (J,) int64."""
+        return np.diff(self.job_stage0)
+
+    @cached_property
+    def job_n_edges(self) -> I8:
+        """Number of edges of each job, (J,) int64."""
+        return np.diff(self.edge0[self.job_stage0])
+
+    @cached_property
+    def stage_job(self) -> I4:
+        """Row of the job of each stage, (G,) int32."""
+        return np.repeat(np.arange(self.n_jobs, dtype=np.int32), self.job_n_stages)
+
+    @cached_property
+    def n_parents(self) -> I8:
+        """Number of parents of each stage, (G,) int64."""
+        counts: I8 = np.bincount(self.edge_child, minlength=self.n_stages)
+        return counts
+
+    @cached_property
+    def n_children(self) -> I8:
+        """Number of children of each stage, (G,) int64."""
+        return np.diff(self.edge0)
+
+    @cached_property
+    def edge_parent(self) -> I4:
+        """Parent of each edge, (E,) int32."""
+        return np.repeat(np.arange(self.n_stages, dtype=np.int32), self.n_children)
+
+    @cached_property
+    def order(self) -> I8:
+        """Stages with parents before children, job by job, (G,) int64.
+
+        Raises
+        ------
+        InputError
+            If the edges of a job form a cycle.
+        """
+        from sim.kernels import paths
+
+        order = paths.topological_order(self.job_stage0, self.edge0, self.edge_child)
+        if len(order) and order.min() < 0:
+            job = int(np.searchsorted(self.job_stage0, np.argmin(order), side="right")) - 1
+            raise InputError(f"the stages of the job in row {job} form a cycle", rule="cycle")
+        return order
+
+    @cached_property
+    def by_child(self) -> tuple[I8, I8]:
+        """First edge of each child, (G + 1,) int64, and rows of the edges by child, (E,) int64."""
+        from sim.kernels import edges
+
+        in0, in_edge = edges.by_child(self.n_stages, self.edge_child)
+        return in0, in_edge
+
+    @cached_property
+    def reversed(self) -> Graphs:
+        """The same DAGs with every edge turned round."""
+        in0, in_edge = self.by_child
+        return Graphs(self.job_stage0, in0, self.edge_parent[in_edge])
+
+    def take(self, rows: ArrayLike) -> Graphs:
+        """Return the DAGs of some jobs.
+
+        Parameters
+        ----------
+        rows : (K,) int or (J,) bool
+            Rows of jobs in any order, one as often as it is named; or a mask.
+        """
+        rows = np.asarray(rows)
+        jobs = np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.int64)
+        sizes = self.job_n_stages[jobs]
+        job_stage0 = offsets(sizes)
+        stages = _runs(self.job_stage0[:-1][jobs], sizes)
+        first = self.edge0[self.job_stage0[:-1][jobs]]
+        n_edges = self.job_n_edges[jobs]
+        shift = np.repeat(job_stage0[:-1] - self.job_stage0[:-1][jobs], n_edges)
+        return Graphs(
+            job_stage0,
+            offsets(self.n_children[stages]),
+            (self.edge_child[_runs(first, n_edges)] + shift).astype(np.int32),
+        )
+
+    def at_least(self, n_stages: int) -> Graphs:
+        """Return the DAGs of `n_stages` stages and more (6 in most of the paper, §4.2)."""
+        return self.take(self.job_n_stages >= n_stages)
+
+
+def offsets(counts: NDArray[np.integer]) -> I8:
+    """Return where each group begins, and the end: (n + 1,) int64 from (n,) counts."""
+    out = np.zeros(len(counts) + 1, dtype=np.int64)
+    np.cumsum(counts, out=out[1:])
+    return out
+
+
+def _runs(first: I8, length: I8) -> I8:
+    # first[0], first[0] + 1, ... (length[0] of them), first[1], ...
+    begin = np.cumsum(length) - length
+    rows: I8 = np.arange(int(length.sum())) + np.repeat(first - begin, length)
+    return rows

@@ -1,0 +1,116 @@
+"""Levels of the stages of DAGs (Tian et al., SoCC 2019, §7.1), many DAGs at once.
+
+A level assignment gives every child a larger number than its parents. The *compact* one, of which
+Algorithm 2's tables are counted, makes the sum of l(child) − l(parent) over the edges smallest.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.dags.graphs import Graphs
+
+I4 = NDArray[np.int32]
+I8 = NDArray[np.int64]
+
+
+def longest_path_levels(graphs: Graphs) -> I4:
+    """Give each stage the number of stages on the longest path that ends in it.
+
+    Returns
+    -------
+    (G,) int32
+        1 for a stage without parents.
+
+    Raises
+    ------
+    InputError
+        If the edges of a job form a cycle.
+    """
+    from sim.kernels import paths
+
+    levels: I4 = paths.depths(graphs.order, graphs.edge0, graphs.edge_child) + np.int32(1)
+    return levels
+
+
+def critical_path_length(graphs: Graphs) -> I4:
+    """Count the stages on the longest path of each job, (J,) int32; at least 1.
+
+    Raises
+    ------
+    InputError
+        If the edges of a job form a cycle.
+    """
+    return path_lengths(graphs, longest_path_levels(graphs))
+
+
+def compact_levels(graphs: Graphs) -> I4:
+    """Give each stage a level so that a job's edges span as few levels in all as can be.
+
+    The exact minimum of the sum of l(child) − l(parent), subject to l(child) ≥ l(parent) + 1 and
+    1 ≤ l ≤ critical path length; of the assignments that reach it, the one that is least in every
+    stage (there is one, as they are closed under the componentwise minimum). See
+    `sim.kernels.compact` for the method and its proof.
+
+    Returns
+    -------
+    (G,) int32
+        From 1 to the job's critical path length, all of them used.
+
+    Raises
+    ------
+    InputError
+        If the edges of a job form a cycle.
+    """
+    from sim.kernels import compact
+
+    levels = longest_path_levels(graphs)
+    in0, in_edge = graphs.by_child
+    compact.compact(
+        graphs.job_stage0,
+        path_lengths(graphs, levels),
+        graphs.edge0,
+        graphs.edge_child,
+        graphs.edge_parent,
+        in0,
+        in_edge,
+        levels,
+    )
+    return levels
+
+
+def path_lengths(graphs: Graphs, levels: I4) -> I4:
+    """Return the critical path length of each job in stages, (J,) int32, from its levels."""
+    if not len(levels):
+        return np.zeros(0, dtype=np.int32)
+    lengths: I4 = np.maximum.reduceat(levels, graphs.job_stage0[:-1])
+    return lengths
+
+
+def edge_spans(graphs: Graphs, levels: I4) -> I4:
+    """Return how many levels each edge goes up, (E,) int32; 1 for neighbouring levels (§7.1)."""
+    spans: I4 = levels[graphs.edge_child] - levels[graphs.edge_parent]
+    return spans
+
+
+def level_counts(graphs: Graphs, levels: I4) -> I8:
+    """Count the stages on each level by the length of the job's critical path (Fig. 10).
+
+    Parameters
+    ----------
+    graphs : Graphs
+        Of J jobs and G stages.
+    levels : (G,) int32
+        Of `compact_levels`, say.
+
+    Returns
+    -------
+    (L + 1, L + 1) int64
+        ``counts[length, level]``, with L the longest path of all; row and column 0 are zero.
+    """
+    lengths = path_lengths(graphs, levels)
+    side = int(lengths.max(initial=0)) + 1
+    cell = np.repeat(lengths, graphs.job_n_stages).astype(np.int64) * side + levels
+    counts: I8 = np.bincount(cell, minlength=side * side)
+    return counts.reshape(side, side)

@@ -1,0 +1,124 @@
+"""What is described: a workload, or nothing but DAGs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.columns import stage_work_s
+from sim.dags.graphs import Graphs
+from sim.schema import DEMAND_PREFIX
+from sim.tables import values
+
+if TYPE_CHECKING:
+    from sim.workload import Workload
+
+F8 = NDArray[np.float64]
+I8 = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+LARGE = 6
+"""Fewest stages of the jobs that §4.2, §5 and §6 of the paper look at."""
+
+USED_PREFIX = "used_"
+"""``stages.used_<resource>``: what a task used on average, in the unit of its demand."""
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """One column of the tables: a name, DAGs, and the workload that they are of, if any.
+
+    Attributes
+    ----------
+    name : str
+        How it is called before people.
+    every : Graphs
+        The DAGs of all jobs.
+    workload : Workload or None
+        Where they come from; None for DAGs alone, which have no times, tasks or demands.
+    """
+
+    name: str
+    every: Graphs
+    workload: Workload | None = None
+
+    @classmethod
+    def of(cls, name: str, workload: Workload) -> Dataset:
+        """Look at a workload."""
+        return cls(name, Graphs.of(workload), workload)
+
+    def named(self, name: str) -> Dataset:
+        """Return the same under another name."""
+        return self if name == self.name else Dataset(name, self.every, self.workload)
+
+    @cached_property
+    def whole(self) -> Bools:
+        """Jobs whose DAG is whole, (J,): their loader dropped no stage and no edge of them.
+
+        A workload without the column ``jobs.n_lost`` is taken for whole.
+        """
+        if self.workload is None or "n_lost" not in self.workload.jobs.column_names:
+            return np.ones(self.every.n_jobs, dtype=bool)
+        whole: Bools = values(self.workload.jobs, "n_lost") == 0
+        return whole
+
+    @cached_property
+    def dags(self) -> Graphs:
+        """The DAGs of whole jobs."""
+        return self.every if self.whole.all() else self.every.take(self.whole)
+
+    @cached_property
+    def large_rows(self) -> I8:
+        """Rows of the whole jobs of at least `LARGE` stages."""
+        return np.flatnonzero(self.whole & (self.every.job_n_stages >= LARGE))
+
+    @cached_property
+    def large(self) -> Graphs:
+        """The DAGs of those."""
+        return self.every.take(self.large_rows)
+
+    @cached_property
+    def large_stages(self) -> I8:
+        """Rows of the stages of those, (G of `large`,)."""
+        first = self.every.job_stage0[:-1][self.large_rows]
+        shift = np.repeat(first - self.large.job_stage0[:-1], self.large.job_n_stages)
+        rows: I8 = np.arange(self.large.n_stages) + shift
+        return rows
+
+    @cached_property
+    def stage_metrics(self) -> dict[str, F8]:
+        """What is known of each stage, by name, (G,) each; NaN where it is unknown.
+
+        ``duration``: mean of its tasks' durations, s; ``span``: end − start as recorded, s, where
+        the workload has it; ``tasks``; ``demand_<resource>``; ``used_<resource>``. A stage whose
+        recorded span is 0 s, so that nothing is known of its duration, has a ``duration`` of 0.
+        What a loader filled in (bits of ``stages.guessed``: the lowest for the number of tasks,
+        then one for each resource, by name) is unknown.
+        """
+        workload = self.workload
+        if workload is None:
+            return {}
+        table = workload.stages
+        n_tasks = values(table, "n_tasks").astype(np.float64)
+        found = {"duration": stage_work_s(workload) / n_tasks}
+        if "span_s" in table.column_names:
+            span_s = table["span_s"].to_numpy().astype(np.float64)
+            found["duration"] = np.where(
+                span_s > 0, found["duration"], np.where(span_s == 0, 0.0, np.nan)
+            )
+            found["span"] = span_s
+        found["tasks"] = n_tasks
+        for prefix in (DEMAND_PREFIX, USED_PREFIX):
+            for column in table.column_names:
+                if column.startswith(prefix):
+                    found[column] = table[column].to_numpy().astype(np.float64)
+        if "guessed" in table.column_names:
+            guessed = table["guessed"].to_numpy()
+            demands = [DEMAND_PREFIX + resource for resource in workload.resources]
+            for bit, name in enumerate(["tasks", *demands]):
+                found[name] = np.where(guessed & (1 << bit), np.nan, found[name])
+        return found

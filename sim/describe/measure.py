@@ -1,0 +1,108 @@
+"""One number of a description, and tables of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+
+Kind = Literal["count", "share", "ratio", "number", "seconds"]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One number.
+
+    Attributes
+    ----------
+    section, key : str
+        What it is called in tables and in code; the two together are unique.
+    label : str
+        What it is called before people.
+    value : float
+        NaN where there is nothing to measure.
+    kind : {"count", "share", "ratio", "number", "seconds"}
+        How it is shown: a whole number, a percentage, a multiple, a plain number, a time.
+    group : str
+        Sub-heading; neighbours with the same one are shown under it.
+    """
+
+    section: str
+    key: str
+    label: str
+    value: float
+    kind: Kind = "number"
+    group: str = ""
+
+
+class Section:
+    """Gathers the measures of one section.
+
+    Parameters
+    ----------
+    name : str
+        The section.
+
+    Attributes
+    ----------
+    found : list of Measure
+        What was added, in its order.
+    group : str
+        Sub-heading of what is added next.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.found: list[Measure] = []
+        self.group = ""
+
+    def add(self, key: str, label: str, value: float, kind: Kind = "number") -> None:
+        """Add a measure; see `Measure`."""
+        self.found.append(Measure(self.name, key, label, float(value), kind, self.group))
+
+
+def to_table(found: Iterable[tuple[str, Measure]]) -> pa.Table:
+    """Make a table of measures of datasets, a row each, in their order."""
+    rows = list(found)
+    return pa.table(
+        {
+            "dataset": pa.array([name for name, _ in rows], pa.string()),
+            "section": pa.array([m.section for _, m in rows], pa.string()),
+            "group": pa.array([m.group for _, m in rows], pa.string()),
+            "key": pa.array([m.key for _, m in rows], pa.string()),
+            "label": pa.array([m.label for _, m in rows], pa.string()),
+            "kind": pa.array([m.kind for _, m in rows], pa.string()),
+            "value": pa.array([float(m.value) for _, m in rows], pa.float64()),
+        }
+    )
+
+
+def shown(value: float | None, kind: Kind) -> str:
+    """Word a value for people: "" for None, which was not measured, "–" for NaN."""
+    if value is None:
+        return ""
+    if np.isnan(value):
+        return "–"
+    if kind == "count":
+        return f"{value:,.0f}"
+    if kind == "share":
+        return f"{100 * value:.2f} %"
+    if kind == "ratio":
+        return f"{_rounded(value)}×"
+    if kind == "seconds":
+        return f"{_rounded(value)} s"
+    return _rounded(value)
+
+
+def _rounded(value: float) -> str:
+    size = abs(value)
+    if np.isinf(value):
+        return "∞" if value > 0 else "-∞"
+    if size >= 1000 or value == 0:
+        return f"{value:,.0f}"
+    if size < 0.001:
+        return f"{value:.1e}"
+    return f"{value:.{1 if size >= 10 else 2 if size >= 1 else 3}f}"

@@ -1,0 +1,93 @@
+"""The HTML page of a description: plots and tables, in one file that needs nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from sim import html
+from sim.describe.description import NOTES, SECTIONS, Description, Row
+from sim.describe.figures import figures
+from sim.describe.measure import shown
+
+_LETTER_REM = 0.52  # about as wide as a letter of a table is
+_GAP = 2  # letters between columns
+_TEMPLATES = Path(__file__).parent / "templates"
+
+
+def page(of: Description) -> str:
+    """Return the page; the same description gives the same text."""
+    drawn = figures(of)
+    sections = []
+    for key, title in SECTIONS.items():
+        groups = [(group, rows) for group, rows in of.groups(key)]
+        if groups:
+            plots = [
+                {"id": f"plot-{number}", "caption": figure.caption}
+                for number, figure in enumerate(drawn)
+                if figure.section == key
+            ]
+            tables = [_table(of, group, rows) for group, rows in groups]
+            sections.append(
+                {
+                    "id": key,
+                    "title": title,
+                    "note": NOTES.get(key, ""),
+                    "plots": plots,
+                    "tables": tables,
+                    "width_rem": round(max(table["width_rem"] for table in tables), 1),
+                }
+            )
+    context = {
+        "title": of.names[0],
+        "lead": lead(of),
+        "columns": [
+            {"label": name, "symbol": html.symbol(at), "colour": at % html.N_COLOURS}
+            for at, name in enumerate(of.names)
+        ],
+        "sections": sections,
+        **html.embedded([figure.plot for figure in drawn]),
+    }
+    return html.environment(_TEMPLATES).get_template("describe.html.j2").render(context)
+
+
+def _table(of: Description, group: str, rows: list[Row]) -> dict[str, Any]:
+    """Lay a group out: a column for the first dataset and for whatever else has something."""
+    columns = [
+        at
+        for at in range(len(of.names))
+        if at == 0 or any(row.values[at] is not None for row in rows)
+    ]
+    heads = [of.names[at] for at in columns]
+    lines = [[shown(row.values[at], row.kind) for at in columns] for row in rows]
+    has_paper = any(row.paper is not None for row in rows)
+    if has_paper:
+        heads.append("paper")
+        for line, row in zip(lines, rows, strict=True):
+            line.append(shown(row.paper, row.kind))
+    body = [(row.label, line) for row, line in zip(rows, lines, strict=True)]
+    letters = max(len(row.label) for row in rows) + sum(
+        max(len(text) for text in column) + _GAP for column in zip(heads, *lines, strict=True)
+    )
+    return {
+        "caption": group,
+        "heads": heads,
+        "body": body,
+        "has_paper": has_paper,
+        "width_rem": _LETTER_REM * letters,
+    }
+
+
+def lead(of: Description) -> str:
+    """Say in a line how much there is."""
+    parts = [
+        f"{of.value('overview', key):,.0f} {words}"
+        for key, words in (
+            ("jobs", "jobs"),
+            ("stages", "stages"),
+            ("tasks", "tasks"),
+            ("edges", "dependencies"),
+        )
+        if any(m.section == "overview" and m.key == key for m in of.measures[of.names[0]])
+    ]
+    return ", ".join(parts)

@@ -1,0 +1,108 @@
+"""Measuring everything, of every dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from sim import dags
+from sim.describe import hourly, inputs, levels, overview, paper, recurrence, shapes, structure
+from sim.describe import variability as vary
+from sim.describe.dataset import Dataset
+from sim.describe.description import Description
+from sim.describe.measure import Measure
+from sim.errors import InputError
+
+
+def describe(data: Dataset, beside: Iterable[Dataset] = ()) -> Description:
+    """Measure a dataset, and others to stand beside it.
+
+    Everything is exact; nothing is sampled.
+
+    Parameters
+    ----------
+    data : Dataset
+        What is described.
+    beside : iterable of Dataset
+        Comparators, under names of their own.
+
+    Raises
+    ------
+    InputError
+        If two datasets have the same name.
+    """
+    datasets = [data, *beside]
+    names = [d.name for d in datasets]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"two datasets are called {name!r}; give one of them another name")
+    measures: dict[str, Sequence[Measure]] = {}
+    parts: dict[str, list[pa.Table]] = {}
+    for dataset in datasets:
+        measures[dataset.name], tables = _measured(dataset)
+        for name, table in tables.items():
+            column = pa.array([dataset.name] * table.num_rows, pa.string())
+            parts.setdefault(name, []).append(table.add_column(0, "dataset", column))
+    tables = {
+        name: pa.concat_tables(found, promote_options="default").combine_chunks()
+        for name, found in parts.items()
+    }
+    return Description(tuple(names), measures, {**tables, "jobs": _jobs(data)}, paper.beside(data))
+
+
+def random_beside(data: Dataset, seed: int = 0) -> Dataset:
+    """Draw a uniformly random DAG for each large job of `data`, of its number of stages (§4.2)."""
+    return Dataset("random", dags.uniform_dags(data.large.job_n_stages, seed))
+
+
+def _measured(data: Dataset) -> tuple[list[Measure], dict[str, pa.Table]]:
+    """Measure one dataset: numbers, and tables by name."""
+    found = [*inputs.inputs(data), *overview.overview(data), *overview.shares(data)]
+    tables = {}
+    if data.workload is not None:
+        tables["hourly"] = hourly.hourly(data)
+        found += hourly.peak_to_trough(data, tables["hourly"])
+    found += shapes.shapes(data)
+    shape = structure.shape(data.large)
+    found += structure.structure(data.large, shape)
+    tables["quantiles"] = structure.quantiles(shape)
+    tables["degrees"] = structure.degrees(data.large)
+    tables["by_size"] = structure.by_size(shape)
+    if data.workload is not None:
+        varied = vary.variations(data)
+        found += vary.measures("variability", varied)
+        tables["variability"] = vary.distributions(varied)
+    kind = dags.classes(data.large)
+    found += recurrence.class_measures(kind)
+    tables["classes"] = recurrence.class_table(kind)
+    if data.workload is not None:
+        periodic = recurrence.periodic_table(data, kind)
+        found += recurrence.periodic_measures(data, periodic)
+        recurring = recurrence.recurring_variations(data, periodic)
+        found += vary.measures("recurrence", recurring, "recurring")
+        tables["periodic"] = periodic
+        tables["recurring"] = vary.distributions(recurring)
+    level_measures, tables["levels"] = levels.levels(data)
+    return found + level_measures, tables
+
+
+def _jobs(data: Dataset) -> pa.Table:
+    """Return what is known of each job: a row a job, in the dataset's order."""
+    graphs = data.every
+    columns = {
+        "whole": data.whole,
+        "n_stages": graphs.job_n_stages,
+        "n_edges": graphs.job_n_edges,
+        "edge_density": dags.edge_density(graphs),
+        "chain_ratio": dags.chain_ratio(graphs),
+        "width": dags.width(graphs),
+        "critical_path_length": dags.critical_path_length(graphs),
+        "is_scatter": dags.is_scatter(graphs),
+        "is_gather": dags.is_gather(graphs),
+        "isomorphism_class": dags.classes(graphs),
+    }
+    if data.workload is not None:
+        return pa.table({"job_id": data.workload.jobs["job_id"], **columns})
+    return pa.table({"job_id": np.arange(graphs.n_jobs).astype(str), **columns})

@@ -1,0 +1,194 @@
+"""How much dependent stages differ at run time (Tian et al., SoCC 2019, §5, Fig. 7)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sim.dags.graphs import Graphs, offsets
+from sim.describe.dataset import USED_PREFIX, Dataset
+from sim.describe.measure import Measure, Section
+from sim.describe.numbers import largest, mean, quantile
+from sim.schema import DEMAND_PREFIX
+
+F8 = NDArray[np.float64]
+I8 = NDArray[np.int64]
+
+SET_SIZE = 3
+"""Fewest stages of a dependent set."""
+
+NEAR = 1.05
+"""How many times the smaller the larger may be of two values that are within 5 %."""
+
+POINTS = 201
+"""Number of quantiles that tables of distributions hold."""
+
+
+@dataclass(frozen=True, eq=False)
+class Variation:
+    """How one metric differs within one kind of relation.
+
+    Attributes
+    ----------
+    relation : {"pair", "set"}
+        Two stages of which one waits for the other; stages with a common parent or child.
+    metric : str
+        One of `Dataset.stage_metrics`.
+    value : (n,) float64
+        Of a pair the child's over the parent's; of a set the geometric mean of its values over
+        the smallest, so at least 1.
+    n_left_out : int
+        Pairs or sets in which a value is zero or unknown.
+    """
+
+    relation: str
+    metric: str
+    value: F8
+    n_left_out: int
+
+    @property
+    def factor(self) -> F8:
+        """How many times the larger is the smaller (of a pair), at least 1."""
+        return np.maximum(self.value, 1 / self.value)
+
+
+def variations(data: Dataset) -> list[Variation]:
+    """Measure every metric, of pairs and of sets, in jobs of at least six stages."""
+    graphs, rows = data.large, data.large_stages
+    found = []
+    for relation, measure in (("pair", pairs), ("set", sets)):
+        for metric, per_stage in data.stage_metrics.items():
+            value, n_left_out = measure(graphs, per_stage[rows])
+            found.append(Variation(relation, metric, value, n_left_out))
+    return found
+
+
+def pairs(graphs: Graphs, metric: F8) -> tuple[F8, int]:
+    """Return child over parent for each edge, and the number of edges left out.
+
+    Parameters
+    ----------
+    graphs : Graphs
+        With G stages.
+    metric : (G,) float64
+        Edges with an end that is not positive (zero, or NaN: unknown) are left out.
+    """
+    parent, child = metric[graphs.edge_parent], metric[graphs.edge_child]
+    known = (parent > 0) & (child > 0)
+    return child[known] / parent[known], int((~known).sum())
+
+
+def sets(graphs: Graphs, metric: F8) -> tuple[F8, int]:
+    """Return the geometric mean over the smallest of each dependent set, and the number left out.
+
+    The sets are the children of every stage that has three or more, then the parents of every
+    stage that has three or more.
+
+    Parameters
+    ----------
+    graphs : Graphs
+        With G stages.
+    metric : (G,) float64
+        Sets with a value that is not positive are left out.
+    """
+    by_child = np.argsort(graphs.edge_child, kind="stable")
+    spread = [
+        set_spread(metric[graphs.edge_child], graphs.edge0),
+        set_spread(metric[graphs.edge_parent[by_child]], offsets(graphs.n_parents)),
+    ]
+    return np.concatenate([value for value, _ in spread]), sum(n for _, n in spread)
+
+
+def set_spread(metric: F8, first: I8) -> tuple[F8, int]:
+    """Return the geometric mean over the smallest of each group, and the number left out.
+
+    Parameters
+    ----------
+    metric : (N,) float64
+        Values, group by group; groups with one that is not positive are left out.
+    first : (n + 1,) int64
+        Where each group begins; those of fewer than `SET_SIZE` values don't count.
+    """
+    sizes = np.diff(first)
+    big = np.flatnonzero(sizes >= SET_SIZE)
+    if not len(big):
+        return np.empty(0), 0
+    members = np.repeat(sizes >= SET_SIZE, sizes)
+    values, begin = metric[members], np.cumsum(sizes[big]) - sizes[big]
+    known = np.minimum.reduceat(np.where(values > 0, 1, 0), begin) > 0
+    logs = np.log(np.where(values > 0, values, 1.0))
+    spread = np.add.reduceat(logs, begin) / sizes[big] - np.minimum.reduceat(logs, begin)
+    equal = np.minimum.reduceat(values, begin) == np.maximum.reduceat(values, begin)
+    spread[equal] = 0.0  # to the bit
+    return np.exp(np.maximum(spread[known], 0.0)), int((~known).sum())
+
+
+def measures(name: str, found: list[Variation], of: str = "dependent") -> list[Measure]:
+    """Summarise distributions: how many are equal, how many far apart, and the extremes.
+
+    Parameters
+    ----------
+    name : str
+        The section.
+    found : list of Variation
+        Those of which there is nothing are left out.
+    of : str
+        What the pairs and sets are called.
+    """
+    section = Section(name)
+    for v in found:
+        factor = v.factor
+        if not len(factor) and not v.n_left_out:
+            continue
+        section.group = f"{of} {v.relation}s: {metric_words(v.metric)}"
+        key = f"{v.relation}_{v.metric}"
+        section.add(f"{key}_n", f"{v.relation}s", len(factor), "count")
+        section.add(f"{key}_left_out", "left out: zero or unknown", v.n_left_out, "count")
+        section.add(f"{key}_equal", "equal", mean(factor == 1), "share")
+        section.add(f"{key}_within_5_percent", "within 5 %", mean(factor <= NEAR), "share")
+        section.add(f"{key}_below_2", "less than 2× apart", mean(factor < 2), "share")
+        section.add(f"{key}_over_5", "over 5× apart", mean(factor > 5), "share")
+        section.add(f"{key}_over_10", "over 10× apart", mean(factor > 10), "share")
+        section.add(f"{key}_p90", "90th percentile", quantile(factor, 0.9), "ratio")
+        section.add(f"{key}_max", "largest", largest(factor), "ratio")
+    return section.found
+
+
+def distributions(found: list[Variation]) -> pa.Table:
+    """Return the quantiles of `Variation.value`: relation, metric, q, value; for plots."""
+    q = np.linspace(0, 1, POINTS)
+    parts = [
+        pa.table(
+            {
+                "relation": [v.relation] * POINTS,
+                "metric": [v.metric] * POINTS,
+                "q": q,
+                "value": np.quantile(v.value, q),
+            }
+        )
+        for v in found
+        if len(v.value)
+    ]
+    return pa.concat_tables(parts) if parts else _NO_DISTRIBUTION
+
+
+_NO_DISTRIBUTION = pa.table(
+    {
+        "relation": pa.array([], pa.string()),
+        "metric": pa.array([], pa.string()),
+        "q": pa.array([], pa.float64()),
+        "value": pa.array([], pa.float64()),
+    }
+)
+
+
+def metric_words(metric: str) -> str:
+    """Word a metric of `Dataset.stage_metrics` for people."""
+    if metric.startswith(DEMAND_PREFIX):
+        return f"requested {metric.removeprefix(DEMAND_PREFIX)}"
+    if metric.startswith(USED_PREFIX):
+        return f"used {metric.removeprefix(USED_PREFIX)}"
+    return {"duration": "durations", "span": "spans (end − start)", "tasks": "task counts"}[metric]

@@ -1,0 +1,153 @@
+"""simulate(): validate, allocate, alternate the kernel and the policy."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.cluster import Cluster
+from sim.errors import DeadlockError, InputError, PolicyError
+from sim.kernels import run as kernel
+from sim.kernels import state as layout
+from sim.layout import lay_out
+from sim.plan import Batch, Plan, Scheduler, World
+from sim.result import Result
+from sim.validate import check_fits
+from sim.workload import Workload
+
+
+def simulate(
+    workload: Workload,
+    cluster: Cluster,
+    policy: Scheduler,
+    *,
+    seed: int = 0,
+    record: Literal["jobs", "tasks"] = "jobs",
+) -> Result:
+    """Run `workload` on `cluster` under `policy`.
+
+    A run is a pure function of its arguments: the same bits on every machine and in every process.
+
+    Parameters
+    ----------
+    workload : Workload
+        What is submitted.
+    cluster : Cluster
+        What it runs on.
+    policy : Scheduler
+        What decides, e.g. ``policies.build("sjf")``.
+    seed : int
+        Seed of whatever the policy draws.
+    record : {"jobs", "tasks"}
+        "tasks" keeps when and where each task ran.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    InputError
+        If a demand, a gang or a queue can never fit, before anything runs.
+    PolicyError
+        If the policy fills a column with nonsense.
+    DeadlockError
+        If jobs are left that can never go on.
+    """
+    if record not in ("jobs", "tasks"):
+        raise InputError(f"record must be 'jobs' or 'tasks', not {record!r}")
+    check_fits(workload, cluster)
+    _check_supported(workload)
+    columns = workload.columns
+    plan = Plan(len(columns.job_submit), len(columns.stage_job), len(columns.task_duration))
+    keep_tasks = record == "tasks" or len(columns.queue_names) > 1
+    # the live views need the kernel's arrays, which need the filled plan: views come first
+    views = _views(len(columns.job_submit))
+    world = World(columns, cluster, seed, {k: _read_only(v) for k, v in views.items()})
+    memory = policy.begin(world, plan)
+    arrays = lay_out(columns, cluster, plan, policy.events, views, keep_tasks)
+    if not _alternate(layout.make(arrays), arrays, policy, memory, world, plan):
+        raise DeadlockError(_stuck(workload, arrays))
+    return Result(
+        workload,
+        cluster,
+        policy,
+        seed,
+        job_start=arrays["out_job_start"],
+        job_finish=arrays["out_job_finish"],
+        job_failed=np.zeros(len(columns.job_submit), dtype=np.bool_),
+        task_start=arrays["out_task_start"] if keep_tasks else None,
+        task_finish=arrays["out_task_finish"] if keep_tasks else None,
+        task_machine=arrays["out_task_machine"] if keep_tasks else None,
+        record=record,
+    )
+
+
+def _alternate(
+    state: Any,
+    arrays: dict[str, NDArray[Any]],
+    policy: Scheduler,
+    memory: object,
+    world: World,
+    plan: Plan,
+) -> bool:
+    """Run to the end; False if jobs are left that can never go on."""
+    code = kernel.run(state, plan.take_changed(), -1)
+    while code == kernel.WANTS_POLICY:
+        batch = _batch(arrays)
+        plan.timer_s = float(arrays["state_f"][layout.TIMER])
+        policy.react(memory, batch, world, plan)
+        arrays["state_f"][layout.TIMER] = _checked_timer(plan.timer_s, batch.now)
+        changed = plan.take_changed()
+        code = kernel.run(state, changed, len(changed))
+    return bool(code == kernel.DONE)
+
+
+def _batch(arrays: dict[str, NDArray[Any]]) -> Batch:
+    n = int(arrays["state_i"][layout.N_EVENTS])
+    now = float(arrays["state_f"][layout.NOW])
+    return Batch(now, arrays["state_event_kind"][:n].copy(), arrays["state_event_row"][:n].copy())
+
+
+def _checked_timer(timer_s: float, now: float) -> float:
+    if np.isnan(timer_s) or timer_s <= now:
+        raise PolicyError(
+            f"timer_s must be later than now ({now:g} s) or inf for none, not {timer_s!r}"
+        )
+    return float(timer_s)
+
+
+def _views(n_jobs: int) -> dict[str, NDArray[Any]]:
+    counts = {name: np.zeros(n_jobs, dtype=np.int32) for name in ("left", "running", "started")}
+    times = {name: np.full(n_jobs, np.nan) for name in ("start", "finish")}
+    done = {"done": np.zeros(n_jobs, dtype=np.int32), "done_work": np.zeros(n_jobs)}
+    return counts | times | done
+
+
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    view = array.view()
+    view.setflags(write=False)
+    return view
+
+
+def _check_supported(workload: Workload) -> None:
+    modes = workload.columns.job_input_mode
+    if modes.any():
+        job = workload.jobs["job_id"][int(np.flatnonzero(modes)[0])].as_py()
+        raise InputError(
+            f"job {job!r} depends on inputs of other jobs (input_mode), which this version does "
+            "not simulate; set input_mode to 'none' to run its jobs independently"
+        )
+
+
+def _stuck(workload: Workload, arrays: dict[str, NDArray[Any]]) -> str:
+    left = np.flatnonzero(arrays["state_job_left"] > 0)
+    shown = ", ".join(repr(workload.jobs["job_id"][int(j)].as_py()) for j in left[:5])
+    more = f" and {len(left) - 5} more" if len(left) > 5 else ""
+    return (
+        f"{len(left)} jobs can never go on after {arrays['state_f'][layout.NOW]:g} s ({shown}"
+        f"{more}): nothing runs and no event will come; does a run limit or start gate of the "
+        "policy stay shut, or does it count on an event it did not subscribe to?"
+    )

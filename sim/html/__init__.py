@@ -1,0 +1,69 @@
+"""What the project's HTML reports share: one look, one way to draw, nothing loaded from anywhere.
+
+A page embeds `css`, `js`, plotly and its figures as JSON in ``<script id="figures">``; every
+``<div class="plot" id="plot-N">`` gets figure N. ``data[i]["meta"]`` of a figure is the number of
+its colour, and of the box in ``<form class="choose">``, if the page has one, that shows or hides
+it. Colours follow the reader's scheme, light or dark.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import jinja2
+
+N_COLOURS = 10
+"""Colours of the pages: ``--c0`` to ``--c9``."""
+
+SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star", "triangle-down")
+"""Shapes that stand for a colour's number, so that colour is never alone."""
+
+_HERE = Path(__file__).parent
+
+
+def environment(folder: Path) -> jinja2.Environment:
+    """Return where the templates of `folder` are rendered; HTML escapes what is put in."""
+    import jinja2
+
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(folder),
+        autoescape=jinja2.select_autoescape(["html.j2"]),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+
+
+def embedded(figures: list[dict[str, Any]]) -> dict[str, str]:
+    """Return what a template puts into the page as it is: css, js, plotly_js and figures."""
+    from plotly.offline import get_plotlyjs
+
+    return {
+        "figures": _script_json(figures),
+        "plotly_js": get_plotlyjs(),
+        "css": (_HERE / "page.css").read_text(encoding="utf-8"),
+        "js": (_HERE / "page.js").read_text(encoding="utf-8"),
+    }
+
+
+def symbol(number: int) -> str:
+    """Give the shape that goes with a colour's number."""
+    return SYMBOLS[number % len(SYMBOLS)]
+
+
+def replace(path: Path, text: str) -> None:
+    """Write a text file as a whole: a kill leaves the old one or the new one."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary.write_text(text, encoding="utf-8", newline="\n")
+    temporary.replace(path)
+
+
+def _script_json(tree: Any) -> str:
+    """Write JSON that may stand in a script element."""
+    text = json.dumps(tree, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

@@ -1,0 +1,71 @@
+"use strict";
+(() => {
+  const figures = JSON.parse(document.getElementById("figures").textContent);
+  const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  const form = document.querySelector(".choose");
+  const swatches = [...document.querySelectorAll(".swatch")];
+  const drawn = new Set();
+  const config = { responsive: true, displaylogo: false, showSendToCloud: false,
+    plotlyServerURL: "", displayModeBar: "hover",
+    modeBarButtons: [["toImage", "downloadJson"], ["zoom2d", "pan2d", "resetScale2d"]] };
+
+  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const columnColour = (column) => swatches.length ? getComputedStyle(swatches[column]).color
+    : colour(`--c${column % 10}`);
+  const boxes = () => form ? [...form.querySelectorAll("input[name=column]")] : [];
+
+  function themed(figure) {
+    const shown = boxes().map((box) => box.checked);
+    const isLog = form?.elements.log?.checked;
+    const ink = colour("--fg"), rule = colour("--rule");
+    const axis = { gridcolor: rule, linecolor: rule, zerolinecolor: rule, automargin: true };
+    const data = figure.data.map((trace) => {
+      const c = columnColour(trace.meta);
+      return { ...trace, visible: shown[trace.meta] ?? true, marker: { ...trace.marker, color: c },
+        line: trace.line && { ...trace.line, color: c },
+        error_y: trace.error_y && { ...trace.error_y, color: trace.type === "bar" ? ink : c } };
+    });
+    const layout = { ...figure.layout,
+      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
+      font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: ink },
+      hoverlabel: { bgcolor: colour("--panel"), bordercolor: rule, font: { color: ink } },
+      modebar: { bgcolor: "rgba(0,0,0,0)", color: colour("--muted"), activecolor: ink },
+      xaxis: { ...axis, ...figure.layout.xaxis, showgrid: false },
+      yaxis: { ...axis, type: isLog ? "log" : "linear", ...figure.layout.yaxis } };
+    return [data, layout];
+  }
+
+  function draw(div) {
+    const [data, layout] = themed(figures[Number(div.id.slice("plot-".length))]);
+    Plotly.react(div, data, layout, config);
+    drawn.add(div);
+  }
+  const redraw = () => drawn.forEach(draw);
+
+  const shapes = {
+    "circle": '<circle cx="11" cy="8" r="4.5"/>', "square": '<path d="M7 4h8v8H7z"/>',
+    "diamond": '<path d="M11 2.5 16.5 8 11 13.5 5.5 8z"/>', "triangle-up": '<path d="M11 3l5 9H6z"/>',
+    "cross": '<path d="M9.3 3h3.4v3.3H16v3.4h-3.3V13H9.3V9.7H6V6.3h3.3z"/>',
+    "x": '<path d="M7.4 3 11 6.6 14.6 3 16 4.4 12.4 8l3.6 3.6-1.4 1.4L11 9.4 7.4 13 6 11.6 9.6 8 6 4.4z"/>',
+    "star": '<path d="M11 2.5l1.6 3.8 4.1.3-3.1 2.7 1 4L11 11.1l-3.6 2.2 1-4-3.1-2.7 4.1-.3z"/>',
+    "triangle-down": '<path d="M11 13l5-9H6z"/>',
+  };
+  for (const swatch of swatches) {
+    swatch.innerHTML = '<svg viewBox="0 0 22 16" fill="currentColor">' +
+      '<path d="M0 7h22v2H0z"/>' + shapes[swatch.dataset.symbol] + "</svg>";
+  }
+
+  const divs = [...document.querySelectorAll(".plot")];
+  const near = new IntersectionObserver((entries) => {
+    for (const entry of entries) {
+      if (entry.isIntersecting) { near.unobserve(entry.target); draw(entry.target); }
+    }
+  }, { rootMargin: "800px" });
+  divs.forEach((div) => near.observe(div));
+  if (form) {
+    form.addEventListener("change", redraw);
+    form.addEventListener("submit", (event) => event.preventDefault());
+  }
+  dark.addEventListener("change", redraw);
+  window.addEventListener("beforeprint", () => divs.forEach((div) => { if (!drawn.has(div)) draw(div); }));
+})();

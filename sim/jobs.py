@@ -1,0 +1,191 @@
+"""Small workloads written by hand, as a list of dicts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from sim.errors import InputError, hint, unknown
+from sim.schema import DEMAND_PREFIX, EDGE_KINDS
+
+if TYPE_CHECKING:
+    from sim.workload import Workload
+
+_JOB_KEYS: Mapping[str, Any] = {
+    "job_id": None,
+    "submit_s": None,
+    "template": "",
+    "user": "",
+    "queue": "default",
+    "priority": 0.0,
+    "deadline_s": None,
+    "min_tasks": 0,
+    "input_mode": "none",
+    "stages": None,
+}
+_STAGE_KEYS = ("name", "durations_s", "demand", "parents")
+
+
+def from_jobs(jobs: Iterable[Mapping[str, Any]]) -> Workload:
+    """Build a workload from what a person would write.
+
+    Parameters
+    ----------
+    jobs : iterable of dict
+        One dict a job, in any order; jobs are sorted by ``submit_s``, those of one instant stay
+        in the order given. ``submit_s`` (s) and ``stages`` are required. ``job_id`` defaults to
+        ``"job-<i>"`` with the dict's place in the list; ``template``, ``user``, ``queue``
+        ("default"), ``priority`` (0), ``deadline_s`` (None: none; relative to submit_s),
+        ``min_tasks`` (0: no gang) and ``input_mode`` ("none") to the schema's defaults.
+
+        ``stages`` is a list of dicts: ``durations_s`` (one number a task) is required; ``name``
+        defaults to ``"stage-<i>"`` and is unique within the job; ``demand`` (default
+        ``{"cpu": 1.0}``) is what each task holds; ``parents`` is a list of names of stages of
+        the same job, all waited for with a barrier, or a dict of name to kind of edge, e.g.
+        ``{"map": "one_to_one"}``.
+
+    Raises
+    ------
+    InputError
+        On an unknown key, a missing one, a parent that is not there, or a broken rule of the
+        schema (`sim.validate`).
+
+    Examples
+    --------
+    >>> w = from_jobs(
+    ...     [
+    ...         {
+    ...             "submit_s": 0.0,
+    ...             "stages": [
+    ...                 {"name": "map", "durations_s": [3.0, 4.0], "demand": {"cpu": 1, "mem": 2}},
+    ...                 {"name": "reduce", "durations_s": [5.0], "parents": ["map"]},
+    ...             ],
+    ...         }
+    ...     ]
+    ... )
+    >>> w.n_tasks
+    3
+    """
+    from sim.workload import Workload
+
+    listed = [_checked_job(i, job) for i, job in enumerate(jobs)]
+    listed.sort(key=lambda job: float(job["submit_s"]))
+    columns: dict[str, list[Any]] = {k: [j[k] for j in listed] for k in _JOB_KEYS if k != "stages"}
+    stages: dict[str, list[Any]] = {"job": [], "name": [], "n_tasks": []}
+    tasks: dict[str, list[Any]] = {"stage": [], "duration_s": []}
+    edges: dict[str, list[Any]] = {"parent": [], "child": [], "kind": []}
+    demands: list[Mapping[str, float]] = []
+    for row, job in enumerate(listed):
+        stage0 = len(demands)
+        names: dict[str, int] = {}
+        for i, stage in enumerate(job["stages"]):
+            where = f"job {job['job_id']!r} stage {i}"
+            _check_keys(where, stage, _STAGE_KEYS, ("durations_s",))
+            name = str(stage.get("name", f"stage-{i}"))
+            if name in names:
+                raise InputError(
+                    f"{where}: the name {name!r} is taken by stage {names[name] - stage0}",
+                    rule="duplicate stage name",
+                )
+            names[name] = len(demands)
+            durations = _durations(where, stage["durations_s"])
+            stages["job"].append(row)
+            stages["name"].append(name)
+            stages["n_tasks"].append(len(durations))
+            tasks["stage"] += [len(demands)] * len(durations)
+            tasks["duration_s"] += durations
+            demands.append(_demand(where, stage.get("demand", {"cpu": 1.0})))
+        for i, stage in enumerate(job["stages"]):
+            where = f"job {job['job_id']!r} stage {i}"
+            for parent, kind in _parents(where, stage.get("parents", ())).items():
+                if parent not in names:
+                    raise InputError(
+                        f"{where}: parent {parent!r} is no stage of the job"
+                        f"; {hint(parent, names)}stages: {', '.join(names)}",
+                        rule="missing parent",
+                    )
+                edges["parent"].append(names[parent])
+                edges["child"].append(stage0 + i)
+                edges["kind"].append(kind)
+    resources = sorted({r for demand in demands for r in demand}) or ["cpu"]
+    for r in resources:
+        stages[DEMAND_PREFIX + r] = [float(d.get(r, 0.0)) for d in demands]
+    return Workload.from_tables(
+        jobs=columns,
+        stages=stages,
+        tasks=tasks,
+        stage_edges=edges if edges["parent"] else None,
+        meta={"name": "jobs"},
+    )
+
+
+def _checked_job(i: int, job: Mapping[str, Any]) -> dict[str, Any]:
+    where = f"job {job['job_id']!r}" if "job_id" in job else f"job {i}"
+    _check_keys(where, job, _JOB_KEYS, ("submit_s", "stages"))
+    checked = {**_JOB_KEYS, "job_id": f"job-{i}", **job}
+    checked["job_id"] = str(checked["job_id"])
+    for key in ("submit_s", "priority"):
+        checked[key] = _number(f"{where}: {key}", checked[key])
+    if not checked["stages"]:
+        raise InputError(f"{where} has no stages; it needs at least one", rule="job without stages")
+    return checked
+
+
+def _check_keys(where: str, given: object, known: Iterable[str], required: tuple[str, ...]) -> None:
+    if not isinstance(given, Mapping):
+        raise InputError(f"{where} must be a dict, not {given!r}", rule="wrong type")
+    for key in given:
+        if key not in known:
+            raise InputError(
+                f"{where}: {unknown('key', key, known)}",
+                rule="unknown key",
+            )
+    for key in required:
+        if key not in given:
+            raise InputError(f"{where} has no {key!r}", rule="missing key")
+
+
+def _durations(where: str, durations: Any) -> list[float]:
+    if isinstance(durations, (str, bytes)) or not hasattr(durations, "__iter__"):
+        raise InputError(
+            f"{where}: durations_s must be a list of numbers, not {durations!r}", rule="wrong type"
+        )
+    listed = [_number(f"{where}: durations_s", d) for d in durations]
+    if not listed:
+        raise InputError(
+            f"{where} has no tasks; durations_s needs one number a task", rule="no tasks"
+        )
+    return listed
+
+
+def _demand(where: str, demand: Any) -> Mapping[str, float]:
+    if not isinstance(demand, Mapping):
+        raise InputError(f"{where}: demand must be a dict, not {demand!r}", rule="wrong type")
+    return {str(r): _number(f"{where}: demand for {r}", d) for r, d in demand.items()}
+
+
+def _parents(where: str, parents: Any) -> dict[str, str]:
+    if isinstance(parents, Mapping):
+        kinds = {str(k): str(v) for k, v in parents.items()}
+        for kind in kinds.values():
+            if kind not in EDGE_KINDS:
+                raise InputError(
+                    f"{where}: {unknown('kind of edge', kind, EDGE_KINDS)}",
+                    rule="unknown kind",
+                )
+        return kinds
+    if isinstance(parents, (str, bytes)) or not hasattr(parents, "__iter__"):
+        raise InputError(
+            f"{where}: parents must be a list of names or a dict of name to kind, not {parents!r}",
+            rule="wrong type",
+        )
+    return {str(p): "barrier" for p in parents}
+
+
+def _number(what: str, value: Any) -> float:
+    if isinstance(value, (str, bytes, bool)) or value is None:
+        raise InputError(f"{what} must be a number, not {value!r}", rule="wrong type")
+    try:
+        return float(value)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{what} must be a number, not {value!r}", rule="wrong type") from error

@@ -1,0 +1,77 @@
+"""Taking and giving back room: on machines, and in the accounts of organisations and queues."""
+
+from sim.kernels._jit import inlined, part
+from sim.kernels.state import HARD, N_DIRTY, RELEASED, UNIT, USAGE
+
+
+@part
+def demand_row(st, g):
+    """Return the row of ``w_stage_demand`` that holds what a task of stage `g` needs."""
+    return 0 if st.state_i[UNIT] else g
+
+
+@part
+def fits(st, row, machine):
+    """Tell whether the demands of `row` fit the free room of `machine`."""
+    for r in range(st.state_mach_free.shape[1]):
+        if st.w_stage_demand[row, r] > st.state_mach_free[machine, r]:
+            return False
+    return True
+
+
+@part
+def within_cap(st, j, demand, row, times):
+    """Tell whether the organisation of job `j` may use `times` the demands of `row` more."""
+    if not st.state_i[HARD]:
+        return True
+    org = st.w_job_org[j]
+    for r in range(demand.shape[1]):
+        if st.state_org_used[org, r] + times * demand[row, r] > st.c_org_cap[org, r]:
+            return False
+    return True
+
+
+@inlined
+def take(st, j, g, machine):
+    """Take the room of one task of stage `g` on `machine`."""
+    _move(st, j, machine, st.w_stage_demand, demand_row(st, g), 1)
+
+
+@inlined
+def give(st, j, g, machine):
+    """Give back the room of one task of stage `g` on `machine`."""
+    _move(st, j, machine, st.w_stage_demand, demand_row(st, g), -1)
+    _freed(st, machine)
+
+
+@inlined
+def take_held(st, j, machine):
+    """Take the room of one held slot of gang job `j` on `machine`."""
+    _move(st, j, machine, st.w_job_slot, j, 1)
+
+
+@inlined
+def give_held(st, j, machine):
+    """Give back the room of one held slot of gang job `j` on `machine`."""
+    _move(st, j, machine, st.w_job_slot, j, -1)
+    _freed(st, machine)
+
+
+@part
+def _move(st, j, machine, demand, row, sign):
+    for r in range(demand.shape[1]):
+        amount = sign * demand[row, r]
+        st.state_mach_free[machine, r] -= amount
+        if st.state_i[USAGE]:
+            st.state_job_used[j, r] += amount
+            st.state_queue_used[st.state_job_home[j], r] += amount
+            st.state_org_used[st.w_job_org[j], r] += amount
+
+
+@part
+def _freed(st, machine):
+    st.state_i[RELEASED] = 1
+    if not st.state_mach_dirty[machine]:
+        st.state_mach_dirty[machine] = 1
+        st.state_dirty[st.state_i[N_DIRTY]] = machine
+        st.state_i[N_DIRTY] += 1

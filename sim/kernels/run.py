@@ -1,0 +1,177 @@
+"""The event loop: from instant to instant until all is done or the policy is wanted.
+
+The order at one instant, so that a run is a function of its input alone: task ends by row, faults,
+timers (crossings of attained service by row, then the policy's timer), arrivals by row, then the
+policy, then placement.
+"""
+
+import math
+
+from sim.kernels._jit import inlined, jit, part
+from sim.kernels.finheap import fin_pop
+from sim.kernels.gang import fill_gangs
+from sim.kernels.lifecycle import SERVICE_CROSSED, TIMER_TICK, arrive, emit, end_task, look_at_gang
+from sim.kernels.pool import dispatch_pool, run_pool
+from sim.kernels.scan import dispatch_pack, dispatch_skip
+from sim.kernels.service import accrue, crossing, postpone, watch
+from sim.kernels.state import (
+    FIT,
+    GANGS,
+    IDLE_TICKS,
+    JOBS_LEFT,
+    MOVING,
+    N_EVENTS,
+    N_FIN,
+    N_SERVICE,
+    NEXT_JOB,
+    NOW,
+    POOL,
+    SERVICE,
+    TIMER,
+)
+from sim.kernels.strict import dispatch_strict
+from sim.kernels.waiting import SKIP, STRICT, move_home, rank_changed, rekey, settle
+
+DONE, WANTS_POLICY, STUCK = range(3)
+
+MAX_IDLE_TICKS = 10_000
+"""Timer ticks in a row with nothing running, arriving or started, after which a run is stuck."""
+
+
+@jit
+def run(st, changed, n_changed):
+    """Run until DONE, STUCK, or an instant with events for the policy.
+
+    Parameters
+    ----------
+    st : state record
+        See `sim.kernels.state`; overwritten.
+    changed : (n,) int32
+        Jobs whose columns the policy changed at the present instant.
+    n_changed : int
+        How many of them; -1 at the first call, when there is no present instant yet.
+
+    Returns
+    -------
+    int
+        DONE, WANTS_POLICY (fill columns, then call again) or STUCK.
+    """
+    placing = n_changed >= 0
+    if placing:
+        st.state_i[N_EVENTS] = 0
+        _apply(st, changed, n_changed)
+    while True:
+        if placing:
+            _dispatch(st)
+        if st.state_i[POOL]:
+            run_pool(st)
+        if st.state_i[JOBS_LEFT] == 0:
+            return DONE
+        now = _next_time(st)
+        if now == math.inf or st.state_i[IDLE_TICKS] > MAX_IDLE_TICKS:
+            return STUCK
+        st.state_f[NOW] = now
+        _ends(st)
+        if st.state_i[SERVICE]:
+            _crossings(st)
+        if st.state_f[TIMER] <= now:
+            _tick(st)
+        _arrivals(st)
+        if st.state_i[N_EVENTS] > 0:
+            return WANTS_POLICY
+        placing = True
+
+
+@inlined
+def _next_time(st):
+    time = st.state_f[TIMER]
+    if st.state_i[N_FIN] > 0:
+        time = min(time, st.state_fin_time[0])
+    job = st.state_i[NEXT_JOB]
+    if job < len(st.w_job_submit):
+        time = min(time, st.w_job_submit[job])
+    if st.state_i[N_SERVICE] > 0:
+        time = min(time, st.state_service_time[st.state_service_heap[0]])
+    return max(time, st.state_f[NOW])
+
+
+@inlined
+def _ends(st):
+    now = st.state_f[NOW]
+    while st.state_i[N_FIN] > 0 and st.state_fin_time[0] <= now:
+        end_task(st, fin_pop(st))
+
+
+@inlined
+def _crossings(st):
+    now = st.state_f[NOW]
+    while st.state_i[N_SERVICE] > 0:
+        j = st.state_service_heap[0]
+        if st.state_service_time[j] > now:
+            return
+        if crossing(st, j) > now:
+            postpone(st, j)
+            continue
+        accrue(st, j)
+        queue = st.p_job_queue[j]
+        # the crossed threshold counts as reached, whatever the last bit says
+        demote_at, service_at = st.p_queue_demote_at[queue], st.p_job_service_at[j]
+        limit = min(demote_at, service_at)
+        st.state_job_attained[j] = max(st.state_job_attained[j], limit)
+        if service_at == limit:
+            st.p_job_service_at[j] = math.inf
+            emit(st, SERVICE_CROSSED, j)
+        if demote_at == limit:
+            st.p_job_queue[j] = st.p_queue_demote_to[queue]
+            move_home(st, j)
+            settle(st, j)
+        if st.state_i[MOVING]:
+            rank_changed(st, j)
+        postpone(st, j)
+
+
+@inlined
+def _tick(st):
+    st.state_f[TIMER] = math.inf
+    emit(st, TIMER_TICK, -1)
+    idle = st.state_i[N_FIN] == 0 and st.state_i[NEXT_JOB] == len(st.w_job_submit)
+    st.state_i[IDLE_TICKS] = st.state_i[IDLE_TICKS] + 1 if idle else 0
+
+
+@inlined
+def _arrivals(st):
+    now = st.state_f[NOW]
+    job = st.state_i[NEXT_JOB]
+    while job < len(st.w_job_submit) and st.w_job_submit[job] <= now:
+        arrive(st, job)
+        job += 1
+    st.state_i[NEXT_JOB] = job
+
+
+@inlined
+def _apply(st, changed, n_changed):
+    for i in range(n_changed):
+        j = changed[i]
+        if j >= st.state_i[NEXT_JOB] or st.state_job_left[j] == 0:
+            continue
+        move_home(st, j)
+        settle(st, j)
+        rekey(st, j)
+        if st.state_i[SERVICE]:
+            watch(st, j)
+        look_at_gang(st, j)
+
+
+@part
+def _dispatch(st):
+    if st.state_i[POOL]:
+        dispatch_pool(st)
+        return
+    if st.state_i[GANGS]:
+        fill_gangs(st)
+    if st.state_i[FIT] == STRICT:
+        dispatch_strict(st)
+    elif st.state_i[FIT] == SKIP:
+        dispatch_skip(st)
+    else:
+        dispatch_pack(st)

@@ -1,0 +1,258 @@
+"""Placement that skips what does not fit, and placement that packs by free · demand.
+
+After a dispatch no (waiting stage, machine) pair fits, so the next one holds the stages that are
+new against all machines and the others only against the machines freed since. A stage refused by
+its organisation's cap stays new.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+
+from sim.kernels._jit import inlined, part
+from sim.kernels.gang import admit_gang, gang_within_cap, is_waiting_gang, room_for_gang
+from sim.kernels.lifecycle import start_task
+from sim.kernels.queues import goes_first
+from sim.kernels.resources import demand_row, within_cap
+from sim.kernels.scanhold import find_fitting, first_fitting, fits_at, score_at, still_fitting
+from sim.kernels.scanlist import (
+    BY_ALL,
+    BY_CAP,
+    mark_new,
+    put_aside,
+    queue_end,
+    refuse,
+    scan_settled,
+)
+from sim.kernels.state import (
+    GANGS,
+    N_DIRTY,
+    N_NEW,
+    N_REFUSED,
+    N_SCAN,
+    RELEASED,
+    SCAN_SHIFTS,
+)
+from sim.kernels.strict import clear_dirty, first_dirty, first_fit
+
+
+@inlined
+def dispatch_skip(st):
+    """Start all that may start now: of what fits, the first in order, on the first machine."""
+    begin = 0
+    hint_stage, hint = -1, 0
+    while st.state_i[N_DIRTY] > 0 or st.state_i[N_NEW] > 0:
+        at = _first_that_fits(st, begin)
+        if at < 0:
+            break
+        g = st.state_scan[at]
+        j = st.w_stage_job[g]
+        begin = 0
+        if st.state_i[GANGS] and is_waiting_gang(st, j):
+            _admit(st, j)
+            continue
+        one_queue = st.state_scan_queue[0] == st.state_scan_queue[st.state_i[N_SCAN] - 1]
+        shifts = st.state_i[SCAN_SHIFTS]
+        hint = _machine_for(st, g, hint if g == hint_stage else 0)
+        hint_stage = g
+        start_task(st, g, hint, False)
+        if one_queue and st.state_i[SCAN_SHIFTS] == shifts:
+            begin = at  # what goes before it found no room, and now there is less
+    _done(st)
+
+
+@inlined
+def dispatch_pack(st):
+    """Start all that may start now: machine by machine the fitting stage of greatest score.
+
+    The score is the sum over resources of (free / capacity) × (demand / capacity) of the machine,
+    added in the order of the resources; ties go to the first in order (Tetris, SIGCOMM 2014, §3).
+    """
+    while st.state_i[GANGS]:
+        at = _first_gang(st)
+        if at < 0:
+            break
+        _admit(st, st.w_stage_job[st.state_scan[at]])
+    every = st.state_i[N_NEW] > 0
+    if not every:
+        _sort_dirty(st)
+    for i in range(st.state_mach_free.shape[0] if every else st.state_i[N_DIRTY]):
+        machine = i if every else st.state_dirty[i]
+        if st.state_mach_dirty[machine]:
+            _pack(st, machine)
+        elif st.state_i[N_NEW] > st.state_i[N_REFUSED]:
+            _pack_new(st, machine)
+    _done(st)
+
+
+@inlined
+def _first_that_fits(st, begin):
+    """Return the place from `begin` on of the stage that starts next, -1 for none."""
+    n = st.state_i[N_SCAN]
+    best = -1
+    low = begin
+    while low < n:
+        high = queue_end(st, low, n)
+        if best < 0 or goes_first(st, st.state_scan_queue[low], st.state_scan_queue[best]):
+            at = _first_between(st, low, high)
+            if at >= 0:
+                best = at
+        low = high
+    return best
+
+
+@inlined
+def _first_between(st, low, high):
+    best = high
+    for i in range(st.state_i[N_DIRTY]):
+        best = _first_on(st, st.state_dirty[i], low, best)
+    i = st.state_i[N_REFUSED]
+    while i < st.state_i[N_NEW]:
+        g = st.state_scan_fresh[i]
+        at = st.state_scan_at[g]
+        if st.state_scan_new[g] > 1:
+            put_aside(st, i)
+        elif low <= at < best and _may_start(st, g):
+            if first_fit(st, demand_row(st, g), 0) >= 0:
+                best = at
+            else:
+                refuse(st, g, BY_ALL)
+                put_aside(st, i)
+        i += 1
+    if st.state_i[GANGS]:
+        for at in range(low, best):
+            if _gang_may_start(st, at):
+                best = at
+                break
+    return -1 if best == high else best
+
+
+@inlined
+def _first_on(st, machine, low, high):
+    """Return the first place of [low, high) whose stage may start on `machine`, else `high`."""
+    at = first_fitting(st, machine, low, high)
+    while at < high and not _may_start(st, st.state_scan[at]):
+        at = first_fitting(st, machine, at + 1, high)
+    return at
+
+
+@part
+def _may_start(st, g):
+    """Tell whether a single task of stage `g` may start, room aside."""
+    j = st.w_stage_job[g]
+    if st.state_i[GANGS] and is_waiting_gang(st, j):
+        return False
+    if within_cap(st, j, st.w_stage_demand, demand_row(st, g), 1):
+        return True
+    refuse(st, g, BY_CAP)
+    return False
+
+
+@part
+def _gang_may_start(st, at):
+    g = st.state_scan[at]
+    if g < 0:
+        return False
+    j = st.w_stage_job[g]
+    return is_waiting_gang(st, j) and gang_within_cap(st, j) and room_for_gang(st, j)
+
+
+@inlined
+def _first_gang(st):
+    best = -1
+    for at in range(st.state_i[N_SCAN]):
+        if best >= 0:
+            queue, of_best = st.state_scan_queue[at], st.state_scan_queue[best]
+            if queue == of_best or not goes_first(st, queue, of_best):
+                continue
+        if _gang_may_start(st, at):
+            best = at
+    return best
+
+
+@inlined
+def _machine_for(st, g, begin):
+    """Return the first machine with room for stage `g`; none before `begin` has any."""
+    row = demand_row(st, g)
+    if st.state_scan_new[g]:
+        return first_fit(st, row, begin)
+    return first_dirty(st, row)
+
+
+@inlined
+def _pack(st, machine):
+    """Fill `machine`, freed since the last dispatch, from all that waits."""
+    shifts = st.state_i[SCAN_SHIFTS] - 1
+    n = 0
+    while True:
+        if st.state_i[SCAN_SHIFTS] == shifts:
+            n = still_fitting(st, machine, n)
+        else:  # places have moved
+            n = find_fitting(st, machine)
+            shifts = st.state_i[SCAN_SHIFTS]
+        best, best_score = -1, 0.0
+        for i in range(n):
+            at, score = st.state_scan_found[i], st.state_scan_score[i]
+            if _is_better(st, at, score, best, best_score) and _may_start(st, st.state_scan[at]):
+                best, best_score = at, score
+        if best < 0:
+            return
+        start_task(st, st.state_scan[best], machine, False)
+
+
+@inlined
+def _pack_new(st, machine):
+    """Start what is new on `machine`, which everything else has been held against."""
+    while True:
+        best, best_score = -1, 0.0
+        i = st.state_i[N_REFUSED]
+        while i < st.state_i[N_NEW]:
+            g = st.state_scan_fresh[i]
+            at = st.state_scan_at[g]
+            if st.state_scan_new[g] > 1:
+                put_aside(st, i)
+            elif at >= 0 and fits_at(st, machine, at):
+                score = score_at(st, machine, at)
+                if _is_better(st, at, score, best, best_score) and _may_start(st, g):
+                    best, best_score = at, score
+            i += 1
+        if best < 0:
+            return
+        start_task(st, st.state_scan[best], machine, False)
+
+
+@part
+def _is_better(st, at, score, best, best_score):
+    if best < 0:
+        return True
+    queue, queue_of_best = st.state_scan_queue[at], st.state_scan_queue[best]
+    if queue != queue_of_best:
+        return goes_first(st, queue, queue_of_best)
+    return score > best_score or (score == best_score and at < best)
+
+
+@part
+def _admit(st, j):
+    """Give gang job `j` its slots, then hold its single tasks against every machine."""
+    admit_gang(st, j)
+    g = st.state_job_ready[j]
+    while g >= 0:
+        if st.state_scan_at[g] >= 0:
+            mark_new(st, g)
+        g = st.state_stage_ready_next[g]
+
+
+@inlined
+def _sort_dirty(st):
+    dirty = st.state_dirty
+    for i in range(1, st.state_i[N_DIRTY]):
+        machine, k = dirty[i], i
+        while k > 0 and dirty[k - 1] > machine:
+            dirty[k] = dirty[k - 1]
+            k -= 1
+        dirty[k] = machine
+
+
+@part
+def _done(st):
+    scan_settled(st)
+    st.state_i[RELEASED] = 0
+    clear_dirty(st)

@@ -1,0 +1,134 @@
+"""Holding the list of waiting stages against one machine, in vector loops over blocks of it."""
+
+# mypy: disable-error-code="no-untyped-def"
+
+from sim.kernels._jit import inlined, part
+from sim.kernels.state import BLOCK, N_SCAN
+
+
+@inlined
+def find_fitting(st, machine):
+    """List the places whose stages fit `machine`, with their scores; return how many."""
+    n, found = st.state_i[N_SCAN], 0
+    places, scores, room = st.state_scan_found, st.state_scan_score, st.state_scan_room
+    first = _scarcest(st, machine)
+    for begin in range(0, n, BLOCK):
+        end = min(begin + BLOCK, n)
+        if _hold(st, machine, first, begin, end):
+            raw = found
+            _score(st, machine, begin, end, raw)
+            for i in range(end - begin):
+                places[found] = begin + i
+                scores[found] = scores[raw + i]
+                found += room[i] >= 0.0
+    return found
+
+
+@inlined
+def still_fitting(st, machine, n):
+    """Of the first `n` listed, which fitted `machine`, keep those that still do, scored anew."""
+    places, kept = st.state_scan_found, 0
+    for i in range(n):
+        at = places[i]
+        if fits_at(st, machine, at):
+            places[kept] = at
+            st.state_scan_score[kept] = score_at(st, machine, at)
+            kept += 1
+    return kept
+
+
+@part
+def first_fitting(st, machine, low, high):
+    """Return the first place of [low, high) whose stage fits `machine`, else `high`."""
+    room = st.state_scan_room
+    first = _scarcest(st, machine)
+    for begin in range(low, high, BLOCK):
+        end = min(begin + BLOCK, high)
+        if _hold(st, machine, first, begin, end):
+            for i in range(end - begin):
+                if room[i] >= 0.0:
+                    return begin + i
+    return high
+
+
+@part
+def fits_at(st, machine, at):
+    """Tell whether the stage at `at` fits `machine`; a hole does not."""
+    for r in range(st.state_mach_free.shape[1]):
+        if st.state_scan_demand[r, at] > st.state_mach_free[machine, r]:
+            return False
+    return True
+
+
+@part
+def score_at(st, machine, at):
+    """Return free · demand of the stage at `at` on `machine`, both over its capacity."""
+    total = 0.0
+    for r in range(st.state_mach_free.shape[1]):
+        weight = st.state_mach_free[machine, r] * st.c_dot[machine, r]
+        total += weight * st.state_scan_demand[r, at]
+    return total
+
+
+@part
+def _hold(st, machine, first, begin, end):
+    """Set ``state_scan_room`` to the least that each of [begin, end) would leave of any resource.
+
+    Resource `first` comes first: where it lets none through, the others need no look.
+
+    Returns
+    -------
+    int
+        How many fit; where 0, ``state_scan_room`` may hold anything.
+    """
+    room = st.state_scan_room
+    free = float(st.state_mach_free[machine, first])
+    demand = st.state_scan_demand[first, begin:end]
+    n = 0
+    for i in range(len(demand)):
+        left = free - demand[i]
+        room[i] = left
+        n += left >= 0.0
+    for r in range(st.state_mach_free.shape[1]):
+        if r != first and n > 0:
+            n = _hold_one(st, machine, r, begin, end)
+    return n
+
+
+@inlined
+def _hold_one(st, machine, r, begin, end):
+    room = st.state_scan_room
+    free = float(st.state_mach_free[machine, r])
+    demand = st.state_scan_demand[r, begin:end]
+    n = 0
+    for i in range(len(demand)):
+        left = free - demand[i]
+        least = room[i]
+        least = left if left < least else least
+        room[i] = least
+        n += least >= 0.0
+    return n
+
+
+@inlined
+def _score(st, machine, begin, end, target):
+    """Set ``state_scan_score`` from `target` on to the scores of [begin, end)."""
+    scores = st.state_scan_score[target : target + end - begin]
+    scores[:] = 0.0
+    for r in range(st.state_mach_free.shape[1]):
+        weight = st.state_mach_free[machine, r] * st.c_dot[machine, r]
+        demand = st.state_scan_demand[r, begin:end]
+        for i in range(len(scores)):
+            scores[i] += weight * demand[i]
+
+
+@part
+def _scarcest(st, machine):
+    """Return the resource of which the least part of `machine` is free."""
+    best, least = 0, 2.0
+    for r in range(st.state_mach_free.shape[1]):
+        free = float(st.state_mach_free[machine, r])
+        part_free = free * free * st.c_dot[machine, r]
+        if part_free < least:
+            best, least = r, part_free
+    return best

@@ -1,0 +1,215 @@
+"""The kernel's state: one record of arrays, listed once, frozen in dtype, layout and mutability.
+
+With the JIT the record is a pointer to a table of arrays (`sim.kernels._jit.record`): that alone
+travels between the helpers, where a namedtuple of arrays would copy ninety of them at every call.
+Without the JIT a namedtuple of the same names serves. Every field is an array, so that both forms
+can be written through.
+
+Prefixes say who writes: ``w_`` the workload and ``c_`` the cluster (nobody), ``p_`` the policy,
+``state_`` and ``out_`` the kernel. J jobs, G stages, T tasks, E edges, R resources, M machines,
+Q kernel queues (organisations × the policy's queues), O organisations, L the policy's queues,
+S slots for running tasks.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.kernels._jit import JIT, record
+
+FIELDS: tuple[tuple[str, str, int], ...] = (
+    # the workload, read-only
+    ("w_job_submit", "f8", 1),  # [J] s
+    ("w_job_stage0", "i8", 1),  # [J+1] first stage of each job
+    ("w_job_min_tasks", "i4", 1),  # [J] gang size, 0 for none
+    ("w_job_org", "i4", 1),  # [J] organisation
+    ("w_job_work", "f8", 1),  # [J] task seconds
+    ("w_job_slot", "i8", 2),  # [J or 1, R] what a held gang slot holds
+    ("w_job_hold0", "i8", 1),  # [J+1 or 1] first entry of state_hold_machine
+    ("w_stage_job", "i4", 1),  # [G]
+    ("w_stage_task0", "i8", 1),  # [G+1]
+    ("w_stage_demand", "i8", 2),  # [G, R] quanta; [1, 1] for a pool of slots
+    ("w_stage_o2o", "i1", 1),  # [G] bit 0: has one-to-one parents, bit 1: children
+    ("w_task_duration", "f8", 1),  # [T] s
+    ("w_edge0", "i8", 1),  # [G+1]
+    ("w_edge_child", "i4", 1),  # [E]
+    ("w_edge_kind", "i1", 1),  # [E] 0 barrier, 1 one-to-one
+    # the cluster, read-only
+    ("c_total", "i8", 1),  # [R] quanta
+    ("c_scale", "f8", 1),  # [R] 1 / total
+    ("c_dot", "f8", 2),  # [M, R] 1 / capacity², of each machine
+    ("c_org_cap", "i8", 2),  # [O, R] hard caps
+    ("c_org_weight", "f8", 1),  # [O]
+    # the policy's columns
+    ("p_job_key", "f8", 1),
+    ("p_job_queue", "i4", 1),
+    ("p_job_run_limit", "i4", 1),
+    ("p_job_start_gate", "i4", 1),
+    ("p_job_overflow_queue", "i4", 1),
+    ("p_job_notify_at", "i4", 1),
+    ("p_job_service_at", "f8", 1),
+    ("p_stage_key", "f8", 1),
+    ("p_stage_weight", "f8", 1),
+    ("p_task_order", "i4", 1),  # [T or 1] task of each turn
+    ("p_task_turn", "i4", 1),  # [T or 1] turn of each task
+    ("p_queue_weight", "f8", 1),  # [L]
+    ("p_queue_tier", "i4", 1),
+    ("p_queue_order", "i4", 1),
+    ("p_queue_demote_at", "f8", 1),
+    ("p_queue_demote_to", "i4", 1),
+    # registers
+    ("state_f", "f8", 1),  # NOW, TIMER
+    ("state_i", "i8", 1),  # counters, then the configuration
+    # jobs
+    ("state_job_left", "i4", 1),  # unfinished tasks
+    ("state_job_started", "i4", 1),
+    ("state_job_running", "i4", 1),
+    ("state_job_done", "i4", 1),
+    ("state_job_notify", "i4", 1),  # of its first k tasks, how many have ended
+    ("state_job_done_work", "f8", 1),
+    ("state_job_remaining", "f8", 1),
+    ("state_job_attained", "f8", 1),  # at state_job_since
+    ("state_job_since", "f8", 1),
+    ("state_job_rank", "f8", 1),  # what its queue orders it by
+    ("state_job_home", "i4", 1),  # its kernel queue
+    ("state_job_where", "i4", 1),  # the kernel queue its stages wait in, -1 when parked
+    ("state_job_ready", "i4", 1),  # first of its stages with a ready task
+    ("state_job_used", "i8", 2),  # [J or 1, R] what its tasks and held slots use
+    ("state_job_gang", "i4", 1),  # held slots that are idle; -1 not admitted
+    # stages
+    ("state_stage_next", "i4", 1),  # tasks handed out
+    ("state_stage_waiting", "i4", 1),  # ready tasks not handed out
+    ("state_stage_left", "i4", 1),  # unfinished tasks
+    ("state_stage_barriers", "i4", 1),  # barrier parents not done
+    ("state_stage_ready_next", "i4", 1),  # the job's list of ready stages
+    ("state_stage_ready_prev", "i4", 1),
+    ("state_stage_child", "i4", 1),  # pairing heap
+    ("state_stage_sibling", "i4", 1),
+    ("state_stage_prev", "i4", 1),
+    # tasks of stages with one-to-one parents
+    ("state_task_missing", "i4", 1),  # [T or 1] parents' tasks not done
+    ("state_task_heap", "i4", 1),  # [T or 1] a binary heap of ready tasks in each stage's stretch
+    # queues and organisations
+    ("state_queue_root", "i4", 1),  # [Q]
+    ("state_queue_used", "i8", 2),  # [Q, R]
+    ("state_queue_blocked", "i1", 1),  # 0 no, 1 for room, 2 by its cap
+    ("state_queue_blocked_stage", "i4", 1),
+    ("state_org_used", "i8", 2),  # [O, R]
+    # machines
+    ("state_mach_free", "i8", 2),  # [M, R]
+    ("state_mach_dirty", "i1", 1),  # freed since the last dispatch
+    ("state_dirty", "i4", 1),  # list of them
+    # running tasks
+    ("state_slot_task", "i4", 1),  # [S]
+    ("state_slot_stage", "i4", 1),
+    ("state_slot_machine", "i4", 1),
+    ("state_slot_flag", "i1", 1),  # bit 0: among the first k, bit 1: in a held gang slot
+    ("state_slot_free", "i4", 1),  # stack
+    ("state_fin_time", "f8", 1),  # binary heap by (time, task)
+    ("state_fin_slot", "i4", 1),
+    # attained-service crossings: an indexed binary heap of jobs by (time, job)
+    ("state_service_time", "f8", 1),  # [J or 1]
+    ("state_service_heap", "i4", 1),
+    ("state_service_pos", "i4", 1),
+    # waiting stages in order (skip and pack), gang jobs to look at, held slots
+    ("state_scan", "i4", 1),  # [G or 1] the stage at each place, -1 - stage for its hole
+    ("state_scan_queue", "i4", 1),
+    ("state_scan_rank", "f8", 1),
+    ("state_scan_key", "f8", 1),
+    ("state_scan_demand", "f8", 2),  # [R, G or 1]
+    ("state_scan_at", "i4", 1),  # the place of each stage, -1 for none
+    ("state_scan_new", "i1", 1),  # of each stage; see `sim.kernels.scanlist`
+    ("state_scan_fresh", "i4", 1),  # list of the stages for which it is not 0
+    ("state_scan_found", "i4", 1),  # places whose stages fit the machine that is looked at
+    ("state_scan_score", "f8", 1),  # and how well; BLOCK longer
+    ("state_scan_room", "f8", 1),  # [BLOCK] the least that they would leave of a resource
+    ("state_gang_list", "i4", 1),
+    ("state_gang_listed", "i1", 1),
+    ("state_hold_machine", "i4", 1),
+    # events for the policy
+    ("state_event_kind", "i4", 1),
+    ("state_event_row", "i4", 1),
+    # results
+    ("out_job_start", "f8", 1),
+    ("out_job_finish", "f8", 1),
+    ("out_task_start", "f8", 1),  # [T or 1]
+    ("out_task_finish", "f8", 1),
+    ("out_task_machine", "i4", 1),
+)
+
+NAMES = tuple(name for name, _, _ in FIELDS)
+READ_ONLY = ("w_", "c_")
+
+BLOCK = 64
+"""How many places of the list of waiting stages are held against a machine at once."""
+
+# registers of state_f
+NOW, TIMER = 0, 1
+N_F = 2
+# registers of state_i: counters
+(
+    NEXT_JOB,
+    JOBS_LEFT,
+    N_FIN,
+    N_SLOT_FREE,
+    N_EVENTS,
+    N_DIRTY,
+    N_SERVICE,
+    N_SCAN,
+    N_HOLES,
+    N_NEW,
+    N_REFUSED,
+    SCAN_SHIFTS,
+    N_GANG,
+    RELEASED,
+    IDLE_TICKS,
+    # configuration
+    FIT,
+    SHARE,
+    UNIT,
+    EVENTS,
+    RECORD,
+    USAGE,
+    HARD,
+    SERVICE,
+    MOVING,
+    TASK_ORDER,
+    LIMITS,
+    GANGS,
+    PER_TASK,
+    POOL,
+) = range(29)
+N_I = 29
+# What the configuration registers mean: FIT and SHARE are `sim.plan` codes; UNIT a pool of slots;
+# EVENTS the mask subscribed to; RECORD whether task columns are kept; USAGE whether the use of
+# queues and jobs is kept; HARD whether organisations have caps; SERVICE whether thresholds on
+# attained service exist; MOVING whether some queue's order moves with tasks; TASK_ORDER whether
+# p_task_order is given; LIMITS whether run limits and gates may bind; GANGS whether there are
+# gang jobs; PER_TASK whether there are one-to-one edges.
+
+State = namedtuple("State", NAMES)  # type: ignore[misc]  # the fields are listed once, above
+
+
+def check(arrays: dict[str, NDArray[Any]]) -> None:
+    """Raise ValueError unless `arrays` are exactly the fields, each as it was frozen."""
+    if tuple(arrays) != NAMES:
+        raise ValueError(f"state fields differ: {set(arrays) ^ set(NAMES)}")
+    for name, code, ndim in FIELDS:
+        a = arrays[name]
+        if a.dtype != np.dtype(code) or a.ndim != ndim or not a.flags.c_contiguous:
+            raise ValueError(f"{name}: {a.dtype}[{a.ndim}], wanted C-contiguous {code}[{ndim}]")
+        if a.flags.writeable == name.startswith(READ_ONLY):
+            raise ValueError(f"{name} must be {'read-only' if a.flags.writeable else 'writable'}")
+
+
+_pack = record("KernelState", FIELDS, READ_ONLY) if JIT else None
+
+
+def make(arrays: dict[str, NDArray[Any]]) -> Any:
+    """Bind `arrays` (see `FIELDS`) into the record that kernels take; nothing is copied."""
+    check(arrays)
+    return _pack(arrays.values()) if _pack else State(**arrays)

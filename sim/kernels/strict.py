@@ -1,0 +1,82 @@
+"""Strict placement: the head of each queue or nothing of that queue.
+
+After a dispatch every queue's head has been refused by every machine (or by its cap). So a head
+that waits for room is held next time only against the machines freed since.
+"""
+
+from sim.kernels._jit import inlined, part
+from sim.kernels.gang import admit_gang, gang_within_cap, is_waiting_gang, room_for_gang
+from sim.kernels.lifecycle import start_task
+from sim.kernels.queues import BY_CAP, FOR_ROOM, pick_queue, unblock
+from sim.kernels.resources import demand_row, fits, within_cap
+from sim.kernels.state import GANGS, N_DIRTY
+
+
+@inlined
+def dispatch_strict(st):
+    """Start all that may start now, queue by queue, in order."""
+    unblock(st)
+    hint_stage, hint = -1, 0
+    while True:
+        q = pick_queue(st)
+        if q < 0:
+            break
+        g = st.state_queue_root[q]
+        j = st.w_stage_job[g]
+        if st.state_i[GANGS] and is_waiting_gang(st, j):
+            if not gang_within_cap(st, j):
+                _block(st, q, g, BY_CAP)
+            elif room_for_gang(st, j):
+                admit_gang(st, j)
+                st.state_queue_blocked_stage[q] = -1  # single tasks of it were not refused
+            else:
+                _block(st, q, g, FOR_ROOM)
+            continue
+        row = demand_row(st, g)
+        if not within_cap(st, j, st.w_stage_demand, row, 1):
+            _block(st, q, g, BY_CAP)
+            continue
+        if st.state_queue_blocked_stage[q] == g:
+            machine = first_dirty(st, row)
+        else:
+            machine = first_fit(st, row, hint if g == hint_stage else 0)
+            hint_stage, hint = g, max(machine, 0)
+        if machine < 0:
+            _block(st, q, g, FOR_ROOM)
+        else:
+            start_task(st, g, machine, False)
+    clear_dirty(st)
+
+
+@part
+def first_fit(st, row, begin):
+    """Return the first machine from `begin` on that has room for `row`, -1 for none."""
+    for machine in range(begin, st.state_mach_free.shape[0]):
+        if fits(st, row, machine):
+            return machine
+    return -1
+
+
+@part
+def clear_dirty(st):
+    """Forget which machines were freed: every waiting stage has been held against them."""
+    for i in range(st.state_i[N_DIRTY]):
+        st.state_mach_dirty[st.state_dirty[i]] = 0
+    st.state_i[N_DIRTY] = 0
+
+
+@part
+def first_dirty(st, row):
+    """Return the first machine, of those freed since the last dispatch, with room for `row`."""
+    best = -1
+    for i in range(st.state_i[N_DIRTY]):
+        machine = st.state_dirty[i]
+        if (best < 0 or machine < best) and fits(st, row, machine):
+            best = machine
+    return best
+
+
+@part
+def _block(st, q, g, why):
+    st.state_queue_blocked[q] = why
+    st.state_queue_blocked_stage[q] = g

@@ -1,0 +1,333 @@
+"""Turns a workload, a cluster and a filled plan into the arrays of the kernel's state."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.columns import capacity_quanta
+from sim.errors import InputError, PolicyError
+from sim.kernels import state as layout
+from sim.plan import NO_LIMIT, Event, Fit, Order, Plan
+
+if TYPE_CHECKING:
+    from sim.cluster import Cluster
+    from sim.workload import Columns
+
+I8 = NDArray[np.int64]
+NO_CAP = np.iinfo(np.int64).max // 4
+
+
+def lay_out(
+    columns: Columns,
+    cluster: Cluster,
+    plan: Plan,
+    events: Event,
+    views: dict[str, NDArray[Any]],
+    keep_tasks: bool,
+) -> dict[str, NDArray[Any]]:
+    """Allocate the state of one run.
+
+    Parameters
+    ----------
+    columns, cluster, plan
+        What is run, on what, and how; the plan's columns are used in place.
+    events : Event
+        What the policy subscribes to.
+    views : dict of str to array
+        Arrays that the policy watches: left, running, started, done, done_work, start, finish.
+    keep_tasks : bool
+        Whether start, finish and machine of every task are kept.
+
+    Returns
+    -------
+    dict of str to array
+        The fields of `sim.kernels.state`, in their order.
+    """
+    n_jobs, n_stages = len(columns.job_submit), len(columns.stage_job)
+    n_tasks = len(columns.task_duration)
+    quantum = _quantum(columns, cluster)
+    capacity = capacity_quanta(cluster.capacity, quantum)
+    total = capacity.sum(axis=0)
+    demand = _demand(columns, cluster)
+    gangs = bool(columns.job_min_tasks.any())
+    org, org_cap, org_weight = _organisations(columns, cluster, total)
+    n_queues = len(org_weight) * len(plan.queues.weight)
+    flags = _flags(columns, cluster, plan, events, keep_tasks, n_queues, gangs)
+    usage, per_task = bool(flags[layout.USAGE]), bool(flags[layout.PER_TASK])
+    n_slots = _most_running(demand, total, n_tasks, cluster.unit)
+    slot = _gang_slots(columns, demand, cluster.unit) if gangs else np.zeros((1, len(total)), "i8")
+    task_order, task_turn = _turns(columns, plan)
+
+    def filled(value: float, dtype: str, *shape: int) -> NDArray[Any]:
+        return np.full(shape, value, dtype=dtype)
+
+    size = np.diff(columns.stage_task0).astype(np.int32)
+    hold0 = np.zeros(n_jobs + 1 if gangs else 1, dtype=np.int64)
+    if gangs:
+        np.cumsum(columns.job_min_tasks, out=hold0[1:])
+    n_resources, n_machines = len(total), len(capacity)
+    views["left"][:] = np.diff(columns.stage_task0[columns.job_stage0])
+    remaining = _weighted_work(columns, plan)
+    wants = _event_room(events, n_jobs, n_stages)
+    service = bool(flags[layout.SERVICE])
+    scan = n_stages if flags[layout.FIT] else 1
+    fields: dict[str, NDArray[Any]] = {
+        "w_job_submit": columns.job_submit,
+        "w_job_stage0": columns.job_stage0,
+        "w_job_min_tasks": columns.job_min_tasks,
+        "w_job_org": org,
+        "w_job_work": columns.job_work,
+        "w_job_slot": slot,
+        "w_job_hold0": hold0,
+        "w_stage_job": columns.stage_job,
+        "w_stage_task0": columns.stage_task0,
+        "w_stage_demand": demand,
+        "w_stage_o2o": _o2o_bits(columns),
+        "w_task_duration": columns.task_duration,
+        "w_edge0": columns.edge0,
+        "w_edge_child": columns.edge_child,
+        "w_edge_kind": columns.edge_kind,
+        "c_total": total,
+        "c_scale": np.where(total > 0, 1.0 / np.maximum(total, 1), 0.0),
+        "c_dot": 1.0 / np.maximum(capacity, 1).astype(np.float64) ** 2,
+        "c_org_cap": org_cap,
+        "c_org_weight": org_weight,
+        **{f"p_job_{name}": plan.jobs[name] for name in Plan.JOB_COLUMNS},
+        **{f"p_stage_{name}": plan.stages[name] for name in Plan.STAGE_COLUMNS},
+        "p_task_order": task_order,
+        "p_task_turn": task_turn,
+        "p_queue_weight": plan.queues.weight,
+        "p_queue_tier": plan.queues.tier,
+        "p_queue_order": plan.queues.order,
+        "p_queue_demote_at": plan.queues.demote_at,
+        "p_queue_demote_to": plan.queues.demote_to,
+        "state_f": np.array([0.0, plan.timer_s]),
+        "state_i": flags,
+        "state_job_left": views["left"],
+        "state_job_started": views["started"],
+        "state_job_running": views["running"],
+        "state_job_done": views["done"],
+        "state_job_notify": filled(0, "i4", n_jobs),
+        "state_job_done_work": views["done_work"],
+        "state_job_remaining": remaining,
+        "state_job_attained": filled(0, "f8", n_jobs),
+        "state_job_since": filled(0, "f8", n_jobs),
+        "state_job_rank": filled(0, "f8", n_jobs),
+        "state_job_home": filled(0, "i4", n_jobs),
+        "state_job_where": filled(-1, "i4", n_jobs),
+        "state_job_ready": filled(-1, "i4", n_jobs),
+        "state_job_used": filled(0, "i8", n_jobs if usage else 1, n_resources),
+        "state_job_gang": filled(-1, "i4", n_jobs if gangs else 1),
+        "state_stage_next": filled(0, "i4", n_stages),
+        "state_stage_waiting": filled(0, "i4", n_stages),
+        "state_stage_left": size,
+        "state_stage_barriers": columns.stage_n_barrier.copy(),
+        "state_stage_ready_next": filled(-1, "i4", n_stages),
+        "state_stage_ready_prev": filled(-1, "i4", n_stages),
+        "state_stage_child": filled(-1, "i4", n_stages),
+        "state_stage_sibling": filled(-1, "i4", n_stages),
+        "state_stage_prev": filled(-1, "i4", n_stages),
+        "state_task_missing": _missing(columns, n_tasks) if per_task else filled(0, "i4", 1),
+        "state_task_heap": filled(0, "i4", n_tasks if per_task else 1),
+        "state_queue_root": filled(-1, "i4", n_queues),
+        "state_queue_used": filled(0, "i8", n_queues, n_resources),
+        "state_queue_blocked": filled(0, "i1", n_queues),
+        "state_queue_blocked_stage": filled(-1, "i4", n_queues),
+        "state_org_used": filled(0, "i8", len(org_weight), n_resources),
+        "state_mach_free": capacity.copy(),
+        "state_mach_dirty": filled(0, "i1", n_machines),
+        "state_dirty": filled(0, "i4", n_machines),
+        "state_slot_task": filled(0, "i4", n_slots),
+        "state_slot_stage": filled(0, "i4", n_slots),
+        "state_slot_machine": filled(0, "i4", n_slots),
+        "state_slot_flag": filled(0, "i1", n_slots),
+        "state_slot_free": np.arange(n_slots - 1, -1, -1, dtype=np.int32),
+        "state_fin_time": filled(0, "f8", n_slots),
+        "state_fin_slot": filled(0, "i4", n_slots),
+        "state_service_time": filled(0, "f8", n_jobs if service else 1),
+        "state_service_heap": filled(0, "i4", n_jobs if service else 1),
+        "state_service_pos": filled(-1, "i4", n_jobs if service else 1),
+        "state_scan": filled(-1, "i4", scan),
+        "state_scan_queue": filled(0, "i4", scan),
+        "state_scan_rank": filled(0, "f8", scan),
+        "state_scan_key": filled(0, "f8", scan),
+        "state_scan_demand": filled(0, "f8", n_resources, scan),
+        "state_scan_at": filled(-1, "i4", scan),
+        "state_scan_new": filled(0, "i1", scan),
+        "state_scan_fresh": filled(0, "i4", scan),
+        "state_scan_found": filled(0, "i4", scan),
+        "state_scan_score": filled(0, "f8", scan + layout.BLOCK),
+        "state_scan_room": filled(0, "f8", layout.BLOCK),
+        "state_gang_list": filled(0, "i4", n_jobs if gangs else 1),
+        "state_gang_listed": filled(0, "i1", n_jobs if gangs else 1),
+        "state_hold_machine": filled(0, "i4", max(int(hold0[-1]), 1)),
+        "state_event_kind": filled(0, "i4", wants),
+        "state_event_row": filled(0, "i4", wants),
+        "out_job_start": views["start"],
+        "out_job_finish": views["finish"],
+        "out_task_start": filled(np.nan, "f8", n_tasks if keep_tasks else 1),
+        "out_task_finish": filled(np.nan, "f8", n_tasks if keep_tasks else 1),
+        "out_task_machine": filled(-1, "i4", n_tasks if keep_tasks else 1),
+    }
+    flags[layout.JOBS_LEFT] = n_jobs
+    flags[layout.N_SLOT_FREE] = n_slots
+    return {name: _frozen(name, fields[name]) for name in layout.NAMES}
+
+
+def _frozen(name: str, array: NDArray[Any]) -> NDArray[Any]:
+    if not name.startswith(layout.READ_ONLY) or not array.flags.writeable:
+        return array
+    view = array.view()
+    view.setflags(write=False)
+    return view
+
+
+def _quantum(columns: Columns, cluster: Cluster) -> NDArray[np.float64]:
+    if cluster.unit:
+        return np.ones(1)
+    known = dict(zip(columns.resources, columns.quantum, strict=True))
+    return np.array([known.get(name, 1.0) for name in cluster.resources])
+
+
+def _demand(columns: Columns, cluster: Cluster) -> I8:
+    if cluster.unit:
+        return np.ones((1, 1), dtype=np.int64)
+    if columns.resources == cluster.resources:
+        return columns.stage_demand
+    at = {name: i for i, name in enumerate(columns.resources)}
+    demand = np.zeros((len(columns.stage_job), len(cluster.resources)), dtype=np.int64)
+    for r, name in enumerate(cluster.resources):
+        if name in at:
+            demand[:, r] = columns.stage_demand[:, at[name]]
+    return demand
+
+
+def _organisations(
+    columns: Columns, cluster: Cluster, total: I8
+) -> tuple[NDArray[np.int32], I8, NDArray[np.float64]]:
+    """Return each job's organisation, the caps [O, R] in quanta, and the weights [O]."""
+    n_jobs = len(columns.job_submit)
+    if cluster.queue_mode == "global":
+        cap = np.full((1, len(total)), NO_CAP, dtype=np.int64)
+        return np.zeros(n_jobs, dtype=np.int32), cap, np.ones(1)
+    names = columns.queue_names
+    table = cluster.queue_share or {name: 1 / len(names) for name in names}
+    share = np.array([table[name] for name in names])
+    cap = np.full((len(names), len(total)), NO_CAP, dtype=np.int64)
+    if cluster.queue_mode == "hard":
+        cap = capacity_quanta(np.outer(share, total), np.ones(1))
+    return columns.job_queue, cap, share
+
+
+def _flags(
+    columns: Columns,
+    cluster: Cluster,
+    plan: Plan,
+    events: Event,
+    keep_tasks: bool,
+    n_queues: int,
+    gangs: bool,
+) -> I8:
+    flags = np.zeros(layout.N_I, dtype=np.int64)
+    queues, jobs = plan.queues, plan.jobs
+    if not -1 <= plan.share < len(cluster.resources):
+        raise PolicyError(
+            f"plan.share is {plan.share}; valid: -1 (dominant) to {len(cluster.resources) - 1}"
+        )
+    shares = bool((queues.order == Order.SHARE).any())
+    limits = any((jobs[name] < NO_LIMIT).any() for name in ("run_limit", "start_gate"))
+    crossings = np.isfinite(queues.demote_at).any() or np.isfinite(jobs["service_at"]).any()
+    flags[layout.FIT] = int(plan.fit)
+    flags[layout.SHARE] = plan.share
+    flags[layout.UNIT] = cluster.unit
+    flags[layout.EVENTS] = int(events)
+    flags[layout.RECORD] = keep_tasks
+    flags[layout.HARD] = cluster.queue_mode == "hard"
+    flags[layout.USAGE] = n_queues > 1 or shares or cluster.queue_mode == "hard"
+    flags[layout.SERVICE] = crossings or bool(events & Event.SERVICE)
+    flags[layout.MOVING] = bool((queues.order >= Order.REMAINING).any())
+    flags[layout.LIMITS] = limits or events != Event.NONE
+    flags[layout.GANGS] = gangs
+    flags[layout.PER_TASK] = bool(columns.stage_n_o2o.any())
+    flags[layout.TASK_ORDER] = plan.task_order is not None
+    if cluster.unit and not gangs:
+        flags[layout.FIT] = int(Fit.STRICT)  # like demands: what fits one fits all
+        rare = ("EVENTS", "LIMITS", "HARD", "PER_TASK", "TASK_ORDER")
+        plain = not any(flags[getattr(layout, name)] for name in rare)
+        flags[layout.POOL] = plain and cluster.queue_mode == "global"
+    return flags
+
+
+def _most_running(demand: I8, total: I8, n_tasks: int, unit: bool) -> int:
+    """Bound how many tasks can run at once: each holds at least the least dominant share."""
+    if unit:
+        return min(n_tasks, int(total[0]))
+    dominant = (demand / np.maximum(total, 1)).max(axis=1)
+    least = dominant.min()
+    if least <= 0:
+        return n_tasks
+    return int(min(n_tasks, np.ceil(len(total) / least) + 1))
+
+
+def _gang_slots(columns: Columns, demand: I8, unit: bool) -> I8:
+    """Return what one held slot of each job holds: the most that any of its stages demands."""
+    if unit:
+        return np.ones((len(columns.job_submit), 1), dtype=np.int64)
+    most: I8 = np.maximum.reduceat(demand, columns.job_stage0[:-1], axis=0)
+    return most
+
+
+def _weighted_work(columns: Columns, plan: Plan) -> NDArray[np.float64]:
+    weighted = columns.stage_work * plan.stages["weight"]
+    if not np.isfinite(weighted).all():
+        raise PolicyError("stage column 'weight' must be finite")
+    work: NDArray[np.float64] = np.add.reduceat(weighted, columns.job_stage0[:-1])
+    return work
+
+
+def _turns(columns: Columns, plan: Plan) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    order = plan.task_order
+    if order is None:
+        return np.zeros(1, dtype=np.int32), np.zeros(1, dtype=np.int32)
+    sizes = np.diff(columns.stage_task0)
+    base = np.repeat(columns.stage_task0[:-1], sizes)
+    order = np.ascontiguousarray(order, dtype=np.int32)
+    if order.shape != base.shape:
+        raise PolicyError(f"task_order has shape {order.shape}; wanted {base.shape}")
+    at = base + order
+    inside = (order >= 0) & (order < np.repeat(sizes, sizes))
+    if not inside.all() or (np.bincount(at, minlength=len(base)) != 1).any():
+        raise PolicyError("task_order must hold, for each stage, a permutation of its tasks")
+    turn = np.empty(len(base), dtype=np.int32)
+    turn[at] = np.arange(len(base)) - base
+    return order, turn
+
+
+def _o2o_bits(columns: Columns) -> NDArray[np.int8]:
+    bits = (columns.stage_n_o2o > 0).astype(np.int8)
+    parents = np.repeat(np.arange(len(bits)), np.diff(columns.edge0))
+    bits[parents[columns.edge_kind == 1]] |= 2
+    return bits
+
+
+def _missing(columns: Columns, n_tasks: int) -> NDArray[np.int32]:
+    """Count for each task how many one-to-one parents' tasks it waits for."""
+    one = columns.edge_kind == 1
+    parent = np.repeat(np.arange(len(columns.stage_job)), np.diff(columns.edge0))[one]
+    child = columns.edge_child[one]
+    sizes = np.diff(columns.stage_task0)
+    pairs = np.minimum(sizes[parent], sizes[child])
+    first = np.repeat(columns.stage_task0[child], pairs)
+    within = np.arange(pairs.sum()) - np.repeat(np.cumsum(pairs) - pairs, pairs)
+    return np.bincount(first + within, minlength=n_tasks).astype(np.int32)
+
+
+def _event_room(events: Event, n_jobs: int, n_stages: int) -> int:
+    if events == Event.NONE:
+        return 1
+    if n_jobs + n_stages > 2**28:
+        raise InputError("too many jobs for a policy with callbacks")
+    return 5 * n_jobs + n_stages + 2

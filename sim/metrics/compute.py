@@ -1,0 +1,149 @@
+"""From a run's columns to its metrics."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.bounds import bound_arrays
+from sim.metrics.fairness import jain
+from sim.metrics.usage import utilization
+
+if TYPE_CHECKING:
+    from sim.result import Result
+
+F8 = NDArray[np.float64]
+NAN = float("nan")
+JAIN_WINDOWS_S = (10, 60, 240)
+
+
+def compute(run: Result) -> dict[str, float]:
+    """Compute every metric that does not need a baseline.
+
+    A job is *done* if it finished and did not fail; JCT is its finish minus its submission.
+
+    - ``jct_mean_s``, ``jct_p50_s``, ``jct_p90_s``, ``jct_p99_s``: mean and percentiles (linear
+      interpolation) of JCT over the jobs done.
+    - ``slowdown_mean``: mean over the jobs done of JCT over critical path length, which is the
+      time the job would take alone on an unlimited cluster; a job of no length is left out.
+    - ``wait_mean_s``: mean over the jobs done of start of the first task minus submission.
+    - ``makespan_s``: last finish of the jobs done minus first submission of all.
+    - ``utilization_<resource>``: Σ duration × demand of the tasks done, over capacity × makespan;
+      ``utilization``: the largest of them. See `sim.metrics.usage.utilization`.
+    - ``jain_10s``, ``jain_60s``, ``jain_240s``: Jain's index of the queues' allocations over
+      their shares, averaged over windows of that length in which every queue has demand. See
+      `sim.metrics.fairness.jain`.
+    - ``jobs_failed``: failed jobs over all jobs.
+    - ``gap_lb_p50``, ``gap_lb_p90``: percentiles over the jobs done of JCT / ``new_lb`` - 1, with
+      ``new_lb`` of `sim.bounds.lower_bound`; a job whose bound is 0 is left out.
+    - ``value_attained``: of all downloads of the workload, the fraction that came at or after the
+      completion of their job; a job that failed attains none. NaN where there are no downloads.
+    - ``deadlines_missed``: of the jobs with a deadline, the fraction that finished after it or
+      never. NaN where there are none.
+
+    A mean or percentile over no jobs is NaN.
+
+    Parameters
+    ----------
+    run : Result
+        Of `sim.simulate`; its times are NaN where nothing happened.
+
+    Returns
+    -------
+    dict of str to float
+        By metric name.
+    """
+    columns = run.workload.columns
+    done = np.isfinite(run.job_finish) & ~run.job_failed
+    submit, finish = columns.job_submit[done], run.job_finish[done]
+    jct = finish - submit
+    bounds = bound_arrays(columns, run.cluster)
+    cp_len, new_lb = bounds["cp_len"][done], bounds["new_lb"][done]
+    p50, p90, p99 = _percentiles(jct, 50, 90, 99)
+    gap_p50, gap_p90 = _percentiles(jct[new_lb > 0] / new_lb[new_lb > 0] - 1, 50, 90)
+    makespan = float(finish.max() - columns.job_submit[0]) if len(finish) else NAN
+    return {
+        "jct_mean_s": _mean(jct),
+        "jct_p50_s": p50,
+        "jct_p90_s": p90,
+        "jct_p99_s": p99,
+        "slowdown_mean": _mean(jct[cp_len > 0] / cp_len[cp_len > 0]),
+        "wait_mean_s": _mean(run.job_start[done] - submit),
+        "makespan_s": makespan,
+        **utilization(run, done, makespan),
+        **{f"jain_{w}s": v for w, v in zip(JAIN_WINDOWS_S, jain(run, JAIN_WINDOWS_S), strict=True)},
+        "jobs_failed": _mean(run.job_failed),
+        "gap_lb_p50": gap_p50,
+        "gap_lb_p90": gap_p90,
+        "value_attained": _value_attained(run, done),
+        "deadlines_missed": _deadlines_missed(run, done),
+    }
+
+
+def speedups(jct_s: F8, jct_baseline_s: F8) -> dict[str, float]:
+    """Compare two runs of one workload, job by job.
+
+    Parameters
+    ----------
+    jct_s, jct_baseline_s : (J,) float64
+        Completion times of the same jobs in the same order, s; NaN for a job not done. Only jobs
+        done in both runs count.
+
+    Returns
+    -------
+    dict of str to float
+        ``jct_speedup_mean``: mean JCT of the baseline over mean JCT; ``jct_speedup_p50``: median
+        of the jobs' own ratios. Above 1 is faster than the baseline; a job that takes no time in
+        both counts as 1.
+
+    Raises
+    ------
+    ValueError
+        If the two differ in length.
+    """
+    own, base = np.asarray(jct_s, float), np.asarray(jct_baseline_s, float)
+    if own.shape != base.shape:
+        raise ValueError(f"runs of different workloads: {len(own)} and {len(base)} jobs")
+    both = np.isfinite(own) & np.isfinite(base)
+    own, base = own[both], base[both]
+    if len(own) == 0:
+        return {"jct_speedup_mean": NAN, "jct_speedup_p50": NAN}
+    ratio = _ratio(base, own)
+    mean = _ratio(base.mean(keepdims=True), own.mean(keepdims=True))
+    return {"jct_speedup_mean": float(mean[0]), "jct_speedup_p50": float(np.median(ratio))}
+
+
+def _ratio(a: F8, b: F8) -> F8:
+    same = (a == 0) & (b == 0)
+    with np.errstate(divide="ignore"):
+        out: F8 = np.where(same, 1.0, a) / np.where(same, 1.0, b)
+    return out
+
+
+def _mean(values: NDArray[np.float64] | NDArray[np.bool_]) -> float:
+    return float(values.mean()) if len(values) else NAN
+
+
+def _percentiles(values: F8, *q: float) -> list[float]:
+    if len(values) == 0:
+        return [NAN] * len(q)
+    return [float(v) for v in np.percentile(values, q)]
+
+
+def _value_attained(run: Result, done: NDArray[np.bool_]) -> float:
+    downloads = run.workload.downloads
+    n = downloads["n"].to_numpy().astype(np.float64)
+    if n.sum() == 0:
+        return NAN
+    job = downloads["job"].to_numpy()
+    attained = done[job] & (downloads["time_s"].to_numpy() >= run.job_finish[job])
+    return float(n[attained].sum() / n.sum())
+
+
+def _deadlines_missed(run: Result, done: NDArray[np.bool_]) -> float:
+    columns = run.workload.columns
+    has = ~np.isnan(columns.job_deadline)
+    in_time = done & (run.job_finish - columns.job_submit <= columns.job_deadline)
+    return _mean(~in_time[has])

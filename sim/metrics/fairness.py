@@ -1,0 +1,133 @@
+"""Jain's fairness index over time windows (DAGPS, §8.2.3, Table 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.sizing import demand_of, share_of_queues
+
+if TYPE_CHECKING:
+    from sim.result import Result
+
+F8 = NDArray[np.float64]
+NAN = float("nan")
+
+
+def jain(run: Result, windows_s: Sequence[float]) -> list[float]:
+    """Average Jain's fairness index of the queues over windows of time.
+
+    The windows of one length follow each other from the first submission. Those count in which
+    every queue has demand: at each instant of the window, some job of it is submitted and not
+    finished. In a window, x of a queue is its allocation over its share. The allocation is the
+    dominant share of what its tasks hold on average over the window; its share is that of
+    `sim.sizing.share_of_queues`. The index is (Σ x)² / (n Σ x²): 1 when all get what is theirs,
+    1/n when one gets all. A window in which no queue holds anything is left out.
+
+    Parameters
+    ----------
+    run : Result
+        Of `sim.simulate`; one of several queues needs task records.
+    windows_s : sequence of float
+        Lengths of windows, s.
+
+    Returns
+    -------
+    list of float
+        The mean index for each length; 1 when the jobs are all of one queue, NaN where there is
+        no window that counts or no task was recorded.
+    """
+    columns = run.workload.columns
+    queues = np.unique(columns.job_queue)
+    if len(queues) <= 1:
+        return [1.0 if len(queues) else NAN] * len(windows_s)
+    if run.task_start is None or run.task_finish is None:
+        return [NAN] * len(windows_s)
+    origin = columns.job_submit[0]
+    finish = run.job_finish - origin
+    busy = _all_busy(columns.job_submit - origin, finish, columns.job_queue, queues)
+    windows = [_windows_within(*busy, width) for width in windows_s]
+    held = [np.zeros((len(queues), len(w))) for w in windows]
+    share = share_of_queues(columns, run.cluster)[queues]
+    demand = demand_of(columns, run.cluster) / run.cluster.total
+    task_stage = np.repeat(np.arange(len(columns.stage_job)), np.diff(columns.stage_task0))
+    task_queue = columns.job_queue[columns.stage_job[task_stage]]
+    ran = np.isfinite(run.task_finish)
+    for i, queue in enumerate(queues):
+        rows = np.flatnonzero(ran & (task_queue == queue))
+        weight = demand[task_stage[rows]]
+        edges = (run.task_start[rows] - origin, run.task_finish[rows] - origin)
+        began, ended = (_Ramp(edge, weight) for edge in edges)
+        for window, out, width in zip(windows, held, windows_s, strict=True):
+            low, high = window * width, (window + 1) * width
+            used = (began(high) - ended(high)) - (began(low) - ended(low))
+            out[i] = used.max(axis=1) / width / share[i]
+    return [_mean_index(x) for x in held]
+
+
+class _Ramp:
+    """Σ over events of weight × (t - time of the event), of those before t, for sorted t.
+
+    The running tasks' use of resources, integrated up to t, is the ramp of their starts minus
+    that of their ends; prefix sums answer all t at once.
+    """
+
+    def __init__(self, time: F8, weight: F8) -> None:
+        order = np.argsort(time, kind="stable")
+        self.time = time[order]
+        zero = np.zeros((1, weight.shape[1]))
+        sorted_weight = weight[order]
+        self.sum = np.concatenate([zero, np.cumsum(sorted_weight, axis=0)])
+        moments = np.cumsum(sorted_weight * self.time[:, None], axis=0)
+        self.moment = np.concatenate([zero, moments])
+
+    def __call__(self, t: F8) -> F8:
+        """Return the ramp at each of `t`, by resource: (len(t), R)."""
+        n = np.searchsorted(self.time, t)
+        out: F8 = self.sum[n] * t[:, None] - self.moment[n]
+        return out
+
+
+def _all_busy(
+    submit: F8, finish: F8, job_queue: NDArray[np.int32], queues: NDArray[np.int32]
+) -> tuple[F8, F8]:
+    """Find the spans of time in which every queue has a job: their begins and ends."""
+    begins, ends = [], []
+    for queue in queues:
+        rows = np.flatnonzero((job_queue == queue) & np.isfinite(finish))
+        if len(rows) == 0:
+            return np.zeros(0), np.zeros(0)
+        last = np.maximum.accumulate(finish[rows])
+        new = np.concatenate([[True], submit[rows][1:] > last[:-1]])
+        begins.append(submit[rows][new])
+        ends.append(last[np.concatenate([new[1:], [True]])])
+    begin, end = np.sort(np.concatenate(begins)), np.sort(np.concatenate(ends))
+    # After its k-th begin and before the end that brings them below `all`, every queue is busy.
+    time = np.concatenate([begin, end])
+    step = np.repeat([1, -1], [len(begin), len(end)])
+    order = np.lexsort((-step, time))
+    level = np.cumsum(step[order])
+    full = np.flatnonzero(level == len(queues))
+    return time[order][full], time[order][full + 1]
+
+
+def _windows_within(begin: F8, end: F8, width: float) -> F8:
+    """List the indices k of the windows [k, k + 1) × width that lie in a span."""
+    first = np.ceil(begin / width - 1e-9)
+    count = np.maximum(0, np.floor(end / width + 1e-9) - first).astype(np.int64)
+    offset = np.repeat(np.cumsum(count) - count, count)
+    out: F8 = np.repeat(first, count) + (np.arange(count.sum()) - offset)
+    return out
+
+
+def _mean_index(x: F8) -> float:
+    """Average Jain's index over the columns of `x`, (queues, windows)."""
+    squares = (x * x).sum(axis=0)
+    total = x.sum(axis=0)
+    used = squares > 0
+    if not used.any():
+        return NAN
+    return float((total[used] ** 2 / (len(x) * squares[used])).mean())

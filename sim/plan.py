@@ -1,0 +1,356 @@
+"""What a policy sees and what it fills: the vocabulary between policies and the kernel.
+
+The kernel moves time; a policy fills *columns*. Before the run it gets a `World` to read and a
+`Plan` to fill; at the moments it subscribed to it gets a `Batch` of events of one instant, before
+anything is placed at that instant, and may change the plan for the jobs it names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum, IntFlag
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sim.errors import PolicyError, unknown
+
+if TYPE_CHECKING:
+    from sim.cluster import Cluster
+    from sim.workload import Columns
+
+F8 = NDArray[np.float64]
+I4 = NDArray[np.int32]
+
+NO_LIMIT = np.iinfo(np.int32).max
+"""A run limit or start gate that never binds."""
+
+
+class Event(IntFlag):
+    """What a policy can subscribe to."""
+
+    NONE = 0
+    JOB_ARRIVED = 1
+    TASKS_DONE = 2  #: the first ``notify_at`` started tasks of a job have all ended
+    STAGE_DONE = 4
+    JOB_DONE = 8
+    SERVICE = 16  #: a job's attained service crossed its ``service_at``
+    TIMER = 32
+    FAULT = 64
+
+
+class Order(IntEnum):
+    """What orders the jobs of a queue (then ``stage_key``, then the row of the stage)."""
+
+    KEY = 0  #: ``job_key``, smallest first
+    FIFO = 1  #: the order of submission
+    REMAINING = 2  #: work of the job's unfinished tasks (task seconds × ``stage_weight``)
+    ATTAINED = 3  #: task seconds the job had received when one of its tasks last started or ended
+    SHARE = 4  #: dominant share that the job's running tasks hold
+
+
+class Fit(IntEnum):
+    """What happens when the first in order does not fit."""
+
+    STRICT = 0  #: its queue waits for it
+    SKIP = 1  #: the next in order that fits goes first
+    PACK = 2  #: each machine takes the fitting stage of greatest free · demand
+
+
+class Share(IntEnum):
+    """What the use of a queue is measured in, when queues are served by use over weight."""
+
+    DOMINANT = -1  #: the largest of its shares over all resources
+
+
+@dataclass(frozen=True)
+class World:
+    """What a policy may read.
+
+    Attributes
+    ----------
+    columns : Columns
+        The workload as read-only arrays (see `sim.workload.Columns`). A policy that claims not to
+        know durations must not look at ``task_duration`` and what is summed from it.
+    cluster : Cluster
+        The simulated cluster.
+    seed : int
+        The seed of the run.
+    view : Mapping of str to array
+        Live read-only views of the kernel's counters, one entry a job: ``left`` (unfinished
+        tasks), ``running``, ``started``, ``done`` (finished tasks), ``done_work`` (their summed
+        durations, s), ``start`` and ``finish`` (s, NaN before).
+    """
+
+    columns: Columns
+    cluster: Cluster
+    seed: int
+    view: Mapping[str, NDArray[Any]]
+
+    def rng(self, purpose: str) -> np.random.Generator:
+        """Return a counter-based stream of its own for each (seed, purpose)."""
+        from sim.random import stream
+
+        return stream(self.seed, purpose)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """All subscribed events of one instant.
+
+    Attributes
+    ----------
+    now : float
+        The instant, s.
+    kind : (n,) int32
+        `Event` codes, in the order in which the kernel met them.
+    row : (n,) int32
+        The job's row (the stage's for STAGE_DONE, -1 for TIMER).
+    """
+
+    now: float
+    kind: I4
+    row: I4
+
+    def rows(self, kind: Event) -> I4:
+        """Rows of the events of one kind."""
+        picked: I4 = self.row[self.kind == int(kind)]
+        return picked
+
+
+@dataclass(frozen=True)
+class Queues:
+    """The policy's own queues, Q of them; every array has shape (Q,).
+
+    Attributes
+    ----------
+    weight : float64
+        Queues of one tier are served by least use over weight.
+    tier : int32
+        A queue is served only when no queue of a lower tier has anything that can start.
+    order : int32
+        `Order` inside each queue.
+    demote_at : float64
+        Attained service (task s) at which a job leaves for ``demote_to``; inf for never.
+    demote_to : int32
+        The queue it leaves for.
+    """
+
+    weight: F8
+    tier: I4
+    order: I4
+    demote_at: F8
+    demote_to: I4
+
+    @classmethod
+    def make(
+        cls,
+        n: int,
+        *,
+        weight: ArrayLike = 1.0,
+        tier: ArrayLike = 0,
+        order: ArrayLike = Order.KEY,
+        demote_at: ArrayLike = np.inf,
+        demote_to: ArrayLike = -1,
+    ) -> Queues:
+        """Build `n` queues; a scalar stands for all of them.
+
+        Raises
+        ------
+        PolicyError
+            If a weight is not positive, a threshold is NaN, or ``demote_to`` names no queue.
+        """
+        if n < 1:
+            raise PolicyError(f"a plan needs at least one queue, not {n}")
+        queues = cls(
+            _column(weight, n, np.float64),
+            _column(tier, n, np.int32),
+            _column(order, n, np.int32),
+            _column(demote_at, n, np.float64),
+            _column(demote_to, n, np.int32),
+        )
+        if not (np.isfinite(queues.weight).all() and (queues.weight > 0).all()):
+            raise PolicyError(f"queue weights must be positive and finite: {queues.weight}")
+        if np.isnan(queues.demote_at).any():
+            raise PolicyError("a demotion threshold is NaN; use inf for never")
+        moving = np.isfinite(queues.demote_at)
+        target = queues.demote_to[moving]
+        if ((target < 0) | (target >= n) | (target == np.flatnonzero(moving))).any():
+            raise PolicyError(f"demote_to must name another of the {n} queues: {queues.demote_to}")
+        if not np.isin(queues.order, [int(o) for o in Order]).all():
+            raise PolicyError(f"unknown queue order in {queues.order}")
+        return queues
+
+
+class Plan:
+    """The columns that a policy fills; the defaults are first come, first served.
+
+    Change job columns with `set_jobs` and stage columns with `set_stages`; the kernel looks again
+    only at the rows named there. `queues`, `fit`, `share` and `task_order` are read once, before
+    the run.
+
+    Attributes
+    ----------
+    queues : Queues
+        One queue in key order, unless the policy says otherwise.
+    fit : Fit
+        STRICT by default.
+    share : int
+        `Share.DOMINANT`, or the index of the one resource whose use counts.
+    task_order : (T,) int32 or None
+        For each stage a permutation of its tasks (index within the stage): which goes first.
+    timer_s : float
+        Time of the next TIMER event, s; inf for none. A tick sets it to inf: set it again then.
+    """
+
+    JOB_COLUMNS: Mapping[str, tuple[type, float]] = {
+        "key": (np.float64, 0.0),
+        "queue": (np.int32, 0),
+        "run_limit": (np.int32, NO_LIMIT),
+        "start_gate": (np.int32, NO_LIMIT),
+        "overflow_queue": (np.int32, -1),
+        "notify_at": (np.int32, 0),
+        "service_at": (np.float64, np.inf),
+    }
+    STAGE_COLUMNS: Mapping[str, tuple[type, float]] = {
+        "key": (np.float64, 0.0),
+        "weight": (np.float64, 1.0),
+    }
+
+    def __init__(self, n_jobs: int, n_stages: int, n_tasks: int) -> None:
+        self.queues = Queues.make(1)
+        self.fit = Fit.STRICT
+        self.share: int = Share.DOMINANT
+        self.task_order: I4 | None = None
+        self.timer_s = np.inf
+        self.n_tasks = n_tasks
+        self.jobs = _defaults(self.JOB_COLUMNS, n_jobs)
+        self.stages = _defaults(self.STAGE_COLUMNS, n_stages)
+        self.jobs["key"][:] = np.arange(n_jobs)
+        self._changed: list[NDArray[Any]] | None = None
+
+    def set_jobs(self, rows: ArrayLike | slice | None = None, /, **columns: ArrayLike) -> None:
+        """Set columns of the jobs `rows` (None: all of them).
+
+        Parameters
+        ----------
+        rows : array of int, int, slice or None
+            Rows of jobs.
+        **columns
+            key : float64, smallest first;
+            queue : int32, one of the plan's queues;
+            run_limit : int32, how many of the job's tasks may run at once;
+            start_gate : int32, how many of its tasks may start in all (raise it in a callback);
+            overflow_queue : int32, where a job whose gate is shut waits, there free of the gate
+            (a queue of a higher tier, so that it takes only what nothing else wants); -1 for none;
+            notify_at : int32, k for a TASKS_DONE event when the first k started tasks have ended;
+            service_at : float64, attained task seconds at which a SERVICE event is wanted.
+
+        Raises
+        ------
+        PolicyError
+            On an unknown column, a NaN, or a queue, limit or gate out of its range.
+        """
+        where: Any = slice(None) if rows is None else rows
+        for name, value in columns.items():
+            checked = self._checked_job(name, value)
+            self.jobs[name][where] = checked
+        if self._changed is not None:
+            self._changed.append(_rows(where, len(self.jobs["key"])))
+
+    def set_stages(
+        self,
+        rows: ArrayLike | slice | None = None,
+        /,
+        *,
+        jobs: ArrayLike = (),
+        **columns: ArrayLike,
+    ) -> None:
+        """Set columns of the stages `rows` (None: all of them).
+
+        Parameters
+        ----------
+        rows : array of int, int, slice or None
+            Rows of stages.
+        jobs : array of int
+            The jobs those stages belong to; needed in a callback, so that the kernel looks again.
+        **columns
+            key : float64, smallest first, among the stages of jobs of equal key;
+            weight : float64, how much a second of its tasks counts in Order.REMAINING (read once).
+
+        Raises
+        ------
+        PolicyError
+            On an unknown column or a NaN.
+        """
+        where: Any = slice(None) if rows is None else rows
+        for name, value in columns.items():
+            if name not in self.STAGE_COLUMNS:
+                raise PolicyError(unknown("stage column", name, self.STAGE_COLUMNS))
+            array = np.asarray(value, dtype=np.float64)
+            if np.isnan(array).any():
+                raise PolicyError(f"stage column {name!r} holds a NaN")
+            self.stages[name][where] = array
+        if self._changed is not None:
+            self._changed.append(np.atleast_1d(np.asarray(jobs, dtype=np.int64)))
+
+    def take_changed(self) -> I4:
+        """Return the jobs named since the last call, for the kernel; from the first call on."""
+        changed, self._changed = self._changed, []
+        return np.concatenate([np.empty(0), *(changed or [])]).astype(np.int32)
+
+    def _checked_job(self, name: str, value: ArrayLike) -> NDArray[Any]:
+        if name not in self.JOB_COLUMNS:
+            raise PolicyError(unknown("job column", name, self.JOB_COLUMNS))
+        array = np.asarray(value)
+        if array.dtype.kind not in "iufb":
+            raise PolicyError(f"job column {name!r} must be numeric, not {array.dtype}")
+        if array.dtype.kind == "f" and np.isnan(array).any():
+            raise PolicyError(f"job column {name!r} holds a NaN")
+        n_queues = len(self.queues.weight)
+        low, high = {
+            "queue": (0, n_queues - 1),
+            "overflow_queue": (-1, n_queues - 1),
+            "run_limit": (0, NO_LIMIT),
+            "start_gate": (0, NO_LIMIT),
+            "notify_at": (0, NO_LIMIT),
+        }.get(name, (-np.inf, np.inf))
+        if array.size and (array.min() < low or array.max() > high):
+            bad = array.min() if array.min() < low else array.max()
+            raise PolicyError(f"job column {name!r} holds {bad.item()!r}; valid: {low} to {high}")
+        return array.astype(self.JOB_COLUMNS[name][0], copy=False)
+
+
+class Scheduler(Protocol):
+    """What `sim.engine.simulate` needs of a policy; `policies.Policy` is one."""
+
+    @property
+    def name(self) -> str:
+        """Its name in the registry."""
+
+    @property
+    def events(self) -> Event:
+        """What it subscribes to."""
+
+    def begin(self, world: World, plan: Plan) -> object:
+        """Fill `plan` before the run; return what `react` needs."""
+
+    def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
+        """Change `plan` at one instant."""
+
+
+def _defaults(spec: Mapping[str, tuple[type, float]], n: int) -> dict[str, NDArray[Any]]:
+    return {name: np.full(n, default, dtype=dtype) for name, (dtype, default) in spec.items()}
+
+
+def _rows(where: Any, n: int) -> NDArray[Any]:
+    if isinstance(where, slice):
+        return np.arange(n)[where]
+    rows = np.atleast_1d(np.asarray(where))
+    return np.flatnonzero(rows) if rows.dtype.kind == "b" else rows
+
+
+def _column(value: ArrayLike, n: int, dtype: type) -> NDArray[Any]:
+    return np.array(np.broadcast_to(np.asarray(value, dtype=dtype), (n,)), order="C")

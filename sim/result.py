@@ -1,0 +1,97 @@
+"""What a simulation gives back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from sim.cluster import Cluster
+    from sim.plan import Scheduler
+    from sim.workload import Workload
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """The outcome of one run, as columns.
+
+    Attributes
+    ----------
+    workload, cluster, policy, seed
+        What was run.
+    job_start, job_finish : (J,) float64
+        When the job's first task started and its last one ended, s; NaN if that never was.
+    job_failed : (J,) bool
+        Whether the job failed.
+    task_start, task_finish : (T,) float64 or None
+        The same for each task, where records were asked for or metrics need them.
+    task_machine : (T,) int32 or None
+        The machine it ran on.
+    """
+
+    workload: Workload
+    cluster: Cluster
+    policy: Scheduler
+    seed: int
+    job_start: NDArray[np.float64]
+    job_finish: NDArray[np.float64]
+    job_failed: NDArray[np.bool_]
+    task_start: NDArray[np.float64] | None = None
+    task_finish: NDArray[np.float64] | None = None
+    task_machine: NDArray[np.int32] | None = None
+    record: str = "jobs"
+
+    @cached_property
+    def jobs(self) -> pa.Table:
+        """A row a job: job_id, submit_s, start_s, finish_s, outcome, queue, n_tasks."""
+        columns = self.workload.columns
+        outcome = pa.DictionaryArray.from_arrays(
+            pa.array(self.job_failed.astype(np.int8)), pa.array(["done", "failed"])
+        )
+        n_tasks = np.diff(columns.stage_task0[columns.job_stage0])
+        return pa.table(
+            {
+                "job_id": self.workload.jobs["job_id"],
+                "submit_s": self.workload.jobs["submit_s"],
+                "start_s": self.job_start,
+                "finish_s": self.job_finish,
+                "outcome": outcome.cast(pa.string()),
+                "queue": self.workload.jobs["queue"],
+                "n_tasks": n_tasks,
+            }
+        )
+
+    @cached_property
+    def tasks(self) -> pa.Table | None:
+        """With record="tasks", a row a task: job_id, stage, task, machine, start_s, finish_s.
+
+        ``stage`` is the row of the workload's stages, ``task`` the index within the stage.
+        """
+        if self.record != "tasks":
+            return None
+        columns = self.workload.columns
+        sizes = np.diff(columns.stage_task0)
+        stage = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+        task = np.arange(len(stage)) - columns.stage_task0[stage]
+        return pa.table(
+            {
+                "job_id": self.workload.jobs["job_id"].take(pa.array(columns.stage_job[stage])),
+                "stage": stage,
+                "task": task.astype(np.int32),
+                "machine": self.task_machine,
+                "start_s": self.task_start,
+                "finish_s": self.task_finish,
+            }
+        )
+
+    @cached_property
+    def metrics(self) -> dict[str, float]:
+        """Numbers of the run by name; each is defined in `sim.metrics`."""
+        from sim.metrics import compute
+
+        return compute(self)

@@ -1,0 +1,69 @@
+"""Algorithm 2 of Tian et al. (SoCC 2019, §7.2) as printed: DAGs of given sizes, many at once."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.random import stream
+from sim.synth.alibaba2018.tables import Tables
+
+F8 = NDArray[np.float64]
+I4 = NDArray[np.int32]
+I8 = NDArray[np.int64]
+
+
+def draw_lengths(tables: Tables, n_stages: I8, seed: int) -> I8:
+    """Draw critical path lengths CP(n), among the lengths that n stages allow (line 3).
+
+    Where the table has none, as it was counted of larger jobs only, it is n: a chain.
+    """
+    from sim.kernels import synth
+
+    length = np.empty(len(n_stages), dtype=np.int64)
+    cell = tables.length.cell_of(n_stages)
+    uniform = _uniform(seed, "length", len(n_stages))
+    synth.draw_lengths(n_stages, cell, *tables.length.packed(), uniform, length)
+    return np.minimum(length, n_stages)
+
+
+def link_levels(tables: Tables, stage0: I8, length: I8, seed: int) -> tuple[I4, I8, I4]:
+    """Draw levels and edges (lines 4 to 12).
+
+    The first stages of a random permutation get the levels 1 to their job's length, the others
+    LV(length), among the levels of at most that length. On each level but the last, every stage
+    samples ⌈next level's size / own level's size⌉ children of the next level, without
+    replacement. So every stage of level 1 begins a path through all levels, and a stage of a later
+    level may be left without parents.
+
+    Returns
+    -------
+    level : (G,) int32
+        From 1.
+    edge0, child : (G + 1,) int64, (E,) int32
+        Each stage's children, ascending.
+    """
+    from sim.kernels import synth
+
+    n_all = int(stage0[-1])
+    level = np.empty(n_all, dtype=np.int32)
+    synth.assign_levels(
+        stage0,
+        length,
+        tables.level.cell_of(length),
+        *tables.level.packed(),
+        _uniform(seed, "permutation", n_all),
+        _uniform(seed, "level", n_all),
+        level,
+    )
+    out_degree = np.empty(n_all, dtype=np.int32)
+    synth.count_children(stage0, length, level, out_degree)
+    edge0 = np.zeros(n_all + 1, dtype=np.int64)
+    np.cumsum(out_degree, out=edge0[1:])
+    child = np.empty(int(edge0[-1]), dtype=np.int32)
+    synth.sample_children(stage0, length, level, edge0, _uniform(seed, "child", len(child)), child)
+    return level, edge0, child
+
+
+def _uniform(seed: int, purpose: str, n: int) -> F8:
+    return stream(seed, "synth", "alibaba2018", purpose).random(n)

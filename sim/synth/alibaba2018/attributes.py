@@ -1,0 +1,68 @@
+"""What the stages of synthesized DAGs have: tasks, a duration, demands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.dags import Graphs
+from sim.errors import InputError
+from sim.random import stream
+from sim.schema import DEMAND_PREFIX
+from sim.synth.alibaba2018.joint import draw_jointly
+from sim.synth.alibaba2018.tables import Tables
+
+
+def draw_attributes(
+    tables: Tables, graphs: Graphs, seed: int, joint: bool = False, most_tasks: int | None = None
+) -> dict[str, NDArray[Any]]:
+    """Draw what each stage has, each attribute on its own or all of them jointly.
+
+    Parameters
+    ----------
+    tables : Tables
+        What to draw from; with `Tables.joint` if `joint`.
+    graphs : Graphs
+        DAGs with G stages.
+    seed : int
+        Seed of all draws.
+    joint : bool
+        See `sim.synth.alibaba2018.joint`.
+    most_tasks : int, optional
+        Draw numbers of tasks among those of at most this.
+
+    Returns
+    -------
+    dict of str to (G,) array
+        Columns of stages: ``n_tasks`` int32, ``duration_s`` and ``demand_<resource>`` float64.
+
+    Raises
+    ------
+    InputError
+        If the tables lack what is asked for.
+    """
+    sources = tables.attributes
+    if most_tasks is not None:
+        sources["n_tasks"] = sources["n_tasks"].up_to(most_tasks)
+    if not joint:
+        drawn = {
+            name: table.draw(stream(seed, "synth", "alibaba2018", name).random(graphs.n_stages))
+            for name, table in sources.items()
+        }
+    elif tables.joint is None:
+        raise InputError(
+            "the tables don't tell what attributes have to do with each other (joint); fit them "
+            "from a workload whose jobs have dependencies, or take joint=false",
+            rule="no joint",
+        )
+    else:
+        drawn = draw_jointly(tables.joint, sources, graphs, seed)
+    columns: dict[str, NDArray[Any]] = {
+        "n_tasks": drawn["n_tasks"].astype(np.int32),
+        "duration_s": drawn["duration_s"],
+    }
+    for name in tables.demand:
+        columns[DEMAND_PREFIX + name] = drawn[f"demand {name}"]
+    return columns

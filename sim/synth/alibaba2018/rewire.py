@@ -1,0 +1,81 @@
+"""Real jobs with synthesized dependencies (Tian et al., SoCC 2019, §7.3)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.dags import Graphs
+from sim.knobs.parts import with_durations
+from sim.synth.alibaba2018.structure import synthesize_dags
+from sim.synth.alibaba2018.tables import Tables
+from sim.synth.alibaba2018.tables_file import read_tables
+
+if TYPE_CHECKING:
+    from sim.workload import Workload
+
+I8 = NDArray[np.int64]
+
+
+def rewire(
+    workload: Workload, tables: Tables | None = None, seed: int = 0, variant: str = "improved"
+) -> Workload:
+    """Replace the dependencies of every job by synthesized ones.
+
+    Each job keeps its stages with all they have, and gets a DAG of as many stages (§7.3). Which
+    stage goes where: the k-th of the real DAG in depth-first order from the sinks becomes the k-th
+    of the synthesized one, so that stages of one branch, which tend to last alike, stay on one as
+    far as the two DAGs allow. All new edges are barriers.
+
+    Parameters
+    ----------
+    workload : Workload
+        Real or not.
+    tables : Tables, optional
+        What to synthesize from; left out, the shipped tables.
+    seed : int
+        Seed of the DAGs.
+    variant : {"improved", "paper"}
+        See `synthesize_dags`.
+    """
+    from sim.workload import Workload
+
+    parent, child = synthesized_edges(Graphs.of(workload), tables, seed, variant)
+    uniform = workload.stage_duration_s
+    return Workload.from_tables(
+        jobs=workload.jobs,
+        stages=with_durations(workload.stages, uniform),
+        tasks=workload.tasks if uniform is None else None,
+        stage_edges={"parent": parent, "child": child},
+        job_edges=workload.job_edges,
+        downloads=workload.downloads,
+        meta={**workload.meta, "rewired": {"seed": int(seed), "variant": variant}},
+        validate=False,
+    )
+
+
+def synthesized_edges(
+    graphs: Graphs, tables: Tables | None, seed: int, variant: str = "improved"
+) -> tuple[I8, I8]:
+    """Synthesize a DAG for each of some DAGs; return its edges between the old rows.
+
+    Returns
+    -------
+    parent, child : (E,) int64
+        Rows of stages.
+    """
+    made = synthesize_dags(tables or read_tables(), graphs.job_n_stages, seed, variant).graph
+    place = np.empty(graphs.n_stages, dtype=np.int64)
+    place[_by_branch(made)] = _by_branch(graphs)
+    return place[made.edge_parent], place[made.edge_child]
+
+
+def _by_branch(graphs: Graphs) -> I8:
+    """Return the stages in depth-first order, (G,) int64, job by job."""
+    from sim.kernels.postorder import postorder
+
+    order = postorder(graphs.job_stage0, graphs.edge0, graphs.edge_child, graphs.edge_parent)
+    by_job: I8 = order[np.argsort(graphs.stage_job[order], kind="stable")]
+    return by_job

@@ -1,0 +1,89 @@
+"""Telling millions of strings apart with less memory than a table of them: by sorting hashes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+_BASE = np.uint64(0x9E3779B97F4A7C15)
+_SHIFT = np.uint64(29)
+
+
+def number_by_appearance(strings: pa.StringArray) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Give distinct strings numbers, in the order in which they first appear.
+
+    Parameters
+    ----------
+    strings : pyarrow.StringArray
+        N strings, none null.
+
+    Returns
+    -------
+    code : (N,) int32
+        Number of each string, from 0.
+    first : (distinct,) int64
+        Where each number first appears, ascending.
+    """
+    hashed = _hash64(strings)
+    order = np.argsort(hashed, kind="stable")
+    new = np.ones(len(order), dtype=bool)
+    new[1:] = hashed[order[1:]] != hashed[order[:-1]]
+    del hashed
+    first = order[new]  # of each group, as the sort is stable
+    group = np.empty(len(order), np.int32)
+    group[order] = np.cumsum(new, dtype=np.int32) - 1
+    del order, new
+    if len(first) < len(group) and not _all_equal(strings, first, group):
+        coded = strings.dictionary_encode()  # two strings have one hash
+        code = coded.indices.to_numpy()
+        return code, np.unique(code, return_index=True)[1]
+    by_row = np.argsort(first, kind="stable")
+    number = np.empty(len(first), np.int32)
+    number[by_row] = np.arange(len(first), dtype=np.int32)
+    return number[group], first[by_row]
+
+
+def first_repeat(strings: pa.StringArray) -> tuple[int, int] | None:
+    """Return the first row whose string an earlier row has, and that row; None if all differ."""
+    hashed = _hash64(strings)
+    hashed.sort()
+    if (hashed[1:] != hashed[:-1]).all():
+        return None
+    code, first = number_by_appearance(strings)
+    again = np.ones(len(code), dtype=bool)
+    again[first] = False
+    if not again.any():
+        return None
+    row = int(np.argmax(again))
+    return row, int(first[code[row]])
+
+
+def _all_equal(strings: pa.StringArray, first: NDArray[np.int64], group: NDArray[np.int32]) -> bool:
+    repeated = np.flatnonzero(first[group] != np.arange(len(group)))
+    other = strings.take(pa.array(first[group[repeated]]))
+    same = pc.equal(strings.take(pa.array(repeated)), other)
+    return bool(same.to_numpy(zero_copy_only=False).all())
+
+
+def _hash64(strings: pa.StringArray) -> NDArray[np.uint64]:
+    _, ends, data = strings.buffers()
+    at = np.frombuffer(ends, np.int32)[strings.offset : strings.offset + len(strings) + 1]
+    text = np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)
+    begin, size = at[:-1], np.diff(at)
+    hashed = size.astype(np.uint64)
+    row = np.flatnonzero(size > 0)
+    step = 0
+    while len(row):
+        whole = len(row) == len(hashed)
+        value = hashed if whole else hashed[row]
+        value = (value ^ (value >> _SHIFT)) * _BASE
+        value += text[(begin if whole else begin[row]) + step]
+        if whole:
+            hashed = value
+        else:
+            hashed[row] = value
+        step += 1
+        row = row[size[row] > step]
+    return hashed

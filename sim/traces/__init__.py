@@ -1,0 +1,75 @@
+"""Readers of real traces: one module a format, each with ``read(path, **options) -> Workload``.
+
+A module of this package whose name has no leading underscore is a format; adding one is adding
+the module. Every reader keeps in ``Workload.meta["report"]`` what it dropped, filled in and
+noticed, counted by rule.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+import pkgutil
+from typing import Any
+
+from sim.errors import InputError, unknown
+from sim.workload import Workload
+
+__all__ = ["names", "options", "read_trace"]
+
+
+def names() -> list[str]:
+    """Names of all formats, sorted."""
+    return sorted(m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_"))
+
+
+def options(name: str) -> dict[str, Any]:
+    """Options of a format's reader and their defaults.
+
+    Raises
+    ------
+    InputError
+        If there is no such format, naming the nearest.
+    """
+    parameters = inspect.signature(_reader(name)).parameters.values()
+    return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+
+
+def read_trace(name: str, path: str | os.PathLike[str], **chosen: Any) -> Workload:
+    """Read a trace of a known format.
+
+    Parameters
+    ----------
+    name : str
+        One of `names`: a module of `sim.traces`.
+    path : path-like
+        The trace's file or folder.
+    **chosen
+        Options of the format's reader; see the module's ``read``.
+
+    Returns
+    -------
+    Workload
+        Valid; times start at 0.
+
+    Raises
+    ------
+    InputError
+        On an unknown format or option, naming the nearest; on a file that is missing, empty,
+        truncated or wrong, naming file, line and rule.
+    """
+    known = options(name)
+    for option in chosen:
+        if option not in known:
+            raise InputError(
+                unknown(f"option of trace {name}", option, known), rule="unknown option"
+            )
+    workload: Workload = _reader(name)(path, **chosen)
+    return workload
+
+
+def _reader(name: str) -> Any:
+    if name not in names():
+        raise InputError(unknown("trace", name, names()), rule="unknown trace")
+    return importlib.import_module(f"sim.traces.{name}").read

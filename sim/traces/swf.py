@@ -1,0 +1,274 @@
+"""Standard Workload Format of the Parallel Workloads Archive: 18 fields a line, ``;`` comments.
+
+Source: Chapin et al., *Benchmarks and standards for the evaluation of parallel job schedulers*,
+JSSPP 1999; https://www.cs.huji.ac.il/labs/parallel/workload/swf.html
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sim.traces._rows import Field, Layout, OnBadRow, read_blocks
+from sim.traces._text_file import (
+    broken_text,
+    check_choice,
+    count_rule,
+    nothing_left,
+    open_text,
+)
+from sim.workload import Workload
+
+F8 = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+FIELDS = (
+    "job_number",
+    "submit_time",
+    "wait_time",
+    "run_time",
+    "allocated_processors",
+    "average_cpu_time",
+    "used_memory",
+    "requested_processors",
+    "requested_time",
+    "requested_memory",
+    "status",
+    "user_id",
+    "group_id",
+    "executable",
+    "queue",
+    "partition",
+    "preceding_job",
+    "think_time",
+)
+"""The fields of a line, in their order; -1 is unknown."""
+
+_WHOLE = (
+    "allocated_processors",
+    "requested_processors",
+    "status",
+    "user_id",
+    "executable",
+    "queue",
+    "preceding_job",
+)
+_COMPLETED = 1
+_PARTIAL = (2, 3, 4)
+_KIB_PER_GIB = 2.0**20
+ZERO_BECOMES_S = 0.5
+
+
+def read(
+    path: str | os.PathLike[str],
+    *,
+    on_bad_row: OnBadRow = "error",
+    status: Literal["all", "completed"] = "all",
+    processors: Literal["allocated", "requested"] = "allocated",
+    gang: bool = True,
+    memory: Literal["none", "requested", "used"] = "none",
+) -> Workload:
+    """Read a log of parallel jobs.
+
+    A line becomes a job of one stage with a task for each processor, all lasting the run time
+    and each demanding one ``cpu``; as rigid parallel jobs start as a whole, ``min_tasks`` is their
+    number. ``job_id``, ``user``, ``queue`` and ``template`` (the executable) are the numbers of the
+    log; unknown ones are "", the queue "default". Jobs are sorted by submission, those of one
+    second by their place in the log, and times are shifted so that the first comes at 0. The
+    column ``requested_s`` of ``jobs`` keeps the time that the user asked for (null: unknown).
+
+    Parameters
+    ----------
+    path : path-like
+        Plain or gzipped (told by content). The text is held in memory.
+    on_bad_row : {"error", "skip"}
+        Lines that have not 18 fields, or text or a number below -1 in one: raise, or leave
+        out and count.
+    status : {"all", "completed"}
+        Keep jobs however they ended, or only those of status 1.
+    processors : {"allocated", "requested"}
+        Which number of processors counts; the other one where it is unknown.
+    gang : bool
+        False lets the tasks of a job start one by one.
+    memory : {"none", "requested", "used"}
+        Whether tasks also demand ``mem``, in GiB: memory for each processor, as requested or
+        as used; unknown is 0.
+
+    Returns
+    -------
+    Workload
+        ``meta["header"]`` keeps the log's ``; Key: value`` comments (``MaxProcs`` is the size of
+        the machine), ``meta["report"]`` counts by rule what was ``dropped`` (submission, run time
+        or processors unknown; lines of partial executions, whose whole has a line of its own; a
+        job number that an earlier line has; not completed, if asked), ``filled`` in (processors
+        taken from the other field, unknown users, queues and executables, run times of 0 s, which
+        become 0.5 s) and ``noticed`` (submissions out of order; preceding jobs, which are ignored).
+
+    Raises
+    ------
+    InputError
+        With file, line and rule: see `sim.traces._rows.read_blocks`; "empty file",
+        "no job left".
+    """
+    check_choice("on_bad_row", on_bad_row, ("error", "skip"))
+    check_choice("status", status, ("all", "completed"))
+    check_choice("processors", processors, ("allocated", "requested"))
+    check_choice("gang", gang, (True, False))
+    check_choice("memory", memory, ("none", "requested", "used"))
+    text, header = _read_text(path)
+    bad: dict[str, int] = {}
+    fields = {n: Field("whole" if n in _WHOLE else "number", low=-1) for n in FIELDS}
+    fields["job_number"] = Field("whole", required=True)
+    blocks = list(
+        read_blocks(
+            path, pa.BufferReader(text), Layout(FIELDS, delimiter=" "), fields, on_bad_row, bad
+        )
+    )
+    log = {n: np.concatenate([b[n] for b in blocks] or [np.empty(0)]) for n in FIELDS}
+    return _Log(path, log, bad, header).workload(status, processors, gang, memory)
+
+
+class _Log:
+    """The columns of a log, and what was noticed about its rows."""
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        log: dict[str, F8],
+        bad: dict[str, int],
+        header: dict[str, str],
+    ) -> None:
+        self.path = path
+        self.log = log
+        self.bad = bad
+        self.header = header
+        self.dropped: dict[str, int] = {}
+        self.filled: dict[str, int] = {}
+        self.noticed: dict[str, int] = {}
+
+    def workload(self, status: str, processors: str, gang: bool, memory: str) -> Workload:
+        n_lines = len(self.log["submit_time"])
+        kept = self._judge(status)
+        if not kept.any():
+            raise nothing_left(self.path, {**self.bad, **self.dropped})
+        submit = self.log["submit_time"]
+        late = kept & (submit < np.maximum.accumulate(np.where(kept, submit, -np.inf)))
+        count_rule(self.noticed, "submitted before the line above", late)
+        rows = np.flatnonzero(kept)
+        rows = rows[np.argsort(submit[rows], kind="stable")]
+        self.log = {name: column[rows] for name, column in self.log.items()}
+        count_rule(self.noticed, "preceding job ignored", self.log["preceding_job"] >= 0)
+        n_tasks = self._processors(processors).astype(np.int32)
+        submit = self.log["submit_time"]
+        jobs = {
+            "job_id": _text(self.log["job_number"]),
+            "submit_s": submit - submit[0],
+            "template": self._name("executable", ""),
+            "user": self._name("user_id", ""),
+            "queue": self._name("queue", "default"),
+            "min_tasks": n_tasks if gang else np.zeros_like(n_tasks),
+            "requested_s": pa.array(_known(self.log["requested_time"]), from_pandas=True),
+        }
+        stages: dict[str, Any] = {
+            "job": np.arange(len(rows), dtype=np.int32),
+            "n_tasks": n_tasks,
+            "duration_s": self._run_time(),
+            "demand_cpu": np.ones(len(rows)),
+        }
+        quantum = {"cpu": 1.0}
+        if memory != "none":
+            stages["demand_mem"] = self._memory(f"{memory}_memory")
+            quantum["mem"] = 1e-6
+        meta = {
+            "name": "swf",
+            "quantum": quantum,
+            "offset_s": float(submit[0]),
+            "header": self.header,
+            "report": {
+                "rows": n_lines + sum(self.bad.values()),
+                "jobs": len(rows),
+                "dropped": self.dropped,
+                "filled": self.filled,
+                "noticed": self.noticed,
+                "bad_rows": self.bad,
+            },
+        }
+        return Workload.from_tables(jobs=jobs, stages=stages, meta=meta)
+
+    def _judge(self, status: str) -> Bools:
+        log = self.log
+        kept = np.ones(len(log["status"]), dtype=bool)
+        rules = {
+            "partial execution": np.isin(log["status"], _PARTIAL),
+            "submission unknown": ~(log["submit_time"] >= 0),
+            "run time unknown": ~(log["run_time"] >= 0),
+            "processors unknown": ~(
+                np.fmax(log["allocated_processors"], log["requested_processors"]) >= 1
+            ),
+        }
+        if status == "completed":
+            rules["not completed"] = log["status"] != _COMPLETED
+        for rule, broken in rules.items():
+            count_rule(self.dropped, rule, kept & broken)
+            kept &= ~broken
+        rows = np.flatnonzero(kept)
+        again = np.ones(len(rows), dtype=bool)
+        again[np.unique(log["job_number"][rows], return_index=True)[1]] = False
+        count_rule(self.dropped, "job number of an earlier line", again)
+        kept[rows[again]] = False
+        return kept
+
+    def _processors(self, which: str) -> F8:
+        other = "requested" if which == "allocated" else "allocated"
+        first = self.log[f"{which}_processors"]
+        missing = ~(first >= 1)
+        count_rule(self.filled, f"{which} processors unknown: {other}", missing)
+        return np.where(missing, self.log[f"{other}_processors"], first)
+
+    def _run_time(self) -> F8:
+        zero = self.log["run_time"] == 0
+        count_rule(self.filled, f"0 s becomes {ZERO_BECOMES_S} s", zero)
+        return np.where(zero, ZERO_BECOMES_S, self.log["run_time"])
+
+    def _memory(self, name: str) -> F8:
+        known = _known(self.log[name])
+        count_rule(self.filled, f"{name.replace('_', ' ')} unknown: 0", np.isnan(known))
+        return np.nan_to_num(known) / _KIB_PER_GIB
+
+    def _name(self, name: str, unknown: str) -> pa.Array:
+        column = self.log[name]
+        missing = ~(column >= 0)
+        word = name.removesuffix("_id")
+        count_rule(self.filled, f"{word} unknown: {unknown!r}", missing)
+        texts = _text(np.where(missing, -1, column))
+        return pa.array(
+            np.where(missing, unknown, texts.to_numpy(zero_copy_only=False)), pa.string()
+        )
+
+
+def _read_text(path: str | os.PathLike[str]) -> tuple[bytes, dict[str, str]]:
+    """Return the text with comments blanked and one space between fields, and the comments."""
+    with open_text(path) as stream:
+        try:
+            text = stream.read()
+        except OSError as error:
+            raise broken_text(path, 1, error) from error
+    header: dict[str, str] = {}
+    for key, value in re.findall(rb"(?m)^;[ \t]*([A-Z]\w*):[ \t]*(.*?)[ \t\r]*$", text):
+        header.setdefault(key.decode(errors="replace"), value.decode(errors="replace"))
+    text = re.sub(rb"(?m);.*$", b"", text)
+    text = re.sub(rb"[ \t\r]+", b" ", text)
+    return re.sub(rb"(?m)^ | $", b"", text), header
+
+
+def _known(column: F8) -> F8:
+    return np.where(column >= 0, column, np.nan)
+
+
+def _text(numbers: F8) -> pa.Array:
+    return pa.array(numbers.astype(np.int64)).cast(pa.string())

@@ -1,0 +1,251 @@
+"""TPC-H and TPC-DS queries as stage DAGs, in the text format of the DAGPS simulator.
+
+For each DAG: ``# id: BENCHMARK queryN``; ``n_stages dag_id [arrival_s]``; a line a stage, ``name
+duration_s r1 ... r6 n_tasks``; ``n_edges``; a line an edge, ``parent child ata``. Demands are
+fractions of one machine. Source: Grandl et al., *Do the hard stuff first*, MSR-TR-2016-19.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from sim.acyclic import nodes_on_cycles
+from sim.errors import InputError
+from sim.traces._rows import OnBadRow
+from sim.traces._text_file import broken_text, check_choice, nothing_left, open_text
+from sim.workload import Workload
+
+RESOURCES = ("cpu", "mem", "io1", "io2", "io3", "io4")
+"""What r1 to r6 demand. Of the last four it is known only that they are disk and network I/O."""
+
+_QUANTUM = 0.01
+_STAGE_FIELDS = 3 + len(RESOURCES)
+_MAX_TASKS = 2**31
+
+
+@dataclass
+class _Dag:
+    """One DAG as the file gives it."""
+
+    line: int
+    query: str
+    dag_id: str = ""
+    arrival_s: float = 0.0
+    names: dict[str, int] = field(default_factory=dict)
+    numbers: list[list[float]] = field(default_factory=list)  # duration, r1 ... r6, tasks
+    edges: list[tuple[int, int]] = field(default_factory=list)
+
+
+def read(path: str | os.PathLike[str], *, on_bad_row: OnBadRow = "error") -> Workload:
+    """Read a file of query DAGs.
+
+    A DAG becomes a job, submitted at its arrival (0 where the file gives none); its id is the
+    DAG's, its template the query's name. All tasks of a stage last the same, all edges are
+    barriers. Jobs are sorted by arrival, then by their place in the file.
+
+    Parameters
+    ----------
+    path : path-like
+        Plain or gzipped.
+    on_bad_row : {"error", "skip"}
+        Edges that name a stage the DAG doesn't have, that lead from a stage to itself or are
+        given twice, and DAGs with a cycle: raise, or leave out and count. A line that can't be
+        read is an error always, as the lines after it would be taken for others.
+
+    Returns
+    -------
+    Workload
+        Demands ``cpu``, ``mem`` and ``io1`` to ``io4``, as fractions of one machine.
+        ``meta["report"]`` counts jobs, stages and edges, and by rule ``edges_dropped`` and
+        ``dropped``.
+
+    Raises
+    ------
+    InputError
+        With file, line and rule: "wrong line", "number out of range", "duplicate stage name",
+        "duplicate id", "parent is not in the job", "parent is the stage itself", "parent is named
+        twice", "cycle", "empty file".
+    """
+    check_choice("on_bad_row", on_bad_row, ("error", "skip"))
+    reader = _Reader(path, on_bad_row)
+    dags = [dag for dag in reader.dags() if not reader.is_cyclic(dag)]
+    if not dags:
+        raise nothing_left(path, reader.dropped)
+    return _workload(sorted(dags, key=lambda d: d.arrival_s), reader)
+
+
+class _Reader:
+    """Takes the lines of a file one by one, and counts what it leaves out."""
+
+    def __init__(self, path: str | os.PathLike[str], on_bad_row: OnBadRow) -> None:
+        self.path = path
+        self.on_bad_row = on_bad_row
+        self.edges_dropped: dict[str, int] = {}
+        self.dropped: dict[str, int] = {}
+        self.n_dags = 0
+        self._line = 0
+        with open_text(path) as stream:
+            try:
+                text: str = stream.read().decode()
+            except (OSError, UnicodeDecodeError) as error:
+                raise broken_text(path, 1, error) from error
+        self._lines = iter(text.splitlines())
+
+    def dags(self) -> Iterator[_Dag]:
+        """Read every DAG."""
+        ids: set[str] = set()
+        while (head := self._next()) is not None:
+            named = re.fullmatch(r"#\s*\S+:\s*(.+)", head)
+            if named is None:
+                raise self._wrong(f"expected '# id: BENCHMARK queryN', found {head!r}")
+            dag = _Dag(self._line, named[1].strip())
+            n_stages = self._size(dag)
+            if dag.dag_id in ids:
+                raise self._wrong(f"an earlier DAG has the id {dag.dag_id!r} too", "duplicate id")
+            ids.add(dag.dag_id)
+            for _ in range(n_stages):
+                self._stage(dag)
+            (n_edges,) = self._numbers(self._fields(1, "the number of edges"))
+            for _ in range(self._whole(n_edges, "the number of edges", 0)):
+                self._edge(dag)
+            self.n_dags += 1
+            yield dag
+
+    def is_cyclic(self, dag: _Dag) -> bool:
+        """Tell whether the edges of `dag` form a cycle; count it, or raise."""
+        parent, child = np.array(dag.edges, np.int32).reshape(-1, 2).T
+        nodes = nodes_on_cycles(parent, child, len(dag.names))
+        if not len(nodes):
+            return False
+        if self.on_bad_row == "error":
+            names = ", ".join(sorted(list(dag.names)[n] for n in nodes))
+            self._line = dag.line
+            raise self._wrong(
+                f"stages {names} of {dag.query} wait for each other; mend the file, or read it "
+                "with on_bad_row=skip",
+                "cycle",
+            )
+        self.dropped["cycle (whole job)"] = self.dropped.get("cycle (whole job)", 0) + 1
+        return True
+
+    def _size(self, dag: _Dag) -> int:
+        fields = self._fields((2, 3), "n_stages dag_id [arrival_s]")
+        dag.dag_id = fields[1]
+        n_stages, *arrival = self._numbers([fields[0], *fields[2:]])
+        if arrival:
+            dag.arrival_s = arrival[0]
+        return self._whole(n_stages, "the number of stages", 1)
+
+    def _stage(self, dag: _Dag) -> None:
+        name, *rest = self._fields(_STAGE_FIELDS, "name duration_s r1 r2 r3 r4 r5 r6 n_tasks")
+        numbers = self._numbers(rest)
+        self._whole(numbers[-1], "the number of tasks", 1)
+        if name in dag.names:
+            raise self._wrong(f"{dag.query} has two stages {name!r}", "duplicate stage name")
+        dag.names[name] = len(dag.names)
+        dag.numbers.append(numbers)
+
+    def _edge(self, dag: _Dag) -> None:
+        parent, child, kind = self._fields(3, "parent child ata")
+        if kind != "ata":
+            raise self._wrong(f"an edge must be 'ata' (all to all), not {kind!r}")
+        lost = [name for name in (parent, child) if name not in dag.names]
+        if lost:
+            rule = "parent is not in the job"
+            self._leave_out(rule, f"{dag.query} has no stage {lost[0]!r}")
+        elif parent == child:
+            self._leave_out("parent is the stage itself", f"{parent!r} waits for itself")
+        elif (edge := (dag.names[parent], dag.names[child])) in dag.edges:
+            self._leave_out("parent is named twice", f"the edge {parent} {child} is there already")
+        else:
+            dag.edges.append(edge)
+
+    def _leave_out(self, rule: str, text: str) -> None:
+        if self.on_bad_row == "error":
+            raise self._wrong(f"{text}; mend the file, or read it with on_bad_row=skip", rule)
+        self.edges_dropped[rule] = self.edges_dropped.get(rule, 0) + 1
+
+    def _next(self) -> str | None:
+        for line in self._lines:
+            self._line += 1
+            if text := line.strip():
+                return text
+        return None
+
+    def _fields(self, n: int | tuple[int, ...], wanted: str) -> list[str]:
+        line = self._next()
+        if line is None:
+            raise self._wrong(f"the file ends where '{wanted}' should come")
+        fields = line.split()
+        if len(fields) not in (n if isinstance(n, tuple) else (n,)):
+            raise self._wrong(f"expected '{wanted}', found {line!r}")
+        return fields
+
+    def _numbers(self, texts: list[str]) -> list[float]:
+        numbers = []
+        for text in texts:
+            try:
+                numbers.append(float(text))
+            except ValueError:
+                raise self._wrong(f"expected a number, found {text!r}") from None
+            if not (np.isfinite(numbers[-1]) and numbers[-1] >= 0):
+                raise self._wrong(
+                    f"a number must be finite and not negative, not {text}", "number out of range"
+                )
+        return numbers
+
+    def _whole(self, number: float, what: str, least: int) -> int:
+        if number != int(number) or not least <= number < _MAX_TASKS:
+            raise self._wrong(
+                f"{what} must be a whole number of at least {least}, not {number:g}",
+                "number out of range",
+            )
+        return int(number)
+
+    def _wrong(self, message: str, rule: str = "wrong line") -> InputError:
+        return InputError(message, file=self.path, line=self._line, rule=rule)
+
+
+def _workload(dags: list[_Dag], reader: _Reader) -> Workload:
+    n_stages = [len(dag.names) for dag in dags]
+    stage0 = np.cumsum([0, *n_stages])
+    numbers = np.array([row for dag in dags for row in dag.numbers])
+    edges = [np.array(d.edges).reshape(-1, 2) + s for d, s in zip(dags, stage0, strict=False)]
+    parent, child = np.concatenate(edges).astype(np.int32).T
+    stages: dict[str, Any] = {
+        "job": np.repeat(np.arange(len(dags), dtype=np.int32), n_stages),
+        "name": [name for dag in dags for name in dag.names],
+        "n_tasks": numbers[:, -1].astype(np.int32),
+        "duration_s": numbers[:, 0],
+    }
+    for i, resource in enumerate(RESOURCES):
+        stages[f"demand_{resource}"] = numbers[:, 1 + i]
+    arrival_s = np.array([dag.arrival_s for dag in dags])
+    return Workload.from_tables(
+        jobs={
+            "job_id": [dag.dag_id for dag in dags],
+            "submit_s": arrival_s - arrival_s[0],
+            "template": [dag.query for dag in dags],
+        },
+        stages=stages,
+        stage_edges={"parent": parent, "child": child},
+        meta={
+            "name": "tpc",
+            "quantum": dict.fromkeys(RESOURCES, _QUANTUM),
+            "offset_s": float(arrival_s[0]),
+            "report": {
+                "rows": reader.n_dags,
+                "jobs": len(dags),
+                "stages": len(numbers),
+                "edges": len(parent),
+                "dropped": reader.dropped,
+                "edges_dropped": reader.edges_dropped,
+            },
+        },
+    )

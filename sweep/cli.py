@@ -1,0 +1,76 @@
+"""``python -m sweep``: find the verb, run it, turn what happened into an exit code."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from sim.errors import InputError, unknown
+from sweep.command import Parser, split
+from sweep.verbs import VERBS
+
+DONE, FAILED, WRONG, INTERRUPTED = 0, 1, 2, 130
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run a command line.
+
+    Returns
+    -------
+    int
+        0 all done; 1 some cells failed, or a check found a difference; 2 the configuration or
+        the input is wrong; 130 interrupted.
+    """
+    signal.signal(signal.SIGTERM, _interrupt)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # no sign of ours is worth a traceback
+    try:
+        return _main(list(argv))
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return WRONG
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # whoever read our output has enough; nothing can be said to them any more
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123
+        return DONE
+    except OSError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return WRONG
+
+
+def _main(argv: list[str]) -> int:
+    name = "run"
+    if argv and not argv[0].startswith(("-", "+", "~")) and "=" not in argv[0]:
+        name = argv.pop(0)
+    elif {"-h", "--help"} & set(argv):
+        name = "help"
+    if name == "help":
+        from sweep import help_text
+
+        print(help_text.overview(argv))
+        return DONE
+    if name not in VERBS:
+        hint = "axes are given as policy=fifo,sjf"
+        raise InputError(f"{unknown('verb', name, VERBS)}; {hint}", rule="unknown verb")
+    verb: Any = importlib.import_module(f"sweep.verbs.{name}")
+    parser = Parser(
+        prog=f"python -m sweep {name}",
+        usage=f"python -m sweep {name} {getattr(verb, 'USAGE', '[key=value ...]')} [flags]",
+        description=verb.__doc__,
+        allow_abbrev=False,
+    )
+    verb.add_arguments(parser)
+    code: int = verb.run(split(parser, argv))
+    return code
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt

@@ -1,0 +1,116 @@
+"""After the last cell: the table, the report, tracking, and what to say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sweep import provenance, rows, say, tracked
+from sweep.cell import CellError
+from sweep.folder import SweepFolder
+from sweep.journal import Journal
+from sweep.masking import mask_tree
+from sweep.prepare import Prepared
+from sweep.settings import Settings
+
+
+def sweep(
+    prepared: Prepared,
+    folder: SweepFolder,
+    journal: Journal,
+    cached: Sequence[bool],
+    errors: Mapping[str, CellError],
+) -> int:
+    """Write the sweep's folder, track it, and print its table.
+
+    Parameters
+    ----------
+    prepared : Prepared
+        With the metrics of every cell that did not fail.
+    folder : SweepFolder
+        Where to write.
+    journal : Journal
+        Where to say that the sweep is over.
+    cached : sequence of bool
+        Whether each row's cell had been computed before this sweep.
+    errors : mapping
+        Of the cells that failed, by key.
+
+    Returns
+    -------
+    int
+        0, or 1 if cells failed.
+    """
+    request = prepared.grid.request
+    cells = rows.table(
+        prepared.grid, prepared.planned, prepared.metrics, errors, cached, prepared.cache
+    )
+    config = config_of(prepared)
+    names = {one.input: one.cell.labels["trace"] for one in prepared.planned}
+    inputs = [{"trace": name, **prepared.inputs.describe(key)} for key, name in names.items()]
+    words = [*request.words, *(f"--config-dir={folder}" for folder in request.options.user_dirs)]
+    about, diff = provenance.collect(words, request.axes["seed"], inputs)
+    folder.write(cells, config, about, diff)
+    target = track(folder, request.settings)
+    journal.append("end", failed=len(errors), tracked=target)
+    say.result(folder, cells, config, request.settings)
+    return 1 if errors else 0
+
+
+def again(prepared: Prepared, folder: SweepFolder, journal: Journal) -> None:
+    """Answer a sweep that is over and of which every cell is cached: only statuses change."""
+    settings = prepared.grid.request.settings
+    cells = rows.with_status(folder.cells(), "cached")
+    folder.write_cells(cells)
+    ends = [event for event in journal.events() if event["event"] == "end"]
+    target = tracked.target_of(settings)
+    if target is not None and ends[-1].get("tracked") != target:
+        journal.append("end", failed=0, tracked=track(folder, settings))
+    say.note(f"every cell is cached: all {cells.num_rows} were computed before")
+    say.result(folder, cells, folder.config(), settings)
+
+
+def config_of(prepared: Prepared) -> dict[str, Any]:
+    """Write down what was asked for and what it resolved to, for ``config.yaml``."""
+    request = prepared.grid.request
+    options: dict[str, dict[str, Any]] = {"policy": {}, "trace": {}, "cluster": {}}
+    for one in prepared.planned:
+        options["policy"].setdefault(one.cell.labels["policy"], one.cell.policy)
+        options["trace"].setdefault(one.cell.labels["trace"], one.cell.trace)
+        options["cluster"].setdefault(one.cell.labels["trace"], one.cell.cluster)
+    config: dict[str, Any] = mask_tree(
+        {
+            "sweep": prepared.sweep,
+            "experiment": request.experiment,
+            "words": list(request.words),
+            "config_dirs": [str(folder) for folder in request.options.user_dirs],
+            "axes": {key: list(values) for key, values in request.axes.items()},
+            "swept": list(prepared.grid.swept),
+            "fixed": [one.text for one in request.fixed],
+            "baseline": request.baseline,
+            "metrics": list(request.metrics),
+            **options,
+        }
+    )
+    return config
+
+
+def track(folder: SweepFolder, settings: Settings) -> str | None:
+    """Log a sweep to where its settings say.
+
+    Returns
+    -------
+    str or None
+        Name of the place; None if there is none, or it is down (which is said).
+    """
+    target = tracked.target_of(settings)
+    if target is None:
+        return None
+    from sweep.tracking import TrackingDown
+
+    try:
+        tracked.log(folder, settings)
+    except TrackingDown as down:
+        say.note(str(down))
+        return None
+    return target

@@ -1,0 +1,140 @@
+"""The folder of a sweep: what it found, byte for byte the same however it got there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sim.errors import InputError, unknown
+from sweep import files, report, table
+from sweep.as_yaml import to_yaml
+
+CELLS, CONFIG, PROVENANCE = "cells.parquet", "config.yaml", "provenance.json"
+TABLE, DIFF = "table.md", "changes.diff"
+
+
+class SweepFolder:
+    """``<results>/sweeps/<sweep id>``.
+
+    Parameters
+    ----------
+    path : Path
+        The folder.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @classmethod
+    def of(cls, results: Path, sweep: str) -> SweepFolder:
+        """Folder of a sweep by its id."""
+        return cls(results / "sweeps" / sweep)
+
+    @classmethod
+    def find(cls, results: Path, name: str | None) -> SweepFolder:
+        """Folder of a sweep that is over, by id, beginning of an id, or path; the latest if None.
+
+        Raises
+        ------
+        InputError
+            If there is none, or several begin like that.
+        """
+        if name is not None and (Path(name) / CELLS).is_file():
+            return cls(Path(name).resolve())
+        known = sorted(file.parent for file in (results / "sweeps").glob(f"*/{CELLS}"))
+        if not known:
+            raise InputError(f"there is no sweep in {results}; paths.results=DIR names another")
+        if name is None:
+            return cls(max(known, key=lambda path: (path / CELLS).stat().st_mtime_ns))
+        found = [path for path in known if path.name == name]
+        found = found or [path for path in known if path.name.startswith(name)]
+        if len(found) != 1:
+            several = f" ({len(found)} begin like that)" if found else ""
+            raise InputError(unknown("sweep", name, [path.name for path in known]) + several)
+        return cls(found[0])
+
+    @property
+    def sweep(self) -> str:
+        """Id of the sweep."""
+        return self.path.name
+
+    @property
+    def results(self) -> Path:
+        """Folder of all results."""
+        return self.path.parent.parent
+
+    def is_whole(self) -> bool:
+        """Tell whether every file is there, and the cells can be read."""
+        names = (CELLS, CONFIG, PROVENANCE, TABLE, report.MARKDOWN, report.HTML)
+        if not all((self.path / name).is_file() for name in names):
+            return False
+        try:
+            return bool(self.cells().num_rows)
+        except (OSError, pa.ArrowException):
+            return False
+
+    def cells(self) -> pa.Table:
+        """Read ``cells.parquet``."""
+        # not pq.read_table: that imports pyarrow.dataset and pandas, half a second
+        with pq.ParquetFile(self.path / CELLS) as file:
+            return file.read(use_threads=False)
+
+    def config(self) -> dict[str, Any]:
+        """Read ``config.yaml``."""
+        import yaml
+
+        text = (self.path / CONFIG).read_text(encoding="utf-8")
+        config: dict[str, Any] = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        return config
+
+    def provenance(self) -> dict[str, Any]:
+        """Read ``provenance.json``."""
+        provenance: dict[str, Any] = files.read_json(self.path / PROVENANCE) or {}
+        return provenance
+
+    def write_cells(self, cells: pa.Table) -> None:
+        """Replace ``cells.parquet``."""
+        sink = pa.BufferOutputStream()
+        pq.write_table(cells, sink, compression="zstd", use_dictionary=False)
+        files.write_bytes(self.path / CELLS, sink.getvalue().to_pybytes())
+
+    def write(
+        self,
+        cells: pa.Table,
+        config: Mapping[str, Any],
+        provenance: Mapping[str, Any],
+        diff: str,
+    ) -> None:
+        """Write every file; ``cells.parquet`` last, as it says that the others are there."""
+        files.write_text(self.path / CONFIG, to_yaml(config))
+        provenance = files.write_json(self.path / PROVENANCE, provenance)
+        if diff:
+            files.write_text(self.path / DIFF, diff)
+        else:
+            (self.path / DIFF).unlink(missing_ok=True)
+        self.write_report(cells, config, provenance)
+        self.write_cells(cells)
+
+    def write_report(
+        self, cells: pa.Table, config: Mapping[str, Any], provenance: Mapping[str, Any]
+    ) -> None:
+        """Write the table and the report, with the metrics that the sweep's configuration names."""
+        shown = shown_metrics(cells, config)
+        about = {"swept": config["swept"], "baseline": config["baseline"]}
+        files.write_text(self.path / TABLE, table.to_markdown(table.summarise(shown, **about)))
+        report.write(self.path, shown, config, provenance, **about)
+
+
+def shown_metrics(cells: pa.Table, config: Mapping[str, Any]) -> pa.Table:
+    """Leave out the metrics that are not among those to show, if there are such."""
+    chosen = set(config["metrics"] or ())
+    if not chosen:
+        return cells
+    from sweep.summary import NOT_METRICS
+
+    keep = {*NOT_METRICS, *config["swept"], *chosen}
+    return cells.select([name for name in cells.column_names if name in keep])

@@ -1,0 +1,75 @@
+"""Passwords and tokens never reach a log, a report, a provenance file or MLflow."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+MASK = "***"
+
+_NAME = r"(?:password|passwd|pwd|secret|token|api[_-]?key|access[_-]?key|credentials?)"
+_KEY = rf"(?<![A-Za-z])(?:[\w.-]*[._-])?{_NAME}"
+# A token may be a quantity (a share of a cluster): a number after it stays.
+_VALUE = r"(?!(?<=token=)[\d.]+(?![^\s,&\"']))[^\s&;,\"']+"
+_PATTERNS = tuple(
+    re.compile(pattern, re.IGNORECASE | re.MULTILINE)
+    for pattern in (
+        # scheme://user:password@host, up to the last @ of the word: it may hold / and @
+        r"(://[^\s\"'@/:]*:)[^\s\"']+(?=@)",
+        # https://token@host: a lone name before @ is a token as often as a user
+        r"(https?://)[^\s\"'@/:]+(?=@)",
+        # password=..., ?token=..., TRACKING_TOKEN=...
+        rf"({_KEY}=[\"']?){_VALUE}",
+        # --api-key ...
+        rf"(--{_NAME}\s+[\"']?)[^\s\"']+",
+        # a line of YAML or JSON, or of a diff of one
+        rf"(^[+\-\s\"']*{_KEY}[\"']?\s*:\s*[\"']?){_VALUE}",
+        r"(\b(?:bearer|basic)\s+)[\w.~+/=-]{8,}",
+    )
+)
+_SECRET_KEY = re.compile(rf"(?:.*[._-])?{_NAME}", re.IGNORECASE)
+
+
+def mask(text: str) -> str:
+    """Replace passwords and tokens in a text by ``***``.
+
+    Parameters
+    ----------
+    text : str
+        Anything: a URI, a command line, a traceback.
+
+    Returns
+    -------
+    str
+        The same without the password (or lone token) before the ``@`` of a URI, the values of
+        words such as ``password=``, ``token=`` and ``api_key=``, and bearer tokens.
+    """
+    for pattern in _PATTERNS:
+        text = pattern.sub(rf"\1{MASK}", text)
+    return text
+
+
+def mask_tree(tree: Any) -> Any:
+    """Do `mask` for every string in nested mappings and lists; the input is left as it is.
+
+    What stands under a key that names a secret (``password``, ``tracking.token``) goes whole; a
+    number under ``token`` stays, as it is a quantity.
+    """
+    if isinstance(tree, str):
+        return mask(tree)
+    if isinstance(tree, Mapping):
+        return {
+            key: MASK if _is_secret(str(key), value) else mask_tree(value)
+            for key, value in tree.items()
+        }
+    if isinstance(tree, list | tuple):
+        return [mask_tree(item) for item in tree]
+    return tree
+
+
+def _is_secret(key: str, value: Any) -> bool:
+    if isinstance(value, str):
+        return bool(value and _SECRET_KEY.fullmatch(key))
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return bool(is_number and _SECRET_KEY.fullmatch(key) and not key.lower().endswith("token"))

@@ -1,0 +1,99 @@
+"""Why a cell is not cached: the cached cell most like it, and what differs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sweep import tree
+from sweep.cell import canonical
+
+Config = Mapping[str, Any]
+_THINGS = ("policy", "trace", "cluster", "capacity", "seed", "sources")
+
+
+class Nearest:
+    """Finds, for a cell, a cached one that differs from it in a single thing.
+
+    The things are the policy with its parameters, the trace, the cluster, the capacity, the seed
+    and the sources.
+
+    Parameters
+    ----------
+    kept : iterable of mapping
+        Configurations as `sweep.prepare.kept_config` makes them.
+    """
+
+    def __init__(self, kept: Iterable[Config]) -> None:
+        self._without: dict[str, dict[str, list[Config]]] = {thing: {} for thing in _THINGS}
+        for config in kept:
+            parts = _parts(config)
+            for thing, found in self._without.items():
+                found.setdefault(_others(parts, thing), []).append(config)
+
+    def changes(self, config: Config) -> list[str] | None:
+        """Say what differs, such as ``policy.params.queues: 10 → 5``.
+
+        Returns
+        -------
+        list of str or None
+            The fewest differences to a cached cell; None if every cached cell differs in more
+            than one thing.
+        """
+        parts = _parts(config)
+        found = [
+            (len(changes), _distance(other, config), changes)
+            for thing, kept in self._without.items()
+            for other in kept.get(_others(parts, thing), ())
+            if (changes := _changes(other, config))
+        ]
+        return min(found)[2] if found else None
+
+
+def _parts(config: Config) -> dict[str, str]:
+    """Each thing of a configuration as text; a seed that the trace follows is no part of it."""
+    trace = {
+        key: value
+        for key, value in config["trace"].items()
+        if not (key == "seed" and value == config["seed"])
+    }
+    parts = {thing: config[thing] for thing in _THINGS}
+    # what a generator draws follows from its options; what a file holds does not
+    parts["trace"] = [trace, config["workload"] if "path" in trace else None]
+    return {thing: canonical(part) for thing, part in parts.items()}
+
+
+def _others(parts: Mapping[str, str], thing: str) -> str:
+    return "\n".join(part for name, part in parts.items() if name != thing)
+
+
+def _distance(old: Config, new: Config) -> float:
+    """How far apart two cells are on the axes that are numbers."""
+    return float(abs(old["capacity"] - new["capacity"]) + abs(old["seed"] - new["seed"]))
+
+
+def _changes(old: Config, new: Config) -> list[str]:
+    if old["sources"] != new["sources"]:
+        before = old["sources"]
+        return [f"sources of the {n}" for n, d in new["sources"].items() if before.get(n) != d]
+    mine, theirs = _leaves(new), _leaves(old)
+    changes = [
+        f"{key}: {theirs.get(key, 'absent')} → {mine.get(key, 'absent')}"
+        for key in dict.fromkeys((*mine, *theirs))
+        if mine.get(key) != theirs.get(key)
+    ]
+    if any(change.startswith("seed: ") for change in changes):
+        changes = [change for change in changes if not change.startswith("trace.seed: ")]
+    if not changes and old["workload"] != new["workload"]:
+        return ["content of the trace"]
+    return changes
+
+
+def _leaves(config: Config) -> dict[str, str]:
+    shown = {key: config[key] for key in ("policy", "trace", "cluster", "capacity", "seed")}
+    leaves = {}
+    for key in tree.keys(shown):
+        value = tree.get(shown, key)
+        if not isinstance(value, Mapping):
+            leaves[key] = canonical(value)
+    return leaves

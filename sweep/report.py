@@ -1,0 +1,177 @@
+"""The report of a sweep: one Markdown file and one HTML file that needs nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from sim import html
+from sweep import report_plots, table, table_view
+from sweep.as_yaml import to_yaml
+from sweep.masking import mask, mask_tree
+from sweep.metric_format import style
+from sweep.summary import Block, Summary, summarise
+
+MARKDOWN, HTML = "report.md", "report.html"
+_TEMPLATES = Path(__file__).parent / "templates"
+
+
+def write(
+    folder: Path,
+    cells: pa.Table,
+    config: Mapping[str, Any],
+    provenance: Mapping[str, Any],
+    *,
+    swept: Sequence[str] = (),
+    baseline: str | None = None,
+    title: str | None = None,
+) -> tuple[Path, Path]:
+    """Write ``report.md`` and ``report.html`` into a sweep's folder.
+
+    Both hold what was asked, every metric per policy and capacity, the failed cells with the
+    commands that reproduce them, the configuration and the provenance. The HTML file also plots
+    each metric against capacity; it loads nothing from anywhere.
+
+    Parameters
+    ----------
+    folder : Path
+        The sweep's folder; its name is the sweep's id.
+    cells : pyarrow.Table
+        One row a cell, see `sweep.summary.summarise`.
+    config, provenance : mapping
+        What was asked, and from which state of which machine. Passwords and tokens are masked.
+    swept : sequence of str
+        Columns of `cells` swept besides policy, trace, capacity and seed.
+    baseline : str, optional
+        Policy that speed-ups are quoted against.
+    title : str, optional
+        Heading; the sweep's id otherwise.
+
+    Returns
+    -------
+    markdown, html : Path
+        The files. The same arguments give the same bytes; each file is replaced as a whole.
+    """
+    summary = summarise(cells, swept=swept, baseline=baseline)
+    environment = html.environment(_TEMPLATES)
+    context = _context(summary, config, provenance, title or f"Sweep {folder.name}")
+    context["asked"] = _asked(summary, cells, swept)
+    pages = {
+        MARKDOWN: environment.get_template("report.md.j2").render(
+            context, tables=table.to_markdown(summary, level=3)
+        ),
+        HTML: environment.get_template("report.html.j2").render(context, **_html(summary)),
+    }
+    for name, text in pages.items():
+        html.replace(folder / name, text)
+    return folder / MARKDOWN, folder / HTML
+
+
+def _context(
+    summary: Summary, config: Mapping[str, Any], provenance: Mapping[str, Any], title: str
+) -> dict[str, Any]:
+    masked = mask_tree(provenance)
+    facts = {key: _in_line(value) for key, value in masked.items() if _is_short(value)}
+    rest = {key: value for key, value in masked.items() if key not in facts}
+    return {
+        "title": title,
+        "headline": table_view.headline(summary),
+        "failures": [
+            {
+                "cell": failure.cell,
+                "stage": failure.stage,
+                "error": mask(": ".join(filter(None, (failure.type, failure.message)))),
+                "reproduce": mask(failure.reproduce),
+            }
+            for failure in summary.failures
+        ],
+        "config": to_yaml(mask_tree(config)),
+        "facts": facts,
+        "texts": {
+            key: value if isinstance(value, str) else to_yaml(value) for key, value in rest.items()
+        },
+    }
+
+
+def _asked(summary: Summary, cells: pa.Table, swept: Sequence[str]) -> dict[str, str]:
+    """Give the grid, an axis an entry."""
+    axes = {
+        "Policies": dict.fromkeys(column.policy for column in summary.columns),
+        "Traces": dict.fromkeys(block.trace for block in summary.blocks),
+        "Capacities": map(table_view.capacity_text, summary.capacities),
+        "Seeds": map(str, summary.seeds),
+    }
+    asked = {name: ", ".join(values) for name, values in axes.items()}
+    for key in swept:
+        if key in cells.column_names:
+            values = dict.fromkeys(v for v in cells.column(key).to_pylist() if v is not None)
+            asked[key] = ", ".join(map(str, values))
+    if summary.baseline:
+        asked["Baseline"] = summary.baseline
+    n_failed = len(summary.failures)
+    asked["Cells"] = f"{summary.n_cells}" + (f", {n_failed} failed" if n_failed else "")
+    return asked
+
+
+def _html(summary: Summary) -> dict[str, Any]:
+    figures: list[dict[str, Any]] = []
+    blocks = []
+    for number, block in enumerate(summary.blocks):
+        families = []
+        for family, metrics in groupby(summary.metrics, key=lambda name: style(name).family):
+            plots = []
+            for metric in metrics:
+                plots.append(
+                    {"id": f"plot-{len(figures)}", "metric": metric, "style": style(metric)}
+                )
+                figures.append(report_plots.figure(summary, block, metric))
+            families.append({"name": family, "plots": plots})
+        blocks.append(
+            {
+                "id": f"block-{number}",
+                "title": block.title,
+                "families": families,
+                "columns": [summary.columns[at] for at in table_view.columns_of(summary, block)],
+                "tables": _tables(summary, block),
+            }
+        )
+    return {
+        "blocks": blocks,
+        "columns": [
+            {
+                "label": column.label,
+                "is_baseline": column.is_baseline,
+                "symbol": html.symbol(at),
+                "colour": at % html.N_COLOURS,
+            }
+            for at, column in enumerate(summary.columns)
+        ],
+        "legend": table_view.legend(summary, best="bold"),
+        "meanings": {name: style(name).meaning for name in summary.metrics if style(name).meaning},
+        **html.embedded(figures),
+    }
+
+
+def _tables(summary: Summary, block: Block) -> list[dict[str, Any]]:
+    tables = []
+    for number, capacity in enumerate(block.capacities):
+        rows = table_view.rows_of(summary, block, number)
+        columns = zip(*(row.entries for row in rows), strict=True)
+        widths = [max(len(e.spread) + e.is_fewer for e in entries) for entries in columns]
+        text = table_view.capacity_text(capacity)
+        tables.append({"capacity": text, "rows": rows, "widths": widths})
+    return tables
+
+
+def _is_short(value: Any) -> bool:
+    if isinstance(value, list):
+        return len(value) <= 20 and all(_is_short(item) for item in value)
+    return not isinstance(value, Mapping) and "\n" not in str(value)
+
+
+def _in_line(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -1,0 +1,93 @@
+"""The plots of the report, as plotly figures in plain data: a metric against capacity."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from sim import html
+from sweep.metric_format import format_value, style
+from sweep.summary import Block, Summary
+from sweep.table_view import capacity_text, columns_of
+
+MAX_TICKS = 8
+
+
+def figure(summary: Summary, block: Block, metric: str) -> dict[str, Any]:
+    """Draw a metric against capacity, one line a policy, with 95 % intervals.
+
+    With one capacity there is nothing to draw a line through: each policy is a bar.
+
+    Parameters
+    ----------
+    summary : Summary
+        Where the block comes from.
+    block : Block
+        The trace and setting to draw.
+    metric : str
+        One of ``summary.metrics``.
+
+    Returns
+    -------
+    dict
+        ``data`` and ``layout`` of a plotly figure. Colours are left to the page, which follows
+        the reader's scheme: ``data[i]["meta"]`` is the number of the column in the summary.
+    """
+    at = summary.metrics.index(metric)
+    look = style(metric)
+    scale = 100.0 if look.kind == "percent" else 1.0
+    is_line = len(block.capacities) > 1
+    data = []
+    for column in columns_of(summary, block):
+        means = [float(v) for v in block.mean[:, column, at]]
+        halves = [float(v) for v in block.half[:, column, at]]
+        shown = [format_value(metric, m, h) for m, h in zip(means, halves, strict=True)]
+        label = summary.columns[column].label
+        trace: dict[str, Any] = {
+            "type": "scatter" if is_line else "bar",
+            "name": label,
+            "meta": column,
+            "x": list(block.capacities) if is_line else [label],
+            "y": [_finite(mean * scale) for mean in means],
+            "text": [mean + (f" ±{half}" if half else "") for mean, half in shown],
+            "hovertemplate": f"%{{text}}{'' if is_line else '<extra></extra>'}",
+        }
+        if any(half > 0 for half in halves):
+            array = [_finite(half * scale) for half in halves]
+            trace["error_y"] = {"type": "data", "array": array, "thickness": 1, "width": 3}
+        if is_line:
+            trace |= _line(column, summary.columns[column].is_baseline)
+        else:
+            trace["textposition"] = "none"
+        data.append(trace)
+    return {"data": data, "layout": _layout(block, look.unit, is_line)}
+
+
+def _line(column: int, is_baseline: bool) -> dict[str, Any]:
+    dash = "dash" if is_baseline else "solid" if column < html.N_COLOURS else "dot"
+    return {
+        "mode": "lines+markers",
+        "line": {"width": 2, "dash": dash},
+        "marker": {"size": 7, "symbol": html.symbol(column)},
+    }
+
+
+def _layout(block: Block, unit: str, is_line: bool) -> dict[str, Any]:
+    x: dict[str, Any] = {"zeroline": False}
+    if is_line:
+        x["title"] = {"text": "capacity"}
+        x["unifiedhovertitle"] = {"text": "capacity %{x}"}
+        if len(block.capacities) <= MAX_TICKS:
+            x["tickvals"] = list(block.capacities)
+            x["ticktext"] = [capacity_text(capacity) for capacity in block.capacities]
+    return {
+        "xaxis": x,
+        "yaxis": {"ticksuffix": unit if unit != "s" else " s", "rangemode": "tozero"},
+        "hovermode": "x unified" if is_line else "closest",
+        "showlegend": False,
+        "margin": {"l": 64, "r": 16, "t": 30, "b": 44},
+    }
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

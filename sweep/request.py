@@ -1,0 +1,185 @@
+"""What a command line asks for: axes, fixed values, and how to run it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sim.errors import InputError, unknown
+from sweep import experiment, settings, tree
+from sweep.options import SWEPT_GROUPS, Options
+from sweep.overrides import Assignment, parse
+from sweep.settings import Settings
+
+AXES = ("policy", "trace", "capacity", "seed")
+DEMO = "demo"
+_SINGLE = ("experiment", "launcher", "tracking")
+
+
+@dataclass(frozen=True)
+class Request:
+    """A grid as asked for.
+
+    Attributes
+    ----------
+    axes : dict of str to tuple
+        Policies, traces, capacities and seeds, then whatever else is swept, in the order given.
+    fixed : tuple of Assignment
+        What holds for all cells: keys under ``policy.``, ``trace.``, ``cluster.``, and the choice
+        of ``cluster``.
+    baseline : str or None
+        One of the policies.
+    metrics : tuple of str
+        What the tables show; empty for all.
+    experiment : str or None
+        Name of the experiment it comes from.
+    options : Options
+        What can be chosen.
+    settings : Settings
+        How to run it.
+    named : frozenset of str
+        Keys that the command line itself names.
+    words : tuple of str
+        The command line less what says where and how to run: with it the same sweep can be had
+        again.
+    """
+
+    axes: dict[str, tuple[Any, ...]]
+    fixed: tuple[Assignment, ...]
+    baseline: str | None
+    metrics: tuple[str, ...]
+    experiment: str | None
+    options: Options
+    settings: Settings
+    named: frozenset[str]
+    words: tuple[str, ...]
+
+
+def read(texts: Sequence[str], options: Options, *, fail_fast: bool = False) -> Request:
+    """Turn the overrides of a command line into a request, experiment and defaults filled in.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        Overrides in Hydra's grammar. Without an axis or an experiment among them, the experiment
+        is `DEMO`.
+    options : Options
+        What can be chosen.
+    fail_fast : bool
+        Stop at the first failure.
+
+    Raises
+    ------
+    InputError
+        On anything that is not in the grammar, not known, or of the wrong type.
+    """
+    given = parse(texts, options.names_swept)
+    name = _experiment_of(given)
+    choices = {one.key: one.value for one in given if one.key in _SINGLE}
+    choices["experiment"] = name
+    defaults = options.compose(**{k: v for k, v in choices.items() if v is not None})
+    words = tuple(one.text for one in given if not settings.is_about_running(one.key))
+    given = [one for one in given if one.key not in _SINGLE]
+    named = frozenset(one.key for one in given)
+    if name is not None:
+        given = [*experiment.assignments(name, defaults["experiment"], given, options), *given]
+    running = [one for one in given if settings.is_about_running(one.key)]
+    lines = {one.key: one for one in given if not settings.is_about_running(one.key)}
+    for one in lines.values():
+        _check_key(one, defaults)
+        if one.key in SWEPT_GROUPS:
+            for value in one.values:
+                options.check(one.key, value)
+    baseline, metrics = lines.pop("baseline", None), lines.pop("metrics", None)
+    return Request(
+        axes=_axes(lines, defaults, options),
+        fixed=tuple(one for one in lines.values() if not one.swept and one.key not in AXES),
+        baseline=_baseline(baseline),
+        metrics=_metrics(metrics),
+        experiment=name,
+        options=options,
+        settings=settings.read(running, defaults, fail_fast=fail_fast),
+        named=named,
+        words=words,
+    )
+
+
+def _experiment_of(given: Sequence[Assignment]) -> str | None:
+    named = [one for one in given if one.key == "experiment"]
+    if named:
+        return None if named[-1].value is None else str(named[-1].value)
+    return None if any(one.key in AXES for one in given) else DEMO
+
+
+def _check_key(one: Assignment, defaults: Mapping[str, Any]) -> None:
+    """Refuse a key that nothing could have; those inside a group are checked for each option."""
+    head, _, inner = one.key.partition(".")
+    if one.key in (*AXES, "cluster", "baseline", "metrics"):
+        if one.kind == "delete" or (one.swept and one.key == "baseline"):
+            raise InputError(f"{one.text}: give {one.key}=VALUE ({one.source})", rule="wrong type")
+    elif not (head in SWEPT_GROUPS and inner):
+        known = [key for key in tree.keys(dict(defaults)) if ("." in key) == bool(inner)]
+        message = f"{unknown('key', one.key, known)} ({one.source})"
+        raise InputError(message, rule="unknown key")
+
+
+def _axes(
+    lines: Mapping[str, Assignment], defaults: Mapping[str, Any], options: Options
+) -> dict[str, tuple[Any, ...]]:
+    axes: dict[str, tuple[Any, ...]] = {
+        "policy": (options.default("policy"),),
+        "trace": (options.default("trace"),),
+        "capacity": (defaults["capacity"],),
+        "seed": (defaults["seed"],),
+    }
+    for one in lines.values():
+        if one.swept or one.key in AXES:
+            axes[one.key] = one.values
+    axes["capacity"] = tuple(_capacity(value) for value in axes["capacity"])
+    axes["seed"] = tuple(_seed(value) for value in axes["seed"])
+    return {key: tuple(_unique(values)) for key, values in axes.items()}
+
+
+def _capacity(value: Any) -> float:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not is_number or not math.isfinite(value) or value <= 0:
+        raise InputError(
+            f"capacity must be a positive number, not {value!r}: it is the fraction of the "
+            "trace's cluster, e.g. capacity=0.5,1.0",
+            rule="capacity",
+        )
+    return float(value)
+
+
+def _seed(value: Any) -> int:
+    if type(value) is not int or not 0 <= value < 2**63:
+        raise InputError(
+            f"seed must be a whole number >= 0, not {value!r}, e.g. seed=range(0,5)", rule="seed"
+        )
+    return value
+
+
+def _baseline(one: Assignment | None) -> str | None:
+    return None if one is None or one.value is None else str(one.value)
+
+
+def _metrics(one: Assignment | None) -> tuple[str, ...]:
+    if one is None or one.values == (None,):
+        return ()
+    from sim.metrics import metric
+
+    values = one.values if one.swept else one.value
+    names = [values] if isinstance(values, str) else list(values)
+    for name in names:
+        metric(str(name))
+    return tuple(map(str, names))
+
+
+def _unique(values: Sequence[Any]) -> list[Any]:
+    unique: list[Any] = []
+    for value in values:
+        if value not in unique:
+            unique.append(value)
+    return unique

@@ -1,0 +1,35 @@
+"""What an exception of Ray's means for the cells of a task."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+Verdict = Literal["lost", "memory", "broken"]
+
+
+def judge(error: Exception) -> Verdict:
+    """Sort an exception: who lost the task, its worker, the memory, or the task itself.
+
+    Returns
+    -------
+    {"lost", "memory", "broken"}
+        "lost": a worker, node or object is gone, through no fault of the task's that is known;
+        "memory": it was killed for the memory it took; "broken": it would fail again.
+    """
+    from ray import exceptions as ray_errors
+
+    if isinstance(error, ray_errors.OutOfMemoryError):
+        return "memory"
+    if isinstance(error, ray_errors.RayTaskError):
+        cause = error.cause
+        if isinstance(cause, MemoryError):
+            return "memory"
+        return "lost" if isinstance(cause, ray_errors.ObjectLostError) else "broken"
+    lost = (
+        ray_errors.WorkerCrashedError,
+        ray_errors.NodeDiedError,
+        ray_errors.LocalRayletDiedError,
+        ray_errors.ObjectLostError,
+        ray_errors.TaskCancelledError,
+    )
+    return "lost" if isinstance(error, lost) else "broken"

@@ -1,0 +1,101 @@
+"""Starting Ray on this machine, or joining a cluster; quietly, and closed to others."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from sim.errors import InputError
+
+KNOCK_S = 5.0
+_QUIET: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
+
+
+def start_local(workers: int | None, environment: Mapping[str, str]) -> None:
+    """Start Ray on this machine, for this process and its children alone.
+
+    Parameters
+    ----------
+    workers : int or None
+        How many cells run at once; None for one a CPU.
+    environment : mapping
+        For the workers, who inherit it.
+
+    Raises
+    ------
+    InputError
+        If Ray does not start.
+    """
+    if "RAY_AUTH_MODE" not in os.environ and "ray" not in sys.modules:
+        # a token of our own, in no file: nobody but our children can talk to the cluster.
+        # Ray reads these once, when it is imported
+        os.environ["RAY_AUTH_MODE"] = "token"
+        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
+    os.environ.update(environment)
+    _init(
+        "Ray does not start on this machine",
+        "launcher=inline runs without it",
+        address="local",
+        num_cpus=workers,
+        include_dashboard=False,
+    )
+
+
+def join(address: str, environment: Mapping[str, str]) -> None:
+    """Join an existing cluster.
+
+    Parameters
+    ----------
+    address : str
+        ``auto``, ``HOST:PORT`` or ``ray://HOST:PORT``.
+    environment : mapping
+        For the workers.
+
+    Raises
+    ------
+    InputError
+        If none answers.
+    """
+    what = f"no Ray cluster answers at launcher.address={address}"
+    way_out = "start one with `ray start --head`, or leave launcher= out to run on this machine"
+    try:
+        _knock(address)
+    except OSError as error:
+        raise InputError(f"{what}: {error}; {way_out}", rule="no cluster") from error
+    _init(what, way_out, address=address, runtime_env={"env_vars": dict(environment)})
+
+
+def _knock(address: str) -> None:
+    """Raise OSError if nobody listens at HOST:PORT: Ray itself would wait for minutes."""
+    if address == "auto":
+        address = _latest()
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host and port.isdigit():
+        socket.create_connection((host.strip("[]"), int(port)), timeout=KNOCK_S).close()
+
+
+def _latest() -> str:
+    """Address that ``auto`` means: RAY_ADDRESS, or what the last ``ray start`` wrote down."""
+    given = os.environ.get("RAY_ADDRESS")
+    note = Path(os.environ.get("RAY_TMPDIR", "/tmp")) / "ray" / "ray_current_cluster"
+    return given or (note.read_text().strip() if note.is_file() else "")
+
+
+def _init(what: str, way_out: str, **options: Any) -> None:
+    import ray
+
+    ours = signal.getsignal(signal.SIGTERM)
+    try:
+        ray.init(**options, **_QUIET)
+    except (OSError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise InputError(f"{what}: {reason}; {way_out}", rule="no cluster") from error
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, ours)  # Ray has put its own there

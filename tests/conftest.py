@@ -1,0 +1,34 @@
+"""Fixtures that all tests share."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from policies import registry
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def shared_traces() -> Path:
+    """Folder of real traces beside the checkout; a test that needs it skips where it is absent."""
+    folder = ROOT.parent / "shared" / "traces"
+    if not folder.is_dir():
+        pytest.skip("the folder of real traces (../shared/traces) is not here")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def registry_as_it_was() -> Iterator[None]:
+    """Forget the policies that a test registers, and the modules that it imported them from."""
+    registry.names()
+    before = set(registry._REGISTRY)
+    yield
+    for name in registry._REGISTRY.keys() - before:
+        module = registry._REGISTRY.pop(name).__module__
+        if not module.startswith("tests."):
+            sys.modules.pop(module, None)

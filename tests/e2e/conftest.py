@@ -1,0 +1,110 @@
+"""The real command, as installed: its packages copied to a folder, run from another."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.sweep.small import Ran
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+SLOW = """
+import os
+import time
+from dataclasses import dataclass
+
+from policies import Policy, register
+
+
+@register("slow")
+@dataclass(frozen=True)
+class Slow(Policy):
+    seconds: float = 0.3
+
+    def prepare(self, world, plan):
+        time.sleep(self.seconds)
+
+
+@register("moody")
+@dataclass(frozen=True)
+class Moody(Policy):
+    mood: str = "good"
+
+    def prepare(self, world, plan):
+        if world.seed == 1 and self.mood == "raises":
+            raise RuntimeError("not in the mood")
+        if world.seed == 1 and self.mood == "dies":
+            os._exit(1)
+"""
+
+
+class Command:
+    """Runs ``python -m sweep`` from a folder of its own, with a user's own policies beside."""
+
+    def __init__(self, packages: Path, folder: Path) -> None:
+        self.folder = folder
+        self.environment = {**os.environ, "PYTHONPATH": str(packages)}
+        self.user = folder / "mine"
+        (self.user / "policy").mkdir(parents=True)
+        (folder / "e2e_policies.py").write_text(SLOW)
+        for name in ("slow", "moody"):
+            text = f"name: {name}\nmodule: e2e_policies\n"
+            (self.user / "policy" / f"{name}.yaml").write_text(text)
+
+    def words(self, words: Sequence[str]) -> list[str]:
+        return [sys.executable, "-m", "sweep", *words]
+
+    def __call__(self, *words: str, timeout: float = 300, **environment: str) -> Ran:
+        done = subprocess.run(
+            self.words(words),
+            cwd=self.folder,
+            env={**self.environment, **environment},
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+        return Ran(done.returncode, done.stdout, done.stderr)
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            self.words(words),
+            cwd=self.folder,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+
+@pytest.fixture(scope="session")
+def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Lay the packages out as the wheel does, the configuration inside."""
+    folder = tmp_path_factory.mktemp("packages")
+    ignored = shutil.ignore_patterns("__pycache__")
+    for name in ("sim", "policies", "sweep"):
+        shutil.copytree(ROOT / name, folder / name, ignore=ignored)
+    shutil.copytree(ROOT / "conf", folder / "sweep" / "_conf")
+    return folder
+
+
+@pytest.fixture
+def command(packages: Path, tmp_path: Path) -> Command:
+    """Run the real command from a folder of the test's own."""
+    return Command(packages, tmp_path)
+
+
+def every_file(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for part in ("sweeps", "cache")
+        for path in sorted((folder / part).rglob("*"))
+        if path.is_file()
+    }

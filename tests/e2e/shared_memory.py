@@ -1,0 +1,85 @@
+"""Run cells on a large workload; print how much memory of its own each worker took for it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from sim import Workload
+from sweep.cell import CellSpec
+from sweep.runner import Work, make
+
+
+def private_bytes() -> int:
+    """Memory of this process that it shares with nobody."""
+    lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
+    return 1024 * sum(int(line.split()[1]) for line in lines if line.startswith("Private_"))
+
+
+def simulate(workload: Workload, cluster: Any, policy: Any, *, seed: int) -> Any:
+    """Read every column, and say what memory that took."""
+    total = sum(
+        float(np.nansum(column))
+        for column in vars(workload.columns).values()
+        if isinstance(column, np.ndarray)
+    )
+    time.sleep(0.2)
+    jobs = workload.columns.job_submit
+    metrics = {
+        "pid": float(os.getpid()),
+        "private": float(private_bytes()),
+        "total": total,
+        "size": float(workload.columns.task_duration.nbytes),
+    }
+    failed = np.zeros(len(jobs), dtype=bool)
+    return SimpleNamespace(
+        workload=workload, metrics=metrics, job_start=jobs, job_finish=jobs, job_failed=failed
+    )
+
+
+class One:
+    """A single workload of 200 MB, made when it is asked for."""
+
+    made = 0
+
+    def workload(self, name: str) -> Workload:
+        """Make it."""
+        self.made += 1
+        n_jobs, each = 1000, 25_000
+        return Workload.from_tables(
+            jobs={
+                "job_id": [str(at) for at in range(n_jobs)],
+                "submit_s": np.arange(n_jobs, dtype=float),
+            },
+            stages={
+                "job": np.arange(n_jobs, dtype=np.int32),
+                "name": ["s"] * n_jobs,
+                "n_tasks": np.full(n_jobs, each, dtype=np.int32),
+            },
+            tasks={
+                "stage": np.repeat(np.arange(n_jobs, dtype=np.int32), each),
+                "duration_s": np.ones(n_jobs * each),
+            },
+            validate=False,
+        )
+
+    def release(self, name: str) -> None:
+        """Nothing is kept here."""
+
+
+if __name__ == "__main__":
+    policy = {"name": "fifo", "module": None, "params": {}}
+    cluster = {"shape": "slots", "count": 1, "queues": {}}
+    work = [Work(CellSpec(str(at), policy, cluster, at), "w") for at in range(8)]
+    one = One()
+    runner = make({"kind": "local", "workers": 2}, simulate=simulate)
+    results = [result for result in runner.run(work, one) if not isinstance(result, str)]
+    runner.close()
+    json.dump([one.made, [[r.error, r.metrics] for r in results]], sys.stdout)

@@ -1,0 +1,71 @@
+"""Sweeps that are stopped half-way, and go on."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import Command, every_file
+
+pytestmark = pytest.mark.e2e
+
+
+def grid(command: Command, *words: str) -> tuple[str, ...]:
+    return (
+        "policy=slow", "seed=range(8)", "trace=alibaba_synth", "trace.seed=0", "trace.jobs=50",
+        f"--config-dir={command.user}", *words,
+    )  # fmt: skip
+
+
+def n_cells(results: Path) -> int:
+    """Cells that the journal of the one sweep there says are done."""
+    return sum(
+        json.loads(line)["event"] == "cell"
+        for file in (results / "journal").glob("*.jsonl")
+        for line in file.read_text().splitlines()
+    )
+
+
+def wait_for_cells(results: Path, n: int, process: subprocess.Popen[str]) -> None:
+    end = time.monotonic() + 240
+    while n_cells(results) < n:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end, "no cell was done"
+        time.sleep(0.02)
+
+
+def test_killed_and_run_again_ends_with_the_same_bytes(command: Command) -> None:
+    undisturbed = command(*grid(command, "paths.results=undisturbed", "tracking=none"))
+    assert undisturbed.code == 0, undisturbed.err
+    results = command.folder / "results"
+    for n in (1, 4):
+        process = command.start(*grid(command))
+        wait_for_cells(results, n, process)
+        process.kill()
+        process.communicate()
+    assert n_cells(results) < 8
+    assert "interrupted" in command("status").out
+    resumed = command(*grid(command))
+    assert resumed.code == 0, resumed.err
+    assert {row["status"] for row in resumed.rows} == {"done"}
+    assert every_file(results) == every_file(command.folder / "undisturbed")
+
+
+def test_interrupted_keeps_what_is_done(command: Command) -> None:
+    results = command.folder / "results"
+    process = command.start(*grid(command, "tracking=none"))
+    wait_for_cells(results, 2, process)
+    assert "running" in command("status").out
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 130, err
+    assert out == ""
+    assert "are done and kept" in err
+    resumed = command(*grid(command, "tracking=none", "launcher=inline"))
+    assert resumed.code == 0
+    assert " 0 cached, 8 to run" not in resumed.err

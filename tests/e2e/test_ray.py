@@ -1,0 +1,99 @@
+"""What only Ray itself can show: memory that workers share, a cluster that was there before."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import Command
+
+pytestmark = pytest.mark.e2e
+
+
+def test_a_large_workload_is_in_memory_once(packages: Path) -> None:
+    script = Path(__file__).with_name("shared_memory.py")
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        env={**os.environ, "PYTHONPATH": f"{packages}{os.pathsep}{script.parent}"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+    )
+    n_made, cells = json.loads(done.stdout.splitlines()[-1])
+    assert n_made == 1
+    assert [error for error, _ in cells] == [None] * 8
+    metrics = [metric for _, metric in cells]
+    assert len({metric["pid"] for metric in metrics}) == 2
+    assert all(metric["size"] == 200e6 for metric in metrics)
+    assert len({metric["total"] for metric in metrics}) == 1
+    # a worker without a workload has about 100 MB of its own
+    assert max(metric["private"] for metric in metrics) < 200e6
+
+
+@pytest.fixture
+def cluster() -> Iterator[dict[str, str]]:
+    """Start a cluster of our own, and leave any other alone; give the way to it."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    # a short name: sockets lie in there
+    with tempfile.TemporaryDirectory(prefix="r", dir="/tmp", ignore_cleanup_errors=True) as folder:
+        environment = {
+            "RAY_AUTH_MODE": "token",
+            "RAY_AUTH_TOKEN": secrets.token_hex(32),
+            "RAY_TMPDIR": folder,
+        }
+        process = subprocess.Popen(
+            [
+                *(str(Path(sys.executable).with_name("ray")), "start", "--head", "--block"),
+                *(f"--port={port}", "--num-cpus=2", "--include-dashboard=false"),
+                *("--disable-usage-stats", "--object-store-memory=200000000"),
+            ],
+            env={**os.environ, **environment},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        assert process.stdout is not None
+        for line in process.stdout:
+            if "Ray runtime started" in line:
+                break
+        yield environment
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+
+
+def test_an_existing_cluster(command: Command, cluster: dict[str, str]) -> None:
+    words = (
+        "policy=fifo,slow", "seed=0,1", "trace=alibaba_synth", "trace.jobs=50", "tracking=none",
+        f"--config-dir={command.user}",
+    )  # fmt: skip
+    ran = command(*words, "launcher=ray", "launcher.address=auto", **cluster)
+    assert ran.code == 0, ran.err
+    inline = command(*words, "launcher=inline", "paths.results=other")
+    ours = (ran.folder / "cells.parquet").read_bytes()
+    assert ours == (inline.folder / "cells.parquet").read_bytes()
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://127.0.0.1:1", "auto"])
+def test_no_cluster_answers(command: Command, tmp_path: Path, address: str) -> None:
+    words = ("policy=fifo", "trace=alibaba_synth", "trace.jobs=20", "tracking=none")
+    (tmp_path / "ray").mkdir()
+    (tmp_path / "ray" / "ray_current_cluster").write_text("127.0.0.1:1")
+    given = ("launcher=ray", f"launcher.address={address}")
+    ran = command(*words, *given, timeout=60, RAY_TMPDIR=str(tmp_path))
+    assert ran.code == 2
+    assert f"no Ray cluster answers at launcher.address={address}" in ran.err
+    assert "Traceback" not in ran.err

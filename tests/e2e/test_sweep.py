@@ -1,0 +1,110 @@
+"""Whole sweeps: real Ray, real sqlite MLflow."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import Command, every_file
+
+pytestmark = pytest.mark.e2e
+
+GRID = (
+    "policy=fifo,sjf,las,srpt", "capacity=0.5,1.0", "seed=0,1", "baseline=fifo",
+    "trace=alibaba_synth", "trace.jobs=200", "trace.max_tasks_per_stage=20",
+)  # fmt: skip
+
+
+def tracked(results: Path) -> dict[str, int]:
+    """Count MLflow's runs by their status."""
+    with closing(sqlite3.connect(results / "mlflow.db")) as database:
+        query = "SELECT status, COUNT(*) FROM runs WHERE lifecycle_stage = 'active' GROUP BY status"
+        return dict(database.execute(query).fetchall())
+
+
+def test_on_ray_then_cached_then_inline(command: Command) -> None:
+    first = command(*GRID)
+    assert first.code == 0, first.err
+    assert "jct_mean_s" in first.out
+    assert "jct_speedup_mean" in first.out
+    assert "±" in first.out
+    assert len(first.rows) == 16
+    assert {row["status"] for row in first.rows} == {"done"}
+    results = command.folder / "results"
+    assert first.folder.parent == results / "sweeps"
+    assert tracked(results) == {"FINISHED": 17}
+    assert "python -m sweep.ui" in first.out
+
+    again = command(*GRID, PYTHONPROFILEIMPORTTIME="1")
+    assert again.code == 0
+    assert "every cell is cached" in again.err
+    assert {row["status"] for row in again.rows} == {"cached"}
+    imported = {line.rpartition("|")[2].strip() for line in again.err.splitlines()}
+    assert "sweep.drive" in imported
+    assert not imported & {"ray", "mlflow", "numba", "plotly"}
+    assert tracked(results) == {"FINISHED": 17}
+
+    inline = command(*GRID, "launcher=inline", "tracking=none", "paths.results=other")
+    assert inline.code == 0, inline.err
+    ours, theirs = every_file(results), every_file(command.folder / "other")
+    statuses = f"sweeps/{first.folder.name}/cells.parquet"
+    del ours[statuses], theirs[statuses]
+    assert ours == theirs
+
+
+def test_a_real_trace(command: Command, shared_traces: Path) -> None:
+    file = shared_traces / "alibaba2018" / "batch_task_50_jobs.csv.gz"
+    words = ("policy=fifo,las", "capacity=0.5,1.0", "trace=alibaba2018", f"trace.path={file}")
+    ran = command(*words, "baseline=fifo", "launcher=inline", "tracking=none")
+    assert ran.code == 0, ran.err
+    assert len(ran.rows) == 4
+    verified = command("verify", "--cells", "2", "launcher=inline")
+    assert verified.code == 0, verified.out + verified.err
+
+
+def test_cells_that_raise_or_kill_their_worker(command: Command) -> None:
+    words = (
+        "policy=fifo,moody", "policy.mood=raises,dies", "seed=0,1", "trace=alibaba_synth",
+        "trace.seed=0", "trace.jobs=50", f"--config-dir={command.user}",
+    )  # fmt: skip
+    ran = command(*words)
+    assert ran.code == 1
+    outcome = {(row["policy.mood"], row["seed"]): row for row in ran.rows}
+    assert outcome[None, 0]["status"] == outcome[None, 1]["status"] == "done"
+    assert outcome["raises", 0]["status"] == outcome["dies", 0]["status"] == "done"
+    raises, dies = outcome["raises", 1], outcome["dies", 1]
+    assert (raises["error_stage"], raises["error_type"]) == ("policy", "RuntimeError")
+    assert raises["error_message"] == "not in the mood"
+    assert "e2e_policies.py" in raises["error_traceback"]
+    assert (dies["error_stage"], dies["error_type"]) == ("worker", "WorkerCrashedError")
+    assert tracked(command.folder / "results")["FAILED"] >= 2
+
+    file = command.folder / "e2e_policies.py"
+    file.write_text(file.read_text().replace("world.seed == 1", "world.seed == 7"))
+    retried = command("retry", "launcher=inline")
+    assert retried.code == 0, retried.err
+    assert "6 cells, 2 cached, 4 to run" in retried.err
+
+
+def test_two_sweeps_at_once_in_one_folder(command: Command) -> None:
+    common = (
+        "trace=alibaba_synth", "trace.jobs=50", "launcher=inline", "capacity=range(0.5,1.5,0.1)",
+    )  # fmt: skip
+    started = [
+        command.start("policy=fifo,sjf,las", *common),
+        command.start("policy=sjf,las,srpt", *common),
+        command.start("policy=fifo,sjf,las", *common),
+    ]
+    for process in started:
+        out, err = process.communicate(timeout=300)
+        assert process.returncode == 0, err
+        assert Path(out.splitlines()[-1]).is_dir()
+        assert "could not log" not in err
+    assert tracked(command.folder / "results") == {"FINISHED": 62}
+    for policies in ("fifo,sjf,las", "sjf,las,srpt"):
+        again = command(f"policy={policies}", *common)
+        assert "every cell is cached" in again.err
+    assert not list((command.folder / "results").rglob(".tmp-*"))

@@ -1,0 +1,193 @@
+"""Every registered policy, on random worlds: a new one is found here by itself."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import policies
+import sim
+from tests.policies import invariants
+from tests.strategies import clusters, workloads
+
+NAMES = policies.names()
+QUEUES = ("x", "y", "z")
+
+
+def crowd(seed: int, gangs: bool = False, n_jobs: int = 25) -> sim.Workload:
+    """Make jobs that come faster than they can be served: DAGs, queues, users, priorities."""
+    rng = np.random.default_rng(seed)
+    jobs = []
+    for t in np.cumsum(rng.exponential(2.0, n_jobs)):
+        stages = []
+        for i in range(int(rng.integers(1, 5))):
+            parents = {
+                f"s{p}": str(rng.choice(["barrier", "one_to_one"]))
+                for p in range(i)
+                if rng.random() < 0.5
+            }
+            durations = rng.lognormal(1.0, 1.0, int(rng.integers(1, 7)))
+            demand = {"cpu": int(rng.integers(1, 5)), "mem": float(rng.integers(1, 9)) / 2}
+            stages.append(
+                {"name": f"s{i}", "durations_s": durations.tolist(), "demand": demand}
+                | {"parents": parents}
+            )
+        n_tasks = sum(len(stage["durations_s"]) for stage in stages)
+        jobs.append(
+            {
+                "submit_s": float(t),
+                "queue": str(rng.choice(QUEUES)),
+                "user": f"u{rng.integers(4)}",
+                "priority": int(rng.integers(3)),
+                "min_tasks": min(3, n_tasks) if gangs and rng.random() < 0.4 else 0,
+                "stages": stages,
+            }
+        )
+    return sim.Workload.from_jobs(jobs)
+
+
+SHARES = {"x": 0.5, "y": 0.25, "z": 0.25}
+SLOTS = sim.Cluster.slots(16)
+MACHINES = sim.Cluster.machines(6, cpu=8, mem=10)
+CLUSTERS = {
+    "slots": SLOTS,
+    "slots-hard": SLOTS.with_queues("hard", SHARES),
+    "slots-weighted": SLOTS.with_queues("weighted", SHARES),
+    "machines": MACHINES,
+    "machines-hard": MACHINES.with_queues("hard", SHARES),
+    "machines-weighted": MACHINES.with_queues("weighted", SHARES),
+}
+
+
+def fits_of(name: str) -> list[str]:
+    """Return the fits to try a policy with: its own, and the one that skips."""
+    own = policies.build(name).fit
+    return list(dict.fromkeys([own, "skip"]))
+
+
+@pytest.mark.parametrize("cluster", CLUSTERS.values(), ids=CLUSTERS)
+@pytest.mark.parametrize("name", NAMES)
+def test_invariants_of_a_crowd(name, cluster):
+    for fit in fits_of(name):
+        for seed in (0, 1):
+            workload = crowd(seed)
+            result = sim.simulate(
+                workload, cluster, policies.build(name, fit=fit), seed=seed, record="tasks"
+            )
+            assert (result.job_start > workload.columns.job_submit).any()  # some had to wait
+            invariants.check(result, fit)
+
+
+@pytest.mark.parametrize("cluster", CLUSTERS.values(), ids=CLUSTERS)
+@pytest.mark.parametrize("name", NAMES)
+def test_invariants_of_gangs(name, cluster):
+    for fit in fits_of(name):
+        result = sim.simulate(
+            crowd(2, gangs=True), cluster, policies.build(name, fit=fit), record="tasks"
+        )
+        invariants.check(result, fit)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(data=st.data(), fit=st.sampled_from(["strict", "skip", "pack"]))
+@settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+)
+def test_invariants_of_anything(name, data, fit):
+    workload = data.draw(workloads())
+    cluster = data.draw(clusters(workload))
+    result = sim.simulate(workload, cluster, policies.build(name, fit=fit), record="tasks")
+    invariants.check(result, fit)
+
+
+@pytest.mark.parametrize("cluster", [SLOTS, CLUSTERS["machines-hard"]], ids=["slots", "machines"])
+@pytest.mark.parametrize("name", NAMES)
+def test_same_seed_same_bits_whatever_is_recorded(name, cluster):
+    workload = crowd(3)
+
+    def run(record):
+        return sim.simulate(workload, cluster, policies.build(name), seed=7, record=record)
+
+    first = run("tasks")
+    invariants.same_bits(first, run("tasks"))
+    invariants.same_bits(first, run("jobs"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_one_job_alone_meets_its_critical_path(name):
+    stages = [
+        {"name": "a", "durations_s": [1.0, 2.0]},
+        {"name": "b", "durations_s": [4.0, 1.0], "parents": {"a": "one_to_one"}},
+        {"name": "c", "durations_s": [0.5], "parents": ["b"]},
+    ]
+    workload = sim.Workload.from_jobs([{"submit_s": 3.0, "stages": stages}])
+    result = sim.simulate(workload, sim.Cluster.slots(2), policies.build(name))
+    assert result.job_finish[0] == 3 + 5.5
+    assert result.metrics["slowdown_mean"] == 1
+
+
+def broken(result: sim.Result, **changes) -> sim.Result:
+    """Copy a result with some arrays changed, its own left alone."""
+    return dataclasses.replace(result, **changes)
+
+
+@pytest.fixture(scope="module")
+def sound() -> sim.Result:
+    cluster = CLUSTERS["machines-hard"]
+    return sim.simulate(crowd(4), cluster, policies.build("fifo", fit="skip"), record="tasks")
+
+
+def test_checks_notice_a_task_that_starts_before_its_inputs(sound):
+    c = sound.workload.columns
+    child = int(c.edge_child[np.flatnonzero(c.edge_kind == 0)[0]])
+    start = sound.task_start.copy()
+    start[c.stage_task0[child]] = c.job_submit[c.stage_job[child]] - 0.5
+    with pytest.raises(AssertionError):
+        invariants.check_inputs_come_first(invariants.Run(broken(sound, task_start=start)))
+
+
+def test_checks_notice_a_task_of_the_wrong_length(sound):
+    finish = sound.task_finish + 1e-9
+    with pytest.raises(AssertionError):
+        invariants.check_tasks_run_their_duration(invariants.Run(broken(sound, task_finish=finish)))
+
+
+def test_checks_notice_an_overfull_machine(sound):
+    machine = np.zeros_like(sound.task_machine)
+    with pytest.raises(AssertionError):
+        invariants.check_capacity(invariants.Run(broken(sound, task_machine=machine)))
+
+
+def test_checks_notice_a_broken_share(sound):
+    small = sound.cluster.with_queues("hard", {"x": 0.05, "y": 0.05, "z": 0.05})
+    with pytest.raises(AssertionError):
+        invariants.check_hard_shares(invariants.Run(broken(sound, cluster=small)))
+
+
+def test_checks_notice_idle_room(sound):
+    late = {"task_start": sound.task_start + 1, "task_finish": sound.task_finish + 1}
+    with pytest.raises(AssertionError):
+        invariants.check_work_is_conserved(invariants.Run(broken(sound, **late)), "skip")
+
+
+def test_checks_notice_a_gang_that_starts_alone():
+    result = sim.simulate(crowd(2, gangs=True), SLOTS, policies.build("fifo"), record="tasks")
+    start = result.task_start.copy()
+    gang = int(np.flatnonzero(result.workload.columns.job_min_tasks)[0])
+    rows = np.flatnonzero(
+        (invariants.Run(result).task_job == gang) & (start == result.job_start[gang])
+    )
+    start[rows[1:]] += 0.1
+    with pytest.raises(AssertionError):
+        invariants.check_gangs(invariants.Run(broken(result, task_start=start)))
+
+
+def test_checks_notice_a_beaten_bound(sound):
+    with pytest.raises(AssertionError):
+        invariants.check_bounds(
+            invariants.Run(broken(sound, job_finish=sound.workload.columns.job_submit + 0.01))
+        )

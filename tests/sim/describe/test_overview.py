@@ -1,0 +1,105 @@
+"""Counts of Table 1, shares of jobs with dependencies, and what was read."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import sim
+from sim.describe import Dataset, inputs, overview
+from tests.sim.describe.workloads import CHAIN, dataset, found, job
+
+
+@pytest.fixture
+def data():
+    one = {"durations_s": [5.0, 5.0], "demand": {"cpu": 2.0, "mem": 4.0}}
+    return dataset(
+        job(0.0, {"a": ""}, a=one),  # 10 task-s, 20 cpu-s, 40 mem-s
+        job(1800.0, {"a": "", "b": "a"}),  # 20 task-s, 20 cpu-s
+        job(3600.0, CHAIN, a={"durations_s": [30.0]}),  # 50 task-s, 50 cpu-s
+        job(7200.0, {"a": "", "b": "", "c": ""}),  # 30 task-s, 30 cpu-s; no edge
+    )
+
+
+def test_the_rows_of_table_1(data):
+    assert found(overview.overview(data)) == {
+        "jobs": 4,
+        "jobs_without": 2,
+        "jobs_with": 2,
+        "jobs_whole": 2,
+        "jobs_over_2": 2,
+        "stages": 9,
+        "stages_with": 5,
+        "tasks": 10,
+        "tasks_with": 5,
+        "edges": 3,
+        "hours": 2.0,
+    }
+
+
+def test_shares_are_counted_both_ways(data):
+    shares = found(overview.shares(data))
+    assert shares == pytest.approx(
+        {
+            "any_jobs": 2 / 4,
+            "any_stages": 5 / 9,
+            "any_tasks": 5 / 10,
+            "any_task": 70 / 110,
+            "any_cpu": 70 / 120,
+            "any_mem": 0.0,
+            "over_2_jobs": 2 / 4,
+            "over_2_stages": 6 / 9,
+            "over_2_tasks": 6 / 10,
+            "over_2_task": 80 / 110,
+            "over_2_cpu": 80 / 120,
+            "over_2_mem": 0.0,
+        }
+    )
+
+
+def test_what_was_read_is_counted_by_rule(tmp_path):
+    header = "task_name,instance_num,job_name,status,start_time,end_time,plan_cpu,plan_mem"
+    lines = [
+        "M1,1,one,Terminated,10,20,100,0.5",
+        "M1,1,lost,Terminated,10,20,100,0.5",
+        "R2_1_7,1,lost,Terminated,20,30,100,0.5",
+        "task_x,1,odd,Terminated,10,20,,0.5",
+        "MergeTask,1,odd,Terminated,10,20,100,0.5",
+        "M1_2,1,loop,Terminated,10,20,100,0.5",
+        "R2_1,1,loop,Terminated,10,20,100,0.5",
+        "M1,x,bad,Terminated,10,20,100,0.5",
+    ]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join([header, *lines]) + "\n")
+    data = Dataset.of("t", sim.read_trace("alibaba2018", path, on_bad_row="skip"))
+    assert found(inputs.inputs(data)) == {
+        "one_stage": 1,
+        "no_edge": 1,
+        "not_whole": 1,
+        "loading: rows": 8,
+        "filled: plan_cpu missing: 100": 1,
+        "edges dropped: parent is not in the job": 1,
+        "noticed: name not of the DAG form": 2,
+        "noticed: job naming a parent it does not have": 1,
+        "bad rows: cycle (whole job)": 2,
+        "bad rows: text in a number": 1,
+    }
+    assert data.whole.tolist() == [True, False, True]
+    assert data.dags.n_jobs == 2
+
+
+def test_dags_alone_have_neither_tasks_nor_times(data):
+    bare = Dataset("bare", data.every)
+    assert set(found(overview.shares(bare))) == {
+        "any_jobs",
+        "any_stages",
+        "over_2_jobs",
+        "over_2_stages",
+    }
+    assert "tasks" not in found(overview.overview(bare))
+    assert bare.stage_metrics == {}
+
+
+def test_shares_of_nothing_are_nan():
+    free = dataset(job(0.0, {"a": ""}, a={"demand": {"cpu": 0.0}}))
+    assert np.isnan(found(overview.shares(free))["any_cpu"])

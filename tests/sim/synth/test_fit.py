@@ -1,0 +1,206 @@
+"""Fits: what is synthesized gives its tables back; the shipped tables are the published ones."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+
+import sim
+from sim.errors import InputError
+from sim.synth.alibaba2018.fit import fit, fit_sample, fit_workload
+from sim.synth.alibaba2018.histograms import Histogram
+from sim.synth.alibaba2018.pooling import LEAST
+from sim.synth.alibaba2018.tables_file import SHIPPED, read_tables, write_tables
+
+HISTOGRAMS = "alibaba2018/full_trace_histograms.json.gz"
+SAMPLE = "alibaba2018/batch_task_6600_jobs.csv.gz"
+
+
+def apart(one: Histogram, two: Histogram) -> float:
+    """Kolmogorov-Smirnov distance between two histograms."""
+    values = np.union1d(one.values, two.values)
+    cdfs = []
+    for table in (one, two):
+        cum = np.concatenate([[0], np.cumsum(table.counts)]) / table.counts.sum()
+        cdfs.append(cum[np.searchsorted(table.values, values, side="right")])
+    return float(np.abs(cdfs[0] - cdfs[1]).max())
+
+
+@pytest.fixture(scope="module")
+def refitted():
+    return fit_workload(sim.synthesize("alibaba2018", jobs=20_000, seed=4, variant="paper"))
+
+
+@pytest.mark.parametrize("name", ["n_stages", "n_tasks", "duration_s", "interval_s"])
+def test_a_fit_on_synthesized_jobs_recovers_the_plain_tables(refitted, name):
+    assert apart(getattr(refitted, name), getattr(read_tables(), name)) < 0.014
+
+
+def test_a_fit_on_synthesized_jobs_recovers_the_demands(refitted):
+    for name, table in read_tables().demand.items():
+        assert apart(refitted.demand[name], table) < 0.008
+    assert refitted.quantum == {"cpu": 0.01, "mem": 0.01}
+
+
+def test_a_fit_on_synthesized_jobs_recovers_the_lengths(refitted):
+    shipped = read_tables().length
+    for size in range(2, 12):
+        cell = refitted.length.cells[refitted.length.cell_of(np.array([size]))[0]]
+        wanted = shipped.cells[shipped.cell_of(np.array([size]))[0]].up_to(size)
+        assert apart(cell, wanted) < 1.95 / np.sqrt(cell.counts.sum())
+
+
+def test_a_fit_on_synthesized_jobs_comes_near_the_levels(refitted):
+    # not the same table: the first vertices take one level each (line 6), which evens levels out
+    shipped = read_tables().level
+    for length in range(2, 9):
+        condition = np.array([length])
+        cell = refitted.level.cells[refitted.level.cell_of(condition)[0]]
+        wanted = shipped.cells[shipped.cell_of(condition)[0]].up_to(length)
+        assert cell.values.tolist() == list(range(1, length + 1))
+        assert apart(cell, wanted) < 0.15
+
+
+def test_cells_of_few_jobs_are_pooled_and_named():
+    jobs = []
+    for n_stages, how_many in ((1, 40), (2, 29), (3, 2), (5, 31), (8, 3)):
+        stages = [{"name": f"s{i}", "durations_s": [1.0]} for i in range(n_stages)]
+        jobs += [{"submit_s": float(len(jobs) + k), "stages": stages} for k in range(how_many)]
+    tables = fit_workload(sim.Workload.from_jobs(jobs))
+    assert LEAST == 30
+    assert tables.length.lower.tolist() == [1, 2, 5]
+    assert tables.provenance["pooled"] == [
+        "length: one table for 2 to 3 (31 jobs)",
+        "length: one table for 5 to 8 (34 jobs)",
+    ]
+    assert all(cell.values.tolist() == [1] for cell in tables.length.cells)
+
+
+def test_a_stage_counts_with_the_mean_of_its_tasks():
+    stage = {"durations_s": [1.0, 3.0], "demand": {"gpu": 2.0}}
+    jobs = [{"submit_s": s, "stages": [stage]} for s in (0.0, 2.0, 9.0)]
+    tables = fit_workload(sim.Workload.from_jobs(jobs))
+    assert tables.duration_s.values.tolist() == [2.0]
+    assert tables.n_tasks.values.tolist() == [2.0]
+    assert tables.interval_s.values.tolist() == [2.0, 7.0]
+    assert list(tables.demand) == ["gpu"]
+
+
+def test_many_distinct_values_keep_three_digits_and_say_so():
+    durations = 10 ** np.linspace(-1, 3, 6_000)
+    jobs = [
+        {"submit_s": float(i), "stages": [{"durations_s": [d]}]} for i, d in enumerate(durations)
+    ]
+    tables = fit_workload(sim.Workload.from_jobs(jobs))
+    assert len(tables.duration_s.values) < 4_096
+    assert apart(tables.duration_s, Histogram.of(durations)) < 0.005
+    assert tables.provenance["changed"] == {
+        "duration_s": "6000 values rounded to three significant digits"
+    }
+
+
+def test_a_fitted_file_synthesizes(tmp_path):
+    sim.synthesize("alibaba2018", jobs=400, seed=1).write(tmp_path / "w")
+    write_tables(fit(tmp_path / "w"), tmp_path / "t.json")
+    made = sim.synthesize("alibaba2018", jobs=400, seed=1, tables=tmp_path / "t.json")
+    assert made.n_jobs == 400
+
+
+def test_the_shipped_tables_are_made_from_the_histograms_and_the_sample(shared_traces, tmp_path):
+    sample = sim.read_trace(
+        "alibaba2018", shared_traces / SAMPLE, on_bad_row="skip", unfinished="keep"
+    )
+    shipped = read_tables()
+    note = shipped.links.provenance["source"]
+    made = fit_sample(fit(shared_traces / HISTOGRAMS), sample, note)
+    write_tables(made, tmp_path / "tables.json")
+    again = read_tables(tmp_path / "tables.json")
+    wanted, found = (json.loads(path.read_text()) for path in (SHIPPED, tmp_path / "tables.json"))
+    factors = ("job", "root", "pull", "noise")  # of matrices: their last digits are the machine's
+    for name in factors:
+        np.testing.assert_allclose(
+            getattr(again.joint, name), getattr(shipped.joint, name), atol=2e-6
+        )
+        del wanted["joint"][name], found["joint"][name]
+    assert found == wanted
+
+
+def test_tables_of_the_real_sample_are_near_the_published_ones(shared_traces):
+    sample = fit_workload(sim.read_trace("alibaba2018", shared_traces / SAMPLE, on_bad_row="skip"))
+    shipped = read_tables()
+    for length in range(2, 8):
+        condition = np.array([length])
+        cell = sample.level.cells[sample.level.cell_of(condition)[0]]
+        assert apart(cell, shipped.level.cells[shipped.level.cell_of(condition)[0]]) < 0.08
+    for size in range(2, 9):
+        condition = np.array([size])
+        cell = sample.length.cells[sample.length.cell_of(condition)[0]]
+        assert apart(cell, shipped.length.cells[shipped.length.cell_of(condition)[0]]) < 0.08
+
+
+def published(**changed) -> dict:
+    flat = {"bins": [0, 1, 2], "counts": [3, 1]}
+    content = dict.fromkeys(
+        ("task_num", "instance_num", "task_duration", "job_interval", "task_mem"), flat
+    )
+    content["task_cpu"] = {"bins": [49.0, 50.0, 100.0], "counts": [1.0, 1.0]}
+    content["cpl"] = {"1": {"bins": [0, 1], "counts": [1]}, "2": flat}
+    content["level"] = {"1": {"bins": [0, 1], "counts": [1]}, "2": flat}
+    return content | changed
+
+
+def test_published_bins_are_upper_edges_cpu_is_in_cores_and_zero_is_half_a_second(tmp_path):
+    durations = {"bins": [-1, 0, 4], "counts": [7, 5]}
+    path = tmp_path / "h.json.gz"
+    path.write_bytes(gzip.compress(json.dumps(published(task_duration=durations)).encode()))
+    tables = fit(path)
+    assert tables.n_stages.values.tolist() == [1, 2]
+    assert tables.demand["cpu"].values.tolist() == [0.5, 1.0]
+    assert tables.duration_s.values.tolist() == [0.5, 4.0]
+    assert tables.provenance["changed"] == {"duration_s 0 made 0.5": 7}
+    assert tables.provenance["dropped"] == {}
+
+
+def test_impossible_published_values_are_dropped_and_counted(tmp_path):
+    path = tmp_path / "h.json"
+    intervals = {"bins": [-9, -1, 0, 3], "counts": [4, 2, 2]}
+    sizes = {"bins": [-1, 0, 1], "counts": [6, 2]}
+    path.write_text(json.dumps(published(job_interval=intervals, task_num=sizes)))
+    tables = fit(path)
+    assert tables.interval_s.values.tolist() == [0, 3]
+    assert tables.provenance["dropped"] == {"job_interval below 0": 4, "task_num below 1": 6}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "not JSON"),
+        (b"[]", "must hold {name: {counts, bins}}"),
+        (b"\x1f\x8b\x08oops", "the gzip file is damaged"),
+        (gzip.compress(b'{"a": 1}', mtime=0)[:-6], "the gzip file is damaged"),
+        (published(task_num=None), "histogram 'task_num' is missing"),
+        (published(task_num={"bins": [0, 1], "counts": [1, 2]}), "one whole count for each bin"),
+        (published(task_num={"bins": [0, 1], "counts": [-1]}), "less than 0 times"),
+        (published(task_num={"bins": [-1, 0], "counts": [1]}), "something of at least 1"),
+        (published(task_num={"bins": [0, "x"], "counts": [1]}), "is missing or not"),
+        (published(cpl={"a": {}}), "histogram 'cpl' must be {whole number"),
+        (published(level={}), "histogram 'level' must be {whole number"),
+    ],
+)
+def test_wrong_histograms_are_errors_that_say_what(tmp_path, content, message):
+    path = tmp_path / "h.json"
+    path.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
+    with pytest.raises(InputError) as caught:
+        fit(path)
+    assert message in str(caught.value)
+    assert str(caught.value).startswith(str(path))
+
+
+def test_a_missing_source_and_a_single_job_are_errors(tmp_path):
+    with pytest.raises(InputError, match="no such file or folder"):
+        fit(tmp_path / "absent")
+    with pytest.raises(InputError, match="at least 2 jobs"):
+        fit_workload(sim.synthesize("alibaba2018", jobs=1))

@@ -1,0 +1,122 @@
+"""A small workload, a stand-in for the simulator, and a way to run the command in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import sim
+from policies import Policy
+from sim import Cluster, Workload
+from sweep import cli
+from sweep.command import ask
+from sweep.request import Request
+
+
+def write_workload(folder: Path, n_jobs: int = 6) -> Path:
+    jobs: list[dict[str, Any]] = [
+        {
+            "submit_s": float(at),
+            "queue": "ab"[at % 2],
+            "stages": [
+                {"name": "map", "durations_s": [3.0 + at % 3, 4.0]},
+                {"name": "reduce", "durations_s": [5.0], "parents": ["map"]},
+            ],
+        }
+        for at in range(n_jobs)
+    ]
+    Workload.from_jobs(jobs).write(folder)
+    return folder
+
+
+@dataclass
+class FakeResult:
+    """What `fake_simulate` gives: finish times that follow from policy, cluster and seed."""
+
+    workload: Workload
+    job_start: np.ndarray[Any, Any]
+    job_finish: np.ndarray[Any, Any]
+    job_failed: np.ndarray[Any, Any]
+    metrics: dict[str, float]
+
+
+def fake_simulate(workload: Workload, cluster: Cluster, policy: Policy, *, seed: int) -> FakeResult:
+    submit = workload.columns.job_submit
+    slow = 1 + len(policy.name) + seed + 10 / float(cluster.total[0])
+    jct = slow * (1.0 + np.arange(len(submit)))
+    metrics = {"jct_mean_s": float(jct.mean()), "value_attained": float("nan")}
+    failed = np.zeros(len(submit), dtype=bool)
+    return FakeResult(workload, submit.copy(), submit + jct, failed, metrics)
+
+
+@dataclass
+class Ran:
+    """What a command did."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def folder(self) -> Path:
+        return Path(self.out.splitlines()[-1])
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = pq.read_table(self.folder / "cells.parquet").to_pylist()
+        return rows
+
+
+class Command:
+    """Runs ``python -m sweep`` in this process, inline, on the small workload."""
+
+    def __init__(self, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+        self.results = tmp_path / "results"
+        self.trace = write_workload(tmp_path / "trace")
+        self._capfd = capfd
+
+    def words(self, *words: str) -> list[str]:
+        given = [f"paths.results={self.results}", "launcher=inline", "tracking=none"]
+        if not any(word.startswith("trace=") for word in words):
+            given += ["trace=parquet", f"trace.path={self.trace}"]
+        return [*words, *given]
+
+    def __call__(self, *words: str) -> Ran:
+        """Run a grid."""
+        return self.bare(*self.words(*words))
+
+    def bare(self, *words: str) -> Ran:
+        """Run a command line as it is."""
+        self._capfd.readouterr()
+        code = cli.main(words)
+        out, err = self._capfd.readouterr()
+        return Ran(code, out, err)
+
+    def verb(self, *words: str) -> Ran:
+        """Run a verb that looks at sweeps that are over."""
+        return self.bare(*words, f"paths.results={self.results}")
+
+    def request(self, *words: str) -> Request:
+        return ask(self.words(*words), [])
+
+
+def request(words: Sequence[str], config_dirs: Sequence[str] = ()) -> Request:
+    return ask(words, config_dirs)
+
+
+def fake_engine(monkeypatch: pytest.MonkeyPatch, simulate: Any = fake_simulate) -> None:
+    monkeypatch.setattr(sim, "simulate", simulate)
+
+
+def every_file(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sim import Workload
+from sim.errors import InputError
+from sweep import clusters
+
+
+def config(**changes: Any) -> dict[str, Any]:
+    return {
+        "shape": "slots",
+        "count": None,
+        "load": 0.8,
+        "queues": {"mode": "global", "shares": None},
+        **changes,
+    }
+
+
+@pytest.fixture
+def workload() -> Workload:
+    stage = {"durations_s": [10.0] * 4, "demand": {"cpu": 2.0}}
+    jobs = [{"submit_s": 5.0 * at, "queue": "ab"[at % 2], "stages": [stage]} for at in range(11)]
+    return Workload.from_jobs(jobs)
+
+
+def test_sized_by_load_and_capacity(workload: Workload) -> None:
+    # 11 jobs × 40 s of work over 50 s: 8.8 slots busy, 11 slots at a load of 0.8
+    assert clusters.size(workload, config(), 1.0)["count"] == 11
+    assert clusters.size(workload, config(), 0.5)["count"] == 6
+    machines = config(shape={"cpu": 4})
+    assert clusters.size(workload, machines, 1.0)["count"] == pytest.approx(5.5)
+
+
+def test_a_count_is_taken_as_it_is(workload: Workload) -> None:
+    assert clusters.size(workload, config(count=20), 1.0)["count"] == 20
+    assert clusters.size(workload, config(count=20), 0.33)["count"] == 7
+    assert clusters.size(workload, config(count=20), 0.001)["count"] == 1
+
+
+def test_arrivals_are_stretched_only_to_a_fixed_count() -> None:
+    assert clusters.stretch(config()) is None
+    assert clusters.stretch(config(count=5, load=None)) is None
+    fixed = clusters.stretch(config(count=5))
+    assert fixed is not None
+    assert fixed.total[0] == 5
+
+
+def test_builds_what_it_sized(workload: Workload) -> None:
+    queues = {"mode": "hard", "shares": {"a": 0.5, "b": 0.5}}
+    sized = clusters.size(workload, config(shape={"cpu": 4}, queues=queues), 1.0)
+    cluster = clusters.build(sized)
+    assert cluster.n_machines == 6
+    assert cluster.queue_mode == "hard"
+    assert cluster.queue_share == {"a": 0.5, "b": 0.5}
+
+
+def test_a_job_that_does_not_fit_is_named(workload: Workload) -> None:
+    with pytest.raises(InputError, match="job"):
+        clusters.size(workload, config(shape={"cpu": 1}), 1.0)
+    queues = {"mode": "hard", "shares": {"a": 0.99, "b": 0.01}}
+    with pytest.raises(InputError, match=r"at capacity 0\.5 the cluster is .*: job"):
+        clusters.size(workload, config(queues=queues), 0.5)
+
+
+def test_a_cluster_needs_a_size() -> None:
+    with pytest.raises(InputError, match=r"cluster\.load or cluster\.count"):
+        clusters.check(config(load=None))

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from tests.sweep.small import Command
+
+
+def by(rows: list[dict[str, Any]], *keys: str) -> dict[tuple[Any, ...], dict[str, Any]]:
+    return {tuple(row[key] for key in keys): row for row in rows}
+
+
+def test_speed_ups_are_against_the_baseline_of_the_same_group(fake: Command) -> None:
+    rows = fake("policy=fifo,random", "capacity=0.5,1", "seed=0,1", "baseline=fifo").rows
+    cells = by(rows, "policy", "capacity", "seed")
+    for capacity in (0.5, 1.0):
+        for seed in (0, 1):
+            base, other = cells["fifo", capacity, seed], cells["random", capacity, seed]
+            assert base["jct_speedup_mean"] == base["jct_speedup_p50"] == 1.0
+            expected = base["jct_mean_s"] / other["jct_mean_s"]
+            assert other["jct_speedup_mean"] == pytest.approx(expected)
+
+
+def test_without_a_baseline_there_is_no_speed_up(fake: Command) -> None:
+    (row,) = fake("policy=fifo").rows
+    assert math.isnan(row["jct_speedup_mean"])
+
+
+def test_groups_share_the_other_swept_keys(fake: Command) -> None:
+    rows = fake("policy=fifo,sjf", "cluster.load=0.4,0.9", "baseline=fifo").rows
+    cells = by(rows, "policy", "cluster.load")
+    for load in (0.4, 0.9):
+        expected = cells["fifo", load]["jct_mean_s"] / cells["sjf", load]["jct_mean_s"]
+        assert cells["sjf", load]["jct_speedup_mean"] == pytest.approx(expected)
+
+
+def test_a_policys_own_parameter_does_not_part_it_from_the_baseline(fake: Command) -> None:
+    rows = fake("policy=fifo,las", "policy.queues=5,10", "baseline=fifo").rows
+    assert [row["policy.queues"] for row in rows] == [None, 5, 10]
+    assert all(math.isfinite(row["jct_speedup_mean"]) for row in rows)
+
+
+def test_a_baseline_that_has_the_parameter_is_matched_by_it(fake: Command) -> None:
+    rows = fake("policy=las,fifo", "policy.queues=5,10", "baseline=las").rows
+    assert [row["jct_speedup_mean"] for row in rows[:2]] == [1.0, 1.0]
+    assert math.isfinite(rows[2]["jct_speedup_mean"])
+
+
+def test_columns_come_in_order(fake: Command) -> None:
+    ran = fake("policy=las", "policy.queues=5,10", "cluster.queues.mode=global,weighted")
+    names = list(ran.rows[0])
+    assert names[:7] == [
+        "policy", "trace", "capacity", "seed", "status", "policy.queues", "cluster.queues.mode",
+    ]  # fmt: skip
+    assert names[-7:] == [
+        "error_stage", "error_type", "error_message", "error_traceback", "reproduce", "config",
+        "key",
+    ]  # fmt: skip
+    assert {"jct_mean_s", "jct_speedup_mean", "jct_speedup_p50"} <= set(names[7:-7])
+
+
+def test_swept_columns_are_typed(fake: Command) -> None:
+    words = ("cluster.load=0.5,1", "cluster.queues.shares={a:1},{b:2}", "trace.end_s=null,5")
+    rows = fake("policy=fifo", *words).rows
+    assert {row["cluster.load"] for row in rows} == {0.5, 1.0}
+    assert {row["cluster.queues.shares"] for row in rows} == {'{"a": 1}', '{"b": 2}'}
+    assert {row["trace.end_s"] for row in rows} == {None, 5}

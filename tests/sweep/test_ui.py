@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sim.errors import InputError
+from sweep import tracking, ui
+from sweep.tracking import connection
+from tests.sweep import frames
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def tracked(folder: Path, uri: str) -> tracking.Tracked:
+    cells = frames.frame(seeds=[0], capacities=[0.5, 1.0], failed=[("las", 0.5, 0)])
+    place = folder / "sweeps" / "demo-0123"
+    place.mkdir(parents=True, exist_ok=True)
+    (place / "table.md").write_text("| a |\n")
+    configs = {key: {"seed": 0} for key in cells.column("key").to_pylist()}
+    return tracking.track(place, cells, {}, {}, configs, uri, "sweeps")
+
+
+def fetch(url: str, body: dict[str, object] | None = None) -> bytes:
+    request = urllib.request.Request(
+        url,
+        data=None if body is None else json.dumps(body).encode(),
+        headers={"Content-Type": "application/json"},
+    )
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        return bytes(answer.read())
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("results")
+    tracked(folder, f"sqlite:///{folder}/mlflow.db")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The UI on the results, which is an MLflow server as any other."""
+    port = ui.free_port(5600, 400)
+    work = tmp_path_factory.mktemp("work")
+    log = work / "log"
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "sweep.ui", str(results), "--port", str(port)],
+            cwd=work,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        for _ in range(600):
+            assert process.poll() is None, log.read_text()
+            try:
+                fetch(f"http://127.0.0.1:{port}/health")
+                break
+            except OSError:
+                time.sleep(0.1)
+        else:
+            pytest.fail(f"the server did not start: {log.read_text()}")
+        yield f"http://127.0.0.1:{port}"
+        assert [path.name for path in work.iterdir()] == ["log"]
+        assert f"http://127.0.0.1:{port}/#/experiments/1/runs" in log.read_text()
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait(timeout=30)
+
+
+@pytest.mark.slow
+def test_the_ui_serves_the_sweep_with_its_cells_below_it(server: str) -> None:
+    assert b"MLflow" in fetch(server + "/")
+    found = json.loads(
+        fetch(
+            server + "/ajax-api/2.0/mlflow/runs/search",
+            {"experiment_ids": ["1"], "filter": "tags.sweep_id = 'demo-0123'"},
+        )
+    )["runs"]
+    tags = [{t["key"]: t["value"] for t in run["data"]["tags"]} for run in found]
+    (parent,) = (
+        run["info"]["run_id"]
+        for run, known in zip(found, tags, strict=True)
+        if known["kind"] == "sweep"
+    )
+    below = [known["mlflow.parentRunId"] for known in tags if known["kind"] == "cell"]
+    assert below == [parent] * 8
+    path = f"/get-artifact?path=table.md&run_uuid={parent}"
+    assert fetch(server + path) == b"| a |\n"
+
+
+@pytest.mark.slow
+def test_a_server_is_tracked_to_like_a_file(
+    server: str, results: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    result = tracked(tmp_path / "elsewhere", server)
+    assert (result.n_logged, result.n_present) == (0, 8)  # the results fixture logged the same
+    with connection.connected(server, "") as client:
+        client.rename_experiment(result.experiment_id, "sweeps before")
+    result = tracked(tmp_path / "another", server)
+    assert (result.n_logged, result.n_present) == (8, 0)
+    (tmp_path / "another" / "journal" / "demo-0123.tracked.json").unlink()
+    assert tracked(tmp_path / "another", server).n_logged == 0
+    with connection.connected(server, "") as client:
+        runs = client.search_runs([result.experiment_id], "tags.kind = 'cell'")
+        assert sorted(run.info.status for run in runs) == ["FAILED"] + ["FINISHED"] * 7
+        (failed,) = (run for run in runs if run.info.status == "FAILED")
+        assert failed.info.artifact_uri.startswith("mlflow-artifacts:")
+        for name in ("traceback.txt", "config.yaml"):
+            path = client.download_artifacts(failed.info.run_id, name, str(tmp_path))
+            assert Path(path).read_text()
+        assert client.get_run(result.run_id).info.status == "FAILED"
+    stored = results / "mlflow-artifacts" / result.experiment_id / failed.info.run_id
+    assert (stored / "artifacts" / "traceback.txt").is_file()
+    out, err = capfd.readouterr()
+    assert (out, err) == ("", "")
+
+
+def test_the_address_is_that_of_the_latest_sweeps_runs(tmp_path: Path) -> None:
+    uri = f"sqlite:///{tmp_path}/mlflow.db"
+    experiment = tracked(tmp_path, uri).experiment_id
+    page = f"#/experiments/{experiment}/runs?workflowType=machine_learning"
+    assert ui.address(uri, 5001) == f"http://127.0.0.1:5001/{page}"
+    assert ui.address("postgresql://host/db", 5001) == "http://127.0.0.1:5001/#/experiments"
+
+
+def test_the_server_listens_on_this_machine_only() -> None:
+    words = ui.command("sqlite:////r/mlflow.db", 5001)
+    assert words[words.index("--host") + 1] == "127.0.0.1"
+    assert words[words.index("--port") + 1] == "5001"
+    assert words[words.index("--artifacts-destination") + 1] == "file:///r/mlflow-artifacts"
+
+
+def test_the_hint_is_one_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert ui.hint(f"sqlite:///{tmp_path}/results/mlflow.db") == "python -m sweep.ui"
+    assert ui.hint(f"sqlite:///{tmp_path}/my runs/mlflow.db") == "python -m sweep.ui 'my runs'"
+    assert ui.hint("sqlite:////far/x.db") == "python -m sweep.ui /far/x.db"
+    assert ui.hint("http://me:hunter2@host:5000") == "open http://me:***@host:5000"
+
+
+def test_what_can_be_opened(results: Path) -> None:
+    uri = f"sqlite:///{results.resolve()}/mlflow.db"
+    assert ui.uri_of(str(results)) == uri
+    assert ui.uri_of(str(results / "mlflow.db")) == uri
+    assert ui.uri_of(uri) == uri
+    assert ui.uri_of("postgresql://host/db") == "postgresql://host/db"
+    with pytest.raises(InputError, match="run `python -m sweep` first"):
+        ui.uri_of(str(results / "nowhere"))
+    with pytest.raises(InputError, match="open it in a browser"):
+        ui.uri_of("http://host:5000")
+
+
+def test_nothing_to_open_is_exit_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ui.main([str(tmp_path)]) == 2
+    assert "there is no MLflow database" in capsys.readouterr().err
+
+
+def test_a_taken_port_is_passed_over() -> None:
+    with socket.socket() as taken:
+        taken.bind((ui.HOST, 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert ui.free_port(port, 20) > port
+        with pytest.raises(InputError, match="--port N"):
+            ui.free_port(port, 1)
