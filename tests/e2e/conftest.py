@@ -27,9 +27,12 @@ from policies import Policy, register
 @dataclass(frozen=True)
 class Slow(Policy):
     seconds: float = 0.3
+    gate: str = ""  # while this file exists, seeds from 2 on don't go on
 
     def prepare(self, world, plan):
         time.sleep(self.seconds)
+        while world.seed >= 2 and self.gate and os.path.exists(self.gate):
+            time.sleep(0.05)
 
 
 @register("moody")

@@ -57,8 +57,10 @@ def test_killed_and_run_again_ends_with_the_same_bytes(command: Command) -> None
 
 
 def test_interrupted_keeps_what_is_done(command: Command) -> None:
-    results = command.folder / "results"
-    process = command.start(*grid(command, "tracking=none"))
+    results, gate = command.folder / "results", command.folder / "gate"
+    gate.touch()
+    words = grid(command, "tracking=none", f"policy.gate={gate}")
+    process = command.start(*words)
     wait_for_cells(results, 2, process)
     assert "running" in command("status").out
     process.send_signal(signal.SIGINT)
@@ -66,6 +68,7 @@ def test_interrupted_keeps_what_is_done(command: Command) -> None:
     assert process.returncode == 130, err
     assert out == ""
     assert "are done and kept" in err
-    resumed = command(*grid(command, "tracking=none", "launcher=inline"))
+    gate.unlink()
+    resumed = command(*words, "launcher=inline")
     assert resumed.code == 0
-    assert " 0 cached, 8 to run" not in resumed.err
+    assert " 2 cached, 6 to run" in resumed.err

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import sim
-from sim.dags import Graphs, compact_levels
+from sim.dags import Graphs
 from sim.synth.alibaba2018.rewire import rewire, synthesized_edges
 from sim.synth.alibaba2018.structure import synthesize_dags
 from sim.synth.alibaba2018.tables_file import read_tables
@@ -23,22 +23,44 @@ def test_stages_stay_and_edges_change():
     assert made.meta["rewired"] == {"seed": 9, "variant": "improved"}
 
 
-def test_stages_take_the_place_of_the_same_rank_by_level():
+def by_branch(parents: dict[int, list[int]], rows: range) -> list[int]:
+    """Depth first from the sinks, a stage after its parents, by row."""
+    order: list[int] = []
+
+    def visit(row: int) -> None:
+        for parent in sorted(parents.get(row, ())):
+            if parent not in order:
+                visit(parent)
+        if row not in order:
+            order.append(row)
+
+    inner = {parent for of in parents.values() for parent in of}
+    for row in rows:
+        if row not in inner:
+            visit(row)
+    return order
+
+
+def parents_of(graphs: Graphs, rows: range) -> dict[int, list[int]]:
+    parents: dict[int, list[int]] = {}
+    for parent, child in zip(graphs.edge_parent.tolist(), graphs.edge_child.tolist(), strict=True):
+        if child in rows:
+            parents.setdefault(child, []).append(parent)
+    return parents
+
+
+def test_stages_take_the_place_of_the_same_rank_by_branch():
     tables = read_tables()
     graphs = Graphs.of(sim.synthesize("alibaba2018", jobs=200, seed=4, variant="paper"))
-    made = synthesize_dags(tables, graphs.job_n_stages, 5)
+    made = synthesize_dags(tables, graphs.job_n_stages, 5).graph
     parent, child = synthesized_edges(graphs, tables, 5)
-    levels = compact_levels(graphs)
     for job in np.flatnonzero(graphs.job_n_stages > 3)[:40]:
-        begin, end = graphs.job_stage0[job], graphs.job_stage0[job + 1]
-        rows = sorted(range(begin, end), key=lambda row: (levels[row], row))
-        wanted = {
-            (rows[a - begin], rows[b - begin])
-            for a, b in zip(made.graph.edge_parent, made.graph.edge_child, strict=True)
-            if begin <= a < end
-        }
-        here = (parent >= begin) & (parent < end)
-        assert wanted == set(zip(parent[here].tolist(), child[here].tolist(), strict=True))
+        rows = range(graphs.job_stage0[job], graphs.job_stage0[job + 1])
+        there, here = parents_of(made, rows), parents_of(graphs, rows)
+        place = dict(zip(by_branch(there, rows), by_branch(here, rows), strict=True))
+        wanted = {(place[a], place[b]) for b, of in there.items() for a in of}
+        got = (child >= rows.start) & (child < rows.stop)
+        assert wanted == set(zip(parent[got].tolist(), child[got].tolist(), strict=True))
 
 
 def test_tasks_that_differ_are_kept():
