@@ -153,7 +153,7 @@ def check_gangs(run: Run) -> None:
 def check_bounds(run: Run) -> None:
     result, c = run.result, run.c
     jct = result.job_finish - c.job_submit
-    for name, bound in bound_arrays(c, result.cluster).items():
+    for name, bound in bound_arrays(c, result.cluster, tight=True).items():
         assert (jct >= bound - SLACK * (1 + result.job_finish)).all(), name
     makespan = result.job_finish.max() - c.job_submit[0]
     assert makespan >= makespan_bound(result.workload, result.cluster) * (1 - SLACK)

@@ -138,7 +138,7 @@ def test_table_has_a_row_a_job():
         for i in range(3)
     ]
     table = sim.lower_bound(sim.Workload.from_jobs(jobs), sim.Cluster.slots(1))
-    assert table.column_names == ["job_id", *NAMES]
+    assert table.column_names == ["job_id", *NAMES, "tight_lb"]
     assert table["job_id"].to_pylist() == ["j0", "j1", "j2"]
     assert table["new_lb"].to_pylist() == [1.0, 2.0, 3.0]
 

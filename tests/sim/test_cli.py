@@ -76,7 +76,7 @@ def test_bound_prints_quantiles_and_writes_rows(tmp_path, folder, capsys):
     assert pq.read_table(out).equals(wanted)
     printed = capsys.readouterr().out
     assert "50 machines: cpu 96, mem 100" in printed
-    for name in ("cp_len", "twork", "mod_cp", "new_lb"):
+    for name in ("cp_len", "twork", "mod_cp", "new_lb", "tight_lb"):
         assert f"{name} " in printed
 
 

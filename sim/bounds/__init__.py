@@ -1,7 +1,7 @@
 """Lower bounds on completion times: no schedule, of any policy, can beat them.
 
 The formulas are those of Grandl et al., *Do the hard stuff first* (DAGPS, MSR-TR-2016-19), §6,
-Fig. 9, made valid for one-to-one edges as well.
+Fig. 9, made valid for one-to-one edges as well, and one tighter (`sim.bounds.tight`).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from sim.bounds.tight import tight_part_bounds
 from sim.paths import F8, I8, stage_tail_s, topological_order
 from sim.sizing import demand_of, share_of_queues
 
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 
     from sim.cluster import Cluster
     from sim.workload import Columns, Workload
+
+
+NAMES = ("cp_len", "twork", "mod_cp", "new_lb")
+"""The bounds of the paper, in the order in which they are listed."""
 
 
 def lower_bound(workload: Workload, cluster: Cluster) -> pa.Table:
@@ -33,7 +38,11 @@ def lower_bound(workload: Workload, cluster: Cluster) -> pa.Table:
       stages of p of their shortest task (1c); a one-to-one edge between stages of different sizes
       is followed only as far as that stays a bound (`sim.kernels.bounds.whole_stage_paths`);
     - ``new_lb``: Σ over the job's totally ordered parts of the greatest of the three (1d). Parts
-      are cut wherever every task after the cut waits for every task before it.
+      are cut wherever every task after the cut waits for every task before it;
+    - ``tight_lb``: the same sum, with a fourth bound for each part, by heads, tails and packing
+      (`sim.bounds.tight`).
+
+    A bound on a job that holds a task which no machine can hold says nothing: no schedule has it.
 
     Parameters
     ----------
@@ -45,8 +54,8 @@ def lower_bound(workload: Workload, cluster: Cluster) -> pa.Table:
     Returns
     -------
     pyarrow.Table
-        A row a job: ``job_id`` and the four bounds, float64, s. ``new_lb`` is never below the
-        others.
+        A row a job: ``job_id`` and the five bounds, float64, s. Each of ``new_lb`` and
+        ``tight_lb`` is never below those before it.
 
     Raises
     ------
@@ -55,11 +64,11 @@ def lower_bound(workload: Workload, cluster: Cluster) -> pa.Table:
     """
     import pyarrow as pa
 
-    bounds = bound_arrays(workload.columns, cluster)
+    bounds = bound_arrays(workload.columns, cluster, tight=True)
     return pa.table({"job_id": workload.jobs["job_id"], **bounds})
 
 
-def bound_arrays(columns: Columns, cluster: Cluster) -> dict[str, F8]:
+def bound_arrays(columns: Columns, cluster: Cluster, tight: bool = False) -> dict[str, F8]:
     """Compute the bounds of `lower_bound` as arrays.
 
     Parameters
@@ -68,17 +77,19 @@ def bound_arrays(columns: Columns, cluster: Cluster) -> dict[str, F8]:
         Of a workload with J jobs.
     cluster : Cluster
         Where they run.
+    tight : bool
+        Whether to compute ``tight_lb`` too, which takes longer than the others together.
 
     Returns
     -------
     dict of str to (J,) float64
-        ``cp_len``, ``twork``, ``mod_cp`` and ``new_lb``, s.
+        ``cp_len``, ``twork``, ``mod_cp``, ``new_lb`` and, if wanted, ``tight_lb``, s.
     """
     from sim.kernels import bounds
 
     n_jobs = len(columns.job_submit)
     if n_jobs == 0:
-        return {name: np.zeros(0) for name in ("cp_len", "twork", "mod_cp", "new_lb")}
+        return {name: np.zeros(0) for name in (*NAMES, *(("tight_lb",) if tight else ()))}
     order = topological_order(columns)
     load = stage_load_s(columns, cluster)
     whole = np.maximum(load.max(axis=1), columns.stage_max_s)
@@ -104,7 +115,12 @@ def bound_arrays(columns: Columns, cluster: Cluster) -> dict[str, F8]:
     best = np.maximum.reduce(by_group(part0, part))
     new_lb = np.add.reduceat(best, np.searchsorted(part0, job0))
     new_lb = np.maximum.reduce([new_lb, cp_len, twork, mod_cp])  # adding rounds, a little
-    return {"cp_len": cp_len, "twork": twork, "mod_cp": mod_cp, "new_lb": new_lb}
+    found = {"cp_len": cp_len, "twork": twork, "mod_cp": mod_cp, "new_lb": new_lb}
+    if tight:
+        share = _job_share(columns, cluster)
+        best = np.maximum(best, tight_part_bounds(columns, cluster, order, part0, load, share))
+        found["tight_lb"] = np.maximum(new_lb, np.add.reduceat(best, np.searchsorted(part0, job0)))
+    return found
 
 
 def makespan_bound(workload: Workload, cluster: Cluster) -> float:

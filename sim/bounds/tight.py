@@ -1,0 +1,127 @@
+"""A lower bound tighter than NewLB: gaps between stages, closed by work and by packing.
+
+Everything here bounds one totally ordered part (`sim.kernels.bounds.part_starts`) from below: the
+parts follow each other, so a schedule of the job is one of each, and their bounds add up. Each
+piece with the reason why it holds, for any schedule that does not interrupt tasks:
+
+- *A stage run whole* takes at least its work over the capacity, its longest task, and, as at most
+  K of its tasks run at once, what its tasks take on K slots (`sim.kernels.packing.stage_waves`).
+- *Gaps and leads* (`sim.kernels.gaps`). R(s) of the recursion over barriers, the time before
+  which no task of s begins, is the gap from the begin to s. Over a barrier from p to s it is at
+  least R(p) + the time p takes whole, as all of s waits for all of p. Over a one-to-one edge it is
+  at least R(p) + p's shortest task, if no task of s lacks a partner (n_s ≤ n_p). All of s ends
+  no earlier than all of p and the shortest task of s, if no task of p lacks one (n_s ≥ n_p). The
+  same holds from any stage on, and backwards from the end, so that every pair of stages of which
+  one waits for all of the other has a least gap, and heads R and tails Q are two rows of a table.
+- *Energetic reasoning*. Let A be stages that all wait for all of t, and for all of which s waits.
+  They run after the end of t + their least gap from t, and before s less their least gap to s;
+  so their work fits between. What is left between t and s is at least the two and that work over
+  what can be done at once; the greatest over A. With t the begin and s the end, A is the tasks of
+  a time window given by a head and a tail. Gaps that it raises raise those around them.
+- *What can be done at once*. Resource by resource, the capacity. Beyond that, *packing weights*:
+  if no set of tasks that one machine can run at once weighs more than 1, then all M machines run
+  a weight of M at most at any instant, and Σ weight × duration / M bounds the time. A set that a
+  machine can run holds within its capacity in all resources together, and no task in it waits for
+  another. Weights are made by lifting: the first stage weighs 1 over how many of its tasks fit;
+  the next one as much as the heaviest set beside j of its tasks leaves, over j, the least over j
+  (`sim.kernels.packing.lift`). With one task a machine they are cliques of tasks that exclude
+  each other; with chains they are paths.
+
+Packing and waves hold where a machine runs what it holds at full speed and nothing beyond its
+capacity. Over a resource that may be overbooked only the capacity itself counts.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.columns import capacity_quanta
+
+if TYPE_CHECKING:
+    from sim.cluster import Cluster
+    from sim.workload import Columns
+
+F8 = NDArray[np.float64]
+I8 = NDArray[np.int64]
+
+
+def tight_part_bounds(
+    columns: Columns, cluster: Cluster, order: I8, part0: I8, load: F8, share: F8
+) -> F8:
+    """Bound how long each totally ordered part takes at least.
+
+    Parameters
+    ----------
+    columns : Columns
+        Of a workload with G stages of J jobs.
+    cluster : Cluster
+        Where they run; it has every resource that is demanded.
+    order, part0 : (G,) int64, (P,) int64
+        Stages, parents first, and where each part begins among them.
+    load : (G, R) float64
+        `sim.bounds.stage_load_s`.
+    share : (J,) float64
+        Part of the cluster that each job may use.
+
+    Returns
+    -------
+    (P,) float64
+        Seconds; 0 for a part that is too large to be looked at.
+    """
+    from sim.kernels import gaps, packing
+
+    demand, shapes, count = in_quanta(columns, cluster)
+    n_tasks = np.diff(columns.stage_task0)
+    slots = _slots(demand, shapes, count, share[columns.stage_job], n_tasks)
+    whole = packing.stage_waves(columns.stage_task0, columns.task_duration, slots)
+    whole = np.maximum(whole, load.max(axis=1))
+    return gaps.part_bounds(
+        order,
+        np.append(part0, len(order)),
+        columns.edge0,
+        columns.edge_child,
+        columns.edge_kind,
+        columns.stage_task0,
+        columns.stage_min_s,
+        whole,
+        columns.stage_work,
+        load,
+        demand,
+        shapes,
+        count,
+    )
+
+
+def in_quanta(columns: Columns, cluster: Cluster) -> tuple[I8, I8, I8]:
+    """Return demands (G, R), kinds of machines (H, R), the largest first, and how many (H,)."""
+    if cluster.unit:
+        shapes = cluster.capacity.astype(np.int64)
+        return np.ones((len(columns.stage_job), 1), np.int64), shapes, np.ones(1, np.int64)
+    kept = [r for r, name in enumerate(columns.resources) if name in cluster.resources]
+    at = [cluster.resources.index(columns.resources[r]) for r in kept]
+    capacity = capacity_quanta(cluster.capacity[:, at], columns.quantum[kept])
+    shapes, count = np.unique(capacity, axis=0, return_counts=True)
+    shapes, count = shapes[::-1], count[::-1]
+    if (shapes[0] < shapes).any():  # none is the largest in everything: one that would be
+        shapes, count = shapes.max(axis=0)[None], np.array([count.sum()])
+    return (
+        np.ascontiguousarray(columns.stage_demand[:, kept]),
+        np.ascontiguousarray(shapes),
+        np.ascontiguousarray(count, dtype=np.int64),
+    )
+
+
+def _slots(demand: I8, shapes: I8, count: I8, share: F8, n_tasks: I8) -> I8:
+    """Count how many tasks of each stage can run at once, at least 1, (G,)."""
+    slots = np.zeros(len(demand), np.int64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for shape, n in zip(shapes, count, strict=True):
+            fit = np.where(demand > 0, shape // demand, n_tasks[:, None])
+            slots += n * fit.min(axis=1, initial=np.iinfo(np.int32).max)
+        total = np.floor(share[:, None] * (count @ shapes) * (1 + 1e-12) + 1e-9)
+        within = np.where(demand > 0, total // demand, n_tasks[:, None]).min(axis=1, initial=np.inf)
+    held: I8 = np.clip(np.minimum(slots, within), 1, n_tasks).astype(np.int64)
+    return held
