@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 Simulate = Callable[..., "Result"]
 
+NO_POLICY = "none"
+"""In place of a policy's name where what is measured needs none."""
+
 
 class CellError(TypedDict):
     """Why a cell failed: what it was doing, the exception's type, message and traceback."""
@@ -37,9 +40,11 @@ class CellSpec:
     key : str
         SHA-256, hex; see `key_of`.
     policy : dict
-        ``name``, ``module``, ``params``.
+        ``name`` (or `NO_POLICY`), ``module``, ``params``.
     cluster : dict
         For `sweep.clusters.build`.
+    measure : dict
+        ``name`` and the options of a module of `sim.measures`.
     seed : int
         Of the run.
     sources : str
@@ -49,6 +54,7 @@ class CellSpec:
     key: str
     policy: Mapping[str, Any]
     cluster: Mapping[str, Any]
+    measure: Mapping[str, Any]
     seed: int
     sources: str = ""
 
@@ -64,8 +70,8 @@ class CellResult:
     metrics : dict of str to float
         Empty if it failed.
     jobs : pyarrow.Table or None
-        A row a job: ``submit_s``, ``start_s``, ``finish_s`` (NaN if never), ``failed`` (bool).
-        None if the cell failed.
+        What the metrics were computed from; of a simulation a row a job: ``submit_s``,
+        ``start_s``, ``finish_s`` (NaN if never), ``failed`` (bool). None if the cell failed.
     error : CellError or None
         Why it failed.
     seconds : float
@@ -82,6 +88,7 @@ class CellResult:
 def key_of(
     policy: Mapping[str, Any],
     cluster: Mapping[str, Any],
+    measure: Mapping[str, Any],
     capacity: float,
     seed: int,
     workload: str,
@@ -91,7 +98,7 @@ def key_of(
 
     Parameters
     ----------
-    policy, cluster : mapping
+    policy, cluster, measure : mapping
         As configured, resolved.
     capacity, seed
         Of the cell.
@@ -108,6 +115,7 @@ def key_of(
     content = {
         "policy": {"name": policy["name"], "params": policy["params"]},
         "cluster": cluster,
+        "measure": measure,
         "capacity": capacity,
         "seed": seed,
         "workload": workload,
@@ -159,22 +167,21 @@ def _run(
 ) -> tuple[dict[str, float], pa.Table]:
     """Go through the stages, noting in `stage` which one it is at."""
     import policies
+    import sim
+    from sim.measures import measure
     from sweep import clusters
 
     cluster = clusters.build(spec.cluster)
     stage[0] = "policy"
-    policy = policies.build(
-        spec.policy["name"], module=spec.policy["module"], **spec.policy["params"]
-    )
+    policy = None
+    if spec.policy["name"] != NO_POLICY:
+        policy = policies.build(
+            spec.policy["name"], module=spec.policy["module"], **spec.policy["params"]
+        )
     stage[0] = "simulate"
-    if simulate is None:
-        import sim
-
-        simulate = sim.simulate
-    result = simulate(workload, cluster, policy, seed=spec.seed)
-    stage[0] = "metrics"
-    metrics = {name: float(value) for name, value in result.metrics.items()}
-    return metrics, _jobs(result)
+    what = dict(spec.measure)
+    name, run = what.pop("name"), simulate or sim.simulate
+    return measure(name, run, workload, cluster, policy, spec.seed, **what)
 
 
 def _is_policys(error: BaseException, spec: CellSpec) -> bool:
@@ -187,16 +194,3 @@ def _is_policys(error: BaseException, spec: CellSpec) -> bool:
         return False
     frames = traceback.walk_tb(error.__traceback__)
     return any(frame.f_globals.get("__name__") == module for frame, _ in frames)
-
-
-def _jobs(result: Result) -> pa.Table:
-    import pyarrow as pa
-
-    return pa.table(
-        {
-            "submit_s": result.workload.columns.job_submit,
-            "start_s": result.job_start,
-            "finish_s": result.job_finish,
-            "failed": result.job_failed,
-        }
-    )

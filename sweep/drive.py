@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,12 @@ if TYPE_CHECKING:
     from sweep.cell import CellResult, CellSpec
 
 
-def run(request: Request, python_path: Sequence[str], simulate: Simulate | None = None) -> int:
+def run(
+    request: Request,
+    python_path: Sequence[str],
+    simulate: Simulate | None = None,
+    on_folder: Callable[[SweepFolder], object] | None = None,
+) -> int:
     """Run a sweep to its end.
 
     Parameters
@@ -34,6 +39,8 @@ def run(request: Request, python_path: Sequence[str], simulate: Simulate | None 
         Folders in which a user's modules may lie, for the workers.
     simulate : callable, optional
         Stands in for `sim.simulate`.
+    on_folder : callable, optional
+        Told the sweep's folder as soon as it is known.
 
     Returns
     -------
@@ -54,6 +61,8 @@ def run(request: Request, python_path: Sequence[str], simulate: Simulate | None 
         files.sweep_temporaries(results / part)
     prepared = prepare.prepare(cells)
     journal = Journal(results, prepared.sweep)
+    if on_folder is not None:
+        on_folder(SweepFolder.of(results, prepared.sweep))
     waited = False
 
     def on_wait() -> None:

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from sim.errors import InputError, unknown
+from sweep import studies
 from sweep.options import Options
 from sweep.overrides import Assignment, parse
 
-_KEYS = ("axes", "overrides", "baseline")
+_KEYS = ("axes", "overrides", "baseline", "study")
 
 
 def assignments(
@@ -28,7 +29,7 @@ def assignments(
         Of the experiment.
     config : mapping
         Its content: ``axes`` (key to list of values, or to a sweep in Hydra's grammar),
-        ``overrides`` (list of ``key=value``), ``baseline``.
+        ``overrides`` (list of ``key=value``), ``baseline``, ``study`` (see `sweep.studies`).
     given : sequence of Assignment
         From the command line.
     options : Options
@@ -59,6 +60,12 @@ def assignments(
     ]
 
 
+def study_of(config: Mapping[str, Any]) -> dict[str, str] | None:
+    """Return what the experiment makes of its sweep, None for nothing."""
+    study = config.get("study")
+    return None if study is None else dict(study)
+
+
 def _check(config: Any, file: Path) -> None:
     if not isinstance(config, Mapping):
         raise InputError(f"an experiment has the keys {', '.join(_KEYS)}", file=file)
@@ -71,6 +78,8 @@ def _check(config: Any, file: Path) -> None:
     overrides = config.get("overrides") or []
     if not isinstance(overrides, list) or not all(isinstance(text, str) for text in overrides):
         raise InputError("overrides: give a list of texts such as trace.jobs=500", file=file)
+    if config.get("study") is not None:
+        studies.check(config["study"], file)
 
 
 def _axis(key: str, values: Any, options: Options, source: str) -> Assignment:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sweep import provenance, rows, say, tracked
+from sweep import findings, provenance, rows, say, studies, tracked
+from sweep.cache import Cache
 from sweep.cell import CellError
+from sweep.findings import Finished
 from sweep.folder import SweepFolder
 from sweep.journal import Journal
 from sweep.masking import mask_tree
 from sweep.prepare import Prepared
 from sweep.settings import Settings
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 def sweep(
@@ -50,7 +55,7 @@ def sweep(
     inputs = [{"trace": name, **prepared.inputs.describe(key)} for key, name in names.items()]
     words = [*request.words, *(f"--config-dir={folder}" for folder in request.options.user_dirs)]
     about, diff = provenance.collect(words, request.axes["seed"], inputs)
-    folder.write(cells, config, about, diff)
+    folder.write(cells, config, about, diff, study(cells, config, prepared.cache))
     target = track(folder, request.settings)
     journal.append("end", failed=len(errors), tracked=target)
     say.result(folder, cells, config, request.settings)
@@ -70,18 +75,38 @@ def again(prepared: Prepared, folder: SweepFolder, journal: Journal) -> None:
     say.result(folder, cells, folder.config(), settings)
 
 
+def study(cells: pa.Table, config: Mapping[str, Any], cache: Cache) -> pa.Table | None:
+    """Let the experiment's study look at the cells; None if there is none, or it can't.
+
+    A study that fails, as it may on other cells than its experiment has, takes nothing else with
+    it: what went wrong is said.
+    """
+    chosen = config["study"]
+    if chosen is None:
+        return None
+    rows = [row for row in cells.to_pylist() if row["status"] != "failed"]
+    try:
+        found = studies.find(chosen["name"], Finished(rows, config, cache))
+    except Exception as error:
+        say.note(f"study {chosen['name']} found nothing: {type(error).__name__}: {error}")
+        return None
+    return findings.to_table(found)
+
+
 def config_of(prepared: Prepared) -> dict[str, Any]:
     """Write down what was asked for and what it resolved to, for ``config.yaml``."""
     request = prepared.grid.request
-    options: dict[str, dict[str, Any]] = {"policy": {}, "trace": {}, "cluster": {}}
+    options: dict[str, dict[str, Any]] = {"policy": {}, "trace": {}, "cluster": {}, "measure": {}}
     for one in prepared.planned:
         options["policy"].setdefault(one.cell.labels["policy"], one.cell.policy)
         options["trace"].setdefault(one.cell.labels["trace"], one.cell.trace)
         options["cluster"].setdefault(one.cell.labels["trace"], one.cell.cluster)
+        options["measure"].setdefault(one.cell.measure["name"], one.cell.measure)
     config: dict[str, Any] = mask_tree(
         {
             "sweep": prepared.sweep,
             "experiment": request.experiment,
+            "study": request.study,
             "words": list(request.words),
             "config_dirs": [str(folder) for folder in request.options.user_dirs],
             "axes": {key: list(values) for key, values in request.axes.items()},

@@ -14,7 +14,7 @@ from sweep import files, report, table
 from sweep.as_yaml import to_yaml
 
 CELLS, CONFIG, PROVENANCE = "cells.parquet", "config.yaml", "provenance.json"
-TABLE, DIFF = "table.md", "changes.diff"
+TABLE, DIFF, FINDINGS = "table.md", "changes.diff", "findings.parquet"
 
 
 class SweepFolder:
@@ -96,6 +96,22 @@ class SweepFolder:
         provenance: dict[str, Any] = files.read_json(self.path / PROVENANCE) or {}
         return provenance
 
+    def findings(self) -> pa.Table | None:
+        """Read ``findings.parquet``; None if the sweep has none."""
+        if not (self.path / FINDINGS).is_file():
+            return None
+        with pq.ParquetFile(self.path / FINDINGS) as file:
+            return file.read(use_threads=False)
+
+    def write_findings(self, findings: pa.Table | None) -> None:
+        """Replace ``findings.parquet``."""
+        if findings is None:
+            (self.path / FINDINGS).unlink(missing_ok=True)
+            return
+        sink = pa.BufferOutputStream()
+        pq.write_table(findings, sink, compression="zstd", use_dictionary=False)
+        files.write_bytes(self.path / FINDINGS, sink.getvalue().to_pybytes())
+
     def write_cells(self, cells: pa.Table) -> None:
         """Replace ``cells.parquet``."""
         sink = pa.BufferOutputStream()
@@ -108,6 +124,7 @@ class SweepFolder:
         config: Mapping[str, Any],
         provenance: Mapping[str, Any],
         diff: str,
+        findings: pa.Table | None = None,
     ) -> None:
         """Write every file; ``cells.parquet`` last, as it says that the others are there."""
         files.write_text(self.path / CONFIG, to_yaml(config))
@@ -116,6 +133,7 @@ class SweepFolder:
             files.write_text(self.path / DIFF, diff)
         else:
             (self.path / DIFF).unlink(missing_ok=True)
+        self.write_findings(findings)
         self.write_report(cells, config, provenance)
         self.write_cells(cells)
 
@@ -126,7 +144,7 @@ class SweepFolder:
         shown = shown_metrics(cells, config)
         about = {"swept": config["swept"], "baseline": config["baseline"]}
         files.write_text(self.path / TABLE, table.to_markdown(table.summarise(shown, **about)))
-        report.write(self.path, shown, config, provenance, **about)
+        report.write(self.path, shown, config, provenance, findings=self.findings(), **about)
 
 
 def shown_metrics(cells: pa.Table, config: Mapping[str, Any]) -> pa.Table:

@@ -24,7 +24,7 @@ class Cell:
         None where a key of a policy's does not apply to this policy.
     policy : dict
         ``name``, ``module`` (a user's own, else None), ``params`` (every one, defaults too).
-    trace, cluster : dict
+    trace, cluster, measure : dict
         Resolved.
     """
 
@@ -32,6 +32,7 @@ class Cell:
     policy: Config
     trace: Config
     cluster: Config
+    measure: Config
 
     @property
     def capacity(self) -> float:
@@ -50,6 +51,7 @@ class Cell:
             "policy": self.policy,
             "trace": self.trace,
             "cluster": self.cluster,
+            "measure": self.measure,
             "capacity": self.capacity,
             "seed": self.seed,
         }
@@ -95,12 +97,14 @@ def build(request: Request) -> Grid:
     swept = tuple(key for key in request.axes if key not in AXES)
     of_policy = [key for key in swept if key.startswith("policy.")]
     of_world = [key for key in swept if not key.startswith("policy.")]
-    chosen = [
-        policy
-        for name in request.axes["policy"]
-        for policy in variants.of_policy(request, name, of_policy)
-    ]
-    variants.check_parameters_used(request, chosen)
+    chosen = variants.of_measure(request)
+    if not chosen:
+        chosen = [
+            policy
+            for name in request.axes["policy"]
+            for policy in variants.of_policy(request, name, of_policy)
+        ]
+        variants.check_parameters_used(request, chosen)
     worlds = [
         world
         for name in request.axes["trace"]
@@ -116,9 +120,10 @@ def build(request: Request) -> Grid:
                 "trace": world.option,
                 "capacity": capacity,
                 "seed": seed,
-                **{key: {**policy.swept, **world.swept}[key] for key in swept},
+                **{key: {**policy.swept, **world.swept}.get(key) for key in swept},
             }
             context = {"capacity": capacity, "seed": seed}
-            trace, cluster = resolver.world(world, context)
-            cells.append(Cell(labels, resolver.policy(policy, context), trace, cluster))
+            paths = {"paths": {"traces": request.settings.traces}}
+            world_parts = resolver.world(world, context | paths)
+            cells.append(Cell(labels, resolver.policy(policy, context), *world_parts))
     return Grid(request, tuple(cells), swept)

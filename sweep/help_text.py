@@ -31,6 +31,7 @@ other keys
   metrics=[A,B]       what the tables show
   max_failures=N      stop after so many failed cells; --fail-fast after the first
   paths.results=DIR   where everything is written (results)
+  paths.traces=DIR    where the real traces of experiments lie (traces)
   --config-dir DIR    a folder of your own options: DIR/policy/mine.yaml
 """
 _EXAMPLES = """\
@@ -45,6 +46,7 @@ _GROUPS = {
     "policy": "policy=",
     "trace": "trace=",
     "cluster": "cluster= (the simulated one; each trace names its own)",
+    "measure": "measure= (what a cell does)",
     "experiment": "experiment=",
     "launcher": "launcher= (where cells run)",
     "tracking": "tracking=",

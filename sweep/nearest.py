@@ -9,14 +9,14 @@ from sweep import tree
 from sweep.cell import canonical
 
 Config = Mapping[str, Any]
-_THINGS = ("policy", "trace", "cluster", "capacity", "seed", "sources")
+_THINGS = ("policy", "trace", "cluster", "measure", "capacity", "seed", "sources")
 
 
 class Nearest:
     """Finds, for a cell, a cached one that differs from it in a single thing.
 
-    The things are the policy with its parameters, the trace, the cluster, the capacity, the seed
-    and the sources.
+    The things are the policy with its parameters, the trace, the cluster, what is measured, the
+    capacity, the seed and the sources.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def _changes(old: Config, new: Config) -> list[str]:
 
 
 def _leaves(config: Config) -> dict[str, str]:
-    shown = {key: config[key] for key in ("policy", "trace", "cluster", "capacity", "seed")}
+    shown = {key: config[key] for key in _THINGS if key != "sources"}
     leaves = {}
     for key in tree.keys(shown):
         value = tree.get(shown, key)

@@ -10,7 +10,7 @@ from typing import Any
 
 from sim.errors import InputError, unknown
 
-GROUPS = ("policy", "trace", "cluster", "experiment", "launcher", "tracking")
+GROUPS = ("policy", "trace", "cluster", "measure", "experiment", "launcher", "tracking")
 SWEPT_GROUPS = ("policy", "trace", "cluster")
 
 
@@ -107,6 +107,14 @@ class Options:
         if not isinstance(name, str) or name not in self.files[group]:
             raise InputError(unknown(group, str(name), self.names(group)), rule=f"unknown {group}")
         return name
+
+    def plain(self, group: str, name: str) -> dict[str, Any]:
+        """Return an option's file as it is, its defaults not composed."""
+        import yaml
+
+        text = self.files[group][self.check(group, name)].read_text(encoding="utf-8")
+        content: dict[str, Any] = yaml.safe_load(text) or {}
+        return content
 
     def summary(self, group: str, name: str) -> str:
         """First line of the option's leading comment, empty if there is none."""

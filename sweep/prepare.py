@@ -87,7 +87,8 @@ def prepare(grid: Grid) -> Prepared:
         name = inputs.id_of(cell)
         workload = inputs.describe(name)["digest"]
         source = source_of(cell)
-        key = key_of(cell.policy, cell.cluster, cell.capacity, cell.seed, workload, source)
+        about = (cell.policy, cell.cluster, cell.measure, cell.capacity, cell.seed)
+        key = key_of(*about, workload, source)
         planned.append(Planned(row, cell, key, name))
     prepared = Prepared(grid, sweep_id(grid, [one.key for one in planned]), planned, inputs, cache)
     for key in dict.fromkeys(one.key for one in planned):
@@ -130,7 +131,8 @@ def specs(prepared: Prepared) -> Iterator[tuple[Planned, CellSpec]]:
             workload = prepared.inputs.workload(one.input)
             sized[world] = clusters.size(workload, cell.cluster, cell.capacity)
         source = source_of(cell)
-        yield one, CellSpec(one.key, cell.policy, sized[world], cell.seed, source)
+        about = (cell.policy, sized[world], cell.measure, cell.seed, source)
+        yield one, CellSpec(one.key, *about)
 
 
 def kept_config(prepared: Prepared, one: Planned) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from sim import html
+from sweep import findings as of_study
 from sweep import report_plots, table, table_view
 from sweep.as_yaml import to_yaml
 from sweep.masking import mask, mask_tree
@@ -29,6 +30,7 @@ def write(
     swept: Sequence[str] = (),
     baseline: str | None = None,
     title: str | None = None,
+    findings: pa.Table | None = None,
 ) -> tuple[Path, Path]:
     """Write ``report.md`` and ``report.html`` into a sweep's folder.
 
@@ -50,6 +52,8 @@ def write(
         Policy that speed-ups are quoted against.
     title : str, optional
         Heading; the sweep's id otherwise.
+    findings : pyarrow.Table, optional
+        What the experiment's study found, see `sweep.findings.to_table`.
 
     Returns
     -------
@@ -60,6 +64,7 @@ def write(
     environment = html.environment(_TEMPLATES)
     context = _context(summary, config, provenance, title or f"Sweep {folder.name}")
     context["asked"] = _asked(summary, cells, swept)
+    context["study"] = _study(config, findings)
     pages = {
         MARKDOWN: environment.get_template("report.md.j2").render(
             context, tables=table.to_markdown(summary, level=3)
@@ -115,6 +120,18 @@ def _asked(summary: Summary, cells: pa.Table, swept: Sequence[str]) -> dict[str,
     n_failed = len(summary.failures)
     asked["Cells"] = f"{summary.n_cells}" + (f", {n_failed} failed" if n_failed else "")
     return asked
+
+
+def _study(config: Mapping[str, Any], found: pa.Table | None) -> dict[str, Any] | None:
+    """Give the study's figures as texts, its source and its notes."""
+    if found is None:
+        return None
+    return {
+        "header": of_study.HEADER,
+        "rows": of_study.to_text(found),
+        "markdown": of_study.to_markdown(found),
+        **{key: (config["study"] or {}).get(key, "") for key in ("source", "notes")},
+    }
 
 
 def _html(summary: Summary) -> dict[str, Any]:

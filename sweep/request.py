@@ -16,6 +16,7 @@ from sweep.settings import Settings
 AXES = ("policy", "trace", "capacity", "seed")
 DEMO = "demo"
 _SINGLE = ("experiment", "launcher", "tracking")
+_PARTS = (*SWEPT_GROUPS, "measure")
 
 
 @dataclass(frozen=True)
@@ -27,14 +28,16 @@ class Request:
     axes : dict of str to tuple
         Policies, traces, capacities and seeds, then whatever else is swept, in the order given.
     fixed : tuple of Assignment
-        What holds for all cells: keys under ``policy.``, ``trace.``, ``cluster.``, and the choice
-        of ``cluster``.
+        What holds for all cells: keys under ``policy.``, ``trace.``, ``cluster.``, ``measure.``,
+        and the choice of ``cluster`` and of ``measure``.
     baseline : str or None
         One of the policies.
     metrics : tuple of str
         What the tables show; empty for all.
     experiment : str or None
         Name of the experiment it comes from.
+    study : dict of str to str or None
+        What the experiment makes of the sweep; see `sweep.studies`.
     options : Options
         What can be chosen.
     settings : Settings
@@ -42,8 +45,8 @@ class Request:
     named : frozenset of str
         Keys that the command line itself names.
     words : tuple of str
-        The command line less what says where and how to run: with it the same sweep can be had
-        again.
+        The command line less what says where and how to run, except for where the real traces
+        lie: with it the same sweep can be had again.
     """
 
     axes: dict[str, tuple[Any, ...]]
@@ -51,6 +54,7 @@ class Request:
     baseline: str | None
     metrics: tuple[str, ...]
     experiment: str | None
+    study: dict[str, str] | None
     options: Options
     settings: Settings
     named: frozenset[str]
@@ -80,7 +84,11 @@ def read(texts: Sequence[str], options: Options, *, fail_fast: bool = False) -> 
     choices = {one.key: one.value for one in given if one.key in _SINGLE}
     choices["experiment"] = name
     defaults = options.compose(**{k: v for k, v in choices.items() if v is not None})
-    words = tuple(one.text for one in given if not settings.is_about_running(one.key))
+    words = tuple(
+        one.text
+        for one in given
+        if one.key == "paths.traces" or not settings.is_about_running(one.key)
+    )
     given = [one for one in given if one.key not in _SINGLE]
     named = frozenset(one.key for one in given)
     if name is not None:
@@ -89,7 +97,7 @@ def read(texts: Sequence[str], options: Options, *, fail_fast: bool = False) -> 
     lines = {one.key: one for one in given if not settings.is_about_running(one.key)}
     for one in lines.values():
         _check_key(one, defaults)
-        if one.key in SWEPT_GROUPS:
+        if one.key in _PARTS:
             for value in one.values:
                 options.check(one.key, value)
     baseline, metrics = lines.pop("baseline", None), lines.pop("metrics", None)
@@ -99,6 +107,7 @@ def read(texts: Sequence[str], options: Options, *, fail_fast: bool = False) -> 
         baseline=_baseline(baseline),
         metrics=_metrics(metrics),
         experiment=name,
+        study=None if name is None else experiment.study_of(defaults["experiment"]),
         options=options,
         settings=settings.read(running, defaults, fail_fast=fail_fast),
         named=named,
@@ -116,10 +125,10 @@ def _experiment_of(given: Sequence[Assignment]) -> str | None:
 def _check_key(one: Assignment, defaults: Mapping[str, Any]) -> None:
     """Refuse a key that nothing could have; those inside a group are checked for each option."""
     head, _, inner = one.key.partition(".")
-    if one.key in (*AXES, "cluster", "baseline", "metrics"):
-        if one.kind == "delete" or (one.swept and one.key == "baseline"):
+    if one.key in (*AXES, "cluster", "measure", "baseline", "metrics"):
+        if one.kind == "delete" or (one.swept and one.key in ("baseline", "measure")):
             raise InputError(f"{one.text}: give {one.key}=VALUE ({one.source})", rule="wrong type")
-    elif not (head in SWEPT_GROUPS and inner):
+    elif not (head in _PARTS and inner):
         known = [key for key in tree.keys(dict(defaults)) if ("." in key) == bool(inner)]
         message = f"{unknown('key', one.key, known)} ({one.source})"
         raise InputError(message, rule="unknown key")

@@ -101,6 +101,7 @@ def reproduce(grid: Grid, one: Planned) -> str:
     words += [fixed.text for fixed in request.fixed if _applies(fixed.key, one)]
     swept = ((key, one.cell.labels[key]) for key in grid.swept)
     words += [quote(key, value) for key, value in swept if value is not None]
+    words += [word for word in request.words if word.startswith("paths.traces=")]
     words += ["launcher=inline"]
     words += [f"--config-dir={folder}" for folder in request.options.user_dirs]
     return mask(" ".join(["python -m sweep", *map(shlex.quote, words)]))

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sweep import report, table, ui
+from sweep import findings, report, table, ui
 from sweep.folder import SweepFolder, shown_metrics
 from sweep.prepare import Prepared
 from sweep.settings import Settings
@@ -68,6 +68,7 @@ def result(
     )
     table.print_table(summary, Console())
     sys.stdout.flush()
+    _findings(folder)
     _failures(cells, folder.sweep)
     print()
     print(f"report:  {folder.path / report.HTML}")
@@ -87,6 +88,13 @@ def ui_command(settings: Settings) -> str:
         return ""
     hint = ui.hint(uri)
     return "make ui" if hint == "python -m sweep.ui" and Path("Makefile").is_file() else hint
+
+
+def _findings(folder: SweepFolder) -> None:
+    found = folder.findings()
+    if found is not None:
+        print("\nfindings:")
+        print(rows_as_text(findings.HEADER, findings.to_text(found)))
 
 
 def _failures(cells: pa.Table, sweep: str) -> None:

@@ -22,6 +22,8 @@ class Settings:
     ----------
     results : Path
         Folder under which everything is written, absolute.
+    traces : str
+        Folder of real traces, as given.
     launcher, tracking : dict
         The chosen options, resolved.
     max_failures : int or None
@@ -32,6 +34,7 @@ class Settings:
     launcher: Mapping[str, Any]
     tracking: Mapping[str, Any]
     max_failures: int | None = None
+    traces: str = ""
 
 
 def is_about_running(key: str) -> bool:
@@ -58,6 +61,9 @@ def read(
     results = config["paths"]["results"]
     if not isinstance(results, str) or not results:
         raise InputError(f"paths.results must be a folder, not {results!r}", rule="wrong type")
+    traces = config["paths"]["traces"]
+    if not isinstance(traces, str) or not traces:
+        raise InputError(f"paths.traces must be a folder, not {traces!r}", rule="wrong type")
     _count("launcher.workers", config["launcher"].get("workers"))
     _check_kind("launcher", config["launcher"], ("inline", "local", "ray"))
     _check_kind("tracking", config["tracking"], ("mlflow", "none"))
@@ -66,6 +72,7 @@ def read(
         launcher=config["launcher"],
         tracking=config["tracking"],
         max_failures=failures,
+        traces=traces,
     )
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import policies
 import sim
+from sweep.cell import NO_POLICY
 
 _HERE = Path(__file__).resolve().parent
 
@@ -41,7 +42,9 @@ def simulator() -> str:
 
 @cache
 def policy(name: str) -> str:
-    """SHA-256 over the sources of the registered policy `name`."""
+    """SHA-256 over the sources of the registered policy `name`; of nothing for `NO_POLICY`."""
+    if name == NO_POLICY:
+        return _digest({})
     classes = policies.spec(name).__mro__
     modules = _closure(cls.__module__ for cls in classes if cls is not object)
     if any(_imports_by_name(file) for module, file in modules.items() if module != _REGISTRY):

@@ -13,11 +13,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sweep import metric_format
+from sweep.cell import NO_POLICY
 from sweep.stats import intervals
 
 AXES = ("policy", "trace", "capacity", "seed")
 ERROR = ("error_stage", "error_type", "error_message", "error_traceback")
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")  # of a worker's terminal
+_OF_COLUMN = ("policy.", "measure.")
 NOT_METRICS = frozenset((*AXES, "status", *ERROR, "reproduce", "key"))
 
 
@@ -30,9 +32,15 @@ class Column:
     is_baseline: bool
 
     @property
+    def words(self) -> tuple[str, ...]:
+        """Policy, if there is one, and parameters."""
+        has_name = self.policy != NO_POLICY or not self.parameters
+        return (self.policy, *self.parameters) if has_name else self.parameters
+
+    @property
     def label(self) -> str:
         """One line, such as ``las levels=5``."""
-        return " ".join((self.policy, *self.parameters))
+        return " ".join(self.words)
 
 
 @dataclass(frozen=True)
@@ -110,7 +118,7 @@ def summarise(
         failed and gives no number; a NaN or null metric is left out.
     swept : sequence of str
         Columns swept besides policy, trace, capacity and seed. A key that begins with
-        ``policy.`` tells variants of a policy apart; each combination of the others is a block
+        ``policy.`` or ``measure.`` tells columns apart; each combination of the others is a block
         of its own. Null means that the key does not apply to the cell.
     baseline : str, optional
         Name of the policy that speed-ups are quoted against.
@@ -131,8 +139,8 @@ def summarise(
     failed = np.array([row["status"] == "failed" for row in rows], dtype=bool)
     values[failed] = math.nan
 
-    of_policy = [key for key in swept if key.startswith("policy.")]
-    of_block = [key for key in swept if not key.startswith("policy.")]
+    of_policy = [key for key in swept if key.startswith(_OF_COLUMN)]
+    of_block = [key for key in swept if not key.startswith(_OF_COLUMN)]
     columns = _columns(rows, of_policy, baseline)
     column_at = {identity: at for at, identity in enumerate(columns)}
     blocks: dict[tuple[str, tuple[tuple[str, str], ...]], list[int]] = {}
@@ -199,7 +207,7 @@ def _columns(
         ]
         for identity, row in variants.items():
             parameters = tuple(
-                f"{key.removeprefix('policy.').removeprefix(policy + '.')}={_text(row[key])}"
+                f"{key.partition('.')[2].removeprefix(policy + '.')}={_text(row[key])}"
                 for key in differing
                 if row[key] is not None
             )

@@ -129,4 +129,4 @@ def legend(summary: Summary, best: str = BEST) -> list[str]:
 
 def column_lines(column: Column) -> list[str]:
     """Heading of a column: the policy, what tells its variants apart, `BASELINE`."""
-    return [column.policy, *column.parameters, *([BASELINE] if column.is_baseline else [])]
+    return [*column.words, *([BASELINE] if column.is_baseline else [])]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sim.workload import Workload
 
 _WINDOW = ("begin_s", "end_s")
-_OWN = ("format", "synth", "path", *_WINDOW)
+_OWN = ("format", "synth", "path", "knobs", *_WINDOW)
 
 
 def check(option: str, trace: Mapping[str, Any]) -> None:
@@ -39,6 +39,7 @@ def check(option: str, trace: Mapping[str, Any]) -> None:
     if begin is not None and end is not None and begin >= end:
         raise InputError(f"trace.begin_s ({begin}) must be before trace.end_s ({end})")
     _check_options(option, trace)
+    _check_knobs(option, trace.get("knobs") or {})
     if "format" in trace:
         _check_path(option, trace.get("path"))
 
@@ -64,7 +65,7 @@ def identity(trace: Mapping[str, Any], cluster: Mapping[str, Any]) -> dict[str, 
 
 
 def prepare(trace: Mapping[str, Any], cluster: Mapping[str, Any]) -> Workload:
-    """Load or draw the workload, cut it to its window, and stretch it to the cluster.
+    """Load or draw the workload, cut it to its window, turn its knobs, stretch it to the cluster.
 
     Raises
     ------
@@ -72,6 +73,7 @@ def prepare(trace: Mapping[str, Any], cluster: Mapping[str, Any]) -> Workload:
         On anything wrong in the file, naming file, line and rule; or if no job is in the window.
     """
     import sim
+    import sim.knobs
 
     options = {key: value for key, value in trace.items() if key not in _OWN}
     try:
@@ -85,6 +87,8 @@ def prepare(trace: Mapping[str, Any], cluster: Mapping[str, Any]) -> Workload:
     begin, end = (trace.get(key) for key in _WINDOW)
     if begin is not None or end is not None:
         workload = workload.slice_time(begin or 0.0, math.inf if end is None else end)
+    for name, chosen in (trace.get("knobs") or {}).items():
+        workload = sim.knobs.turn(workload, name, **(chosen or {}))
     fixed = clusters.stretch(cluster)
     return workload if fixed is None else workload.scale_load(cluster["load"], fixed)
 
@@ -99,6 +103,18 @@ def _check_options(option: str, trace: Mapping[str, Any]) -> None:
     known = {*module.options(name)}
     for key in sorted(given - known):
         raise InputError(unknown(f"option of trace={option}", key, known), rule="unknown key")
+
+
+def _check_knobs(option: str, chosen: Any) -> None:
+    from sim import knobs
+
+    if not isinstance(chosen, Mapping):
+        raise InputError(f"trace.knobs of {option} must be {{name: {{option: value}}}}")
+    for name, options in chosen.items():
+        known = knobs.options(name)
+        for key in options or {}:
+            if key not in known:
+                raise InputError(unknown(f"option of knob {name}", key, known), rule="unknown key")
 
 
 def _check_path(option: str, path: Any) -> None:

@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import policies
+from sim import measures
 from sim.errors import InputError, unknown
 from sweep import clusters, traces, tree
+from sweep.cell import NO_POLICY
 from sweep.overrides import Assignment
 from sweep.request import Request
 
@@ -31,12 +33,13 @@ class PolicyVariant:
 
 @dataclass(frozen=True)
 class WorldVariant:
-    """A trace and its cluster with the swept keys set; interpolations left in."""
+    """A trace, its cluster and what is measured, swept keys set; interpolations left in."""
 
     option: str
     swept: dict[str, Any]
     trace: Config
     cluster: Config
+    measure: Config
 
 
 def of_policy(request: Request, option: str, swept: Sequence[str]) -> list[PolicyVariant]:
@@ -105,7 +108,7 @@ def check_parameters_used(request: Request, chosen: Sequence[PolicyVariant]) -> 
 
 
 def of_trace(request: Request, option: str, swept: Sequence[str]) -> list[WorldVariant]:
-    """Set the fixed and the swept keys of a trace and its cluster: a variant for each combination.
+    """Set the keys of a trace, its cluster and its measure: a variant for each combination.
 
     Raises
     ------
@@ -113,23 +116,23 @@ def of_trace(request: Request, option: str, swept: Sequence[str]) -> list[WorldV
         On a key that they do not have, or a value of another type.
     """
     fixed = [one for one in request.fixed if not one.key.startswith("policy.")]
-    cluster = [one.value for one in fixed if one.key == "cluster"]
-    plain = [one for one in fixed if one.key != "cluster"]
+    chosen = {one.key: one.value for one in fixed if one.key in ("cluster", "measure")}
+    plain = [one for one in fixed if one.key not in chosen]
     worlds = []
     composed: dict[str, Config] = {}
     for values in itertools.product(*(request.axes[key] for key in swept)):
         labels = dict(zip(swept, values, strict=True))
-        choice = labels.get("cluster", cluster[-1] if cluster else "")
+        choices = chosen | {key: value for key, value in labels.items() if key == "cluster"}
+        choice = choices.get("cluster", "")
         if choice not in composed:
-            choices = {"cluster": choice} if choice else {}
             composed[choice] = request.options.compose(trace=option, **choices)
-        both = {key: composed[choice][key] for key in ("trace", "cluster")}
+        parts = {key: composed[choice][key] for key in ("trace", "cluster", "measure")}
         for one in plain:
-            both = _set(both, one, whole=True)
+            parts = _set(parts, one, whole=True)
         for key, value in labels.items():
             if key != "cluster":
-                both = tree.with_value(both, key, value)
-        worlds.append(WorldVariant(option, labels, both["trace"], both["cluster"]))
+                parts = tree.with_value(parts, key, value)
+        worlds.append(WorldVariant(option, labels, **parts))
     return worlds
 
 
@@ -148,12 +151,32 @@ def _root(key: str) -> str:
     return key.split(".")[1]
 
 
+def of_measure(request: Request) -> list[PolicyVariant]:
+    """Give what stands in for a policy where the measure needs none; empty where it needs one.
+
+    Raises
+    ------
+    InputError
+        If a policy is asked for and none is needed.
+    """
+    chosen = [one.value for one in request.fixed if one.key == "measure"]
+    option = chosen[-1] if chosen else request.options.default("measure")
+    name = request.options.plain("measure", option)["name"]
+    if measures.uses_policy(name):
+        return []
+    asked = [key for key in request.named if key.partition(".")[0] in ("policy", "baseline")]
+    if asked:
+        raise InputError(f"measure={option} looks at the trace alone; leave {asked[0]}= out")
+    none: Config = {"name": NO_POLICY, "module": None, "params": {}}
+    return [PolicyVariant(NO_POLICY, {}, none, frozenset())]
+
+
 class Resolver:
     """Resolves and checks each distinct part of a configuration once."""
 
     def __init__(self) -> None:
         self._policies: dict[str, Config] = {}
-        self._worlds: dict[str, tuple[Config, Config]] = {}
+        self._worlds: dict[str, tuple[Config, Config, Config]] = {}
 
     def policy(self, policy: PolicyVariant, context: Mapping[str, Any]) -> Config:
         """Resolve a policy: ``name``, ``module`` and every one of its ``params``.
@@ -163,27 +186,41 @@ class Resolver:
         InputError
             If the policy can't be built with them.
         """
+        if policy.option == NO_POLICY:
+            return policy.raw
         key = _identity(policy.raw, context)
         if key not in self._policies:
             self._policies[key] = _built(policy, context)
         return self._policies[key]
 
-    def world(self, world: WorldVariant, context: Mapping[str, Any]) -> tuple[Config, Config]:
-        """Resolve a trace and its cluster.
+    def world(
+        self, world: WorldVariant, context: Mapping[str, Any]
+    ) -> tuple[Config, Config, Config]:
+        """Resolve a trace, its cluster, and what is measured.
 
         Raises
         ------
         InputError
-            If the trace can't be loaded or the cluster can't be built, as far as can be told now.
+            If the trace can't be loaded, the cluster can't be built or there is no such measure,
+            as far as can be told now.
         """
-        raw = {"trace": world.trace, "cluster": world.cluster}
+        raw = {"trace": world.trace, "cluster": world.cluster, "measure": world.measure}
         key = _identity(raw, context)
         if key not in self._worlds:
-            both = tree.resolved({**raw, **context})
-            traces.check(world.option, both["trace"])
-            clusters.check(both["cluster"])
-            self._worlds[key] = (both["trace"], both["cluster"])
+            parts = tree.resolved({**raw, **context})
+            traces.check(world.option, parts["trace"])
+            clusters.check(parts["cluster"])
+            _check_measure(parts["measure"])
+            self._worlds[key] = (parts["trace"], parts["cluster"], parts["measure"])
         return self._worlds[key]
+
+
+def _check_measure(config: Mapping[str, Any]) -> None:
+    known = measures.options(config["name"])
+    for key in config:
+        if key not in ("name", *known):
+            message = unknown(f"option of measure={config['name']}", key, known)
+            raise InputError(message, rule="unknown key")
 
 
 def _identity(raw: Config, context: Mapping[str, Any]) -> str:

@@ -16,10 +16,7 @@ from sim.dags.patterns import decompose, is_complex, is_gather, is_scatter
 from sim.dags.random_dags import uniform_dags
 from sim.dags.width import width
 
-Graph = Graphs
-
 __all__ = [
-    "Graph",
     "Graphs",
     "ccdf",
     "chain_ratio",

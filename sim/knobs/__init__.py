@@ -1,11 +1,70 @@
-"""The three knobs of Tian et al. (SoCC 2019, §7.4): machines, load, heterogeneity.
+"""What turns a workload into another one: more load, other machines, other dependencies.
 
-They work on any workload, real or synthesized. Where the paper leaves a meaning open, its
-published generator is followed.
+The three knobs of Tian et al. (SoCC 2019, §7.4) are machines, load and heterogeneity; where the
+paper leaves a meaning open, its published generator is followed. All work on any workload, real or
+synthesized. A trace's configuration names those it wants (``knobs: {amplify: {ratio: 2}}``).
 """
 
+from __future__ import annotations
+
+import importlib
+import inspect
+from typing import TYPE_CHECKING, Any
+
+from sim.errors import InputError, unknown
 from sim.knobs.amplifier import amplify
+from sim.knobs.hour import hour_of
 from sim.knobs.load import change_load
 from sim.knobs.machines import fit_machines
 
-__all__ = ["amplify", "change_load", "fit_machines"]
+if TYPE_CHECKING:
+    from sim.workload import Workload
+
+__all__ = ["amplify", "change_load", "fit_machines", "hour_of", "names", "options", "turn"]
+
+_MODULES = {
+    "amplify": "sim.knobs.amplifier",
+    "change_load": "sim.knobs.load",
+    "fit_machines": "sim.knobs.machines",
+    "hour_of": "sim.knobs.hour",
+    "rewire": "sim.synth.alibaba2018.rewire",
+}
+
+
+def names() -> list[str]:
+    """Names of every knob, sorted."""
+    return sorted(_MODULES)
+
+
+def options(name: str) -> dict[str, Any]:
+    """Return the options of a knob with their defaults.
+
+    Raises
+    ------
+    InputError
+        If there is no such knob, naming the nearest.
+    """
+    parameters = list(inspect.signature(_function(name)).parameters.values())
+    return {parameter.name: parameter.default for parameter in parameters[1:]}
+
+
+def turn(workload: Workload, name: str, **chosen: Any) -> Workload:
+    """Turn a knob, by name.
+
+    Raises
+    ------
+    InputError
+        On an unknown knob or option, naming the nearest, and whatever the knob refuses.
+    """
+    known = options(name)
+    for key in chosen:
+        if key not in known:
+            raise InputError(unknown(f"option of {name}", key, known), rule="unknown option")
+    turned: Workload = _function(name)(workload, **chosen)
+    return turned
+
+
+def _function(name: str) -> Any:
+    if name not in _MODULES:
+        raise InputError(unknown("knob", name, names()), rule="unknown knob")
+    return getattr(importlib.import_module(_MODULES[name]), name)

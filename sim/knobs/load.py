@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,7 +24,7 @@ Mask = NDArray[np.bool_]
 
 
 def change_load(
-    workload: Workload, load: float, seed: int = 0, tables: Tables | None = None
+    workload: Workload, load: float, seed: int = 0, tables: Tables | str | Path | None = None
 ) -> Workload:
     """Make jobs come `load` times as often.
 
@@ -40,8 +41,8 @@ def change_load(
         Jobs per hour over those of the workload, positive.
     seed : int
         Seed of the choice, the times and the dependencies.
-    tables : Tables, optional
-        What to synthesize dependencies from; left out, the shipped tables.
+    tables : Tables or path-like, optional
+        What to synthesize dependencies from, or its file; left out, the shipped tables.
 
     Raises
     ------
@@ -70,7 +71,9 @@ def between(submit_s: F8, rows: I8, copy: Mask, seed: int) -> F8:
     return time
 
 
-def _with_fresh_edges(workload: Workload, copy: Mask, seed: int, tables: Tables | None) -> Workload:
+def _with_fresh_edges(
+    workload: Workload, copy: Mask, seed: int, tables: Tables | str | Path | None
+) -> Workload:
     """Return the workload with other dependencies in the jobs that are copies."""
     from sim.dags import Graphs
     from sim.synth.alibaba2018.rewire import synthesized_edges

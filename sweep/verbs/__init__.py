@@ -4,4 +4,4 @@ A verb has a docstring whose first line ``--help`` shows, ``add_arguments(parser
 ``run(command) -> exit code``. It raises `sim.errors.InputError` for what is wrong.
 """
 
-VERBS = ("run", "plan", "status", "show", "retry", "report", "verify", "track")
+VERBS = ("run", "plan", "status", "show", "retry", "report", "verify", "track", "reproduce")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 
 from sim.errors import InputError
-from sweep import report
+from sweep import finish, report
+from sweep.cache import Cache
 from sweep.command import Command
 from sweep.folder import SweepFolder
 
@@ -21,7 +22,9 @@ def run(command: Command) -> int:
     if len(command.names) > 1:
         raise InputError(f"name one sweep, not {' '.join(command.names)}")
     folder = SweepFolder.find(command.results(), command.names[0] if command.names else None)
-    folder.write_report(folder.cells(), folder.config(), folder.provenance())
+    cells, config = folder.cells(), folder.config()
+    folder.write_findings(finish.study(cells, config, Cache(folder.results)))
+    folder.write_report(cells, config, folder.provenance())
     for name in (report.MARKDOWN, report.HTML):
         print(folder.path / name)
     return 0

@@ -63,7 +63,9 @@ def _verify(prepared: Prepared, one: Planned, key: str) -> tuple[str, bool]:
         return "differs: its result is no longer in the cache, or damaged", False
     workload = prepared.inputs.workload(one.input)
     sized = clusters.size(workload, one.cell.cluster, one.cell.capacity)
-    again = run_cell(workload, CellSpec(key, one.cell.policy, sized, one.cell.seed))
+    again = run_cell(
+        workload, CellSpec(key, one.cell.policy, sized, one.cell.measure, one.cell.seed)
+    )
     since = "" if one.key == key else " (sources or input changed since)"
     if again.error is not None:
         return f"differs: fails now: {again.error['message']}{since}", False

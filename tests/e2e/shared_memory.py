@@ -77,7 +77,8 @@ class One:
 if __name__ == "__main__":
     policy = {"name": "fifo", "module": None, "params": {}}
     cluster = {"shape": "slots", "count": 1, "queues": {}}
-    work = [Work(CellSpec(str(at), policy, cluster, at), "w") for at in range(8)]
+    what = {"name": "simulation"}
+    work = [Work(CellSpec(str(at), policy, cluster, what, at), "w") for at in range(8)]
     one = One()
     runner = make({"kind": "local", "workers": 2}, simulate=simulate)
     results = [result for result in runner.run(work, one) if not isinstance(result, str)]

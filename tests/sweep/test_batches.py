@@ -8,7 +8,7 @@ from sweep.runner.batches import MAX_LOST, Batch, Batches
 
 
 def work(n: int, name: str = "w") -> list[Work]:
-    return [Work(CellSpec(f"{name}{at}", {}, {}, 0), name) for at in range(n)]
+    return [Work(CellSpec(f"{name}{at}", {}, {}, {}, 0), name) for at in range(n)]
 
 
 def keys(batch: Batch | None) -> list[str]:

@@ -13,6 +13,7 @@ SPEC = CellSpec(
     key="k" * 64,
     policy={"name": "fifo", "module": None, "params": {"fit": "strict"}},
     cluster={"shape": "slots", "count": 2, "queues": {}},
+    measure={"name": "simulation"},
     seed=0,
 )
 
@@ -97,6 +98,7 @@ def test_what_the_policys_module_raises_is_the_policys(
 PARTS: dict[str, Any] = {
     "policy": {"name": "las", "module": None, "params": {"queues": 10}},
     "cluster": {"shape": "slots", "load": 0.8},
+    "measure": {"name": "simulation"},
     "capacity": 0.5,
     "seed": 0,
     "workload": "w",
@@ -106,7 +108,7 @@ PARTS: dict[str, Any] = {
 
 def test_a_key_is_the_sha256_of_canonical_json() -> None:
     text = (
-        '{"capacity":0.5,"cluster":{"load":0.8,"shape":"slots"},'
+        '{"capacity":0.5,"cluster":{"load":0.8,"shape":"slots"},"measure":{"name":"simulation"},'
         '"policy":{"name":"las","params":{"queues":10}},"seed":0,"sources":"s","workload":"w"}'
     )
     assert key_of(**PARTS) == hashlib.sha256(text.encode()).hexdigest()
@@ -118,6 +120,7 @@ def test_a_key_is_the_sha256_of_canonical_json() -> None:
         {"policy": {"name": "las", "module": None, "params": {"queues": 5}}},
         {"policy": {"name": "fifo", "module": None, "params": {"queues": 10}}},
         {"cluster": {"shape": "slots", "load": 0.9}},
+        {"measure": {"name": "another"}},
         {"capacity": 0.6},
         {"seed": 1},
         {"workload": "x"},

@@ -16,6 +16,7 @@ SPEC = CellSpec(
     key="k",
     policy={"name": "fifo", "module": None, "params": {}},
     cluster={"shape": "slots", "count": 1, "queues": {}},
+    measure={"name": "simulation"},
     seed=0,
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +21,10 @@ I8 = NDArray[np.int64]
 
 
 def rewire(
-    workload: Workload, tables: Tables | None = None, seed: int = 0, variant: str = "improved"
+    workload: Workload,
+    tables: Tables | str | Path | None = None,
+    seed: int = 0,
+    variant: str = "improved",
 ) -> Workload:
     """Replace the dependencies of every job by synthesized ones.
 
@@ -33,8 +37,8 @@ def rewire(
     ----------
     workload : Workload
         Real or not.
-    tables : Tables, optional
-        What to synthesize from; left out, the shipped tables.
+    tables : Tables or path-like, optional
+        What to synthesize from, or its file; left out, the shipped tables.
     seed : int
         Seed of the DAGs.
     variant : {"improved", "paper"}
@@ -57,7 +61,7 @@ def rewire(
 
 
 def synthesized_edges(
-    graphs: Graphs, tables: Tables | None, seed: int, variant: str = "improved"
+    graphs: Graphs, tables: Tables | str | Path | None, seed: int, variant: str = "improved"
 ) -> tuple[I8, I8]:
     """Synthesize a DAG for each of some DAGs; return its edges between the old rows.
 
@@ -66,7 +70,9 @@ def synthesized_edges(
     parent, child : (E,) int64
         Rows of stages.
     """
-    made = synthesize_dags(tables or read_tables(), graphs.job_n_stages, seed, variant).graph
+    if not isinstance(tables, Tables):
+        tables = read_tables() if tables is None else read_tables(Path(tables))
+    made = synthesize_dags(tables, graphs.job_n_stages, seed, variant).graph
     place = np.empty(graphs.n_stages, dtype=np.int64)
     place[_by_branch(made)] = _by_branch(graphs)
     return place[made.edge_parent], place[made.edge_child]

@@ -1,0 +1,100 @@
+"""What a run measures: one module a measure, found by name.
+
+A measure is a module of this package with a function ``measure(run, workload, cluster, policy,
+seed, **options) -> (metrics, table)``: numbers by name, and a table of whatever they were computed
+from. ``run(workload, cluster, policy, seed=seed)`` simulates (`sim.simulate`). Its other arguments
+are the options, so adding a measure is adding a file. A measure that looks at the workload alone
+says ``USES_POLICY = False`` and is given None for a policy.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from sim.errors import InputError, unknown
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from sim.cluster import Cluster
+    from sim.plan import Scheduler
+    from sim.result import Result
+    from sim.workload import Workload
+
+Run = Callable[..., "Result"]
+Measured = tuple[dict[str, float], "pa.Table"]
+
+_GIVEN = 5
+
+
+def names() -> list[str]:
+    """Names of every measure, sorted."""
+    return sorted(m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_"))
+
+
+def options(name: str) -> dict[str, Any]:
+    """Return the options of a measure with their defaults.
+
+    Raises
+    ------
+    InputError
+        If there is no such measure, naming the nearest.
+    """
+    parameters = list(inspect.signature(_module(name).measure).parameters.values())
+    return {parameter.name: parameter.default for parameter in parameters[_GIVEN:]}
+
+
+def uses_policy(name: str) -> bool:
+    """Tell whether a measure needs a policy.
+
+    Raises
+    ------
+    InputError
+        If there is no such measure, naming the nearest.
+    """
+    return bool(getattr(_module(name), "USES_POLICY", True))
+
+
+def measure(
+    name: str,
+    run: Run,
+    workload: Workload,
+    cluster: Cluster,
+    policy: Scheduler | None,
+    seed: int,
+    **chosen: Any,
+) -> Measured:
+    """Measure.
+
+    Parameters
+    ----------
+    name : str
+        One of `names`.
+    run : callable
+        `sim.simulate`, or what stands in for it.
+    workload, cluster, policy, seed
+        Of the run.
+    **chosen
+        The measure's own options.
+
+    Raises
+    ------
+    InputError
+        On an unknown measure or option, naming the nearest.
+    """
+    known = options(name)
+    for key in chosen:
+        if key not in known:
+            raise InputError(unknown(f"option of {name}", key, known), rule="unknown option")
+    measured: Measured = _module(name).measure(run, workload, cluster, policy, seed, **chosen)
+    return measured
+
+
+def _module(name: str) -> Any:
+    if name not in names():
+        raise InputError(unknown("measure", name, names()), rule="unknown measure")
+    return importlib.import_module(f"{__name__}.{name}")

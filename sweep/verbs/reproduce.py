@@ -1,0 +1,71 @@
+"""Run experiments that have a study; write their figures beside the source's, to be kept."""
+
+from __future__ import annotations
+
+import argparse
+
+from sim.errors import InputError
+from sweep import drive, files, findings
+from sweep.command import Command, add_grid_flags, ask, python_path
+from sweep.folder import SweepFolder
+from sweep.options import Options
+
+USAGE = "[EXPERIMENT ...] [key=value ...]"
+FOLDER = "reproductions"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's flags."""
+    add_grid_flags(parser)
+
+
+def run(command: Command) -> int:
+    """Run each, all of them if none is named; 1 if cells failed or a study found nothing."""
+    options = Options.of(command.flags.config_dir)
+    known = [
+        name
+        for name in options.names("experiment")
+        if options.plain("experiment", name).get("study")
+    ]
+    for name in command.names:
+        if name not in known:
+            options.check("experiment", name)
+            raise InputError(f"experiment={name} has no study; these have: {', '.join(known)}")
+    code = 0
+    for name in command.names or known:
+        words = [f"experiment={name}", *command.overrides]
+        request = ask(words, command.flags.config_dir, fail_fast=command.flags.fail_fast)
+        folders: list[SweepFolder] = []
+        failed = drive.run(request, python_path(request.options), on_folder=folders.append)
+        code = max(code, failed, _write(name, folders[0], options))
+    return code
+
+
+def _write(name: str, folder: SweepFolder, options: Options) -> int:
+    found = folder.findings()
+    if found is None:
+        return 1
+    path = folder.results / FOLDER / f"{name.replace('/', '-')}.md"
+    files.write_text(path, page(name, folder, options.summary("experiment", name)))
+    print(path)
+    return 0
+
+
+def page(name: str, folder: SweepFolder, summary: str) -> str:
+    """Word the figures of a sweep beside those of the source, in Markdown.
+
+    Nothing in it tells of the machine, so that the same numbers give the same page.
+    """
+    config, found = folder.config(), folder.findings()
+    assert found is not None
+    study = config["study"]
+    words = [word for word in config["words"] if not word.startswith("experiment=")]
+    command = " ".join(["python -m sweep reproduce", name, *words])
+    parts = [
+        f"# {name}",
+        summary,
+        f"Beside {study['source']}. Made by `{command}`.",
+        findings.to_markdown(found).rstrip(),
+        study.get("notes", "").strip(),
+    ]
+    return "\n\n".join(filter(None, parts)) + "\n"
