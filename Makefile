@@ -1,6 +1,7 @@
 # make sweep   set up, run the demonstration grid, show its table
 # make test    set up, run every test
 # make ui      open the results in the MLflow UI
+# make reproduce TRACES=DIR   set up, run the published experiments on the real traces in DIR
 # make bench   set up the benchmarks' references, measure
 # make lock    resolve the lock files anew from pyproject.toml
 
@@ -11,8 +12,9 @@ BENCH = $(VENV)-bench
 READY = $(VENV)/.ready
 TESTS ?= tests
 WORKERS ?= 2
+TRACES ?= traces
 
-.PHONY: sweep test test-main test-nojit test-bounds ui bench lock clean
+.PHONY: sweep test test-main test-nojit test-bounds ui reproduce bench lock clean
 
 sweep: $(READY)
 	$(BIN)/python -m sweep
@@ -34,6 +36,9 @@ test-bounds: $(READY)
 
 ui: $(READY)
 	$(BIN)/python -m sweep.ui
+
+reproduce: $(READY)
+	$(BIN)/python -m sweep reproduce paths.traces=$(TRACES)
 
 bench: $(BENCH)/.ready
 	$(BENCH)/bin/python -m benchmarks

@@ -59,7 +59,7 @@ def page(name: str, folder: SweepFolder, summary: str) -> str:
     config, found = folder.config(), folder.findings()
     assert found is not None
     study = config["study"]
-    words = [word for word in config["words"] if not word.startswith("experiment=")]
+    words = [word for word in config["words"] if not word.startswith(("experiment=", "paths."))]
     command = " ".join(["python -m sweep reproduce", name, *words])
     parts = [
         f"# {name}",
