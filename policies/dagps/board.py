@@ -1,0 +1,144 @@
+"""A DAG on a board: spaces that are tried, and sets of tasks placed into them (§4.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from policies.dagps.dag import F8, I4, I8, Dag
+from sim.columns import offsets
+
+
+@dataclass(frozen=True)
+class Space:
+    """A partly filled resource-time space, perhaps kept as its mirror image in time."""
+
+    record: Any
+    mirrored: bool
+    span_s: float
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """When and where each of T tasks runs; times are relative to each other only.
+
+    Attributes
+    ----------
+    begin, end : (T,) float64
+        s.
+    machine : (T,) int32
+    span_s : float
+        Greatest end less least begin.
+    """
+
+    begin: F8
+    end: F8
+    machine: I4
+    span_s: float
+
+
+class Board:
+    """A DAG and some machines, ready for placing, and room for the spaces that are tried."""
+
+    N_SPACES = 6
+
+    def __init__(self, dag: Dag, capacity: I8) -> None:
+        from sim.kernels import placement, space
+
+        arrays = _edges_both_ways(dag)
+        self.dag = dag
+        self.ahead = placement.make(arrays, len(capacity))
+        self.back = placement.make(_turned(arrays), len(capacity))
+        n_tasks, n_stages = len(dag.duration), len(dag.order)
+        self.empty = Space(space.make(capacity, n_tasks, n_stages), False, 0.0)
+        self._spare = [space.make(capacity, n_tasks, n_stages) for _ in range(self.N_SPACES)]
+
+    def place(
+        self, label: I4, which: int, backward: bool, on: Space, into: int, limit: float
+    ) -> Space | None:
+        """Place a set of tasks on what a space holds already.
+
+        Parameters
+        ----------
+        label : (T,) int32
+            The set of each task.
+        which : int
+            The set to place.
+        backward : bool
+            Latest first, from the space's end.
+        on : Space
+            Unchanged.
+        into : int
+            Which of the spare spaces to overwrite; not that of `on`.
+        limit : float
+            A span that is not to be reached, s.
+
+        Returns
+        -------
+        Space or None
+            None if the span would reach the limit.
+        """
+        from sim.kernels import placement, space
+
+        record = self._spare[into]
+        space.copy(on.record, record, on.mirrored != backward)
+        dag = self.back if backward else self.ahead
+        if not placement.place(dag, record, label, which, limit):
+            return None
+        begin, end = space.columns(record)["state_span"]
+        return Space(record, backward, float(end - begin))
+
+    def either_way(
+        self, label: I4, which: int, on: Space, into: tuple[int, int], limit: float
+    ) -> Space | None:
+        """Place a set forward and backward; return the more compact, forward where they tie."""
+        forward = self.place(label, which, False, on, into[0], limit)
+        best = limit if forward is None else min(limit, forward.span_s)
+        backward = self.place(label, which, True, on, into[1], best)
+        return forward if backward is None else backward
+
+
+def placed(space: Space) -> Placed:
+    """Copy out what a space holds, in time that runs forward."""
+    from sim.kernels.space import columns
+
+    arrays = columns(space.record)
+    begin, end = arrays["state_begin"], arrays["state_end"]
+    if space.mirrored:
+        begin, end = 0.0 - end, 0.0 - begin
+    return Placed(begin.copy(), end.copy(), arrays["state_machine"].copy(), space.span_s)
+
+
+def _edges_both_ways(dag: Dag) -> dict[str, Any]:
+    n_tasks, n_stages = len(dag.duration), len(dag.order)
+    parent = np.repeat(np.arange(n_stages), np.diff(dag.edge0))
+    by_child = np.argsort(dag.edge_child, kind="stable")
+    order = np.argsort(-dag.duration, kind="stable")
+    place = np.empty(n_tasks, dtype=np.int32)
+    place[order] = np.arange(n_tasks)
+    stage = dag.task_stage
+    return {
+        "task0": dag.task0,
+        "task_stage": stage,
+        "duration": dag.duration,
+        "demand": dag.demand,
+        "order": dag.order,
+        "parent0": offsets(np.bincount(dag.edge_child, minlength=n_stages)),
+        "parent": parent[by_child],
+        "parent_kind": dag.edge_kind[by_child],
+        "child0": dag.edge0,
+        "child": dag.edge_child,
+        "child_kind": dag.edge_kind,
+        "task_at": order,
+        "place": place,
+        "places": place[np.lexsort((place, stage))],
+    }
+
+
+def _turned(arrays: dict[str, Any]) -> dict[str, Any]:
+    other = {"parent": "child", "child": "parent"}
+    ends = ("0", "", "_kind")
+    turned = {a + end: arrays[b + end] for a, b in other.items() for end in ends}
+    return {**arrays, **turned, "order": arrays["order"][::-1]}

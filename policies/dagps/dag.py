@@ -1,0 +1,208 @@
+"""One job's DAG as arrays, and the totally ordered parts it splits into."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.columns import capacity_quanta, offsets, ranges
+from sim.errors import InputError, unknown
+
+if TYPE_CHECKING:
+    from sim.cluster import Cluster
+    from sim.workload import Columns
+
+F8 = NDArray[np.float64]
+I8 = NDArray[np.int64]
+I4 = NDArray[np.int32]
+I1 = NDArray[np.int8]
+
+
+@dataclass(frozen=True, eq=False)
+class Dag:
+    """A DAG of G stages, T tasks and E edges, for machines with R resources.
+
+    A barrier edge makes every task of the child wait for every task of the parent; over a
+    one-to-one edge task k of the child waits for task k of the parent, where there is one.
+
+    Attributes
+    ----------
+    task0 : (G+1,) int64
+        Tasks of stage g are ``task0[g]`` to ``task0[g+1]``.
+    duration : (T,) float64
+        How long each task is taken to run, s.
+    demand : (G, R) int64
+        What one task holds, quanta.
+    edge0, edge_child, edge_kind : (G+1,) int64, (E,) int32, (E,) int8
+        Children of each stage; 0 for a barrier, 1 for one-to-one.
+    order : (G,) int64
+        Stages, parents before children.
+    """
+
+    task0: I8
+    duration: F8
+    demand: I8
+    edge0: I8
+    edge_child: I4
+    edge_kind: I1
+    order: I8
+
+    @property
+    def task_stage(self) -> I4:
+        """Stage of each task, (T,) int32."""
+        sizes = np.diff(self.task0)
+        return np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+
+
+def one_job(columns: Columns, demand: I8, job: int, duration: F8) -> Dag:
+    """Cut the DAG of one job out of a workload's columns.
+
+    Parameters
+    ----------
+    columns : Columns
+        Of a workload with G stages and T tasks.
+    demand : (G, R) int64
+        Of `demand_quanta`.
+    job : int
+        Row of the job.
+    duration : (T,) float64
+        How long each task is taken to run, s.
+    """
+    s0, s1 = columns.job_stage0[job : job + 2]
+    t0, t1 = columns.stage_task0[[s0, s1]]
+    e0, e1 = columns.edge0[[s0, s1]]
+    edge0 = columns.edge0[s0 : s1 + 1] - e0
+    child = (columns.edge_child[e0:e1] - s0).astype(np.int32)
+    return Dag(
+        task0=columns.stage_task0[s0 : s1 + 1] - t0,
+        duration=duration[t0:t1],
+        demand=demand[s0:s1],
+        edge0=edge0,
+        edge_child=child,
+        edge_kind=columns.edge_kind[e0:e1],
+        order=_topological(edge0, child),
+    )
+
+
+def demand_quanta(columns: Columns, cluster: Cluster) -> tuple[I8, I8]:
+    """Return what a task of each stage holds and what each machine has, in the same quanta.
+
+    Parameters
+    ----------
+    columns : Columns
+        Of a workload with G stages.
+    cluster : Cluster
+        Of M machines with R resources.
+
+    Returns
+    -------
+    demand : (G, R) int64
+        Zero for what the workload does not name; one slot a task in a pool of slots.
+    capacity : (M, R) int64
+
+    Raises
+    ------
+    InputError
+        If a stage demands a resource that the cluster does not have, or more than any machine has.
+    """
+    n_stages = len(columns.stage_job)
+    if cluster.unit:
+        capacity = capacity_quanta(cluster.capacity, 1.0)
+        return np.ones((n_stages, 1), dtype=np.int64), capacity
+    quantum = np.ones(len(cluster.resources))
+    demand = np.zeros((n_stages, len(cluster.resources)), dtype=np.int64)
+    for i, name in enumerate(columns.resources):
+        if name in cluster.resources:
+            at = cluster.resources.index(name)
+            demand[:, at] = columns.stage_demand[:, i]
+            quantum[at] = columns.quantum[i]
+        elif columns.stage_demand[:, i].any():
+            stage = int(np.argmax(columns.stage_demand[:, i] > 0))
+            raise InputError(
+                f"stage {stage} demands {unknown('resource', name, cluster.resources)}; "
+                f"give the machines {name}=... too",
+                rule="missing resource",
+            )
+    capacity = capacity_quanta(cluster.capacity, quantum)
+    check_demand(demand, capacity)
+    return demand, capacity
+
+
+def check_demand(demand: I8, capacity: I8) -> None:
+    """Raise InputError unless some machine holds a task of each stage."""
+    shapes = np.unique(capacity, axis=0)
+    held = np.any(np.all(demand[:, None] <= shapes, axis=2), axis=1)
+    if not held.all():
+        stage = int(np.argmin(held))
+        raise InputError(
+            f"no machine holds a task of stage {stage}: it demands {demand[stage].tolist()} quanta "
+            f"and the machines have {shapes.tolist()}; give larger machines or split the task",
+            rule="demand too large",
+        )
+
+
+def parts(dag: Dag) -> list[I8]:
+    """Split a DAG wherever every task behind waits for every task before (§4.4).
+
+    Returns
+    -------
+    list of (n,) int64
+        The stages of each part in the order in which the parts run, ascending in each.
+    """
+    from sim.kernels.bounds import part_starts
+
+    n = len(dag.order)
+    if n == 0:
+        return []
+    frozen = [read_only(a) for a in (dag.edge0, dag.edge_child, dag.edge_kind, dag.task0)]
+    starts = part_starts(read_only(dag.order), read_only(np.array([0, n])), *frozen)
+    cuts = np.flatnonzero(starts)[1:]
+    return [np.sort(stages) for stages in np.split(dag.order, cuts)]
+
+
+def take(dag: Dag, stages: I8) -> tuple[Dag, I8]:
+    """Cut the sub-DAG of some `stages`, ascending; return it and the rows of its tasks."""
+    if len(stages) == len(dag.order):
+        return dag, np.arange(len(dag.duration))
+    sizes = np.diff(dag.task0)[stages]
+    tasks = ranges(dag.task0[stages], dag.task0[stages + 1])
+    row = np.full(len(dag.order), -1, dtype=np.int32)
+    row[stages] = np.arange(len(stages))
+    edges = ranges(dag.edge0[stages], dag.edge0[stages + 1])
+    parent = np.repeat(np.arange(len(stages)), np.diff(dag.edge0)[stages])
+    child = row[dag.edge_child[edges]]
+    inside = child >= 0
+    edge0 = offsets(np.bincount(parent[inside], minlength=len(stages)))
+    child = child[inside]
+    part = Dag(
+        task0=offsets(sizes),
+        duration=dag.duration[tasks],
+        demand=dag.demand[stages],
+        edge0=edge0,
+        edge_child=child,
+        edge_kind=dag.edge_kind[edges][inside],
+        order=_topological(edge0, child),
+    )
+    return part, tasks
+
+
+def _topological(edge0: I8, child: I4) -> I8:
+    from sim.kernels.paths import topological_order
+
+    if len(edge0) == 1:
+        return np.zeros(0, dtype=np.int64)
+    stages = read_only(np.array([0, len(edge0) - 1]))
+    order: I8 = topological_order(stages, read_only(edge0), read_only(child))
+    if order.min() < 0:
+        raise InputError("the stages of the DAG form a cycle", rule="cycle")
+    return order
+
+
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a C-contiguous, read-only view, as kernels take what they only read."""
+    view = np.ascontiguousarray(array).view()
+    view.setflags(write=False)
+    return view

@@ -1,0 +1,126 @@
+"""The offline half of DAGPS (§4): a compact schedule for one DAG on machines of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from policies.dagps.dag import F8, I4, I8, Dag, check_demand, demand_quanta, one_job, parts, take
+from policies.dagps.search import most_compact
+from sim.errors import InputError
+
+if TYPE_CHECKING:
+    from sim.cluster import Cluster
+    from sim.workload import Columns, Workload
+
+MAX_CANDIDATES = 32
+"""Default of how many sets of troublesome tasks are tried for each part of a DAG."""
+
+
+@dataclass(frozen=True, eq=False)
+class Schedule:
+    """A schedule of T tasks.
+
+    Attributes
+    ----------
+    begin_s, end_s : (T,) float64
+        When each task runs; the first begins at 0.
+    machine : (T,) int32
+        Where.
+    order : (T,) int64
+        Tasks by begin, ties by row.
+    makespan_s : float
+        When the last ends.
+    """
+
+    begin_s: F8
+    end_s: F8
+    machine: I4
+    order: I8
+    makespan_s: float
+
+
+def build_schedule(
+    workload: Workload,
+    cluster: Cluster,
+    job: int = 0,
+    *,
+    profile: Literal["task", "stage"] = "task",
+    max_candidates: int | None = MAX_CANDIDATES,
+) -> Schedule:
+    """Build the schedule of one job that has all of a cluster: BuildSchedule (§4, Figs. 5 to 7).
+
+    Parameters
+    ----------
+    workload : Workload
+        Which the job is of.
+    cluster : Cluster
+        Of M machines; queues do not matter.
+    job : int
+        Row of the job.
+    profile : {"task", "stage"}
+        Whether each task lasts what it does, or all of a stage what they last on average (§8.2.1).
+    max_candidates : int or None
+        How many sets of troublesome tasks are tried for each totally ordered part; None for all.
+
+    Returns
+    -------
+    Schedule
+        Of the job's tasks, in the order of their rows.
+
+    Raises
+    ------
+    InputError
+        If no machine holds some task, the cluster lacks a resource that is demanded, or there is
+        no such job.
+    """
+    columns = workload.columns
+    if not 0 <= job < len(columns.job_submit):
+        raise InputError(f"there is no job {job}; valid: 0 to {len(columns.job_submit) - 1}")
+    demand, capacity = demand_quanta(columns, cluster)
+    duration = columns.task_duration if profile == "task" else stage_profile(columns)
+    return schedule(one_job(columns, demand, job, duration), capacity, max_candidates)
+
+
+def schedule(dag: Dag, capacity: I8, max_candidates: int | None = MAX_CANDIDATES) -> Schedule:
+    """Build the schedule of a DAG, part by part.
+
+    Parameters
+    ----------
+    dag : Dag
+        Of T tasks, which may be none.
+    capacity : (M, R) int64
+        What each machine has, quanta.
+    max_candidates : int or None
+        As in `build_schedule`.
+
+    Raises
+    ------
+    InputError
+        If no machine holds some task, or `max_candidates` is not positive.
+    """
+    if max_candidates is not None and max_candidates < 1:
+        raise InputError(f"max_candidates must be at least 1, or None for all: {max_candidates}")
+    check_demand(dag.demand, capacity)
+    n = len(dag.duration)
+    begin, end, machine = np.zeros(n), np.zeros(n), np.zeros(n, dtype=np.int32)
+    now = 0.0
+    for stages in parts(dag):
+        part, tasks = take(dag, stages)
+        placed = most_compact(part, capacity, max_candidates)
+        shift = now - placed.begin.min()
+        begin[tasks], end[tasks] = placed.begin + shift, placed.end + shift
+        machine[tasks] = placed.machine
+        now = float(end[tasks].max())
+    return Schedule(begin, end, machine, np.argsort(begin, kind="stable"), now)
+
+
+def stage_profile(columns: Columns) -> F8:
+    """Return for each task the mean duration of its stage, (T,) s."""
+    sizes = np.diff(columns.stage_task0)
+    mean = np.where(
+        columns.stage_min_s == columns.stage_max_s, columns.stage_max_s, columns.stage_work / sizes
+    )
+    return np.repeat(mean, sizes)

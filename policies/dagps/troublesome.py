@@ -1,0 +1,88 @@
+"""Which tasks could be the troublesome ones (§4.1): CandidateTroublesomeTasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from policies.dagps.dag import F8, I4
+
+T, O, P, C = range(4)  # noqa: E741  # the paper's names
+"""Labels: troublesome tasks, others, ancestors, descendants."""
+
+
+def candidates(
+    duration: F8, frag_score: F8, ahead: Any, back: Any, max_candidates: int | None
+) -> list[I4]:
+    """Divide a DAG's tasks in every way that a discriminative pair of thresholds (l, f) gives.
+
+    Troublesome are the tasks at least as long as l times the longest or of a FragScore of at most
+    f, and whatever lies on a path between two of them. l takes every LongScore there is, the
+    largest first, and for each of them f first a value below every FragScore, then each of them,
+    the smallest first. A set that was seen before is left out.
+
+    Parameters
+    ----------
+    duration : (T,) float64
+        Of each task, s.
+    frag_score : (T,) float64
+        How well the task's stage packs, from 0.
+    ahead, back
+        The DAG for `sim.kernels.placement`, and with its edges turned round.
+    max_candidates : int or None
+        At most so many are returned, evenly spread over all of them, the first included; None
+        for all. Thresholds are thinned in the same way, to four times as many pairs.
+
+    Returns
+    -------
+    list of (T,) int32
+        A label for each task: `T`, `O`, `P` or `C`.
+    """
+    found: dict[bytes, I4] = {}
+    seen: set[bytes] = set()
+    for picked in _picked(duration, frag_score, max_candidates):
+        key = np.packbits(picked).tobytes()
+        if key in seen:
+            continue
+        seen.add(key)
+        label = divide(picked, ahead, back)
+        found.setdefault((label == T).tobytes(), label)
+    return _spread(list(found.values()), max_candidates)
+
+
+def divide(picked: NDArray[np.bool_], ahead: Any, back: Any) -> I4:
+    """Label the tasks, given those that were `picked` as troublesome."""
+    from sim.kernels.placement import reach
+
+    below, above = np.empty_like(picked), np.empty_like(picked)
+    reach(ahead, picked, below)
+    reach(back, picked, above)
+    label = np.full(len(picked), O, dtype=np.int32)
+    label[above] = P
+    label[below] = C
+    label[picked | (above & below)] = T
+    return label
+
+
+def _picked(
+    duration: F8, frag_score: F8, max_candidates: int | None
+) -> Iterator[NDArray[np.bool_]]:
+    longs, frags = np.unique(duration)[::-1], np.unique(frag_score)
+    if max_candidates is not None:
+        frags = np.array(_spread(list(frags), 2 * max_candidates))
+        longs = np.array(_spread(list(longs), max(1, 4 * max_candidates // (1 + len(frags)))))
+    hard = [np.zeros(len(duration), dtype=np.bool_)] + [frag_score <= f for f in frags]
+    for shortest in longs:
+        long = duration >= shortest
+        for packs_badly in hard:
+            yield long | packs_badly
+
+
+def _spread(items: list[Any], n: int | None) -> list[Any]:
+    """Return `n` of the items, evenly spread, the first included."""
+    if n is None or len(items) <= n:
+        return items
+    return [items[i * len(items) // n] for i in range(n)]

@@ -1,0 +1,321 @@
+"""Places a set of a DAG's tasks into a resource-time space, the longest ready one first.
+
+`place` is PlaceTasksF of Grandl et al., *Do the hard stuff first* (§4.2, Fig. 7). Placing backward
+is placing forward in the mirrored space with the edges turned round.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.kernels._jit import JIT, inlined, jit, part, record
+from sim.kernels.space import BEGIN, END, earliest, hold
+
+FIELDS: tuple[tuple[str, str, int], ...] = (
+    ("w_task0", "i8", 1),  # [G+1] first task of each stage
+    ("w_task_stage", "i4", 1),  # [T]
+    ("w_duration", "f8", 1),  # [T] s
+    ("w_demand", "i8", 2),  # [G, R] quanta a task
+    ("w_order", "i8", 1),  # [G] stages, parents first
+    ("w_parent0", "i8", 1),  # [G+1] edges of each stage
+    ("w_parent", "i4", 1),  # [E]
+    ("w_parent_kind", "i1", 1),  # [E] 0 barrier, 1 one-to-one
+    ("w_child0", "i8", 1),
+    ("w_child", "i4", 1),
+    ("w_child_kind", "i1", 1),
+    ("w_task_at", "i4", 1),  # [T] tasks in their order: the longest, then the lowest row first
+    ("w_place", "i4", 1),  # [T] the place of each task in that order
+    ("w_places", "i4", 1),  # [T] the same, ascending in each stage's stretch
+    # what is kept while tasks are placed
+    ("state_missing", "i4", 1),  # [T] counterparts that are to be placed before it
+    ("state_left", "i4", 1),  # [G] tasks still to be placed
+    ("state_waits", "i4", 1),  # [G] barrier parents with tasks still to be placed
+    ("state_release", "f8", 1),  # [G] when its barrier parents have ended
+    ("state_heap", "i4", 1),  # [T] ready runs: places of their first tasks, as a binary heap
+    ("state_until", "i4", 1),  # [T] where the run that begins at a place ends
+    ("state_fit", "f8", 2),  # [G, 2P] no machine has room before this: a tree of least values
+    ("state_fit_for", "f8", 2),  # [G, 2] duration and latest release it holds for, -1 for none
+)
+
+Dag = namedtuple("Dag", [name for name, _, _ in FIELDS])  # type: ignore[misc]
+_pack = record("PlacedDag", FIELDS, ("w_",)) if JIT else None
+
+
+def make(arrays: dict[str, NDArray[Any]], n_machines: int) -> Any:
+    """Bind the arrays of a DAG, by their names in `FIELDS` without the ``w_``, for `place`."""
+    n_stages, n_tasks = len(arrays["order"]), len(arrays["duration"])
+    width = 1
+    while width < n_machines:
+        width *= 2
+    scratch: dict[str, int | tuple[int, int]] = {
+        **dict.fromkeys(("left", "waits", "release"), n_stages),
+        **dict.fromkeys(("missing", "heap", "until"), n_tasks),
+        "fit": (n_stages, 2 * width),
+        "fit_for": (n_stages, 2),
+    }
+    fields: list[NDArray[Any]] = []
+    for name, code, _ in FIELDS:
+        kind, _, key = name.partition("_")
+        if kind == "w":
+            array = np.ascontiguousarray(arrays[key], dtype=code).view()
+            array.setflags(write=False)
+        else:
+            array = np.zeros(scratch[key], dtype=code)
+        fields.append(array)
+    return _pack(fields) if _pack else Dag(*fields)
+
+
+@jit
+def place(dag, space, label, which, limit):
+    """Place the tasks whose `label` is `which`; give up when the span reaches `limit`.
+
+    Of those whose parents in the set are all placed, the longest goes next (ties: the lowest row),
+    at the earliest time not before the ends of its placed parents and the space's begin at which
+    some machine has room for it throughout (ties: the lowest row). Like tasks of a stage that
+    become ready together are handed on as one run, and what is learnt of the machines for one of
+    them holds for the next: room only ever goes.
+
+    Parameters
+    ----------
+    dag : record
+        Of `make`.
+    space : record
+        Of `sim.kernels.space.make`; overwritten.
+    label : (T,) int32
+        The set that each task is of.
+    which : int
+        The set to place.
+    limit : float
+        Inf, or a span (s) that is not to be reached.
+
+    Returns
+    -------
+    bool
+        Whether all were placed and the span of all that is placed is less than `limit`.
+    """
+    base = space.state_span[BEGIN]
+    n_left = _count(dag, label, which)
+    n_ready = 0
+    for g in range(len(dag.w_order)):
+        if dag.state_left[g] > 0 and dag.state_waits[g] == 0:
+            n_ready = _open(dag, space, g, label, which, base, n_ready)
+    while n_ready > 0:
+        turn, n_ready = _pop(dag.state_heap, n_ready)
+        until = dag.state_until[turn]
+        while turn < until:
+            if n_ready > 0 and dag.state_heap[0] < turn:
+                dag.state_until[turn] = until
+                n_ready = _push(dag.state_heap, turn, n_ready)
+                break
+            t = dag.w_task_at[turn]
+            g = dag.w_task_stage[t]
+            release = _release(dag, space, t, g)
+            machine, begin = _find(dag, space, g, dag.w_duration[t], release, base, limit)
+            if machine < 0:
+                return False
+            end = begin + dag.w_duration[t]
+            hold(space, machine, begin, end, dag.w_demand, g)
+            space.state_begin[t] = begin
+            space.state_end[t] = end
+            space.state_machine[t] = machine
+            space.state_first[g] = min(space.state_first[g], begin)
+            space.state_last[g] = max(space.state_last[g], end)
+            space.state_span[END] = max(space.state_span[END], end)
+            n_left -= 1
+            n_ready = _placed(dag, space, t, g, label, which, base, n_ready)
+            turn += 1
+    return n_left == 0 and space.state_span[END] - base < limit
+
+
+@jit
+def reach(dag, picked, out):
+    """Mark the tasks that have an ancestor among `picked`.
+
+    Parameters
+    ----------
+    dag : record
+        Of `make`; with its edges turned round the descendants are meant.
+    picked : (T,) bool
+    out : (T,) bool
+        Overwritten.
+    """
+    out[:] = False
+    n_stages = len(dag.w_order)
+    any_below = np.zeros(n_stages, np.bool_)  # a task of the stage is picked or marked
+    for i in range(n_stages):
+        g = dag.w_order[i]
+        t0, n = dag.w_task0[g], dag.w_task0[g + 1] - dag.w_task0[g]
+        for e in range(dag.w_parent0[g], dag.w_parent0[g + 1]):
+            p = dag.w_parent[e]
+            if dag.w_parent_kind[e] == 0:
+                if any_below[p]:
+                    out[t0 : t0 + n] = True
+                continue
+            p0 = dag.w_task0[p]
+            for k in range(min(n, dag.w_task0[p + 1] - p0)):
+                out[t0 + k] |= out[p0 + k] | picked[p0 + k]
+        for t in range(t0, t0 + n):
+            if out[t] or picked[t]:
+                any_below[g] = True
+                break
+
+
+@inlined
+def _count(dag, label, which):
+    """Count what waits for what; return how many tasks are to be placed."""
+    dag.state_left[:] = 0
+    dag.state_waits[:] = 0
+    dag.state_fit_for[:] = -1.0
+    n = 0
+    for t in range(len(label)):
+        dag.state_missing[t] = 0
+        if label[t] == which:
+            dag.state_left[dag.w_task_stage[t]] += 1
+            n += 1
+    for g in range(len(dag.w_order)):
+        if dag.state_left[g] == 0:
+            continue
+        for e in range(dag.w_child0[g], dag.w_child0[g + 1]):
+            child = dag.w_child[e]
+            if dag.w_child_kind[e] == 0:
+                dag.state_waits[child] += 1
+                continue
+            t0, c0 = dag.w_task0[g], dag.w_task0[child]
+            for k in range(min(dag.w_task0[g + 1] - t0, dag.w_task0[child + 1] - c0)):
+                dag.state_missing[c0 + k] += label[t0 + k] == which
+    return n
+
+
+@part
+def _open(dag, space, g, label, which, base, n_ready):
+    """Make ready, in runs, the tasks of stage `g` that wait for no counterpart."""
+    release = base
+    for e in range(dag.w_parent0[g], dag.w_parent0[g + 1]):
+        if dag.w_parent_kind[e] == 0:
+            release = max(release, space.state_last[dag.w_parent[e]])
+    dag.state_release[g] = release
+    first, until = -1, -1
+    for k in range(dag.w_task0[g], dag.w_task0[g + 1]):
+        turn = dag.w_places[k]
+        t = dag.w_task_at[turn]
+        if label[t] != which or dag.state_missing[t] > 0:
+            continue
+        if turn != until:
+            if first >= 0:
+                dag.state_until[first] = until
+                n_ready = _push(dag.state_heap, first, n_ready)
+            first = turn
+        until = turn + 1
+    if first >= 0:
+        dag.state_until[first] = until
+        n_ready = _push(dag.state_heap, first, n_ready)
+    return n_ready
+
+
+@inlined
+def _release(dag, space, t, g):
+    """Return the end of the latest placed parent of task `t`, or the space's begin."""
+    release = dag.state_release[g]
+    k = t - dag.w_task0[g]
+    for e in range(dag.w_parent0[g], dag.w_parent0[g + 1]):
+        p = dag.w_parent[e]
+        other = dag.w_task0[p] + k
+        if dag.w_parent_kind[e] == 0 or other >= dag.w_task0[p + 1]:
+            continue
+        if space.state_machine[other] >= 0:
+            release = max(release, space.state_end[other])
+    return release
+
+
+@part
+def _find(dag, space, g, duration, release, base, limit):
+    """Find the machine with room for a task of stage `g` earliest, -1 if it would end too late."""
+    tree = dag.state_fit[g]
+    width = len(tree) // 2
+    known = dag.state_fit_for[g, 0] == duration and dag.state_fit_for[g, 1] <= release
+    dag.state_fit_for[g, 0] = duration
+    dag.state_fit_for[g, 1] = release
+    if not known:
+        tree[:] = np.inf
+        tree[width : width + len(space.state_head)] = -np.inf
+        for node in range(width - 1, 0, -1):
+            tree[node] = tree[2 * node]
+    while True:
+        bound = max(release, tree[1])
+        if bound + duration - base >= limit:
+            return -1, bound
+        node = 1
+        while node < width:
+            node *= 2
+            if tree[node] > bound:
+                node += 1
+        begin = earliest(space, node - width, bound, duration, dag.w_demand, g)
+        machine = node - width
+        if tree[node] < begin:
+            tree[node] = begin
+            while node > 1:
+                node //= 2
+                tree[node] = min(tree[2 * node], tree[2 * node + 1])
+        if begin == bound:
+            return machine, begin
+
+
+@inlined
+def _placed(dag, space, t, g, label, which, base, n_ready):
+    """Make ready what waited only for task `t`."""
+    dag.state_left[g] -= 1
+    k = t - dag.w_task0[g]
+    for e in range(dag.w_child0[g], dag.w_child0[g + 1]):
+        child = dag.w_child[e]
+        if dag.w_child_kind[e] == 0:
+            if dag.state_left[g] == 0:
+                dag.state_waits[child] -= 1
+                if dag.state_waits[child] == 0 and dag.state_left[child] > 0:
+                    n_ready = _open(dag, space, child, label, which, base, n_ready)
+            continue
+        other = dag.w_task0[child] + k
+        if other >= dag.w_task0[child + 1]:
+            continue
+        dag.state_missing[other] -= 1
+        if dag.state_missing[other] == 0 and dag.state_waits[child] == 0 and label[other] == which:
+            turn = dag.w_place[other]
+            dag.state_until[turn] = turn + 1
+            n_ready = _push(dag.state_heap, turn, n_ready)
+    return n_ready
+
+
+@part
+def _push(heap, turn, n):
+    i = n
+    while i > 0:
+        above = (i - 1) // 2
+        if heap[above] <= turn:
+            break
+        heap[i] = heap[above]
+        i = above
+    heap[i] = turn
+    return n + 1
+
+
+@part
+def _pop(heap, n):
+    """Return the least, and how many are left."""
+    top = heap[0]
+    n -= 1
+    turn = heap[n]
+    i, child = 0, 1
+    while child < n:
+        if child + 1 < n and heap[child + 1] < heap[child]:
+            child += 1
+        if heap[child] >= turn:
+            break
+        heap[i] = heap[child]
+        i, child = child, 2 * child + 1
+    heap[i] = turn
+    return top, n
