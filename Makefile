@@ -27,12 +27,13 @@ test-main: $(READY)
 # the same kernels as plain Python, where a local that is never assigned shows
 test-nojit: $(READY)
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n $(WORKERS) \
-		tests/sim/test_kernel.py tests/sim/test_engine.py tests/policies/test_orders.py
+		tests/sim/test_kernel.py tests/sim/test_engine.py tests/sim/test_overbooking.py \
+		tests/policies/test_orders.py
 
 # the same kernels compiled with bounds checks, in a cache of their own
 test-bounds: $(READY)
 	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -q \
-		tests/sim/test_kernel.py tests/sim/test_engine.py
+		tests/sim/test_kernel.py tests/sim/test_engine.py tests/sim/test_overbooking.py
 
 ui: $(READY)
 	$(BIN)/python -m sweep.ui

@@ -22,9 +22,13 @@ class Policy:
     ----------
     fit : {"strict", "skip", "pack"}
         What happens when the first in order does not fit (`sim.plan.Fit`).
+    fit_resources : tuple of str
+        The resources that are looked at when it is decided what fits; empty for all. A fungible
+        resource that is left out may be overbooked, and then slows down who uses it.
     """
 
     fit: Literal["strict", "skip", "pack"] = "strict"
+    fit_resources: tuple[str, ...] = ()
 
     name: ClassVar[str] = ""
     events: ClassVar[Event] = Event.NONE
@@ -39,4 +43,5 @@ class Policy:
     def begin(self, world: World, plan: Plan) -> object:
         """Set what all policies share, then `prepare`; the engine calls this."""
         plan.fit = _FITS[self.fit]
+        plan.fit_resources = self.fit_resources
         return self.prepare(world, plan)

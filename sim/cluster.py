@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.errors import InputError
+from sim.errors import InputError, unknown
 
 QueueMode = Literal["global", "hard", "weighted"]
 _MODES = ("global", "hard", "weighted")
@@ -36,6 +36,10 @@ class Cluster:
         or weighted sharing between them, which leaves nothing idle.
     queue_share : dict of str to float
         Share (hard) or weight (weighted) of each queue; empty for equal ones.
+    fungible : tuple of str
+        Resources that may be overbooked (disk, network): where the tasks on a machine demand
+        more of one than it has, those that demand it run slower, in proportion, until it is
+        relieved (DAGPS, §8.2.1). Only a policy that asks for it overbooks (`sim.plan.Plan`).
     """
 
     resources: tuple[str, ...]
@@ -43,6 +47,7 @@ class Cluster:
     unit: bool = False
     queue_mode: QueueMode = "global"
     queue_share: Mapping[str, float] = field(default_factory=dict)
+    fungible: tuple[str, ...] = ()
 
     @classmethod
     def slots(cls, n: int) -> Cluster:
@@ -63,7 +68,7 @@ class Cluster:
         return cls(("slot",), _frozen(np.full((1, 1), float(n))), unit=True)
 
     @classmethod
-    def machines(cls, count: float, **resources: float) -> Cluster:
+    def machines(cls, count: float, *, fungible: Sequence[str] = (), **resources: float) -> Cluster:
         """`count` like machines, each with the named amounts of resources.
 
         Parameters
@@ -71,13 +76,15 @@ class Cluster:
         count : float
             Number of machines, positive; of a fraction there is one smaller machine, the last, so
             that capacity can be varied as finely as one likes.
+        fungible : sequence of str
+            Which of the resources may be overbooked; see the class.
         **resources : float
             Amount of each resource on one machine, positive and finite.
 
         Raises
         ------
         InputError
-            If a number is out of its range or no resource is named.
+            If a number is out of its range, no resource is named, or a fungible one is unknown.
         """
         if not _is_number(count) or count <= 0:
             raise InputError(f"a cluster needs a positive number of machines, not {count!r}")
@@ -86,11 +93,16 @@ class Cluster:
         for name, amount in resources.items():
             if not np.isfinite(amount) or amount <= 0:
                 raise InputError(f"a machine's {name} must be a positive number, not {amount!r}")
+        for name in fungible:
+            if name not in resources:
+                raise InputError(unknown("fungible resource", name, resources))
         row = np.array([[float(a) for a in resources.values()]])
         whole = int(count + _HAIR)
         part = count - whole
         rows = [np.repeat(row, whole, axis=0)] + ([row * part] if part > _HAIR else [])
-        return cls(tuple(resources), _frozen(np.concatenate(rows)))
+        capacity = _frozen(np.concatenate(rows))
+        kept = tuple(name for name in resources if name in fungible)
+        return cls(tuple(resources), capacity, fungible=kept)
 
     def with_queues(self, mode: QueueMode, shares: Mapping[str, float] | None = None) -> Cluster:
         """Return the same cluster, shared between the workload's queues by `mode`.
@@ -141,6 +153,7 @@ class Cluster:
                 f"{name} {amount:g}" for name, amount in zip(self.resources, first, strict=True)
             )
             text = f"{self.total[0] / first[0]:.4g} machines: {shape}"
+            text += f" ({', '.join(self.fungible)} fungible)" if self.fungible else ""
         return text if self.queue_mode == "global" else f"{text}; {self.queue_mode} queues"
 
 

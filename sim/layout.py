@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.columns import capacity_quanta
-from sim.errors import InputError, PolicyError
+from sim.errors import InputError, PolicyError, unknown
 from sim.kernels import state as layout
 from sim.plan import NO_LIMIT, Event, Fit, Order, Plan
 
@@ -48,16 +48,26 @@ def lay_out(
     """
     n_jobs, n_stages = len(columns.job_submit), len(columns.stage_job)
     n_tasks = len(columns.task_duration)
-    quantum = _quantum(columns, cluster)
-    capacity = capacity_quanta(cluster.capacity, quantum)
+    resources, n_rigid, n_fit = _order_resources(cluster, plan)
+    quantum = _quantum(columns, cluster, resources)
+    order = [cluster.resources.index(name) for name in resources]
+    capacity = capacity_quanta(cluster.capacity.take(order, axis=1), quantum)
     total = capacity.sum(axis=0)
-    demand = _demand(columns, cluster)
+    demand = _demand(columns, cluster, resources)
     gangs = bool(columns.job_min_tasks.any())
     org, org_cap, org_weight = _organisations(columns, cluster, total)
     n_queues = len(org_weight) * len(plan.queues.weight)
     flags = _flags(columns, cluster, plan, events, keep_tasks, n_queues, gangs)
+    flags[layout.N_RIGID] = n_rigid
+    overbooks = n_fit < len(resources)
+    flags[layout.OVERBOOKS] = overbooks
+    if plan.share >= 0:
+        flags[layout.SHARE] = resources.index(cluster.resources[plan.share])
     usage, per_task = bool(flags[layout.USAGE]), bool(flags[layout.PER_TASK])
-    n_slots = _most_running(demand, total, n_tasks, cluster.unit)
+    n_sure = n_rigid if overbooks else n_fit
+    n_slots = _most_running(demand[:, :n_sure], total[:n_sure], n_tasks, cluster.unit)
+    n_paced, n_stretchy = (n_slots, len(capacity)) if overbooks else (1, 1)
+    n_ends = 2 * n_slots + 64 if overbooks else n_slots
     slot = _gang_slots(columns, demand, cluster.unit) if gangs else np.zeros((1, len(total)), "i8")
     task_order, task_turn = _turns(columns, plan)
 
@@ -92,7 +102,8 @@ def lay_out(
         "w_edge_kind": columns.edge_kind,
         "c_total": total,
         "c_scale": np.where(total > 0, 1.0 / np.maximum(total, 1), 0.0),
-        "c_dot": 1.0 / np.maximum(capacity, 1).astype(np.float64) ** 2,
+        "c_dot": 1.0 / np.maximum(capacity[:, :n_fit], 1).astype(np.float64) ** 2,
+        "c_capacity": capacity if overbooks else filled(0, "i8", 1, 1),
         "c_org_cap": org_cap,
         "c_org_weight": org_weight,
         **{f"p_job_{name}": plan.jobs[name] for name in Plan.JOB_COLUMNS},
@@ -140,13 +151,24 @@ def lay_out(
         "state_mach_free": capacity.copy(),
         "state_mach_dirty": filled(0, "i1", n_machines),
         "state_dirty": filled(0, "i4", n_machines),
+        "state_mach_rate": filled(1.0, "f8", n_stretchy, n_resources),
+        "state_mach_slot": filled(-1, "i4", n_stretchy),
+        "state_mach_touched": filled(0, "i1", n_stretchy),
+        "state_touched": filled(0, "i4", n_stretchy),
         "state_slot_task": filled(0, "i4", n_slots),
         "state_slot_stage": filled(0, "i4", n_slots),
         "state_slot_machine": filled(0, "i4", n_slots),
         "state_slot_flag": filled(0, "i1", n_slots),
         "state_slot_free": np.arange(n_slots - 1, -1, -1, dtype=np.int32),
-        "state_fin_time": filled(0, "f8", n_slots),
-        "state_fin_slot": filled(0, "i4", n_slots),
+        "state_slot_next": filled(-1, "i4", n_paced),
+        "state_slot_prev": filled(-1, "i4", n_paced),
+        "state_slot_rate": filled(1.0, "f8", n_paced),
+        "state_slot_left": filled(0, "f8", n_paced),
+        "state_slot_since": filled(0, "f8", n_paced),
+        "state_slot_end": filled(-1.0, "f8", n_paced),
+        "state_ended": filled(0, "i4", n_paced),
+        "state_fin_time": filled(0, "f8", n_ends),
+        "state_fin_slot": filled(0, "i4", n_ends),
         "state_service_time": filled(0, "f8", n_jobs if service else 1),
         "state_service_heap": filled(0, "i4", n_jobs if service else 1),
         "state_service_pos": filled(-1, "i4", n_jobs if service else 1),
@@ -154,7 +176,7 @@ def lay_out(
         "state_scan_queue": filled(0, "i4", scan),
         "state_scan_rank": filled(0, "f8", scan),
         "state_scan_key": filled(0, "f8", scan),
-        "state_scan_demand": filled(0, "f8", n_resources, scan),
+        "state_scan_demand": filled(0, "f8", n_fit, scan),
         "state_scan_at": filled(-1, "i4", scan),
         "state_scan_new": filled(0, "i1", scan),
         "state_scan_fresh": filled(0, "i4", scan),
@@ -185,21 +207,43 @@ def _frozen(name: str, array: NDArray[Any]) -> NDArray[Any]:
     return view
 
 
-def _quantum(columns: Columns, cluster: Cluster) -> NDArray[np.float64]:
+def _order_resources(cluster: Cluster, plan: Plan) -> tuple[tuple[str, ...], int, int]:
+    """Return the resources in the kernel's order, how many are rigid, how many decide what fits.
+
+    Those that can't be overbooked come first, then the fungible ones that are looked at.
+    """
+    wanted = plan.fit_resources or cluster.resources
+    for name in wanted:
+        if name not in cluster.resources:
+            raise PolicyError(unknown("resource in fit_resources", name, cluster.resources))
+    rigid = tuple(name for name in cluster.resources if name not in cluster.fungible)
+    for name in rigid:
+        if name not in wanted:
+            raise PolicyError(
+                f"fit_resources leaves out {name}, which can't be overbooked; only fungible "
+                f"resources may be left out (here: {', '.join(cluster.fungible) or 'none'}); "
+                f"name {name} too, or declare it fungible in the cluster"
+            )
+    looked_at = rigid + tuple(name for name in cluster.fungible if name in wanted)
+    rest = tuple(name for name in cluster.fungible if name not in wanted)
+    return looked_at + rest, len(rigid), len(looked_at)
+
+
+def _quantum(columns: Columns, cluster: Cluster, resources: tuple[str, ...]) -> NDArray[np.float64]:
     if cluster.unit:
         return np.ones(1)
     known = dict(zip(columns.resources, columns.quantum, strict=True))
-    return np.array([known.get(name, 1.0) for name in cluster.resources])
+    return np.array([known.get(name, 1.0) for name in resources])
 
 
-def _demand(columns: Columns, cluster: Cluster) -> I8:
+def _demand(columns: Columns, cluster: Cluster, resources: tuple[str, ...]) -> I8:
     if cluster.unit:
         return np.ones((1, 1), dtype=np.int64)
-    if columns.resources == cluster.resources:
+    if columns.resources == resources:
         return columns.stage_demand
     at = {name: i for i, name in enumerate(columns.resources)}
-    demand = np.zeros((len(columns.stage_job), len(cluster.resources)), dtype=np.int64)
-    for r, name in enumerate(cluster.resources):
+    demand = np.zeros((len(columns.stage_job), len(resources)), dtype=np.int64)
+    for r, name in enumerate(resources):
         if name in at:
             demand[:, r] = columns.stage_demand[:, at[name]]
     return demand
@@ -265,7 +309,7 @@ def _most_running(demand: I8, total: I8, n_tasks: int, unit: bool) -> int:
     """Bound how many tasks can run at once: each holds at least the least dominant share."""
     if unit:
         return min(n_tasks, int(total[0]))
-    dominant = (demand / np.maximum(total, 1)).max(axis=1)
+    dominant = (demand / np.maximum(total, 1)).max(axis=1, initial=0.0)
     least = dominant.min()
     if least <= 0:
         return n_tasks

@@ -188,8 +188,8 @@ class Plan:
     """The columns that a policy fills; the defaults are first come, first served.
 
     Change job columns with `set_jobs` and stage columns with `set_stages`; the kernel looks again
-    only at the rows named there. `queues`, `fit`, `share` and `task_order` are read once, before
-    the run.
+    only at the rows named there. `queues`, `fit`, `fit_resources`, `share` and `task_order` are
+    read once, before the run.
 
     Attributes
     ----------
@@ -197,6 +197,9 @@ class Plan:
         One queue in key order, unless the policy says otherwise.
     fit : Fit
         STRICT by default.
+    fit_resources : tuple of str
+        The resources that are looked at when it is decided what fits, on machines and in hard
+        shares; empty for all. Only a fungible resource (`sim.cluster.Cluster`) may be left out.
     share : int
         `Share.DOMINANT`, or the index of the one resource whose use counts.
     task_order : (T,) int32 or None
@@ -222,6 +225,7 @@ class Plan:
     def __init__(self, n_jobs: int, n_stages: int, n_tasks: int) -> None:
         self.queues = Queues.make(1)
         self.fit = Fit.STRICT
+        self.fit_resources: tuple[str, ...] = ()
         self.share: int = Share.DOMINANT
         self.task_order: I4 | None = None
         self.timer_s = np.inf

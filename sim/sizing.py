@@ -181,7 +181,8 @@ def times(one: Cluster, count: float) -> Cluster:
     if one.unit:
         whole = math.floor(count + 0.5)
         return Cluster.slots(1 if 0 < count < 1 else whole)
-    return Cluster.machines(count, **dict(zip(one.resources, one.capacity[0], strict=True)))
+    shape = dict(zip(one.resources, one.capacity[0], strict=True))
+    return Cluster.machines(count, fungible=one.fungible, **shape)
 
 
 def _count_for_gangs(workload: Workload, one: Cluster) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sim.cluster import Cluster
@@ -12,7 +12,7 @@ from sim.errors import InputError, unknown
 if TYPE_CHECKING:
     from sim.workload import Workload
 
-_KEYS = ("shape", "count", "load", "queues")
+_KEYS = ("shape", "count", "load", "queues", "fungible")
 _MODES = ("global", "hard", "weighted")
 
 
@@ -46,6 +46,7 @@ def check(config: Mapping[str, Any]) -> None:
     if load is None and count is None:
         raise InputError("give cluster.load or cluster.count: one of them sizes the cluster")
     _check_queues(config.get("queues") or {})
+    _check_fungible(config.get("fungible") or [], shape)
 
 
 def stretch(config: Mapping[str, Any]) -> Cluster | None:
@@ -61,7 +62,7 @@ def size(workload: Workload, config: Mapping[str, Any], capacity: float) -> dict
     Returns
     -------
     dict
-        What `build` makes a cluster of: ``shape``, ``count``, ``queues``.
+        What `build` makes a cluster of: ``shape``, ``count``, ``queues``, ``fungible``.
 
     Raises
     ------
@@ -79,6 +80,7 @@ def size(workload: Workload, config: Mapping[str, Any], capacity: float) -> dict
     one = 1.0 if cluster.unit else float(shape[cluster.resources[0]])
     count = float(cluster.total[0]) / one
     sized = {"shape": shape, "count": count, "queues": config.get("queues") or {}}
+    sized["fungible"] = list(config.get("fungible") or [])
     try:
         check_fits(workload, build(sized))
     except InputError as error:
@@ -91,16 +93,29 @@ def size(workload: Workload, config: Mapping[str, Any], capacity: float) -> dict
 
 def build(sized: Mapping[str, Any]) -> Cluster:
     """Build the cluster that `size` described."""
-    cluster = _of(sized["shape"], sized["count"])
+    cluster = _of(sized["shape"], sized["count"], sized.get("fungible", ()))
     queues = sized["queues"]
     return cluster.with_queues(queues.get("mode", "global"), queues.get("shares"))
 
 
-def _of(shape: Any, count: float) -> Cluster:
+def _of(shape: Any, count: float, fungible: Sequence[str] = ()) -> Cluster:
     from sim.sizing import times
 
-    one = Cluster.slots(1) if shape == "slots" else Cluster.machines(1, **shape)
+    slots = shape == "slots"
+    one = Cluster.slots(1) if slots else Cluster.machines(1, fungible=fungible, **shape)
     return times(one, count)
+
+
+def _check_fungible(fungible: Any, shape: Any) -> None:
+    names = () if shape == "slots" else tuple(shape)
+    if not isinstance(fungible, Sequence) or isinstance(fungible, str):
+        raise InputError(
+            f"cluster.fungible must be a list of resources such as [disk,net], not {fungible!r}",
+            rule="wrong type",
+        )
+    for name in fungible:
+        if name not in names:
+            raise InputError(unknown("resource in cluster.fungible", name, names), rule="range")
 
 
 def _check_queues(queues: Any) -> None:

@@ -83,6 +83,7 @@ class _Run:
             self.demand = np.stack(columns, axis=1).tolist()
         self.capacity = capacity_quanta(cluster.capacity, quantum).tolist()
         self.free = [list(row) for row in self.capacity]
+        self._looked_at(cluster)
         self.total = [sum(column) for column in zip(*self.capacity, strict=True)]
         self.org = [0] * self.n_jobs
         self.cap, self.org_weight = [[INF] * len(self.total)], [1.0]
@@ -97,6 +98,15 @@ class _Run:
                     np.outer(self.org_weight, self.total), np.ones(1)
                 ).tolist()
             ]
+
+    def _looked_at(self, cluster):
+        """Which resources decide what fits: those that can't be overbooked first."""
+        names, wanted = cluster.resources, self.plan.fit_resources or cluster.resources
+        rigid = [r for r, name in enumerate(names) if name not in cluster.fungible]
+        self.fungible = [r for r, name in enumerate(names) if name in cluster.fungible]
+        self.looked = rigid + [r for r in self.fungible if names[r] in wanted]
+        self.overbooks = len(self.looked) < len(names)
+        self.pace = {}  # of each running task: rate, what is left at that rate's begin, since when
 
     # ---- the loop
 
@@ -121,6 +131,7 @@ class _Run:
             if self.events:
                 self._ask_policy()
             self._dispatch()
+            self._stretch()
         return SimpleNamespace(
             job_start=self.view["start"],
             job_finish=self.view["finish"],
@@ -162,7 +173,7 @@ class _Run:
         limit = min(self._limits(j))
         if not self.arrived[j] or self.view["left"][j] == 0:
             return INF
-        if limit > self.c.job_work[j] * (1 + 1e-9):
+        if not self.overbooks and limit > self.c.job_work[j] * (1 + 1e-9):
             return INF
         if self.attained[j] >= limit:
             return self.since[j]
@@ -218,6 +229,7 @@ class _Run:
         self.task_begun[task] = True
         self.task_start[task] = self.now
         self.task_machine[task] = machine
+        self.pace[task] = (1.0, float(c.task_duration[task]), self.now)
         end = self.now + float(c.task_duration[task])
         self.running.append((end, task, g, machine, first, held))
 
@@ -251,6 +263,25 @@ class _Run:
                 self._take(j, self._slot(j), m, -1)
             self.idle[j] = None
             self._emit(Event.JOB_DONE, j)
+
+    def _stretch(self):
+        """Let each running task go at the rate that its machine now has for it."""
+        for i, (_, task, g, machine, first, held) in enumerate(self.running):
+            rate, left, since = self.pace[task]
+            new = self._rate(g, machine)
+            if new != rate:
+                left = max(0.0, left - rate * (self.now - since))
+                self.pace[task] = (new, left, self.now)
+                self.running[i] = (self.now + left / new, task, g, machine, first, held)
+
+    def _rate(self, g, machine):
+        rate = 1.0
+        for r in self.fungible:
+            has = max(self.capacity[machine][r], 1)
+            demanded = self.capacity[machine][r] - self.free[machine][r]
+            if self.demand[g][r] > 0 and demanded > has:
+                rate = min(rate, has / demanded)
+        return rate
 
     def _take(self, j, demand, machine, sign):
         for r, amount in enumerate(demand):
@@ -323,7 +354,7 @@ class _Run:
         need, slot = int(self.c.job_min_tasks[j]), self._slot(j)
         found = []
         for m, free in enumerate(self.free):
-            room = min((f // s for f, s in zip(free, slot, strict=True) if s > 0), default=need)
+            room = min((free[r] // slot[r] for r in self.looked if slot[r] > 0), default=need)
             found += [m] * room
         found = found[:need]
         if len(found) < need or not self._within_cap(j, slot, need):
@@ -334,8 +365,8 @@ class _Run:
         org = self.org[j]
         mine = [i for i in range(self.n_jobs) if self.org[i] == org]
         return all(
-            sum(self.used[i][r] for i in mine) + times * d <= self.cap[org][r]
-            for r, d in enumerate(demand)
+            sum(self.used[i][r] for i in mine) + times * demand[r] <= self.cap[org][r]
+            for r in self.looked
         )
 
     def _machines(self, g):
@@ -344,7 +375,7 @@ class _Run:
         return [
             m
             for m, free in enumerate(self.free)
-            if all(d <= f for d, f in zip(self.demand[g], free, strict=True))
+            if all(self.demand[g][r] <= max(free[r], 0) for r in self.looked)
         ]
 
     def _admit(self, j):
@@ -439,6 +470,7 @@ class _Run:
 
     def _score(self, g, m):
         score = 0.0
-        for r, demand in enumerate(self.demand[g]):
-            score += self.free[m][r] * (1.0 / float(self.capacity[m][r] or 1) ** 2) * demand
+        for r in self.looked:
+            weight = self.free[m][r] * (1.0 / float(self.capacity[m][r] or 1) ** 2)
+            score += weight * self.demand[g][r]
         return score

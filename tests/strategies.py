@@ -63,7 +63,8 @@ def clusters(draw, workload: sim.Workload) -> sim.Cluster:
         cluster = sim.Cluster.slots(draw(st.integers(9 if mode == "hard" else 3, 12)))
     else:
         n = draw(st.integers(9, 12) if mode == "hard" else st.integers(3, 5))
-        cluster = sim.Cluster.machines(n, cpu=draw(st.integers(4, 6)), mem=3)
+        fungible = draw(st.sampled_from([(), ("mem",), ("cpu",), ("cpu", "mem")]))
+        cluster = sim.Cluster.machines(n, cpu=draw(st.integers(4, 6)), mem=3, fungible=fungible)
     if mode == "global":
         return cluster
     names = workload.columns.queue_names
@@ -102,6 +103,11 @@ class AnyPlan(Policy):
             demote_to=target,
         )
         plan.share = int(rng.integers(-1, len(world.cluster.resources)))
+        plan.fit_resources = tuple(
+            name
+            for name in world.cluster.resources
+            if name not in world.cluster.fungible or rng.random() < 0.4
+        )
         jobs = len(world.columns.job_submit)
         plan.set_jobs(
             key=rng.integers(0, 3, jobs).astype(float),

@@ -91,7 +91,7 @@ def fill_gangs(st):
 @part
 def _slots_on(st, j, machine):
     found = UNLIMITED
-    for r in range(st.state_mach_free.shape[1]):
+    for r in range(st.c_dot.shape[1]):
         if st.w_job_slot[j, r] > 0:
             found = min(found, st.state_mach_free[machine, r] // st.w_job_slot[j, r])
-    return found
+    return max(found, 0)

@@ -14,11 +14,13 @@ from sim.kernels.state import (
     N_GANG,
     N_SLOT_FREE,
     NOW,
+    OVERBOOKS,
     PER_TASK,
     RECORD,
     SERVICE,
     TASK_ORDER,
 )
+from sim.kernels.stretch import begin_task, leave_machine
 from sim.kernels.taskheap import turn_pop, turn_push
 from sim.kernels.waiting import (
     kernel_queue,
@@ -104,7 +106,10 @@ def start_task(st, g, machine, held):
     if st.state_i[RECORD]:
         st.out_task_start[task] = now
         st.out_task_machine[task] = machine
-    fin_push(st, now + st.w_task_duration[task], slot)
+    if st.state_i[OVERBOOKS]:
+        begin_task(st, slot)
+    else:
+        fin_push(st, now + st.w_task_duration[task], slot)
     if st.state_stage_waiting[g] == 0:
         stage_drained(st, g)
     if st.state_i[LIMITS]:
@@ -125,6 +130,8 @@ def end_task(st, slot):
     flag = st.state_slot_flag[slot]
     st.state_slot_free[st.state_i[N_SLOT_FREE]] = slot
     st.state_i[N_SLOT_FREE] += 1
+    if st.state_i[OVERBOOKS]:
+        leave_machine(st, slot)
     if st.state_i[RECORD]:
         st.out_task_finish[task] = now
     if st.state_i[SERVICE] or st.state_i[MOVING]:

@@ -1,7 +1,7 @@
 """Taking and giving back room: on machines, and in the accounts of organisations and queues."""
 
 from sim.kernels._jit import inlined, part
-from sim.kernels.state import HARD, N_DIRTY, RELEASED, UNIT, USAGE
+from sim.kernels.state import HARD, N_DIRTY, N_TOUCHED, OVERBOOKS, RELEASED, UNIT, USAGE
 
 
 @part
@@ -13,8 +13,8 @@ def demand_row(st, g):
 @part
 def fits(st, row, machine):
     """Tell whether the demands of `row` fit the free room of `machine`."""
-    for r in range(st.state_mach_free.shape[1]):
-        if st.w_stage_demand[row, r] > st.state_mach_free[machine, r]:
+    for r in range(st.c_dot.shape[1]):
+        if st.w_stage_demand[row, r] > max(st.state_mach_free[machine, r], 0):
             return False
     return True
 
@@ -25,7 +25,7 @@ def within_cap(st, j, demand, row, times):
     if not st.state_i[HARD]:
         return True
     org = st.w_job_org[j]
-    for r in range(demand.shape[1]):
+    for r in range(st.c_dot.shape[1]):
         if st.state_org_used[org, r] + times * demand[row, r] > st.c_org_cap[org, r]:
             return False
     return True
@@ -66,6 +66,10 @@ def _move(st, j, machine, demand, row, sign):
             st.state_job_used[j, r] += amount
             st.state_queue_used[st.state_job_home[j], r] += amount
             st.state_org_used[st.w_job_org[j], r] += amount
+    if st.state_i[OVERBOOKS] and not st.state_mach_touched[machine]:
+        st.state_mach_touched[machine] = 1
+        st.state_touched[st.state_i[N_TOUCHED]] = machine
+        st.state_i[N_TOUCHED] += 1
 
 
 @part

@@ -25,10 +25,12 @@ from sim.kernels.state import (
     N_SERVICE,
     NEXT_JOB,
     NOW,
+    OVERBOOKS,
     POOL,
     SERVICE,
     TIMER,
 )
+from sim.kernels.stretch import collect_ended, drop_stale, stretch
 from sim.kernels.strict import dispatch_strict
 from sim.kernels.waiting import SKIP, STRICT, move_home, rank_changed, rekey, settle
 
@@ -63,6 +65,9 @@ def run(st, changed, n_changed):
     while True:
         if placing:
             _dispatch(st)
+        if st.state_i[OVERBOOKS]:
+            stretch(st)
+            drop_stale(st)
         if st.state_i[POOL]:
             run_pool(st)
         if st.state_i[JOBS_LEFT] == 0:
@@ -97,6 +102,10 @@ def _next_time(st):
 
 @inlined
 def _ends(st):
+    if st.state_i[OVERBOOKS]:
+        for i in range(collect_ended(st)):
+            end_task(st, st.state_ended[i])
+        return
     now = st.state_f[NOW]
     while st.state_i[N_FIN] > 0 and st.state_fin_time[0] <= now:
         end_task(st, fin_pop(st))

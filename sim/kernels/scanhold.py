@@ -54,8 +54,8 @@ def first_fitting(st, machine, low, high):
 @part
 def fits_at(st, machine, at):
     """Tell whether the stage at `at` fits `machine`; a hole does not."""
-    for r in range(st.state_mach_free.shape[1]):
-        if st.state_scan_demand[r, at] > st.state_mach_free[machine, r]:
+    for r in range(st.c_dot.shape[1]):
+        if st.state_scan_demand[r, at] > max(st.state_mach_free[machine, r], 0):
             return False
     return True
 
@@ -64,7 +64,7 @@ def fits_at(st, machine, at):
 def score_at(st, machine, at):
     """Return free · demand of the stage at `at` on `machine`, both over its capacity."""
     total = 0.0
-    for r in range(st.state_mach_free.shape[1]):
+    for r in range(st.c_dot.shape[1]):
         weight = st.state_mach_free[machine, r] * st.c_dot[machine, r]
         total += weight * st.state_scan_demand[r, at]
     return total
@@ -82,14 +82,14 @@ def _hold(st, machine, first, begin, end):
         How many fit; where 0, ``state_scan_room`` may hold anything.
     """
     room = st.state_scan_room
-    free = float(st.state_mach_free[machine, first])
+    free = float(max(st.state_mach_free[machine, first], 0))
     demand = st.state_scan_demand[first, begin:end]
     n = 0
     for i in range(len(demand)):
         left = free - demand[i]
         room[i] = left
         n += left >= 0.0
-    for r in range(st.state_mach_free.shape[1]):
+    for r in range(st.c_dot.shape[1]):
         if r != first and n > 0:
             n = _hold_one(st, machine, r, begin, end)
     return n
@@ -98,7 +98,7 @@ def _hold(st, machine, first, begin, end):
 @inlined
 def _hold_one(st, machine, r, begin, end):
     room = st.state_scan_room
-    free = float(st.state_mach_free[machine, r])
+    free = float(max(st.state_mach_free[machine, r], 0))
     demand = st.state_scan_demand[r, begin:end]
     n = 0
     for i in range(len(demand)):
@@ -115,7 +115,7 @@ def _score(st, machine, begin, end, target):
     """Set ``state_scan_score`` from `target` on to the scores of [begin, end)."""
     scores = st.state_scan_score[target : target + end - begin]
     scores[:] = 0.0
-    for r in range(st.state_mach_free.shape[1]):
+    for r in range(st.c_dot.shape[1]):
         weight = st.state_mach_free[machine, r] * st.c_dot[machine, r]
         demand = st.state_scan_demand[r, begin:end]
         for i in range(len(scores)):
@@ -126,7 +126,7 @@ def _score(st, machine, begin, end, target):
 def _scarcest(st, machine):
     """Return the resource of which the least part of `machine` is free."""
     best, least = 0, 2.0
-    for r in range(st.state_mach_free.shape[1]):
+    for r in range(st.c_dot.shape[1]):
         free = float(st.state_mach_free[machine, r])
         part_free = free * free * st.c_dot[machine, r]
         if part_free < least:

@@ -43,7 +43,7 @@ def scan_insert(st, queue, g):
     st.state_scan_rank[at] = rank
     st.state_scan_key[at] = key
     row = 0 if st.state_i[UNIT] else g
-    for r in range(st.w_stage_demand.shape[1]):
+    for r in range(st.state_scan_demand.shape[0]):
         st.state_scan_demand[r, at] = st.w_stage_demand[row, r]
     st.state_i[SCAN_SHIFTS] += 1
     mark_new(st, g)

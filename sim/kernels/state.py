@@ -7,8 +7,8 @@ can be written through.
 
 Prefixes say who writes: ``w_`` the workload and ``c_`` the cluster (nobody), ``p_`` the policy,
 ``state_`` and ``out_`` the kernel. J jobs, G stages, T tasks, E edges, R resources, M machines,
-Q kernel queues (organisations × the policy's queues), O organisations, L the policy's queues,
-S slots for running tasks.
+F of them looked at when it is decided what fits, Q kernel queues (organisations × the policy's
+queues), O organisations, L the policy's queues, S slots for running tasks.
 """
 
 from __future__ import annotations
@@ -39,9 +39,12 @@ FIELDS: tuple[tuple[str, str, int], ...] = (
     ("w_edge_child", "i4", 1),  # [E]
     ("w_edge_kind", "i1", 1),  # [E] 0 barrier, 1 one-to-one
     # the cluster, read-only
+    # resources in the order: those that can't be overbooked, fungible ones that are looked at
+    # when it is decided what fits (F of them with the former), the other fungible ones
     ("c_total", "i8", 1),  # [R] quanta
     ("c_scale", "f8", 1),  # [R] 1 / total
-    ("c_dot", "f8", 2),  # [M, R] 1 / capacity², of each machine
+    ("c_dot", "f8", 2),  # [M, F] 1 / capacity², of each machine
+    ("c_capacity", "i8", 2),  # [M, R] quanta; overbooking: [1, 1] where nothing can be
     ("c_org_cap", "i8", 2),  # [O, R] hard caps
     ("c_org_weight", "f8", 1),  # [O]
     # the policy's columns
@@ -103,12 +106,24 @@ FIELDS: tuple[tuple[str, str, int], ...] = (
     ("state_mach_free", "i8", 2),  # [M, R]
     ("state_mach_dirty", "i1", 1),  # freed since the last dispatch
     ("state_dirty", "i4", 1),  # list of them
+    # machines that may be overbooked (1 or [1, 1] where nothing can be)
+    ("state_mach_rate", "f8", 2),  # [M, R] of a resource's full speed
+    ("state_mach_slot", "i4", 1),  # [M] the first of its running tasks
+    ("state_mach_touched", "i1", 1),  # [M] something was taken or given since the last placement
+    ("state_touched", "i4", 1),  # [M] list of them
     # running tasks
     ("state_slot_task", "i4", 1),  # [S]
     ("state_slot_stage", "i4", 1),
     ("state_slot_machine", "i4", 1),
     ("state_slot_flag", "i1", 1),  # bit 0: among the first k, bit 1: in a held gang slot
     ("state_slot_free", "i4", 1),  # stack
+    ("state_slot_next", "i4", 1),  # [S or 1] the tasks of a machine
+    ("state_slot_prev", "i4", 1),
+    ("state_slot_rate", "f8", 1),  # [S or 1] of full speed
+    ("state_slot_left", "f8", 1),  # [S or 1] s at full speed, at state_slot_since
+    ("state_slot_since", "f8", 1),
+    ("state_slot_end", "f8", 1),  # [S or 1] entries of other times in the heap are stale
+    ("state_ended", "i4", 1),  # [S or 1] the tasks that end at one instant
     ("state_fin_time", "f8", 1),  # binary heap by (time, task)
     ("state_fin_slot", "i4", 1),
     # attained-service crossings: an indexed binary heap of jobs by (time, job)
@@ -120,7 +135,7 @@ FIELDS: tuple[tuple[str, str, int], ...] = (
     ("state_scan_queue", "i4", 1),
     ("state_scan_rank", "f8", 1),
     ("state_scan_key", "f8", 1),
-    ("state_scan_demand", "f8", 2),  # [R, G or 1]
+    ("state_scan_demand", "f8", 2),  # [F, G or 1]
     ("state_scan_at", "i4", 1),  # the place of each stage, -1 for none
     ("state_scan_new", "i1", 1),  # of each stage; see `sim.kernels.scanlist`
     ("state_scan_fresh", "i4", 1),  # list of the stages for which it is not 0
@@ -167,6 +182,7 @@ N_F = 2
     N_GANG,
     RELEASED,
     IDLE_TICKS,
+    N_TOUCHED,
     # configuration
     FIT,
     SHARE,
@@ -182,14 +198,17 @@ N_F = 2
     GANGS,
     PER_TASK,
     POOL,
-) = range(29)
-N_I = 29
+    OVERBOOKS,
+    N_RIGID,
+) = range(32)
+N_I = 32
 # What the configuration registers mean: FIT and SHARE are `sim.plan` codes; UNIT a pool of slots;
 # EVENTS the mask subscribed to; RECORD whether task columns are kept; USAGE whether the use of
 # queues and jobs is kept; HARD whether organisations have caps; SERVICE whether thresholds on
 # attained service exist; MOVING whether some queue's order moves with tasks; TASK_ORDER whether
 # p_task_order is given; LIMITS whether run limits and gates may bind; GANGS whether there are
-# gang jobs; PER_TASK whether there are one-to-one edges.
+# gang jobs; PER_TASK whether there are one-to-one edges; OVERBOOKS whether machines may be
+# overbooked, and N_RIGID how many resources may not.
 
 State = namedtuple("State", NAMES)  # type: ignore[misc]  # the fields are listed once, above
 

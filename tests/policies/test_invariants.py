@@ -58,6 +58,7 @@ CLUSTERS = {
     "slots-hard": SLOTS.with_queues("hard", SHARES),
     "slots-weighted": SLOTS.with_queues("weighted", SHARES),
     "machines": MACHINES,
+    "machines-fungible": sim.Cluster.machines(6, cpu=8, mem=10, fungible=("mem",)),
     "machines-hard": MACHINES.with_queues("hard", SHARES),
     "machines-weighted": MACHINES.with_queues("weighted", SHARES),
 }
@@ -89,6 +90,19 @@ def test_invariants_of_gangs(name, cluster):
         result = sim.simulate(
             crowd(2, gangs=True), cluster, policies.build(name, fit=fit), record="tasks"
         )
+        invariants.check(result, fit)
+
+
+@pytest.mark.parametrize("mode", ["global", "hard"])
+@pytest.mark.parametrize("name", NAMES)
+def test_invariants_where_memory_is_overbooked(name, mode):
+    shares = SHARES if mode == "hard" else None
+    cluster = CLUSTERS["machines-fungible"].with_queues(mode, shares)
+    for fit in fits_of(name):
+        policy = policies.build(name, fit=fit, fit_resources=("cpu",))
+        result = sim.simulate(crowd(1), cluster, policy, record="tasks")
+        ran = result.task_finish - result.task_start
+        assert (ran > 1.01 * result.workload.columns.task_duration).mean() > 0.1
         invariants.check(result, fit)
 
 
@@ -154,6 +168,15 @@ def test_checks_notice_a_task_of_the_wrong_length(sound):
     finish = sound.task_finish + 1e-9
     with pytest.raises(AssertionError):
         invariants.check_tasks_run_their_duration(invariants.Run(broken(sound, task_finish=finish)))
+
+
+def test_checks_notice_a_task_that_is_not_slowed_down():
+    policy = policies.build("fifo", fit_resources=("cpu",))
+    result = sim.simulate(crowd(1), CLUSTERS["machines-fungible"], policy, record="tasks")
+    invariants.check_pace(invariants.Run(result))
+    finish = result.task_start + result.workload.columns.task_duration
+    with pytest.raises(AssertionError):
+        invariants.check_pace(invariants.Run(broken(result, task_finish=finish)))
 
 
 def test_checks_notice_an_overfull_machine(sound):

@@ -57,6 +57,19 @@ def test_builds_what_it_sized(workload: Workload) -> None:
     assert cluster.queue_share == {"a": 0.5, "b": 0.5}
 
 
+def test_what_is_fungible_is_part_of_the_cluster(workload: Workload) -> None:
+    shape = {"cpu": 4, "disk": 2}
+    sized = clusters.size(workload, config(shape=shape, fungible=["disk"]), 1.0)
+    assert clusters.build(sized).fungible == ("disk",)
+    assert clusters.build({**sized, "fungible": []}).fungible == ()
+    with pytest.raises(InputError, match=r"cluster\.fungible 'dsk'; did you mean 'disk'"):
+        clusters.check(config(shape=shape, fungible=["dsk"]))
+    with pytest.raises(InputError, match=r"cluster\.fungible must be a list"):
+        clusters.check(config(shape=shape, fungible="disk"))
+    with pytest.raises(InputError, match=r"cluster\.fungible 'disk'"):
+        clusters.check(config(fungible=["disk"]))
+
+
 def test_a_job_that_does_not_fit_is_named(workload: Workload) -> None:
     with pytest.raises(InputError, match="job"):
         clusters.size(workload, config(shape={"cpu": 1}), 1.0)
