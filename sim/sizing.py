@@ -166,7 +166,7 @@ def share_of_queues(columns: Columns, cluster: Cluster) -> F8:
 def _one(shape: Shape) -> Cluster:
     """Build the cluster of one slot, or of one machine of that shape."""
     if isinstance(shape, Mapping):
-        return Cluster.machines(1, **shape)
+        return Cluster.machines(1, fungible=(), **shape)
     if shape != "slots":
         raise InputError(
             f"unknown cluster shape {shape!r}; valid: 'slots', or the resources of one machine, "
