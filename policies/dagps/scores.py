@@ -63,10 +63,11 @@ def least_span(dag: Dag, capacity: I8, alone: F8) -> float:
     whole = np.maximum(load.max(axis=1), longest)
     whole = np.where(longest == shortest, np.maximum(whole, alone), whole)
     group = np.zeros(len(first), dtype=np.int64)
-    edges: list[NDArray[Any]] = [dag.edge0, dag.edge_child, dag.edge_kind, dag.task0]
-    given = [read_only(array) for array in (dag.order, group, *edges)]
-    tail = tails(*given, read_only(longest), read_only(dag.duration))
-    path = whole_stage_paths(*given, read_only(shortest), read_only(whole))
+    shape: list[NDArray[Any]] = [dag.order, group, dag.edge0, dag.edge_child, dag.edge_kind]
+    shape = [read_only(array) for array in (*shape, dag.task0)]
+    times = [read_only(array) for array in (longest, dag.duration, shortest, whole)]
+    tail = tails(*shape, *times[:2])
+    path = whole_stage_paths(*shape, *times[2:])
     return float(max(tail.max(), path.max(), load.sum(axis=0).max()))
 
 
