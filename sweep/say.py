@@ -41,11 +41,15 @@ def grid(prepared: Prepared, n_todo: int) -> None:
     n_cells = len(prepared.planned)
     n_cached = sum(one.key in prepared.metrics for one in prepared.planned)
     note(f"{prepared.sweep}: {axes}: {n_cells} cells, {n_cached} cached, {n_todo} to run")
+    notes = []
     for name in dict.fromkeys(one.input for one in prepared.planned):
         about = prepared.inputs.describe(name)
         dropped = _dropped(about["meta"].get("report") or {})
         if dropped:
-            note(f"  {about['meta'].get('name', 'trace')}: {about['n_jobs']:,} jobs; {dropped}")
+            trace = about["meta"].get("name", "trace")
+            notes.append(f"  {trace}: {about['n_jobs']:,} jobs; {dropped}")
+    for line in dict.fromkeys(notes):
+        note(line)
 
 
 def interrupted(prepared: Prepared, n_todo: int) -> None:

@@ -14,11 +14,11 @@ REAL, REWIRED = "alibaba_hour", "alibaba_hour_rewired"
 
 
 def find(finished: Finished) -> list[Finding]:
-    """Compare completion times cell by cell, and how policies rank at each capacity."""
+    """Compare completion times, cell by cell."""
     found = []
     for (policy, capacity), cells in finished.by("policy", "capacity").items():
         off, ratio = [], []
-        for real, other in _pairs(cells):
+        for real, other in pairs(cells):
             off.append(distance(_jct_s(finished.table(real)), _jct_s(finished.table(other))))
             ratio.append(other["jct_mean_s"] / real["jct_mean_s"])
         where = f"{policy}, capacity {capacity:g}"
@@ -32,29 +32,11 @@ def find(finished: Finished) -> list[Finding]:
                 at_most=1.05,
             )
         )
-    return found + _ranks(finished)
-
-
-def _ranks(finished: Finished) -> list[Finding]:
-    """Kendall's tau-b of the policies' mean JCTs, where there are enough policies to rank."""
-    from scipy.stats import kendalltau
-
-    found = []
-    for (capacity,), cells in finished.by("capacity").items():
-        of_seed: dict[int, list[tuple[float, float]]] = {}
-        for real, other in _pairs(cells):
-            of_seed.setdefault(real["seed"], []).append((real["jct_mean_s"], other["jct_mean_s"]))
-        n_policies = min(map(len, of_seed.values()))
-        if n_policies < 3:
-            continue
-        tau = [float(kendalltau(*zip(*pairs, strict=True)).statistic) for pairs in of_seed.values()]
-        what = f"Kendall's τ of {n_policies} policies by mean JCT, capacity {capacity:g}"
-        found.append(Finding.of("ranking", what, tau))
     return found
 
 
-def _pairs(cells: list[dict[str, Any]]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """Match the cells of the two traces by policy, capacity and seed."""
+def pairs(cells: list[dict[str, Any]]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Match the cells of the two traces by policy, capacity and seed: (real, synthesized)."""
     key = ("policy", "capacity", "seed")
     others = {tuple(row[k] for k in key): row for row in cells if row["trace"] == REWIRED}
     real = [row for row in cells if row["trace"] == REAL]

@@ -183,8 +183,14 @@ def test_the_dynamic_study_pairs_cells(tmp_path: Path) -> None:
     assert ratio.ours == pytest.approx(1.02)
     assert ratio.is_met
     assert found["KS distance of the JCTs, a, capacity 1"].ours == pytest.approx(0.25)
-    tau = found["Kendall's τ of 3 policies by mean JCT, capacity 1"]
-    assert tau.ours == 1.0
+    tau, kept = studies.find("alibaba_ranking", finished)
+    assert (tau.what, tau.ours) == ("3 policies, capacity 1", 1.0)
+    assert (kept.what, kept.ours) == ("3 policies, capacity 1, 3 pairs", 1.0)
+    for row in rows:
+        if row["policy"] == "c" and row["trace"] == "alibaba_hour_rewired":
+            row["jct_mean_s"] = 10.5
+    tau, kept = studies.find("alibaba_ranking", finished)
+    assert (tau.ours, kept.ours) == (pytest.approx(1 / 3), pytest.approx(2 / 3))
 
 
 class _Known(Finished):
