@@ -19,7 +19,7 @@ def find(finished: Finished) -> list[Finding]:
     share of pairs that keep their order is given too, of those that differ on the real jobs: the
     95 % interval of their difference, paired over seeds, leaves 0 out.
     """
-    found = []
+    taus, orders = [], []
     for (capacity,), cells in finished.by("capacity").items():
         names = sorted({row["policy"] for row in cells})
         seeds = sorted({row["seed"] for row in cells})
@@ -29,7 +29,7 @@ def find(finished: Finished) -> list[Finding]:
                 jct[kind, names.index(row["policy"]), seeds.index(row["seed"])] = row["jct_mean_s"]
         where = f"{len(names)} policies, capacity {capacity:g}"
         tau = [float(kendalltau(*of_seed).statistic) for of_seed in jct.transpose(2, 0, 1)]
-        found.append(Finding.of("Kendall's tau of mean JCT", where, tau))
+        taus.append(Finding.of("Kendall's tau of mean JCT", where, tau))
         kept = [
             float(np.sign((real[a] - real[b]).mean()) == np.sign((made[a] - made[b]).mean()))
             for real, made in [jct]
@@ -37,8 +37,8 @@ def find(finished: Finished) -> list[Finding]:
             if _differ(real[a] - real[b])
         ]
         what = f"{where}, {len(kept)} pairs"
-        found.append(Finding("clearly different pairs in order", what, float(np.mean(kept))))
-    return sorted(found, key=lambda one: one.figure, reverse=True)
+        orders.append(Finding("clearly different pairs in order", what, float(np.mean(kept))))
+    return taus + orders
 
 
 def _differ(difference: np.ndarray[tuple[int], np.dtype[np.float64]]) -> bool:
