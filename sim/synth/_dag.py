@@ -1,0 +1,105 @@
+"""One drawn DAG, and a workload made of many of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.errors import InputError
+
+if TYPE_CHECKING:
+    from sim.workload import Workload
+
+F8 = NDArray[np.float64]
+I8 = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Dag:
+    """A job of g stages and e edges; stages are numbered so that parents come first.
+
+    Attributes
+    ----------
+    name : tuple of str
+        Of each stage.
+    n_tasks, duration_s : (g,) int64, (g,) float64
+        Tasks of each stage, and how long each of them runs.
+    demand : (g, R) float64
+        What a task holds.
+    parent, child, one_to_one : (e,) int64, (e,) int64, (e,) bool
+        Edges, and whether tasks wait one for one rather than for all.
+    """
+
+    name: tuple[str, ...]
+    n_tasks: I8
+    duration_s: F8
+    demand: F8
+    parent: I8
+    child: I8
+    one_to_one: NDArray[np.bool_]
+
+
+def to_workload(
+    dags: Sequence[Dag],
+    job_id: Sequence[str],
+    template: Sequence[str],
+    submit_s: F8,
+    resources: Sequence[str],
+    quantum: float,
+    meta: dict[str, Any],
+) -> Workload:
+    """Put DAGs together: a job each, in the order given.
+
+    Parameters
+    ----------
+    dags : sequence of Dag
+        With demands for R resources.
+    job_id, template, submit_s : sequences, (J,) float64
+        Of each job.
+    resources, quantum : sequence of str, float
+        Names of the R resources, and the quantum of all of them.
+    meta : dict
+        Of the workload.
+    """
+    from sim.workload import Workload
+
+    sizes = np.array([len(d.n_tasks) for d in dags], np.int64)
+    stage0 = np.cumsum(sizes) - sizes
+    demand = np.concatenate([d.demand for d in dags])
+    one_to_one = np.concatenate([d.one_to_one for d in dags])
+    parents = [d.parent + s for d, s in zip(dags, stage0, strict=True)]
+    children = [d.child + s for d, s in zip(dags, stage0, strict=True)]
+    return Workload.from_tables(
+        jobs={"job_id": list(job_id), "submit_s": submit_s, "template": list(template)},
+        stages={
+            "job": np.repeat(np.arange(len(dags), dtype=np.int32), sizes),
+            "name": [name for d in dags for name in d.name],
+            "n_tasks": np.concatenate([d.n_tasks for d in dags]).astype(np.int32),
+            "duration_s": np.concatenate([d.duration_s for d in dags]),
+            **{f"demand_{r}": demand[:, i] for i, r in enumerate(resources)},
+        },
+        stage_edges={
+            "parent": np.concatenate(parents).astype(np.int32),
+            "child": np.concatenate(children).astype(np.int32),
+            "kind": np.where(one_to_one, "one_to_one", "barrier").tolist(),
+        },
+        meta={"quantum": dict.fromkeys(resources, quantum), **meta},
+    )
+
+
+def check_whole(name: str, value: object, least: int) -> None:
+    """Refuse what is not a whole number of at least `least`."""
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not whole or int(value) < least:  # type: ignore[call-overload]
+        raise InputError(f"{name} must be a whole number of at least {least}, not {value!r}")
+
+
+def check_number(name: str, value: object, low: float, high: float = float("inf")) -> None:
+    """Refuse what is not a number from `low` to `high`."""
+    number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+    if not number or not low <= float(value) <= high:  # type: ignore[arg-type]
+        raise InputError(f"{name} must be a number from {low:g} to {high:g}, not {value!r}")

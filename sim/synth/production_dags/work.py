@@ -1,0 +1,215 @@
+"""How long the tasks of a DAG run, what they hold, and how many a stage has."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.stats import norm
+
+from sim.synth._dag import Dag
+from sim.synth.production_dags.published import EITHER_ABOVE, HISTOGRAM, VARIATION
+from sim.synth.production_dags.structure import Structure
+
+F8 = NDArray[np.float64]
+I8 = NDArray[np.int64]
+
+MEAN_DEMAND = {
+    "cpu": 0.12,
+    "mem": 0.12,
+    "net_read": 0.04,
+    "net_write": 0.005,
+    "disk_read": 0.05,
+    "disk_write": 0.03,
+}
+"""Mean demand of a task, as a part of one machine; an assumption."""
+DURATION_P50_S, DURATION_SIGMA = 12.0, 1.1
+"""Of a task without parents' output to wait for, log-normal; §1: sub-second to hundreds of s."""
+SHORTEST_S, LONGEST_S = 0.3, 600.0
+SOURCE_DURATION = 6.0
+"""How many times longer a task runs that reads the job's input; an assumption."""
+TASKS_SIGMA = 1.0
+"""Spread of the number of tasks of a DAG, log-normal about its median."""
+TASK_FACTOR = 1.12
+"""Tasks drawn for one that is wanted: whole numbers and one-to-one edges lose some."""
+MOST_TASKS = 20_000
+"""Of one stage."""
+SHARE_SIGMA = 4.5
+"""Spread of the shares of work among like stages; the larger, the more one stage dominates."""
+SIZE_DRAWS = 24
+"""Numbers of tasks are drawn this often, and those nearest to what is published are kept."""
+IN_WEIGHT, IN_ENOUGH = 1.7, 24
+"""What a large in-degree counts against a small out-degree, and what is large enough."""
+UNORDERED_WEIGHT = 20.0
+"""What unordered work counts against both."""
+MOST_TRIES = 50
+PATH_SHARES = (0.201, 0.176, 0.173, 0.148, 0.303)
+FIRST_SHARES = (0.049, 0.215, 0.212, 0.238, 0.286)
+"""Histograms that the shares of work are drawn from, so that Table 2 is what comes out: in a chain
+all work is on the path, shares that a structure can't have are drawn again, and tasks are whole."""
+BOTH_ABOVE = HISTOGRAM["critical path"][-1] + HISTOGRAM["unconstrained"][-1] - EITHER_ABOVE
+"""DAGs with more than 80 % of their work on the path, and more than 80 % without parents."""
+
+
+def draw_dag(structure: Structure, tasks: float, rng: np.random.Generator) -> Dag:
+    """Draw durations, demands and numbers of tasks for a structure.
+
+    How much of the work lies on the critical path and how much in stages without parents are drawn
+    first (`divide_work`); each of the groups that the two make divides its work among its stages
+    by log-normal weights. A stage's number of tasks is its work over that of one task; a
+    one-to-one child has as many tasks as its parent. Of several such draws the one is kept in
+    which most work is unordered, few tasks wait for a task, and a task waits for several.
+
+    Parameters
+    ----------
+    structure : Structure
+        Of g stages.
+    tasks : float
+        Median number of tasks of a DAG.
+    rng : numpy.random.Generator
+        To draw from.
+
+    Returns
+    -------
+    Dag
+        With demands for the six resources of Table 1, as parts of a machine.
+    """
+    n = len(structure.level)
+    source = structure.level == 0
+    duration = DURATION_P50_S * np.exp(DURATION_SIGMA * rng.normal(size=n))
+    duration = np.clip(np.where(source, SOURCE_DURATION, 1.0) * duration, SHORTEST_S, LONGEST_S)
+    demand = draw_demands(n, rng)
+    group = 2 * critical_stages(structure, duration) + source
+    wanted = divide_work(np.bincount(group, minlength=4) > 0, rng)[group]
+    of_one = duration * demand.sum(axis=1)
+    total = TASK_FACTOR * tasks * np.exp(TASKS_SIGMA * rng.normal())
+    apart = structure.unordered()
+    best, n_tasks = -np.inf, np.ones(n, np.int64)
+    for _ in range(SIZE_DRAWS):
+        weight = np.exp(SHARE_SIGMA * rng.normal(size=n))
+        raw = wanted * weight / np.bincount(group, weight, 4)[group] / of_one
+        drawn = np.clip(np.rint(total * raw / raw.sum()), 1, MOST_TASKS).astype(np.int64)
+        for p, c in structure.edges(one_to_one=True):
+            drawn[c] = drawn[p]
+        score = UNORDERED_WEIGHT * _unordered(apart, drawn * of_one) - _width(structure, drawn)
+        if score > best:
+            best, n_tasks = score, drawn
+    return Dag(
+        tuple(f"S{i + 1}" for i in range(n)), n_tasks, duration, demand,
+        structure.parent, structure.child, structure.one_to_one,
+    )  # fmt: skip
+
+
+def _width(structure: Structure, n_tasks: I8) -> float:
+    """Score the degrees of tasks: the smaller, the fewer wait for one and the more one awaits."""
+    n = len(n_tasks)
+    wide = ~structure.one_to_one
+    into = np.bincount(structure.child, np.where(wide, n_tasks[structure.parent], 1), n)
+    out = np.bincount(structure.parent, np.where(wide, n_tasks[structure.child], 1), n)
+    each = np.log1p(out) - IN_WEIGHT * np.log1p(np.minimum(into, IN_ENOUGH))
+    return float(np.average(each, weights=n_tasks))
+
+
+def _unordered(apart: NDArray[np.bool_], work: F8) -> float:
+    """Add up the work of unordered stages, the greatest first, as a share."""
+    free = np.ones(len(work), bool)
+    found = 0.0
+    for s in np.argsort(-work, kind="stable"):
+        if free[s]:
+            found += work[s]
+            free &= apart[s]
+    return found / float(work.sum())
+
+
+def draw_demands(n: int, rng: np.random.Generator) -> F8:
+    """Draw what a task of each of `n` stages holds of the six resources, (n, 6)."""
+    columns = []
+    for name, cov in VARIATION.items():
+        mu, sigma = capped_log_normal(MEAN_DEMAND[name], cov)
+        columns.append(np.minimum(1.0, np.exp(mu + sigma * rng.normal(size=n))))
+    return np.stack(columns, axis=1)
+
+
+def divide_work(exists: NDArray[np.bool_], rng: np.random.Generator) -> F8:
+    """Draw how the work divides among four groups of stages, (4,).
+
+    The groups are off and on the critical path × with and without parents, ``2 * on_path +
+    source``. The shares on the path and without parents are drawn until the groups that there are
+    can make them up; what is in both is drawn nearer to the least it can be.
+    """
+    for _ in range(MOST_TRIES):
+        path, first = draw_shares(rng)
+        if not (exists[0] or exists[1]):
+            path = 1.0
+        if not exists[2]:
+            first = 1.0
+        low = max(0.0, path + first - 1) if exists[1] else first
+        high = min(path, first) if exists[0] else path + first - 1
+        if low <= high and high >= 0:
+            both = low + (high - low) * rng.random() ** 4
+            share = np.array([1 - path - first + both, first - both, path - both, both])
+            if (share[~exists] <= 1e-9).all() and (share >= -1e-9).all():
+                return share.clip(min=0.0)
+    return exists.astype(np.float64) / float(exists.sum())
+
+
+def draw_shares(rng: np.random.Generator) -> tuple[float, float]:
+    """Draw the shares of work on the critical path and in stages without parents.
+
+    Each follows its histogram, evenly within a fifth. As many DAGs have more than 80 % in both
+    as follows from what is published; where else most work is on the path, least is in stages
+    without parents.
+    """
+    top = PATH_SHARES[-1] / sum(PATH_SHARES)
+    both = min(top, BOTH_ABOVE)
+    u, v, w = rng.random(3)
+    if u < 1 - top:
+        v = top - both + v * (1 - top)
+    elif w * top < both:
+        v = 1 - both * v
+    else:
+        v = (top - both) * v
+    return _of_fifths(PATH_SHARES, u), _of_fifths(FIRST_SHARES, v)
+
+
+def _of_fifths(histogram: tuple[float, ...], u: float) -> float:
+    reached = np.cumsum([0.0, *histogram])
+    return float(np.interp(u * reached[-1], reached, np.linspace(0, 1, 6)))
+
+
+@cache
+def capped_log_normal(mean: float, cov: float) -> tuple[float, float]:
+    """Find mu and sigma with which min(1, exp(mu + sigma Z)) has that mean and variation."""
+
+    def moment(mu: float, sigma: float, k: int) -> float:
+        inside = np.exp(k * mu + (k * sigma) ** 2 / 2) * norm.cdf(-mu / sigma - k * sigma)
+        return float(inside + norm.sf(-mu / sigma))
+
+    def mu_of(sigma: float) -> float:
+        return float(brentq(lambda mu: moment(mu, sigma, 1) - mean, -60.0, 0.0))
+
+    def excess(sigma: float) -> float:
+        mu = mu_of(sigma)
+        return float(np.sqrt(moment(mu, sigma, 2) / moment(mu, sigma, 1) ** 2 - 1) - cov)
+
+    sigma = float(brentq(excess, 0.05, 6.0))
+    return mu_of(sigma), sigma
+
+
+def critical_stages(structure: Structure, duration: F8) -> NDArray[np.bool_]:
+    """Find the stages of the longest path; parents have lower numbers, and edges are sorted."""
+    n = len(duration)
+    tail = duration.copy()
+    after = np.full(n, -1)
+    for p, c in zip(structure.parent[::-1].tolist(), structure.child[::-1].tolist(), strict=True):
+        if duration[p] + tail[c] > tail[p]:
+            tail[p] = duration[p] + tail[c]
+            after[p] = c
+    found = np.zeros(n, bool)
+    s = int(np.argmax(tail))
+    while s >= 0:
+        found[s] = True
+        s = int(after[s])
+    return found
