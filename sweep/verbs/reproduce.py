@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 
 from sim.errors import InputError
 from sweep import drive, files, findings
@@ -46,19 +47,19 @@ def _write(name: str, folder: SweepFolder, options: Options) -> int:
     if found is None:
         return 1
     path = folder.results / FOLDER / f"{name.replace('/', '-')}.md"
-    files.write_text(path, page(name, folder, options.summary("experiment", name)))
+    about = options.plain("experiment", name)["study"]
+    files.write_text(path, page(name, folder, options.summary("experiment", name), about))
     print(path)
     return 0
 
 
-def page(name: str, folder: SweepFolder, summary: str) -> str:
+def page(name: str, folder: SweepFolder, summary: str, study: Mapping[str, str]) -> str:
     """Word the figures of a sweep beside those of the source, in Markdown.
 
     Nothing in it tells of the machine, so that the same numbers give the same page.
     """
     config, found = folder.config(), folder.findings()
     assert found is not None
-    study = config["study"]
     words = [word for word in config["words"] if not word.startswith(("experiment=", "paths."))]
     command = " ".join(["python -m sweep reproduce", name, *words])
     parts = [
