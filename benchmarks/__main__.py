@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-ALL = ("kernel", "machines", "sweep", "synth", "dags", "describe", "loading")
+ALL = ("kernel", "machines", "sweep", "synth", "dags", "dagps", "describe", "loading")
 
 
 def main(names: list[str]) -> int:

@@ -32,6 +32,7 @@ class Policy:
 
     name: ClassVar[str] = ""
     events: ClassVar[Event] = Event.NONE
+    conserves_work: ClassVar[bool] = True  #: False if it leaves room empty that a task wants
 
     def prepare(self, world: World, plan: Plan) -> object:
         """Fill `plan` before the run; return what `react` will need (None if nothing)."""

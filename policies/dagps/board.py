@@ -40,14 +40,24 @@ class Placed:
 
 
 class Board:
-    """A DAG and some machines, ready for placing, and room for the spaces that are tried."""
+    """A DAG and some machines, ready for placing, and room for the spaces that are tried.
+
+    Parameters
+    ----------
+    dag : Dag
+        Of T tasks.
+    capacity : (M, R) int64
+        What each machine has, quanta.
+    priority : (T,) float64, optional
+        Of the tasks that are ready the greatest is placed next; left out, the longest task.
+    """
 
     N_SPACES = 6
 
-    def __init__(self, dag: Dag, capacity: I8) -> None:
+    def __init__(self, dag: Dag, capacity: I8, priority: F8 | None = None) -> None:
         from sim.kernels import placement, space
 
-        arrays = _edges_both_ways(dag)
+        arrays = _arrays(dag, dag.duration if priority is None else priority)
         self.dag = dag
         self.ahead = placement.make(arrays, len(capacity))
         self.back = placement.make(_turned(arrays), len(capacity))
@@ -111,11 +121,11 @@ def placed(space: Space) -> Placed:
     return Placed(begin.copy(), end.copy(), arrays["state_machine"].copy(), space.span_s)
 
 
-def _edges_both_ways(dag: Dag) -> dict[str, Any]:
+def _arrays(dag: Dag, priority: F8) -> dict[str, Any]:
     n_tasks, n_stages = len(dag.duration), len(dag.order)
     parent = np.repeat(np.arange(n_stages), np.diff(dag.edge0))
     by_child = np.argsort(dag.edge_child, kind="stable")
-    order = np.argsort(-dag.duration, kind="stable")
+    order = np.argsort(-priority, kind="stable")
     place = np.empty(n_tasks, dtype=np.int32)
     place[order] = np.arange(n_tasks)
     stage = dag.task_stage

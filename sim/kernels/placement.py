@@ -1,4 +1,4 @@
-"""Places a set of a DAG's tasks into a resource-time space, the longest ready one first.
+"""Places a set of a DAG's tasks into a resource-time space, the first ready one in order first.
 
 `place` is PlaceTasksF of Grandl et al., *Do the hard stuff first* (§4.2, Fig. 7). Placing backward
 is placing forward in the mirrored space with the edges turned round.
@@ -29,7 +29,7 @@ FIELDS: tuple[tuple[str, str, int], ...] = (
     ("w_child0", "i8", 1),
     ("w_child", "i4", 1),
     ("w_child_kind", "i1", 1),
-    ("w_task_at", "i4", 1),  # [T] tasks in their order: the longest, then the lowest row first
+    ("w_task_at", "i4", 1),  # [T] the tasks in order: of the ready ones the first goes next
     ("w_place", "i4", 1),  # [T] the place of each task in that order
     ("w_places", "i4", 1),  # [T] the same, ascending in each stage's stretch
     # what is kept while tasks are placed
@@ -75,8 +75,8 @@ def make(arrays: dict[str, NDArray[Any]], n_machines: int) -> Any:
 def place(dag, space, label, which, limit):
     """Place the tasks whose `label` is `which`; give up when the span reaches `limit`.
 
-    Of those whose parents in the set are all placed, the longest goes next (ties: the lowest row),
-    at the earliest time not before the ends of its placed parents and the space's begin at which
+    Of those whose parents in the set are all placed, the first in the DAG's order goes next, at
+    the earliest time not before the ends of its placed parents and the space's begin at which
     some machine has room for it throughout (ties: the lowest row). Like tasks of a stage that
     become ready together are handed on as one run, and what is learnt of the machines for one of
     them holds for the next: room only ever goes.

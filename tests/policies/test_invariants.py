@@ -79,7 +79,8 @@ def test_invariants_of_a_crowd(name, cluster):
             result = sim.simulate(
                 workload, cluster, policies.build(name, fit=fit), seed=seed, record="tasks"
             )
-            assert (result.job_start > workload.columns.job_submit).any()  # some had to wait
+            run = invariants.Run(result)
+            assert (run.start > run.ready).any()  # some had to wait
             invariants.check(result, fit)
 
 
@@ -140,6 +141,9 @@ def test_one_job_alone_meets_its_critical_path(name):
     ]
     workload = sim.Workload.from_jobs([{"submit_s": 3.0, "stages": stages}])
     result = sim.simulate(workload, sim.Cluster.slots(2), policies.build(name))
+    if not policies.spec(name).conserves_work:
+        assert result.job_finish[0] >= 3 + 5.5
+        return
     assert result.job_finish[0] == 3 + 5.5
     assert result.metrics["slowdown_mean"] == 1
 
