@@ -1,0 +1,313 @@
+"""Google clusterdata-2011-2: jobs with the duration of every task, or the wall times of 29 days.
+
+Two files of the trace's cell, ids re-indexed. ``manytask_jobs.jsonl``: an object a line, the jobs
+of the first 70,756 s with every task that was scheduled and finished in that time.
+``job_history_29d.csv``: every job of the 29 days that finished, without its tasks. Source: Reiss et
+al., *Google cluster-usage traces: format + schema*, 2011 (CC-BY-4.0).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sim.errors import InputError
+from sim.traces._rows import Field, Layout, OnBadRow, read_blocks
+from sim.traces._text_file import (
+    broken_text,
+    check_choice,
+    count_rule,
+    first_line,
+    nothing_left,
+    open_text,
+)
+from sim.workload import Workload
+
+FILES = {"tasks": "manytask_jobs.jsonl", "walls": "job_history_29d.csv"}
+"""The file of each part, in the trace's folder; plain or with ``.gz``."""
+
+RESOURCES = ("cpu", "mem", "disk")
+"""What tasks request, each as a share of the largest machine."""
+
+_NUMBERS = ("submit_s", "job_end_s", "priority", *RESOURCES)
+_NAMES = ("job", "user", "lname", "name")
+_HISTORY = (
+    "job_id",
+    "user",
+    "sched_class",
+    "job_name",
+    "logical_job_name",
+    "submit_s",
+    "schedule_s",
+    "end_s",
+    "end_event",
+)
+_QUANTUM = 1e-8
+
+
+def read(
+    path: str | os.PathLike[str],
+    *,
+    part: Literal["tasks", "walls"] = "tasks",
+    on_bad_row: OnBadRow = "error",
+) -> Workload:
+    """Read the jobs of one of the two files.
+
+    A job has one stage. Times are the trace's own, s since its start; 0 is before it. ``jobs`` has
+    the features that predictors look for: ``application`` (the logical job name), ``job_name``,
+    ``user`` and ``requested`` (the resources, as text), and ``recorded_finish_s``, when the job
+    ended in the trace. ``template`` is the logical job name.
+
+    Parameters
+    ----------
+    path : path-like
+        The folder of the two files, or one of them; plain or gzipped (told by content).
+    part : {"tasks", "walls"}
+        ``tasks``: the jobs with the duration of every task, over 19.6 hours. ``walls``: the jobs
+        of 29 days, each as one task that lasts from the job's first scheduling to its end: a wall
+        time, which says nothing of the tasks' durations and less of their number. The trace does
+        not tell what those requested, so they demand one ``cpu``.
+    on_bad_row : {"error", "skip"}
+        Lines that can't be read: raise, or leave out and count.
+
+    Returns
+    -------
+    Workload
+        ``meta["report"]`` counts by rule what was ``dropped`` (a job of an earlier line; of
+        ``walls`` also jobs scheduled before the trace began, whose wall time is not known) and
+        ``noticed`` (jobs submitted before the trace began, submissions out of order), and
+        ``bad_rows``. ``meta["durations"]`` says whether they are of ``tasks`` or ``job walls``.
+
+    Raises
+    ------
+    InputError
+        With file, line and rule: "wrong line", "missing value", "wrong type", "number out of
+        range" and those of `sim.traces._rows.read_blocks`; "missing file", "empty file", "no job
+        left".
+    """
+    check_choice("part", part, tuple(FILES))
+    check_choice("on_bad_row", on_bad_row, ("error", "skip"))
+    file = _file(path, part)
+    return (_read_tasks if part == "tasks" else _read_walls)(file, on_bad_row)
+
+
+def _file(path: str | os.PathLike[str], part: str) -> Path:
+    folder = Path(path)
+    if not folder.is_dir():
+        return folder
+    plain = folder / FILES[part]
+    packed = plain.with_name(plain.name + ".gz")
+    return plain if plain.is_file() else packed
+
+
+class _BadLineError(Exception):
+    """A line that breaks a rule."""
+
+    def __init__(self, rule: str, text: str) -> None:
+        super().__init__(text)
+        self.rule = rule
+
+
+def _read_tasks(path: Path, on_bad_row: OnBadRow) -> Workload:
+    jobs: dict[str, list[Any]] = {key: [] for key in (*_NAMES, *_NUMBERS)}
+    durations: list[NDArray[np.float64]] = []
+    bad: dict[str, int] = {}
+    n_lines = 0
+    for line, text in _lines(path):
+        n_lines += 1
+        try:
+            job = _parsed(text)
+        except _BadLineError as error:
+            if on_bad_row == "error":
+                message = f"{error}; mend the file, or read it with on_bad_row=skip"
+                raise InputError(message, file=path, line=line, rule=error.rule) from None
+            bad[error.rule] = bad.get(error.rule, 0) + 1
+            continue
+        for key, column in jobs.items():
+            column.append(job[key])
+        durations.append(job["dur_s"])
+    if not durations:
+        raise nothing_left(path, bad)
+    dropped: dict[str, int] = {}
+    noticed: dict[str, int] = {}
+    rows = _kept_rows(jobs["job"], np.array(jobs["submit_s"]), dropped, noticed)
+    columns = {key: [column[row] for row in rows] for key, column in jobs.items()}
+    of = [durations[row] for row in rows]
+    n_tasks = np.array([len(d) for d in of], dtype=np.int32)
+    count_rule(noticed, "submitted before the trace began", np.array(columns["submit_s"]) == 0)
+    requests = zip(*(columns[name] for name in RESOURCES), strict=True)
+    return Workload.from_tables(
+        jobs=_jobs(
+            columns["job"],
+            np.array(columns["submit_s"]),
+            np.array(columns["job_end_s"]),
+            application=columns["lname"],
+            job_name=columns["name"],
+            user=columns["user"],
+            requested=[f"cpu={c:g} mem={m:g} disk={d:g}" for c, m, d in requests],
+            priority=np.array(columns["priority"]),
+        ),
+        stages={
+            "job": np.arange(len(of), dtype=np.int32),
+            "n_tasks": n_tasks,
+            **{f"demand_{name}": np.array(columns[name]) for name in RESOURCES},
+        },
+        tasks={
+            "stage": np.repeat(np.arange(len(of), dtype=np.int32), n_tasks),
+            "duration_s": np.concatenate(of),
+        },
+        meta={
+            "name": "google2011",
+            "durations": "tasks",
+            "quantum": dict.fromkeys(RESOURCES, _QUANTUM),
+            "report": _report(n_lines, len(of), dropped, noticed, bad),
+        },
+    )
+
+
+def _lines(path: Path) -> Any:
+    """Yield the number and the text of each line that is not blank."""
+    with open_text(path) as stream:
+        try:
+            whole = stream.read()
+        except OSError as error:
+            raise broken_text(path, 1, error) from error
+    for number, text in enumerate(whole.split(b"\n"), 1):
+        if text.strip():
+            yield number, text
+
+
+def _parsed(text: bytes) -> dict[str, Any]:
+    import json
+
+    try:
+        job = json.loads(text)
+    except ValueError as error:
+        raise _BadLineError("wrong line", f"the line is no JSON ({error})") from None
+    if not isinstance(job, dict):
+        raise _BadLineError("wrong line", "the line is no JSON object")
+    for key in (*_NAMES, *_NUMBERS, "start_s", "dur_s"):
+        if job.get(key) is None:
+            raise _BadLineError("missing value", f"{key} is missing")
+    found: dict[str, Any] = {key: str(job[key]) for key in _NAMES}
+    for key in _NUMBERS:
+        found[key] = float(_numbers(key, [job[key]])[0])
+    found["dur_s"] = _numbers("dur_s", job["dur_s"])
+    if len(found["dur_s"]) != len(_numbers("start_s", job["start_s"])):
+        raise _BadLineError("wrong line", "start_s and dur_s differ in length")
+    if not len(found["dur_s"]):
+        raise _BadLineError("no tasks", "dur_s is empty; a job needs at least one task")
+    return found
+
+
+def _numbers(key: str, given: Any) -> NDArray[np.float64]:
+    if not isinstance(given, list) or any(type(x) not in (int, float) for x in given):
+        raise _BadLineError("wrong type", f"{key} must be of numbers, not {given!r:.60}")
+    numbers = np.array(given, dtype=np.float64)
+    wrong = ~(np.isfinite(numbers) & (numbers >= 0))
+    if wrong.any():
+        first = numbers[int(np.argmax(wrong))]
+        text = f"{key} is {first:g}; it must be a number of at least 0"
+        raise _BadLineError("number out of range", text)
+    return numbers
+
+
+def _read_walls(path: Path, on_bad_row: OnBadRow) -> Workload:
+    header = first_line(path)
+    if header.split(",") != list(_HISTORY):
+        text = f"the first line must be {','.join(_HISTORY)!r}, not {header[:80]!r}"
+        raise InputError(text, file=path, line=1, rule="wrong line")
+    fields = {
+        name: Field("number" if name.endswith("_s") else "text", required=True)
+        for name in _HISTORY
+        if name not in ("sched_class", "end_event")
+    }
+    bad: dict[str, int] = {}
+    with open_text(path) as stream:
+        layout = Layout(_HISTORY, skip_lines=1)
+        blocks = list(read_blocks(path, stream, layout, fields, on_bad_row, bad))
+    log: dict[str, Any] = {}
+    for name, field in fields.items():
+        parts = [block[name] for block in blocks]
+        if field.kind == "text":
+            log[name] = pa.chunked_array(parts, pa.string()).combine_chunks()
+        else:
+            log[name] = np.concatenate(parts or [np.empty(0)])
+    dropped: dict[str, int] = {}
+    noticed: dict[str, int] = {}
+    kept = np.ones(len(log["submit_s"]), dtype=bool)
+    for rule, broken in {
+        "scheduled before the trace began": log["schedule_s"] == 0,
+        "ends before it is scheduled": log["end_s"] < log["schedule_s"],
+    }.items():
+        count_rule(dropped, rule, kept & broken)
+        kept &= ~broken
+    at = np.flatnonzero(kept)
+    ids = log["job_id"].take(pa.array(at)).to_pylist()
+    rows = at[_kept_rows(ids, log["submit_s"][at], dropped, noticed)]
+    if not len(rows):
+        raise nothing_left(path, {**bad, **dropped})
+    count_rule(noticed, "submitted before the trace began", log["submit_s"][rows] == 0)
+    texts = {n: log[n].take(pa.array(rows)) for n, f in fields.items() if f.kind == "text"}
+    return Workload.from_tables(
+        jobs=_jobs(
+            texts["job_id"],
+            log["submit_s"][rows],
+            log["end_s"][rows],
+            application=texts["logical_job_name"],
+            job_name=texts["job_name"],
+            user=texts["user"],
+            requested=[""] * len(rows),
+        ),
+        stages={
+            "job": np.arange(len(rows), dtype=np.int32),
+            "n_tasks": np.ones(len(rows), dtype=np.int32),
+            "duration_s": log["end_s"][rows] - log["schedule_s"][rows],
+        },
+        meta={
+            "name": "google2011",
+            "durations": "job walls",
+            "report": _report(len(kept) + sum(bad.values()), len(rows), dropped, noticed, bad),
+        },
+    )
+
+
+def _kept_rows(
+    ids: list[str], submit_s: NDArray[np.float64], dropped: dict[str, int], noticed: dict[str, int]
+) -> NDArray[np.int64]:
+    """Return the first row of each job, by submission; count the others."""
+    first = np.array(list({name: row for row, name in reversed(list(enumerate(ids)))}.values()))
+    rows = np.sort(first).astype(np.int64)
+    if len(rows) < len(ids):
+        dropped["job of an earlier line"] = len(ids) - len(rows)
+    submit = submit_s[rows]
+    count_rule(noticed, "submitted before the line above", submit[1:] < submit[:-1])
+    out: NDArray[np.int64] = rows[np.argsort(submit, kind="stable")]
+    return out
+
+
+def _jobs(
+    job_id: Any, submit_s: NDArray[np.float64], end_s: NDArray[np.float64], **others: Any
+) -> Mapping[str, Any]:
+    names = ("application", "job_name", "user", "requested")
+    coded = {n: pa.array(others.pop(n), pa.string()).dictionary_encode() for n in names}
+    return {
+        "job_id": pa.array(job_id, pa.string()),
+        "submit_s": submit_s,
+        "template": coded["application"],
+        "recorded_finish_s": end_s,
+        **coded,
+        **others,
+    }
+
+
+def _report(
+    rows: int, jobs: int, dropped: dict[str, int], noticed: dict[str, int], bad: dict[str, int]
+) -> dict[str, Any]:
+    return {"rows": rows, "jobs": jobs, "dropped": dropped, "noticed": noticed, "bad_rows": bad}
