@@ -30,7 +30,8 @@ def lower_bound(workload: Workload, cluster: Cluster) -> pa.Table:
     """Bound from below the time between submission and completion, job by job.
 
     A job has the whole cluster for these bounds, or, where queues are hard, its queue's share of
-    the whole; never a soft share. With C that capacity, over a job's paths p, stages s, tasks t:
+    the whole (not of a fungible resource, which a policy may overbook); never a soft share. With C
+    that capacity, over a job's paths p, stages s, tasks t:
 
     - ``cp_len``: the longest path of tasks (1a), task by task over one-to-one edges;
     - ``twork``: max over resources r of Σ duration × demand_r / C_r (1b);
@@ -148,13 +149,13 @@ def makespan_bound(workload: Workload, cluster: Cluster) -> float:
     submit = columns.job_submit - columns.job_submit[0]
     bound = float((submit + bound_arrays(columns, cluster)["new_lb"]).max())
     load = np.add.reduceat(stage_load_s(columns, cluster), columns.job_stage0[:-1], axis=0)
-    share = _job_share(columns, cluster)
+    share = _share_of_each(columns, cluster)
     groups = [(np.arange(len(submit)), share)]
     if cluster.queue_mode == "hard":
         queues = np.unique(columns.job_queue)
-        groups += [(np.flatnonzero(columns.job_queue == q), np.ones(1)) for q in queues]
+        groups += [(np.flatnonzero(columns.job_queue == q), np.ones((1, 1))) for q in queues]
     for rows, scale in groups:
-        work = load[rows] * np.broadcast_to(scale, len(rows))[:, None]
+        work = load[rows] * scale
         left = np.cumsum(work[::-1], axis=0)[::-1].max(axis=1)
         bound = max(bound, float((submit[rows] + left).max()))
     return bound
@@ -177,8 +178,18 @@ def stage_load_s(columns: Columns, cluster: Cluster) -> F8:
     """
     load = columns.stage_work[:, None] * (demand_of(columns, cluster) / cluster.total)
     if cluster.queue_mode == "hard":
-        load /= _job_share(columns, cluster)[columns.stage_job, None]
+        load /= _share_of_each(columns, cluster)[columns.stage_job]
     return load
+
+
+def _share_of_each(columns: Columns, cluster: Cluster) -> F8:
+    """Give the fraction of each resource that each job may use, (J, R).
+
+    All of a fungible one: a policy that overbooks it does not count what a queue holds of it.
+    """
+    share = np.repeat(_job_share(columns, cluster)[:, None], len(cluster.resources), axis=1)
+    share[:, [name in cluster.fungible for name in cluster.resources]] = 1.0
+    return share
 
 
 def _job_share(columns: Columns, cluster: Cluster) -> F8:

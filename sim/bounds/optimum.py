@@ -51,10 +51,18 @@ def optimum(
     Raises
     ------
     InputError
-        If the job has more than `MOST_TASKS` tasks, holds one that fits no machine, or OR-tools,
-        which is not among the project's requirements, is not installed.
+        If the job has more than `MOST_TASKS` tasks or holds one that fits no machine, a resource
+        may be overbooked, or OR-tools, which is not among the project's requirements, is not
+        installed.
     """
     cp = _solver()
+    if cluster.fungible:
+        raise InputError(
+            f"the exact bound knows no overbooking, and {', '.join(cluster.fungible)} may be "
+            "overbooked; ask about the cluster without fungible resources, or use tight_lb of "
+            "sim.lower_bound",
+            rule="fungible resource",
+        )
     columns = workload.columns
     demand_of(columns, cluster)  # that no resource is missing
     demand, shapes, count = in_quanta(columns, cluster)

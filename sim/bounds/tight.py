@@ -27,8 +27,9 @@ piece with the reason why it holds, for any schedule that does not interrupt tas
   (`sim.kernels.packing.lift`). With one task a machine they are cliques of tasks that exclude
   each other; with chains they are paths.
 
-Packing and waves hold where a machine runs what it holds at full speed and nothing beyond its
-capacity. Over a resource that may be overbooked only the capacity itself counts.
+Packing and waves count only resources that can't be overbooked (`sim.cluster.Cluster`). Over a
+fungible one only the capacity counts: however much its tasks are stretched, they do not get more
+of it at any instant, and while they are stretched they hold the rest no shorter.
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]
+
+_MANY = np.iinfo(np.int32).max
 
 
 def tight_part_bounds(
@@ -96,11 +99,18 @@ def tight_part_bounds(
 
 
 def in_quanta(columns: Columns, cluster: Cluster) -> tuple[I8, I8, I8]:
-    """Return demands (G, R), kinds of machines (H, R), the largest first, and how many (H,)."""
+    """Return demands (G, R), kinds of machines (H, R), the largest first, and how many (H,).
+
+    R counts the resources that can't be overbooked.
+    """
     if cluster.unit:
         shapes = cluster.capacity.astype(np.int64)
         return np.ones((len(columns.stage_job), 1), np.int64), shapes, np.ones(1, np.int64)
-    kept = [r for r, name in enumerate(columns.resources) if name in cluster.resources]
+    if set(cluster.fungible) == set(cluster.resources):
+        none = np.zeros((1, 0), np.int64)
+        return none[[0] * len(columns.stage_job)], none, np.array([cluster.n_machines])
+    rigid = set(cluster.resources) - set(cluster.fungible)
+    kept = [r for r, name in enumerate(columns.resources) if name in rigid]
     at = [cluster.resources.index(columns.resources[r]) for r in kept]
     capacity = capacity_quanta(cluster.capacity[:, at], columns.quantum[kept])
     shapes, count = np.unique(capacity, axis=0, return_counts=True)
@@ -120,8 +130,9 @@ def _slots(demand: I8, shapes: I8, count: I8, share: F8, n_tasks: I8) -> I8:
     with np.errstate(divide="ignore", invalid="ignore"):
         for shape, n in zip(shapes, count, strict=True):
             fit = np.where(demand > 0, shape // demand, n_tasks[:, None])
-            slots += n * fit.min(axis=1, initial=np.iinfo(np.int32).max)
+            slots += n * fit.min(axis=1, initial=_MANY)
         total = np.floor(share[:, None] * (count @ shapes) * (1 + 1e-12) + 1e-9)
-        within = np.where(demand > 0, total // demand, n_tasks[:, None]).min(axis=1, initial=np.inf)
+        fit = np.where(demand > 0, total // demand, n_tasks[:, None])
+        within = fit.min(axis=1, initial=_MANY)
     held: I8 = np.clip(np.minimum(slots, within), 1, n_tasks).astype(np.int64)
     return held

@@ -10,7 +10,7 @@ import pytest
 
 import policies
 import sim
-from sim.bounds import bound_arrays
+from sim.bounds import bound_arrays, makespan_bound
 from sim.bounds.optimum import optimum
 from sim.kernels import gaps, packing
 from tests.sim.small_jobs import small_job
@@ -128,6 +128,32 @@ def test_hard_queues_limit_how_many_tasks_run_at_once():
     assert tight(w, cluster) == 7
     # 12 cpu: three tasks' worth, but 7 cpu only one's
     assert tight(w, cluster.with_queues("hard", {"small": 0.35, "other": 0.6})) == 21
+
+
+def test_a_resource_that_may_be_overbooked_packs_like_a_fluid():
+    w = workload(stage("a", [5] * 2, cpu=1, disk=6), stage("b", [5] * 2, cpu=3, disk=1))
+    shape = {"cpu": 4, "disk": 10}
+    # a beside a: 12 of 10 disk; a beside b and b alone: 4 cpu, of which two b would need 6
+    assert tight(w, sim.Cluster.machines(1, **shape)) == 10
+    # stretched, two a take 6 s together, but cpu still holds 40 / 4
+    assert tight(w, sim.Cluster.machines(1, **shape, fungible=["disk"])) == 10
+    v = workload(stage("a", [5] * 2, disk=6))
+    assert tight(v, sim.Cluster.machines(1, **shape)) == 10
+    assert tight(v, sim.Cluster.machines(1, **shape, fungible=["disk"])) == 6
+    with pytest.raises(sim.InputError, match="knows no overbooking, and disk may be overbooked"):
+        optimum(v, sim.Cluster.machines(1, **shape, fungible=["disk"]))
+    only = sim.Cluster.machines(2, disk=10, fungible=["disk"])
+    assert tight(v, only) == 5
+
+
+def test_a_hard_share_of_what_may_be_overbooked_does_not_bound():
+    w = workload(stage("a", [5] * 2, cpu=1, disk=6), queue="small")
+    shares = {"small": 0.5, "other": 0.5}
+    rigid = sim.Cluster.machines(1, cpu=4, disk=20).with_queues("hard", shares)
+    loose = sim.Cluster.machines(1, cpu=4, disk=20, fungible=["disk"]).with_queues("hard", shares)
+    assert bound_arrays(w.columns, rigid)["twork"][0] == 6
+    assert bound_arrays(w.columns, loose)["twork"][0] == 5 * 2 / 2
+    assert makespan_bound(w, loose) == 5
 
 
 @pytest.mark.parametrize("batch", range(6))
