@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sim.features import Features
 from sim.schema import DEMAND_PREFIX, EDGE_KINDS, INPUT_MODES
 from sim.tables import names, values
 
@@ -71,6 +72,8 @@ class Columns:
         Size of one quantum of each resource.
     resources, queue_names, user_names, template_names : tuple of str
         What the indices mean.
+    features : Features
+        By what a job is known, and the jobs of the past (`sim.features`).
     """
 
     job_submit: F8
@@ -101,6 +104,7 @@ class Columns:
     queue_names: tuple[str, ...]
     user_names: tuple[str, ...]
     template_names: tuple[str, ...]
+    features: Features
 
 
 def build(workload: Workload) -> Columns:
@@ -167,6 +171,7 @@ def assemble(workload: Workload, arrays: dict[str, NDArray[Any]]) -> Columns:
         queue_names=names(workload.jobs, "queue"),
         user_names=names(workload.jobs, "user"),
         template_names=names(workload.jobs, "template"),
+        features=Features(workload.jobs, workload.stages, workload.history),
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sim.schema import OPTIONAL
 from sim.tables import values
 
 if TYPE_CHECKING:
@@ -28,8 +29,10 @@ def digest(workload: Workload) -> str:
     """
     sha = hashlib.sha256()
     sha.update(json.dumps([_VERSION, dict(workload.quantum)], sort_keys=True).encode())
-    for name in ("jobs", "stages", "stage_edges", "job_edges", "downloads"):
+    for name in ("jobs", "stages", "stage_edges", "job_edges", "downloads", "history"):
         table: pa.Table = getattr(workload, name)
+        if name in OPTIONAL and table.num_rows == 0:
+            continue
         for column in table.column_names:
             _add_column(sha, f"{name}.{column}", table[column].chunk(0))
     _add_tasks(sha, workload)

@@ -1,4 +1,4 @@
-"""A workload on disk: a folder of six Parquet files."""
+"""A workload on disk: a folder of Parquet files, one a table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sim.errors import InputError
-from sim.schema import TABLES
+from sim.schema import OPTIONAL, TABLES
 from sim.tables import normalise, values
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def write(workload: Workload, folder: str | os.PathLike[str]) -> None:
     """Write `workload` as ``<table>.parquet`` files.
 
     The same content gives the same bytes. Each file is written under a temporary name and moved
-    into place when all six are complete, so that a reader sees whole files only; each also holds
+    into place when all are complete, so that a reader sees whole files only; each also holds
     the workload's digest, by which `read` notices files of different writes in one folder.
     `Workload.meta` goes into the metadata of ``jobs.parquet``.
 
@@ -55,7 +55,9 @@ def write(workload: Workload, folder: str | os.PathLike[str]) -> None:
         target.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"can't make the folder: {error}", file=target) from error
-    temporary = {name: target / f".{name}.parquet.{os.getpid()}.tmp" for name in TABLES}
+    optional = [name for name in OPTIONAL if getattr(workload, name).num_rows]
+    written = (*TABLES, *optional)
+    temporary = {name: target / f".{name}.parquet.{os.getpid()}.tmp" for name in written}
     try:
         for name, path in temporary.items():
             extra = {_DIGEST: workload.digest.encode()}
@@ -64,6 +66,8 @@ def write(workload: Workload, folder: str | os.PathLike[str]) -> None:
             _write_file(path, _pieces(workload, name), extra)
         for name, path in temporary.items():
             path.replace(target / f"{name}.parquet")
+        for name in set(OPTIONAL) - set(optional):
+            (target / f"{name}.parquet").unlink(missing_ok=True)
     finally:
         for path in temporary.values():
             path.unlink(missing_ok=True)
@@ -75,8 +79,9 @@ def read(folder: str | os.PathLike[str]) -> Workload:
     Parameters
     ----------
     folder : path-like
-        With the six files, as `write` leaves them or made by any other program after
-        `sim.schema`. Tasks that all last the same within each stage are not expanded.
+        With the six files and perhaps ``history.parquet``, as `write` leaves them or made by any
+        other program after `sim.schema`. Tasks that all last the same within each stage are not
+        expanded.
 
     Returns
     -------
@@ -106,6 +111,8 @@ def read(folder: str | os.PathLike[str]) -> Workload:
             raise InputError(
                 "the file is missing from the workload", file=path, rule="missing file"
             )
+    optional = {name: source / f"{name}.parquet" for name in OPTIONAL}
+    paths |= {name: path for name, path in optional.items() if path.is_file()}
     with _naming_the_file(source):
         tables = {n: normalise(n, _read_file(p)) for n, p in paths.items() if n != "tasks"}
         meta = _joint_metadata(paths)
@@ -217,5 +224,5 @@ def _naming_the_file(folder: Path) -> Iterator[None]:
         table = re.match(r"\w*", error.message)
         if error.file is not None or table is None:
             raise
-        file = folder / f"{table[0]}.parquet" if table[0] in TABLES else folder
+        file = folder / f"{table[0]}.parquet" if table[0] in TABLES | OPTIONAL else folder
         raise InputError(error.message, file=file, rule=error.rule) from error

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from sim.errors import InputError, hint, unknown
-from sim.schema import DEMAND_PREFIX, EDGE_KINDS
+from sim.schema import DEMAND_PREFIX, EDGE_KINDS, FEATURES
 
 if TYPE_CHECKING:
     from sim.workload import Workload
@@ -23,7 +23,8 @@ _JOB_KEYS: Mapping[str, Any] = {
     "input_mode": "none",
     "stages": None,
 }
-_STAGE_KEYS = ("name", "durations_s", "demand", "parents")
+_FEATURES = tuple(column.name for column in FEATURES)
+_STAGE_KEYS = ("name", "durations_s", "demand", "parents", *_FEATURES)
 
 
 def from_jobs(jobs: Iterable[Mapping[str, Any]]) -> Workload:
@@ -36,7 +37,8 @@ def from_jobs(jobs: Iterable[Mapping[str, Any]]) -> Workload:
         in the order given. ``submit_s`` (s) and ``stages`` are required. ``job_id`` defaults to
         ``"job-<i>"`` with the dict's place in the list; ``template``, ``user``, ``queue``
         ("default"), ``priority`` (0), ``deadline_s`` (None: none; relative to submit_s),
-        ``min_tasks`` (0: no gang) and ``input_mode`` ("none") to the schema's defaults.
+        ``min_tasks`` (0: no gang) and ``input_mode`` ("none") to the schema's defaults. Jobs and
+        stages may have the features ``application``, ``job_name`` and ``requested`` (strings).
 
         ``stages`` is a list of dicts: ``durations_s`` (one number a task) is required; ``name``
         defaults to ``"stage-<i>"`` and is unique within the job; ``demand`` (default
@@ -75,6 +77,7 @@ def from_jobs(jobs: Iterable[Mapping[str, Any]]) -> Workload:
     tasks: dict[str, list[Any]] = {"stage": [], "duration_s": []}
     edges: dict[str, list[Any]] = {"parent": [], "child": [], "kind": []}
     demands: list[Mapping[str, float]] = []
+    columns |= _features(listed)
     for row, job in enumerate(listed):
         stage0 = len(demands)
         names: dict[str, int] = {}
@@ -107,6 +110,7 @@ def from_jobs(jobs: Iterable[Mapping[str, Any]]) -> Workload:
                 edges["parent"].append(names[parent])
                 edges["child"].append(stage0 + i)
                 edges["kind"].append(kind)
+    stages |= _features([stage for job in listed for stage in job["stages"]])
     resources = sorted({r for demand in demands for r in demand}) or ["cpu"]
     for r in resources:
         stages[DEMAND_PREFIX + r] = [float(d.get(r, 0.0)) for d in demands]
@@ -119,9 +123,15 @@ def from_jobs(jobs: Iterable[Mapping[str, Any]]) -> Workload:
     )
 
 
+def _features(dicts: list[Any]) -> dict[str, list[Any]]:
+    """Return the columns of the features that any of the jobs or stages says."""
+    said = [f for f in _FEATURES if any(f in each for each in dicts)]
+    return {f: [str(each.get(f, "")) for each in dicts] for f in said}
+
+
 def _checked_job(i: int, job: Mapping[str, Any]) -> dict[str, Any]:
     where = f"job {job['job_id']!r}" if "job_id" in job else f"job {i}"
-    _check_keys(where, job, _JOB_KEYS, ("submit_s", "stages"))
+    _check_keys(where, job, (*_JOB_KEYS, *_FEATURES), ("submit_s", "stages"))
     checked = {**_JOB_KEYS, "job_id": f"job-{i}", **job}
     checked["job_id"] = str(checked["job_id"])
     for key in ("submit_s", "priority"):

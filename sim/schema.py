@@ -1,4 +1,4 @@
-"""The written schema of a workload: six tables, every column with its type, unit and meaning.
+"""The written schema of a workload: its tables, every column with its type, unit and meaning.
 
 This is the one place where the columns are named. `sim.workload` builds tables of exactly these
 types, `sim.validate` holds them to the rules, and ``python -m sim.schema`` prints them. Tables may
@@ -6,6 +6,9 @@ have more columns than these (but not fewer); what is extra is carried along unt
 
 Row numbers are the keys between tables: ``stages.job`` is a row of ``jobs``, and so on. Rows of
 ``stages`` are grouped by job and rows of ``tasks`` by stage, both ascending.
+
+Six tables make a workload. A seventh, ``history``, may lie beside them: jobs that are not
+simulated and that policies may learn from, once they have ended.
 """
 
 from __future__ import annotations
@@ -115,6 +118,22 @@ DOWNLOADS: Final = (
     Column("n", pa.int32(), "downloads", "how many at that time", 1, low=0),
 )
 
+FEATURES: Final = (
+    Column("application", CATEGORY, "name", "program that it runs; '' if unknown", ""),
+    Column("job_name", CATEGORY, "name", "what its user calls it; '' if unknown", ""),
+    Column("requested", CATEGORY, "text", "resources asked for; '' if unknown", ""),
+)
+"""Columns that ``jobs`` may have, and ``stages`` too where a stage has its own."""
+
+HISTORY: Final = (
+    Column("submit_s", pa.float64(), "s", "when it was submitted; below 0 is before the start"),
+    Column("finish_s", pa.float64(), "s", "when its last task ended"),
+    Column("n_tasks", pa.int32(), "tasks", "how many tasks it had", low=1),
+    Column("mean_task_s", pa.float64(), "s", "mean duration of its tasks", low=0),
+    Column("user", CATEGORY, "name", "who submitted it; '' if unknown", ""),
+    *FEATURES,
+)
+
 TABLES: Final[dict[str, tuple[Column, ...]]] = {
     "jobs": JOBS,
     "stages": STAGES,
@@ -124,10 +143,14 @@ TABLES: Final[dict[str, tuple[Column, ...]]] = {
     "downloads": DOWNLOADS,
 }
 
+OPTIONAL: Final[dict[str, tuple[Column, ...]]] = {"history": HISTORY}
+"""Tables that a workload may do without: an empty one is the same as none."""
+
 SORT_KEYS: Final[dict[str, tuple[str, ...]]] = {
     "stage_edges": ("parent", "child"),
     "job_edges": ("upstream", "downstream"),
     "downloads": ("job", "time_s", "n"),
+    "history": ("finish_s", "submit_s"),
 }
 """Tables whose rows have no meaning in their order are kept in this one."""
 
@@ -142,16 +165,21 @@ def demand_column(resource: str) -> Column:
 
 def empty(table: str) -> pa.Table:
     """Return the table of that name without rows."""
-    return pa.table({c.name: pa.array([], c.type) for c in TABLES[table]})
+    return pa.table({c.name: pa.array([], c.type) for c in columns_of(table)})
+
+
+def columns_of(table: str) -> tuple[Column, ...]:
+    """Return the columns that the table of that name must have."""
+    return TABLES[table] if table in TABLES else OPTIONAL[table]
 
 
 def describe() -> str:
     """Return the schema as a plain text for people, a line a column."""
     lines = []
-    for table, columns in TABLES.items():
-        lines.append(table)
+    for table, columns in (TABLES | OPTIONAL).items():
+        lines.append(table + (", if there is any" if table in OPTIONAL else ""))
         shown = (*columns, demand_column("<resource>")) if table == "stages" else columns
-        for c in shown:
+        for c in (*shown, *(FEATURES if table in ("jobs", "stages") else ())):
             kind = "category" if c.type == CATEGORY else str(c.type)
             values = f" ({', '.join(c.choices)})" if c.choices else ""
             lines.append(f"  {c.name:18} {kind:9} {c.unit:14} {c.meaning}{values}")

@@ -11,7 +11,16 @@ import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
 from sim.errors import InputError
-from sim.schema import CATEGORY, DEMAND_PREFIX, REQUIRED, SORT_KEYS, TABLES, Column, demand_column
+from sim.schema import (
+    CATEGORY,
+    DEMAND_PREFIX,
+    FEATURES,
+    REQUIRED,
+    SORT_KEYS,
+    Column,
+    columns_of,
+    demand_column,
+)
 
 TableLike: TypeAlias = pa.Table | Mapping[str, ArrayLike]
 
@@ -22,7 +31,7 @@ def normalise(name: str, table: TableLike) -> pa.Table:
     Parameters
     ----------
     name : str
-        Which of the six tables it is.
+        Which of the tables it is.
     table : pyarrow.Table or mapping of str to array-like
         Its columns; numbers are cast where no value changes, strings are dictionary-encoded,
         columns that have a default may be left out, and others than the schema's are kept (last,
@@ -95,12 +104,14 @@ def _as_array(values: Any) -> Any:
 
 
 def _columns_of(name: str, source: pa.Table) -> list[Column]:
-    columns = list(TABLES[name])
+    columns = list(columns_of(name))
     if name == "stages":
         demands = sorted(c for c in source.column_names if c.startswith(DEMAND_PREFIX))
         if DEMAND_PREFIX in demands:
             raise InputError("stages: column 'demand_' names no resource", rule="wrong column")
         columns += [demand_column(c.removeprefix(DEMAND_PREFIX)) for c in demands]
+    if name in ("jobs", "stages"):
+        columns += [c for c in FEATURES if c.name in source.column_names]
     return columns
 
 

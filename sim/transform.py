@@ -54,6 +54,7 @@ def take(workload: Workload, job_rows: ArrayLike) -> Workload:
         "stage_edges": _kept(workload.stage_edges, new_stage, "parent", "child"),
         "job_edges": _kept(workload.job_edges, new_job, "upstream", "downstream"),
         "downloads": _kept(workload.downloads, new_job, "job"),
+        "history": workload.history,
     }
     uniform = workload.stage_duration_s
     if uniform is None:
@@ -76,7 +77,8 @@ def slice_time(workload: Workload, begin_s: float, end_s: float) -> Workload:
     Returns
     -------
     Workload
-        See `take`. Downloads from before the window, lost either way, move to 0.
+        See `take`. Downloads from before the window, lost either way, move to 0; the history's
+        times are shifted too.
 
     Raises
     ------
@@ -97,10 +99,14 @@ def slice_time(workload: Workload, begin_s: float, end_s: float) -> Workload:
             rule="empty slice",
         )
     kept = take(workload, np.arange(first, last))
+    history = kept.history
+    for column in ("submit_s", "finish_s"):
+        history = _set(history, column, values(history, column) - begin_s)
     return _with_times(
         kept,
         values(kept.jobs, "submit_s") - begin_s,
         np.maximum(values(kept.downloads, "time_s") - begin_s, 0.0),
+        history,
     )
 
 
@@ -158,9 +164,9 @@ def scale_load(workload: Workload, load: float, cluster: Cluster) -> Workload:
 
     The first job keeps its time; every other is submitted at ``first + factor × (submit − first)``,
     with ``factor`` the present `offered_load` of the bottleneck over the wished one, and downloads
-    move along. Which job comes when in relation to others, hence the shape of bursts, is preserved
-    (Jajoo et al., NSDI 2022, §4.3: "we adjust the arrival time of the jobs so that the average
-    cluster load matches").
+    move along; the history stays as it is. Which job comes when in relation to others, hence the
+    shape of bursts, is preserved (Jajoo et al., NSDI 2022, §4.3: "we adjust the arrival time of
+    the jobs so that the average cluster load matches").
 
     Parameters
     ----------
@@ -191,6 +197,7 @@ def scale_load(workload: Workload, load: float, cluster: Cluster) -> Workload:
         workload,
         first + factor * (submit - first),
         np.maximum(first + factor * (time - first), 0.0),
+        workload.history,
     )
 
 
@@ -240,14 +247,18 @@ def _kept(table: pa.Table, new: NDArray[np.int32], *keys: str) -> pa.Table:
     return _relabel(take_rows(table, np.flatnonzero(keep)), new, *keys)
 
 
-def _with_times(workload: Workload, submit_s: F8, download_s: F8) -> Workload:
-    tables = {name: getattr(workload, name) for name in ("stages", "stage_edges", "job_edges")}
+def _set(table: pa.Table, column: str, numbers: F8) -> pa.Table:
+    return table.set_column(table.column_names.index(column), column, pa.array(numbers))
+
+
+def _with_times(workload: Workload, submit_s: F8, download_s: F8, history: pa.Table) -> Workload:
+    tables = {"history": history} | {
+        name: getattr(workload, name) for name in ("stages", "stage_edges", "job_edges")
+    }
     if workload.stage_duration_s is None:
         tables["tasks"] = workload.tasks
     for name, column, time in (("jobs", "submit_s", submit_s), ("downloads", "time_s", download_s)):
-        table = getattr(workload, name)
-        at = table.column_names.index(column)
-        tables[name] = in_order(name, table.set_column(at, column, pa.array(time)))
+        tables[name] = in_order(name, _set(getattr(workload, name), column, time))
     return _rebuilt(workload, tables, workload.stage_duration_s)
 
 

@@ -16,7 +16,7 @@ from sim.acyclic import find_cycle
 from sim.columns import job_stage0
 from sim.errors import InputError
 from sim.fits import check_fits
-from sim.schema import DEMAND_PREFIX, TABLES, Column, demand_column
+from sim.schema import DEMAND_PREFIX, HISTORY, TABLES, Column, demand_column
 from sim.tables import names, values
 from sim.text import first_repeat
 
@@ -39,7 +39,8 @@ def validate(workload: Workload) -> None:
         "number too large", "number too small", "unknown kind", "duplicate id",
         "non-monotonic submit", "row out of range", "rows out of order", "job without stages",
         "n_tasks mismatch", "gang larger than job", "edge between jobs", "self edge",
-        "duplicate edge", "cycle", "wrong quantum", "demand out of range".
+        "duplicate edge", "cycle", "wrong quantum", "demand out of range",
+        "ends before submission".
     """
     _check_sizes(workload)
     for name in TABLES:
@@ -59,12 +60,36 @@ def validate(workload: Workload) -> None:
     _check_stage_edges(workload)
     _check_edges(workload, "job_edges", "upstream", "downstream", workload.n_jobs)
     _check_demands(workload)
+    validate_history(workload)
+
+
+def validate_history(workload: Workload) -> None:
+    """Hold the history to its rules: those of its columns, and that no job ends before it comes.
+
+    Raises
+    ------
+    InputError
+        As `validate`; also of the rule "ends before submission".
+    """
+    history = workload.history
+    for column in HISTORY:
+        _check_column(workload, "history", history, column)
+    submit, finish = values(history, "submit_s"), values(history, "finish_s")
+    row = _first(finish < submit)
+    if row is not None:
+        _fail(
+            workload,
+            "history",
+            row,
+            f"finish_s is {finish[row]}, before the submit_s of {submit[row]}",
+            "ends before submission",
+        )
 
 
 def _check_sizes(workload: Workload) -> None:
     if workload.n_jobs == 0:
         raise InputError("the workload is empty; it needs at least one job", rule="empty workload")
-    for name in ("jobs", "stages", "stage_edges", "job_edges", "downloads"):
+    for name in ("jobs", "stages", "stage_edges", "job_edges", "downloads", "history"):
         rows = getattr(workload, name).num_rows
         if rows > np.iinfo(np.int32).max:
             raise InputError(f"{name} has {rows} rows; at most 2^31 - 1", rule="too many rows")

@@ -1,4 +1,4 @@
-"""The workload: what is submitted when, as six tables and as columns for the kernel."""
+"""The workload: what is submitted when, as tables and as columns for the kernel."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from sim import columns as _columns
 from sim.columns import Columns
 from sim.errors import InputError
-from sim.schema import DEFAULT_QUANTUM, DEMAND_PREFIX, TABLES, empty
+from sim.schema import DEFAULT_QUANTUM, DEMAND_PREFIX, OPTIONAL, TABLES, empty
 from sim.tables import TableLike, normalise, values
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ class Workload:
     ----------
     jobs, stages, stage_edges, job_edges, downloads : pyarrow.Table
         See `sim.schema`; every column is one chunk.
+    history : pyarrow.Table
+        Jobs that are not simulated and that policies may learn from; often without rows.
     stage_duration_s : (G,) float64 or None
         How long each task of a stage lasts, s, where that is all there is to say.
     meta : mapping of str to JSON-able values
@@ -50,6 +52,7 @@ class Workload:
     stage_edges: pa.Table
     job_edges: pa.Table
     downloads: pa.Table
+    history: pa.Table
     stage_duration_s: NDArray[np.float64] | None
     meta: Mapping[str, Any]
 
@@ -61,9 +64,10 @@ class Workload:
     ) -> None:
         # for this package alone: normal tables, valid or about to be validated
         state = self.__dict__
-        for name in TABLES:
+        for name in (*TABLES, *OPTIONAL):
             if name in tables:
                 state[name] = tables[name]
+        state.setdefault("history", empty("history"))
         if stage_duration_s is not None:
             stage_duration_s.setflags(write=False)
         state["stage_duration_s"] = stage_duration_s
@@ -81,6 +85,7 @@ class Workload:
         stage_edges: TableLike | None = None,
         job_edges: TableLike | None = None,
         downloads: TableLike | None = None,
+        history: TableLike | None = None,
         meta: Mapping[str, Any] | None = None,
         validate: bool = True,
     ) -> Workload:
@@ -88,7 +93,7 @@ class Workload:
 
         Parameters
         ----------
-        jobs, stages, tasks, stage_edges, job_edges, downloads : pyarrow.Table or mapping
+        jobs, stages, tasks, stage_edges, job_edges, downloads, history : pyarrow.Table or mapping
             Columns of `sim.schema`; those with a default may be left out. Without `tasks`,
             `stages` needs a column ``duration_s``: what each of the stage's tasks lasts, s.
             Without any demand column every task demands one ``cpu``.
@@ -109,6 +114,7 @@ class Workload:
             "stage_edges": stage_edges,
             "job_edges": job_edges,
             "downloads": downloads,
+            "history": history,
         }
         tables = {n: empty(n) if t is None else normalise(n, t) for n, t in given.items()}
         duration_s = None
@@ -215,6 +221,25 @@ class Workload:
         """Size of one quantum of each resource, in the resource's unit."""
         found: Mapping[str, float] = self.meta["quantum"]
         return found
+
+    def with_history(self, history: TableLike | None) -> Workload:
+        """Return the same workload with another history (`sim.schema.HISTORY`); None for none.
+
+        Raises
+        ------
+        InputError
+            As `from_tables`, of the new table.
+        """
+        from sim.validate import validate_history
+
+        tables = {n: self.__dict__[n] for n in TABLES if n in self.__dict__}
+        if self.stage_duration_s is not None:
+            tables.pop("tasks", None)
+        if history is not None:
+            tables["history"] = normalise("history", history)
+        workload = type(self)(tables, self.stage_duration_s, self.meta)
+        validate_history(workload)
+        return workload
 
     def slice_time(self, begin_s: float, end_s: float) -> Workload:
         """Keep the jobs submitted in [begin, end); see `sim.transform.slice_time`."""

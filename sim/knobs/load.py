@@ -97,6 +97,7 @@ def _with_fresh_edges(
         },
         job_edges=workload.job_edges,
         downloads=workload.downloads,
+        history=workload.history,
         meta=workload.meta,
         validate=False,
     )

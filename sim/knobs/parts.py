@@ -44,6 +44,7 @@ def rebuilt(
         stage_edges=workload.stage_edges,
         job_edges=workload.job_edges,
         downloads=workload.downloads,
+        history=workload.history,
         meta=meta_with(workload, knob),
         validate=False,
     )

@@ -93,6 +93,7 @@ def repeat_jobs(
         },
         job_edges=job_edges,
         downloads=replaced(downloads, "job", new_row[values(downloads, "job")]),
+        history=workload.history,
         meta=meta_with(workload, knob),
         validate=False,
     )

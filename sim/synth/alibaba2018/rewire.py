@@ -55,6 +55,7 @@ def rewire(
         stage_edges={"parent": parent, "child": child},
         job_edges=workload.job_edges,
         downloads=workload.downloads,
+        history=workload.history,
         meta={**workload.meta, "rewired": {"seed": int(seed), "variant": variant}},
         validate=False,
     )
