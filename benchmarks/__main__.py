@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-ALL = ("kernel", "machines", "sweep", "synth", "dags", "dagps", "describe", "loading")
+ALL = ("kernel", "machines", "sweep", "synth", "dags", "dagps", "describe", "loading", "bounds")
 
 
 def main(names: list[str]) -> int:
