@@ -61,7 +61,7 @@ def machines_per_job(
             f"low and high must be positive numbers in that order, not {low!r} and {high!r}",
             rule="range",
         )
-    one = Cluster.machines(1, **shape)
+    one = Cluster.machines(1, fungible=(), **shape)
     check_fits(workload, one)
     bounds = bound_arrays(workload.columns, one)
     ratio = np.divide(
