@@ -182,9 +182,7 @@ def earliest(space, machine, release, duration, demand, row):
                 open_since = False
                 i = space.state_n[c]
             elif open_since and _holds(space.state_least, c, demand, row):
-                after = space.state_next[c]
-                if after >= 0 and space.state_time[after, 0] < end:
-                    i = space.state_n[c]
+                i = space.state_n[c]
         if open_since and space.state_time[c, i] >= end:
             return begin
 

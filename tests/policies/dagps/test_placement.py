@@ -45,9 +45,12 @@ def test_placing_equals_the_reference(data, dag, n_machines, small):
 def test_a_machine_with_many_regions_equals_the_reference(seed):
     """So many that they lie in several chunks, with holes that only some demands fill."""
     rng = np.random.default_rng(seed)
-    n = 120
-    durations = rng.choice([0.3, 1.1, 2.7, 5.9, 14.2], n)
-    demand = [[int(rng.integers(0, 5)), int(rng.integers(1, 6))] for _ in range(n)]
+    n = 150
+    durations = rng.choice([0.3, 0.7, 1.1, 2.7, 60.0], n)  # the longest run through many regions
+    demand = [
+        [int(rng.integers(0, 2 if d > 50 else 5)), int(rng.integers(1, 2 if d > 50 else 6))]
+        for d in durations
+    ]
     edges = [(c - int(rng.integers(1, 20)), c, int(rng.integers(0, 2))) for c in range(40, n, 3)]
     dag = make_dag([1] * n, durations, demand, edges)
     graph, board, capacity = Graph(dag), Board(dag, capacities(1)), capacities(1)
