@@ -30,6 +30,10 @@ def bounds(w, cluster):
     return {name: float(v[0]) for name, v in bound_arrays(w.columns, cluster).items()}
 
 
+def tight(w, cluster):
+    return float(bound_arrays(w.columns, cluster, tight=True)["tight_lb"][0])
+
+
 def test_chain_of_barriers_adds_its_parts():
     w = workload(
         stage("a", [1, 2, 3]), stage("b", [4, 5], ["a"]), stage("c", [1], ["a", "b"])
@@ -143,6 +147,20 @@ def test_table_has_a_row_a_job():
     assert table["new_lb"].to_pylist() == [1.0, 2.0, 3.0]
 
 
+def test_dagps_figure_2():
+    eps = 0.01
+    w = workload(
+        stage("t0", [1], x=8, y=10),
+        stage("t1", [eps], x=17),
+        stage("t2", [1 - 4 * eps], ["t1"], x=8, y=10),
+        stage("t3", [eps], x=4, y=12),
+        stage("t4", [1 - 2 * eps], ["t3"], x=4),
+    )
+    cluster = sim.Cluster.machines(1, x=20, y=20)
+    assert bounds(w, cluster)["new_lb"] == 1
+    assert tight(w, cluster) == pytest.approx(1 + 2 * eps)  # the optimum
+
+
 def fig18(n):
     """DAGPS, Fig. 18: n short tasks as wide as the cluster, each before a long thin one."""
     eps = 1 / (100 * n)
@@ -161,7 +179,8 @@ def test_dagps_figure_18(n):
     thin = sum(1 - 2 * (i - 1) * eps for i in range(1, n + 1))
     assert found["twork"] == pytest.approx(n * eps + thin / n)
     assert found["new_lb"] == pytest.approx(max(found["cp_len"], found["twork"]))
-    assert found["new_lb"] <= 1 + n * eps  # the optimum
+    assert found["new_lb"] <= 1 + n * eps
+    assert tight(w, cluster) == pytest.approx(1 + n * eps)  # the optimum
 
 
 @pytest.mark.parametrize(("d", "k"), [(2, 3), (3, 4)])
@@ -171,12 +190,14 @@ def test_dagps_figure_17(d, k):
         before = [f"r{g - 1}"] if g else []
         stages.append(stage(f"b{g}", [1] * (k - 1), before, **{f"x{g}": 1}))
         stages.append(stage(f"r{g}", [1], before, **{f"x{g}": 1}))
-    found = bounds(workload(*stages), sim.Cluster.machines(1, **{f"x{g}": 1 for g in range(d)}))
+    w, cluster = workload(*stages), sim.Cluster.machines(1, **{f"x{g}": 1 for g in range(d)})
+    found = bounds(w, cluster)
     # a path of d red tasks; k tasks a resource; d - 1 reds, then the blues of the last group
     assert found["cp_len"] == d
     assert found["twork"] == k
     assert found["mod_cp"] == d - 1 + k - 1
-    assert found["new_lb"] <= k + d - 1  # the optimum
+    assert found["new_lb"] <= k + d - 1
+    assert tight(w, cluster) == k + d - 1  # the optimum
 
 
 @pytest.mark.parametrize("d", [2, 3])
