@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from sim.plan import Batch, Event, Fit, Plan, World
+
+if TYPE_CHECKING:
+    from sim.cluster import Cluster
+    from sim.workload import Workload
 
 _FITS = {"strict": Fit.STRICT, "skip": Fit.SKIP, "pack": Fit.PACK}
 
@@ -40,6 +45,13 @@ class Policy:
 
     def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
         """Change `plan` at one instant, given the batch of its subscribed events."""
+
+    def built_s(self, workload: Workload, cluster: Cluster) -> float:
+        """Return how long the schedule takes that the policy builds beforehand for the one job, s.
+
+        NaN if it builds none.
+        """
+        return math.nan
 
     def begin(self, world: World, plan: Plan) -> object:
         """Set what all policies share, then `prepare`; the engine calls this."""

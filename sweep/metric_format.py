@@ -68,6 +68,8 @@ _STYLES: tuple[tuple[str, str, Kind, str], ...] = (
     (r"jct_speedup_mean", "speed-up of the mean JCT", "ratio", _BASELINE),
     (r"jct_speedup_p50", "median per-job speed-up", "ratio", _BASELINE),
     (r"gap_lb_p(\d+)", r"p\1 gap to the lower bound", "percent", _BOUND),
+    (r"gap_tight_lb_p(\d+)", r"p\1 gap to the tighter bound", "percent", _BOUND),
+    (r"makespan_mean_s", "mean makespan", "seconds", _CLUSTER),
     (r"makespan_s", "makespan", "seconds", _CLUSTER),
     (r"utilization", "utilization", "percent", _CLUSTER),
     (r"utilization_(\w+)", r"utilization of \1", "percent", _CLUSTER),
