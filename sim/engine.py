@@ -64,7 +64,7 @@ def simulate(
     plan = Plan(len(columns.job_submit), len(columns.stage_job), len(columns.task_duration))
     keep_tasks = record == "tasks" or len(columns.queue_names) > 1
     # the live views need the kernel's arrays, which need the filled plan: views come first
-    views = _views(len(columns.job_submit))
+    views = _views(len(columns.job_submit), len(columns.stage_job))
     world = World(columns, cluster, seed, {k: _read_only(v) for k, v in views.items()})
     memory = policy.begin(world, plan)
     arrays = lay_out(columns, cluster, plan, policy.events, views, keep_tasks)
@@ -119,11 +119,13 @@ def _checked_timer(timer_s: float, now: float) -> float:
     return float(timer_s)
 
 
-def _views(n_jobs: int) -> dict[str, NDArray[Any]]:
+def _views(n_jobs: int, n_stages: int) -> dict[str, NDArray[Any]]:
     counts = {name: np.zeros(n_jobs, dtype=np.int32) for name in ("left", "running", "started")}
     times = {name: np.full(n_jobs, np.nan) for name in ("start", "finish")}
     done = {"done": np.zeros(n_jobs, dtype=np.int32), "done_work": np.zeros(n_jobs)}
-    return counts | times | done
+    stage_left = np.zeros(n_stages, dtype=np.int32)
+    stages = {"stage_left": stage_left, "stage_done_work": np.zeros(n_stages)}
+    return counts | times | done | stages
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sim.columns import capacity_quanta
 from sim.errors import InputError, PolicyError, unknown
 from sim.kernels import state as layout
+from sim.packing import Packing
 from sim.plan import NO_LIMIT, Event, Fit, Order, Plan
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def lay_out(
     events : Event
         What the policy subscribes to.
     views : dict of str to array
-        Arrays that the policy watches: left, running, started, done, done_work, start, finish.
+        Arrays that the policy watches (`sim.plan.World.view`).
     keep_tasks : bool
         Whether start, finish and machine of every task are kept.
 
@@ -59,7 +60,7 @@ def lay_out(
     n_queues = len(org_weight) * len(plan.queues.weight)
     flags = _flags(columns, cluster, plan, events, keep_tasks, n_queues, gangs)
     flags[layout.N_RIGID] = n_rigid
-    overbooks = n_fit < len(resources)
+    overbooks = n_fit < len(resources) or bool(flags[layout.OVERBOOK] and cluster.fungible)
     flags[layout.OVERBOOKS] = overbooks
     if plan.share >= 0:
         flags[layout.SHARE] = resources.index(cluster.resources[plan.share])
@@ -74,7 +75,8 @@ def lay_out(
     def filled(value: float, dtype: str, *shape: int) -> NDArray[Any]:
         return np.full(shape, value, dtype=dtype)
 
-    size = np.diff(columns.stage_task0).astype(np.int32)
+    views["stage_left"][:] = np.diff(columns.stage_task0)
+    bundle, pack = plan.packing.bundle, plan.packing
     hold0 = np.zeros(n_jobs + 1 if gangs else 1, dtype=np.int64)
     if gangs:
         np.cumsum(columns.job_min_tasks, out=hold0[1:])
@@ -110,12 +112,15 @@ def lay_out(
         **{f"p_stage_{name}": plan.stages[name] for name in Plan.STAGE_COLUMNS},
         "p_task_order": task_order,
         "p_task_turn": task_turn,
+        "p_task_priority": _per_task(plan.task_priority, "task_priority", "f8", n_tasks),
+        "p_task_prefers": _per_task(plan.task_prefers, "task_prefers", "i4", n_tasks),
+        "p_pack": np.array([pack.remaining, pack.remote, pack.unfairness]),
         "p_queue_weight": plan.queues.weight,
         "p_queue_tier": plan.queues.tier,
         "p_queue_order": plan.queues.order,
         "p_queue_demote_at": plan.queues.demote_at,
         "p_queue_demote_to": plan.queues.demote_to,
-        "state_f": np.array([0.0, plan.timer_s]),
+        "state_f": np.array([0.0, plan.timer_s, 0.0, 0.0]),
         "state_i": flags,
         "state_job_left": views["left"],
         "state_job_started": views["started"],
@@ -134,7 +139,8 @@ def lay_out(
         "state_job_gang": filled(-1, "i4", n_jobs if gangs else 1),
         "state_stage_next": filled(0, "i4", n_stages),
         "state_stage_waiting": filled(0, "i4", n_stages),
-        "state_stage_left": size,
+        "state_stage_left": views["stage_left"],
+        "state_stage_done_work": views["stage_done_work"],
         "state_stage_barriers": columns.stage_n_barrier.copy(),
         "state_stage_ready_next": filled(-1, "i4", n_stages),
         "state_stage_ready_prev": filled(-1, "i4", n_stages),
@@ -147,6 +153,8 @@ def lay_out(
         "state_queue_used": filled(0, "i8", n_queues, n_resources),
         "state_queue_blocked": filled(0, "i1", n_queues),
         "state_queue_blocked_stage": filled(-1, "i4", n_queues),
+        "state_queue_waiting": filled(0, "i4", n_queues),
+        "state_queue_deficit": filled(0, "f8", n_queues),
         "state_org_used": filled(0, "i8", len(org_weight), n_resources),
         "state_mach_free": capacity.copy(),
         "state_mach_dirty": filled(0, "i1", n_machines),
@@ -183,6 +191,22 @@ def lay_out(
         "state_scan_found": filled(0, "i4", scan),
         "state_scan_score": filled(0, "f8", scan + layout.BLOCK),
         "state_scan_room": filled(0, "f8", layout.BLOCK),
+        "state_pick_stage": filled(0, "i4", bundle),
+        "state_pick_queue": filled(0, "i4", bundle),
+        "state_pick_score": filled(0, "f8", bundle),
+        "state_pick_worth": filled(0, "f8", bundle),
+        "state_pick_left": filled(0, "f8", bundle),
+        "state_pick_copies": filled(0, "i8", bundle),
+        "state_pick_best": filled(0, "i8", bundle),
+        "state_pick_now": filled(0, "i8", bundle),
+        "state_pick_total": filled(0, "f8", bundle + 1),
+        "state_pick_rest": filled(0, "f8", bundle + 1),
+        "state_pick_room": filled(0, "i8", bundle + 1, n_fit),
+        "state_here_slot": filled(0, "i4", n_paced),
+        "state_here_left": filled(0, "f8", n_paced),
+        "state_here_end": filled(0, "f8", n_paced),
+        "state_here_order": filled(0, "i4", n_paced),
+        "state_here_rate": filled(1.0, "f8", n_resources),
         "state_gang_list": filled(0, "i4", n_jobs if gangs else 1),
         "state_gang_listed": filled(0, "i1", n_jobs if gangs else 1),
         "state_hold_machine": filled(0, "i4", max(int(hold0[-1]), 1)),
@@ -297,9 +321,17 @@ def _flags(
     flags[layout.GANGS] = gangs
     flags[layout.PER_TASK] = bool(columns.stage_n_o2o.any())
     flags[layout.TASK_ORDER] = plan.task_order is not None
-    if cluster.unit and not gangs:
+    flags[layout.BUNDLE] = plan.packing.bundle
+    flags[layout.PRIORITY] = plan.task_priority is not None
+    flags[layout.PREFERS] = plan.task_prefers is not None
+    flags[layout.SEEN] = not np.isnan(plan.stages["seen_s"]).all()
+    flags[layout.OVERBOOK] = plan.fit == Fit.PACK and plan.packing.overbook
+    scored = plan.packing != Packing() or plan.task_priority is not None
+    scored = plan.fit == Fit.PACK and (scored or plan.task_prefers is not None)
+    flags[layout.SCORED] = scored
+    if cluster.unit and not gangs and not scored:
         flags[layout.FIT] = int(Fit.STRICT)  # like demands: what fits one fits all
-        rare = ("EVENTS", "LIMITS", "HARD", "PER_TASK", "TASK_ORDER")
+        rare = ("EVENTS", "LIMITS", "HARD", "PER_TASK", "TASK_ORDER", "SEEN")
         plain = not any(flags[getattr(layout, name)] for name in rare)
         flags[layout.POOL] = plain and cluster.queue_mode == "global"
     return flags
@@ -325,9 +357,13 @@ def _gang_slots(columns: Columns, demand: I8, unit: bool) -> I8:
 
 
 def _weighted_work(columns: Columns, plan: Plan) -> NDArray[np.float64]:
-    weighted = columns.stage_work * plan.stages["weight"]
-    if not np.isfinite(weighted).all():
-        raise PolicyError("stage column 'weight' must be finite")
+    stage_work, seen_s = columns.stage_work, plan.stages["seen_s"]
+    if not np.isnan(seen_s).all():
+        stage_work = np.diff(columns.stage_task0) * seen_s
+    weighted = stage_work * plan.stages["weight"]
+    for name, column in (("weight", plan.stages["weight"]), ("seen_s", stage_work)):
+        if not np.isfinite(column).all():
+            raise PolicyError(f"stage column {name!r} must be finite, for all stages or for none")
     work: NDArray[np.float64] = np.add.reduceat(weighted, columns.job_stage0[:-1])
     return work
 
@@ -348,6 +384,18 @@ def _turns(columns: Columns, plan: Plan) -> tuple[NDArray[np.int32], NDArray[np.
     turn = np.empty(len(base), dtype=np.int32)
     turn[at] = np.arange(len(base)) - base
     return order, turn
+
+
+def _per_task(column: NDArray[Any] | None, name: str, dtype: str, n_tasks: int) -> NDArray[Any]:
+    if column is None:
+        return np.zeros(1, dtype=dtype)
+    array = np.ascontiguousarray(column, dtype=dtype)
+    low = -1 if name == "task_prefers" else 0
+    if array.shape != (n_tasks,) or not (np.isfinite(array) & (array >= low)).all():
+        raise PolicyError(
+            f"{name} must hold a finite number of at least {low} for each of the {n_tasks} tasks"
+        )
+    return array
 
 
 def _o2o_bits(columns: Columns) -> NDArray[np.int8]:

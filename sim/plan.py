@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sim.errors import PolicyError, unknown
+from sim.packing import Packing
 
 if TYPE_CHECKING:
     from sim.cluster import Cluster
@@ -46,7 +47,7 @@ class Order(IntEnum):
 
     KEY = 0  #: ``job_key``, smallest first
     FIFO = 1  #: the order of submission
-    REMAINING = 2  #: work of the job's unfinished tasks (task seconds × ``stage_weight``)
+    REMAINING = 2  #: work of the job's unfinished tasks (seconds, or ``seen_s``, × ``weight``)
     ATTAINED = 3  #: task seconds the job had received when one of its tasks last started or ended
     SHARE = 4  #: dominant share that the job's running tasks hold
 
@@ -56,7 +57,7 @@ class Fit(IntEnum):
 
     STRICT = 0  #: its queue waits for it
     SKIP = 1  #: the next in order that fits goes first
-    PACK = 2  #: each machine takes the fitting stage of greatest free · demand
+    PACK = 2  #: each machine takes what fills it best: free · demand (`sim.packing.Packing`)
 
 
 class Share(IntEnum):
@@ -81,7 +82,9 @@ class World:
     view : Mapping of str to array
         Live read-only views of the kernel's counters, one entry a job: ``left`` (unfinished
         tasks), ``running``, ``started``, ``done`` (finished tasks), ``done_work`` (their summed
-        durations, s), ``start`` and ``finish`` (s, NaN before).
+        durations, s), ``start`` and ``finish`` (s, NaN before). And one entry a stage:
+        ``stage_left`` (unfinished tasks) and, where the plan gives ``seen_s``,
+        ``stage_done_work`` (summed durations of the finished ones, s).
     """
 
     columns: Columns
@@ -188,8 +191,8 @@ class Plan:
     """The columns that a policy fills; the defaults are first come, first served.
 
     Change job columns with `set_jobs` and stage columns with `set_stages`; the kernel looks again
-    only at the rows named there. `queues`, `fit`, `fit_resources`, `share` and `task_order` are
-    read once, before the run.
+    only at the rows named there. all else but `timer_s` is read once,
+    before the run.
 
     Attributes
     ----------
@@ -202,8 +205,14 @@ class Plan:
         shares; empty for all. Only a fungible resource (`sim.cluster.Cluster`) may be left out.
     share : int
         `Share.DOMINANT`, or the index of the one resource whose use counts.
+    packing : Packing
+        What Fit.PACK weighs; by default how well a task fills a machine, alone.
     task_order : (T,) int32 or None
         For each stage a permutation of its tasks (index within the stage): which goes first.
+    task_priority : (T,) float64 or None
+        What the worth of each task is multiplied by in Fit.PACK, 0 or more; 1 by default.
+    task_prefers : (T,) int32 or None
+        The machine that each task prefers in Fit.PACK, -1 for none (`sim.packing.Packing.remote`).
     timer_s : float
         Time of the next TIMER event, s; inf for none. A tick sets it to inf: set it again then.
     """
@@ -220,14 +229,19 @@ class Plan:
     STAGE_COLUMNS: Mapping[str, tuple[type, float]] = {
         "key": (np.float64, 0.0),
         "weight": (np.float64, 1.0),
+        "cost": (np.float64, 1.0),
+        "seen_s": (np.float64, np.nan),
     }
 
     def __init__(self, n_jobs: int, n_stages: int, n_tasks: int) -> None:
         self.queues = Queues.make(1)
         self.fit = Fit.STRICT
         self.fit_resources: tuple[str, ...] = ()
+        self.packing = Packing()
         self.share: int = Share.DOMINANT
         self.task_order: I4 | None = None
+        self.task_priority: F8 | None = None
+        self.task_prefers: I4 | None = None
         self.timer_s = np.inf
         self.n_tasks = n_tasks
         self.jobs = _defaults(self.JOB_COLUMNS, n_jobs)
@@ -282,7 +296,10 @@ class Plan:
             The jobs those stages belong to; needed in a callback, so that the kernel looks again.
         **columns
             key : float64, smallest first, among the stages of jobs of equal key;
-            weight : float64, how much a second of its tasks counts in Order.REMAINING (read once).
+            weight : float64, how much a second of its tasks counts in remaining work (read once);
+            cost : float64, what starting one counts between queues (`sim.packing`; read once);
+            seen_s : float64, what each of its tasks is taken to last, s, in remaining work and
+            overbooking; if given before the run, for all stages, it may be refined at any time.
 
         Raises
         ------

@@ -6,6 +6,7 @@ dirty machines or stale entries. The kernel must give the same bits.
 
 from __future__ import annotations
 
+import itertools
 import math
 from types import SimpleNamespace
 
@@ -39,6 +40,8 @@ class _Run:
             "done_work": np.zeros(n_jobs),
             "start": np.full(n_jobs, np.nan),
             "finish": np.full(n_jobs, np.nan),
+            "stage_left": np.diff(c.stage_task0).astype("i4"),
+            "stage_done_work": np.zeros(n_stages),
         }
         self.world = World(c, cluster, seed, self.view)
         self.memory = policy.begin(self.world, self.plan)
@@ -57,8 +60,11 @@ class _Run:
         self.task_machine = np.full(n_tasks, -1, "i4")
         self.running = []  # (end, task, stage, machine, among first k, held)
         self.arrived = [False] * n_jobs
-        work = c.stage_work * self.plan.stages["weight"]
+        self.seen = not np.isnan(self.plan.stages["seen_s"]).all()
+        work = self.size * self.plan.stages["seen_s"] if self.seen else c.stage_work
+        work = work * self.plan.stages["weight"]
         self.remaining = np.add.reduceat(work, c.job_stage0[:-1]).tolist()
+        self.deficit, self.worths, self.lefts, self.freed = {}, 0.0, 0.0, set()
         self.attained = [0.0] * n_jobs
         self.since = [0.0] * n_jobs
         self.first_done = [0] * n_jobs
@@ -105,7 +111,9 @@ class _Run:
         rigid = [r for r, name in enumerate(names) if name not in cluster.fungible]
         self.fungible = [r for r, name in enumerate(names) if name in cluster.fungible]
         self.looked = rigid + [r for r in self.fungible if names[r] in wanted]
-        self.overbooks = len(self.looked) < len(names)
+        self.rigid = rigid
+        pack = self.plan.fit == Fit.PACK and self.plan.packing.overbook
+        self.overbooks = len(self.looked) < len(names) or (pack and bool(self.fungible))
         self.pace = {}  # of each running task: rate, what is left at that rate's begin, since when
 
     # ---- the loop
@@ -156,7 +164,13 @@ class _Run:
         batch = Batch(self.now, np.array(kinds, "i4"), np.array(rows, "i4"))
         self.batches.append((self.now, kinds, rows))
         self.plan.timer_s = self.timer
+        self.plan.take_changed()
         self.policy.react(self.memory, batch, self.world, self.plan)
+        for j in self.plan.take_changed().tolist() if self.seen else []:
+            self.remaining[j] = 0.0
+            for g in self.stages_of[j]:
+                left = float(self.view["stage_left"][g] * self.plan.stages["seen_s"][g])
+                self.remaining[j] += left * float(self.plan.stages["weight"][g])
         self.timer = self.plan.timer_s
 
     # ---- attained service
@@ -242,7 +256,10 @@ class _Run:
         self.task_finish[task] = self.now
         self._accrue(j)
         view["done_work"][j] += c.task_duration[task]
-        self.remaining[j] -= float(c.task_duration[task]) * float(self.plan.stages["weight"][g])
+        view["stage_left"][g] -= 1
+        view["stage_done_work"][g] += c.task_duration[task]
+        lasts = self.plan.stages["seen_s"][g] if self.seen else c.task_duration[task]
+        self.remaining[j] -= float(lasts) * float(self.plan.stages["weight"][g])
         view["running"][j] -= 1
         view["done"][j] += 1
         view["left"][j] -= 1
@@ -287,6 +304,52 @@ class _Run:
         for r, amount in enumerate(demand):
             self.free[machine][r] -= sign * amount
             self.used[j][r] += sign * amount
+        if sign < 0:
+            self.freed.add(machine)
+
+    def _worth_overbooking(self, m):
+        """The stage whose next task machine m, full as it is, gains most by taking; or None."""
+        stages = [
+            g
+            for g in self._single()
+            if all(self.demand[g][r] <= self.free[m][r] for r in self.rigid)
+            and self._within_cap(int(self.c.stage_job[g]), self.demand[g], 1)
+        ]
+        here = [entry for entry in reversed(self.running) if entry[3] == m]
+        rows = []
+        for g in self._served(stages) if stages else []:
+            gain = self._gain(g, m, here)
+            if gain > 0:
+                worth = self._worth(g, m, gain)
+                rows.append((-self._score(g, worth), self._queue(g), self._rank(g), g))
+        return min(rows)[3] if rows else None
+
+    def _gain(self, g, m, here):
+        """Work done by not waiting until g fits, less the work that all there are late with."""
+        weight = self.plan.stages["weight"]
+        left = []
+        for _, task, _, _, _, _ in here:
+            rate, at_begin, since = self.pace[task]
+            left.append(max(0.0, at_begin - rate * (self.now - since)))
+        rates = [self._rate(h, m) for _, _, h, _, _, _ in here]
+        ends = [x / rate for x, rate in zip(left, rates, strict=True)]
+        wait = 0.0
+        for r in [r for r in self.looked if self.demand[g][r] > 0]:
+            free = self.free[m][r]
+            for end, i in sorted((end, i) for i, end in enumerate(ends)):
+                if free >= self.demand[g][r]:
+                    break
+                _, _, h, _, _, held = here[i]
+                free += 0 if held else self.demand[h][r]  # a held slot stays held
+                wait = max(wait, end)
+        self.free[m] = [f - d for f, d in zip(self.free[m], self.demand[g], strict=True)]
+        lasts = self.plan.stages["seen_s"][g] if self.seen else None
+        lasts = float(self.c.task_duration[self._next_task(g)] if lasts is None else lasts)
+        late = (lasts / self._rate(g, m) - lasts) * float(weight[g])
+        for (_, _, h, _, _, _), x, end in zip(here, left, ends, strict=True):
+            late += (x / self._rate(h, m) - end) * float(weight[h])
+        self.free[m] = [f + d for f, d in zip(self.free[m], self.demand[g], strict=True)]
+        return wait * float(weight[g]) - late
 
     # ---- placement
 
@@ -404,6 +467,7 @@ class _Run:
             if self.idle[j]:
                 self._fill(j)
         {Fit.STRICT: self._strict, Fit.SKIP: self._skip, Fit.PACK: self._pack}[self.plan.fit]()
+        self.freed = set()
 
     def _strict(self):
         blocked = set()
@@ -450,25 +514,120 @@ class _Run:
             if not any(self._place(g) for g in sorted(gangs, key=turn)):
                 break
         for m in range(len(self.free)):
-            while True:
-                fitting = [
-                    g
-                    for g in self._waiting()
-                    if not self._waits_as_gang(int(self.c.stage_job[g])) and m in self._machines(g)
-                ]
-                if not fitting:
-                    break
-                best = min(
-                    fitting,
-                    key=lambda g: (
-                        self._queue_turn(self._queue(g)),
-                        -self._score(g, m),
-                        self._rank(g),
-                    ),
-                )
+            while fitting := [g for g in self._single() if m in self._machines(g)]:
+                self._start_bundle(fitting, m)
+            while (
+                self.overbooks
+                and self.plan.packing.overbook
+                and m in self.freed
+                and (best := self._worth_overbooking(m)) is not None
+            ):
+                self._charge(best)
                 self._start(best, m, False)
 
-    def _score(self, g, m):
+    def _single(self):
+        return [g for g in self._waiting() if not self._waits_as_gang(int(self.c.stage_job[g]))]
+
+    def _start_bundle(self, fitting, m):
+        picked, candidates = self._bundle(self._served(fitting), m)
+        queues = {self._queue(g) for g in candidates}
+        for n, (g, worth, left) in enumerate(picked):
+            if n > 0:
+                if g not in self._waiting() or m not in self._machines(g):
+                    return
+                if self._owed(queues) not in (None, self._queue(g)):
+                    return
+            self.worths += worth
+            self.lefts += left
+            self._charge(g)
+            self._start(g, m, False)
+
+    def _served(self, stages):
+        """Those of the queue that is served now; of all its tier, if queues compete by score."""
+        if self.plan.packing.unfairness == INF:
+            first = min(self._queue_turn(self._queue(g)) for g in stages)
+            return [g for g in stages if self._queue_turn(self._queue(g)) == first]
+        tier = min(self.plan.queues.tier[self._where(self.c.stage_job[g])] for g in stages)
+        of = [g for g in stages if self.plan.queues.tier[self._where(self.c.stage_job[g])] == tier]
+        owed = self._owed({self._queue(g) for g in of})
+        return of if owed is None else [g for g in of if self._queue(g) == owed]
+
+    def _owed(self, queues):
+        if self.plan.packing.unfairness == INF:
+            return None
+        deficit, queue = min((-self.deficit.get(q, 0.0), q) for q in queues)
+        return queue if -deficit >= self.plan.packing.unfairness else None
+
+    def _charge(self, g):
+        if self.plan.packing.unfairness == INF:
+            return
+        mine, cost = self._queue(g), float(self.plan.stages["cost"][g])
+        weight = {
+            (o, q): self.org_weight[o] * self.plan.queues.weight[q]
+            for o, q in sorted({self._queue(h) for h in self._waiting()})
+        }
+        total = 0.0
+        for w in weight.values():
+            total += w
+        for q in weight:
+            share = weight[q] / total
+            more = cost * (share - 1.0) if q == mine else cost * share
+            self.deficit[q] = self.deficit.get(q, 0.0) + more
+
+    def _next_task(self, g):
+        return int(self.c.stage_task0[g]) + self._ready(g)[0]
+
+    def _worth(self, g, m, what):
+        task, plan = self._next_task(g), self.plan
+        worth = what if plan.task_priority is None else float(plan.task_priority[task]) * what
+        far = plan.task_prefers is not None and plan.task_prefers[task] not in (-1, m)
+        return worth * plan.packing.remote if far else worth
+
+    def _score(self, g, worth):
+        m = self.plan.packing.remaining
+        eta = m * self.worths / self.lefts if self.lefts > 0 else 0.0
+        return worth - eta * self.remaining[self.c.stage_job[g]]
+
+    def _bundle(self, stages, m):
+        """Of the best tasks, those that fit together and have the greatest total score."""
+        rows = []
+        for g in stages:
+            worth = self._worth(g, m, self._alignment(g, m))
+            rows.append((-self._score(g, worth), self._queue(g), self._rank(g), g, worth))
+        rows.sort()
+        room, taken = self.plan.packing.bundle, []
+        for score, _, _, g, worth in rows:
+            fit = [
+                max(self.free[m][r], 0) // self.demand[g][r]
+                for r in self.looked
+                if self.demand[g][r] > 0
+            ]
+            copies = min([room, len(self._ready(g)), *fit])
+            taken += [(-score, g, worth, copies)] if copies else []
+            room -= copies
+        candidates = [g for _, g, _, _ in taken]
+        best, best_total = (1,), 0.0
+        positive = [row for row in taken if row[0] > 0]
+        for counts in itertools.product(*(range(row[3], -1, -1) for row in positive)):
+            total = 0.0
+            for n, row in zip(counts, positive, strict=True):
+                for _ in range(n):
+                    total += row[0]
+            if total > best_total and self._hold_together(counts, positive, m):
+                best, best_total = counts, total
+        picked = []
+        for n, (_, g, worth, _) in zip(best, taken, strict=False):
+            picked += [(g, worth, self.remaining[self.c.stage_job[g]])] * n
+        return picked, candidates
+
+    def _hold_together(self, counts, rows, m):
+        return all(
+            sum(n * self.demand[row[1]][r] for n, row in zip(counts, rows, strict=True))
+            <= max(self.free[m][r], 0)
+            for r in self.looked
+        )
+
+    def _alignment(self, g, m):
         score = 0.0
         for r in self.looked:
             weight = self.free[m][r] * (1.0 / float(self.capacity[m][r] or 1) ** 2)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import sim
 from policies.base import Policy
+from sim.packing import Packing
 from sim.plan import Batch, Event, Order, Plan, Queues, World
 
 DURATIONS = st.one_of(
@@ -129,9 +130,28 @@ class AnyPlan(Policy):
         if rng.random() < 0.5:
             sizes = np.diff(world.columns.stage_task0)
             plan.task_order = np.concatenate([rng.permutation(k) for k in sizes]).astype("i4")
+        self.fill_packing(rng, world, plan)
         if rng.random() < 0.5:
             plan.timer_s = float(rng.uniform(0.1, 3.0))
         return rng
+
+    def fill_packing(self, rng: np.random.Generator, world: World, plan: Plan) -> None:
+        n_tasks = len(world.columns.task_duration)
+        n_stages = len(world.columns.stage_job)
+        plan.packing = Packing(
+            remaining=float(rng.choice([0.0, 0.2, 2.0])),
+            remote=float(rng.choice([1.0, 0.5])),
+            bundle=int(rng.choice([1, 3, 8])),
+            overbook=bool(rng.random() < 0.5),
+            unfairness=float(rng.choice([np.inf, 0.0, 1.5, 4.0])),
+        )
+        if rng.random() < 0.5:
+            plan.task_priority = rng.choice([0.0, 0.3, 0.7, 1.0], n_tasks)
+        if rng.random() < 0.5:
+            plan.task_prefers = rng.integers(-1, 4, n_tasks).astype("i4")
+        plan.set_stages(cost=rng.choice([0.5, 1.0, 3.0], n_stages))
+        if rng.random() < 0.4:
+            plan.set_stages(seen_s=rng.choice([0.0, 1.0, 4.0], n_stages))
 
     def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
         rng = np.random.default_rng([self.plan_seed, 2, len(batch.kind), int(batch.now * 1000)])
@@ -146,5 +166,8 @@ class AnyPlan(Policy):
                 key=rng.integers(0, 3, len(some)).astype(float),
                 queue=rng.integers(0, len(plan.queues.weight), len(some)),
             )
+            if not np.isnan(plan.stages["seen_s"]).any():
+                stages = np.flatnonzero(np.isin(world.columns.stage_job, some))
+                plan.set_stages(stages, jobs=some, seen_s=rng.choice([0.5, 2.0, 5.0], len(stages)))
         if (batch.kind == int(Event.TIMER)).any():
             plan.timer_s = batch.now + 1.25

@@ -17,6 +17,7 @@ from sim.kernels.state import (
     OVERBOOKS,
     PER_TASK,
     RECORD,
+    SEEN,
     SERVICE,
     TASK_ORDER,
 )
@@ -138,7 +139,11 @@ def end_task(st, slot):
         accrue(st, j)
     duration = st.w_task_duration[task]
     st.state_job_done_work[j] += duration
-    st.state_job_remaining[j] -= duration * st.p_stage_weight[g]
+    if st.state_i[SEEN]:
+        st.state_stage_done_work[g] += duration
+        st.state_job_remaining[j] -= st.p_stage_seen_s[g] * st.p_stage_weight[g]
+    else:
+        st.state_job_remaining[j] -= duration * st.p_stage_weight[g]
     st.state_job_running[j] -= 1
     st.state_job_done[j] += 1
     st.state_job_left[j] -= 1
@@ -213,6 +218,14 @@ def _release_children(st, g, index):
 
 
 @part
+def next_task(st, g):
+    """Return the task of stage `g` that starts next; it must have a ready one."""
+    task0 = st.w_stage_task0[g]
+    turn = st.state_task_heap[task0] if st.w_stage_o2o[g] & 1 else st.state_stage_next[g]
+    return task0 + _index_of(st, task0, turn)
+
+
+@part
 def _index_of(st, task0, turn):
     """Return the index within the stage of the task whose turn is `turn`."""
     return st.p_task_order[task0 + turn] if st.state_i[TASK_ORDER] else turn
@@ -221,6 +234,15 @@ def _index_of(st, task0, turn):
 @inlined
 def _turn_of(st, task0, index):
     return st.p_task_turn[task0 + index] if st.state_i[TASK_ORDER] else index
+
+
+@part
+def see_remaining(st, j):
+    """Sum the remaining work of job `j` anew, from what its stages' tasks are taken to last."""
+    remaining = 0.0
+    for g in range(st.w_job_stage0[j], st.w_job_stage0[j + 1]):
+        remaining += st.state_stage_left[g] * st.p_stage_seen_s[g] * st.p_stage_weight[g]
+    st.state_job_remaining[j] = remaining
 
 
 @part

@@ -14,7 +14,8 @@ def demand_row(st, g):
 def fits(st, row, machine):
     """Tell whether the demands of `row` fit the free room of `machine`."""
     for r in range(st.c_dot.shape[1]):
-        if st.w_stage_demand[row, r] > max(st.state_mach_free[machine, r], 0):
+        demand = st.w_stage_demand[row, r]
+        if demand > st.state_mach_free[machine, r] and demand > 0:
             return False
     return True
 

@@ -10,7 +10,15 @@ import math
 from sim.kernels._jit import inlined, jit, part
 from sim.kernels.finheap import fin_pop
 from sim.kernels.gang import fill_gangs
-from sim.kernels.lifecycle import SERVICE_CROSSED, TIMER_TICK, arrive, emit, end_task, look_at_gang
+from sim.kernels.lifecycle import (
+    SERVICE_CROSSED,
+    TIMER_TICK,
+    arrive,
+    emit,
+    end_task,
+    look_at_gang,
+    see_remaining,
+)
 from sim.kernels.pool import dispatch_pool, run_pool
 from sim.kernels.scan import dispatch_pack, dispatch_skip
 from sim.kernels.service import accrue, crossing, postpone, watch
@@ -27,6 +35,7 @@ from sim.kernels.state import (
     NOW,
     OVERBOOKS,
     POOL,
+    SEEN,
     SERVICE,
     TIMER,
 )
@@ -102,13 +111,18 @@ def _next_time(st):
 
 @inlined
 def _ends(st):
-    if st.state_i[OVERBOOKS]:
-        for i in range(collect_ended(st)):
-            end_task(st, st.state_ended[i])
-        return
     now = st.state_f[NOW]
-    while st.state_i[N_FIN] > 0 and st.state_fin_time[0] <= now:
-        end_task(st, fin_pop(st))
+    n = collect_ended(st) if st.state_i[OVERBOOKS] else 0
+    i = 0
+    while True:
+        if i < n:
+            slot = st.state_ended[i]
+            i += 1
+        elif not n and st.state_i[N_FIN] > 0 and st.state_fin_time[0] <= now:
+            slot = fin_pop(st)
+        else:
+            return
+        end_task(st, slot)
 
 
 @inlined
@@ -161,6 +175,8 @@ def _arrivals(st):
 def _apply(st, changed, n_changed):
     for i in range(n_changed):
         j = changed[i]
+        if st.state_i[SEEN]:
+            see_remaining(st, j)
         if j >= st.state_i[NEXT_JOB] or st.state_job_left[j] == 0:
             continue
         move_home(st, j)

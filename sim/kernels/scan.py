@@ -8,28 +8,33 @@ its organisation's cap stays new.
 # mypy: disable-error-code="no-untyped-def"
 
 from sim.kernels._jit import inlined, part
+from sim.kernels.bundle import pick_bundle, start_bundle
+from sim.kernels.candidates import find_new, may_start
 from sim.kernels.gang import admit_gang, gang_within_cap, is_waiting_gang, room_for_gang
 from sim.kernels.lifecycle import start_task
+from sim.kernels.overbook import best_overbooking
 from sim.kernels.queues import goes_first
-from sim.kernels.resources import demand_row, within_cap
-from sim.kernels.scanhold import find_fitting, first_fitting, fits_at, score_at, still_fitting
+from sim.kernels.resources import demand_row
+from sim.kernels.scanhold import find_fitting, first_fitting, still_fitting
 from sim.kernels.scanlist import (
     BY_ALL,
-    BY_CAP,
     mark_new,
     put_aside,
     queue_end,
     refuse,
     scan_settled,
 )
+from sim.kernels.score import start_charged
 from sim.kernels.state import (
     GANGS,
     N_DIRTY,
     N_NEW,
     N_REFUSED,
     N_SCAN,
+    OVERBOOK,
     RELEASED,
     SCAN_SHIFTS,
+    SCORED,
 )
 from sim.kernels.strict import clear_dirty, first_dirty, first_fit
 
@@ -61,10 +66,10 @@ def dispatch_skip(st):
 
 @inlined
 def dispatch_pack(st):
-    """Start all that may start now: machine by machine the fitting stage of greatest score.
+    """Start all that may start now: machine by machine the fitting tasks of greatest score.
 
-    The score is the sum over resources of (free / capacity) × (demand / capacity) of the machine,
-    added in the order of the resources; ties go to the first in order (Tetris, SIGCOMM 2014, §3).
+    Of the score (`sim.packing`) the alignment is the sum over resources of (free / capacity) ×
+    (demand / capacity) of the machine, added in the order of the resources.
     """
     while st.state_i[GANGS]:
         at = _first_gang(st)
@@ -77,9 +82,11 @@ def dispatch_pack(st):
     for i in range(st.state_mach_free.shape[0] if every else st.state_i[N_DIRTY]):
         machine = i if every else st.state_dirty[i]
         if st.state_mach_dirty[machine]:
-            _pack(st, machine)
+            _fill(st, machine)
+            if st.state_i[OVERBOOK]:
+                _overbook(st, machine)
         elif st.state_i[N_NEW] > st.state_i[N_REFUSED]:
-            _pack_new(st, machine)
+            _fill_with_new(st, machine)
     _done(st)
 
 
@@ -110,7 +117,7 @@ def _first_between(st, low, high):
         at = st.state_scan_at[g]
         if st.state_scan_new[g] > 1:
             put_aside(st, i)
-        elif low <= at < best and _may_start(st, g):
+        elif low <= at < best and may_start(st, g):
             if first_fit(st, demand_row(st, g), 0) >= 0:
                 best = at
             else:
@@ -129,21 +136,9 @@ def _first_between(st, low, high):
 def _first_on(st, machine, low, high):
     """Return the first place of [low, high) whose stage may start on `machine`, else `high`."""
     at = first_fitting(st, machine, low, high)
-    while at < high and not _may_start(st, st.state_scan[at]):
+    while at < high and not may_start(st, st.state_scan[at]):
         at = first_fitting(st, machine, at + 1, high)
     return at
-
-
-@part
-def _may_start(st, g):
-    """Tell whether a single task of stage `g` may start, room aside."""
-    j = st.w_stage_job[g]
-    if st.state_i[GANGS] and is_waiting_gang(st, j):
-        return False
-    if within_cap(st, j, st.w_stage_demand, demand_row(st, g), 1):
-        return True
-    refuse(st, g, BY_CAP)
-    return False
 
 
 @part
@@ -178,7 +173,7 @@ def _machine_for(st, g, begin):
 
 
 @inlined
-def _pack(st, machine):
+def _fill(st, machine):
     """Fill `machine`, freed since the last dispatch, from all that waits."""
     shifts = st.state_i[SCAN_SHIFTS] - 1
     n = 0
@@ -188,35 +183,33 @@ def _pack(st, machine):
         else:  # places have moved
             n = find_fitting(st, machine)
             shifts = st.state_i[SCAN_SHIFTS]
-        best, best_score = -1, 0.0
-        for i in range(n):
-            at, score = st.state_scan_found[i], st.state_scan_score[i]
-            if _is_better(st, at, score, best, best_score) and _may_start(st, st.state_scan[at]):
-                best, best_score = at, score
-        if best < 0:
+        if not _start_best(st, machine, n):
             return
-        start_task(st, st.state_scan[best], machine, False)
 
 
 @inlined
-def _pack_new(st, machine):
+def _fill_with_new(st, machine):
     """Start what is new on `machine`, which everything else has been held against."""
-    while True:
-        best, best_score = -1, 0.0
-        i = st.state_i[N_REFUSED]
-        while i < st.state_i[N_NEW]:
-            g = st.state_scan_fresh[i]
-            at = st.state_scan_at[g]
-            if st.state_scan_new[g] > 1:
-                put_aside(st, i)
-            elif at >= 0 and fits_at(st, machine, at):
-                score = score_at(st, machine, at)
-                if _is_better(st, at, score, best, best_score) and _may_start(st, g):
-                    best, best_score = at, score
-            i += 1
-        if best < 0:
-            return
-        start_task(st, st.state_scan[best], machine, False)
+    while _start_best(st, machine, find_new(st, machine)):
+        pass
+
+
+@part
+def _start_best(st, machine, n):
+    """Start what `machine` likes best of the `n` found; tell whether anything did."""
+    if st.state_i[SCORED]:
+        k = pick_bundle(st, machine, n)
+        start_bundle(st, machine, k)
+        return k > 0
+    best, best_score = -1, 0.0
+    for i in range(n):
+        at, score = st.state_scan_found[i], st.state_scan_score[i]
+        if _is_better(st, at, score, best, best_score) and may_start(st, st.state_scan[at]):
+            best, best_score = at, score
+    if best < 0:
+        return False
+    start_task(st, st.state_scan[best], machine, False)
+    return True
 
 
 @part
@@ -227,6 +220,15 @@ def _is_better(st, at, score, best, best_score):
     if queue != queue_of_best:
         return goes_first(st, queue, queue_of_best)
     return score > best_score or (score == best_score and at < best)
+
+
+@part
+def _overbook(st, machine):
+    while True:
+        at = best_overbooking(st, machine)
+        if at < 0:
+            return
+        start_charged(st, st.state_scan[at], machine)
 
 
 @part

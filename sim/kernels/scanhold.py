@@ -3,7 +3,7 @@
 # mypy: disable-error-code="no-untyped-def"
 
 from sim.kernels._jit import inlined, part
-from sim.kernels.state import BLOCK, N_SCAN
+from sim.kernels.state import BLOCK, N_RIGID, N_SCAN
 
 
 @inlined
@@ -11,15 +11,37 @@ def find_fitting(st, machine):
     """List the places whose stages fit `machine`, with their scores; return how many."""
     n, found = st.state_i[N_SCAN], 0
     places, scores, room = st.state_scan_found, st.state_scan_score, st.state_scan_room
-    first = _scarcest(st, machine)
+    n_resources = st.c_dot.shape[1]
+    first = _scarcest(st, machine, n_resources)
     for begin in range(0, n, BLOCK):
         end = min(begin + BLOCK, n)
-        if _hold(st, machine, first, begin, end):
+        if _hold(st, machine, first, n_resources, begin, end):
             raw = found
             _score(st, machine, begin, end, raw)
             for i in range(end - begin):
                 places[found] = begin + i
                 scores[found] = scores[raw + i]
+                found += room[i] >= 0.0
+    return found
+
+
+@inlined
+def find_rigid(st, machine):
+    """List the places whose stages fit what of `machine` can't be overbooked; return how many."""
+    n, found, n_rigid = st.state_i[N_SCAN], 0, st.state_i[N_RIGID]
+    places, room = st.state_scan_found, st.state_scan_room
+    if n_rigid == 0:
+        for at in range(n):
+            if st.state_scan[at] >= 0:
+                places[found] = at
+                found += 1
+        return found
+    first = _scarcest(st, machine, n_rigid)
+    for begin in range(0, n, BLOCK):
+        end = min(begin + BLOCK, n)
+        if _hold(st, machine, first, n_rigid, begin, end):
+            for i in range(end - begin):
+                places[found] = begin + i
                 found += room[i] >= 0.0
     return found
 
@@ -41,10 +63,11 @@ def still_fitting(st, machine, n):
 def first_fitting(st, machine, low, high):
     """Return the first place of [low, high) whose stage fits `machine`, else `high`."""
     room = st.state_scan_room
-    first = _scarcest(st, machine)
+    n_resources = st.c_dot.shape[1]
+    first = _scarcest(st, machine, n_resources)
     for begin in range(low, high, BLOCK):
         end = min(begin + BLOCK, high)
-        if _hold(st, machine, first, begin, end):
+        if _hold(st, machine, first, n_resources, begin, end):
             for i in range(end - begin):
                 if room[i] >= 0.0:
                     return begin + i
@@ -55,7 +78,8 @@ def first_fitting(st, machine, low, high):
 def fits_at(st, machine, at):
     """Tell whether the stage at `at` fits `machine`; a hole does not."""
     for r in range(st.c_dot.shape[1]):
-        if st.state_scan_demand[r, at] > max(st.state_mach_free[machine, r], 0):
+        demand = st.state_scan_demand[r, at]
+        if demand > st.state_mach_free[machine, r] and demand > 0:
             return False
     return True
 
@@ -71,8 +95,10 @@ def score_at(st, machine, at):
 
 
 @part
-def _hold(st, machine, first, begin, end):
+def _hold(st, machine, first, n_resources, begin, end):
     """Set ``state_scan_room`` to the least that each of [begin, end) would leave of any resource.
+
+    Of the first `n_resources`, that is, those of which at least one must be.
 
     Resource `first` comes first: where it lets none through, the others need no look.
 
@@ -89,7 +115,7 @@ def _hold(st, machine, first, begin, end):
         left = free - demand[i]
         room[i] = left
         n += left >= 0.0
-    for r in range(st.c_dot.shape[1]):
+    for r in range(n_resources):
         if r != first and n > 0:
             n = _hold_one(st, machine, r, begin, end)
     return n
@@ -123,10 +149,10 @@ def _score(st, machine, begin, end, target):
 
 
 @part
-def _scarcest(st, machine):
-    """Return the resource of which the least part of `machine` is free."""
+def _scarcest(st, machine, n_resources):
+    """Return the resource, of the first `n_resources`, of which the least part is free."""
     best, least = 0, 2.0
-    for r in range(st.c_dot.shape[1]):
+    for r in range(n_resources):
         free = float(st.state_mach_free[machine, r])
         part_free = free * free * st.c_dot[machine, r]
         if part_free < least:

@@ -46,6 +46,7 @@ def scan_insert(st, queue, g):
     for r in range(st.state_scan_demand.shape[0]):
         st.state_scan_demand[r, at] = st.w_stage_demand[row, r]
     st.state_i[SCAN_SHIFTS] += 1
+    st.state_queue_waiting[queue] += 1
     mark_new(st, g)
 
 
@@ -53,6 +54,7 @@ def scan_insert(st, queue, g):
 def scan_remove(st, g):
     """Take stage `g` out of the list."""
     at = st.state_scan_at[g]
+    st.state_queue_waiting[st.state_scan_queue[at]] -= 1
     st.state_scan_at[g] = -1
     st.state_scan[at] = -1 - g
     for r in range(st.state_scan_demand.shape[0]):

@@ -59,13 +59,18 @@ FIELDS: tuple[tuple[str, str, int], ...] = (
     ("p_stage_weight", "f8", 1),
     ("p_task_order", "i4", 1),  # [T or 1] task of each turn
     ("p_task_turn", "i4", 1),  # [T or 1] turn of each task
+    ("p_stage_cost", "f8", 1),
+    ("p_stage_seen_s", "f8", 1),
+    ("p_task_priority", "f8", 1),  # [T or 1]
+    ("p_task_prefers", "i4", 1),  # [T or 1]
+    ("p_pack", "f8", 1),  # PACK_REMAINING, PACK_REMOTE, PACK_UNFAIRNESS
     ("p_queue_weight", "f8", 1),  # [L]
     ("p_queue_tier", "i4", 1),
     ("p_queue_order", "i4", 1),
     ("p_queue_demote_at", "f8", 1),
     ("p_queue_demote_to", "i4", 1),
     # registers
-    ("state_f", "f8", 1),  # NOW, TIMER
+    ("state_f", "f8", 1),  # NOW, TIMER, WORTHS, LEFTS
     ("state_i", "i8", 1),  # counters, then the configuration
     # jobs
     ("state_job_left", "i4", 1),  # unfinished tasks
@@ -87,6 +92,7 @@ FIELDS: tuple[tuple[str, str, int], ...] = (
     ("state_stage_next", "i4", 1),  # tasks handed out
     ("state_stage_waiting", "i4", 1),  # ready tasks not handed out
     ("state_stage_left", "i4", 1),  # unfinished tasks
+    ("state_stage_done_work", "f8", 1),  # of finished tasks, where seen_s is given
     ("state_stage_barriers", "i4", 1),  # barrier parents not done
     ("state_stage_ready_next", "i4", 1),  # the job's list of ready stages
     ("state_stage_ready_prev", "i4", 1),
@@ -101,6 +107,8 @@ FIELDS: tuple[tuple[str, str, int], ...] = (
     ("state_queue_used", "i8", 2),  # [Q, R]
     ("state_queue_blocked", "i1", 1),  # 0 no, 1 for room, 2 by its cap
     ("state_queue_blocked_stage", "i4", 1),
+    ("state_queue_waiting", "i4", 1),  # stages in the scan list
+    ("state_queue_deficit", "f8", 1),  # what it is owed
     ("state_org_used", "i8", 2),  # [O, R]
     # machines
     ("state_mach_free", "i8", 2),  # [M, R]
@@ -142,6 +150,24 @@ FIELDS: tuple[tuple[str, str, int], ...] = (
     ("state_scan_found", "i4", 1),  # places whose stages fit the machine that is looked at
     ("state_scan_score", "f8", 1),  # and how well; BLOCK longer
     ("state_scan_room", "f8", 1),  # [BLOCK] the least that they would leave of a resource
+    # the best stages for a machine, BUNDLE of them, and the search for a bundle
+    ("state_pick_stage", "i4", 1),
+    ("state_pick_queue", "i4", 1),
+    ("state_pick_score", "f8", 1),
+    ("state_pick_worth", "f8", 1),
+    ("state_pick_left", "f8", 1),  # remaining work of its job
+    ("state_pick_copies", "i8", 1),  # how many of its tasks count
+    ("state_pick_best", "i8", 1),  # how many are picked
+    ("state_pick_now", "i8", 1),
+    ("state_pick_total", "f8", 1),  # score of the stages before
+    ("state_pick_rest", "f8", 1),  # and of all tasks from here on
+    ("state_pick_room", "i8", 2),  # [BUNDLE + 1, F] what those before leave
+    # the tasks on a machine, last started first ([S] where machines overbook, else 1)
+    ("state_here_slot", "i4", 1),
+    ("state_here_left", "f8", 1),  # s at full speed
+    ("state_here_end", "f8", 1),  # from now, s
+    ("state_here_order", "i4", 1),  # by end
+    ("state_here_rate", "f8", 1),  # [R]
     ("state_gang_list", "i4", 1),
     ("state_gang_listed", "i1", 1),
     ("state_hold_machine", "i4", 1),
@@ -163,8 +189,10 @@ BLOCK = 64
 """How many places of the list of waiting stages are held against a machine at once."""
 
 # registers of state_f
-NOW, TIMER = 0, 1
-N_F = 2
+NOW, TIMER, WORTHS, LEFTS = range(4)
+N_F = 4
+# registers of p_pack
+PACK_REMAINING, PACK_REMOTE, PACK_UNFAIRNESS = range(3)
 # registers of state_i: counters
 (
     NEXT_JOB,
@@ -200,15 +228,24 @@ N_F = 2
     POOL,
     OVERBOOKS,
     N_RIGID,
-) = range(32)
-N_I = 32
+    OVERBOOK,
+    BUNDLE,
+    PRIORITY,
+    PREFERS,
+    SEEN,
+    SCORED,
+) = range(38)
+N_I = 38
 # What the configuration registers mean: FIT and SHARE are `sim.plan` codes; UNIT a pool of slots;
 # EVENTS the mask subscribed to; RECORD whether task columns are kept; USAGE whether the use of
 # queues and jobs is kept; HARD whether organisations have caps; SERVICE whether thresholds on
 # attained service exist; MOVING whether some queue's order moves with tasks; TASK_ORDER whether
 # p_task_order is given; LIMITS whether run limits and gates may bind; GANGS whether there are
 # gang jobs; PER_TASK whether there are one-to-one edges; OVERBOOKS whether machines may be
-# overbooked, and N_RIGID how many resources may not.
+# overbooked, N_RIGID of which resources not, and OVERBOOK whether packing itself does so; BUNDLE
+# the size of a bundle; PRIORITY, PREFERS and SEEN whether p_task_priority, p_task_prefers and
+# p_stage_seen_s are given; SCORED whether packing looks at more than alignment. WORTHS and LEFTS
+# are sums over the tasks placed (`sim.packing`).
 
 State = namedtuple("State", NAMES)  # type: ignore[misc]  # the fields are listed once, above
 

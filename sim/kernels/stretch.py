@@ -7,7 +7,7 @@ machines where something was taken or given back. A task whose rate changes gets
 heap of ends; the old one is stale, and dropped when it comes up.
 """
 
-from sim.kernels._jit import inlined, part
+from sim.kernels._jit import part
 from sim.kernels.finheap import fin_pop, fin_push
 from sim.kernels.resources import demand_row
 from sim.kernels.state import N_FIN, N_RIGID, N_TOUCHED, NOW
@@ -42,7 +42,7 @@ def leave_machine(st, slot):
         st.state_slot_prev[after] = before
 
 
-@inlined
+@part
 def stretch(st):
     """After a placement: bring the machines it touched, and their tasks, to their new rates."""
     for i in range(st.state_i[N_TOUCHED]):
@@ -54,14 +54,14 @@ def stretch(st):
         while slot >= 0:
             rate = _rate(st, st.state_slot_stage[slot], machine)
             if rate != st.state_slot_rate[slot]:
-                st.state_slot_left[slot] = _left(st, slot)
+                st.state_slot_left[slot] = left_of(st, slot)
                 st.state_slot_rate[slot] = rate
                 _expect(st, slot)
             slot = st.state_slot_next[slot]
     st.state_i[N_TOUCHED] = 0
 
 
-@inlined
+@part
 def drop_stale(st):
     """See to it that the first entry of the heap of ends, if any, is not stale."""
     while st.state_i[N_FIN] > 0:
@@ -70,7 +70,7 @@ def drop_stale(st):
         fin_pop(st)
 
 
-@inlined
+@part
 def collect_ended(st):
     """List the slots whose tasks end now, by task, in ``state_ended``; return how many."""
     now, n = st.state_f[NOW], 0
@@ -115,7 +115,7 @@ def _rate(st, g, machine):
 
 
 @part
-def _left(st, slot):
+def left_of(st, slot):
     """Return what is left of the task in `slot`, in seconds at full speed."""
     ran = st.state_f[NOW] - st.state_slot_since[slot]
     return max(0.0, st.state_slot_left[slot] - st.state_slot_rate[slot] * ran)

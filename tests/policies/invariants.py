@@ -11,7 +11,7 @@ import numpy as np
 
 import sim
 from sim.bounds import bound_arrays, makespan_bound
-from sim.plan import Plan, World
+from sim.plan import Fit, Plan, World
 from sim.result import Result
 from sim.sizing import share_of_queues
 
@@ -214,6 +214,8 @@ def _may_be_overbooked(result: Result) -> list[str]:
     c, cluster = result.workload.columns, result.cluster
     plan = Plan(len(c.job_submit), len(c.stage_job), len(c.task_duration))
     result.policy.begin(World(c, cluster, result.seed, {}), plan)
+    if plan.fit == Fit.PACK and plan.packing.overbook:
+        return list(cluster.fungible)
     looked_at = plan.fit_resources or cluster.resources
     return [name for name in cluster.fungible if name not in looked_at]
 

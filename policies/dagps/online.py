@@ -1,0 +1,190 @@
+"""The online half of DAGPS (§5): many DAGs on the machines of one cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from policies.base import Policy
+from policies.dagps.offline import MAX_CANDIDATES, stage_profile
+from policies.dagps.order import offline_order
+from policies.estimators.stage_profiles import StageProfiles
+from policies.registry import register
+from sim.columns import ranges
+from sim.errors import InputError
+from sim.packing import MAX_BUNDLE, Packing
+from sim.plan import Batch, Event, Order, Plan, Queues, World
+from sim.sizing import demand_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sim.cluster import Cluster
+
+
+@register("dagps")
+@dataclass(frozen=True)
+class Dagps(Policy):
+    """Each machine takes the tasks of greatest perfScore; no group is owed more than a bound.
+
+    Grandl et al., *Do the hard stuff first: scheduling dependent computations in data-analytics
+    clusters* (DAGPS, Graphene), MSR-TR-2016-19, §5 and Fig. 8, §7: a task's score is its place in
+    the offline order of its job (`policies.dagps.order`) times how well it fills the machine, less
+    what its job's remaining work counts. `sim.packing` defines it, with bundling, overbooking and
+    deficit counters. Remaining work is the L1 norm of demands, as fractions of a machine, times
+    the seconds that unfinished tasks are expected to last. Demands are known, as a task's
+    container states them; durations are profiles, one a stage (§7.1, §8.2.1). With a `fit` other
+    than "pack" jobs go first come, first served, and the offline order holds inside each.
+
+    Attributes
+    ----------
+    m : float
+        Weight of remaining work beside the other scores, averages taken out (§8.5).
+    rp : float
+        Remote penalty: factor of a task's score on a machine that it does not prefer (§8.5).
+    kappa : float
+        How unfair to be, as a fraction of the cluster; the paper gives no value.
+    fairness : {"slots", "drf"}
+        Whether groups share in tasks or in dominant shares.
+    groups : {"queue", "user"}
+        Between whom, by the workload's queues (the cluster's, if it has any) or its users.
+    bundle : int
+        Of how many of the best tasks that fit a machine the best set is taken (§7.2).
+    overbook : bool
+        Whether fungible resources are overbooked where that gains more than it costs.
+    max_candidates : int
+        How many sets of troublesome tasks the offline half tries for each part of a DAG.
+    profiles : {"history", "stage"}
+        What tasks are expected to last: what earlier runs of the template did on average, refined
+        by what has finished of the stage itself; or the true mean of each stage.
+    refresh_s : float
+        Time between refinements, s.
+    first_guess_s : float
+        What tasks are expected to last before any stage has finished, s.
+    prior_tasks : float
+        How many of its own tasks weigh as much as what earlier runs say.
+    """
+
+    fit: Literal["strict", "skip", "pack"] = "pack"
+    m: float = 0.2
+    rp: float = 0.8
+    kappa: float = 0.1
+    fairness: Literal["slots", "drf"] = "slots"
+    groups: Literal["queue", "user"] = "queue"
+    bundle: int = 16
+    overbook: bool = True
+    max_candidates: int = MAX_CANDIDATES
+    profiles: Literal["history", "stage"] = "history"
+    refresh_s: float = 10.0
+    first_guess_s: float = 30.0
+    prior_tasks: float = 5.0
+
+    events = Event.JOB_ARRIVED | Event.STAGE_DONE | Event.JOB_DONE | Event.TIMER
+
+    def __post_init__(self) -> None:
+        """Raise InputError on a parameter out of its range."""
+        ranges: dict[str, tuple[float, float]] = {
+            "m": (0, 1e6),
+            "rp": (0, 1),
+            "kappa": (0, np.inf),
+            "bundle": (1, MAX_BUNDLE),
+            "max_candidates": (1, np.inf),
+            "refresh_s": (1e-3, np.inf),
+            "first_guess_s": (1e-9, 1e12),
+            "prior_tasks": (1e-9, 1e12),
+        }
+        for name, (low, high) in ranges.items():
+            if not low <= getattr(self, name) <= high:
+                raise InputError(
+                    f"policy dagps: {name} must be {low:g} to {high:g}, not {getattr(self, name)!r}"
+                )
+
+    def prepare(self, world: World, plan: Plan) -> _Running:
+        """Order the tasks offline, weigh the stages, and set up the groups."""
+        columns, cluster = world.columns, world.cluster
+        order = offline_order(columns, cluster, max_candidates=self.max_candidates)
+        plan.task_order, plan.task_priority = order.task_order, order.pri_score
+        plan.set_stages(key=1 - order.stage_pri)
+        self._share(world, plan)
+        share = demand_of(columns, cluster) / _machine(cluster)
+        dominant = np.maximum(share.max(axis=1), 1e-9)
+        by_slots = self.fairness == "slots"
+        plan.set_stages(weight=share.sum(axis=1), cost=1.0 if by_slots else dominant)
+        size = _slots(world) if by_slots else float(cluster.total[0] / _machine(cluster)[0])
+        plan.packing = Packing(
+            remaining=self.m,
+            remote=self.rp,
+            bundle=self.bundle,
+            overbook=self.overbook,
+            unfairness=self.kappa * size,
+        )
+        known = StageProfiles(columns, self.first_guess_s, self.prior_tasks)
+        stages = np.arange(len(columns.stage_job))
+        if self.profiles == "stage":
+            plan.set_stages(seen_s=stage_profile(columns)[columns.stage_task0[:-1]])
+        else:
+            plan.set_stages(seen_s=known.expect(stages))
+        return _Running(known, np.zeros(len(columns.job_submit), dtype=bool))
+
+    def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
+        """Learn from what has finished, and refine what the jobs that run are expected to need."""
+        assert isinstance(memory, _Running)
+        if self.profiles == "stage":
+            return
+        finished = batch.rows(Event.STAGE_DONE)
+        if len(finished):
+            memory.known.learn(finished, world.view)
+        arrived = batch.rows(Event.JOB_ARRIVED)
+        memory.runs[arrived] = True
+        memory.runs[batch.rows(Event.JOB_DONE)] = False
+        jobs = arrived
+        if len(batch.rows(Event.TIMER)):
+            jobs = np.flatnonzero(memory.runs).astype(np.int32)
+        if plan.timer_s == np.inf and memory.runs.any():
+            plan.timer_s = batch.now + self.refresh_s
+        if len(jobs):
+            columns = world.columns
+            stages = ranges(columns.job_stage0[jobs], columns.job_stage0[jobs + 1])
+            expected = memory.known.expect(stages, world.view)
+            plan.set_stages(stages, jobs=jobs, seen_s=expected)
+
+    def _share(self, world: World, plan: Plan) -> None:
+        columns = world.columns
+        order = Order.FIFO
+        if self.groups == "user":
+            plan.queues = Queues.make(len(columns.user_names), order=order)
+            plan.set_jobs(queue=columns.job_user)
+        elif world.cluster.queue_mode == "global":
+            plan.queues = Queues.make(len(columns.queue_names), order=order)
+            plan.set_jobs(queue=columns.job_queue)
+        else:  # the cluster's queues are the groups
+            plan.queues = Queues.make(1, order=order)
+
+
+@dataclass(frozen=True)
+class _Running:
+    """What a run has learnt, and which jobs are there."""
+
+    known: StageProfiles
+    runs: NDArray[np.bool_]
+
+
+def _machine(cluster: Cluster) -> NDArray[np.float64]:
+    """Return what a machine has; one slot of a pool."""
+    shape: NDArray[np.float64] = cluster.capacity[0] if not cluster.unit else np.ones(1)
+    return shape
+
+
+def _slots(world: World) -> float:
+    """Count how many average tasks of the workload the cluster holds at once."""
+    columns, cluster = world.columns, world.cluster
+    if cluster.unit:
+        return float(cluster.total[0])
+    n_tasks = np.diff(columns.stage_task0)
+    mean = n_tasks @ demand_of(columns, cluster) / n_tasks.sum()
+    asked = mean > 0
+    if not asked.any():
+        return float(n_tasks.sum())
+    return max(1.0, float((cluster.capacity[:, asked] / mean[asked]).min(axis=1).sum()))

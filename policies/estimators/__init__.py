@@ -1,0 +1,1 @@
+"""What a scheduler that does not know the truth expects of jobs, stages and tasks."""

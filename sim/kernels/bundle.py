@@ -1,0 +1,175 @@
+"""The tasks that a machine takes at once: of the best, the set of greatest score that fits.
+
+The best stages, with how many of their tasks count, stand in the ``state_pick_`` fields, best
+first. The search goes through the numbers of tasks of each stage in turn, from all to none, and
+leaves a branch when even all that is left of it would not beat what it has found.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+
+from sim.kernels._jit import inlined, part
+from sim.kernels.candidates import first_queue, may_start
+from sim.kernels.resources import demand_row
+from sim.kernels.score import before_queue, eta, is_owed, is_served, start_charged, worth_of
+from sim.kernels.state import BUNDLE, LEFTS, WORTHS
+
+
+@part
+def pick_bundle(st, machine, n):
+    """Pick what `machine` takes of the `n` found; return how many stages were looked at, or 0."""
+    first = first_queue(st, n)
+    if first < 0:
+        return 0
+    k = _best_stages(st, machine, n, first)
+    k = _count_copies(st, machine, k)
+    _search(st, machine, k)
+    return k
+
+
+@part
+def start_bundle(st, machine, k):
+    """Start what was picked, until a run limit, a cap or what is owed stands against it."""
+    started = False
+    for i in range(k):
+        g = st.state_pick_stage[i]
+        for _ in range(st.state_pick_best[i]):
+            if started and not _still_wanted(st, g, k):
+                return
+            started = True
+            st.state_f[WORTHS] += st.state_pick_worth[i]
+            st.state_f[LEFTS] += st.state_pick_left[i]
+            start_charged(st, g, machine)
+
+
+@inlined
+def _best_stages(st, machine, n, first):
+    """List the best of the `n` found that are served, as many as tasks make up a bundle."""
+    most, weight, k = st.state_i[BUNDLE], eta(st), 0
+    for i in range(n):
+        at = st.state_scan_found[i]
+        g = st.state_scan[at]
+        if not is_served(st, st.state_scan_queue[at], first):
+            continue
+        left = st.state_job_remaining[st.w_stage_job[g]]
+        worth = worth_of(st, g, machine, st.state_scan_score[i])
+        score = worth - weight * left
+        if k == most and not _beats(st, score, at, k - 1):
+            continue
+        if not may_start(st, g):
+            continue
+        to = k if k < most else most - 1
+        k = min(k + 1, most)
+        while to > 0 and _beats(st, score, at, to - 1):
+            st.state_pick_stage[to] = st.state_pick_stage[to - 1]
+            st.state_pick_score[to] = st.state_pick_score[to - 1]
+            st.state_pick_worth[to] = st.state_pick_worth[to - 1]
+            st.state_pick_left[to] = st.state_pick_left[to - 1]
+            st.state_pick_queue[to] = st.state_pick_queue[to - 1]
+            to -= 1
+        st.state_pick_stage[to] = g
+        st.state_pick_score[to] = score
+        st.state_pick_worth[to] = worth
+        st.state_pick_left[to] = left
+        st.state_pick_queue[to] = st.state_scan_queue[at]
+    return k
+
+
+@part
+def _beats(st, score, at, i):
+    other = st.state_pick_score[i]
+    return score > other or (score == other and at < st.state_scan_at[st.state_pick_stage[i]])
+
+
+@inlined
+def _count_copies(st, machine, k):
+    """Count how many tasks of each listed stage are among the best; return the stages with any."""
+    room = st.state_i[BUNDLE]
+    for i in range(k):
+        g = st.state_pick_stage[i]
+        row = demand_row(st, g)
+        copies = min(room, st.state_stage_waiting[g])
+        for r in range(st.c_dot.shape[1]):
+            if st.w_stage_demand[row, r] > 0:
+                free = max(st.state_mach_free[machine, r], 0)
+                copies = min(copies, free // st.w_stage_demand[row, r])
+        st.state_pick_copies[i] = copies
+        room -= copies
+        if room == 0:
+            return i + 1
+    return k
+
+
+@inlined
+def _search(st, machine, k):
+    """Set ``state_pick_best`` to the numbers of tasks of greatest total score that fit."""
+    best, now, score = st.state_pick_best, st.state_pick_now, st.state_pick_score
+    room, total, rest = st.state_pick_room, st.state_pick_total, st.state_pick_rest
+    n = 0  # of those with a positive score
+    for i in range(k):
+        best[i] = 0
+        if score[i] > 0:
+            n = i + 1
+    best[0] = 1
+    rest[n] = 0.0
+    for i in range(n - 1, -1, -1):
+        rest[i] = rest[i + 1] + st.state_pick_copies[i] * score[i]
+    for r in range(room.shape[1]):
+        room[0, r] = max(st.state_mach_free[machine, r], 0)
+    total[0], most = 0.0, 0.0
+    i, descending = 0, True
+    while i >= 0:
+        if descending:
+            # the slack keeps what rounding alone puts below the best
+            if i == n or total[i] + rest[i] * (1 + 1e-9) < most * (1 - 1e-9):
+                if i == n and total[i] > most:
+                    most = total[i]
+                    for a in range(n):
+                        best[a] = now[a]
+                i -= 1
+                descending = False
+                continue
+            _take(st, i, _fitting_copies(st, i))
+            i += 1
+        elif now[i] > 0:
+            _take(st, i, now[i] - 1)
+            i += 1
+            descending = True
+        else:
+            i -= 1
+
+
+@part
+def _fitting_copies(st, i):
+    row = demand_row(st, st.state_pick_stage[i])
+    copies = st.state_pick_copies[i]
+    for r in range(st.state_pick_room.shape[1]):
+        if st.w_stage_demand[row, r] > 0:
+            copies = min(copies, st.state_pick_room[i, r] // st.w_stage_demand[row, r])
+    return copies
+
+
+@part
+def _take(st, i, copies):
+    row = demand_row(st, st.state_pick_stage[i])
+    st.state_pick_now[i] = copies
+    for r in range(st.state_pick_room.shape[1]):
+        used = copies * st.w_stage_demand[row, r]
+        st.state_pick_room[i + 1, r] = st.state_pick_room[i, r] - used
+    total = st.state_pick_total[i]
+    for _ in range(copies):
+        total += st.state_pick_score[i]
+    st.state_pick_total[i + 1] = total
+
+
+@inlined
+def _still_wanted(st, g, k):
+    """Tell whether a task of stage `g` may start after others of its bundle have."""
+    if st.state_scan_at[g] < 0 or not may_start(st, g):
+        return False
+    first = -1
+    for i in range(k):
+        queue = st.state_pick_queue[i]
+        if first < 0 or before_queue(st, queue, first):
+            first = queue
+    mine = st.state_job_where[st.w_stage_job[g]]
+    return mine == first or not is_owed(st, first)
