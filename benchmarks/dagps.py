@@ -17,9 +17,12 @@ import numpy as np
 
 import sim
 from benchmarks.common import cpu_seconds, row, show
+from policies.dagps.dag import demand_quanta, one_job
 from policies.dagps.offline import MAX_CANDIDATES, build_schedule
+from policies.heft import heft_schedule
 from sim.bounds import bound_arrays
 from sim.random import stream
+from sim.workload import Columns
 
 RESOURCES = ("cpu", "mem", "disk", "net")
 CLUSTER = sim.Cluster.machines(50, **dict.fromkeys(RESOURCES, 1000.0))
@@ -83,6 +86,20 @@ def seconds(jobs: list[sim.Workload], **options: int | str | None) -> list[float
     return [cpu_seconds(lambda job=job: build_schedule(job, CLUSTER, **options)) for job in jobs]
 
 
+def heft_seconds(jobs: list[sim.Workload]) -> list[float]:
+    """Time one HEFT schedule of each job."""
+    took = []
+    for job in jobs:
+        columns = job.columns
+
+        def run(columns: Columns = columns) -> None:
+            demand, capacity = demand_quanta(columns, CLUSTER)
+            heft_schedule(one_job(columns, demand, 0, columns.task_duration), capacity)
+
+        took.append(cpu_seconds(run))
+    return took
+
+
 def spans(jobs: list[sim.Workload], **options: int | str | None) -> np.ndarray:
     """Return the makespan of each job's schedule, s."""
     return np.array([build_schedule(job, CLUSTER, **options).makespan_s for job in jobs])
@@ -97,6 +114,7 @@ def main() -> int:
     rows.append(row("... a duration of its own for each task", seconds(uneven), "s"))
     paired = [dag(1000, seed, paired=0.3) for seed in range(9)]
     rows.append(row("... 30 % of the edges one-to-one", seconds(paired), "s"))
+    rows.append(row("... HEFT, one schedule, for comparison", heft_seconds(small), "s"))
     last = 0.0
     for n in (250, 500, 1000, 2000, 4000, 8000):
         took = seconds([dag(n, seed) for seed in range(15)])

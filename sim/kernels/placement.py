@@ -39,8 +39,9 @@ FIELDS: tuple[tuple[str, str, int], ...] = (
     ("state_release", "f8", 1),  # [G] when its barrier parents have ended
     ("state_heap", "i4", 1),  # [T] ready runs: places of their first tasks, as a binary heap
     ("state_until", "i4", 1),  # [T] where the run that begins at a place ends
-    ("state_fit", "f8", 2),  # [G, 2P] no machine has room before this: a tree of least values
-    ("state_fit_for", "f8", 2),  # [G, 2] duration and latest release it holds for, -1 for none
+    ("state_room", "f8", 2),  # [G, P] no machine has room for a task of the stage before this
+    ("state_fit", "f8", 2),  # [G, 2P] nor, before this, for as long: a tree of least values
+    ("state_fit_for", "f8", 2),  # [G, 2] as long as what, and the release that both hold from
 )
 
 Dag = namedtuple("Dag", [name for name, _, _ in FIELDS])  # type: ignore[misc]
@@ -56,6 +57,7 @@ def make(arrays: dict[str, NDArray[Any]], n_machines: int) -> Any:
     scratch: dict[str, int | tuple[int, int]] = {
         **dict.fromkeys(("left", "waits", "release"), n_stages),
         **dict.fromkeys(("missing", "heap", "until"), n_tasks),
+        "room": (n_stages, width),
         "fit": (n_stages, 2 * width),
         "fit_for": (n_stages, 2),
     }
@@ -66,7 +68,7 @@ def make(arrays: dict[str, NDArray[Any]], n_machines: int) -> Any:
             array = np.ascontiguousarray(arrays[key], dtype=code).view()
             array.setflags(write=False)
         else:
-            array = np.zeros(scratch[key], dtype=code)
+            array = np.full(scratch[key], np.inf if code == "f8" else 0, dtype=code)
         fields.append(array)
     return _pack(fields) if _pack else Dag(*fields)
 
@@ -171,7 +173,7 @@ def _count(dag, label, which):
     """Count what waits for what; return how many tasks are to be placed."""
     dag.state_left[:] = 0
     dag.state_waits[:] = 0
-    dag.state_fit_for[:] = -1.0
+    dag.state_fit_for[:] = np.inf
     n = 0
     for t in range(len(label)):
         dag.state_missing[t] = 0
@@ -236,16 +238,17 @@ def _release(dag, space, t, g):
 @part
 def _find(dag, space, g, duration, release, base, limit):
     """Find the machine with room for a task of stage `g` earliest, -1 if it would end too late."""
-    tree = dag.state_fit[g]
-    width = len(tree) // 2
-    known = dag.state_fit_for[g, 0] == duration and dag.state_fit_for[g, 1] <= release
+    tree, room = dag.state_fit[g], dag.state_room[g]
+    width = len(room)
+    earlier = release < dag.state_fit_for[g, 1]
+    if earlier:
+        room[: len(space.state_head)] = -np.inf
+    if earlier or duration != dag.state_fit_for[g, 0]:
+        tree[width:] = room
+        for node in range(width - 1, 0, -1):
+            tree[node] = min(tree[2 * node], tree[2 * node + 1])
     dag.state_fit_for[g, 0] = duration
     dag.state_fit_for[g, 1] = release
-    if not known:
-        tree[:] = np.inf
-        tree[width : width + len(space.state_head)] = -np.inf
-        for node in range(width - 1, 0, -1):
-            tree[node] = tree[2 * node]
     while True:
         bound = max(release, tree[1])
         if bound + duration - base >= limit:
@@ -255,8 +258,10 @@ def _find(dag, space, g, duration, release, base, limit):
             node *= 2
             if tree[node] > bound:
                 node += 1
-        begin = earliest(space, node - width, bound, duration, dag.w_demand, g)
         machine = node - width
+        begin, at_all = earliest(space, machine, bound, duration, dag.w_demand, g)
+        if bound <= max(release, room[machine]):  # else there may be some before the bound
+            room[machine] = at_all
         if tree[node] < begin:
             tree[node] = begin
             while node > 1:

@@ -154,6 +154,11 @@ def earliest(space, machine, release, duration, demand, row):
     """Find when, from `release` on, `machine` has room for ``demand[row]`` for a `duration`.
 
     A duration of 0 needs the room at the instant at which it begins. Never is inf.
+
+    Returns
+    -------
+    begin, room : float
+        When it has the room for that long, and when first it has the room at all.
     """
     c = space.state_head[machine]
     after = space.state_next[c]
@@ -162,29 +167,30 @@ def earliest(space, machine, release, duration, demand, row):
     i = space.state_n[c] - 1
     while space.state_time[c, i] > release:
         i -= 1
-    begin, end, open_since = release, release + duration, False
+    begin, end, open_since, room = release, release + duration, False, np.inf
     while True:
         if _holds(space.state_free[c], i, demand, row):
             if not open_since:
                 begin = max(release, space.state_time[c, i])
                 end = begin + duration
                 open_since = True
+                room = min(room, begin)
         else:
             open_since = False
         i += 1
         while i == space.state_n[c]:
             c, i = space.state_next[c], 0
             if c < 0:
-                return begin if open_since else np.inf
+                return begin if open_since else np.inf, room
             if open_since and space.state_time[c, 0] >= end:
-                return begin
+                return begin, room
             if not _holds(space.state_most, c, demand, row):
                 open_since = False
                 i = space.state_n[c]
             elif open_since and _holds(space.state_least, c, demand, row):
                 i = space.state_n[c]
         if open_since and space.state_time[c, i] >= end:
-            return begin
+            return begin, room
 
 
 @part
