@@ -29,13 +29,15 @@ test-nojit: $(READY)
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n $(WORKERS) \
 		tests/sim/test_kernel.py tests/sim/test_engine.py tests/sim/test_overbooking.py \
 		tests/policies/test_orders.py tests/sim/dags tests/sim/test_levels.py \
+		tests/sim/test_bounds_kernels.py \
 		tests/policies/dagps/test_placement.py --ignore-glob='*_sample.py'
 
 # the same kernels compiled with bounds checks, in a cache of their own
 test-bounds: $(READY)
 	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -q \
 		tests/sim/test_kernel.py tests/sim/test_engine.py tests/sim/test_overbooking.py \
-		tests/sim/test_levels.py tests/policies/dagps/test_placement.py
+		tests/sim/test_levels.py tests/sim/test_bounds_kernels.py \
+		tests/policies/dagps/test_placement.py
 
 ui: $(READY)
 	$(BIN)/python -m sweep.ui
