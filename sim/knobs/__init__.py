@@ -13,20 +13,34 @@ from typing import TYPE_CHECKING, Any
 
 from sim.errors import InputError, unknown
 from sim.knobs.amplifier import amplify
+from sim.knobs.arrivals import arrive
 from sim.knobs.hour import hour_of
 from sim.knobs.load import change_load
 from sim.knobs.machines import fit_machines
+from sim.knobs.tasks import scale_tasks
 
 if TYPE_CHECKING:
     from sim.workload import Workload
 
-__all__ = ["amplify", "change_load", "fit_machines", "hour_of", "names", "options", "turn"]
+__all__ = [
+    "amplify",
+    "arrive",
+    "change_load",
+    "fit_machines",
+    "hour_of",
+    "names",
+    "options",
+    "scale_tasks",
+    "turn",
+]
 
 _MODULES = {
     "amplify": "sim.knobs.amplifier",
+    "arrive": "sim.knobs.arrivals",
     "change_load": "sim.knobs.load",
     "fit_machines": "sim.knobs.machines",
     "hour_of": "sim.knobs.hour",
+    "scale_tasks": "sim.knobs.tasks",
     "rewire": "sim.synth.alibaba2018.rewire",
 }
 

@@ -71,7 +71,7 @@ def test_jobs_that_depend_on_each_other_are_an_error():
 def test_knobs_are_turned_by_name():
     plain = day_of_jobs()
     assert knobs.turn(plain, "hour_of", jobs=9).digest == hour_of(plain, jobs=9).digest
-    assert knobs.names() == ["amplify", "change_load", "fit_machines", "hour_of", "rewire"]
+    assert {"amplify", "change_load", "fit_machines", "hour_of", "rewire"} <= {*knobs.names()}
     assert {"seed", "variant"} <= knobs.options("rewire").keys()
     with pytest.raises(InputError, match="did you mean 'rewire'"):
         knobs.turn(plain, "rewires")

@@ -1,0 +1,55 @@
+"""A stream of jobs out of a few."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sim.errors import InputError
+from sim.knobs.repeat import repeat_jobs
+from sim.random import stream
+
+if TYPE_CHECKING:
+    from sim.workload import Workload
+
+
+def arrive(
+    workload: Workload, jobs: int = 200, interval_s: float = 15.0, seed: int = 0
+) -> Workload:
+    """Let jobs, drawn evenly out of those there are, come one after the other at random.
+
+    Intervals are exponential, as in a Poisson process; the first job comes at 0.
+
+    Parameters
+    ----------
+    workload : Workload
+        What to draw from, with replacement.
+    jobs : int
+        How many come, at least 1.
+    interval_s : float
+        Mean time between two, s; 0 for all at once.
+    seed : int
+        Seed of which, and when.
+
+    Raises
+    ------
+    InputError
+        If a number is out of its range, or jobs depend on each other.
+    """
+    if type(jobs) is not int or jobs < 1:
+        raise InputError(f"a stream needs a whole number of jobs from 1 on, not {jobs!r}")
+    if not (math.isfinite(interval_s) and interval_s >= 0):
+        raise InputError(f"interval_s must be finite and at least 0, not {interval_s!r}")
+    if workload.job_edges.num_rows or workload.downloads.num_rows:
+        raise InputError("jobs that depend on each other can't be drawn one by one")
+    rows = stream(seed, "arrive", "which").integers(workload.n_jobs, size=jobs)
+    between = stream(seed, "arrive", "when").exponential(interval_s, jobs)
+    between[0] = 0.0
+    seen = np.zeros(workload.n_jobs, dtype=bool)
+    copy = np.zeros(jobs, dtype=bool)
+    for at, row in enumerate(rows.tolist()):
+        copy[at], seen[row] = seen[row], True
+    knob: dict[str, object] = {"arrive": jobs, "interval_s": interval_s, "seed": int(seed)}
+    return repeat_jobs(workload, rows, copy, between.cumsum(), knob)

@@ -1,0 +1,95 @@
+"""More tasks, or fewer, in every stage."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sim.knobs.parts import check_positive, meta_with, with_durations
+from sim.tables import take_rows, values
+
+if TYPE_CHECKING:
+    from sim.workload import Workload
+
+I8 = NDArray[np.int64]
+STEPS = 60
+
+
+def scale_tasks(
+    workload: Workload, load: float, machines: float, shape: Mapping[str, float]
+) -> Workload:
+    """Scale every stage's number of tasks by one factor, so that a cluster's load is as wished.
+
+    A stage keeps at least one task; its durations keep their distribution (task i of n' lasts what
+    task ⌊i n / n'⌋ of n did), stages of as many tasks keep having as many.
+
+    Parameters
+    ----------
+    workload : Workload
+        Of jobs that come over some time.
+    load : float
+        Wished offered load (`sim.transform.offered_load`) of the bottleneck resource; what comes
+        out is as near as whole tasks allow.
+    machines : float
+        Of the cluster.
+    shape : mapping of str to float
+        What one machine has.
+
+    Raises
+    ------
+    InputError
+        If a number is not positive, or tasks demand a resource that machines do not have.
+    """
+    from sim.cluster import Cluster
+    from sim.transform import offered_load
+    from sim.workload import Workload
+
+    check_positive("the load", load)
+    check_positive("the number of machines", machines)
+    cluster = Cluster.machines(machines, fungible=(), **dict(shape))
+    offered = offered_load(workload, cluster)
+    bottleneck = max(offered, key=lambda name: offered[name])
+    n = np.diff(workload.stage_task0)
+    work = np.add.reduceat(workload.columns.task_duration, workload.stage_task0[:-1])
+    demand = values(workload.stages, f"demand_{bottleneck}")
+    of_one = work / n * demand  # of a task of average length
+    wanted = float((of_one * n).sum()) * load / offered[bottleneck]
+    low, high = 0.0, 1.0
+    while (of_one * _scaled(n, high)).sum() < wanted:
+        high *= 2.0
+    for _ in range(STEPS):
+        middle = (low + high) / 2.0
+        low, high = (
+            (middle, high) if (of_one * _scaled(n, middle)).sum() < wanted else (low, middle)
+        )
+    new = _scaled(n, high)
+    uniform = workload.stage_duration_s
+    tasks = None
+    if uniform is None:
+        stage = np.repeat(np.arange(len(n)), new)
+        place = np.arange(len(stage)) - np.repeat(new.cumsum() - new, new)
+        rows = workload.stage_task0[:-1][stage] + place * n[stage] // new[stage]
+        picked = take_rows(workload.tasks, rows)["duration_s"]
+        tasks = {"stage": stage.astype(np.int32), "duration_s": picked}
+    stages = workload.stages
+    at = stages.column_names.index("n_tasks")
+    stages = stages.set_column(at, "n_tasks", pa.array(new.astype(np.int32)))
+    return Workload.from_tables(
+        jobs=workload.jobs,
+        stages=with_durations(stages, uniform),
+        tasks=tasks,
+        stage_edges=workload.stage_edges,
+        job_edges=workload.job_edges,
+        downloads=workload.downloads,
+        meta=meta_with(workload, {"scale_tasks": high, "load": load, "machines": machines}),
+        validate=False,
+    )
+
+
+def _scaled(n: I8, factor: float) -> I8:
+    scaled: I8 = np.maximum(1, np.rint(n * factor)).astype(np.int64)
+    return scaled

@@ -1,0 +1,96 @@
+"""Streams of jobs drawn from a few, and stages of more tasks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import sim
+from sim.errors import InputError
+from sim.knobs import arrive, scale_tasks
+
+SHAPE = {"cpu": 1.0, "mem": 2.0}
+
+
+def few() -> sim.Workload:
+    def stage(name: str, durations: list[float], cpu: float, **more: object) -> dict[str, object]:
+        return {"name": name, "durations_s": durations, "demand": {"cpu": cpu, "mem": 0.5}, **more}
+
+    return sim.Workload.from_jobs(
+        [
+            {
+                "submit_s": 10.0 * at,
+                "template": f"t{at}",
+                "stages": [
+                    stage("a", [3.0, 4.0 + at], 0.5),
+                    stage("b", [5.0, 6.0, 7.0], 0.25, parents=["a"]),
+                    stage("c", [1.0], 0.5, parents=["a"]),
+                ],
+            }
+            for at in range(5)
+        ]
+    )
+
+
+def test_a_stream_is_drawn_evenly_and_comes_as_a_poisson_process():
+    made = arrive(few(), jobs=4000, interval_s=2.0, seed=1)
+    templates = np.array(made.jobs["template"].to_pylist())
+    counts = [(templates == f"t{at}").sum() for at in range(5)]
+    assert np.abs(np.array(counts) - 800).max() < 4 * np.sqrt(800)
+    between = np.diff(made.columns.job_submit)
+    assert between.mean() == pytest.approx(2.0, rel=0.06)
+    assert between.std() == pytest.approx(2.0, rel=0.06)
+    assert made.columns.job_submit[0] == 0
+    assert len(set(made.jobs["job_id"].to_pylist())) == 4000
+    assert made.digest == arrive(few(), jobs=4000, interval_s=2.0, seed=1).digest
+    assert made.digest != arrive(few(), jobs=4000, interval_s=2.0, seed=2).digest
+
+
+def test_jobs_keep_what_they_are():
+    plain = few()
+    made = arrive(plain, jobs=30, seed=5)
+    for row in range(30):
+        at = int(made.jobs["template"][row].as_py()[1:])
+        one, other = made.take(np.array([row])), plain.take(np.array([at]))
+        assert one.columns.task_duration.tolist() == other.columns.task_duration.tolist()
+        assert one.stage_edges.equals(other.stage_edges)
+
+
+def test_all_at_once():
+    assert (arrive(few(), jobs=7, interval_s=0.0).columns.job_submit == 0).all()
+
+
+@pytest.mark.parametrize("options", [{"jobs": 0}, {"jobs": 1.5}, {"interval_s": -1.0}])
+def test_streams_that_make_no_sense_are_errors(options):
+    with pytest.raises(InputError):
+        arrive(few(), **options)
+
+
+@pytest.mark.parametrize("load", [0.2, 0.9, 7.0])
+def test_the_load_is_as_wished(load):
+    made = scale_tasks(arrive(few(), jobs=300, interval_s=5.0), load, 4, SHAPE)
+    offered = made.offered_load(sim.Cluster.machines(4, **SHAPE))
+    least = arrive(few(), jobs=300, interval_s=5.0).offered_load(sim.Cluster.machines(4, **SHAPE))
+    if load == 0.2:  # a task a stage is the least
+        assert (np.diff(made.stage_task0) == 1).any()
+        assert max(offered.values()) < max(least.values())
+    else:
+        assert max(offered.values()) == pytest.approx(load, rel=0.1)
+
+
+def test_durations_keep_their_distribution():
+    made = scale_tasks(few(), 4.0, 1, SHAPE)
+    old, new = few(), made
+    for stage in range(old.n_stages):
+        one = old.columns.task_duration[slice(*old.stage_task0[stage : stage + 2])]
+        two = new.columns.task_duration[slice(*new.stage_task0[stage : stage + 2])]
+        assert set(two) == set(one)
+        times = [int((two == value).sum()) for value in one]
+        assert max(times) - min(times) <= 1
+
+
+def test_loads_that_make_no_sense_are_errors():
+    with pytest.raises(InputError, match="load must be positive"):
+        scale_tasks(few(), 0.0, 1, SHAPE)
+    with pytest.raises(InputError, match="mem"):
+        scale_tasks(few(), 1.0, 1, {"cpu": 1.0})
