@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from sim.errors import InputError, unknown
 from sim.knobs.amplifier import amplify
-from sim.knobs.arrivals import arrive
+from sim.knobs.arrivals import arrive, squeeze
 from sim.knobs.hour import hour_of
 from sim.knobs.load import change_load
 from sim.knobs.machines import fit_machines
+from sim.knobs.queues import deal_queues
 from sim.knobs.tasks import scale_tasks
 
 if TYPE_CHECKING:
@@ -26,11 +27,13 @@ __all__ = [
     "amplify",
     "arrive",
     "change_load",
+    "deal_queues",
     "fit_machines",
     "hour_of",
     "names",
     "options",
     "scale_tasks",
+    "squeeze",
     "turn",
 ]
 
@@ -38,9 +41,11 @@ _MODULES = {
     "amplify": "sim.knobs.amplifier",
     "arrive": "sim.knobs.arrivals",
     "change_load": "sim.knobs.load",
+    "deal_queues": "sim.knobs.queues",
     "fit_machines": "sim.knobs.machines",
     "hour_of": "sim.knobs.hour",
     "scale_tasks": "sim.knobs.tasks",
+    "squeeze": "sim.knobs.arrivals",
     "rewire": "sim.synth.alibaba2018.rewire",
 }
 

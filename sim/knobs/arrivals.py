@@ -1,4 +1,4 @@
-"""A stream of jobs out of a few."""
+"""When jobs come: a stream out of a few, a burst out of a stream."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sim.errors import InputError
+from sim.knobs.parts import check_positive, rebuilt, replaced
 from sim.knobs.repeat import repeat_jobs
 from sim.random import stream
+from sim.tables import values
 
 if TYPE_CHECKING:
     from sim.workload import Workload
@@ -53,3 +55,28 @@ def arrive(
         copy[at], seen[row] = seen[row], True
     knob: dict[str, object] = {"arrive": jobs, "interval_s": interval_s, "seed": int(seed)}
     return repeat_jobs(workload, rows, copy, between.cumsum(), knob)
+
+
+def squeeze(workload: Workload, span_s: float) -> Workload:
+    """Let the same jobs come within another time, in the same order and rhythm.
+
+    Parameters
+    ----------
+    workload : Workload
+        Without downloads, which could not move along.
+    span_s : float
+        From the first submission to the last, s; positive.
+
+    Raises
+    ------
+    InputError
+        If the time is not positive, or there are downloads.
+    """
+    check_positive("the time within which jobs come", span_s)
+    if workload.downloads.num_rows:
+        raise InputError("jobs whose output is downloaded can't be squeezed together")
+    submit = values(workload.jobs, "submit_s")
+    span = float(submit[-1] - submit[0])
+    factor = span_s / span if span else 1.0
+    jobs = replaced(workload.jobs, "submit_s", submit[0] + factor * (submit - submit[0]))
+    return rebuilt(workload, workload.stages, {"squeeze": float(span_s)}, jobs=jobs)

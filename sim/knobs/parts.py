@@ -30,15 +30,16 @@ def rebuilt(
     knob: Mapping[str, object],
     tasks: pa.Table | None = None,
     duration_s: F8 | None = None,
+    jobs: pa.Table | None = None,
 ) -> Workload:
-    """Build the workload again with other stages, tasks or durations, and note the knob."""
+    """Build the workload again with other jobs, stages, tasks or durations, and note the knob."""
     from sim.workload import Workload
 
     uniform = workload.stage_duration_s if duration_s is None else duration_s
     if uniform is None and tasks is None:
         tasks = workload.tasks
     return Workload.from_tables(
-        jobs=workload.jobs,
+        jobs=workload.jobs if jobs is None else jobs,
         stages=with_durations(stages, uniform),
         tasks=tasks,
         stage_edges=workload.stage_edges,

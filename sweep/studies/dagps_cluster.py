@@ -45,8 +45,8 @@ def find(finished: Finished) -> list[Finding]:
             gains = schemes.setdefault((row["policy"], " ".join(words)), {})
             for name, value in _gains(finished, row, base[row["seed"]]).items():
                 gains.setdefault(name, []).append(value)
-        for (policy, words), gains in schemes.items():
-            scheme = f"{policy} {words}".strip()
+        for (policy, parameters), gains in schemes.items():
+            scheme = f"{policy} {parameters}".strip()
             for name, values in gains.items():
                 paper = PAPER.get((experiment, trace, policy, name), "")
                 if experiment == "dagps/fig10" and policy == "dagps" and trace.startswith("tpc"):
@@ -55,14 +55,7 @@ def find(finished: Finished) -> list[Finding]:
                     )
                 figure = f"{trace}, capacity {capacity:g}, improvement over {BASELINE} %"
                 found.append(
-                    Finding(
-                        figure,
-                        f"{scheme}, {name}",
-                        float(np.median(values)),
-                        min(values),
-                        max(values),
-                        paper=paper,
-                    )
+                    Finding(figure, f"{scheme}, {name}", float(np.median(values)), paper=paper)
                 )
     return found
 

@@ -7,7 +7,7 @@ import pytest
 
 import sim
 from sim.errors import InputError
-from sim.knobs import arrive, scale_tasks
+from sim.knobs import arrive, deal_queues, scale_tasks, squeeze
 
 SHAPE = {"cpu": 1.0, "mem": 2.0}
 
@@ -94,3 +94,24 @@ def test_loads_that_make_no_sense_are_errors():
         scale_tasks(few(), 0.0, 1, SHAPE)
     with pytest.raises(InputError, match="mem"):
         scale_tasks(few(), 1.0, 1, {"cpu": 1.0})
+
+
+def test_jobs_are_dealt_out_evenly():
+    plain = arrive(few(), jobs=101, seed=5)
+    made = deal_queues(plain, 2, seed=3)
+    queues = made.jobs["queue"].to_pylist()
+    assert sorted([queues.count("q0"), queues.count("q1")]) == [50, 51]
+    assert queues != sorted(queues)
+    assert made.stages.equals(plain.stages)
+    assert made.digest == deal_queues(plain, 2, seed=3).digest
+    assert made.digest != deal_queues(plain, 2, seed=4).digest
+    with pytest.raises(InputError, match="1 to 127 queues, not 0"):
+        deal_queues(plain, 0)
+
+
+def test_jobs_are_squeezed_together():
+    made = squeeze(few(), 10.0)
+    assert made.columns.job_submit.tolist() == [0.0, 2.5, 5.0, 7.5, 10.0]
+    assert made.stages.equals(few().stages)
+    with pytest.raises(InputError, match="must be positive"):
+        squeeze(few(), 0.0)
