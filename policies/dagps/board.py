@@ -55,12 +55,12 @@ class Board:
     N_SPACES = 6
 
     def __init__(self, dag: Dag, capacity: I8, priority: F8 | None = None) -> None:
-        from sim.kernels import placement, space
+        from sim.kernels import dagrecord, space
 
         arrays = _arrays(dag, dag.duration if priority is None else priority)
         self.dag = dag
-        self.ahead = placement.make(arrays, len(capacity))
-        self.back = placement.make(_turned(arrays), len(capacity))
+        self.ahead = dagrecord.make(arrays, len(capacity))
+        self.back = dagrecord.make(_turned(arrays), len(capacity))
         n_tasks, n_stages = len(dag.duration), len(dag.order)
         self.empty = Space(space.make(capacity, n_tasks, n_stages), False, 0.0)
         self._spare = [space.make(capacity, n_tasks, n_stages) for _ in range(self.N_SPACES)]
