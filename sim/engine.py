@@ -82,6 +82,7 @@ def simulate(
         task_finish=arrays["out_task_finish"] if keep_tasks else None,
         task_machine=arrays["out_task_machine"] if keep_tasks else None,
         record=record,
+        job_estimate=plan.estimate_s,
     )
 
 
@@ -120,12 +121,13 @@ def _checked_timer(timer_s: float, now: float) -> float:
 
 
 def _views(n_jobs: int, n_stages: int) -> dict[str, NDArray[Any]]:
-    counts = {name: np.zeros(n_jobs, dtype=np.int32) for name in ("left", "running", "started")}
+    tasks = ("left", "running", "started", "done")
+    counts = {name: np.zeros(n_jobs, dtype=np.int32) for name in tasks}
     times = {name: np.full(n_jobs, np.nan) for name in ("start", "finish")}
-    done = {"done": np.zeros(n_jobs, dtype=np.int32), "done_work": np.zeros(n_jobs)}
+    sums = {name: np.zeros(n_jobs) for name in ("done_work", "first_work")}
     stage_left = np.zeros(n_stages, dtype=np.int32)
     stages = {"stage_left": stage_left, "stage_done_work": np.zeros(n_stages)}
-    return counts | times | done | stages
+    return counts | times | sums | stages
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:

@@ -128,6 +128,7 @@ def lay_out(
         "state_job_done": views["done"],
         "state_job_notify": filled(0, "i4", n_jobs),
         "state_job_done_work": views["done_work"],
+        "state_job_first_work": views["first_work"],
         "state_job_remaining": remaining,
         "state_job_attained": filled(0, "f8", n_jobs),
         "state_job_since": filled(0, "f8", n_jobs),

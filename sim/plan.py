@@ -82,9 +82,10 @@ class World:
     view : Mapping of str to array
         Live read-only views of the kernel's counters, one entry a job: ``left`` (unfinished
         tasks), ``running``, ``started``, ``done`` (finished tasks), ``done_work`` (their summed
-        durations, s), ``start`` and ``finish`` (s, NaN before). And one entry a stage:
-        ``stage_left`` (unfinished tasks) and, where the plan gives ``seen_s``,
-        ``stage_done_work`` (summed durations of the finished ones, s).
+        durations, s), ``first_work`` (the same of the first ``notify_at`` started tasks),
+        ``start`` and ``finish`` (s, NaN before). And one entry a stage: ``stage_left`` (unfinished
+        tasks) and, where the plan gives ``seen_s``, ``stage_done_work`` (summed durations of the
+        finished ones, s).
     """
 
     columns: Columns
@@ -215,6 +216,9 @@ class Plan:
         The machine that each task prefers in Fit.PACK, -1 for none (`sim.packing.Packing.remote`).
     timer_s : float
         Time of the next TIMER event, s; inf for none. A tick sets it to inf: set it again then.
+    estimate_s : (J,) float64
+        What the policy took for the sum of the job's task durations, s; NaN for nothing. Nothing
+        follows from it: it is there to be compared with the truth. Fill it at any time.
     """
 
     JOB_COLUMNS: Mapping[str, tuple[type, float]] = {
@@ -244,6 +248,7 @@ class Plan:
         self.task_prefers: I4 | None = None
         self.timer_s = np.inf
         self.n_tasks = n_tasks
+        self.estimate_s = np.full(n_jobs, np.nan)
         self.jobs = _defaults(self.JOB_COLUMNS, n_jobs)
         self.stages = _defaults(self.STAGE_COLUMNS, n_stages)
         self.jobs["key"][:] = np.arange(n_jobs)

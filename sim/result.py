@@ -32,6 +32,8 @@ class Result:
         The same for each task, where records were asked for or metrics need them.
     task_machine : (T,) int32 or None
         The machine it ran on.
+    job_estimate : (J,) float64 or None
+        What the policy took for the sum of the job's task durations, s; NaN for nothing.
     """
 
     workload: Workload
@@ -45,6 +47,14 @@ class Result:
     task_finish: NDArray[np.float64] | None = None
     task_machine: NDArray[np.int32] | None = None
     record: str = "jobs"
+    job_estimate: NDArray[np.float64] | None = None
+
+    @cached_property
+    def estimate_s(self) -> NDArray[np.float64]:
+        """`job_estimate`, NaN throughout where there is none: (J,) float64."""
+        if self.job_estimate is None:
+            return np.full(len(self.job_start), np.nan)
+        return self.job_estimate
 
     @cached_property
     def jobs(self) -> pa.Table:

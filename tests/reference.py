@@ -38,6 +38,7 @@ class _Run:
             "started": np.zeros(n_jobs, "i4"),
             "done": np.zeros(n_jobs, "i4"),
             "done_work": np.zeros(n_jobs),
+            "first_work": np.zeros(n_jobs),
             "start": np.full(n_jobs, np.nan),
             "finish": np.full(n_jobs, np.nan),
             "stage_left": np.diff(c.stage_task0).astype("i4"),
@@ -147,6 +148,7 @@ class _Run:
             task_finish=self.task_finish,
             task_machine=self.task_machine,
             batches=self.batches,
+            view=self.view,
         )
 
     def _next(self):
@@ -269,6 +271,7 @@ class _Run:
             self._take(j, self.demand[g], machine, -1)
         if first:
             self.first_done[j] += 1
+            view["first_work"][j] += c.task_duration[task]
             if self.first_done[j] == self.plan.jobs["notify_at"][j]:
                 self._emit(Event.TASKS_DONE, j)
         base = c.stage_task0[g]

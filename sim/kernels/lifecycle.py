@@ -157,6 +157,7 @@ def end_task(st, slot):
         give(st, j, g, st.state_slot_machine[slot])
     if flag & FIRST_K:
         st.state_job_notify[j] += 1
+        st.state_job_first_work[j] += duration
         if st.state_job_notify[j] == st.p_job_notify_at[j]:
             emit(st, TASKS_DONE, j)
     if st.state_i[PER_TASK] and st.w_stage_o2o[g] & 2:

@@ -79,6 +79,7 @@ FIELDS: tuple[tuple[str, str, int], ...] = (
     ("state_job_done", "i4", 1),
     ("state_job_notify", "i4", 1),  # of its first k tasks, how many have ended
     ("state_job_done_work", "f8", 1),
+    ("state_job_first_work", "f8", 1),  # seconds of those of its first k tasks that have ended
     ("state_job_remaining", "f8", 1),
     ("state_job_attained", "f8", 1),  # at state_job_since
     ("state_job_since", "f8", 1),

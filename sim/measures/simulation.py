@@ -16,7 +16,8 @@ def measure(run: Run, workload: Any, cluster: Any, policy: Any, seed: int) -> Me
     metrics : dict of str to float
         See `sim.metrics`.
     jobs : pyarrow.Table
-        A row a job: ``submit_s``, ``start_s``, ``finish_s`` (NaN if never), ``failed`` (bool).
+        A row a job: ``submit_s``, ``start_s``, ``finish_s`` (NaN if never), ``failed`` (bool),
+        ``estimate_s`` (the policy's estimate of the job's size; NaN for none).
     """
     import pyarrow as pa
 
@@ -26,5 +27,6 @@ def measure(run: Run, workload: Any, cluster: Any, policy: Any, seed: int) -> Me
         "start_s": result.job_start,
         "finish_s": result.job_finish,
         "failed": result.job_failed,
+        "estimate_s": result.estimate_s,
     }
     return {name: float(value) for name, value in result.metrics.items()}, pa.table(jobs)

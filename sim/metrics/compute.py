@@ -42,6 +42,9 @@ def compute(run: Result) -> dict[str, float]:
       completion of their job; a job that failed attains none. NaN where there are no downloads.
     - ``deadlines_missed``: of the jobs with a deadline, the fraction that finished after it or
       never. NaN where there are none.
+    - ``prediction_error_p50``, ``prediction_error_p90``: percentiles of |estimate - size| / size
+      over the jobs done whose size the policy estimated (`sim.plan.Plan.estimate_s`), the size
+      being the sum of its tasks' durations; a job of no size is left out.
 
     A mean or percentile over no jobs is NaN.
 
@@ -79,6 +82,7 @@ def compute(run: Result) -> dict[str, float]:
         "gap_lb_p90": gap_p90,
         "value_attained": _value_attained(run, done),
         "deadlines_missed": _deadlines_missed(run, done),
+        **_prediction_errors(run, done),
     }
 
 
@@ -140,6 +144,13 @@ def _value_attained(run: Result, done: NDArray[np.bool_]) -> float:
     job = downloads["job"].to_numpy()
     attained = done[job] & (downloads["time_s"].to_numpy() >= run.job_finish[job])
     return float(n[attained].sum() / n.sum())
+
+
+def _prediction_errors(run: Result, done: NDArray[np.bool_]) -> dict[str, float]:
+    size = run.workload.columns.job_work
+    known = done & np.isfinite(run.estimate_s) & (size > 0)
+    p50, p90 = _percentiles(np.abs(run.estimate_s - size)[known] / size[known], 50, 90)
+    return {"prediction_error_p50": p50, "prediction_error_p90": p90}
 
 
 def _deadlines_missed(run: Result, done: NDArray[np.bool_]) -> float:

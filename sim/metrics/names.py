@@ -53,6 +53,8 @@ METRICS: dict[str, Metric] = {
     "gap_tight_lb_p90": Metric("1", "lower", "90th percentile of makespan over that bound - 1"),
     "value_attained": Metric("1", "higher", "fraction of downloads that came after completion"),
     "deadlines_missed": Metric("1", "lower", "fraction missed, of the jobs with a deadline"),
+    "prediction_error_p50": Metric("1", "lower", "median of |estimate - size| over size of jobs"),
+    "prediction_error_p90": Metric("1", "lower", "90th percentile of |estimate - size| over size"),
     "jct_speedup_mean": Metric(
         "1", "higher", "the baseline's mean completion time over this one's", True
     ),

@@ -40,7 +40,12 @@ def simulate(workload: Workload, cluster: Any, policy: Any, *, seed: int) -> Any
     }
     failed = np.zeros(len(jobs), dtype=bool)
     return SimpleNamespace(
-        workload=workload, metrics=metrics, job_start=jobs, job_finish=jobs, job_failed=failed
+        workload=workload,
+        metrics=metrics,
+        job_start=jobs,
+        job_finish=jobs,
+        job_failed=failed,
+        estimate_s=jobs,
     )
 
 

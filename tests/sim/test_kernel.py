@@ -25,6 +25,7 @@ class Spy:
         self.batches = []
 
     def begin(self, world, plan):
+        self.view = world.view
         return self.policy.begin(world, plan)
 
     def react(self, memory, batch, world, plan):
@@ -39,6 +40,8 @@ def assert_same(workload, cluster, policy):
     for name in ("task_start", "task_finish", "task_machine", "job_start", "job_finish"):
         np.testing.assert_array_equal(getattr(fast, name), getattr(slow, name), err_msg=name)
     assert spy.batches == slow.batches
+    for name in ("done_work", "first_work") if policy.events else ():  # else nobody looks
+        np.testing.assert_array_equal(spy.view[name], slow.view[name], err_msg=name)
 
 
 @pytest.mark.parametrize("fit", FITS)

@@ -17,7 +17,7 @@ def job(submit_s, durations, demand=None, **more):
     return {"submit_s": float(submit_s), "stages": stages, **more}
 
 
-def run(w, cluster, start, finish, failed=(), task_start=None, task_finish=None):
+def run(w, cluster, start, finish, failed=(), task_start=None, task_finish=None, estimate=NAN):
     """Stand in for a result with the given times."""
     mask = np.zeros(w.n_jobs, bool)
     mask[list(failed)] = True
@@ -26,6 +26,7 @@ def run(w, cluster, start, finish, failed=(), task_start=None, task_finish=None)
         "task_finish": task_finish,
     }  # fmt: skip
     arrays = {k: None if v is None else np.asarray(v, float) for k, v in as_array.items()}
+    arrays["estimate_s"] = np.broadcast_to(np.asarray(estimate, float), w.n_jobs)
     return SimpleNamespace(workload=w, cluster=cluster, job_failed=mask, **arrays)
 
 
@@ -56,6 +57,19 @@ def test_every_number_by_hand():
     assert m["jain_10s"] == m["jain_60s"] == m["jain_240s"] == 1
     assert math.isnan(m["value_attained"])
     assert math.isnan(m["deadlines_missed"])
+
+
+def test_prediction_error_is_over_the_jobs_that_were_estimated_and_done():
+    jobs = [job(0, [4, 4]), job(0, [10]), job(0, [5]), job(0, [0]), job(0, [2]), job(0, [7])]
+    w = sim.Workload.from_jobs(jobs)
+    estimate = [6, 25, NAN, 3, 2, 1]  # errors 1/4, 3/2, unknown, of no size, 0, of a failed job
+    m = metrics.compute(
+        run(w, sim.Cluster.slots(9), [0] * 6, [4, 10, 5, 0, 2, NAN], [5], estimate=estimate)
+    )
+    assert m["prediction_error_p50"] == 0.25
+    assert m["prediction_error_p90"] == pytest.approx(0.25 + 0.8 * 1.25)
+    nothing = metrics.compute(run(w, sim.Cluster.slots(9), [0] * 6, [4, 10, 5, 0, 2, 7]))
+    assert math.isnan(nothing["prediction_error_p50"])
 
 
 def test_makespan_begins_with_the_first_submission():

@@ -45,6 +45,10 @@ class FakeResult:
     job_failed: np.ndarray[Any, Any]
     metrics: dict[str, float]
 
+    @property
+    def estimate_s(self) -> np.ndarray[Any, Any]:
+        return np.full(len(self.job_finish), np.nan)
+
 
 def fake_simulate(workload: Workload, cluster: Cluster, policy: Policy, *, seed: int) -> FakeResult:
     submit = workload.columns.job_submit

@@ -32,7 +32,13 @@ def test_gives_metrics_and_a_row_a_job(workload: Workload) -> None:
     assert result.error is None
     assert result.metrics["jct_mean_s"] == 10.0
     assert result.jobs is not None
-    assert result.jobs.column_names == ["submit_s", "start_s", "finish_s", "failed"]
+    assert result.jobs.column_names == [
+        "submit_s",
+        "start_s",
+        "finish_s",
+        "failed",
+        "estimate_s",
+    ]
     assert result.jobs.num_rows == 1
     assert result.seconds > 0
 

@@ -1,0 +1,206 @@
+"""An estimator that lets pilots run where history does not tell enough."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Sequence
+
+import numpy as np
+
+from policies.estimators.histogram import Histogram
+from policies.estimators.history import History
+from policies.estimators.pilots import Pilots, n_pilots
+from sim.features import NAMES
+from sim.plan import World
+from sim.posterior import Normal, posterior
+
+MOST_PERCENT = 5
+"""The largest of SLearn's sampling ratios (NSDI 2022, §5.1.2)."""
+
+RECENT = 100
+"""How many jobs the mean stretch is taken over: the T of SLearn's Fig. 4."""
+
+NODES, WEIGHTS = (array.tolist() for array in np.polynomial.hermite_e.hermegauss(9))
+
+
+class Posterior(Pilots):
+    """The posterior of §4.1.2 of SLearn: history is the prior, the pilots are the evidence.
+
+    The prior of a job's mean task duration has mean and variance of what similar jobs took
+    (`policies.estimators.history`), the variance being that of a new job of a normal population
+    seen n times, s² (1 + 1/n) (n - 1) / (n - 3), of three jobs or fewer infinite. A task's
+    variance around its job's mean is the mean squared coefficient of variation of the tasks of
+    like jobs that have ended (`Spread`), times the squared mean of the pilots.
+
+    The number of pilots, up to five percent of the tasks, is that of greatest expected gain
+    (`gain`), and none where no number gains anything: then the prior's mean is the estimate.
+    """
+
+    def __init__(
+        self, world: World, percent: float, history: History, thresholds: Sequence[float]
+    ) -> None:
+        super().__init__(world, percent, history)
+        self._past: History = history
+        self._thresholds = thresholds
+        self._spread = Spread(world, history.codes)
+        self._stretch: deque[float] = deque(maxlen=RECENT)
+        self._prior: dict[int, Normal] = {}
+
+    def _wanted(self, job: int, n_tasks: int, now: float) -> int:
+        jobs, stage = self._jobs, self._jobs.sampled[job]
+        prior = self._prior[job] = prior_of(self._past.similar(stage, now))
+        if self._percent > 0 or math.isinf(prior.variance):
+            return n_pilots(n_tasks, self._percent or 3)
+        task_variance = self._spread.of(stage) * prior.mean**2
+        stretch = sum(self._stretch) / len(self._stretch) if self._stretch else math.inf
+        size = sum(jobs.n_tasks[jobs.stage0[job] : jobs.stage0[job + 1]])
+        bounds = [threshold / size for threshold in self._thresholds]
+        best, most = 0, 0.0
+        unasked = chance_of_other_queue(prior, 0, task_variance, bounds)
+        for m in range(1, n_pilots(n_tasks, MOST_PERCENT) + 1):
+            asked = chance_of_other_queue(prior, m, task_variance, bounds)
+            gained = gain(unasked - asked, stretch, size, jobs.slots[job], m)
+            if gained > most:
+                best, most = m, gained
+        return best
+
+    def _mean_s(self, job: int, now: float) -> float:
+        prior = self._prior.pop(job)
+        m = self._n_pilots.pop(job, 0)
+        if m == 0:
+            return prior.mean
+        sampled = float(self._view["first_work"][job]) / m
+        scale = sampled if sampled > 0 or math.isinf(prior.variance) else prior.mean
+        variance = self._spread.of(self._jobs.sampled[job]) * scale**2
+        return max(0.0, posterior(prior, m, sampled, variance).mean)
+
+    def stage_done(self, stage: int, now: float) -> None:
+        """Add it to the history, and how its tasks differed."""
+        super().stage_done(stage, now)
+        self._spread.learn(stage)
+
+    def job_done(self, job: int, now: float) -> None:
+        """Note how much longer it took than it would alone."""
+        stretch = self._jobs.normalised_jct(job, now)
+        if not math.isnan(stretch):
+            self._stretch.append(stretch)
+
+
+class Spread:
+    """How much the tasks of a stage differ: the mean of their squared coefficient of variation.
+
+    By the first feature of `sim.features.NAMES` by which three like stages have ended, else over
+    all that have; 1, as of an exponential distribution, before any has. Stages of one task or of
+    no length say nothing.
+    """
+
+    def __init__(self, world: World, codes: list[list[int]]) -> None:
+        columns = world.columns
+        first, sizes = columns.stage_task0[:-1], np.diff(columns.stage_task0)
+        mean = columns.stage_work / sizes
+        off = columns.task_duration - np.repeat(mean, sizes)
+        variance = np.add.reduceat(off * off, first) / np.maximum(sizes - 1, 1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            squared = variance / mean**2
+        squared[(sizes < 2) | (mean == 0)] = np.nan
+        self._of_ended: list[float] = squared.tolist()
+        self._codes = codes
+        self._groups: list[dict[int, tuple[int, float]]] = [{} for _ in NAMES]
+        self._all = (0, 0.0)
+
+    def learn(self, stage: int) -> None:
+        """Take in a stage that has ended."""
+        value = self._of_ended[stage]
+        if math.isnan(value):
+            return
+        for groups, code in zip(self._groups, self._codes[stage], strict=True):
+            if code >= 0:
+                n, total = groups.get(code, (0, 0.0))
+                groups[code] = (n + 1, total + value)
+        self._all = (self._all[0] + 1, self._all[1] + value)
+
+    def of(self, stage: int) -> float:
+        """Return what is expected of a stage whose tasks are not known."""
+        for groups, code in zip(self._groups, self._codes[stage], strict=True):
+            n, total = groups.get(code, (0, 0.0))
+            if n >= 3:
+                return total / n
+        n, total = self._all
+        return total / n if n else 1.0
+
+
+def prior_of(similar: Sequence[Histogram]) -> Normal:
+    """Return what similar jobs say of the next one's mean task duration."""
+    n = sum(part.n for part in similar)
+    if n == 0:
+        return Normal(0.0, math.inf)
+    bins = [(a, c) for part in similar for a, c in zip(part.at, part.count, strict=True)]
+    mean = sum(a * c for a, c in bins) / n
+    if n <= 3:
+        return Normal(mean, math.inf)
+    squares = sum(c * (a - mean) ** 2 for a, c in bins)
+    return Normal(mean, squares * (1 + 1 / n) / (n - 3))
+
+
+def chance_of_other_queue(
+    prior: Normal, m: int, task_variance: float, bounds: Sequence[float]
+) -> float:
+    """Return how likely it is that x and its estimate from m samples lie in different queues.
+
+    The estimate is normal with what the samples take from the prior's variance; around it, x is
+    normal with what they leave. The mean over the estimate is by nine nodes of Gauss and Hermite.
+
+    Parameters
+    ----------
+    prior : Normal
+        Of x, the job's mean task duration.
+    m : int
+        Number of samples.
+    task_variance : float
+        Of a sample around x.
+    bounds : sequence of float
+        Where one queue ends and the next begins, ascending, the last inf.
+    """
+    left = posterior(prior, m, prior.mean, task_variance).variance
+    spread = math.sqrt(max(0.0, prior.variance - left))
+    wrong = 0.0
+    for node, weight in zip(NODES, WEIGHTS, strict=True):
+        estimate = max(0.0, prior.mean + spread * node)
+        queue = bisect_right(bounds, estimate)
+        low = -math.inf if queue == 0 else bounds[queue - 1]
+        high = bounds[queue]
+        wrong += weight * (1.0 - _between(estimate, left, low, high))
+    return wrong / math.sqrt(2 * math.pi)
+
+
+def gain(better: float, stretch: float, n_tasks: int, slots: int, m: int) -> float:
+    """Return what m pilots gain, in mean task durations of the job.
+
+    A job in a wrong queue loses about its own completion time, which is its ideal one, of
+    ``n_tasks / slots`` task durations, times the stretch that jobs now see. Pilots cost one task
+    duration, for which the others wait, and what they use before their turn.
+
+    Parameters
+    ----------
+    better : float
+        By how much the pilots lower the chance of a wrong queue.
+    stretch : float
+        Mean completion time of recent jobs over the time they would take alone; inf for unknown.
+    n_tasks, slots : int
+        The job's tasks, and how many of them can run at once.
+    m : int
+        Number of pilots.
+    """
+    if better <= 0:
+        return 0.0
+    return better * stretch * n_tasks / slots - 1.0 - m / slots
+
+
+def _between(mean: float, variance: float, low: float, high: float) -> float:
+    """Return how much of a normal distribution lies in [low, high)."""
+    if variance == 0:
+        return 1.0
+    scale = math.sqrt(2 * variance)
+    return 0.5 * (math.erf((high - mean) / scale) - math.erf((low - mean) / scale))
