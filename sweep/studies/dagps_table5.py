@@ -21,7 +21,7 @@ PAPER = {
     "list/critical_path_cpu_mem": (-2, 0, 2, 1),
     "list/critical_path": (1, 4, 13, 16),
     "tetris": (0, 7, 29, 42),
-    "list/strip": (0, 1, 12, 27),
+    "strip": (0, 1, 12, 27),
     "list/coffman_graham": (0, 1, 12, 26),
     "list/coffman_graham_cpu_mem": (-2, 0, 0, 2),
 }
@@ -36,7 +36,7 @@ def find(finished: Finished) -> list[Finding]:
     """Give percentiles over DAGs, averaged over seeds; then the medians by number of machines."""
     found = []
     for (trace,), cells in finished.by("trace").items():
-        gains = _gains(finished, cells)
+        gains = gains_over(BASELINE, finished, cells)
         for name, of_seed in gains.items():
             paper = PAPER.get(name, ()) if trace == PUBLISHED_ON else ()
             for at, q in enumerate(PERCENTILES):
@@ -54,12 +54,14 @@ def find(finished: Finished) -> list[Finding]:
     return found
 
 
-def _gains(finished: Finished, cells: list[dict[str, Any]]) -> dict[str, list[tuple[F8, F8]]]:
-    """Improvement in percent and factor, per DAG, of each scheme and seed."""
-    base = {row["seed"]: finished.table(row) for row in cells if row["policy"] == BASELINE}
+def gains_over(
+    baseline: str, finished: Finished, cells: list[dict[str, Any]]
+) -> dict[str, list[tuple[F8, F8]]]:
+    """Improvement over a policy in percent, and factor, per DAG, of each scheme and seed."""
+    base = {row["seed"]: finished.table(row) for row in cells if row["policy"] == baseline}
     gains: dict[str, list[tuple[F8, F8]]] = {}
     for row in cells:
-        if row["policy"] == BASELINE:
+        if row["policy"] == baseline:
             continue
         mine, before = finished.table(row), base[row["seed"]]["makespan_s"].to_numpy()
         factor = mine["factor"].to_numpy()
