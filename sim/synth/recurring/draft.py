@@ -1,0 +1,191 @@
+"""Fits what the runs of programs cost to the variation over time and the load that are wanted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.random import stream
+from sim.synth.recurring.arrivals import error_of, fitted
+from sim.synth.recurring.drift import DAY_S, Drift, deviations
+from sim.synth.recurring.presets import SMALL_S, Group, Preset
+from sim.synth.recurring.programs import Programs
+from sim.variation import Similar
+
+F8 = NDArray[np.float64]
+I8 = NDArray[np.int64]
+Pair = tuple[float, float]
+
+WELL = 0.08
+"""How far the worst figure may be off, as a logarithm, for a draft to be good."""
+
+_ROUNDS, _FREE_ROUNDS, _DRAWS, _STEPS = 4, 2, 6, 8
+_NEAR, _NEAR_ENOUGH = 0.01, 0.05
+_LARGEST_AMPLITUDE = 0.8
+_TAIL = 1.4
+_LARGEST = float(np.log(100.0))
+
+
+@dataclass(frozen=True)
+class Draft:
+    """Runs with their times; what is not drawn yet follows from `scale`.
+
+    Attributes
+    ----------
+    time_s : (N,) float64
+        When each run is submitted, the history before 0.
+    deviation : (N,) float64
+        See `deviations`.
+    version : (N,) int64
+        Of the code.
+    scale : tuple of float
+        Mean and spread over programs of the logarithm of the amplitude of runs.
+    shape : tuple of float
+        Spread of the sizes of programs, and share of the jobs that come in surges.
+    """
+
+    preset: Preset
+    programs: Programs
+    time_s: F8
+    deviation: F8
+    version: I8
+    scale: tuple[float, float] = (-0.5, 0.8)
+    shape: tuple[float, float] = (1.0, 0.0)
+
+
+def fitted_draft(
+    preset: Preset, programs: Programs, over_time: Pair, n_slots: int, drift: Drift, seed: int
+) -> tuple[Draft, float]:
+    """Fit load and variation over time in turn; the latter sizes are kept once they are found.
+
+    Returns
+    -------
+    draft : Draft
+        The best on the way.
+    error : float
+        How far its worst figure is off, as a logarithm.
+    """
+    n_jobs = programs.n_jobs
+    n_history = len(programs.program) - n_jobs
+    past_s = -preset.history_days * DAY_S * stream(seed, "recurring", "past").random(n_history)
+    span_s = n_jobs * preset.job_work_s / (n_slots * preset.load[0])
+    time_s = np.concatenate([np.linspace(0.0, span_s, n_jobs), past_s])
+    noise = deviations(programs, time_s, drift, preset.large, seed)
+    draft = best = Draft(preset, programs, time_s, *noise)
+    least = np.inf
+    for number in range(_ROUNDS):
+        submit_s, shape, load_error = fitted(
+            partial(_work, draft),
+            n_jobs,
+            preset.load,
+            n_slots,
+            seed,
+            size=None if number < _FREE_ROUNDS else draft.shape[0],
+            draws=_DRAWS if number else 1,
+        )
+        draft = replace(draft, time_s=np.concatenate([submit_s, past_s]), shape=shape)
+        similar = _similar(draft)
+        for is_calibrated in (False, True):
+            if is_calibrated:
+                draft = _calibrated(draft, similar, over_time)
+                load_error = error_of(submit_s, _work(draft, shape[0]), preset.load, n_slots)
+            error = max(load_error, float(np.abs(_off(draft, similar, over_time)).max()))
+            if error < least:
+                best, least = draft, error
+        if least <= _NEAR_ENOUGH:
+            break
+    return best, least
+
+
+def _work(draft: Draft, spread: float) -> F8:
+    """Return the work of each job if sizes of programs had that spread, (J,) s."""
+    programs, n_jobs = draft.programs, draft.programs.n_jobs
+    mean_s = means(replace(draft, shape=(spread, 0.0)))
+    work_s: F8 = (mean_s * programs.width[programs.program])[:n_jobs]
+    return work_s
+
+
+def means(draft: Draft) -> F8:
+    """Return the mean task duration of each run, so that groups have their sizes and shares."""
+    programs, preset = draft.programs, draft.preset
+    program = programs.program
+    center, spread = draft.scale
+    amplitude = np.exp(center + spread * np.clip(programs.amplitude, -_TAIL, _TAIL))
+    off = np.exp(np.minimum(amplitude[program] * draft.deviation, _LARGEST))
+    typical = np.exp(draft.shape[0] * programs.size)
+    typical /= np.bincount(program, off) / np.maximum(np.bincount(program), 1)
+    work = typical[program] * off
+    group = programs.group[program]
+    for number, of in enumerate(preset.groups):
+        rows = np.flatnonzero(group == number)
+        total = of.work * preset.job_work_s * programs.n_jobs
+        work[rows] = _in_group(work[rows], rows < programs.n_jobs, of, total)
+    return work / programs.width[program]
+
+
+def _in_group(work: F8, is_job: NDArray[np.bool_], group: Group, total: float) -> F8:
+    """Scale the runs of a group so that those of the workload add up to `total`.
+
+    What becomes too small, or too large, is mirrored at the border, by 3 at most.
+    """
+    if not is_job.any():
+        return work
+    for _ in range(12):
+        work = work * (total / work[is_job].sum())
+        beyond = SMALL_S / work
+        wrong = beyond > 1 if group.large else beyond <= 1
+        if not wrong[is_job].any():
+            break
+        work = np.where(wrong, SMALL_S * np.clip(beyond, 1 / 3, 3.0), work)
+    if group.large:
+        return np.maximum(work, SMALL_S * (1 + 1e-6))
+    return np.minimum(work, SMALL_S * (1 - 1e-6))
+
+
+def _similar(draft: Draft) -> Similar:
+    """Find the runs like each job; each is taken to last as long as its tasks on average."""
+    jobs = np.arange(draft.programs.n_jobs)
+    finish_s = draft.time_s + means(draft)
+    window_s = draft.preset.history_days * DAY_S
+    return Similar(codes(draft), draft.time_s, finish_s, jobs, window_s)
+
+
+def codes(draft: Draft) -> NDArray[np.int32]:
+    """Return the six features of each run, (N, 6)."""
+    programs, time_s = draft.programs, draft.time_s
+    program = programs.program
+    version = np.where(programs.renamed[program], draft.version, 0)
+    columns = [
+        program,
+        program * (int(draft.version.max()) + 1) + version,
+        programs.user[program],
+        np.floor(time_s / DAY_S) % 7,
+        np.floor(time_s / 3600) % 24,
+        programs.request[program],
+    ]
+    return np.column_stack(columns).astype(np.int32)
+
+
+def _off(draft: Draft, similar: Similar, wanted: Pair) -> F8:
+    """Return the logarithms by which variation over time falls short of what is wanted."""
+    got = np.nanquantile(similar.variation(means(draft)), [0.5, 0.9])
+    return np.log(np.array(wanted) / got)
+
+
+def _calibrated(draft: Draft, similar: Similar, wanted: Pair) -> Draft:
+    """Search for the scale at which variation over time is as wanted."""
+    center, spread = draft.scale
+    best, least = draft, np.inf
+    for _ in range(_STEPS):
+        tried = replace(draft, scale=(center, spread))
+        off = _off(tried, similar, wanted)
+        if np.abs(off).max() < least:
+            best, least = tried, float(np.abs(off).max())
+        if least < _NEAR:
+            break
+        center = min(center + float(off[0]), _LARGEST_AMPLITUDE)
+        spread = float(np.clip(spread + 0.6 * (off[1] - off[0]), 0.0, 3.0))
+    return best

@@ -1,0 +1,128 @@
+"""Puts a workload of recurring jobs together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sim.random import stream
+from sim.synth.recurring.draft import WELL, Draft, Pair, fitted_draft, means
+from sim.synth.recurring.drift import DAY_S, Drift
+from sim.synth.recurring.presets import PRESETS, Preset
+from sim.synth.recurring.programs import REQUESTS, draw_programs
+from sim.synth.recurring.tasks import durations, variations
+from sim.variation import SAMPLED, jobs_over_space, jobs_over_time
+from sim.windows import loads, statistics
+
+if TYPE_CHECKING:
+    from sim.workload import Workload
+
+F8 = NDArray[np.float64]
+I8 = NDArray[np.int64]
+
+_ATTEMPTS = 5
+
+
+def make(
+    name: str,
+    n_jobs: int,
+    n_history: int,
+    over_time: Pair,
+    over_space: Pair,
+    recurring: float,
+    n_slots: int,
+    drift: Drift,
+    seed: int,
+) -> Workload:
+    """Make the workload; see `sim.synth.recurring.synthesize`.
+
+    Where the load or the variation over time does not come near to what is wanted, all is drawn
+    anew, a few times at most, and the nearest counts.
+    """
+    drafts = []
+    for attempt in range(_ATTEMPTS):
+        own = int(stream(seed, "recurring", attempt).integers(2**62))
+        preset = PRESETS[name]
+        programs = draw_programs(preset, n_jobs, n_history, recurring, own)
+        draft, error = fitted_draft(preset, programs, over_time, n_slots, drift, own)
+        drafts.append((error, draft, own))
+        if error <= WELL:
+            break
+    _, draft, own = min(drafts, key=lambda each: each[0])
+    n_tasks, mean_s = draft.programs.width[draft.programs.program], means(draft)
+    wanted = variations(draft.programs, over_space, own)
+    task_s = durations(n_tasks[:n_jobs], mean_s[:n_jobs], wanted, own)
+    workload = _workload(name, draft, mean_s, task_s)
+    got = _got(workload, draft.preset, n_slots)
+    targets = dict(zip(got, (*over_time, *over_space, *draft.preset.load), strict=True))
+    pairs = {key: [float(targets[key]), value] for key, value in got.items()}
+    return type(workload).from_tables(
+        jobs=workload.jobs,
+        stages=workload.stages,
+        tasks=workload.tasks,
+        history=workload.history,
+        meta={**workload.meta, "seed": seed, "wanted, got": pairs},
+        validate=False,
+    )
+
+
+def _workload(name: str, draft: Draft, mean_s: F8, task_s: F8) -> Workload:
+    from sim.workload import Workload
+
+    programs, n_jobs = draft.programs, draft.programs.n_jobs
+    program = programs.program
+    n_tasks = programs.width[program]
+    version = np.where(programs.renamed[program], draft.version, -1)
+    texts: dict[str, Any] = {
+        "application": np.char.add("app-", program.astype(str)),
+        "job_name": [
+            f"job-{p}" if v < 0 else f"job-{p}-v{v}" for p, v in zip(program, version, strict=True)
+        ],
+        "user": np.char.add("user-", programs.user[program].astype(str)),
+        "requested": np.array(REQUESTS)[programs.request[program]],
+    }
+    names = {k: pa.array(list(v), pa.string()).dictionary_encode() for k, v in texts.items()}
+    stage = np.arange(n_jobs, dtype=np.int32)
+    past = slice(n_jobs, None)
+    return Workload.from_tables(
+        jobs={
+            "job_id": [f"job-{row}" for row in range(n_jobs)],
+            "submit_s": draft.time_s[:n_jobs],
+            "template": names["application"][:n_jobs],
+            **{key: column[:n_jobs] for key, column in names.items()},
+        },
+        stages={"job": stage, "n_tasks": n_tasks[:n_jobs].astype(np.int32)},
+        tasks={"stage": np.repeat(stage, n_tasks[:n_jobs]), "duration_s": task_s},
+        history={
+            "submit_s": draft.time_s[past],
+            "finish_s": (draft.time_s + mean_s * _longest(n_tasks, draft.preset))[past],
+            "n_tasks": n_tasks[past].astype(np.int32),
+            "mean_task_s": mean_s[past],
+            **{key: column[n_jobs:] for key, column in names.items()},
+        },
+        meta={"name": f"recurring {name}", "quantum": {"cpu": 1.0}},
+    )
+
+
+def _longest(n_tasks: I8, preset: Preset) -> F8:
+    """Return about how much longer than the mean the longest of a job's tasks lasts."""
+    usual = preset.over_space[0] * np.sqrt(SAMPLED * n_tasks)
+    longest: F8 = 1 + usual * np.sqrt(2 * np.log(n_tasks))
+    return longest
+
+
+def _got(workload: Workload, preset: Preset, n_slots: int) -> dict[str, float]:
+    """Measure what the workload was aimed at."""
+    columns = workload.columns
+    found: dict[str, float] = {}
+    for name, numbers in (
+        ("over_time", jobs_over_time(workload, preset.history_days * DAY_S)),
+        ("over_space", jobs_over_space(workload)),
+    ):
+        p50, p90 = np.nanquantile(numbers, [0.5, 0.9])
+        found |= {f"{name}_p50": float(p50), f"{name}_p90": float(p90)}
+    load = statistics(loads(columns.job_submit, columns.job_work, n_slots))
+    return found | {key: load[key] for key in ("load_average", "load_p50", "load_p90")}

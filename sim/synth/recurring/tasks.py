@@ -1,0 +1,86 @@
+"""How the tasks of a job differ: as much as is asked for, job by job."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.columns import offsets
+from sim.random import stream
+from sim.synth.recurring.programs import Programs
+from sim.variation import SAMPLED, spread
+
+F8 = NDArray[np.float64]
+I8 = NDArray[np.int64]
+
+ALIKE = 0.7
+"""Correlation between runs of a program in how much their tasks vary."""
+
+_STEPS = 48
+_STEEPEST = 64.0
+
+
+def variations(programs: Programs, over_space: tuple[float, float], seed: int) -> F8:
+    """Return the wanted σ₁ / (√(0.03 n) μ) of each job, log-normal over jobs of several tasks.
+
+    Parameters
+    ----------
+    programs : Programs
+        Of J jobs, whose programs vary in how much their tasks do.
+    over_space : tuple of float
+        Median and 90th percentile, which hold whatever the number of jobs.
+    seed : int
+        Seed of the draws.
+
+    Returns
+    -------
+    (J,) float64
+        0 for jobs of one task.
+    """
+    from scipy.special import ndtri
+
+    program = programs.program[: programs.n_jobs]
+    own = stream(seed, "recurring", "spread").standard_normal(len(program))
+    score = np.sqrt(ALIKE) * programs.steadiness[program] + np.sqrt(1 - ALIKE) * own
+    rows = np.flatnonzero(programs.width[program] > 1)
+    found = np.zeros(len(program))
+    if len(rows):
+        rank = np.argsort(np.argsort(score[rows], kind="stable"), kind="stable")
+        median, high = over_space
+        normal = ndtri((rank + 0.5) / len(rows))
+        found[rows] = median * np.exp(normal * np.log(high / median) / ndtri(0.9))
+    return found
+
+
+def durations(n_tasks: I8, mean_s: F8, over_space: F8, seed: int) -> F8:
+    """Return the duration of every task, with exactly the job's mean and variation.
+
+    Logarithms are normal. What n tasks can't reach, a σ₁/μ of √(n-1) or more, is cut.
+
+    Parameters
+    ----------
+    n_tasks : (J,) int64
+        Tasks of each job.
+    mean_s, over_space : (J,) float64
+        Mean of its tasks' durations, s, and the variation wanted.
+    seed : int
+        Seed of the draws.
+
+    Returns
+    -------
+    (T,) float64
+        By job, s.
+    """
+    first = offsets(n_tasks)
+    normal = stream(seed, "recurring", "tasks").standard_normal(int(first[-1]))
+    normal -= np.repeat(np.maximum.reduceat(normal, first[:-1]), n_tasks)
+    wanted = np.minimum(over_space * np.sqrt(SAMPLED * n_tasks), 0.95 * np.sqrt(n_tasks - 1))
+    low, high = np.zeros(len(n_tasks)), np.full(len(n_tasks), _STEEPEST)
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        less = spread(np.exp(np.repeat(middle, n_tasks) * normal), first) < wanted
+        low, high = np.where(less, middle, low), np.where(less, high, middle)
+    shape = np.exp(np.repeat(low, n_tasks) * normal)
+    mean = np.add.reduceat(shape, first[:-1]) / n_tasks
+    found: F8 = shape * np.repeat(mean_s / mean, n_tasks)
+    return found
