@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sim.cluster import Cluster
+    from sim.workload import Workload
 
 
 @register("dagps")
@@ -149,6 +150,11 @@ class Dagps(Policy):
             stages = ranges(columns.job_stage0[jobs], columns.job_stage0[jobs + 1])
             expected = memory.known.expect(stages, world.view)
             plan.set_stages(stages, jobs=jobs, seen_s=expected)
+
+    def built_s(self, workload: Workload, cluster: Cluster) -> float:
+        """Return the makespan of the offline schedule of the one job, a profile a stage, s."""
+        order = offline_order(workload.columns, cluster, max_candidates=self.max_candidates)
+        return float(order.makespan_s[0])
 
     def _share(self, world: World, plan: Plan) -> None:
         columns = world.columns
