@@ -1,8 +1,10 @@
 """What turns a workload into another one: more load, other machines, other dependencies.
 
 The three knobs of Tian et al. (SoCC 2019, §7.4) are machines, load and heterogeneity; where the
-paper leaves a meaning open, its published generator is followed. All work on any workload, real or
-synthesized. A trace's configuration names those it wants (``knobs: {amplify: {ratio: 2}}``).
+paper leaves a meaning open, its published generator is followed. Those of Jajoo et al. (NSDI 2022,
+§4.3 and §6) cut a trace into a history and a workload, and make DAGs of jobs of one name. All work
+on any workload, real or synthesized. A trace's configuration names those it wants
+(``knobs: {amplify: {ratio: 2}}``).
 """
 
 from __future__ import annotations
@@ -15,8 +17,10 @@ from sim.errors import InputError, unknown
 from sim.knobs.amplifier import amplify
 from sim.knobs.arrivals import arrive, squeeze
 from sim.knobs.hour import hour_of
+from sim.knobs.joined import named_dags
 from sim.knobs.load import change_load
 from sim.knobs.machines import fit_machines
+from sim.knobs.past import history_and_trace
 from sim.knobs.queues import deal_queues
 from sim.knobs.tasks import scale_tasks
 
@@ -29,7 +33,9 @@ __all__ = [
     "change_load",
     "deal_queues",
     "fit_machines",
+    "history_and_trace",
     "hour_of",
+    "named_dags",
     "names",
     "options",
     "scale_tasks",
@@ -43,7 +49,9 @@ _MODULES = {
     "change_load": "sim.knobs.load",
     "deal_queues": "sim.knobs.queues",
     "fit_machines": "sim.knobs.machines",
+    "history_and_trace": "sim.knobs.past",
     "hour_of": "sim.knobs.hour",
+    "named_dags": "sim.knobs.joined",
     "scale_tasks": "sim.knobs.tasks",
     "squeeze": "sim.knobs.arrivals",
     "rewire": "sim.synth.alibaba2018.rewire",

@@ -1,0 +1,116 @@
+"""DAGs whose stages are whole jobs of one name and user (Jajoo et al., NSDI 2022, §6)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.errors import InputError
+from sim.knobs.parts import meta_with, replaced, with_durations
+from sim.random import stream
+from sim.schema import FEATURES
+from sim.tables import names, take_rows, values
+
+if TYPE_CHECKING:
+    from sim.workload import Workload
+
+I8 = NDArray[np.int64]
+
+FEWEST, MOST = 2, 5
+"""Stages of a DAG."""
+
+
+def named_dags(workload: Workload, jobs: int = 900, seed: int = 0) -> Workload:
+    """Make DAGs of 2 to 5 stages out of jobs of one stage with the same name and user.
+
+    Jobs of each name and user, in the order in which they come, are cut into runs of 2 to 5, each
+    number as likely; a run becomes a job, submitted when its first job was, and jobs left over
+    are gone. The first of a run becomes the only stage without a parent; every other waits for
+    one of those before it, each as likely. The paper does not say how its stages depend on each
+    other.
+
+    Parameters
+    ----------
+    workload : Workload
+        Of jobs of one stage with ``job_name`` and ``user``, such as ``synth: recurring`` makes;
+        its history stays.
+    jobs : int
+        How many DAGs; of more, a random choice is kept.
+    seed : int
+        Seed of sizes, parents and choice.
+
+    Raises
+    ------
+    InputError
+        If a job has several stages or no name, jobs depend on each other, or there are too few.
+    """
+    from sim.workload import Workload
+
+    if type(jobs) is not int or jobs < 1:
+        raise InputError(f"jobs must be a whole number from 1 on, not {jobs!r}")
+    if workload.n_stages != workload.n_jobs or workload.job_edges.num_rows:
+        raise InputError("DAGs are made of jobs of one stage that don't depend on each other")
+    if "job_name" not in workload.jobs.column_names:
+        raise InputError("the jobs have no column job_name, by which DAGs are put together")
+    rng = stream(seed, "named_dags")
+    runs = _runs(_groups(workload), rng)
+    if len(runs) < jobs:
+        raise InputError(
+            f"the workload has jobs for {len(runs)} DAGs, fewer than {jobs}; give jobs={len(runs)} "
+            "or less, or a larger workload"
+        )
+    chosen = [runs[at] for at in np.sort(rng.permutation(len(runs))[:jobs])]
+    chosen.sort(key=lambda run: int(run[0]))
+    rows = np.concatenate(chosen)
+    sizes = np.array([len(run) for run in chosen])
+    begin = np.repeat(np.cumsum(sizes) - sizes, sizes)
+    place = np.arange(len(rows)) - begin
+    child = np.flatnonzero(place)
+    parent = begin[child] + rng.integers(place[child])
+    tasks, uniform = None, workload.stage_duration_s
+    if uniform is None:
+        columns = workload.columns
+        first, n = columns.stage_task0[rows], np.diff(columns.stage_task0)[rows]
+        at = np.repeat(first - np.cumsum(n) + n, n) + np.arange(int(n.sum()))
+        stage = np.repeat(np.arange(len(rows), dtype=np.int32), n)
+        tasks = replaced(take_rows(workload.tasks, at), "stage", stage)
+    stages = take_rows(workload.stages, rows)
+    stages = replaced(stages, "job", np.repeat(np.arange(jobs, dtype=np.int32), sizes))
+    stages = replaced(stages, "name", [f"stage-{number}" for number in place])
+    for feature in FEATURES:
+        if feature.name in workload.jobs.column_names:
+            own = take_rows(workload.jobs.select([feature.name]), rows)[feature.name]
+            stages = stages.append_column(feature.name, own)
+    taken = take_rows(workload.jobs, rows[begin[np.flatnonzero(place == 0)]])
+    return Workload.from_tables(
+        jobs=taken,
+        stages=with_durations(stages, None if uniform is None else uniform[rows]),
+        tasks=tasks,
+        stage_edges={"parent": parent, "child": child},
+        history=workload.history,
+        meta=meta_with(workload, {"named_dags": jobs, "of": len(rows), "seed": int(seed)}),
+    )
+
+
+def _groups(workload: Workload) -> list[I8]:
+    """Return the jobs of each name and user, in the order in which they come."""
+    jobs = workload.jobs
+    if "" in names(jobs, "job_name"):
+        raise InputError("a job has no name; DAGs are put together by name")
+    key = values(jobs, "job_name").astype(np.int64) * (1 + len(names(jobs, "user")))
+    key += values(jobs, "user")
+    order = np.argsort(key, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(key[order])) + 1)
+
+
+def _runs(groups: list[I8], rng: np.random.Generator) -> list[I8]:
+    found = []
+    for group in groups:
+        at = 0
+        while len(group) - at >= FEWEST:
+            size = min(int(rng.integers(FEWEST, MOST + 1)), len(group) - at)
+            found.append(group[at : at + size])
+            at += size
+    return found

@@ -1,0 +1,215 @@
+"""A trace cut in two: jobs of the past to learn from, and jobs to schedule."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sim.columns import ranges
+from sim.errors import InputError
+from sim.features import NAMES
+from sim.knobs.parts import check_positive, meta_with, replaced, with_durations
+from sim.random import stream
+from sim.tables import take_rows, values
+from sim.windows import loads, statistics
+
+if TYPE_CHECKING:
+    from sim.workload import Workload
+
+F8 = NDArray[np.float64]
+I8 = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+SHARED = ("application", "job_name", "user", "requested")
+"""Features that make jobs alike here; the hour and the day would make nearly all of them."""
+
+
+def history_and_trace(
+    workload: Workload,
+    jobs: int = 1250,
+    seed: int = 0,
+    slots: int = 150,
+    load: float = 1.0,
+    widest: int = 150,
+    wide: Literal["drop", "compress"] = "drop",
+    of_slots: float | None = None,
+) -> Workload:
+    """Cut a trace into a history and a workload of a size and load (NSDI 2022, §4.3).
+
+    The trace is cut in two halves of the same length in time. Jobs wider than `widest` tasks are
+    dropped, or all jobs are compressed. `jobs` of the second half are drawn, each as likely as
+    any other. The history is of those jobs of the first half that have a feature in common with
+    one of them. Arrivals are stretched to the load.
+
+    The first of the drawn jobs comes at 0. The history keeps its own time, counted from when that
+    job came in the trace, unstretched: a record of it that ended after the cut ends after 0. When
+    a job ended is taken from ``recorded_finish_s`` of ``jobs``; where there is no such column, it
+    is when the job would have if it never waited.
+
+    Parameters
+    ----------
+    workload : Workload
+        A trace whose jobs have features (`sim.schema.FEATURES`) or users.
+    jobs : int
+        How many to draw.
+    seed : int
+        Seed of which, and of which tasks a compressed job keeps.
+    slots : int
+        How many tasks can run at once in the cluster to be.
+    load : float
+        Wanted mean load of it.
+    widest : int
+        The most tasks a job has.
+    wide : {"drop", "compress"}
+        What happens to wider jobs. ``compress``: each stage of every job keeps one task for
+        ``of_slots / slots`` of them, rounded up and chosen at random, and `widest` at most.
+    of_slots : float, optional
+        Size of the cluster that the trace is of; needed to compress.
+
+    Returns
+    -------
+    Workload
+        ``meta["knobs"]`` notes sizes, and the load in windows (`sim.windows.statistics`).
+
+    Raises
+    ------
+    InputError
+        On a number out of range; if the workload has a history already, or jobs that depend on
+        each other; if the second half has too few jobs.
+    """
+    from sim.cluster import Cluster
+    from sim.workload import Workload
+
+    for name, count in (("jobs", jobs), ("slots", slots), ("widest", widest)):
+        if type(count) is not int or count < 1:
+            raise InputError(f"{name} must be a whole number from 1 on, not {count!r}")
+    check_positive("the load", load)
+    if wide not in ("drop", "compress"):
+        raise InputError(f"wide must be drop or compress, not {wide!r}", rule="wrong option")
+    if workload.history.num_rows:
+        raise InputError("the workload has a history already; give a trace without one")
+    if workload.job_edges.num_rows or workload.downloads.num_rows:
+        raise InputError("a trace of jobs that depend on each other can't be cut")
+    finish_s = _finish_s(workload)
+    if wide == "compress":
+        check_positive("of_slots, the size of the trace's cluster,", of_slots)
+        assert of_slots is not None
+        narrow = _compressed(workload, of_slots / slots, widest, seed)
+        fits = np.ones(workload.n_jobs, dtype=bool)
+    else:
+        narrow, fits = workload, _n_tasks(workload) <= widest
+    submit_s = values(narrow.jobs, "submit_s")
+    cluster = Cluster.slots(slots)
+    cut_s = (submit_s[0] + submit_s[-1]) / 2
+    late = np.flatnonzero(fits & (submit_s >= cut_s))
+    if len(late) < jobs:
+        raise InputError(
+            f"the second half of the trace has {len(late)} jobs of at most {widest} tasks, fewer "
+            f"than the {jobs} to draw; give jobs={len(late)} or less"
+        )
+    chosen = np.sort(stream(seed, "history_and_trace").permutation(late)[:jobs])
+    first_s = float(submit_s[chosen[0]])
+    drawn = narrow.take(chosen).slice_time(first_s, np.inf)
+    past = np.flatnonzero(fits & (submit_s < cut_s) & _alike(narrow, chosen))
+    if jobs > 1:
+        drawn = drawn.scale_load(load, cluster)
+    columns = drawn.columns
+    got = statistics(loads(columns.job_submit, columns.job_work, slots))
+    uniform = drawn.stage_duration_s
+    return Workload.from_tables(
+        jobs=_without_end(drawn.jobs),
+        stages=with_durations(drawn.stages, uniform),
+        tasks=drawn.tasks if uniform is None else None,
+        stage_edges=drawn.stage_edges,
+        history=_records(narrow, past, finish_s, first_s),
+        meta=meta_with(
+            workload,
+            {
+                "history_and_trace": int(seed),
+                "jobs": [jobs, drawn.n_jobs],
+                "history": len(past),
+                "wide": wide,
+                "too wide": int((~fits).sum()),
+                "load": [float(load), max(drawn.offered_load(cluster).values())],
+                **got,
+            },
+        ),
+        validate=False,
+    )
+
+
+def _n_tasks(workload: Workload) -> I8:
+    found: I8 = np.bincount(
+        values(workload.stages, "job"), values(workload.stages, "n_tasks"), workload.n_jobs
+    ).astype(np.int64)
+    return found
+
+
+def _finish_s(workload: Workload) -> F8:
+    from sim.paths import critical_path_s
+
+    if "recorded_finish_s" in workload.jobs.column_names:
+        return values(workload.jobs, "recorded_finish_s")
+    return values(workload.jobs, "submit_s") + critical_path_s(workload.columns)
+
+
+def _alike(workload: Workload, chosen: I8) -> Mask:
+    """Tell which jobs have a known feature in common with one of the chosen."""
+    now, _ = workload.columns.features.codes
+    job = values(workload.stages, "job")
+    is_chosen = np.isin(job, chosen)
+    alike = np.zeros(workload.n_jobs, dtype=bool)
+    for name in SHARED:
+        code = now[:, NAMES.index(name)]
+        known = np.unique(code[is_chosen & (code >= 0)])
+        alike[job[np.isin(code, known)]] = True
+    return alike
+
+
+def _records(workload: Workload, rows: I8, finish_s: F8, first_s: float) -> dict[str, Any]:
+    """Return the table of the history that these jobs make."""
+    jobs = take_rows(workload.jobs, rows)
+    n_tasks = _n_tasks(workload)[rows]
+    submit_s = values(jobs, "submit_s")
+    return {
+        "submit_s": submit_s - first_s,
+        "finish_s": np.maximum(finish_s[rows], submit_s) - first_s,
+        "n_tasks": n_tasks.astype(np.int32),
+        "mean_task_s": workload.columns.job_work[rows] / n_tasks,
+        **{name: jobs[name] for name in SHARED if name in jobs.column_names},
+    }
+
+
+def _without_end(jobs: pa.Table) -> pa.Table:
+    """Drop what was recorded of the end of jobs that are yet to run."""
+    known = "recorded_finish_s" in jobs.column_names
+    return jobs.drop_columns(["recorded_finish_s"]) if known else jobs
+
+
+def _compressed(workload: Workload, ratio: float, widest: int, seed: int) -> Workload:
+    """Keep one task of each stage for `ratio` of them, and `widest` of a job at most."""
+    from sim.workload import Workload
+
+    n_tasks = values(workload.stages, "n_tasks").astype(np.int64)
+    n_stages = np.bincount(values(workload.stages, "job"))[values(workload.stages, "job")]
+    most = np.maximum(widest // n_stages, 1)
+    kept = np.clip(np.ceil(n_tasks / max(ratio, 1.0)).astype(np.int64), 1, most)
+    stages = replaced(workload.stages, "n_tasks", kept.astype(np.int32))
+    tasks, uniform = None, workload.stage_duration_s
+    if uniform is None:
+        task0 = workload.stage_task0
+        lot = stream(seed, "history_and_trace", "tasks").random(int(task0[-1]))
+        order = np.lexsort((lot, np.repeat(np.arange(len(n_tasks)), n_tasks)))
+        rows = np.sort(order[ranges(task0[:-1], task0[:-1] + kept)])
+        tasks = take_rows(workload.tasks, rows)
+    return Workload.from_tables(
+        jobs=workload.jobs,
+        stages=with_durations(stages, uniform),
+        tasks=tasks,
+        stage_edges=workload.stage_edges,
+        meta=workload.meta,
+        validate=False,
+    )
