@@ -112,8 +112,8 @@ def lay_out(
         **{f"p_stage_{name}": plan.stages[name] for name in Plan.STAGE_COLUMNS},
         "p_task_order": task_order,
         "p_task_turn": task_turn,
-        "p_task_priority": _per_task(plan.task_priority, "task_priority", "f8", n_tasks),
-        "p_task_prefers": _per_task(plan.task_prefers, "task_prefers", "i4", n_tasks),
+        "p_turn_priority": _per_turn(columns, plan, "task_priority", "f8"),
+        "p_turn_prefers": _per_turn(columns, plan, "task_prefers", "i4"),
         "p_pack": np.array([pack.remaining, pack.remote, pack.unfairness]),
         "p_queue_weight": plan.queues.weight,
         "p_queue_tier": plan.queues.tier,
@@ -199,6 +199,7 @@ def lay_out(
         "state_pick_left": filled(0, "f8", bundle),
         "state_pick_copies": filled(0, "i8", bundle),
         "state_pick_best": filled(0, "i8", bundle),
+        "state_pick_at": filled(0, "i8", bundle),
         "state_pick_now": filled(0, "i8", bundle),
         "state_pick_total": filled(0, "f8", bundle + 1),
         "state_pick_rest": filled(0, "f8", bundle + 1),
@@ -387,16 +388,21 @@ def _turns(columns: Columns, plan: Plan) -> tuple[NDArray[np.int32], NDArray[np.
     return order, turn
 
 
-def _per_task(column: NDArray[Any] | None, name: str, dtype: str, n_tasks: int) -> NDArray[Any]:
+def _per_turn(columns: Columns, plan: Plan, name: str, dtype: str) -> NDArray[Any]:
+    """Return the column `name` of the plan's tasks, in the order of their turns in each stage."""
+    column, sizes = getattr(plan, name), np.diff(columns.stage_task0)
     if column is None:
         return np.zeros(1, dtype=dtype)
-    array = np.ascontiguousarray(column, dtype=dtype)
-    low = -1 if name == "task_prefers" else 0
+    array: NDArray[Any] = np.ascontiguousarray(column, dtype=dtype)
+    low, n_tasks = -1 if name == "task_prefers" else 0, int(sizes.sum())
     if array.shape != (n_tasks,) or not (np.isfinite(array) & (array >= low)).all():
         raise PolicyError(
             f"{name} must hold a finite number of at least {low} for each of the {n_tasks} tasks"
         )
-    return array
+    if plan.task_order is None:
+        return array
+    by_turn: NDArray[Any] = array[np.repeat(columns.stage_task0[:-1], sizes) + plan.task_order]
+    return by_turn
 
 
 def _o2o_bits(columns: Columns) -> NDArray[np.int8]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -25,6 +26,12 @@ if TYPE_CHECKING:
     from sim.workload import Workload
 
 
+NO_BOUND = 1e300
+"""A finite bound, so that groups compete by score, which no deficit reaches."""
+
+STAGE_DONE, TIMER, JOB_ARRIVED = int(Event.STAGE_DONE), int(Event.TIMER), int(Event.JOB_ARRIVED)
+
+
 @register("dagps")
 @dataclass(frozen=True)
 class Dagps(Policy):
@@ -46,7 +53,7 @@ class Dagps(Policy):
     rp : float
         Remote penalty: factor of a task's score on a machine that it does not prefer (§8.5).
     kappa : float
-        How unfair to be, as a fraction of the cluster; the paper gives no value.
+        How unfair to be, as a fraction of the cluster, inf for no bound; the paper gives no value.
     fairness : {"slots", "drf"}
         Whether groups share in tasks or in dominant shares.
     groups : {"queue", "user"}
@@ -119,7 +126,7 @@ class Dagps(Policy):
             remote=self.rp,
             bundle=self.bundle,
             overbook=self.overbook,
-            unfairness=self.kappa * size,
+            unfairness=min(self.kappa * size, NO_BOUND),
         )
         known = StageProfiles(columns, self.first_guess_s, self.prior_tasks)
         stages = np.arange(len(columns.stage_job))
@@ -134,16 +141,17 @@ class Dagps(Policy):
         assert isinstance(memory, _Running)
         if self.profiles == "stage":
             return
-        finished = batch.rows(Event.STAGE_DONE)
-        if len(finished):
-            memory.known.learn(finished, world.view)
-        arrived = batch.rows(Event.JOB_ARRIVED)
-        memory.runs[arrived] = True
-        memory.runs[batch.rows(Event.JOB_DONE)] = False
-        jobs = arrived
-        if len(batch.rows(Event.TIMER)):
-            jobs = np.flatnonzero(memory.runs).astype(np.int32)
-        if plan.timer_s == np.inf and memory.runs.any():
+        arrived, ticks = [], False
+        for kind, row in zip(batch.kind.tolist(), batch.row.tolist(), strict=True):
+            if kind == STAGE_DONE:
+                memory.known.learn(row, world.view)
+            elif kind == TIMER:
+                ticks = True
+            else:
+                memory.runs[row] = kind == JOB_ARRIVED
+                arrived += [row] if kind == JOB_ARRIVED else []
+        jobs = np.flatnonzero(memory.runs) if ticks else np.array(arrived, dtype=np.int64)
+        if plan.timer_s == math.inf and memory.runs.any():
             plan.timer_s = batch.now + self.refresh_s
         if len(jobs):
             columns = world.columns

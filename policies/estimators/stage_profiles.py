@@ -42,13 +42,14 @@ class StageProfiles:
         self._size = np.diff(columns.stage_task0)
         self._guess, self._prior = first_guess_s, prior_tasks
 
-    def learn(self, stages: NDArray[Any], view: Mapping[str, NDArray[Any]]) -> None:
-        """Add the runs of `stages`, which have finished, to what is known of their like."""
-        of = self._stage_class[stages]
-        np.add.at(self._work, of, view["stage_done_work"][stages])
-        np.add.at(self._tasks, of, self._size[stages])
-        self._all_work += float(view["stage_done_work"][stages].sum())
-        self._all_tasks += float(self._size[stages].sum())
+    def learn(self, stage: int, view: Mapping[str, NDArray[Any]]) -> None:
+        """Add the run of `stage`, which has finished, to what is known of its like."""
+        of = self._stage_class[stage]
+        work, tasks = float(view["stage_done_work"][stage]), float(self._size[stage])
+        self._work[of] += work
+        self._tasks[of] += tasks
+        self._all_work += work
+        self._all_tasks += tasks
 
     def expect(self, stages: NDArray[Any], view: Mapping[str, NDArray[Any]] | None = None) -> F8:
         """Return what a task of each of `stages` is expected to last, (n,) s."""

@@ -99,66 +99,75 @@ def _count_copies(st, machine, k):
     return k
 
 
-@inlined
+@part
 def _search(st, machine, k):
     """Set ``state_pick_best`` to the numbers of tasks of greatest total score that fit."""
-    best, now, score = st.state_pick_best, st.state_pick_now, st.state_pick_score
-    room, total, rest = st.state_pick_room, st.state_pick_total, st.state_pick_rest
+    score, total, rest = st.state_pick_score, st.state_pick_total, st.state_pick_rest
     n = 0  # of those with a positive score
     for i in range(k):
-        best[i] = 0
+        st.state_pick_best[i] = 0
         if score[i] > 0:
             n = i + 1
-    best[0] = 1
+    st.state_pick_best[0] = 1
     rest[n] = 0.0
     for i in range(n - 1, -1, -1):
         rest[i] = rest[i + 1] + st.state_pick_copies[i] * score[i]
-    for r in range(room.shape[1]):
-        room[0, r] = max(st.state_mach_free[machine, r], 0)
+    for r in range(st.state_pick_room.shape[1]):
+        st.state_pick_room[0, r] = max(st.state_mach_free[machine, r], 0)
     total[0], most = 0.0, 0.0
-    i, descending = 0, True
-    while i >= 0:
-        if descending:
-            # the slack keeps what rounding alone puts below the best
-            if i == n or total[i] + rest[i] * (1 + 1e-9) < most * (1 - 1e-9):
-                if i == n and total[i] > most:
-                    most = total[i]
-                    for a in range(n):
-                        best[a] = now[a]
-                i -= 1
-                descending = False
-                continue
-            _take(st, i, _fitting_copies(st, i))
+    i, depth = 0, 0
+    while n > 0:
+        # the slack keeps what rounding alone puts below the best
+        while i < n and total[depth] + rest[i] * (1 + 1e-9) >= most * (1 - 1e-9):
+            copies = _fitting_copies(st, depth, i)
+            if copies > 0:
+                _take(st, depth, i, copies)
+                depth += 1
             i += 1
-        elif now[i] > 0:
-            _take(st, i, now[i] - 1)
-            i += 1
-            descending = True
-        else:
-            i -= 1
+        if total[depth] > most:
+            most = total[depth]
+            _keep(st, depth, n)
+        if depth == 0:
+            return
+        depth -= 1
+        i = st.state_pick_at[depth]
+        if st.state_pick_now[depth] > 1:
+            _take(st, depth, i, st.state_pick_now[depth] - 1)
+            depth += 1
+        i += 1
 
 
 @part
-def _fitting_copies(st, i):
+def _fitting_copies(st, depth, i):
     row = demand_row(st, st.state_pick_stage[i])
     copies = st.state_pick_copies[i]
     for r in range(st.state_pick_room.shape[1]):
-        if st.w_stage_demand[row, r] > 0:
-            copies = min(copies, st.state_pick_room[i, r] // st.w_stage_demand[row, r])
+        demand, room = st.w_stage_demand[row, r], st.state_pick_room[depth, r]
+        if copies * demand > room:
+            copies = room // demand
     return copies
 
 
 @part
-def _take(st, i, copies):
+def _take(st, depth, i, copies):
     row = demand_row(st, st.state_pick_stage[i])
-    st.state_pick_now[i] = copies
+    st.state_pick_at[depth] = i
+    st.state_pick_now[depth] = copies
     for r in range(st.state_pick_room.shape[1]):
         used = copies * st.w_stage_demand[row, r]
-        st.state_pick_room[i + 1, r] = st.state_pick_room[i, r] - used
-    total = st.state_pick_total[i]
+        st.state_pick_room[depth + 1, r] = st.state_pick_room[depth, r] - used
+    total = st.state_pick_total[depth]
     for _ in range(copies):
         total += st.state_pick_score[i]
-    st.state_pick_total[i + 1] = total
+    st.state_pick_total[depth + 1] = total
+
+
+@inlined
+def _keep(st, depth, n):
+    for i in range(n):
+        st.state_pick_best[i] = 0
+    for d in range(depth):
+        st.state_pick_best[st.state_pick_at[d]] = st.state_pick_now[d]
 
 
 @inlined

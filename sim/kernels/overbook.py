@@ -24,6 +24,9 @@ def best_overbooking(st, machine):
     if first < 0:
         return -1
     n_here = _look_at(st, machine)
+    if n_here == 0:
+        return -1
+    longest = st.state_here_end[st.state_here_order[n_here - 1]]
     weight = eta(st)
     best, best_score = -1, 0.0
     for i in range(n):
@@ -32,12 +35,15 @@ def best_overbooking(st, machine):
         if not is_served(st, st.state_scan_queue[at], first):
             continue
         less = weight * st.state_job_remaining[st.w_stage_job[g]]
+        most = longest * st.p_stage_weight[g]
+        if best >= 0 and worth_of(st, g, machine, most) - less < best_score:
+            continue
         saved = _wait(st, g, machine, n_here) * st.p_stage_weight[g]
         if best >= 0 and worth_of(st, g, machine, saved) - less < best_score:
             continue  # even if nobody were late
         if saved <= 0 or not may_start(st, g):
             continue
-        gain = saved - _late(st, g, machine, n_here)
+        gain = saved - _late(st, g, machine, n_here, saved)
         if gain <= 0:
             continue
         score = worth_of(st, g, machine, gain) - less
@@ -90,12 +96,17 @@ def _wait(st, g, machine, n_here):
 
 
 @part
-def _late(st, g, machine, n_here):
-    """Return the work that all on `machine` are late with if a task of stage `g` starts."""
+def _late(st, g, machine, n_here, saved):
+    """Return the work that all on `machine` are late with if a task of stage `g` starts.
+
+    Some number from `saved` on where it is that much.
+    """
     _set_rates(st, machine, demand_row(st, g))
     lasts = st.p_stage_seen_s[g] if st.state_i[SEEN] else st.w_task_duration[next_task(st, g)]
     late = (lasts / _rate(st, g) - lasts) * st.p_stage_weight[g]
     for i in range(n_here):
+        if late >= saved:
+            break
         h = st.state_slot_stage[st.state_here_slot[i]]
         end = st.state_here_left[i] / _rate(st, h)
         late += (end - st.state_here_end[i]) * st.p_stage_weight[h]

@@ -8,7 +8,7 @@
 import math
 
 from sim.kernels._jit import inlined, part
-from sim.kernels.lifecycle import next_task, start_task
+from sim.kernels.lifecycle import start_task
 from sim.kernels.queues import goes_first
 from sim.kernels.state import (
     LEFTS,
@@ -26,12 +26,13 @@ def worth_of(st, g, machine, what):
     """Return `what` the next task of stage `g` brings, weighted by its priority and place."""
     if not (st.state_i[PRIORITY] or st.state_i[PREFERS]):
         return what
-    task = next_task(st, g)
+    task0 = st.w_stage_task0[g]
+    turn = st.state_task_heap[task0] if st.w_stage_o2o[g] & 1 else st.state_stage_next[g]
     worth = what
     if st.state_i[PRIORITY]:
-        worth = st.p_task_priority[task] * what
+        worth = st.p_turn_priority[task0 + turn] * what
     if st.state_i[PREFERS]:
-        prefers = st.p_task_prefers[task]
+        prefers = st.p_turn_prefers[task0 + turn]
         if prefers >= 0 and prefers != machine:
             worth = worth * st.p_pack[PACK_REMOTE]
     return worth

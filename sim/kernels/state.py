@@ -61,8 +61,8 @@ FIELDS: tuple[tuple[str, str, int], ...] = (
     ("p_task_turn", "i4", 1),  # [T or 1] turn of each task
     ("p_stage_cost", "f8", 1),
     ("p_stage_seen_s", "f8", 1),
-    ("p_task_priority", "f8", 1),  # [T or 1]
-    ("p_task_prefers", "i4", 1),  # [T or 1]
+    ("p_turn_priority", "f8", 1),  # [T or 1] of the task of each turn
+    ("p_turn_prefers", "i4", 1),  # [T or 1]
     ("p_pack", "f8", 1),  # PACK_REMAINING, PACK_REMOTE, PACK_UNFAIRNESS
     ("p_queue_weight", "f8", 1),  # [L]
     ("p_queue_tier", "i4", 1),
@@ -159,7 +159,8 @@ FIELDS: tuple[tuple[str, str, int], ...] = (
     ("state_pick_left", "f8", 1),  # remaining work of its job
     ("state_pick_copies", "i8", 1),  # how many of its tasks count
     ("state_pick_best", "i8", 1),  # how many are picked
-    ("state_pick_now", "i8", 1),
+    ("state_pick_at", "i8", 1),  # the search's path: a stage
+    ("state_pick_now", "i8", 1),  # and how many of its tasks
     ("state_pick_total", "f8", 1),  # score of the stages before
     ("state_pick_rest", "f8", 1),  # and of all tasks from here on
     ("state_pick_room", "i8", 2),  # [BUNDLE + 1, F] what those before leave
@@ -244,7 +245,7 @@ N_I = 38
 # p_task_order is given; LIMITS whether run limits and gates may bind; GANGS whether there are
 # gang jobs; PER_TASK whether there are one-to-one edges; OVERBOOKS whether machines may be
 # overbooked, N_RIGID of which resources not, and OVERBOOK whether packing itself does so; BUNDLE
-# the size of a bundle; PRIORITY, PREFERS and SEEN whether p_task_priority, p_task_prefers and
+# the size of a bundle; PRIORITY, PREFERS and SEEN whether p_turn_priority, p_turn_prefers and
 # p_stage_seen_s are given; SCORED whether packing looks at more than alignment. WORTHS and LEFTS
 # are sums over the tasks placed (`sim.packing`).
 

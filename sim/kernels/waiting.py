@@ -124,8 +124,21 @@ def rank_changed(st, j):
 def rekey(st, j):
     """Bring job `j` into its place after the policy changed its columns."""
     queue = st.state_job_where[j]
-    if queue >= 0:
-        _reinsert(st, j, queue, rank(st, j))
+    if queue < 0:
+        return
+    new = rank(st, j)
+    if st.state_i[FIT] == STRICT or new != st.state_job_rank[j] or _key_changed(st, j):
+        _reinsert(st, j, queue, new)
+
+
+@inlined
+def _key_changed(st, j):
+    g = st.state_job_ready[j]
+    while g >= 0:
+        if st.state_scan_key[st.state_scan_at[g]] != st.p_stage_key[g]:
+            return True
+        g = st.state_stage_ready_next[g]
+    return False
 
 
 @part
