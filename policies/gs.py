@@ -70,22 +70,23 @@ class GenericScheduler(Levels):
     def events(self) -> Event:  # type: ignore[override]
         """Arrivals, and what the estimator learns from."""
         events = Event.JOB_ARRIVED
-        if self._samples:
+        if self.samples:
             events |= Event.TASKS_DONE
-        if self._samples and self.sampling_percent == 0:
+        if self.samples and self.sampling_percent == 0:
             events |= Event.JOB_DONE
         if self._remembers:
             events |= Event.STAGE_DONE
         return events
 
     @property
-    def _samples(self) -> bool:
+    def samples(self) -> bool:
+        """Whether some jobs have pilots."""
         return self.estimator in ("pilots", "posterior")
 
     @property
     def _remembers(self) -> bool:
         return self.estimator in ("history", "posterior") or (
-            self._samples and self.later_stages == "history"
+            self.samples and self.later_stages == "history"
         )
 
     def __post_init__(self) -> None:
@@ -110,11 +111,16 @@ class GenericScheduler(Levels):
 
     def prepare(self, world: World, plan: Plan) -> _Memory:
         """Set up the queues; where there will be pilots, let every job wait for its own."""
-        plan.queues = self.make_queues(surplus=self._samples)
-        if self._samples:
+        plan.queues = self.make_queues(surplus=self.samples)
+        thin = job_widths(world) < (0 if self.adaptive_thin else self.thin_limit)
+        if self.samples:
             plan.task_order = random_turns(world)
-            sampling = min(1, self.queues - 1)
-            plan.set_jobs(queue=sampling, overflow_queue=self.queues)
+            plan.set_jobs(
+                queue=np.where(thin, 0, min(1, self.queues - 1)),
+                start_gate=np.where(thin, NO_LIMIT, 1),
+                notify_at=np.where(thin, 0, 1),
+                overflow_queue=self.queues,
+            )
         return _Memory(self, world, plan)
 
     def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
@@ -145,10 +151,9 @@ class _Memory:
         self._estimator = policy.make_estimator(world)
         self._plan = plan
         self._thresholds = policy.thresholds_s.tolist()
-        columns = world.columns
-        self._width = np.diff(columns.stage_task0[columns.job_stage0]).tolist()
+        self._width = job_widths(world).tolist()
         self._thin_limit, self._adaptive = policy.thin_limit, policy.adaptive_thin
-        self._view = world.view
+        self._view, self._samples = world.view, policy.samples
 
     def react(self, batch: Batch) -> None:
         estimator, now = self._estimator, batch.now
@@ -166,11 +171,14 @@ class _Memory:
         thin = self._width[job] < self._limit(job)
         n_pilots = self._estimator.arrived(job, now, thin)
         if thin:
-            self._plan.set_jobs(job, queue=0)
-        elif n_pilots:
-            self._plan.set_jobs(job, start_gate=n_pilots, notify_at=n_pilots)
-        else:
+            if self._adaptive:
+                self._plan.set_jobs(job, queue=0, start_gate=NO_LIMIT, notify_at=0)
+        elif n_pilots == 0:
             self._place(job, now)
+            if self._samples:
+                self._plan.set_jobs(job, notify_at=0)
+        elif n_pilots > 1:
+            self._plan.set_jobs(job, start_gate=n_pilots, notify_at=n_pilots)
 
     def _limit(self, job: int) -> int:
         if not self._adaptive:
@@ -202,6 +210,13 @@ def thin_limit_at(load: float, most: int) -> int:
         The limit where nothing waits.
     """
     return min(most, max(2, math.ceil(most / max(1.0, load))))
+
+
+def job_widths(world: World) -> NDArray[np.int64]:
+    """Return the number of tasks of each job, (J,)."""
+    columns = world.columns
+    widths: NDArray[np.int64] = np.diff(columns.stage_task0[columns.job_stage0])
+    return widths
 
 
 def random_turns(world: World) -> NDArray[np.int32]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
@@ -11,6 +13,7 @@ from sim.cluster import Cluster
 from sim.errors import DeadlockError, InputError, PolicyError
 from sim.kernels import run as kernel
 from sim.kernels import state as layout
+from sim.kernels._jit import compiled
 from sim.layout import lay_out
 from sim.plan import Batch, Plan, Scheduler, World
 from sim.result import Result
@@ -95,14 +98,16 @@ def _alternate(
     plan: Plan,
 ) -> bool:
     """Run to the end; False if jobs are left that can never go on."""
-    code = kernel.run(state, plan.take_changed(), -1)
+    changed = plan.take_changed()
+    run: Callable[..., int] = compiled(kernel.run, state, changed, -1)
+    code = run(state, changed, -1)
     while code == kernel.WANTS_POLICY:
         batch = _batch(arrays)
         plan.timer_s = float(arrays["state_f"][layout.TIMER])
         policy.react(memory, batch, world, plan)
         arrays["state_f"][layout.TIMER] = _checked_timer(plan.timer_s, batch.now)
         changed = plan.take_changed()
-        code = kernel.run(state, changed, len(changed))
+        code = run(state, changed, len(changed))
     return bool(code == kernel.DONE)
 
 
@@ -113,7 +118,7 @@ def _batch(arrays: dict[str, NDArray[Any]]) -> Batch:
 
 
 def _checked_timer(timer_s: float, now: float) -> float:
-    if np.isnan(timer_s) or timer_s <= now:
+    if math.isnan(timer_s) or timer_s <= now:
         raise PolicyError(
             f"timer_s must be later than now ({now:g} s) or inf for none, not {timer_s!r}"
         )

@@ -325,28 +325,35 @@ class Plan:
     def take_changed(self) -> I4:
         """Return the jobs named since the last call, for the kernel; from the first call on."""
         changed, self._changed = self._changed, []
-        return np.concatenate([np.empty(0), *(changed or [])]).astype(np.int32)
+        if not changed:
+            return np.empty(0, dtype=np.int32)
+        rows = changed[0] if len(changed) == 1 else np.concatenate(changed)
+        return rows.astype(np.int32)
 
-    def _checked_job(self, name: str, value: ArrayLike) -> NDArray[Any]:
+    def _checked_job(self, name: str, value: Any) -> NDArray[Any] | int:
         if name not in self.JOB_COLUMNS:
             raise PolicyError(unknown("job column", name, self.JOB_COLUMNS))
+        low, high = self._range(name)
+        if isinstance(value, int) and low <= value <= high:  # what callbacks do, a job at a time
+            return value
         array = np.asarray(value)
         if array.dtype.kind not in "iufb":
             raise PolicyError(f"job column {name!r} must be numeric, not {array.dtype}")
         if array.dtype.kind == "f" and np.isnan(array).any():
             raise PolicyError(f"job column {name!r} holds a NaN")
-        n_queues = len(self.queues.weight)
-        low, high = {
-            "queue": (0, n_queues - 1),
-            "overflow_queue": (-1, n_queues - 1),
-            "run_limit": (0, NO_LIMIT),
-            "start_gate": (0, NO_LIMIT),
-            "notify_at": (0, NO_LIMIT),
-        }.get(name, (-np.inf, np.inf))
         if array.size and (array.min() < low or array.max() > high):
             bad = array.min() if array.min() < low else array.max()
             raise PolicyError(f"job column {name!r} holds {bad.item()!r}; valid: {low} to {high}")
         return array.astype(self.JOB_COLUMNS[name][0], copy=False)
+
+    def _range(self, name: str) -> tuple[float, float]:
+        if name == "queue":
+            return 0, len(self.queues.weight) - 1
+        if name == "overflow_queue":
+            return -1, len(self.queues.weight) - 1
+        if name in ("run_limit", "start_gate", "notify_at"):
+            return 0, NO_LIMIT
+        return -np.inf, np.inf
 
 
 class Scheduler(Protocol):
@@ -374,6 +381,8 @@ def _defaults(spec: Mapping[str, tuple[type, float]], n: int) -> dict[str, NDArr
 def _rows(where: Any, n: int) -> NDArray[Any]:
     if isinstance(where, slice):
         return np.arange(n)[where]
+    if isinstance(where, int):
+        return np.array([where])
     rows = np.atleast_1d(np.asarray(where))
     return np.flatnonzero(rows) if rows.dtype.kind == "b" else rows
 

@@ -83,6 +83,17 @@ def jit(function: F) -> F:
     return _compile(function, cache=True)
 
 
+def compiled(function: F, *args: Any) -> F:
+    """Return a `jit` function for arguments of the types of `args`, and of no others.
+
+    A call of it skips the look-up of its arguments' types, which takes longer than a short kernel.
+    """
+    if not JIT:
+        return function
+    entry = function.compile(tuple(numba.typeof(arg) for arg in args))  # type: ignore[attr-defined]
+    return cast(F, entry)
+
+
 def part(function: F) -> F:
     """Compile `function` as a part of the kernels that call it: Python itself can't.
 

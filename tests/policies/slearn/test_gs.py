@@ -1,0 +1,238 @@
+"""The generic scheduler: exact small schedules, and a defined answer to every odd input."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import policies
+import sim
+from policies.estimators.jobs import usable_slots
+from policies.gs import thin_limit_at
+from sim.plan import Batch, Event, Plan, World
+
+SAMPLING = ("slearn", "slearn_dag", "bayes", "adaptive_thin")
+HISTORY = ("threesigma", "threesigma_tl", "point", "threesigma_dag", "point_dag")
+EVERY = (*SAMPLING, *HISTORY, "oracle", "gs", "las_dag")
+
+
+def job(submit_s, *durations, **more):
+    return {"submit_s": float(submit_s), "stages": [{"durations_s": list(durations)}], **more}
+
+
+def run(policy, jobs, slots, history=None, **params):
+    made = sim.Workload.from_jobs(jobs)
+    if history is not None:
+        made = made.with_history(history)
+    cluster = slots if isinstance(slots, sim.Cluster) else sim.Cluster.slots(slots)
+    return sim.simulate(made, cluster, policies.build(policy, **params), record="tasks")
+
+
+def starts(result, row):
+    """Return when the tasks of a job started, sorted."""
+    mine = np.repeat(np.arange(result.workload.n_jobs), job_sizes(result)) == row
+    return sorted(result.task_start[mine].tolist())
+
+
+def job_sizes(result):
+    c = result.workload.columns
+    return np.diff(c.stage_task0[c.job_stage0])
+
+
+def past(**columns):
+    n = len(columns["mean_task_s"])
+    times = {"submit_s": [-200.0] * n, "finish_s": [-100.0] * n, "n_tasks": [1] * n}
+    return times | columns
+
+
+def queue_of(policy, work, **params):
+    """Return the queue that a job of one task of that size comes to."""
+    c = sim.Workload.from_jobs([job(0, work)]).columns
+    plan = Plan(1, 1, 1)
+    view = {"left": np.ones(1, "i4"), "running": np.zeros(1, "i4")}
+    world = World(c, sim.Cluster.slots(1), 0, view)
+    built = policies.build(policy, **params)
+    memory = built.begin(world, plan)
+    arrival = Batch(0.0, np.array([Event.JOB_ARRIVED], "i4"), np.array([0], "i4"))
+    built.react(memory, arrival, world, plan)
+    return int(plan.jobs["queue"][0])
+
+
+@pytest.mark.parametrize(
+    ("size", "queue"),
+    [(0.0, 0), (999.9, 0), (1000.0, 1), (9999.0, 1), (1e4, 2), (9.9e11, 9), (1e12, 9), (1e14, 9)],
+)
+def test_ten_queues_of_tenfold_thresholds(size, queue):
+    assert queue_of("oracle", size) == queue
+
+
+def test_queues_share_by_weight():
+    # of 11 slots the first queue gets ten, the second, of a tenth of its weight, one
+    r = run("oracle", [job(0, *[10.0] * 99), job(0, *[10.0] * 500)], 11)
+    assert starts(r, 0)[:11].count(0.0) == 10
+    assert starts(r, 1).count(0.0) == 1
+
+
+def test_pilots_run_before_the_others_of_their_job():
+    # one slot: the pilot tells 3 x 4000 s, which is the third queue; the second job's pilot
+    # goes before that, and its others, of the first queue, too
+    jobs = [job(0, 4000.0, 4000.0, 4000.0), job(1, 10.0, 10.0, 10.0)]
+    r = run("slearn", jobs, 1)
+    assert starts(r, 0) == [0.0, 4030.0, 8030.0]
+    assert starts(r, 1) == [4000.0, 4010.0, 4020.0]
+    assert r.estimate_s.tolist() == [12000.0, 30.0]
+
+
+def test_sampling_queue_is_the_second_and_first_come_first_served():
+    # 3 x 400 s is the second queue, where the first job stands before the second's pilot
+    jobs = [job(0, 400.0, 400.0, 400.0), job(1, 10.0, 10.0, 10.0)]
+    r = run("slearn", jobs, 1)
+    assert starts(r, 0) == [0.0, 400.0, 800.0]
+    assert starts(r, 1) == [1200.0, 1210.0, 1220.0]
+
+
+def test_thin_jobs_go_first_unasked():
+    jobs = [job(0, 10.0), job(1, 50.0, 50.0, 50.0), job(2, 7.0, 7.0)]
+    r = run("slearn", jobs, 1)
+    assert starts(r, 2) == [10.0, 17.0]
+    assert starts(r, 1) == [24.0, 74.0, 124.0]
+    assert np.isnan(r.estimate_s).tolist() == [True, False, True]
+    asked = run("slearn", jobs, 1, thin_limit=2)
+    assert starts(asked, 1)[0] == 10.0
+    assert asked.estimate_s[2] == 14.0
+
+
+def test_idle_slots_take_what_waits_for_pilots_first_come_first_served():
+    jobs = [job(0, 10.0, 10.0, 10.0), job(0, 10.0, 10.0, 10.0)]
+    r = run("slearn", jobs, 3)
+    # both pilots, and of what is left the slot takes the first job's
+    assert starts(r, 0) == [0.0, 0.0, 10.0]
+    assert starts(r, 1) == [0.0, 10.0, 10.0]
+
+
+def test_estimate_is_the_mean_of_the_pilots_alone():
+    # all run at once, the short ones end first; the pilot is drawn, and it alone counts
+    durations = [5.0, 20.0, 80.0, 320.0]
+    r = run("slearn", [job(0, *durations)], 4)
+    assert r.estimate_s[0] in [4 * d for d in durations]
+    seen = {
+        sim.simulate(r.workload, r.cluster, policies.build("slearn"), seed=s).estimate_s[0]
+        for s in range(20)
+    }
+    assert len(seen) > 1  # random pilots
+
+
+@pytest.mark.parametrize(("percent", "n"), [(1.0, 1), (3.0, 3), (10.0, 10), (100.0, 100)])
+def test_a_fixed_ratio_samples_so_many(percent, n):
+    r = run("slearn", [job(0, *[10.0] * 100), job(1, *[10.0] * 100)], n, sampling_percent=percent)
+    # the second job's pilots wait behind the first's: as many as there are slots
+    assert starts(r, 0)[: n + 1].count(0.0) == n
+
+
+def test_later_stages_are_corrected_by_the_sampled_one():
+    stages = [
+        {"name": "m", "durations_s": [20.0] * 4, "application": "m"},
+        {"name": "r", "durations_s": [100.0] * 3, "application": "r", "parents": ["m"]},
+    ]
+    jobs = [{"submit_s": 0.0, "stages": stages}]
+    history = past(mean_task_s=[10.0, 50.0], application=["m", "r"])
+    # history says 10 and 50, the pilot took 20: twice as long throughout
+    assert run("slearn_dag", jobs, 4, history).estimate_s[0] == 4 * 20 + 3 * 50 * 2
+    assert run("slearn", jobs, 4, history).estimate_s[0] == 7 * 20
+    assert run("threesigma_dag", jobs, 4, history).estimate_s[0] == 4 * 10 + 3 * 50
+    assert run("point_dag", jobs, 4, history).estimate_s[0] == 4 * 10 + 3 * 50
+    assert run("slearn_dag", jobs, 4).estimate_s[0] == 7 * 20  # no history: the pilot's mean
+
+
+def test_gang_tasks_start_together_and_are_all_pilots():
+    jobs = [job(0, 10.0, 20.0, 30.0, 40.0, min_tasks=4)]
+    r = run("slearn", jobs, 4)
+    assert starts(r, 0) == [0.0] * 4
+    assert r.estimate_s[0] == 100.0
+
+
+@pytest.mark.parametrize(
+    ("load", "limit"), [(0.0, 6), (1.0, 6), (1.2, 5), (2.0, 3), (3.0, 2), (100.0, 2)]
+)
+def test_thin_limit_falls_as_the_load_rises(load, limit):
+    assert thin_limit_at(load, 6) == limit
+    assert thin_limit_at(load, 1) == 1
+
+
+def test_adaptive_thin_follows_what_waits():
+    crowd = [job(0, *[100.0] * 8)]
+    alone = run("adaptive_thin", [job(0, 5.0, 5.0, 5.0, 5.0)], 4)
+    behind = run("adaptive_thin", [*crowd, job(1, 5.0, 5.0, 5.0, 5.0)], 2)
+    assert np.isnan(alone.estimate_s[0])  # thin: fewer than 6
+    assert behind.estimate_s[1] == 20.0  # 8 tasks for 2 slots: sampled, as only below 2 is thin
+
+
+def test_usable_slots_are_those_of_the_widest_stage():
+    stages = [
+        {"name": "a", "durations_s": [1.0] * 9, "demand": {"cpu": 3, "mem": 1}},
+        {"name": "b", "durations_s": [1.0] * 2, "demand": {"cpu": 1, "mem": 1}},
+    ]
+    w = sim.Workload.from_jobs(
+        [{"submit_s": 0, "stages": stages}, {"submit_s": 0, "stages": stages[1:]}]
+    )
+    machines = sim.Cluster.machines(2, cpu=8, mem=4)
+    assert usable_slots(w.columns, machines).tolist() == [4, 2]
+    assert usable_slots(w.columns, sim.Cluster.slots(5)).tolist() == [5, 2]
+
+
+@pytest.mark.parametrize("policy", EVERY)
+@pytest.mark.parametrize("history", [None, {"mean_task_s": [3.0, 5.0]}], ids=["none", "nameless"])
+def test_jobs_without_features(policy, history):
+    jobs = [job(0, *[5.0] * 4), job(1, 5.0), job(2, 5.0, 5.0, 5.0)]
+    r = run(policy, jobs, 2, history and past(**history))
+    assert np.isfinite(r.job_finish).all()
+    if policy in HISTORY and history is None:
+        # nothing has ended: nothing is known of the first job; then one has
+        assert math.isnan(r.estimate_s[0])
+
+
+def test_without_history_a_job_goes_first_as_if_it_were_small():
+    assert queue_of("threesigma", 1e6) == 0
+
+
+@pytest.mark.parametrize("policy", EVERY)
+def test_tasks_of_no_length(policy):
+    jobs = [job(0, *[0.0] * 5, user="u"), job(1, *[0.0] * 5, user="u"), job(1, 0.0)]
+    r = run(policy, jobs, 2, past(mean_task_s=[0.0, 0.0, 0.0, 0.0], user=["u"] * 4))
+    assert r.job_finish.tolist() == [0.0, 1.0, 1.0]
+    known = r.estimate_s[~np.isnan(r.estimate_s)]
+    assert (known == 0).all()
+    assert math.isnan(r.metrics["prediction_error_p50"])
+
+
+@pytest.mark.parametrize("policy", EVERY)
+@pytest.mark.parametrize("limit", [0, 3])
+def test_one_task_jobs(policy, limit):
+    params = {} if policy == "las_dag" else {"thin_limit": limit}
+    r = run(policy, [job(0, 8.0), job(0, 4.0)], 1, **params)
+    assert sorted(r.job_finish.tolist()) in ([4.0, 12.0], [8.0, 12.0])
+    if policy == "slearn" and limit == 0:
+        assert r.estimate_s.tolist() == [8.0, 4.0]
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"thin_limit": -1}, "thin_limit must be at least 0"),
+        ({"sampling_percent": -1.0}, "sampling_percent must be at least 0"),
+        ({"sampling_percent": 101.0}, "sampling_percent must be 0 to 100"),
+        ({"window_days": 0.0}, "window_days must be positive"),
+        ({"bins": 1}, "bins must be at least 2"),
+        ({"queues": 0}, "queues must be 1 to 1000"),
+    ],
+)
+def test_parameters_out_of_range_are_errors(params, message):
+    with pytest.raises(sim.InputError, match=f"policy slearn: {message}"):
+        policies.build("slearn", **params)
+
+
+def test_one_queue_is_enough():
+    r = run("slearn", [job(0, *[5.0] * 4), job(1, 5.0)], 2, queues=1)
+    assert np.isfinite(r.job_finish).all()

@@ -1,0 +1,176 @@
+"""3Sigma's predictor, against a restatement that looks through all records at every question."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import sim
+from policies.estimators.history import History
+from sim.features import NAMES
+
+DAY = 86_400.0
+NAN = float("nan")
+
+
+def workload(history, jobs=(), n_now=1, **features) -> sim.Workload:
+    """Jobs at the given times (default: one at 0) with a history of (submit, finish, mean, app)."""
+    listed = [
+        {"submit_s": t, "stages": [{"durations_s": [1.0]}], **features} for t in jobs or [0.0]
+    ]
+    past = {
+        "submit_s": [h[0] for h in history],
+        "finish_s": [h[1] for h in history],
+        "mean_task_s": [float(h[2]) for h in history],
+        "n_tasks": [1] * len(history),
+        "application": [h[3] for h in history],
+        "user": [h[4] if len(h) > 4 else "" for h in history],
+    }
+    return sim.Workload.from_jobs(listed).with_history(past)
+
+
+def predictor(made, statistic="median", window_days=14.0, bins=80) -> History:
+    return History(made.columns.features, statistic, window_days, bins)
+
+
+def statistic_of(values, statistic):
+    values = np.array(values)
+    if statistic == "median":
+        return float(np.median(values))
+    return 0.0 if (values == 0).any() else float(np.mean(values**-2.0) ** -0.5)
+
+
+class Naive:
+    """All records (submit, finish, codes, mean, told), and nothing else."""
+
+    def __init__(self, statistic, window_days):
+        self.statistic, self.window_days = statistic, window_days
+        self.records = []
+
+    def ask(self, codes, now):
+        first = math.floor(now / DAY - self.window_days)
+        known = [r for r in self.records if r[1] <= now and math.floor(r[1] / DAY) >= first]
+        told, best, least = [], None, math.inf
+        for f, code in enumerate(codes):
+            mine = [r for r in known if code >= 0 and r[2][f] == code]
+            if not mine:
+                told.append(NAN)
+                continue
+            told.append(statistic_of([r[3] for r in mine], self.statistic))
+            judged = [r for r in mine if r[4] and not math.isnan(r[4][f])]
+            error = math.inf
+            if judged:
+                wrong = sum(abs(r[4][f] - r[3]) for r in judged)
+                error = wrong / sum(r[3] for r in judged) if wrong else 0.0
+            if best is None or error < least - 1e-12:
+                best, least = told[-1], error
+        if best is None:
+            best = statistic_of([r[3] for r in known], self.statistic) if known else NAN
+        return told, best
+
+
+@pytest.mark.parametrize("statistic", ["median", "utility"])
+@pytest.mark.parametrize("seed", range(5))
+def test_equals_the_restatement(seed, statistic):
+    rng = np.random.default_rng(seed)
+    window_days = float(rng.choice([1.0, 3.0, 2.5]))
+    n, n_jobs = 60, 25
+    submit = rng.uniform(-6 * DAY, DAY, n)
+    finish = submit + rng.exponential(DAY / 2, n)
+    apps, users = rng.integers(0, 4, n), rng.integers(0, 3, n)
+    mean = rng.lognormal(3, 1, n) * (1 + apps)
+    history = [
+        (submit[i], finish[i], mean[i], f"a{apps[i]}" if apps[i] else "", f"u{users[i]}")
+        for i in range(n)
+    ]
+    times = np.sort(rng.uniform(0, 3 * DAY, n_jobs))
+    jobs = [
+        {
+            "submit_s": float(t),
+            "stages": [{"durations_s": [1.0]}],
+            "application": f"a{rng.integers(1, 6)}",
+            "user": f"u{rng.integers(0, 4)}",
+        }
+        for t in times
+    ]
+    past = workload(history).history
+    made = sim.Workload.from_jobs(jobs).with_history(past)
+    now_codes, past_codes = made.columns.features.codes
+    fast, slow = predictor(made, statistic, window_days), Naive(statistic, window_days)
+    ends = times + rng.exponential(DAY / 3, n_jobs)
+    moments = [(float(t), 1, j) for j, t in enumerate(times)]
+    moments += [(float(t), 0, j) for j, t in enumerate(ends)]
+    moments += [(t, 2, i) for i, t in enumerate(past["submit_s"].to_pylist())]
+    told = {}
+    for now, what, row in sorted(moments):
+        if what == 2:  # a job of the history comes; its end, in its future, is noted beforehand
+            codes = past_codes[row].tolist()
+            end, took = (past[c][row].as_py() for c in ("finish_s", "mean_task_s"))
+            slow.records.append([now, end, codes, took, slow.ask(codes, now)[0]])
+        elif what == 1:
+            told[row], expected = slow.ask(now_codes[row].tolist(), now)
+            assert fast.predict(row, now) == pytest.approx(expected, rel=1e-9, nan_ok=True)
+        else:
+            took = float(rng.lognormal(3, 1))
+            fast.learn(row, took, now)
+            slow.records.append([0.0, now, now_codes[row].tolist(), took, told[row]])
+
+
+def test_only_what_ended_by_then_counts():
+    made = workload([(-50.0, -10.0, 4.0, "a"), (-60.0, 100.0, 40.0, "a")], application="a")
+    past = predictor(made)
+    assert past.predict(0, 0.0) == 4.0
+    assert past.predict(0, 99.0) == 4.0
+    assert past.predict(0, 100.0) == 22.0
+
+
+def test_history_grows_while_jobs_end():
+    made = workload([(-50.0, -10.0, 4.0, "a")], jobs=[0.0, 10.0], application="a")
+    past = predictor(made)
+    assert past.predict(0, 0.0) == 4.0
+    past.learn(0, 8.0, 5.0)
+    assert past.predict(1, 10.0) == 6.0
+
+
+@pytest.mark.parametrize(("days", "expected"), [(1.0, 3.0), (3.0, 2.0), (14.0, 4.0)])
+def test_window_slides_by_whole_days(days, expected):
+    ended = [(-8.5, 7.0), (-2.5, 1.0), (-0.1, 3.0)]  # median of 3; 1 and 3; 7, 1 and 3 ...
+    history = [(end * DAY - 1, end * DAY, took, "a") for end, took in ended]
+    history += [(-8.6 * DAY, -8.6 * DAY, 5.0, "a")]  # ... and 5, so that the last median is 4
+    made = workload(history, application="a")
+    assert predictor(made, window_days=days).predict(0, 0.0) == expected
+
+
+def test_the_feature_that_was_least_wrong_is_taken():
+    # the application's jobs take what they always take, the user's do not
+    apps = [(-1000.0 + 100 * i, -950.0 + 100 * i, 5.0, "a", "u") for i in range(4)]
+    others = [(-980.0 + 100 * i, -930.0 + 100 * i, 100.0 * i, "b", "u") for i in range(4)]
+    made = workload([*apps, *others], application="a", user="u")
+    assert predictor(made).predict(0, 0.0) == 5.0
+
+
+def test_without_errors_the_first_feature_goes():
+    made = workload(
+        [(-2.0, -1.0, 5.0, "a", "v"), (-2.0, -1.0, 9.0, "b", "u")], application="a", user="u"
+    )
+    assert NAMES.index("application") < NAMES.index("user")
+    assert predictor(made).predict(0, 0.0) == 5.0
+
+
+def test_no_feature_falls_back_on_day_and_hour_and_then_on_all_jobs():
+    # 0 s is in the first hour of the first day; the history's jobs came on the last day
+    made = workload([(-2.0, -1.0, 5.0, "a"), (-2.0, -1.0, 7.0, "a")])
+    assert predictor(made).predict(0, 0.0) == 6.0
+
+
+def test_empty_history_predicts_nothing():
+    made = workload([], application="a")
+    assert math.isnan(predictor(made).predict(0, 0.0))
+
+
+def test_no_length_at_all():
+    made = workload([(-5.0, -4.0, 0.0, "a"), (-3.0, -2.0, 0.0, "a")], application="a")
+    for statistic in ("median", "utility", "mean"):
+        assert predictor(made, statistic).predict(0, 0.0) == 0.0

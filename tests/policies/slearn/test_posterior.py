@@ -1,0 +1,120 @@
+"""The posterior estimator: against integration, sampling, and small runs."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import policies
+import sim
+from policies.estimators.histogram import Histogram
+from policies.estimators.posterior import chance_of_other_queue, gain, prior_of
+from sim.posterior import Normal, posterior
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_posterior_is_prior_times_likelihood(seed):
+    rng = np.random.default_rng(seed)
+    mu, sd0, sd1 = rng.uniform(5, 20), rng.uniform(0.5, 4), rng.uniform(0.5, 4)
+    y = rng.normal(mu, 3, rng.integers(1, 6))
+    x = np.linspace(mu - 60, mu + 60, 400_001)
+    log = -((x - mu) ** 2) / (2 * sd0**2) - ((y[:, None] - x) ** 2).sum(axis=0) / (2 * sd1**2)
+    weight = np.exp(log - log.max())
+    mean = (weight * x).sum() / weight.sum()
+    variance = (weight * (x - mean) ** 2).sum() / weight.sum()
+    got = posterior(Normal(mu, sd0**2), len(y), float(y.mean()), sd1**2)
+    assert got.mean == pytest.approx(mean)
+    assert got.variance == pytest.approx(variance)
+
+
+def test_posterior_at_its_ends():
+    prior = Normal(10.0, 4.0)
+    assert posterior(prior, 0, math.nan, 9.0) == prior
+    assert posterior(prior, 3, 13.0, math.inf) == prior
+    assert posterior(prior, 3, 13.0, 0.0) == Normal(13.0, 0.0)
+    assert posterior(Normal(10.0, 0.0), 3, 13.0, 9.0) == Normal(10.0, 0.0)
+    assert posterior(Normal(0.0, math.inf), 3, 13.0, 9.0) == Normal(13.0, 3.0)
+
+
+def test_prior_is_what_a_new_job_of_the_population_takes():
+    seen = Histogram(80)
+    for value in (1.0, 2.0, 3.0, 4.0, 10.0):
+        seen.add(value)
+    prior = prior_of([seen])
+    values = np.array([1.0, 2.0, 3.0, 4.0, 10.0])
+    assert prior.mean == 4.0
+    assert prior.variance == pytest.approx(values.var(ddof=1) * (1 + 1 / 5) * 4 / 2)
+    three = Histogram(80)
+    for value in (1.0, 2.0, 3.0):
+        three.add(value)
+    assert prior_of([three]) == Normal(2.0, math.inf)
+    assert prior_of([]).variance == math.inf
+
+
+@pytest.mark.parametrize(
+    ("mean", "sd0", "sd1", "m"), [(30.0, 4.0, 3.0, 0), (30.0, 4.0, 3.0, 2), (80.0, 30.0, 10.0, 1)]
+)
+def test_chance_of_another_queue_is_that_of_draws(mean, sd0, sd1, m):
+    bounds = [10.0, 32.0, 100.0, math.inf]
+    rng = np.random.default_rng(0)
+    x = rng.normal(mean, sd0, 400_000)
+    estimate = np.full(len(x), mean)
+    if m:
+        y = rng.normal(x[:, None], sd1, (len(x), m)).mean(axis=1)
+        w0, w1 = 1 / sd0**2, m / sd1**2
+        estimate = (w0 * mean + w1 * y) / (w0 + w1)
+    inner = bounds[:-1]
+    other = np.searchsorted(inner, x, "right") != np.searchsorted(inner, estimate, "right")
+    got = chance_of_other_queue(Normal(mean, sd0**2), m, sd1**2, bounds)
+    assert got == pytest.approx(other.mean(), abs=0.06)  # nine nodes across a jump
+
+
+def test_gain_by_hand():
+    # a tenth less wrong, jobs stretched 30-fold, 20 tasks on 10 slots: 6 - 1 for the wait - 2/10
+    assert gain(0.1, 30.0, 20, 10, 2) == pytest.approx(6 - 1 - 0.2)
+    assert gain(0.0, math.inf, 20, 10, 2) == 0.0
+    assert gain(0.1, math.inf, 20, 10, 2) == math.inf
+
+
+def history(mean_task_s):
+    n = len(mean_task_s)
+    return {
+        "submit_s": [-200.0] * n,
+        "finish_s": [-100.0] * n,
+        "n_tasks": [1] * n,
+        "mean_task_s": mean_task_s,
+        "user": ["u"] * n,
+    }
+
+
+def run(past, **params):
+    jobs = [{"submit_s": 0.0, "user": "u", "stages": [{"durations_s": [20.0] * 8}]}]
+    made = sim.Workload.from_jobs(jobs).with_history(past)
+    return sim.simulate(made, sim.Cluster.slots(2), policies.build("bayes", **params))
+
+
+def test_a_sure_history_needs_no_pilots():
+    # five jobs of 10 s each: sure, and in the same queue whatever a pilot says
+    assert run(history([10.0] * 5)).estimate_s[0] == 80.0
+
+
+def test_no_history_asks_pilots_alone():
+    assert run(history([])).estimate_s[0] == 160.0
+    assert run(history([10.0] * 3)).estimate_s[0] == 160.0  # of three no variance is known
+
+
+def test_an_unsure_history_is_weighed_with_the_pilots():
+    took = [1.0, 5.0, 9.0, 300.0, 600.0]
+    prior = prior_of_values(took)
+    # one pilot took 20 s; a task varies by as much as its mean, nothing else being known
+    expected = posterior(prior, 1, 20.0, 20.0**2).mean * 8
+    assert run(history(took)).estimate_s[0] == pytest.approx(expected)
+
+
+def prior_of_values(values):
+    seen = Histogram(80)
+    for value in values:
+        seen.add(value)
+    return prior_of([seen])
