@@ -94,6 +94,9 @@ def read(
     check_choice("part", part, tuple(FILES))
     check_choice("on_bad_row", on_bad_row, ("error", "skip"))
     file = _file(path, part)
+    if part == "tasks" and first_line(file).startswith(_HISTORY[0]):
+        text = "this is the file of wall times; read it with part=walls"
+        raise InputError(text, file=file, line=1, rule="wrong line")
     return (_read_tasks if part == "tasks" else _read_walls)(file, on_bad_row)
 
 

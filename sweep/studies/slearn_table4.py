@@ -14,9 +14,9 @@ TRACES = {
 }
 """Presets, and the traces that they are like."""
 
-WALLS = "slearn_google2011_walls"
+SHORT, WALLS = "slearn_google2011_real", "slearn_google2011_walls"
 REAL = {
-    "slearn_google2011_real": "Google 2011, own trace, 9.8 hours of tasks",
+    SHORT: "Google 2011, own trace, 9.8 hours of tasks",
     WALLS: "Google 2011, own trace, wall times of jobs over 29 days",
 }
 
@@ -52,9 +52,9 @@ def find(finished: Finished) -> list[Finding]:
             **_by_name("load", ("average", "p50", "p90"), LOAD[paper]),
         }
         others = [f"over_time_{n}d_{p}" for n in (3, 7, 14) if n != days for p in ("p50", "p90")]
-        for name in [*printed, *others, "thin"]:
+        for name in [*printed, *(others if trace != SHORT else ()), "thin"]:
             values = [row[name] for row in cells if name in row and _is_number(row[name])]
-            if not values or (name == "thin" and trace == WALLS):
+            if not values or (trace == WALLS and not name.startswith("over")):
                 continue
             value = printed.get(name)
             wanted = {}

@@ -132,6 +132,15 @@ def test_a_bad_row_of_wall_times_is_named(tmp_path, old, new, line, rule):
     assert (caught.value.file, caught.value.line, caught.value.rule) == (str(path), line, rule)
 
 
+def test_the_file_of_the_other_part_is_told(tmp_path):
+    path = tmp_path / "walls.csv"
+    path.write_text(WALLS)
+    with pytest.raises(sim.InputError, match="read it with part=walls"):
+        load(path)
+    with pytest.raises(sim.InputError, match="the first line must be"):
+        load(written(path), part="walls")
+
+
 def test_the_real_files(shared_traces):
     w = load(shared_traces / "google2011")
     assert (w.n_jobs, w.n_tasks) == (11_838, 311_896)
