@@ -97,6 +97,7 @@ def lay_out(
         "w_stage_job": columns.stage_job,
         "w_stage_task0": columns.stage_task0,
         "w_stage_demand": demand,
+        "w_stage_fit": _must_be_free(demand, n_rigid, n_fit) if overbooks else demand,
         "w_stage_o2o": _o2o_bits(columns),
         "w_task_duration": columns.task_duration,
         "w_edge0": columns.edge0,
@@ -273,6 +274,15 @@ def _demand(columns: Columns, cluster: Cluster, resources: tuple[str, ...]) -> I
         if name in at:
             demand[:, r] = columns.stage_demand[:, at[name]]
     return demand
+
+
+def _must_be_free(demand: I8, n_rigid: int, n_fit: int) -> I8:
+    """Return the demands, lower than any room where a resource is left out or not demanded."""
+    must = demand.copy()
+    must[:, n_fit:] = -NO_CAP
+    fungible = must[:, n_rigid:n_fit]
+    fungible[fungible == 0] = -NO_CAP
+    return must
 
 
 def _organisations(

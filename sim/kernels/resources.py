@@ -13,9 +13,8 @@ def demand_row(st, g):
 @part
 def fits(st, row, machine):
     """Tell whether the demands of `row` fit the free room of `machine`."""
-    for r in range(st.c_dot.shape[1]):
-        demand = st.w_stage_demand[row, r]
-        if demand > st.state_mach_free[machine, r] and demand > 0:
+    for r in range(st.state_mach_free.shape[1]):
+        if st.w_stage_fit[row, r] > st.state_mach_free[machine, r]:
             return False
     return True
 

@@ -33,6 +33,7 @@ FIELDS: tuple[tuple[str, str, int], ...] = (
     ("w_stage_job", "i4", 1),  # [G]
     ("w_stage_task0", "i8", 1),  # [G+1]
     ("w_stage_demand", "i8", 2),  # [G, R] quanta; [1, 1] for a pool of slots
+    ("w_stage_fit", "i8", 2),  # the same, but below all room where a resource may be overbooked
     ("w_stage_o2o", "i1", 1),  # [G] bit 0: has one-to-one parents, bit 1: children
     ("w_task_duration", "f8", 1),  # [T] s
     ("w_edge0", "i8", 1),  # [G+1]
