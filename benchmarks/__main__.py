@@ -5,7 +5,18 @@ from __future__ import annotations
 import subprocess
 import sys
 
-ALL = ("kernel", "machines", "sweep", "synth", "dags", "dagps", "describe", "loading", "bounds")
+ALL = (
+    "kernel",
+    "machines",
+    "sweep",
+    "synth",
+    "dags",
+    "dagps",
+    "describe",
+    "loading",
+    "bounds",
+    "slearn",
+)
 
 
 def main(names: list[str]) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -30,18 +30,37 @@ class Day:
     truth_s: float = 0.0
 
 
-@dataclass
 class Group:
-    """The jobs that share one value of one feature, by the day on which they ended."""
+    """The jobs that share one value of one feature, by the day on which they ended.
 
-    days: list[Day] = field(default_factory=list)
+    Days that are over do not change any more; they are kept joined, besides one by one.
+    """
+
+    __slots__ = ("_joined", "_span", "days")
+
+    def __init__(self) -> None:
+        self.days: list[Day] = []
+        self._joined: Day | None = None
+        self._span = (0, 0)
 
     def since(self, first: int) -> list[Day]:
-        """Forget the days before `first`, and return the others."""
+        """Forget the days before `first`; return those that are over, as one, and the last."""
         days = self.days
         while days and days[0].number < first:
             del days[0]
-        return days
+        if len(days) < 3:
+            return days
+        span = (days[0].number, days[-2].number)
+        if self._joined is None or self._span != span:
+            self._span, over = span, days[:-1]
+            self._joined = Day(
+                days[0].number,
+                Histogram.joined([day.runtimes for day in over]),
+                sum([day.told for day in over]),
+                sum([day.error_s for day in over]),
+                sum([day.truth_s for day in over]),
+            )
+        return [self._joined, days[-1]]
 
 
 class History:
