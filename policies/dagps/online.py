@@ -50,6 +50,11 @@ class Dagps(Policy):
     ----------
     m : float
         Weight of remaining work beside the other scores, averages taken out (§8.5).
+    order_weight : float
+        How much the place in the offline order counts against tasks of other jobs: priority is
+        1 - order_weight · (1 - priScore). 1 is the paper's. As priScore falls from a job's first
+        task to its last, whatever else is ready, 1 lets new jobs overtake those about to end; with
+        0 the order holds inside a stage alone.
     rp : float
         Remote penalty: factor of a task's score on a machine that it does not prefer (§8.5).
     kappa : float
@@ -77,6 +82,7 @@ class Dagps(Policy):
 
     fit: Literal["strict", "skip", "pack"] = "pack"
     m: float = 0.2
+    order_weight: float = 1.0
     rp: float = 0.8
     kappa: float = 0.1
     fairness: Literal["slots", "drf"] = "slots"
@@ -95,6 +101,7 @@ class Dagps(Policy):
         """Raise InputError on a parameter out of its range."""
         ranges: dict[str, tuple[float, float]] = {
             "m": (0, 1e6),
+            "order_weight": (0, 1),
             "rp": (0, 1),
             "kappa": (0, np.inf),
             "bundle": (1, MAX_BUNDLE),
@@ -113,7 +120,8 @@ class Dagps(Policy):
         """Order the tasks offline, weigh the stages, and set up the groups."""
         columns, cluster = world.columns, world.cluster
         order = offline_order(columns, cluster, max_candidates=self.max_candidates)
-        plan.task_order, plan.task_priority = order.task_order, order.pri_score
+        plan.task_order = order.task_order
+        plan.task_priority = 1.0 - self.order_weight * (1.0 - order.pri_score)
         plan.set_stages(key=1 - order.stage_pri)
         self._share(world, plan)
         share = demand_of(columns, cluster) / _machine(cluster)

@@ -168,8 +168,33 @@ def test_profiles_decide_which_job_is_short():
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("m", -1.0), ("rp", 2.0), ("kappa", -0.1), ("bundle", 99), ("refresh_s", 0)]
+    ("name", "value"),
+    [
+        ("m", -1.0),
+        ("order_weight", 1.5),
+        ("rp", 2.0),
+        ("kappa", -0.1),
+        ("bundle", 99),
+        ("refresh_s", 0),
+    ],
 )
 def test_a_parameter_out_of_its_range_is_an_error(name, value):
     with pytest.raises(sim.InputError, match=f"policy dagps: {name} must be"):
         policies.build("dagps", **{name: value})
+
+
+def test_the_offline_order_lets_new_jobs_overtake_as_much_as_it_is_told_to():
+    """Two jobs of two stages each: is the first's last stage or the second's first one first?"""
+    demand = {"cpu": 1.0, "disk": 0.1}
+    first = {"name": "a", "durations_s": [10.0], "demand": demand}
+    last = {"name": "b", "durations_s": [10.0], "demand": demand, "parents": ["a"]}
+    jobs = [{"submit_s": t, "stages": [first, last]} for t in (0.0, 5.0)]
+    workload = sim.Workload.from_jobs(jobs)
+    one = sim.Cluster.machines(1, cpu=1, disk=1)
+    starts = {
+        weight: sim.simulate(
+            workload, one, policies.build("dagps", m=0, order_weight=weight)
+        ).job_start.tolist()
+        for weight in (0.0, 1.0)
+    }
+    assert starts == {0.0: [0.0, 20.0], 1.0: [0.0, 10.0]}
