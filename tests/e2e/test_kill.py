@@ -66,7 +66,7 @@ def test_interrupted_keeps_what_is_done(command: Command) -> None:
     process.send_signal(signal.SIGINT)
     time.sleep(2)  # the driver takes nothing in any more; Ray waits for the cells that run
     gate.unlink()
-    out, err = process.communicate(timeout=240)
+    out, err = process.communicate(timeout=120)
     assert process.returncode == 130, err
     assert out == ""
     assert "are done and kept" in err
