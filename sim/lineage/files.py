@@ -1,0 +1,253 @@
+"""The two logs as files: Parquet and delimited text, column by column."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sim.errors import InputError, hint
+from sim.lineage.schema import TABLES
+from sim.schema import CATEGORY, REQUIRED, Column
+from sim.traces._rows import Field, Layout, OnBadRow, read_blocks
+from sim.traces._text_file import first_line, open_text
+
+_PARQUET = b"PAR1"
+
+
+def read_table(
+    name: str,
+    path: str | os.PathLike[str],
+    on_bad_row: OnBadRow = "skip",
+    bad: dict[str, int] | None = None,
+) -> pa.Table:
+    """Read a log, Parquet or CSV (told by its first bytes; CSV may be gzipped, with a header).
+
+    Parameters
+    ----------
+    name : {"operations", "jobs"}
+        Which of the tables of `sim.lineage.schema` it is.
+    path : path-like
+        The file, or a folder of Parquet files.
+    on_bad_row : {"skip", "error"}
+        What happens to a row that breaks a rule: it is counted in `bad` and left out, or raises.
+    bad : dict of str to int, optional
+        Where rows are counted, by rule; changed in place.
+
+    Returns
+    -------
+    pyarrow.Table
+        The columns of the schema in its order and types; columns that were not there hold their
+        defaults.
+
+    Raises
+    ------
+    InputError
+        With the file, and the line of a CSV (the row of a Parquet file, counted from 1): on a
+        missing column, and on a bad row if asked to.
+    """
+    counted = {} if bad is None else bad
+    columns = TABLES[name]
+    if Path(path).is_dir() or _starts_with(path, _PARQUET):
+        return _read_parquet(columns, path, on_bad_row, counted)
+    return _read_csv(columns, path, on_bad_row, counted)
+
+
+def _starts_with(path: str | os.PathLike[str], magic: bytes) -> bool:
+    file = Path(path)
+    if not file.is_file():
+        return False
+    with file.open("rb") as stream:
+        return stream.read(len(magic)) == magic
+
+
+def _read_csv(
+    columns: tuple[Column, ...],
+    path: str | os.PathLike[str],
+    on_bad_row: OnBadRow,
+    bad: dict[str, int],
+) -> pa.Table:
+    names = tuple(n.strip().strip('"') for n in first_line(path).split(","))
+    _check_names(columns, names, path)
+    fields = {c.name: _field(c) for c in columns if c.name in names}
+    blocks: dict[str, list[pa.Array]] = {name: [] for name in fields}
+    with open_text(path) as stream:
+        layout = Layout(names, skip_lines=1)
+        for block in read_blocks(path, stream, layout, fields, on_bad_row, bad):
+            for c in columns:
+                if c.name in fields:
+                    blocks[c.name].append(_filled(c, pa.array(block[c.name])))
+    n = sum(map(len, next(iter(blocks.values()))))
+    return pa.table(
+        {
+            c.name: pa.chunked_array(blocks[c.name], c.type).unify_dictionaries()
+            if c.name in fields and c.type == CATEGORY
+            else pa.chunked_array(blocks[c.name], c.type)
+            if c.name in fields
+            else _constant(c, n)
+            for c in columns
+        }
+    )
+
+
+def _field(column: Column) -> Field:
+    required = column.default is REQUIRED
+    if not _is_number(column):
+        return Field("text", required)
+    if pa.types.is_integer(column.type):
+        return Field("whole", required)
+    return Field("number", required, low=-np.inf)
+
+
+def _read_parquet(
+    columns: tuple[Column, ...],
+    path: str | os.PathLike[str],
+    on_bad_row: OnBadRow,
+    bad: dict[str, int],
+) -> pa.Table:
+    import pyarrow.dataset as ds
+    import pyarrow.parquet as pq
+
+    try:
+        names = ds.dataset(path, format="parquet").schema.names
+        _check_names(columns, tuple(names), path)
+        wanted = [c.name for c in columns if c.name in names]
+        categories = [c.name for c in columns if c.type == CATEGORY]
+        source = pq.read_table(path, columns=wanted, read_dictionary=categories)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InputError(f"can't be read as Parquet: {error}", file=path) from error
+    kept = _usable(columns, source, path, on_bad_row, bad)
+    return pa.table(
+        {
+            c.name: _convert(c, kept[c.name], path)
+            if c.name in wanted
+            else _constant(c, kept.num_rows)
+            for c in columns
+        }
+    )
+
+
+def _usable(
+    columns: tuple[Column, ...],
+    source: pa.Table,
+    path: str | os.PathLike[str],
+    on_bad_row: OnBadRow,
+    bad: dict[str, int],
+) -> pa.Table:
+    """Return the rows that have what they need, and no infinite number."""
+    for column in columns:
+        if column.name not in source.column_names:
+            continue
+        values = source[column.name]
+        ok = None
+        if column.default is REQUIRED and values.null_count:
+            ok, rule, found = pc.is_valid(values), "missing value", "is missing"
+        elif pa.types.is_floating(values.type):
+            usual = (
+                pc.is_finite(values) if column.default is REQUIRED else pc.invert(pc.is_inf(values))
+            )
+            if not pc.all(usual).as_py():
+                ok, rule, found = pc.fill_null(usual, True), "number out of range", "is not finite"
+        if ok is None:
+            continue
+        n_bad = source.num_rows - (pc.sum(ok).as_py() or 0)
+        if on_bad_row == "error" and n_bad:
+            row = int(np.flatnonzero(~ok.to_numpy())[0])
+            raise InputError(
+                f"{column.name} {found}; mend the log, or read it with on_bad_row=skip",
+                file=path,
+                line=row + 1,
+                rule=rule,
+            )
+        bad[rule] = bad.get(rule, 0) + n_bad
+        source = source.filter(ok)
+    return source
+
+
+def _convert(column: Column, values: pa.ChunkedArray, path: object) -> pa.ChunkedArray:
+    try:
+        if pa.types.is_timestamp(values.type) and _is_number(column):
+            micros = values.cast(pa.timestamp("us", values.type.tz), safe=False)
+            return pc.divide(micros.cast(pa.int64()).cast(pa.float64()), 1e6)
+        if column.type == CATEGORY:
+            if not pa.types.is_dictionary(values.type):
+                values = values.dictionary_encode()
+            return _filled(column, values.cast(CATEGORY).unify_dictionaries())
+        return _filled(column, values.cast(column.type))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise InputError(
+            f"column {column.name!r} must be {column.type} ({column.unit}): {error}",
+            file=os.fspath(path) if isinstance(path, (str, os.PathLike)) else None,
+            rule="wrong type",
+        ) from error
+
+
+def _filled(column: Column, values: Any) -> Any:
+    """Return `values` in the column's type, defaults where there is nothing."""
+    if not _is_number(column):
+        if values.null_count and column.default is not REQUIRED:
+            kind = pa.string()
+            values = pc.fill_null(values.cast(kind), pa.scalar(column.default, kind))
+        if column.type == CATEGORY and not pa.types.is_dictionary(values.type):
+            values = values.dictionary_encode()
+        return values
+    if pa.types.is_integer(column.type) and pa.types.is_floating(values.type):
+        values = pc.if_else(pc.is_nan(values), None, values).cast(column.type)
+    default = np.nan if column.default is None else column.default
+    if column.default is not REQUIRED and values.null_count:
+        values = pc.fill_null(values, pa.scalar(default, column.type))
+    if column.default not in (None, REQUIRED) and pa.types.is_floating(column.type):
+        values = pc.if_else(pc.is_nan(values), pa.scalar(default, column.type), values)
+    return values
+
+
+def _constant(column: Column, n: int) -> pa.Array:
+    if column.type == CATEGORY:
+        codes = pa.array(np.zeros(n, np.int32))
+        return pa.DictionaryArray.from_arrays(codes, pa.array([column.default], pa.string()))
+    value = np.nan if column.default is None else column.default
+    return pa.array(np.full(n, value, column.type.to_pandas_dtype()))
+
+
+def _is_number(column: Column) -> bool:
+    return bool(pa.types.is_floating(column.type) or pa.types.is_integer(column.type))
+
+
+def _check_names(
+    columns: tuple[Column, ...], names: tuple[str, ...], path: str | os.PathLike[str]
+) -> None:
+    for column in columns:
+        if column.default is REQUIRED and column.name not in names:
+            raise InputError(
+                f"there is no column {column.name!r} ({column.meaning}); "
+                f"{hint(column.name, names)}found: {', '.join(names) or '(none)'}",
+                file=path,
+                rule="missing column",
+            )
+
+
+def as_table(name: str, columns: Mapping[str, Any] | pa.Table) -> pa.Table:
+    """Bring columns in memory to the schema of the table called `name`.
+
+    Raises
+    ------
+    InputError
+        On a missing column or value, or a wrong type.
+    """
+    source = columns if isinstance(columns, pa.Table) else pa.table(dict(columns))
+    wanted = TABLES[name]
+    _check_names(wanted, tuple(source.column_names), f"<{name}>")
+    kept = _usable(wanted, source, f"<{name}>", "error", {})
+    return pa.table(
+        {
+            c.name: _convert(c, kept[c.name], f"<{name}>")
+            if c.name in kept.column_names
+            else _constant(c, kept.num_rows)
+            for c in wanted
+        }
+    )

@@ -1,0 +1,199 @@
+"""The two logs as columns: jobs, known by their row numbers, and operations on files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sim.lineage.files import as_table, read_table
+from sim.lineage.schema import OPERATIONS_NAMES, OUTCOMES
+from sim.tables import plain
+from sim.traces._rows import OnBadRow
+
+F8 = NDArray[np.float64]
+I4 = NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Logs:
+    """What happened: jobs, and what was done to files.
+
+    Attributes
+    ----------
+    jobs : pyarrow.Table
+        As `sim.lineage.schema.JOBS`, by time of submission; the row is the job's number.
+    time_s : (O,) float64
+        When each operation happened, s; in the order of the log.
+    job : (O,) int32
+        By which job; -1 for a download.
+    operation : (O,) int8
+        ``READ``, ``WRITE`` or ``DOWNLOAD`` of `sim.lineage.schema`.
+    file : (O,) int32
+        On which file; an index into `files`.
+    n : (O,) int32
+        How many times (of downloads).
+    files : pyarrow.StringArray
+        Names of files.
+    report : dict of str to int
+        Rows that were dropped or mended, by rule.
+    """
+
+    jobs: pa.Table
+    time_s: F8
+    job: I4
+    operation: NDArray[np.int8]
+    file: I4
+    n: I4
+    files: pa.Array
+    report: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def n_jobs(self) -> int:
+        """How many jobs there are."""
+        return int(self.jobs.num_rows)
+
+    @property
+    def n_files(self) -> int:
+        """How many files there are."""
+        return len(self.files)
+
+    def column(self, name: str) -> NDArray[Any]:
+        """Return a column of numbers of the jobs; of a category, its codes."""
+        array = self.jobs[name].chunk(0)
+        if pa.types.is_dictionary(array.type):
+            array = array.indices
+        out: NDArray[Any] = array.to_numpy(zero_copy_only=True)
+        return out
+
+    def names(self, name: str) -> list[str]:
+        """Return the distinct strings of a category of the jobs, in the order of their codes."""
+        out: list[str] = self.jobs[name].chunk(0).dictionary.to_pylist()
+        return out
+
+
+def read_logs(
+    operations: str | os.PathLike[str],
+    jobs: str | os.PathLike[str],
+    on_bad_row: OnBadRow = "skip",
+) -> Logs:
+    """Read both logs from files; see `sim.lineage.files.read_table`."""
+    bad_jobs: dict[str, int] = {}
+    bad_operations: dict[str, int] = {}
+    job_table = read_table("jobs", jobs, on_bad_row, bad_jobs)
+    operation_table = read_table("operations", operations, on_bad_row, bad_operations)
+    logs = _joined(operation_table, job_table)
+    for table, bad in (("jobs", bad_jobs), ("operations", bad_operations)):
+        logs.report.update({f"{table}: {rule}": n for rule, n in bad.items() if n})
+    return logs
+
+
+def logs_of(operations: Mapping[str, Any] | pa.Table, jobs: Mapping[str, Any] | pa.Table) -> Logs:
+    """Make logs of columns in memory, named as in `sim.lineage.schema`.
+
+    Raises
+    ------
+    InputError
+        On a missing column or value, or a wrong type.
+    """
+    return _joined(as_table("operations", operations), as_table("jobs", jobs))
+
+
+def _joined(operations: pa.Table, jobs: pa.Table) -> Logs:
+    report: dict[str, int] = {}
+    jobs = _mended(_each_once(jobs, report), report)
+    code = _codes(operations["operation"], pa.array(OPERATIONS_NAMES))
+    row = _codes(operations["job"], jobs["job_id"].combine_chunks())
+    unnamed = code != OPERATIONS_NAMES.index("download")
+    ok = (code >= 0) & ((row >= 0) | ~unnamed)
+    _count(report, "operations: unknown operation", code < 0)
+    _count(report, "operations: job not in the job log", (code >= 0) & (row < 0) & unnamed)
+    time_s = operations["time_s"].to_numpy()
+    file = operations["file"].combine_chunks()
+    named = file.chunk(0) if isinstance(file, pa.ChunkedArray) else file
+    file_codes = named.indices.to_numpy()
+    n = operations["n"].to_numpy()
+    if not ok.all():
+        time_s, row, code, file_codes, n = (a[ok] for a in (time_s, row, code, file_codes, n))
+    row = np.where(code == OPERATIONS_NAMES.index("download"), np.int32(-1), row)
+    doing = np.zeros(jobs.num_rows, bool)
+    doing[row[row >= 0]] = True
+    _count(report, "jobs: in no operation", ~doing)
+    if len(time_s) > 1:
+        _count(report, "operations: earlier than the row before", time_s[1:] < time_s[:-1])
+    return Logs(
+        jobs, time_s, row, code.astype(np.int8), file_codes, n, plain(named.dictionary), report
+    )
+
+
+def _codes(values: pa.ChunkedArray, known: pa.Array) -> I4:
+    """Return where each value is among `known`; -1 if it is not."""
+    one = values.combine_chunks()
+    one = one.chunk(0) if isinstance(one, pa.ChunkedArray) else one
+    place = pc.index_in(one.dictionary, value_set=known.cast(pa.string()))
+    lookup = place.fill_null(-1).to_numpy().astype(np.int32)
+    out: I4 = lookup[one.indices.to_numpy()] if len(lookup) else np.empty(0, np.int32)
+    return out
+
+
+def _each_once(jobs: pa.Table, report: dict[str, int]) -> pa.Table:
+    ids = jobs["job_id"].combine_chunks()
+    ids = ids.dictionary_encode()
+    codes = ids.indices.to_numpy()
+    first = np.unique(codes, return_index=True)[1]
+    if len(first) < len(codes):
+        report["jobs: job_id given twice"] = len(codes) - len(first)
+        jobs = jobs.take(pa.array(np.sort(first)))
+    return jobs
+
+
+def _mended(jobs: pa.Table, report: dict[str, int]) -> pa.Table:
+    """Return the jobs in order of submission, with no clock that runs backward."""
+    columns = {name: jobs[name].to_numpy() for name in ("submit_s", "start_s", "finish_s")}
+    submit, start, finish = columns.values()
+    start = np.where(np.isnan(start), submit, start)
+    _count(report, "jobs: started before submission", start < submit)
+    start = np.maximum(start, submit)
+    _count(report, "jobs: ended before the start", finish < start)
+    finish = np.maximum(finish, start)
+    requested, compute = jobs["requested"].to_numpy(), jobs["compute_s"].to_numpy()
+    compute = np.where(np.isnan(compute), requested * (finish - start), compute)
+    outcome = _codes(jobs["outcome"], pa.array(OUTCOMES))
+    _count(report, "jobs: unknown outcome, taken as failed", outcome < 0)
+    outcome = np.where(outcome < 0, OUTCOMES.index("failed"), outcome).astype(np.int32)
+    mended = {
+        "start_s": pa.array(start),
+        "finish_s": pa.array(finish),
+        "compute_s": pa.array(compute),
+        "organisation": _organisation(jobs),
+        "outcome": pa.DictionaryArray.from_arrays(pa.array(outcome), pa.array(OUTCOMES)),
+    }
+    order = pa.array(np.argsort(submit, kind="stable"))
+    whole = {n: mended.get(n, jobs[n]) for n in jobs.column_names}
+    return pa.table(
+        {
+            n: plain(
+                c.take(order).combine_chunks() if isinstance(c, pa.ChunkedArray) else c.take(order)
+            )
+            for n, c in whole.items()
+        }
+    )
+
+
+def _organisation(jobs: pa.Table) -> pa.Array:
+    given = jobs["organisation"].cast(pa.string())
+    root = pc.list_element(pc.split_pattern(jobs["queue"].cast(pa.string()), "/", max_splits=1), 0)
+    either = pc.if_else(pc.equal(given, ""), root, given)
+    return either.combine_chunks().dictionary_encode()
+
+
+def _count(report: dict[str, int], rule: str, broken: NDArray[np.bool_]) -> None:
+    n = int(np.count_nonzero(broken))
+    if n:
+        report[rule] = n
