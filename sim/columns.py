@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.features import Features
-from sim.schema import DEMAND_PREFIX, EDGE_KINDS, INPUT_MODES
+from sim.schema import DEMAND_PREFIX, EDGE_KINDS, INPUT_MODES, JOB_EDGE_KINDS, POLL_LAG
 from sim.tables import names, values
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from sim.workload import Workload
 
 F8 = NDArray[np.float64]
@@ -43,6 +45,8 @@ class Columns:
         Index into `queue_names`, `user_names`, `template_names`.
     job_input_mode : (J,) int8
         0 none, 1 blind, 2 poll (`sim.schema.INPUT_MODES`).
+    job_poll_lag : (J,) float64
+        How long after its last hard input a job that polls is submitted at the earliest, s.
     job_work : (J,) float64
         Sum of the durations of a job's tasks, s.
     stage_job : (G,) int32
@@ -60,6 +64,11 @@ class Columns:
         Longest and shortest of them, s.
     task_duration : (T,) float64
         How long a task runs, s.
+    input0 : (J+1,) int64
+        The jobs that need what job j makes (hard edges) are the rows ``input0[j]`` to
+        ``input0[j+1]`` of `input_reader`.
+    input_reader : (H,) int32
+        Row of the job; ascending for each upstream.
     edge0 : (G+1,) int64
         Edges of parent g are the rows ``edge0[g]`` to ``edge0[g+1]``.
     edge_child : (E,) int32
@@ -85,6 +94,7 @@ class Columns:
     job_user: I4
     job_template: I4
     job_input_mode: I1
+    job_poll_lag: F8
     job_work: F8
     stage_job: I4
     stage_task0: I8
@@ -94,6 +104,8 @@ class Columns:
     stage_max_s: F8
     stage_min_s: F8
     task_duration: F8
+    input0: I8
+    input_reader: I4
     edge0: I8
     edge_child: I4
     edge_kind: I1
@@ -122,10 +134,13 @@ def build(workload: Workload) -> Columns:
     whole, demand, quantum = stage_demand(workload)
     child = views["edge_child"]
     kind = _codes(edges, "kind", EDGE_KINDS)
+    hard = _codes(workload.job_edges, "kind", JOB_EDGE_KINDS) == 0
+    upstream = values(workload.job_edges, "upstream")[hard]
     derived = {
         "job_stage0": job_stage0(workload),
         "job_deadline": jobs["deadline_s"].chunk(0).to_numpy(zero_copy_only=False),
         "job_input_mode": _codes(jobs, "input_mode", INPUT_MODES),
+        "job_poll_lag": _poll_lag(jobs),
         "job_work": np.bincount(views["stage_job"], work, n_jobs),
         "stage_task0": task0,
         "stage_demand": whole,
@@ -134,6 +149,8 @@ def build(workload: Workload) -> Columns:
         "stage_max_s": longest,
         "stage_min_s": shortest,
         "task_duration": task_duration,
+        "input0": offsets(np.bincount(upstream, minlength=n_jobs)),
+        "input_reader": values(workload.job_edges, "downstream")[hard],
         "edge0": offsets(np.bincount(values(edges, "parent"), minlength=n_stages)),
         "edge_kind": kind,
         "stage_n_barrier": np.bincount(child[kind == 0], minlength=n_stages).astype(np.int32),
@@ -232,6 +249,12 @@ def stage_work_s(workload: Workload) -> F8:
 def job_stage0(workload: Workload) -> I8:
     """Return the first stage of each job, and the number of stages: (J+1,)."""
     return offsets(np.bincount(values(workload.stages, "job"), minlength=workload.n_jobs))
+
+
+def _poll_lag(jobs: pa.Table) -> F8:
+    if POLL_LAG.name in jobs.column_names:
+        return values(jobs, POLL_LAG.name).copy()
+    return np.zeros(jobs.num_rows)
 
 
 def _stage_durations(workload: Workload, task_duration: F8) -> tuple[F8, F8, F8]:

@@ -62,12 +62,11 @@ def simulate(
     if record not in ("jobs", "tasks"):
         raise InputError(f"record must be 'jobs' or 'tasks', not {record!r}")
     check_fits(workload, cluster)
-    _check_supported(workload)
     columns = workload.columns
     plan = Plan(len(columns.job_submit), len(columns.stage_job), len(columns.task_duration))
     keep_tasks = record == "tasks" or len(columns.queue_names) > 1
     # the live views need the kernel's arrays, which need the filled plan: views come first
-    views = _views(len(columns.job_submit), len(columns.stage_job))
+    views = _views(columns.job_submit, len(columns.stage_job))
     world = World(columns, cluster, seed, {k: _read_only(v) for k, v in views.items()})
     memory = policy.begin(world, plan)
     arrays = lay_out(columns, cluster, plan, policy.events, views, keep_tasks)
@@ -78,9 +77,10 @@ def simulate(
         cluster,
         policy,
         seed,
+        job_submit=arrays["out_job_submit"],
         job_start=arrays["out_job_start"],
         job_finish=arrays["out_job_finish"],
-        job_failed=np.zeros(len(columns.job_submit), dtype=np.bool_),
+        job_failed=arrays["out_job_failed"].astype(np.bool_),
         task_start=arrays["out_task_start"] if keep_tasks else None,
         task_finish=arrays["out_task_finish"] if keep_tasks else None,
         task_machine=arrays["out_task_machine"] if keep_tasks else None,
@@ -125,14 +125,16 @@ def _checked_timer(timer_s: float, now: float) -> float:
     return float(timer_s)
 
 
-def _views(n_jobs: int, n_stages: int) -> dict[str, NDArray[Any]]:
+def _views(submit: NDArray[np.float64], n_stages: int) -> dict[str, NDArray[Any]]:
+    n_jobs = len(submit)
     tasks = ("left", "running", "started", "done")
     counts = {name: np.zeros(n_jobs, dtype=np.int32) for name in tasks}
     times = {name: np.full(n_jobs, np.nan) for name in ("start", "finish")}
+    times["submit"] = submit.copy()
     sums = {name: np.zeros(n_jobs) for name in ("done_work", "first_work")}
     stage_left = np.zeros(n_stages, dtype=np.int32)
     stages = {"stage_left": stage_left, "stage_done_work": np.zeros(n_stages)}
-    return counts | times | sums | stages
+    return counts | times | sums | stages | {"failed": np.zeros(n_jobs, dtype=np.int8)}
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:
@@ -141,18 +143,8 @@ def _read_only(array: NDArray[Any]) -> NDArray[Any]:
     return view
 
 
-def _check_supported(workload: Workload) -> None:
-    modes = workload.columns.job_input_mode
-    if modes.any():
-        job = workload.jobs["job_id"][int(np.flatnonzero(modes)[0])].as_py()
-        raise InputError(
-            f"job {job!r} depends on inputs of other jobs (input_mode), which this version does "
-            "not simulate; set input_mode to 'none' to run its jobs independently"
-        )
-
-
 def _stuck(workload: Workload, arrays: dict[str, NDArray[Any]]) -> str:
-    left = np.flatnonzero(arrays["state_job_left"] > 0)
+    left = np.flatnonzero((arrays["state_job_left"] > 0) & (arrays["out_job_failed"] == 0))
     shown = ", ".join(repr(workload.jobs["job_id"][int(j)].as_py()) for j in left[:5])
     more = f" and {len(left) - 5} more" if len(left) > 5 else ""
     return (

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from sim.errors import InputError, hint, unknown
-from sim.schema import DEMAND_PREFIX, EDGE_KINDS, FEATURES
+from sim.schema import DEMAND_PREFIX, EDGE_KINDS, FEATURES, JOB_EDGE_KINDS
 
 if TYPE_CHECKING:
     from sim.workload import Workload
@@ -23,6 +23,7 @@ _JOB_KEYS: Mapping[str, Any] = {
     "input_mode": "none",
     "stages": None,
 }
+_MAY_HAVE = ("poll_lag_s", "inputs", "downloads")
 _FEATURES = tuple(column.name for column in FEATURES)
 _STAGE_KEYS = ("name", "durations_s", "demand", "parents", *_FEATURES)
 
@@ -37,8 +38,11 @@ def from_jobs(jobs: Iterable[Mapping[str, Any]]) -> Workload:
         in the order given. ``submit_s`` (s) and ``stages`` are required. ``job_id`` defaults to
         ``"job-<i>"`` with the dict's place in the list; ``template``, ``user``, ``queue``
         ("default"), ``priority`` (0), ``deadline_s`` (None: none; relative to submit_s),
-        ``min_tasks`` (0: no gang) and ``input_mode`` ("none") to the schema's defaults. Jobs and
-        stages may have the features ``application``, ``job_name`` and ``requested`` (strings).
+        ``min_tasks`` (0: no gang), ``input_mode`` ("none") and ``poll_lag_s`` (0 s) to the schema's
+        defaults. ``inputs`` is a list of the ``job_id`` of other jobs, whose output it can't do
+        without, or a dict of job_id to kind ("hard" or "soft"); ``downloads`` a list of times (s).
+        Jobs and stages may have the features ``application``, ``job_name`` and ``requested``
+        (strings).
 
         ``stages`` is a list of dicts: ``durations_s`` (one number a task) is required; ``name``
         defaults to ``"stage-<i>"`` and is unique within the job; ``demand`` (default
@@ -49,8 +53,8 @@ def from_jobs(jobs: Iterable[Mapping[str, Any]]) -> Workload:
     Raises
     ------
     InputError
-        On an unknown key, a missing one, a parent that is not there, or a broken rule of the
-        schema (`sim.validate`).
+        On an unknown key, a missing one, a parent or an input that is not there, or a broken rule
+        of the schema (`sim.validate`).
 
     Examples
     --------
@@ -78,6 +82,8 @@ def from_jobs(jobs: Iterable[Mapping[str, Any]]) -> Workload:
     edges: dict[str, list[Any]] = {"parent": [], "child": [], "kind": []}
     demands: list[Mapping[str, float]] = []
     columns |= _features(listed)
+    if any("poll_lag_s" in job for job in listed):
+        columns["poll_lag_s"] = [job.get("poll_lag_s", 0.0) for job in listed]
     for row, job in enumerate(listed):
         stage0 = len(demands)
         names: dict[str, int] = {}
@@ -100,7 +106,8 @@ def from_jobs(jobs: Iterable[Mapping[str, Any]]) -> Workload:
             demands.append(_demand(where, stage.get("demand", {"cpu": 1.0})))
         for i, stage in enumerate(job["stages"]):
             where = f"job {job['job_id']!r} stage {i}"
-            for parent, kind in _parents(where, stage.get("parents", ())).items():
+            parents = _by_kind(f"{where}: parents", stage.get("parents", ()), EDGE_KINDS)
+            for parent, kind in parents.items():
                 if parent not in names:
                     raise InputError(
                         f"{where}: parent {parent!r} is no stage of the job"
@@ -119,8 +126,37 @@ def from_jobs(jobs: Iterable[Mapping[str, Any]]) -> Workload:
         stages=stages,
         tasks=tasks,
         stage_edges=edges if edges["parent"] else None,
+        job_edges=_job_edges(listed),
+        downloads=_downloads(listed),
         meta={"name": "jobs"},
     )
+
+
+def _job_edges(listed: list[dict[str, Any]]) -> dict[str, list[Any]] | None:
+    row_of = {job["job_id"]: row for row, job in enumerate(listed)}
+    edges: list[tuple[int, int, str]] = []
+    for row, job in enumerate(listed):
+        where = f"job {job['job_id']!r}: inputs"
+        for name, kind in _by_kind(where, job.get("inputs", ()), JOB_EDGE_KINDS).items():
+            if name not in row_of:
+                raise InputError(
+                    f"{where}: {name!r} is no job; {hint(name, row_of)}name one by its job_id",
+                    rule="missing input",
+                )
+            edges.append((row_of[name], row, kind))
+    if not edges:
+        return None
+    columns = zip(*edges, strict=True)
+    return dict(zip(("upstream", "downstream", "kind"), map(list, columns), strict=True))
+
+
+def _downloads(listed: list[dict[str, Any]]) -> dict[str, list[Any]] | None:
+    rows = [
+        (row, _number(f"job {job['job_id']!r}: downloads", time))
+        for row, job in enumerate(listed)
+        for time in job.get("downloads", ())
+    ]
+    return {"job": [r for r, _ in rows], "time_s": [t for _, t in rows]} if rows else None
 
 
 def _features(dicts: list[Any]) -> dict[str, list[Any]]:
@@ -131,10 +167,10 @@ def _features(dicts: list[Any]) -> dict[str, list[Any]]:
 
 def _checked_job(i: int, job: Mapping[str, Any]) -> dict[str, Any]:
     where = f"job {job['job_id']!r}" if "job_id" in job else f"job {i}"
-    _check_keys(where, job, (*_JOB_KEYS, *_FEATURES), ("submit_s", "stages"))
+    _check_keys(where, job, (*_JOB_KEYS, *_MAY_HAVE, *_FEATURES), ("submit_s", "stages"))
     checked = {**_JOB_KEYS, "job_id": f"job-{i}", **job}
     checked["job_id"] = str(checked["job_id"])
-    for key in ("submit_s", "priority"):
+    for key in [k for k in ("submit_s", "priority", "poll_lag_s") if k in checked]:
         checked[key] = _number(f"{where}: {key}", checked[key])
     if not checked["stages"]:
         raise InputError(f"{where} has no stages; it needs at least one", rule="job without stages")
@@ -174,22 +210,23 @@ def _demand(where: str, demand: Any) -> Mapping[str, float]:
     return {str(r): _number(f"{where}: demand for {r}", d) for r, d in demand.items()}
 
 
-def _parents(where: str, parents: Any) -> dict[str, str]:
-    if isinstance(parents, Mapping):
-        kinds = {str(k): str(v) for k, v in parents.items()}
+def _by_kind(where: str, given: Any, known: tuple[str, ...]) -> dict[str, str]:
+    """Return the kind of each name in a dict of them, or in a list: the first of those known."""
+    if isinstance(given, Mapping):
+        kinds = {str(k): str(v) for k, v in given.items()}
         for kind in kinds.values():
-            if kind not in EDGE_KINDS:
+            if kind not in known:
                 raise InputError(
-                    f"{where}: {unknown('kind of edge', kind, EDGE_KINDS)}",
+                    f"{where}: {unknown('kind of edge', kind, known)}",
                     rule="unknown kind",
                 )
         return kinds
-    if isinstance(parents, (str, bytes)) or not hasattr(parents, "__iter__"):
+    if isinstance(given, (str, bytes)) or not hasattr(given, "__iter__"):
         raise InputError(
-            f"{where}: parents must be a list of names or a dict of name to kind, not {parents!r}",
+            f"{where} must be a list of names or a dict of name to kind, not {given!r}",
             rule="wrong type",
         )
-    return {str(p): "barrier" for p in parents}
+    return {str(name): known[0] for name in given}
 
 
 def _number(what: str, value: Any) -> float:

@@ -94,6 +94,7 @@ def lay_out(
         "w_job_work": columns.job_work,
         "w_job_slot": slot,
         "w_job_hold0": hold0,
+        **_inputs(columns),
         "w_stage_job": columns.stage_job,
         "w_stage_task0": columns.stage_task0,
         "w_stage_demand": demand,
@@ -123,6 +124,7 @@ def lay_out(
         "p_queue_demote_to": plan.queues.demote_to,
         "state_f": np.array([0.0, plan.timer_s, 0.0, 0.0]),
         "state_i": flags,
+        "state_job_turn": filled(-1, "i4", n_jobs),
         "state_job_left": views["left"],
         "state_job_started": views["started"],
         "state_job_running": views["running"],
@@ -215,8 +217,10 @@ def lay_out(
         "state_hold_machine": filled(0, "i4", max(int(hold0[-1]), 1)),
         "state_event_kind": filled(0, "i4", wants),
         "state_event_row": filled(0, "i4", wants),
+        "out_job_submit": views["submit"],
         "out_job_start": views["start"],
         "out_job_finish": views["finish"],
+        "out_job_failed": views["failed"],
         "out_task_start": filled(np.nan, "f8", n_tasks if keep_tasks else 1),
         "out_task_finish": filled(np.nan, "f8", n_tasks if keep_tasks else 1),
         "out_task_machine": filled(-1, "i4", n_tasks if keep_tasks else 1),
@@ -331,6 +335,7 @@ def _flags(
     flags[layout.MOVING] = bool((queues.order >= Order.REMAINING).any())
     flags[layout.LIMITS] = limits or events != Event.NONE
     flags[layout.GANGS] = gangs
+    flags[layout.INPUTS] = bool(columns.job_input_mode.any())
     flags[layout.PER_TASK] = bool(columns.stage_n_o2o.any())
     flags[layout.TASK_ORDER] = plan.task_order is not None
     flags[layout.BUNDLE] = plan.packing.bundle
@@ -343,7 +348,7 @@ def _flags(
     flags[layout.SCORED] = scored
     if cluster.unit and not gangs and not scored:
         flags[layout.FIT] = int(Fit.STRICT)  # like demands: what fits one fits all
-        rare = ("EVENTS", "LIMITS", "HARD", "PER_TASK", "TASK_ORDER", "SEEN")
+        rare = ("EVENTS", "LIMITS", "HARD", "PER_TASK", "TASK_ORDER", "SEEN", "INPUTS")
         plain = not any(flags[getattr(layout, name)] for name in rare)
         flags[layout.POOL] = plain and cluster.queue_mode == "global"
     return flags
@@ -358,6 +363,23 @@ def _most_running(demand: I8, total: I8, n_tasks: int, unit: bool) -> int:
     if least <= 0:
         return n_tasks
     return int(min(n_tasks, np.ceil(len(total) / least) + 1))
+
+
+def _inputs(columns: Columns) -> dict[str, NDArray[Any]]:
+    """Return the fields about what jobs make for each other, of one entry where no job looks."""
+    looks = bool(columns.job_input_mode.any())
+    n = len(columns.job_submit) if looks else 1
+    readers = columns.input_reader if looks else np.zeros(0, dtype=np.int32)
+    return {
+        "w_job_mode": columns.job_input_mode[:n],
+        "w_job_poll_lag": columns.job_poll_lag[:n],
+        "w_input0": columns.input0 if looks else np.zeros(1, dtype=np.int64),
+        "w_input_reader": readers,
+        "state_job_missing": np.bincount(readers, minlength=n).astype(np.int32),
+        "state_job_due": np.zeros(n),
+        "state_due_heap": np.zeros(n, dtype=np.int32),
+        "state_failing": np.zeros(n, dtype=np.int32),
+    }
 
 
 def _gang_slots(columns: Columns, demand: I8, unit: bool) -> I8:
@@ -439,4 +461,4 @@ def _event_room(events: Event, n_jobs: int, n_stages: int) -> int:
         return 1
     if n_jobs + n_stages > 2**28:
         raise InputError("too many jobs for a policy with callbacks")
-    return 5 * n_jobs + n_stages + 2
+    return 6 * n_jobs + n_stages + 2

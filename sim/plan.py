@@ -40,6 +40,7 @@ class Event(IntFlag):
     SERVICE = 16  #: a job's attained service crossed its ``service_at``
     TIMER = 32
     FAULT = 64
+    JOB_FAILED = 128  #: for want of an input, be the job submitted or not
 
 
 class Order(IntEnum):
@@ -83,7 +84,8 @@ class World:
         Live read-only views of the kernel's counters, one entry a job: ``left`` (unfinished
         tasks), ``running``, ``started``, ``done`` (finished tasks), ``done_work`` (their summed
         durations, s), ``first_work`` (the same of the first ``notify_at`` started tasks),
-        ``start`` and ``finish`` (s, NaN before). And one entry a stage: ``stage_left`` (unfinished
+        ``submit`` (s; that of the workload until it happens), ``start`` and ``finish`` (s, NaN
+        before), ``failed`` (0 or 1). And one entry a stage: ``stage_left`` (unfinished
         tasks) and, where the plan gives ``seen_s``, ``stage_done_work`` (summed durations of the
         finished ones, s).
     """

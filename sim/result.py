@@ -24,6 +24,8 @@ class Result:
     ----------
     workload, cluster, policy, seed
         What was run.
+    job_submit : (J,) float64
+        When the job was submitted, s: later than in the workload if it waited for inputs.
     job_start, job_finish : (J,) float64
         When the job's first task started and its last one ended, s; NaN if that never was.
     job_failed : (J,) bool
@@ -40,6 +42,7 @@ class Result:
     cluster: Cluster
     policy: Scheduler
     seed: int
+    job_submit: NDArray[np.float64]
     job_start: NDArray[np.float64]
     job_finish: NDArray[np.float64]
     job_failed: NDArray[np.bool_]
@@ -67,7 +70,7 @@ class Result:
         return pa.table(
             {
                 "job_id": self.workload.jobs["job_id"],
-                "submit_s": self.workload.jobs["submit_s"],
+                "submit_s": self.job_submit,
                 "start_s": self.job_start,
                 "finish_s": self.job_finish,
                 "outcome": outcome.cast(pa.string()),

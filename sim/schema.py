@@ -125,6 +125,12 @@ FEATURES: Final = (
 )
 """Columns that ``jobs`` may have, and ``stages`` too where a stage has its own."""
 
+POLL_LAG: Final = Column(
+    "poll_lag_s", pa.float64(), "s", "if it polls: from its last hard input to it", 0.0, low=0
+)
+MAY_HAVE: Final[dict[str, tuple[Column, ...]]] = {"jobs": (POLL_LAG, *FEATURES), "stages": FEATURES}
+"""Columns of the schema that a table may do without, and then is without."""
+
 HISTORY: Final = (
     Column("submit_s", pa.float64(), "s", "when it was submitted; below 0 is before the start"),
     Column("finish_s", pa.float64(), "s", "when its last task ended"),
@@ -179,7 +185,7 @@ def describe() -> str:
     for table, columns in (TABLES | OPTIONAL).items():
         lines.append(table + (", if there is any" if table in OPTIONAL else ""))
         shown = (*columns, demand_column("<resource>")) if table == "stages" else columns
-        for c in (*shown, *(FEATURES if table in ("jobs", "stages") else ())):
+        for c in (*shown, *MAY_HAVE.get(table, ())):
             kind = "category" if c.type == CATEGORY else str(c.type)
             values = f" ({', '.join(c.choices)})" if c.choices else ""
             lines.append(f"  {c.name:18} {kind:9} {c.unit:14} {c.meaning}{values}")

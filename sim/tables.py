@@ -14,7 +14,7 @@ from sim.errors import InputError
 from sim.schema import (
     CATEGORY,
     DEMAND_PREFIX,
-    FEATURES,
+    MAY_HAVE,
     REQUIRED,
     SORT_KEYS,
     Column,
@@ -110,8 +110,7 @@ def _columns_of(name: str, source: pa.Table) -> list[Column]:
         if DEMAND_PREFIX in demands:
             raise InputError("stages: column 'demand_' names no resource", rule="wrong column")
         columns += [demand_column(c.removeprefix(DEMAND_PREFIX)) for c in demands]
-    if name in ("jobs", "stages"):
-        columns += [c for c in FEATURES if c.name in source.column_names]
+    columns += [c for c in MAY_HAVE.get(name, ()) if c.name in source.column_names]
     return columns
 
 

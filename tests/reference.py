@@ -39,6 +39,8 @@ class _Run:
             "done": np.zeros(n_jobs, "i4"),
             "done_work": np.zeros(n_jobs),
             "first_work": np.zeros(n_jobs),
+            "submit": c.job_submit.copy(),
+            "failed": np.zeros(n_jobs, "i1"),
             "start": np.full(n_jobs, np.nan),
             "finish": np.full(n_jobs, np.nan),
             "stage_left": np.diff(c.stage_task0).astype("i4"),
@@ -60,7 +62,10 @@ class _Run:
         self.task_finish = np.full(n_tasks, np.nan)
         self.task_machine = np.full(n_tasks, -1, "i4")
         self.running = []  # (end, task, stage, machine, among first k, held)
-        self.arrived = [False] * n_jobs
+        self.turn = []  # jobs in the order of submission
+        uppers = np.repeat(np.arange(n_jobs), np.diff(c.input0))
+        self.inputs = [uppers[c.input_reader == j].tolist() for j in range(n_jobs)]
+        self.readers = [c.input_reader[uppers == j].tolist() for j in range(n_jobs)]
         self.seen = not np.isnan(self.plan.stages["seen_s"]).all()
         work = self.size * self.plan.stages["seen_s"] if self.seen else c.stage_work
         work = work * self.plan.stages["weight"]
@@ -120,7 +125,7 @@ class _Run:
     # ---- the loop
 
     def go(self):
-        while (self.view["left"] > 0).any():
+        while ((self.view["left"] > 0) & (self.view["failed"] == 0)).any():
             self.now = max(self.now, self._next())
             assert self.now < INF, "stuck"
             self.events = []
@@ -133,15 +138,15 @@ class _Run:
                 self.timer = INF
                 self._emit(Event.TIMER, -1)
             for j in range(self.n_jobs):
-                if not self.arrived[j] and self.c.job_submit[j] <= self.now:
-                    self.arrived[j] = True
-                    self.since[j] = self.now
-                    self._emit(Event.JOB_ARRIVED, j)
+                if self._due(j) <= self.now:
+                    self._arrive(j)
             if self.events:
                 self._ask_policy()
             self._dispatch()
             self._stretch()
         return SimpleNamespace(
+            job_submit=self.view["submit"],
+            job_failed=self.view["failed"].astype(bool),
             job_start=self.view["start"],
             job_finish=self.view["finish"],
             task_start=self.task_start,
@@ -153,9 +158,38 @@ class _Run:
 
     def _next(self):
         times = [self.timer] + [e[0] for e in self.running]
-        times += [t for j, t in enumerate(self.c.job_submit) if not self.arrived[j]]
+        times += [self._due(j) for j in range(self.n_jobs)]
         times += [self._crossing(j) for j in range(self.n_jobs)]
         return min(times)
+
+    def _due(self, j):
+        """When job j is looked at next: submitted, or failed for want of an input."""
+        submit = float(self.c.job_submit[j])
+        if j in self.turn or self.view["failed"][j]:
+            return INF
+        if self.c.job_input_mode[j] != 2:
+            return submit
+        made = [float(self.view["finish"][i]) for i in self.inputs[j]]
+        if any(math.isnan(t) for t in made):
+            return INF
+        return max([submit] + [t + float(self.c.job_poll_lag[j]) for t in made])
+
+    def _arrive(self, j):
+        made = self.view["finish"][self.inputs[j]]
+        if self.c.job_input_mode[j] == 1 and np.isnan(made).any():
+            self._fail(j)
+            return
+        self.turn.append(j)
+        self.view["submit"][j] = self.since[j] = self.now
+        self._emit(Event.JOB_ARRIVED, j)
+
+    def _fail(self, j):
+        failing = [j]
+        for i in failing:
+            self.view["failed"][i] = 1
+            self._emit(Event.JOB_FAILED, i)
+            polling = [r for r in self.readers[i] if self.c.job_input_mode[r] == 2]
+            failing += [r for r in polling if r not in failing and not self.view["failed"][r]]
 
     def _emit(self, kind, row):
         if self.policy.events & kind:
@@ -187,7 +221,7 @@ class _Run:
 
     def _crossing(self, j):
         limit = min(self._limits(j))
-        if not self.arrived[j] or self.view["left"][j] == 0:
+        if j not in self.turn or self.view["left"][j] == 0:
             return INF
         if not self.overbooks and limit > self.c.job_work[j] * (1 + 1e-9):
             return INF
@@ -368,7 +402,7 @@ class _Run:
         return [
             g
             for j in range(self.n_jobs)
-            if self.arrived[j] and self.view["left"][j] > 0 and self._where(j) is not None
+            if j in self.turn and self.view["left"][j] > 0 and self._where(j) is not None
             for g in self.stages_of[j]
             if self._ready(g)
         ]
@@ -400,7 +434,7 @@ class _Run:
         order = self.plan.queues.order[self._where(j)]
         rank = {
             Order.KEY: lambda: self.plan.jobs["key"][j],
-            Order.FIFO: lambda: j,
+            Order.FIFO: lambda: self.turn.index(j),
             Order.REMAINING: lambda: self.remaining[j],
             Order.ATTAINED: lambda: self.attained[j],
             Order.SHARE: lambda: max(

@@ -20,8 +20,11 @@ DURATIONS = st.one_of(
 
 
 @st.composite
-def workloads(draw, max_jobs: int = 7, gangs: bool = True) -> sim.Workload:
-    """Draw a workload of DAG jobs with both kinds of edges, two resources and three queues."""
+def workloads(draw, max_jobs: int = 7, gangs: bool = True, inputs: bool = False) -> sim.Workload:
+    """Draw a workload of DAG jobs with both kinds of edges, two resources and three queues.
+
+    With `inputs` jobs may need what earlier ones make.
+    """
     jobs = []
     clock = 0.0
     for i in range(draw(st.integers(1, max_jobs))):
@@ -49,6 +52,11 @@ def workloads(draw, max_jobs: int = 7, gangs: bool = True) -> sim.Workload:
             "priority": draw(st.integers(0, 2)),
             "stages": stages,
         }
+        if inputs and i and draw(st.integers(0, 2)):
+            job["input_mode"] = draw(st.sampled_from(["none", "blind", "poll", "poll"]))
+            job["poll_lag_s"] = draw(st.sampled_from([0.0, 0.0, 1.5]))
+            kinds = st.sampled_from(["hard", "hard", "soft"])
+            job["inputs"] = {f"j{u}": draw(kinds) for u in range(i) if draw(st.integers(0, 2)) == 0}
         if gangs and draw(st.integers(0, 3)) == 0:
             n = sum(len(s["durations_s"]) for s in stages)
             job["min_tasks"] = draw(st.integers(1, min(3, n)))
@@ -86,7 +94,9 @@ class AnyPlan(Policy):
         if not self.callbacks:
             return Event.NONE
         rng = np.random.default_rng(self.plan_seed)
-        return Event(int(rng.integers(0, 64)) | int(Event.TASKS_DONE | Event.JOB_DONE))
+        return Event(
+            int(rng.integers(0, 256) & ~Event.FAULT) | int(Event.TASKS_DONE | Event.JOB_DONE)
+        )
 
     def prepare(self, world: World, plan: Plan) -> np.random.Generator:
         rng = np.random.default_rng([self.plan_seed, 1])

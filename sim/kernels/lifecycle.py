@@ -2,14 +2,17 @@
 
 from sim.kernels._jit import inlined, part
 from sim.kernels.finheap import fin_push
+from sim.kernels.inputs import inputs_made
 from sim.kernels.resources import give, give_held, take
 from sim.kernels.service import accrue, forget, watch
 from sim.kernels.state import (
     EVENTS,
     GANGS,
+    INPUTS,
     JOBS_LEFT,
     LIMITS,
     MOVING,
+    N_ARRIVED,
     N_EVENTS,
     N_GANG,
     N_SLOT_FREE,
@@ -32,6 +35,7 @@ from sim.kernels.waiting import (
 )
 
 JOB_ARRIVED, TASKS_DONE, STAGE_DONE, JOB_DONE, SERVICE_CROSSED, TIMER_TICK = 1, 2, 4, 8, 16, 32
+JOB_FAILED = 128
 
 FIRST_K, HELD = 1, 2
 
@@ -49,6 +53,8 @@ def emit(st, kind, row):
 @inlined
 def arrive(st, j):
     """Job `j` is submitted: open its stages that wait for no barrier."""
+    st.state_job_turn[j] = st.state_i[N_ARRIVED]
+    st.state_i[N_ARRIVED] += 1
     st.state_job_since[j] = st.state_f[NOW]
     st.state_job_home[j] = kernel_queue(st, j, st.p_job_queue[j])
     settle(st, j)
@@ -198,6 +204,8 @@ def _job_done(st, j):
         for i in range(st.state_job_gang[j]):
             give_held(st, j, st.state_hold_machine[base + i])
         st.state_job_gang[j] = -1
+    if st.state_i[INPUTS]:
+        inputs_made(st, j)
     emit(st, JOB_DONE, j)
 
 

@@ -8,12 +8,12 @@ policy, then placement.
 import math
 
 from sim.kernels._jit import inlined, jit, part
+from sim.kernels.arrivals import arrivals, next_arrival
 from sim.kernels.finheap import fin_pop
 from sim.kernels.gang import fill_gangs
 from sim.kernels.lifecycle import (
     SERVICE_CROSSED,
     TIMER_TICK,
-    arrive,
     emit,
     end_task,
     look_at_gang,
@@ -31,7 +31,6 @@ from sim.kernels.state import (
     N_EVENTS,
     N_FIN,
     N_SERVICE,
-    NEXT_JOB,
     NOW,
     OVERBOOKS,
     POOL,
@@ -90,7 +89,7 @@ def run(st, changed, n_changed):
             _crossings(st)
         if st.state_f[TIMER] <= now:
             _tick(st)
-        _arrivals(st)
+        arrivals(st)
         if st.state_i[N_EVENTS] > 0:
             return WANTS_POLICY
         placing = True
@@ -101,9 +100,7 @@ def _next_time(st):
     time = st.state_f[TIMER]
     if st.state_i[N_FIN] > 0:
         time = min(time, st.state_fin_time[0])
-    job = st.state_i[NEXT_JOB]
-    if job < len(st.w_job_submit):
-        time = min(time, st.w_job_submit[job])
+    time = min(time, next_arrival(st))
     if st.state_i[N_SERVICE] > 0:
         time = min(time, st.state_service_time[st.state_service_heap[0]])
     return max(time, st.state_f[NOW])
@@ -157,18 +154,8 @@ def _crossings(st):
 def _tick(st):
     st.state_f[TIMER] = math.inf
     emit(st, TIMER_TICK, -1)
-    idle = st.state_i[N_FIN] == 0 and st.state_i[NEXT_JOB] == len(st.w_job_submit)
+    idle = st.state_i[N_FIN] == 0 and next_arrival(st) == math.inf
     st.state_i[IDLE_TICKS] = st.state_i[IDLE_TICKS] + 1 if idle else 0
-
-
-@inlined
-def _arrivals(st):
-    now = st.state_f[NOW]
-    job = st.state_i[NEXT_JOB]
-    while job < len(st.w_job_submit) and st.w_job_submit[job] <= now:
-        arrive(st, job)
-        job += 1
-    st.state_i[NEXT_JOB] = job
 
 
 @inlined
@@ -177,7 +164,7 @@ def _apply(st, changed, n_changed):
         j = changed[i]
         if st.state_i[SEEN]:
             see_remaining(st, j)
-        if j >= st.state_i[NEXT_JOB] or st.state_job_left[j] == 0:
+        if st.state_job_turn[j] < 0 or st.state_job_left[j] == 0:
             continue
         move_home(st, j)
         settle(st, j)

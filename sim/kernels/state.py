@@ -30,6 +30,10 @@ FIELDS: tuple[tuple[str, str, int], ...] = (
     ("w_job_work", "f8", 1),  # [J] task seconds
     ("w_job_slot", "i8", 2),  # [J or 1, R] what a held gang slot holds
     ("w_job_hold0", "i8", 1),  # [J+1 or 1] first entry of state_hold_machine
+    ("w_job_mode", "i1", 1),  # [J or 1] 0 looks at no inputs, 1 blind, 2 polls
+    ("w_job_poll_lag", "f8", 1),  # [J or 1] s
+    ("w_input0", "i8", 1),  # [J+1 or 1] first of the jobs that need what a job makes
+    ("w_input_reader", "i4", 1),
     ("w_stage_job", "i4", 1),  # [G]
     ("w_stage_task0", "i8", 1),  # [G+1]
     ("w_stage_demand", "i8", 2),  # [G, R] quanta; [1, 1] for a pool of slots
@@ -74,6 +78,7 @@ FIELDS: tuple[tuple[str, str, int], ...] = (
     ("state_f", "f8", 1),  # NOW, TIMER, WORTHS, LEFTS
     ("state_i", "i8", 1),  # counters, then the configuration
     # jobs
+    ("state_job_turn", "i4", 1),  # how many were submitted before it; -1 not submitted
     ("state_job_left", "i4", 1),  # unfinished tasks
     ("state_job_started", "i4", 1),
     ("state_job_running", "i4", 1),
@@ -90,6 +95,11 @@ FIELDS: tuple[tuple[str, str, int], ...] = (
     ("state_job_ready", "i4", 1),  # first of its stages with a ready task
     ("state_job_used", "i8", 2),  # [J or 1, R] what its tasks and held slots use
     ("state_job_gang", "i4", 1),  # held slots that are idle; -1 not admitted
+    # jobs that need what others make
+    ("state_job_missing", "i4", 1),  # [J or 1] hard inputs not made
+    ("state_job_due", "f8", 1),  # [J or 1] s, once they are
+    ("state_due_heap", "i4", 1),  # [J or 1]
+    ("state_failing", "i4", 1),  # [J or 1] list of the jobs that fail together
     # stages
     ("state_stage_next", "i4", 1),  # tasks handed out
     ("state_stage_waiting", "i4", 1),  # ready tasks not handed out
@@ -178,8 +188,10 @@ FIELDS: tuple[tuple[str, str, int], ...] = (
     ("state_event_kind", "i4", 1),
     ("state_event_row", "i4", 1),
     # results
+    ("out_job_submit", "f8", 1),
     ("out_job_start", "f8", 1),
     ("out_job_finish", "f8", 1),
+    ("out_job_failed", "i1", 1),
     ("out_task_start", "f8", 1),  # [T or 1]
     ("out_task_finish", "f8", 1),
     ("out_task_machine", "i4", 1),
@@ -199,6 +211,8 @@ PACK_REMAINING, PACK_REMOTE, PACK_UNFAIRNESS = range(3)
 # registers of state_i: counters
 (
     NEXT_JOB,
+    N_ARRIVED,
+    N_DUE,
     JOBS_LEFT,
     N_FIN,
     N_SLOT_FREE,
@@ -229,6 +243,7 @@ PACK_REMAINING, PACK_REMOTE, PACK_UNFAIRNESS = range(3)
     GANGS,
     PER_TASK,
     POOL,
+    INPUTS,
     OVERBOOKS,
     N_RIGID,
     OVERBOOK,
@@ -237,14 +252,15 @@ PACK_REMAINING, PACK_REMOTE, PACK_UNFAIRNESS = range(3)
     PREFERS,
     SEEN,
     SCORED,
-) = range(38)
-N_I = 38
+) = range(41)
+N_I = 41
 # What the configuration registers mean: FIT and SHARE are `sim.plan` codes; UNIT a pool of slots;
 # EVENTS the mask subscribed to; RECORD whether task columns are kept; USAGE whether the use of
 # queues and jobs is kept; HARD whether organisations have caps; SERVICE whether thresholds on
 # attained service exist; MOVING whether some queue's order moves with tasks; TASK_ORDER whether
 # p_task_order is given; LIMITS whether run limits and gates may bind; GANGS whether there are
-# gang jobs; PER_TASK whether there are one-to-one edges; OVERBOOKS whether machines may be
+# gang jobs; PER_TASK whether there are one-to-one edges; INPUTS whether some job looks at
+# the inputs that others make; OVERBOOKS whether machines may be
 # overbooked, N_RIGID of which resources not, and OVERBOOK whether packing itself does so; BUNDLE
 # the size of a bundle; PRIORITY, PREFERS and SEEN whether p_turn_priority, p_turn_prefers and
 # p_stage_seen_s are given; SCORED whether packing looks at more than alignment. WORTHS and LEFTS

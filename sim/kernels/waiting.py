@@ -91,7 +91,7 @@ def rank(st, j):
     """Return what the queue that job `j` waits in orders it by."""
     order = st.p_queue_order[st.state_job_where[j] % len(st.p_queue_order)]
     if order == FIFO:
-        return float(j)
+        return float(st.state_job_turn[j])
     if order == REMAINING_ORDER:
         return st.state_job_remaining[j]
     if order == ATTAINED_ORDER:

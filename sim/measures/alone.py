@@ -60,7 +60,7 @@ def measure(
         factor = bounds["cp_len"] / bounds["twork"] if bounds["twork"] else np.inf
         rows.append(
             {
-                "makespan_s": float(result.job_finish[0] - one.columns.job_submit[0]),
+                "makespan_s": float(result.job_finish[0] - result.job_submit[0]),
                 "built_s": float(policy.built_s(one, own)),
                 "machines": n,
                 "factor": factor,

@@ -23,7 +23,7 @@ def measure(run: Run, workload: Any, cluster: Any, policy: Any, seed: int) -> Me
 
     result = run(workload, cluster, policy, seed=seed)
     jobs = {
-        "submit_s": result.workload.columns.job_submit,
+        "submit_s": result.job_submit,
         "start_s": result.job_start,
         "finish_s": result.job_finish,
         "failed": result.job_failed,

@@ -22,7 +22,8 @@ JAIN_WINDOWS_S = (10, 60, 240)
 def compute(run: Result) -> dict[str, float]:
     """Compute every metric that does not need a baseline.
 
-    A job is *done* if it finished and did not fail; JCT is its finish minus its submission.
+    A job is *done* if it finished and did not fail; JCT is its finish minus its submission, which
+    is later than in the workload if it waited for inputs.
 
     - ``jct_mean_s``, ``jct_p50_s``, ``jct_p90_s``, ``jct_p99_s``: mean and percentiles (linear
       interpolation) of JCT over the jobs done.
@@ -60,7 +61,7 @@ def compute(run: Result) -> dict[str, float]:
     """
     columns = run.workload.columns
     done = np.isfinite(run.job_finish) & ~run.job_failed
-    submit, finish = columns.job_submit[done], run.job_finish[done]
+    submit, finish = run.job_submit[done], run.job_finish[done]
     jct = finish - submit
     bounds = bound_arrays(columns, run.cluster)
     cp_len, new_lb = bounds["cp_len"][done], bounds["new_lb"][done]

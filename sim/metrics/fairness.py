@@ -48,7 +48,7 @@ def jain(run: Result, windows_s: Sequence[float]) -> list[float]:
         return [NAN] * len(windows_s)
     origin = columns.job_submit[0]
     finish = run.job_finish - origin
-    busy = _all_busy(columns.job_submit - origin, finish, columns.job_queue, queues)
+    busy = _all_busy(run.job_submit - origin, finish, columns.job_queue, queues)
     windows = [_windows_within(*busy, width) for width in windows_s]
     held = [np.zeros((len(queues), len(w))) for w in windows]
     share = share_of_queues(columns, run.cluster)[queues]
@@ -98,6 +98,7 @@ def _all_busy(
     begins, ends = [], []
     for queue in queues:
         rows = np.flatnonzero((job_queue == queue) & np.isfinite(finish))
+        rows = rows[np.argsort(submit[rows], kind="stable")]
         if len(rows) == 0:
             return np.zeros(0), np.zeros(0)
         last = np.maximum.accumulate(finish[rows])

@@ -42,6 +42,7 @@ def simulate(workload: Workload, cluster: Any, policy: Any, *, seed: int) -> Any
     return SimpleNamespace(
         workload=workload,
         metrics=metrics,
+        job_submit=jobs,
         job_start=jobs,
         job_finish=jobs,
         job_failed=failed,

@@ -37,7 +37,8 @@ def assert_same(workload, cluster, policy):
     spy = Spy(policy)
     fast = sim.simulate(workload, cluster, spy, record="tasks")
     slow = reference.simulate(workload, cluster, policy)
-    for name in ("task_start", "task_finish", "task_machine", "job_start", "job_finish"):
+    columns = ("task_start", "task_finish", "task_machine")
+    for name in (*columns, "job_submit", "job_start", "job_finish", "job_failed"):
         np.testing.assert_array_equal(getattr(fast, name), getattr(slow, name), err_msg=name)
     assert spy.batches == slow.batches
     for name in ("done_work", "first_work") if policy.events else ():  # else nobody looks

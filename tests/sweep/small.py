@@ -46,6 +46,10 @@ class FakeResult:
     metrics: dict[str, float]
 
     @property
+    def job_submit(self) -> np.ndarray[Any, Any]:
+        return self.workload.columns.job_submit
+
+    @property
     def estimate_s(self) -> np.ndarray[Any, Any]:
         return np.full(len(self.job_finish), np.nan)
 
