@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import compress
 from typing import Any
 
 import pyarrow as pa
@@ -111,16 +112,19 @@ def to_table(findings: Sequence[Finding]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema)
 
 
-HEADER = ("figure", "what", "ours", "95 % interval", "paper", "wanted", "met")
+_HEADER = ("figure", "what", "ours", "95 % interval", "paper", "wanted", "met")
+_ALWAYS = ("figure", "what", "ours")
 
 
-def to_text(table: pa.Table) -> list[tuple[str, ...]]:
-    """Word each finding: a row of texts, as `HEADER` says."""
-    rows: list[tuple[str, ...]] = []
+def to_text(table: pa.Table) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Word them: a header, and a row of texts each; a column in which nothing stands is left out.
+
+    A figure is named in its first row alone.
+    """
+    rows = []
     before = None
     for row in table.to_pylist():
         between = f"{_number(row['low'])} to {_number(row['high'])}"
-        met = {True: "yes", False: "no", None: ""}[row["met"]]
         rows.append(
             (
                 "" if row["figure"] == before else row["figure"],
@@ -129,20 +133,22 @@ def to_text(table: pa.Table) -> list[tuple[str, ...]]:
                 "" if math.isnan(row["low"]) else between,
                 row["paper"],
                 row["wanted"],
-                met,
+                {True: "yes", False: "no", None: ""}[row["met"]],
             )
         )
         before = row["figure"]
-    return rows
+    used = [n in _ALWAYS or any(row[i] for row in rows) for i, n in enumerate(_HEADER)]
+    header, *kept = (tuple(compress(row, used)) for row in [_HEADER, *rows])
+    return header, kept
 
 
 def to_markdown(table: pa.Table) -> str:
     """Write them as a Markdown table."""
-    lines = ["| " + " | ".join(HEADER) + " |", "| --- | --- | ---: | --- | --- | --- | --- |"]
-    lines += [
-        "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in to_text(table)
-    ]
-    return "\n".join(lines) + "\n"
+    header, rows = to_text(table)
+    ruler = ["---:" if name == "ours" else "---" for name in header]
+    lines = [[cell.replace("|", "\\|") for cell in row] for row in [header, *rows]]
+    lines.insert(1, ruler)
+    return "".join("| " + " | ".join(cells) + " |\n" for cells in lines)
 
 
 def _number(value: float) -> str:

@@ -126,9 +126,10 @@ def _study(config: Mapping[str, Any], found: pa.Table | None) -> dict[str, Any] 
     """Give the study's figures as texts, its source and its notes."""
     if found is None:
         return None
+    header, rows = of_study.to_text(found)
     return {
-        "header": of_study.HEADER,
-        "rows": of_study.to_text(found),
+        "header": header,
+        "rows": rows,
         "markdown": of_study.to_markdown(found),
         **{key: (config["study"] or {}).get(key, "") for key in ("source", "notes")},
     }

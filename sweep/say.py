@@ -98,7 +98,7 @@ def _findings(folder: SweepFolder) -> None:
     found = folder.findings()
     if found is not None:
         print("\nfindings:")
-        print(rows_as_text(findings.HEADER, findings.to_text(found)))
+        print(rows_as_text(*findings.to_text(found)))
 
 
 def _failures(cells: pa.Table, sweep: str) -> None:

@@ -54,12 +54,16 @@ def test_findings_as_text() -> None:
         Finding("Fig. 2", "c", 2.0, at_least=3),
     ]
     table = findings.to_table(some)
-    assert findings.to_text(table) == [
+    header, rows = findings.to_text(table)
+    assert header == ("figure", "what", "ours", "95 % interval", "paper", "wanted", "met")
+    assert rows == [
         ("Fig. 1", "a", "1,234", "1,200 to 1,300", "1|2", "", ""),
         ("", "b", "0.0100", "", "", "≤ 0.05", "yes"),
         ("Fig. 2", "c", "2.000", "", "", "≥ 3", "no"),
     ]
     assert "| Fig. 1 | a | 1,234 | 1,200 to 1,300 | 1\\|2 |  |  |" in findings.to_markdown(table)
+    plain = findings.to_text(findings.to_table([Finding("Fig. 1", "a", 5.0, paper="4")]))
+    assert plain == (("figure", "what", "ours", "paper"), [("Fig. 1", "a", "5.000", "4")])
 
 
 def test_a_measure_without_policy_has_cells_without_one(dags: Path) -> None:
