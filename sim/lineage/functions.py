@@ -1,0 +1,151 @@
+"""The four functions of a multi-hop analysis (§4.4), and the analyses that come with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.errors import InputError
+from sim.lineage.dependencies import Dependencies
+from sim.lineage.graph import WeightFunction, share_of_inputs
+from sim.random import stream
+
+F8 = NDArray[np.float64]
+I8 = NDArray[np.int64]
+I4 = NDArray[np.int32]
+
+_TRIALS = 200
+_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Rows of the closure: jobs, and what each reaches.
+
+    Attributes
+    ----------
+    upstream : (S,) int32
+        Rows of the job table.
+    row0 : (S + 1,) int64
+        First place of each one's pairs.
+    downstream : (P,) int32
+        Whom it reaches; each once.
+    weight : (P,) float64
+        Weights aggregated along and over all paths.
+    """
+
+    upstream: I4
+    row0: I8
+    downstream: I4
+    weight: F8
+
+    def reduce(self, operation: Any, values: F8, empty: float) -> F8:
+        """Return `operation` (a ufunc) over each one's `values`, (P,); `empty` if it has none."""
+        out = np.full(len(self.upstream), empty)
+        some = self.row0[1:] > self.row0[:-1]
+        if some.any():
+            out[some] = operation.reduceat(values, self.row0[:-1][some])
+        return out
+
+
+@dataclass(frozen=True)
+class Functions:
+    """What an analysis computes.
+
+    Attributes
+    ----------
+    wt_fn : callable
+        Weights of edges: from `Dependencies` to (E,) float64.
+    e_op : numpy.ufunc
+        Combines the weights of two legs of a path; distributes over `p_op`.
+    p_op : numpy.ufunc
+        Combines the weights of two paths between the same jobs. Both are associative; functions of
+        your own become ufuncs by ``numpy.frompyfunc(f, 2, 1)``.
+    ds_op : callable
+        Aggregates over everything downstream: from `Pairs` to (S,) float64.
+    """
+
+    wt_fn: WeightFunction
+    e_op: Any
+    p_op: Any
+    ds_op: Callable[[Pairs], F8]
+
+
+def check(functions: Functions) -> None:
+    """Try the laws that Algorithm 1 rests on, on random numbers.
+
+    Raises
+    ------
+    InputError
+        Names the law that does not hold, and the numbers that show it.
+    """
+    e, p = functions.e_op, functions.p_op
+    x, y, z = stream(0, "lineage", "laws").uniform(0.01, 4.0, (3, _TRIALS))
+    laws = {
+        "e_op is not associative": (e(e(x, y), z), e(x, e(y, z))),
+        "p_op is not associative": (p(p(x, y), z), p(x, p(y, z))),
+        "p_op is not commutative": (p(x, y), p(y, x)),
+        "e_op does not distribute over p_op from the left": (e(x, p(y, z)), p(e(x, y), e(x, z))),
+        "e_op does not distribute over p_op from the right": (e(p(x, y), z), p(e(x, z), e(y, z))),
+    }
+    for law, (a, b) in laws.items():
+        differ = ~np.isclose(np.asarray(a, float), np.asarray(b, float), rtol=_TOLERANCE, atol=0)
+        if differ.any():
+            at = int(np.flatnonzero(differ)[0])
+            raise InputError(
+                f"{law}: {x[at]:.4g}, {y[at]:.4g}, {z[at]:.4g} give {a[at]} one way and {b[at]} "
+                f"the other; without it paths can't be aggregated as they are found",
+                rule="algebra",
+            )
+
+
+def value_of(value: F8) -> Functions:
+    """Sum `value`, (N,), over downstream jobs by the shares that reach the source (§4.5.2).
+
+    The source's own value is not in it.
+    """
+    return Functions(
+        share_of_inputs,
+        np.multiply,
+        np.add,
+        lambda p: p.reduce(np.add, p.weight * value[p.downstream], 0.0),
+    )
+
+
+def _ones(edges: Dependencies) -> F8:
+    return np.ones(len(edges))
+
+
+N_DOWNSTREAM: Final = Functions(
+    _ones, np.multiply, np.maximum, lambda p: np.diff(p.row0).astype(np.float64)
+)
+"""Number of downstream jobs."""
+
+LONGEST_CHAIN: Final = Functions(
+    _ones, np.add, np.maximum, lambda p: p.reduce(np.maximum, p.weight, 0.0)
+)
+"""Hops of the longest path that starts at a job."""
+
+
+def most_probable(probability: F8) -> Functions:
+    """Find the most probable path to any downstream job, by each edge's `probability`, (E,)."""
+    return Functions(
+        lambda edges: probability,
+        np.multiply,
+        np.maximum,
+        lambda p: p.reduce(np.maximum, p.weight, 0.0),
+    )
+
+
+def earliest_arrival(submit_s: F8) -> Functions:
+    """Find how soon after a job's submission a downstream job arrives, s; infinite if none does."""
+    return Functions(
+        lambda edges: submit_s[edges.downstream] - submit_s[edges.upstream],
+        np.add,
+        np.minimum,
+        lambda p: p.reduce(np.minimum, p.weight, np.inf),
+    )

@@ -1,0 +1,125 @@
+"""Single-hop dependencies: every read joined to the last write of its file (§4.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.lineage.dependencies import Dependencies, without_cycles
+from sim.lineage.logs import Logs
+from sim.lineage.schema import DOWNLOAD, READ
+
+F8 = NDArray[np.float64]
+I4 = NDArray[np.int32]
+
+DAY_S: Final = 86_400.0
+
+WINDOW_S: Final = 30 * DAY_S
+"""How far back a write may lie (§4.2, rule 3)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Downloads:
+    """What people took, by the job that had made it.
+
+    Attributes
+    ----------
+    job : (D,) int32
+        Row of the job that wrote the file last; ascending.
+    time_s : (D,) float64
+        When, s; ascending for each job.
+    n : (D,) int32
+        How many downloads.
+    """
+
+    job: I4
+    time_s: F8
+    n: I4
+
+    def per_job(self, n_jobs: int) -> F8:
+        """Return the downloads of each job: its local value (§4.3)."""
+        out = np.bincount(self.job, weights=self.n, minlength=n_jobs)
+        return out.astype(np.float64, copy=False)
+
+
+@dataclass(frozen=True, eq=False)
+class SingleHop:
+    """The join's outcome: dependencies (acyclic), downloads, and what was odd, by rule."""
+
+    dependencies: Dependencies
+    downloads: Downloads
+    report: dict[str, int]
+
+
+def single_hop(logs: Logs, window_s: float = WINDOW_S) -> SingleHop:
+    """Join reads and downloads to the writes that they saw.
+
+    A read sees the last write of its file strictly before it (last writer wins), if that is at
+    most `window_s` old. A job does not depend on itself. Of writes at one instant the later row of
+    the log wins.
+
+    Parameters
+    ----------
+    logs : Logs
+        The operations.
+    window_s : float
+        T, s.
+
+    Returns
+    -------
+    SingleHop
+    """
+    from sim.kernels import lastwriter
+    from sim.kernels.edges import by_child
+
+    time_s, job, operation, file, n = logs.time_s, logs.job, logs.operation, logs.file, logs.n
+    if len(time_s) > 1 and (time_s[1:] < time_s[:-1]).any():
+        by_time = np.argsort(time_s, kind="stable")
+        time_s, job, operation = time_s[by_time], job[by_time], operation[by_time]
+        file, n = file[by_time], n[by_time]
+    file0, order = by_child(logs.n_files, file)
+    writer, written_s, fate, n_simultaneous = lastwriter.last_writer(
+        file0, order, time_s, job, operation, float(window_s)
+    )
+    del file0, order
+    seen = writer >= 0
+    report = {"writes at the instant of another job's": int(n_simultaneous)}
+    for what, code in (("reads", READ), ("downloads", DOWNLOAD)):
+        fates = np.bincount(fate[operation == code], minlength=5)
+        report[f"{what} of files never written"] = int(fates[lastwriter.NEVER_WRITTEN])
+        report[f"{what} before the first write"] = int(fates[lastwriter.TOO_EARLY])
+        report[f"{what} of writes older than the window"] = int(fates[lastwriter.TOO_OLD])
+        if code == READ:
+            report["reads of a job's own output"] = int(fates[lastwriter.OWN])
+    report["operations before their job's submission"] = _outside(logs, "submit_s", -1)
+    report["operations after their job's end"] = _outside(logs, "finish_s", 1)
+
+    reads = np.flatnonzero(seen & (operation == READ))
+    edges = _pairs(logs.n_jobs, writer[reads], job[reads], time_s[reads], written_s[reads])
+    edges, n_cyclic = without_cycles(edges)
+    report["dependencies that close a cycle"] = n_cyclic
+    taken = np.flatnonzero(seen & (operation == DOWNLOAD))
+    taken = taken[np.argsort(writer[taken], kind="stable")]
+    downloads = Downloads(writer[taken], time_s[taken], n[taken])
+    return SingleHop(edges, downloads, {rule: n for rule, n in report.items() if n})
+
+
+def _pairs(n_jobs: int, up: I4, down: I4, read_s: F8, written_s: F8) -> Dependencies:
+    """Return each pair once, sorted by downstream, then upstream: two stable counting sorts."""
+    from sim.kernels.edges import by_child
+    from sim.kernels.pairs import distinct_pairs
+
+    _, order = by_child(n_jobs, up)
+    _, second = by_child(n_jobs, down[order])
+    order = order[second]
+    first, count = distinct_pairs(order, up, down, read_s)
+    return Dependencies(n_jobs, up[first], down[first], read_s[first], written_s[first], count)
+
+
+def _outside(logs: Logs, bound: str, sign: int) -> int:
+    by_job = logs.job >= 0
+    limit = logs.column(bound)[logs.job[by_job]] if logs.n_jobs else np.empty(0)
+    return int(np.count_nonzero(sign * (logs.time_s[by_job] - limit) > 0))

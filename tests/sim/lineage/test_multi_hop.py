@@ -1,0 +1,178 @@
+"""Algorithm 1, literal and by rows, against the enumeration of every path."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sim.errors import InputError
+from sim.lineage import multi_hop as module
+from sim.lineage.dependencies import plain_edges
+from sim.lineage.fast import aggregate
+from sim.lineage.functions import (
+    LONGEST_CHAIN,
+    N_DOWNSTREAM,
+    Functions,
+    check,
+    earliest_arrival,
+    most_probable,
+    value_of,
+)
+from sim.lineage.graph import window
+from sim.lineage.multi_hop import SEMIRINGS, algorithm_1, multi_hop, rows
+from tests.sim.lineage.dags import dags, paths, windows
+
+NAMES = ["plus_times", "max_plus", "max_times", "min_plus", "max_min"]
+OWN = Functions(  # addition in the exponent, over maxima: not compiled
+    lambda edges: np.linspace(0.5, 2, len(edges)),
+    np.frompyfunc(lambda a, b: a + b, 2, 1),
+    np.frompyfunc(max, 2, 1),
+    lambda p: p.reduce(np.maximum, p.weight, -1.0),
+)
+
+
+def functions_of(e_op, p_op):
+    weights = lambda edges: 0.25 + (np.arange(len(edges)) * 7 % 5) / 4  # noqa: E731
+    return Functions(weights, e_op, p_op, lambda p: p.reduce(np.add, p.weight, 0.0))
+
+
+def by_paths(edges, functions, max_hops=10**9, within=None):
+    weight = functions.wt_fn(edges)
+    found = {}
+    for (u, d), ways in paths(edges, weight).items():
+        ways = [w for w in ways if len(w) <= max_hops]
+        counts = within is None or (within.valid[u] and within.submit_s[d] <= within.cut_s[u])
+        if ways and counts:
+            along = [reduce(functions.e_op, way) for way in ways]
+            found[u, d] = reduce(functions.p_op, along)
+    return found
+
+
+def as_dict(blocks):
+    found = {}
+    for b in blocks:
+        up = np.repeat(b.upstream, np.diff(b.row0))
+        for u, d, w in zip(up.tolist(), b.downstream.tolist(), b.weight.tolist(), strict=True):
+            assert (u, d) not in found
+            found[u, d] = w
+    return found
+
+
+def same(got, want):
+    assert got.keys() == want.keys()
+    assert np.allclose([got[k] for k in want], [want[k] for k in want], rtol=1e-12)
+
+
+@pytest.fixture(params=["searches", "lanes"])
+def way(request, monkeypatch):
+    """Make rows by searches, or all that have more than two pairs by lanes."""
+    if request.param == "lanes":
+        monkeypatch.setattr(module, "_ROW_BUDGET", 3)
+    return request.param
+
+
+@pytest.mark.parametrize("pair", SEMIRINGS, ids=NAMES)
+@given(dags(), st.sampled_from([None, 0, 1, 2, 3]))
+@settings(max_examples=25, deadline=None)
+def test_algorithm_1_counts_every_path_once(pair, edges, rounds):
+    functions = functions_of(*pair)
+    up, down, weight = algorithm_1(edges, functions, rounds)
+    got = dict(zip(zip(up.tolist(), down.tolist(), strict=True), weight, strict=True))
+    hops = {None: 10**9, 0: 0}.get(rounds, 2**rounds if rounds else 0)
+    same(got, by_paths(edges, functions, hops))
+
+
+@pytest.mark.parametrize("pair", SEMIRINGS, ids=NAMES)
+def test_rows_equal_algorithm_1(pair, way):
+    @given(dags(), st.data())
+    @settings(max_examples=30, deadline=None)
+    def holds(edges, data):
+        within = data.draw(st.one_of(st.none(), windows(edges.n_jobs)))
+        rounds = data.draw(st.sampled_from([None, None, 0, 1, 2]))
+        functions = functions_of(*pair)
+        hops = {None: 10**9, 0: 0}.get(rounds, 2**rounds if rounds else 0)
+        got = as_dict(rows(edges, functions, within=within, rounds=rounds, block_pairs=7))
+        same(got, by_paths(edges, functions, hops, within))
+
+    holds()
+
+
+@given(dags(), st.sampled_from([None, 1, 2]), st.data())
+@settings(max_examples=40, deadline=None)
+def test_functions_that_are_not_compiled_go_by_joins(edges, rounds, data):
+    within = data.draw(st.one_of(st.none(), windows(edges.n_jobs)))
+    hops = 10**9 if rounds is None else 2**rounds
+    got = as_dict(rows(edges, OWN, within=within, rounds=rounds, block_pairs=30))
+    same(got, by_paths(edges, OWN, hops, within))
+
+
+@given(dags(), st.data())
+@settings(max_examples=40, deadline=None)
+def test_the_fast_path_equals_algorithm_1(edges, data):
+    n = edges.n_jobs
+    value = np.array(data.draw(st.lists(st.integers(0, 5), min_size=n, max_size=n)), float)
+    within = data.draw(st.one_of(st.none(), windows(n)))
+    slow = value + multi_hop(edges, value_of(value), within=within)
+    assert np.allclose(aggregate(edges, value, within=within), slow, rtol=1e-12, equal_nan=True)
+
+
+def test_what_comes_with_it(way):
+    #  0 → 1 → 3, 0 → 2 → 3, 3 → 4
+    edges = plain_edges(6, [0, 0, 1, 2, 3], [1, 2, 3, 3, 4])
+    submit = np.array([0.0, 3.0, 2.0, 5.0, 9.0, 9.0])
+    probability = np.array([0.5, 0.75, 0.5, 0.5, 1.0])
+    assert multi_hop(edges, N_DOWNSTREAM).tolist() == [4, 2, 2, 1, 0, 0]
+    assert multi_hop(edges, LONGEST_CHAIN).tolist() == [3, 2, 2, 1, 0, 0]
+    assert multi_hop(edges, most_probable(probability)).tolist() == [0.75, 0.5, 0.5, 1, 0, 0]
+    never = float("inf")
+    assert multi_hop(edges, earliest_arrival(submit)).tolist() == [2, 2, 3, 4, never, never]
+    assert multi_hop(edges, value_of(np.ones(6))).tolist() == [4, 1, 1, 1, 0, 0]
+
+
+def test_rounds_reach_twice_as_far_each_time():
+    chain = plain_edges(20, range(19), range(1, 20))
+    reach = [multi_hop(chain, N_DOWNSTREAM, rounds=k)[0] for k in range(7)]
+    assert reach == [0, 2, 4, 8, 16, 19, 19]
+    up, _, _ = algorithm_1(chain, N_DOWNSTREAM, rounds=3)
+    assert (up == 0).sum() == 8
+
+
+def test_a_job_that_started_long_ago_may_be_downstream_of_a_later_one():
+    # 1 was submitted at 0 and read late; 2 reads what 1 made: both count under a window
+    edges = plain_edges(3, [1, 0], [0, 2])
+    within = window(np.array([0.0, 5.0, 6.0]), np.array([6.0, 6.0, 7.0]), 0.0, end_s=99.0)
+    assert multi_hop(edges, N_DOWNSTREAM, within=within).tolist() == [1, 2, 0]
+
+
+def test_only_the_sources_asked_for():
+    edges = plain_edges(3, [0, 1], [1, 2])
+    got = multi_hop(edges, N_DOWNSTREAM, sources=np.array([1], np.int32))
+    assert np.array_equal(got, [np.nan, 1, np.nan], equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    ("e_op", "p_op", "message"),
+    [
+        (np.subtract, np.add, "e_op is not associative"),
+        (np.multiply, np.subtract, "p_op is not associative"),
+        (np.maximum, np.add, "e_op does not distribute over p_op from the left"),
+        (np.add, np.multiply, "e_op does not distribute"),
+        (np.frompyfunc(lambda a, b: a, 2, 1), np.add, "from the left"),
+    ],
+    ids=["minus", "over minus", "max", "swapped", "first"],
+)
+def test_functions_that_break_a_law_are_refused(e_op, p_op, message):
+    wrong = Functions(lambda edges: np.ones(len(edges)), e_op, p_op, lambda p: p.weight)
+    with pytest.raises(InputError, match=message):
+        list(rows(plain_edges(2, [0], [1]), wrong))
+
+
+def test_all_that_comes_with_it_keeps_the_laws():
+    for functions in (value_of(np.ones(1)), N_DOWNSTREAM, LONGEST_CHAIN, OWN):
+        check(functions)
+    with pytest.raises(InputError, match="rounds must be at least 0, not -1"):
+        multi_hop(plain_edges(1, [], []), N_DOWNSTREAM, rounds=-1)
