@@ -52,7 +52,7 @@ class GenericScheduler(Levels):
     statistic : {"utility", "median", "mean"}
         What of the history's distribution is the estimate.
     window_days : float
-        How far back history reaches.
+        How far back history reaches; 0 for as many days as the workload's own history covers.
     bins : int
         Most bins of a histogram of history.
     """
@@ -63,7 +63,7 @@ class GenericScheduler(Levels):
     sampling_percent: float = 0.0
     later_stages: Later = "pilots"
     statistic: Statistic = "utility"
-    window_days: float = 14.0
+    window_days: float = 0.0
     bins: int = 80
 
     @property
@@ -92,7 +92,7 @@ class GenericScheduler(Levels):
     def __post_init__(self) -> None:
         """Raise InputError on a parameter out of its range."""
         super().__post_init__()
-        limits = {"thin_limit": 0, "sampling_percent": 0, "bins": 2}
+        limits = {"thin_limit": 0, "sampling_percent": 0, "bins": 2, "window_days": 0}
         for name, low in limits.items():
             if not low <= getattr(self, name) < math.inf:
                 raise InputError(
@@ -103,10 +103,6 @@ class GenericScheduler(Levels):
             raise InputError(
                 f"policy {self.name}: sampling_percent must be 0 to 100, "
                 f"not {self.sampling_percent!r}"
-            )
-        if not 0 < self.window_days < math.inf:
-            raise InputError(
-                f"policy {self.name}: window_days must be positive, not {self.window_days!r}"
             )
 
     def prepare(self, world: World, plan: Plan) -> _Memory:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,8 +18,6 @@ I4 = NDArray[np.int32]
 
 SAMPLED = 0.03
 """Share of a job's tasks that the paper assumes are sampled."""
-
-_BATCH = 2_000_000
 
 
 def over_space(duration_s: F8, first: I8, sampled: float = SAMPLED) -> F8:
@@ -87,7 +84,7 @@ class Similar:
         self, codes: I4, submit_s: F8, finish_s: F8, of: I8, window_s: float, least: int = 2
     ) -> None:
         self.n = len(of)
-        self._sets: list[tuple[I8, I8, I8, I8]] = []
+        self._sets: list[tuple[I8, I8, I8, I8, I8]] = []
         for feature in codes.T:
             order = np.lexsort((finish_s, feature))
             key, end = feature[order], finish_s[order]
@@ -96,7 +93,8 @@ class Similar:
             low = _search(end, begin_of, end_of, submit_s[of] - window_s)
             high = _search(end, begin_of, end_of, submit_s[of], right=True)
             has = np.flatnonzero((high - low >= least) & (feature[of] >= 0))
-            self._sets.append((order, has, low[has], high[has]))
+            first = np.flatnonzero(np.diff(key, prepend=key[:1] - 1))
+            self._sets.append((order, first, has, low[has], high[has]))
 
     def variation(self, value: F8) -> F8:
         """Return the least σ/μ of `value` (N,) over the features, (K,); NaN where none has any.
@@ -104,15 +102,36 @@ class Similar:
         This is the paper's variation "over time", with a job's mean task duration for a value.
         """
         least = np.full(self.n, np.inf)
-        for order, has, low, high in self._sets:
-            mine = value[order]
-            for part in _batches(high - low):
-                at, begin, end = has[part], low[part], high[part]
-                first = np.concatenate([[0], np.cumsum(end - begin)])
-                cov = spread(mine[ranges(begin, end)], first)
-                least[at] = np.fmin(least[at], cov)
+        for order, first, has, low, high in self._sets:
+            if len(has):
+                least[has] = np.fmin(least[has], _spreads(value[order], first, low, high))
         least[np.isinf(least)] = np.nan
         return least
+
+
+def _spreads(value: F8, first: I8, low: I8, high: I8) -> F8:
+    """Return σ/μ of each ``value[low:high]``, a part of one of the groups that begin at `first`.
+
+    By prefix sums of what is left of the values once their group's mean and deviation are taken
+    out, so that nothing large cancels.
+    """
+    sizes = np.diff(first, append=len(value))
+    mean = np.add.reduceat(value, first) / sizes
+    off = value - np.repeat(mean, sizes)
+    deviation = np.sqrt(np.add.reduceat(off * off, first) / sizes)
+    off /= np.repeat(np.where(deviation > 0, deviation, 1.0), sizes)
+    group = np.searchsorted(first, low, side="right") - 1
+    n = high - low
+    moments = []
+    for terms in (off, off * off):
+        total = np.concatenate([[0.0], np.cumsum(terms)])
+        moments.append((total[high] - total[low]) / n)
+    variance = np.maximum(moments[1] - moments[0] ** 2, 0.0)
+    own_mean = mean[group] + deviation[group] * moments[0]
+    own_mean[own_mean <= 1e-9 * mean[group]] = np.nan
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found: F8 = deviation[group] * np.sqrt(variance) / own_mean
+    return found
 
 
 def _search(sorted_: F8, begin: I8, end: I8, wanted: F8, right: bool = False) -> I8:
@@ -124,15 +143,6 @@ def _search(sorted_: F8, begin: I8, end: I8, wanted: F8, right: bool = False) ->
         less = at <= wanted if right else at < wanted
         low, high = np.where(open_ & less, middle + 1, low), np.where(open_ & ~less, middle, high)
     return low
-
-
-def _batches(sizes: I8) -> Iterator[slice]:
-    """Cut rows into runs whose `sizes` add up to about a batch."""
-    of = np.cumsum(sizes) // _BATCH
-    cuts = np.flatnonzero(np.diff(of)) + 1
-    for begin, end in zip([0, *cuts], [*cuts, len(sizes)], strict=True):
-        if end > begin:
-            yield slice(begin, end)
 
 
 def jobs_over_space(workload: Workload, sampled: float = SAMPLED) -> F8:

@@ -12,6 +12,8 @@ from policies.estimators.histogram import Histogram, by_mean, by_median, by_util
 from sim.features import DAY_S, NAMES, Features
 
 NAN = float("nan")
+LONGEST_DAYS = 14.0
+"""The longest window that the paper looks at (NSDI 2022, §4.2)."""
 STATISTICS: dict[str, Callable[[Iterable[Histogram]], float]] = {
     "utility": by_utility,
     "median": by_median,
@@ -84,8 +86,9 @@ class History:
     statistic : {"utility", "median", "mean"}
         What of the distribution is the estimate.
     window_days : float
-        How far back the window reaches. Days are kept whole: what ended up to a day before the
-        window may count still.
+        How far back the window reaches; 0 for as far as the workload's own history does at time 0,
+        in whole days, and 14 days without one. Days are kept whole: what ended up to a day before
+        the window may count still.
     bins : int
         Most bins of a histogram.
     """
@@ -93,7 +96,7 @@ class History:
     def __init__(self, features: Features, statistic: str, window_days: float, bins: int) -> None:
         now, past = features.codes
         self.codes: list[list[int]] = now.tolist()
-        self.window_days = window_days
+        self.window_days = window_days or _days_of(features)
         self.bins = bins
         self._statistic = STATISTICS[statistic]
         self._groups: list[dict[int, Group]] = [{} for _ in NAMES]
@@ -185,6 +188,12 @@ def _error(days: Sequence[Day]) -> float:
         return 0.0
     truth = sum([day.truth_s for day in days])
     return error / truth if truth > 0.0 else math.inf
+
+
+def _days_of(features: Features) -> float:
+    """Return how many days before time 0 the history begins, rounded up; 14 if it does not."""
+    first_s = float(features.past("submit_s").min(initial=0.0))
+    return float(math.ceil(-first_s / DAY_S)) or LONGEST_DAYS
 
 
 def _moments(features: Features) -> list[tuple[float, bool, int]]:

@@ -31,7 +31,7 @@ def synthesize(
     history: int = 6000,
     over_time: tuple[float, float] | None = None,
     over_space: tuple[float, float] | None = None,
-    recurring: float = 0.95,
+    recurring: float | None = None,
     slots: int = 150,
     updates: float = Drift.updates,
     hardware: float = Drift.hardware,
@@ -57,8 +57,8 @@ def synthesize(
     over_time, over_space : tuple of float, optional
         Median and 90th percentile over jobs of how much like jobs vary over time, and tasks within
         a job (`sim.variation`); left out, the preset's.
-    recurring : float
-        Share of jobs whose program runs more than once, 0 to 1.
+    recurring : float, optional
+        Share of jobs whose program runs more than once, 0 to 1; left out, the preset's.
     slots : int
         How many tasks can run at once where the load is 1.
     updates, hardware, inputs, update_days : float
@@ -84,6 +84,7 @@ def synthesize(
     for name, pair in (("over_time", over_time), ("over_space", over_space)):
         if pair is not None and not (len(pair) == 2 and 0 < pair[0] < pair[1] < 100):
             raise InputError(f"{name} must be two rising numbers between 0 and 100, not {pair!r}")
+    recurring = PRESETS[preset].recurring if recurring is None else recurring
     if not 0 <= recurring <= 1:
         raise InputError(f"recurring must be between 0 and 1, not {recurring!r}")
     drift = Drift(updates, hardware, inputs, update_days)

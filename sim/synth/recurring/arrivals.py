@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +19,9 @@ N_SURGES = 3
 SURGE_PACE = 0.01
 """Mean gap between jobs in a surge, over that between others."""
 
-_LOW, _HIGH = (0.1, 0.0), (4.0, 0.9)
-_SIZES, _SURGING = (0.2, 0.6, 1.0, 1.5, 2.0, 2.6), (0.0, 0.15, 0.3, 0.5, 0.7)
-_MOVES = np.array([(1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, -1), (1, -1), (-1, 1)])
-_FIRST_STEP, _LAST_STEP = 0.2, 0.01
-_NEAR, _NEAR_ENOUGH = 0.01, 0.04
+_SIZES = (0.2, 0.5, 0.8, 1.1, 1.4, 1.7, 2.0, 2.5, 3.0)
+_SURGING, _LAST_STEP = (0.0, 0.9, 10), 0.002
+_NEAR, _NEAR_ENOUGH, _HOPELESS = 0.01, 0.04, 0.4
 
 
 def fitted(
@@ -36,9 +35,10 @@ def fitted(
 ) -> tuple[F8, tuple[float, float], float]:
     """Draw when jobs come.
 
-    They come at random times, but for a share of them that come in a few surges. That share and the
-    spread of sizes are searched for so that median and 90th percentile of the load in windows come
-    near to `load`, and time is stretched so that its mean does.
+    They come at random times, but for a share of them that come in a few surges. That share is
+    searched for so that median and 90th percentile of the load in windows come near to `load`, and
+    time is stretched so that its mean does. Sizes spread as little as they can for that: else a few
+    jobs would make up most of the work, and the load's variation be theirs.
 
     Parameters
     ----------
@@ -68,37 +68,45 @@ def fitted(
     """
     works: dict[float, F8] = {}
 
-    def at(shape: F8, draw: tuple[F8, F8]) -> tuple[F8, F8]:
-        spread = float(shape[0])
+    def at(shape: tuple[float, float], draw: tuple[F8, F8], rounds: int) -> tuple[F8, F8]:
+        spread, surging = shape
         if spread not in works:
             works[spread] = work_of(spread)
         work_s = works[spread]
-        return _stretched(_gaps(*draw, float(shape[1])), work_s, load[0], n_slots), work_s
+        return _stretched(_gaps(*draw, surging), work_s, load[0], n_slots, rounds), work_s
 
-    def off(shape: F8, draw: tuple[F8, F8]) -> float:
-        return error_of(*at(shape, draw), load, n_slots)
+    def off(draw: tuple[F8, F8], spread: float, surging: float) -> float:
+        return error_of(*at((spread, surging), draw, 2), load, n_slots)
 
-    directions = _MOVES if size is None else _MOVES[_MOVES[:, 0] == 0]
-    found: list[tuple[float, F8, tuple[F8, F8]]] = []
+    found: list[tuple[float, tuple[float, float], tuple[F8, F8]]] = []
     for number in range(draws):
         draw = _drawn(n_jobs, seed, number)
-        sizes = _SIZES if size is None else (size,)
-        grid = [np.array((one, surging)) for one in sizes for surging in _SURGING]
-        scores = [off(shape, draw) for shape in grid]
-        best, error, step = grid[int(np.argmin(scores))], min(scores), _FIRST_STEP
-        while error > _NEAR and step > _LAST_STEP:
-            moves = np.clip(best + step * directions, _LOW, _HIGH)
-            errors = [off(move, draw) for move in moves]
-            least = int(np.argmin(errors))
-            if errors[least] < error:
-                best, error = moves[least], errors[least]
-            else:
-                step /= 2
-        found.append((error, best, draw))
-        if error <= _NEAR_ENOUGH:
+        for spread in _SIZES if size is None else (size,):
+            surging, error = _least(partial(off, draw, spread))
+            found.append((error, (spread, surging), draw))
+            if error <= _NEAR_ENOUGH:
+                break
+        if found[-1][0] <= _NEAR_ENOUGH:
             break
-    error, best, draw = min(found, key=lambda each: each[0])
-    return at(best, draw)[0], (float(best[0]), float(best[1])), error
+    _, best, draw = min(found, key=lambda each: each[0])
+    submit_s, work_s = at(best, draw, 3)
+    return submit_s, best, error_of(submit_s, work_s, load, n_slots)
+
+
+def _least(off: Callable[[float], float]) -> tuple[float, float]:
+    """Return where in `_SURGING` a function is least, and how much it is there."""
+    low, high, n = _SURGING
+    shares = np.linspace(low, high, n)
+    step = (high - low) / (n - 1)
+    errors = [off(float(share)) for share in shares]
+    best, error = float(shares[int(np.argmin(errors))]), min(errors)
+    while _HOPELESS > error > _NEAR and step > _LAST_STEP:
+        step /= 2
+        for share in (best - step, best + step):
+            share = min(max(share, low), high)
+            if (tried := off(share)) < error:
+                best, error = share, tried
+    return best, error
 
 
 def error_of(submit_s: F8, work_s: F8, load: tuple[float, float, float], n_slots: int) -> float:
@@ -121,9 +129,9 @@ def _gaps(gap: F8, late: F8, surging: float) -> F8:
     return found
 
 
-def _stretched(gap: F8, work_s: F8, mean: float, n_slots: int) -> F8:
+def _stretched(gap: F8, work_s: F8, mean: float, n_slots: int, rounds: int = 3) -> F8:
     time = np.concatenate([[0.0], np.cumsum(gap[:-1])])
     time *= work_s.sum() / (n_slots * mean * time[-1])
-    for _ in range(3):
+    for _ in range(rounds):
         time *= np.clip(loads(time, work_s, n_slots).mean() / mean, 0.5, 2.0)
     return time

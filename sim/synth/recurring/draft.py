@@ -13,7 +13,7 @@ from sim.synth.recurring.arrivals import error_of, fitted
 from sim.synth.recurring.drift import DAY_S, Drift, deviations
 from sim.synth.recurring.presets import SMALL_S, Group, Preset
 from sim.synth.recurring.programs import Programs
-from sim.variation import Similar
+from sim.variation import SAMPLED, Similar
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]
@@ -26,6 +26,7 @@ _ROUNDS, _FREE_ROUNDS, _DRAWS, _STEPS = 4, 2, 6, 8
 _NEAR, _NEAR_ENOUGH = 0.01, 0.05
 _LARGEST_AMPLITUDE = 0.8
 _TAIL = 1.4
+_EXTREME = 2.0
 _LARGEST = float(np.log(100.0))
 
 
@@ -87,12 +88,11 @@ def fitted_draft(
             draws=_DRAWS if number else 1,
         )
         draft = replace(draft, time_s=np.concatenate([submit_s, past_s]), shape=shape)
-        similar = _similar(draft)
         for is_calibrated in (False, True):
             if is_calibrated:
-                draft = _calibrated(draft, similar, over_time)
+                draft = _calibrated(draft, _similar(draft), over_time)
                 load_error = error_of(submit_s, _work(draft, shape[0]), preset.load, n_slots)
-            error = max(load_error, float(np.abs(_off(draft, similar, over_time)).max()))
+            error = max(load_error, float(np.abs(_off(draft, _similar(draft), over_time)).max()))
             if error < least:
                 best, least = draft, error
         if least <= _NEAR_ENOUGH:
@@ -115,7 +115,7 @@ def means(draft: Draft) -> F8:
     center, spread = draft.scale
     amplitude = np.exp(center + spread * np.clip(programs.amplitude, -_TAIL, _TAIL))
     off = np.exp(np.minimum(amplitude[program] * draft.deviation, _LARGEST))
-    typical = np.exp(draft.shape[0] * programs.size)
+    typical = np.exp(draft.shape[0] * np.clip(programs.size, -_EXTREME, _EXTREME))
     typical /= np.bincount(program, off) / np.maximum(np.bincount(program), 1)
     work = typical[program] * off
     group = programs.group[program]
@@ -146,11 +146,19 @@ def _in_group(work: F8, is_job: NDArray[np.bool_], group: Group, total: float) -
 
 
 def _similar(draft: Draft) -> Similar:
-    """Find the runs like each job; each is taken to last as long as its tasks on average."""
+    """Find the runs like each job; each is taken to last as long as its longest task."""
     jobs = np.arange(draft.programs.n_jobs)
-    finish_s = draft.time_s + means(draft)
+    n_tasks = draft.programs.width[draft.programs.program]
+    finish_s = draft.time_s + means(draft) * longest(n_tasks, draft.preset)
     window_s = draft.preset.history_days * DAY_S
     return Similar(codes(draft), draft.time_s, finish_s, jobs, window_s)
+
+
+def longest(n_tasks: I8, preset: Preset) -> F8:
+    """Return about how much longer than the mean the longest of a job's tasks lasts."""
+    usual = preset.over_space[0] * np.sqrt(SAMPLED * n_tasks)
+    found: F8 = 1 + usual * np.sqrt(2 * np.log(n_tasks))
+    return found
 
 
 def codes(draft: Draft) -> NDArray[np.int32]:

@@ -9,12 +9,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sim.random import stream
-from sim.synth.recurring.draft import WELL, Draft, Pair, fitted_draft, means
+from sim.synth.recurring.draft import WELL, Draft, Pair, fitted_draft, longest, means
 from sim.synth.recurring.drift import DAY_S, Drift
 from sim.synth.recurring.presets import PRESETS, Preset
 from sim.synth.recurring.programs import REQUESTS, draw_programs
 from sim.synth.recurring.tasks import durations, variations
-from sim.variation import SAMPLED, jobs_over_space, jobs_over_time
+from sim.variation import jobs_over_space, jobs_over_time
 from sim.windows import loads, statistics
 
 if TYPE_CHECKING:
@@ -98,20 +98,13 @@ def _workload(name: str, draft: Draft, mean_s: F8, task_s: F8) -> Workload:
         tasks={"stage": np.repeat(stage, n_tasks[:n_jobs]), "duration_s": task_s},
         history={
             "submit_s": draft.time_s[past],
-            "finish_s": (draft.time_s + mean_s * _longest(n_tasks, draft.preset))[past],
+            "finish_s": (draft.time_s + mean_s * longest(n_tasks, draft.preset))[past],
             "n_tasks": n_tasks[past].astype(np.int32),
             "mean_task_s": mean_s[past],
             **{key: column[n_jobs:] for key, column in names.items()},
         },
         meta={"name": f"recurring {name}", "quantum": {"cpu": 1.0}},
     )
-
-
-def _longest(n_tasks: I8, preset: Preset) -> F8:
-    """Return about how much longer than the mean the longest of a job's tasks lasts."""
-    usual = preset.over_space[0] * np.sqrt(SAMPLED * n_tasks)
-    longest: F8 = 1 + usual * np.sqrt(2 * np.log(n_tasks))
-    return longest
 
 
 def _got(workload: Workload, preset: Preset, n_slots: int) -> dict[str, float]:

@@ -41,6 +41,8 @@ class Preset:
     over_time, over_space, load : tuple of float
         Targets: Table 4's median and 90th percentile of either variation; Table 5's mean, median
         and 90th percentile of the load in windows.
+    recurring : float
+        Share of the jobs whose program runs more than once.
     history_days : int
         Length of the history, and of the window that `over_time` is measured in.
     """
@@ -51,6 +53,7 @@ class Preset:
     over_time: tuple[float, float]
     over_space: tuple[float, float]
     load: tuple[float, float, float]
+    recurring: float
     history_days: int
 
 
@@ -68,14 +71,15 @@ PRESETS = {
             Group(0.1429, 0.0541, _THIN, large=True),
             Group(0.1404, 0.0002, (4, 4.0, 4, 0.0), large=False),
             Group(0.1469, 0.0004, (5, 14.0, 150, 0.9), large=False),
-            Group(0.2562, 0.3000, (4, 4.0, 4, 0.0), large=True),
-            Group(0.2681, 0.6452, (5, 14.0, 150, 0.9), large=True),
+            Group(0.2562, 0.1480, (4, 4.0, 4, 0.0), large=True),
+            Group(0.2681, 0.7972, (5, 14.0, 150, 0.9), large=True),
         ),
         job_work_s=40_000.0,
         large=0.03,
         over_time=(1.00, 3.10),
         over_space=(0.18, 0.55),
         load=(1.05, 0.13, 2.47),
+        recurring=0.65,
         history_days=14,
     ),
     # §5.2.7: 1.90 % of the jobs are thin and large, with 0.5 % of the work. The widths, and that
@@ -92,6 +96,7 @@ PRESETS = {
         over_time=(0.20, 0.73),
         over_space=(0.04, 0.58),
         load=(1.01, 0.29, 1.49),
+        recurring=0.8,
         history_days=3,
     ),
     # §5.2.7: 1.60 % of the jobs are thin and large, with 0.5 % of the work. That half of the jobs
@@ -108,6 +113,7 @@ PRESETS = {
         over_time=(1.35, 1.67),
         over_space=(0.70, 1.33),
         load=(1.04, 0.09, 0.91),
+        recurring=0.8,
         history_days=3,
     ),
 }

@@ -223,7 +223,7 @@ def test_one_task_jobs(policy, limit):
         ({"thin_limit": -1}, "thin_limit must be at least 0"),
         ({"sampling_percent": -1.0}, "sampling_percent must be at least 0"),
         ({"sampling_percent": 101.0}, "sampling_percent must be 0 to 100"),
-        ({"window_days": 0.0}, "window_days must be positive"),
+        ({"window_days": -1.0}, "window_days must be at least 0"),
         ({"bins": 1}, "bins must be at least 2"),
         ({"queues": 0}, "queues must be 1 to 1000"),
     ],
