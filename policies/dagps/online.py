@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 NO_BOUND = 1e300
 """A finite bound, so that groups compete by score, which no deficit reaches."""
 
-STAGE_DONE, TIMER, JOB_ARRIVED = int(Event.STAGE_DONE), int(Event.TIMER), int(Event.JOB_ARRIVED)
-
 
 @register("dagps")
 @dataclass(frozen=True)
@@ -95,7 +93,7 @@ class Dagps(Policy):
     first_guess_s: float = 30.0
     prior_tasks: float = 5.0
 
-    events = Event.JOB_ARRIVED | Event.STAGE_DONE | Event.JOB_DONE | Event.TIMER
+    events = Event.JOB_ARRIVED | Event.TIMER
 
     def __post_init__(self) -> None:
         """Raise InputError on a parameter out of its range."""
@@ -142,27 +140,22 @@ class Dagps(Policy):
             plan.set_stages(seen_s=stage_profile(columns)[columns.stage_task0[:-1]])
         else:
             plan.set_stages(seen_s=known.expect(stages))
-        return _Running(known, np.zeros(len(columns.job_submit), dtype=bool))
+        nobody = np.zeros(len(columns.job_submit), dtype=bool)
+        return _Running(known, nobody, np.ones(len(columns.stage_job), dtype=bool))
 
     def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
         """Learn from what has finished, and refine what the jobs that run are expected to need."""
         assert isinstance(memory, _Running)
         if self.profiles == "stage":
             return
-        arrived, ticks = [], False
-        for kind, row in zip(batch.kind.tolist(), batch.row.tolist(), strict=True):
-            if kind == STAGE_DONE:
-                memory.known.learn(row, world.view)
-            elif kind == TIMER:
-                ticks = True
-            else:
-                memory.runs[row] = kind == JOB_ARRIVED
-                arrived += [row] if kind == JOB_ARRIVED else []
-        jobs = np.flatnonzero(memory.runs) if ticks else np.array(arrived, dtype=np.int64)
-        if plan.timer_s == math.inf and memory.runs.any():
+        columns, runs = world.columns, memory.runs
+        memory.learn(world)
+        arrived = batch.row[batch.row >= 0]
+        runs[arrived] = True
+        jobs = arrived if len(arrived) == len(batch.row) else np.flatnonzero(runs)
+        if plan.timer_s == math.inf and runs.any():
             plan.timer_s = batch.now + self.refresh_s
         if len(jobs):
-            columns = world.columns
             stages = ranges(columns.job_stage0[jobs], columns.job_stage0[jobs + 1])
             expected = memory.known.expect(stages, world.view)
             plan.set_stages(stages, jobs=jobs, seen_s=expected)
@@ -187,10 +180,22 @@ class Dagps(Policy):
 
 @dataclass(frozen=True)
 class _Running:
-    """What a run has learnt, and which jobs are there."""
+    """What a run has learnt, which jobs were there when it last looked, and their open stages."""
 
     known: StageProfiles
     runs: NDArray[np.bool_]
+    open: NDArray[np.bool_]
+
+    def learn(self, world: World) -> None:
+        """Learn from the stages that have finished since the last look, and forget their jobs."""
+        columns = world.columns
+        jobs = np.flatnonzero(self.runs)
+        stages = ranges(columns.job_stage0[jobs], columns.job_stage0[jobs + 1])
+        done = stages[self.open[stages] & (world.view["stage_left"][stages] == 0)]
+        for stage in done.tolist():
+            self.known.learn(stage, world.view)
+        self.open[done] = False
+        self.runs[jobs] = world.view["left"][jobs] > 0
 
 
 def _machine(cluster: Cluster) -> NDArray[np.float64]:

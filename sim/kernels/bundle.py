@@ -7,6 +7,8 @@ leaves a branch when even all that is left of it would not beat what it has foun
 
 # mypy: disable-error-code="no-untyped-def"
 
+import math
+
 from sim.kernels._jit import inlined, part
 from sim.kernels.candidates import first_queue, may_start
 from sim.kernels.resources import demand_row
@@ -45,39 +47,34 @@ def start_bundle(st, machine, k):
 def _best_stages(st, machine, n, first):
     """List the best of the `n` found that are served, as many as tasks make up a bundle."""
     most, weight, k = st.state_i[BUNDLE], eta(st), 0
+    best, scores = st.state_pick_found, st.state_pick_score
     for i in range(n):
         at = st.state_scan_found[i]
         g = st.state_scan[at]
         if not is_served(st, st.state_scan_queue[at], first):
             continue
-        left = st.state_job_remaining[st.w_stage_job[g]]
         worth = worth_of(st, g, machine, st.state_scan_score[i])
-        score = worth - weight * left
+        score = worth - weight * st.state_job_remaining[st.w_stage_job[g]]
         if k == most and not _beats(st, score, at, k - 1):
             continue
         if not may_start(st, g):
             continue
+        st.state_scan_score[i] = worth
         to = k if k < most else most - 1
         k = min(k + 1, most)
         while to > 0 and _beats(st, score, at, to - 1):
-            st.state_pick_stage[to] = st.state_pick_stage[to - 1]
-            st.state_pick_score[to] = st.state_pick_score[to - 1]
-            st.state_pick_worth[to] = st.state_pick_worth[to - 1]
-            st.state_pick_left[to] = st.state_pick_left[to - 1]
-            st.state_pick_queue[to] = st.state_pick_queue[to - 1]
+            scores[to] = scores[to - 1]
+            best[to] = best[to - 1]
             to -= 1
-        st.state_pick_stage[to] = g
-        st.state_pick_score[to] = score
-        st.state_pick_worth[to] = worth
-        st.state_pick_left[to] = left
-        st.state_pick_queue[to] = st.state_scan_queue[at]
+        scores[to] = score
+        best[to] = i
     return k
 
 
-@part
+@inlined
 def _beats(st, score, at, i):
     other = st.state_pick_score[i]
-    return score > other or (score == other and at < st.state_scan_at[st.state_pick_stage[i]])
+    return score > other or (score == other and at < st.state_scan_found[st.state_pick_found[i]])
 
 
 @inlined
@@ -85,13 +82,18 @@ def _count_copies(st, machine, k):
     """Count how many tasks of each listed stage are among the best; return the stages with any."""
     room = st.state_i[BUNDLE]
     for i in range(k):
-        g = st.state_pick_stage[i]
+        at = st.state_scan_found[st.state_pick_found[i]]
+        g = st.state_scan[at]
         row = demand_row(st, g)
         copies = min(room, st.state_stage_waiting[g])
         for r in range(st.c_dot.shape[1]):
-            if st.w_stage_demand[row, r] > 0:
-                free = max(st.state_mach_free[machine, r], 0)
-                copies = min(copies, free // st.w_stage_demand[row, r])
+            free, demand = max(st.state_mach_free[machine, r], 0), st.w_stage_demand[row, r]
+            while copies * demand > free:
+                copies -= 1
+        st.state_pick_stage[i] = g
+        st.state_pick_queue[i] = st.state_scan_queue[at]
+        st.state_pick_worth[i] = st.state_scan_score[st.state_pick_found[i]]
+        st.state_pick_left[i] = st.state_job_remaining[st.w_stage_job[g]]
         st.state_pick_copies[i] = copies
         room -= copies
         if room == 0:
@@ -114,11 +116,11 @@ def _search(st, machine, k):
         rest[i] = rest[i + 1] + st.state_pick_copies[i] * score[i]
     for r in range(st.state_pick_room.shape[1]):
         st.state_pick_room[0, r] = max(st.state_mach_free[machine, r], 0)
+        _value(st, r, n)
     total[0], most = 0.0, 0.0
     i, depth = 0, 0
     while n > 0:
-        # the slack keeps what rounding alone puts below the best
-        while i < n and total[depth] + rest[i] * (1 + 1e-9) >= most * (1 - 1e-9):
+        while i < n and _may_reach(st, depth, i, most):
             copies = _fitting_copies(st, depth, i)
             if copies > 0:
                 _take(st, depth, i, copies)
@@ -137,14 +139,46 @@ def _search(st, machine, k):
         i += 1
 
 
+@inlined
+def _value(st, r, n):
+    """Note the least of resource `r` that each stage and those after it ask for, and its value.
+
+    That is the most that a quantum brings; infinity where one of those stages asks for none.
+    """
+    per, least = 0.0, st.state_pick_room[0, r]
+    for i in range(n - 1, -1, -1):
+        g = st.state_pick_stage[i]
+        demand = st.w_stage_demand[demand_row(st, g), r]
+        per = max(per, st.state_pick_score[i] / demand) if demand > 0 else math.inf
+        least = min(least, demand)
+        st.state_pick_per[i, r] = per
+        st.state_pick_least[i, r] = least
+
+
+@part
+def _may_reach(st, depth, i, most):
+    """Tell whether stages from `i` on may bring the total up to `most`."""
+    # the slack keeps what rounding alone puts below the best
+    wanted = most * (1 - 1e-9) - st.state_pick_total[depth]
+    if st.state_pick_rest[i] * (1 + 1e-9) < wanted:
+        return False
+    for r in range(st.state_pick_room.shape[1]):
+        room, per = st.state_pick_room[depth, r], st.state_pick_per[i, r]
+        if room < st.state_pick_least[i, r]:
+            return False
+        if per < math.inf and per * room * (1 + 1e-9) < wanted:
+            return False
+    return True
+
+
 @part
 def _fitting_copies(st, depth, i):
     row = demand_row(st, st.state_pick_stage[i])
     copies = st.state_pick_copies[i]
     for r in range(st.state_pick_room.shape[1]):
         demand, room = st.w_stage_demand[row, r], st.state_pick_room[depth, r]
-        if copies * demand > room:
-            copies = room // demand
+        while copies * demand > room:
+            copies -= 1
     return copies
 
 

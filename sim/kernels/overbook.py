@@ -15,6 +15,9 @@ from sim.kernels.score import eta, is_served, worth_of
 from sim.kernels.state import N_RIGID, SEEN
 from sim.kernels.stretch import left_of
 
+LESS = 1.0 - 1e-9
+"""What a bound is multiplied by, so that rounding can't take it beyond the truth."""
+
 
 @part
 def best_overbooking(st, machine):
@@ -26,7 +29,7 @@ def best_overbooking(st, machine):
     n_here = _look_at(st, machine)
     if n_here == 0:
         return -1
-    longest = st.state_here_end[st.state_here_order[n_here - 1]]
+    _sum_up(st, machine, n_here)
     weight = eta(st)
     best, best_score = -1, 0.0
     for i in range(n):
@@ -34,14 +37,14 @@ def best_overbooking(st, machine):
         g = st.state_scan[at]
         if not is_served(st, st.state_scan_queue[at], first):
             continue
+        saved = _wait(st, g, machine, n_here) * st.p_stage_weight[g]
+        most = saved - _least_late(st, g, machine)
+        if most <= 0:
+            continue
         less = weight * st.state_job_remaining[st.w_stage_job[g]]
-        most = longest * st.p_stage_weight[g]
         if best >= 0 and worth_of(st, g, machine, most) - less < best_score:
             continue
-        saved = _wait(st, g, machine, n_here) * st.p_stage_weight[g]
-        if best >= 0 and worth_of(st, g, machine, saved) - less < best_score:
-            continue  # even if nobody were late
-        if saved <= 0 or not may_start(st, g):
+        if not may_start(st, g):
             continue
         gain = saved - _late(st, g, machine, n_here, saved)
         if gain <= 0:
@@ -74,6 +77,26 @@ def _look_at(st, machine):
     return n
 
 
+@inlined
+def _sum_up(st, machine, n_here):
+    """Sum, for each fungible resource, what the listed tasks give back and have left."""
+    for r in range(st.state_i[N_RIGID], st.state_mach_free.shape[1]):
+        free, work, due = st.state_mach_free[machine, r], 0.0, 0.0
+        for i in range(n_here):
+            at = st.state_here_order[i]
+            slot = st.state_here_slot[at]
+            h = st.state_slot_stage[slot]
+            demand = st.w_stage_demand[demand_row(st, h), r]
+            if demand > 0:
+                work += st.state_here_left[at] * st.p_stage_weight[h]
+                due += st.state_here_end[at] * st.p_stage_weight[h]
+                if not st.state_slot_flag[slot] & 2:  # a held slot stays held
+                    free += demand
+            st.state_here_free[r, i] = free
+        st.state_here_work[r] = work
+        st.state_here_due[r] = due
+
+
 @part
 def _wait(st, g, machine, n_here):
     """Return how long it takes until a task of stage `g` fits, if nothing else starts, s."""
@@ -81,18 +104,33 @@ def _wait(st, g, machine, n_here):
     wait = 0.0
     for r in range(st.state_i[N_RIGID], st.c_dot.shape[1]):
         demand = st.w_stage_demand[row, r]
+        if demand == 0 or demand <= st.state_mach_free[machine, r]:
+            continue
+        i = 0
+        while i < n_here - 1 and st.state_here_free[r, i] < demand:
+            i += 1
+        wait = max(wait, st.state_here_end[st.state_here_order[i]])
+    return wait
+
+
+@part
+def _least_late(st, g, machine):
+    """Bound from below what `_late` returns, by the resource that holds up most."""
+    row = demand_row(st, g)
+    most, longest = 0.0, 1.0
+    for r in range(st.state_i[N_RIGID], st.state_mach_free.shape[1]):
+        demand = st.w_stage_demand[row, r]
         if demand == 0:
             continue
-        free = st.state_mach_free[machine, r]
-        for i in range(n_here):
-            if free >= demand:
-                break
-            at = st.state_here_order[i]
-            slot = st.state_here_slot[at]
-            if not st.state_slot_flag[slot] & 2:  # a held slot stays held
-                free += st.w_stage_demand[demand_row(st, st.state_slot_stage[slot]), r]
-            wait = max(wait, st.state_here_end[at])
-    return wait
+        has = st.c_capacity[machine, r]
+        demanded = has - st.state_mach_free[machine, r] + demand
+        has = max(has, 1)
+        if demanded > has:
+            times = demanded / has
+            longest = max(longest, times)
+            late = st.state_here_work[r] * times * LESS - st.state_here_due[r] / LESS
+            most = max(most, late)
+    return most + _lasts(st, g) * (longest * LESS - 1.0) * st.p_stage_weight[g]
 
 
 @part
@@ -102,7 +140,7 @@ def _late(st, g, machine, n_here, saved):
     Some number from `saved` on where it is that much.
     """
     _set_rates(st, machine, demand_row(st, g))
-    lasts = st.p_stage_seen_s[g] if st.state_i[SEEN] else st.w_task_duration[next_task(st, g)]
+    lasts = _lasts(st, g)
     late = (lasts / _rate(st, g) - lasts) * st.p_stage_weight[g]
     for i in range(n_here):
         if late >= saved:
@@ -111,6 +149,11 @@ def _late(st, g, machine, n_here, saved):
         end = st.state_here_left[i] / _rate(st, h)
         late += (end - st.state_here_end[i]) * st.p_stage_weight[h]
     return late
+
+
+@part
+def _lasts(st, g):
+    return st.p_stage_seen_s[g] if st.state_i[SEEN] else st.w_task_duration[next_task(st, g)]
 
 
 @part

@@ -163,6 +163,7 @@ FIELDS: tuple[tuple[str, str, int], ...] = (
     ("state_scan_score", "f8", 1),  # and how well; BLOCK longer
     ("state_scan_room", "f8", 1),  # [BLOCK] the least that they would leave of a resource
     # the best stages for a machine, BUNDLE of them, and the search for a bundle
+    ("state_pick_found", "i4", 1),  # which of the found they are
     ("state_pick_stage", "i4", 1),
     ("state_pick_queue", "i4", 1),
     ("state_pick_score", "f8", 1),
@@ -174,12 +175,17 @@ FIELDS: tuple[tuple[str, str, int], ...] = (
     ("state_pick_now", "i8", 1),  # and how many of its tasks
     ("state_pick_total", "f8", 1),  # score of the stages before
     ("state_pick_rest", "f8", 1),  # and of all tasks from here on
+    ("state_pick_per", "f8", 2),  # [BUNDLE, F] the most score a quantum brings from here on
+    ("state_pick_least", "i8", 2),  # [BUNDLE, F] the least that one of those asks for
     ("state_pick_room", "i8", 2),  # [BUNDLE + 1, F] what those before leave
     # the tasks on a machine, last started first ([S] where machines overbook, else 1)
     ("state_here_slot", "i4", 1),
     ("state_here_left", "f8", 1),  # s at full speed
     ("state_here_end", "f8", 1),  # from now, s
     ("state_here_order", "i4", 1),  # by end
+    ("state_here_free", "i8", 2),  # [R, S or 1] what is free when the first of them have ended
+    ("state_here_work", "f8", 1),  # [R] what is left of those that demand it, weighted
+    ("state_here_due", "f8", 1),  # [R] and when they end
     ("state_here_rate", "f8", 1),  # [R]
     ("state_gang_list", "i4", 1),
     ("state_gang_listed", "i1", 1),
