@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from sim.workload import Workload
 
 _KEYS = ("shape", "count", "load", "queues", "fungible")
+_OF_TRACE = "trace"
 _MODES = ("global", "hard", "weighted")
 
 
@@ -79,7 +80,7 @@ def size(workload: Workload, config: Mapping[str, Any], capacity: float) -> dict
         cluster = _of(shape, capacity * config["count"])
     one = 1.0 if cluster.unit else float(shape[cluster.resources[0]])
     count = float(cluster.total[0]) / one
-    sized = {"shape": shape, "count": count, "queues": config.get("queues") or {}}
+    sized = {"shape": shape, "count": count, "queues": _queues(workload, config)}
     sized["fungible"] = list(config.get("fungible") or [])
     try:
         check_fits(workload, build(sized))
@@ -89,6 +90,19 @@ def size(workload: Workload, config: Mapping[str, Any], capacity: float) -> dict
             rule=error.rule,
         ) from error
     return sized
+
+
+def _queues(workload: Workload, config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return mode and shares of the queues, those of the trace where it is to say them."""
+    queues = dict(config.get("queues") or {})
+    if queues.get("shares") == _OF_TRACE:
+        if "queue_share" not in workload.meta:
+            raise InputError(
+                "cluster.queues.shares is 'trace', but the trace states no shares; give a number "
+                "for each queue such as {a:0.6,b:0.4}, or null for equal ones"
+            )
+        queues["shares"] = dict(workload.meta["queue_share"])
+    return queues
 
 
 def build(sized: Mapping[str, Any]) -> Cluster:
@@ -128,10 +142,12 @@ def _check_queues(queues: Any) -> None:
     mode, shares = queues.get("mode", "global"), queues.get("shares")
     if mode not in _MODES:
         raise InputError(unknown("cluster.queues.mode", str(mode), _MODES), rule="unknown mode")
+    if shares == _OF_TRACE:
+        return
     if shares is not None and not isinstance(shares, Mapping):
         raise InputError(
             f"cluster.queues.shares must be a number for each queue such as {{a:0.6,b:0.4}}, "
-            f"not {shares!r}",
+            f"or {_OF_TRACE}, not {shares!r}",
             rule="wrong type",
         )
     for name, share in (shares or {}).items():

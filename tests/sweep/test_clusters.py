@@ -57,6 +57,19 @@ def test_builds_what_it_sized(workload: Workload) -> None:
     assert cluster.queue_share == {"a": 0.5, "b": 0.5}
 
 
+def test_the_trace_may_say_the_shares(workload: Workload) -> None:
+    asked = config(queues={"mode": "hard", "shares": "trace"})
+    clusters.check(asked)
+    with pytest.raises(InputError, match="the trace states no shares"):
+        clusters.size(workload, asked, 1.0)
+    stated = {"queue_share": {"a": 0.7, "b": 0.3}}
+    tables = {name: getattr(workload, name) for name in ("jobs", "stages", "tasks")}
+    sized = clusters.size(Workload.from_tables(**tables, meta=stated), asked, 1.0)
+    assert clusters.build(sized).queue_share == {"a": 0.7, "b": 0.3}
+    with pytest.raises(InputError, match="or trace, not 'tracy'"):
+        clusters.check(config(queues={"mode": "hard", "shares": "tracy"}))
+
+
 def test_what_is_fungible_is_part_of_the_cluster(workload: Workload) -> None:
     shape = {"cpu": 4, "disk": 2}
     sized = clusters.size(workload, config(shape=shape, fungible=["disk"]), 1.0)

@@ -1,0 +1,97 @@
+"""Four weeks of an analytics cluster whose jobs depend on each other, like Microsoft's Cosmos.
+
+After Chung et al., *Unearthing inter-job dependencies for better cluster scheduling*, OSDI 2020.
+The logs of that cluster are private. What is published of them (`published`) is what the
+synthesized ones are drawn to match, and `measure` says how near they come. docs/wing_workload.md
+has the figures, and what is assumed where the paper is silent.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sim.errors import InputError
+from sim.synth._dag import check_number, check_whole
+
+if TYPE_CHECKING:
+    from sim.lineage import Logs
+    from sim.workload import Workload
+
+__all__ = ["logs", "synthesize"]
+
+
+def synthesize(scale: float = 0.05, seed: int = 0, organisations: int | None = None) -> Workload:
+    """Synthesize the week that is scheduled: the third of four.
+
+    Times count from its beginning. Every job is one task that holds ``tokens`` of one pool for as
+    long as it runs. Edges are those between jobs of the week: what was made before it is there.
+    Downloads are those of the week's jobs, up to a week after their end.
+
+    Parameters
+    ----------
+    scale : float
+        1 is the published size, 40,000 jobs and 160,000 dependencies a day; 0.02 to 2.
+    seed : int
+        Seed of all draws.
+    organisations : int, optional
+        How many, at least 5; left out, 150 at full scale and fewer at a smaller one.
+
+    Returns
+    -------
+    Workload
+        ``meta["queue_share"]`` has the share of each organisation's queue, and
+        ``meta["wanted, got"]`` a pair for each published figure.
+
+    Raises
+    ------
+    InputError
+        If a number is out of its range.
+    """
+    from sim.synth.cosmos.cell import workload
+    from sim.synth.cosmos.month import draw_month
+
+    _check(scale, seed, organisations)
+    return workload(draw_month(scale, seed, organisations), scale, seed)
+
+
+def logs(
+    scale: float = 0.05,
+    seed: int = 0,
+    organisations: int | None = None,
+    weeks: tuple[int, int] = (-2, 2),
+) -> Logs:
+    """Return the logs of the same four weeks, as a data platform would have kept them.
+
+    Parameters
+    ----------
+    scale, seed, organisations
+        As `synthesize`.
+    weeks : tuple of int
+        From the beginning of which week to that of which other: -2 to 2, 0 begins the week that
+        `synthesize` returns. ``(-2, 0)`` is what was known when it began.
+
+    Returns
+    -------
+    Logs
+        Jobs that were submitted and had ended within that time, and what they and downloads did.
+
+    Raises
+    ------
+    InputError
+        If a number is out of its range.
+    """
+    from sim.lineage import logs_of
+    from sim.synth.cosmos.month import draw_month
+    from sim.synth.cosmos.provenance import tables
+
+    _check(scale, seed, organisations)
+    if len(weeks) != 2 or not -2 <= weeks[0] < weeks[1] <= 2:
+        raise InputError(f"weeks must be two rising whole numbers from -2 to 2, not {weeks!r}")
+    return logs_of(*tables(draw_month(scale, seed, organisations), weeks))
+
+
+def _check(scale: float, seed: int, organisations: int | None) -> None:
+    check_number("scale", scale, 0.02, 2.0)
+    check_whole("seed", seed, 0)
+    if organisations is not None:
+        check_whole("organisations", organisations, 5)

@@ -1,0 +1,72 @@
+"""The third week as a workload."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sim.schema import INPUT_MODES, JOB_EDGE_KINDS
+from sim.synth.cosmos import names
+from sim.synth.cosmos.measure import wanted_got
+from sim.synth.cosmos.month import Month
+
+if TYPE_CHECKING:
+    from sim.workload import Workload
+
+
+def workload(month: Month, scale: float, seed: int) -> Workload:
+    """Return the jobs of the third week; see `sim.synth.cosmos.synthesize`."""
+    from sim.workload import Workload
+
+    third = month.week(0, 1)
+    rows = np.flatnonzero(third)
+    first = int(rows[0])  # the rows of a week are next to each other
+    inside = third[month.up] & third[month.down]
+    loads = month.downloads
+    own = third[loads.job]
+    kinds = list(JOB_EDGE_KINDS)
+    n = len(rows)
+    return Workload.from_tables(
+        jobs={
+            "job_id": names.job_ids(rows),
+            "submit_s": month.submit_s[rows],
+            "template": names.category(month.program[rows] + 1, ["", *names.programs(month)]),
+            "user": names.users(month, rows),
+            "queue": names.queues(month, rows),
+            "priority": month.priority[rows],
+            "input_mode": names.category(month.mode[rows], list(INPUT_MODES)),
+            "poll_lag_s": month.lag_s[rows],
+        },
+        stages={
+            "job": np.arange(n, dtype=np.int32),
+            "n_tasks": np.ones(n, dtype=np.int32),
+            "demand_tokens": month.tokens[rows].astype(np.float64),
+            "duration_s": month.duration_s[rows],
+        },
+        job_edges={
+            "upstream": (month.up[inside] - first).astype(np.int32),
+            "downstream": (month.down[inside] - first).astype(np.int32),
+            "kind": names.category(
+                np.where(month.hard[inside], kinds.index("hard"), kinds.index("soft")), kinds
+            ),
+        },
+        downloads={
+            "job": (loads.job[own] - first).astype(np.int32),
+            "time_s": loads.time_s[own],
+            "n": loads.n[own].astype(np.int32),
+        },
+        meta={
+            "name": "synth-cosmos",
+            "quantum": {"tokens": 1.0},
+            "queue_share": month.shares,
+            "wanted, got": wanted_got(month, scale),
+            "synth": {
+                "generator": "cosmos",
+                "scale": float(scale),
+                "seed": int(seed),
+                "organisations": len(month.shares),
+                "source": "Chung et al., OSDI 2020",
+            },
+        },
+    )

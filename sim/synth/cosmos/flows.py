@@ -1,0 +1,331 @@
+"""Workflows: groups of recurring programs that start together, and what reads what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.random import stream
+from sim.synth.cosmos.published import (
+    BLIND,
+    CROSS_TEMPLATES,
+    DEPENDENCIES_PER_JOB,
+    JOBS_A_DAY,
+    ORGANISATIONS,
+    RECURRING,
+    USERS,
+)
+
+F8 = NDArray[np.float64]
+I8 = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+PERIOD_H = np.array([1.0, 3.0, 6.0, 12.0, 24.0, 168.0])
+PERIOD_SHARE = np.array([0.02, 0.03, 0.06, 0.08, 0.70, 0.11])
+"""Of templates. Daily ones are the most common, and 11 % come once a week (§3.2, §4.2)."""
+
+RUNS_A_WEEK = 168.0 / PERIOD_H
+
+MEAN_SIZE, MOST = 12, 48
+"""Programs of a workflow, three at least; not published."""
+
+TRUNK = 0.42
+"""Programs of a workflow that others of it read: the first ones. The rest ends in downloads, as
+components are bottom-heavy (Observation 5)."""
+
+SOURCES = 0.2
+"""Programs of the trunk, beside the first, that read nothing."""
+
+LINKED = 0.66
+"""Recurring jobs of workflows that other organisations' data enter."""
+
+READERS, PUBLIC = 0.175, 0.05
+"""Of recurring jobs: those that read, and those that make, data shared between organisations."""
+
+READ_BY_AD_HOC = 0.84
+"""Dependencies of ad hoc jobs, a job of any kind."""
+
+CROSS_READS = 0.77
+"""Dependencies of recurring jobs on shared data, a job of any kind."""
+
+MOST_CROSS = 12
+"""Shared data sets that one program reads, at most."""
+
+WINDOWS = np.array([2, 4, 8, 24])
+"""How many of the last runs of a shared data set are read, where it is more than one."""
+
+OLDEST_DAYS = 3.0
+"""And over how many days these may go back."""
+
+NEIGHBOUR = 0.10
+"""Templates that read another workflow of their own organisation."""
+
+OWN = 0.2
+"""Templates that read their own last run."""
+
+OPTIONAL, CHANGING = 0.15, 0.10
+"""Reads beyond the first one that are not made every time; that begin or end within four weeks."""
+
+
+@dataclass(frozen=True, eq=False)
+class Flows:
+    """W workflows of P programs (templates), ordered by place within the workflow.
+
+    Attributes
+    ----------
+    period_h : (W,) float64
+        Hours between runs.
+    organisation : (W,) int64
+        Who owns it; by falling size.
+    user : (W,) int64
+        Who submits it.
+    blind : (W,) bool
+        Programs start by the clock, rather than once their inputs are there.
+    flow, place : (P,) int64
+        Workflow of each program, and its place in it.
+    public : (P,) bool
+        Other organisations read it.
+    up, down : (E,) int64
+        Reads of the same workflow's programs; ``up`` has the smaller place, or is ``down`` itself
+        (its last run).
+    optional : (E,) float64
+        How often a read is made; 1 for always.
+    born, dies : (E,) float64
+        When reads are made, as fractions of the four weeks.
+    from_, into, window : (X,) int64
+        Reads of other workflows' programs: the last ``window`` runs that are there.
+    """
+
+    period_h: F8
+    organisation: I8
+    user: I8
+    blind: Mask
+    flow: I8
+    place: I8
+    public: Mask
+    up: I8
+    down: I8
+    optional: F8
+    born: F8
+    dies: F8
+    from_: I8
+    into: I8
+    window: I8
+
+    @property
+    def weight(self) -> F8:
+        """Runs a week of each program, (P,)."""
+        out: F8 = 168.0 / self.period_h[self.flow]
+        return out
+
+
+def draw_flows(scale: float, active: F8, seed: int) -> Flows:
+    """Draw the workflows of a cluster of that scale, with organisations that active."""
+    rng = stream(seed, "synth", "cosmos", "flows")
+    wanted = RECURRING * JOBS_A_DAY * 7 * scale
+    size, period = _sizes(wanted, rng)
+    n_flows = len(size)
+    organisation = _owners(n_flows, active, rng)
+    team = team_sizes(active)
+    first_user = np.cumsum(team) - team
+    user = first_user[organisation] + (rng.random(n_flows) * team[organisation]).astype(np.int64)
+    flow = np.repeat(np.arange(n_flows), size)
+    place = np.arange(len(flow)) - np.repeat(np.cumsum(size) - size, size)
+    order = np.lexsort((flow, place))
+    flow, place = flow[order], place[order]
+    at = np.full((n_flows, int(size.max())), -1, dtype=np.int64)
+    at[flow, place] = np.arange(len(flow))
+    weight = RUNS_A_WEEK[period][flow]
+    alone = closed(len(active))
+    may_link = ~np.isin(organisation, alone)
+    linked = some(np.bincount(flow, weight), may_link, LINKED * weight.sum(), rng)
+    sharing = linked[flow] & (weight > 1) & (weight < 0.4 * PUBLIC * weight.sum())
+    public = some(weight, sharing, PUBLIC * weight.sum(), rng)
+    readers = some(weight, linked[flow] & ~public, READERS * weight.sum(), rng)
+    near = _neighbours(flow, organisation, linked, rng)
+    reads = (DEPENDENCIES_PER_JOB - READ_BY_AD_HOC - CROSS_READS) / RECURRING * weight.sum()
+    up, down = _within(flow, place, size, at, weight, reads - weight[near[1]].sum(), rng)
+    others = len(near[0]) + int((up != down).sum())
+    n_cross = round(others * CROSS_TEMPLATES / (1 - CROSS_TEMPLATES))
+    crossing = _crossing(readers, public, organisation[flow], weight, n_cross, rng)
+    from_, into, window = (np.concatenate(pair) for pair in zip(crossing, near, strict=True))
+    first = _is_first(up, down)
+    optional = np.where(~first & (rng.random(len(up)) < OPTIONAL), rng.random(len(up)), 1.0)
+    changes = np.where(first, 1.0, rng.random(len(up))) < CHANGING
+    when, begins = rng.random(len(up)), rng.random(len(up)) < 0.5
+    fed = np.zeros(len(flow), dtype=bool)
+    fed[down] = fed[into] = True
+    blind = _blind(flow, fed, weight, n_flows, rng)
+    return Flows(
+        PERIOD_H[period],
+        organisation,
+        user,
+        blind,
+        flow,
+        place,
+        public,
+        up,
+        down,
+        optional,
+        np.where(changes & begins, when, 0.0),
+        np.where(changes & ~begins, when, 1.0),
+        from_,
+        into,
+        window,
+    )
+
+
+def _sizes(wanted: float, rng: np.random.Generator) -> tuple[I8, I8]:
+    """Draw how many programs workflows have, and their periods, until they run often enough."""
+    a_week = float(PERIOD_SHARE @ RUNS_A_WEEK)
+    programs = wanted / a_week
+    sizes: list[I8] = []
+    periods: list[I8] = []
+    for number, part in enumerate(PERIOD_SHARE):
+        left = max(3, round(programs * part))
+        own = np.minimum(3 + rng.geometric(1 / (MEAN_SIZE - 2.0), size=left // 4 + 2) - 1, MOST)
+        end = int(np.searchsorted(np.cumsum(own), left))
+        own = own[: end + 1]
+        own[-1] -= own.sum() - left
+        if own[-1] < 3 and len(own) > 1:
+            own = np.append(own[:-2], own[-2] + own[-1])
+        sizes.append(own)
+        periods.append(np.full(len(own), number))
+    size, period = np.concatenate(sizes), np.concatenate(periods)
+    shuffled = rng.permutation(len(size))
+    return size[shuffled].astype(np.int64), period[shuffled]
+
+
+def _owners(n: int, active: F8, rng: np.random.Generator) -> I8:
+    """Give each organisation one workflow where there are enough, and the rest by share."""
+    owner = rng.choice(len(active), size=n, p=active)
+    k = min(n, len(active))
+    owner[:k] = np.arange(k)
+    out: I8 = owner.astype(np.int64)
+    return out
+
+
+def team_sizes(active: F8) -> I8:
+    """Return how many users each organisation has: about as many as published a queue."""
+    users = USERS * len(active) / ORGANISATIONS
+    out: I8 = np.maximum(1, np.rint(users * active)).astype(np.int64)
+    return out
+
+
+def closed(n: int) -> I8:
+    """Return the organisations that depend on no other one: 5 %, none of the largest."""
+    n_closed = int(0.05 * n + 0.5)
+    return n - 1 - 3 * np.arange(n_closed)
+
+
+def some(weight: F8 | I8, allowed: Mask, total: float, rng: np.random.Generator) -> Mask:
+    """Choose at random until the chosen weigh `total`, passing over what would be too much."""
+    chosen = np.zeros(len(weight), dtype=bool)
+    left, passed = total, []
+    for row in rng.permutation(np.flatnonzero(allowed)).tolist():
+        if weight[row] <= left:
+            chosen[row] = True
+            left -= float(weight[row])
+        else:
+            passed.append(row)
+    if passed:
+        nearest = passed[int(np.argmin(weight[passed]))]
+        chosen[nearest] = weight[nearest] < 2 * left
+    return chosen
+
+
+def _crossing(
+    readers: Mask, public: Mask, owner: I8, weight: F8, wanted: int, rng: np.random.Generator
+) -> tuple[I8, I8, I8]:
+    """Draw which data sets of other organisations are read, some far more often than others.
+
+    As many as `wanted`, and so many of their last runs at once that `CROSS_READS` come out.
+    """
+    into = np.repeat(np.flatnonzero(readers), MOST_CROSS)
+    shared = rng.permutation(np.flatnonzero(public))
+    fame = 1.0 / (np.arange(len(shared)) + 3)
+    from_ = rng.choice(shared, size=len(into), p=fame / fame.sum())
+    from_, into = _distinct(from_, into, owner[from_] != owner[into])
+    first = np.unique(into, return_index=True)[1]
+    order = np.concatenate([first, rng.permutation(np.setdiff1d(np.arange(len(into)), first))])
+    kept = order[: max(wanted, len(first))]
+    from_, into = from_[kept], into[kept]
+    window = np.ones(len(into), dtype=np.int64)
+    left = CROSS_READS / RECURRING * weight.sum() - float(weight[into].sum())
+    most = np.minimum(WINDOWS[-1], OLDEST_DAYS / 7 * weight[from_])
+    wish = np.minimum(rng.choice(WINDOWS, size=len(into)), most).astype(np.int64)
+    for row in rng.permutation(np.flatnonzero(wish > 1)).tolist():
+        more = float(weight[into[row]] * (wish[row] - 1))
+        if more <= left:
+            window[row] = wish[row]
+            left -= more
+    return from_, into, window
+
+
+def _neighbours(
+    flow: I8, organisation: I8, linked: Mask, rng: np.random.Generator
+) -> tuple[I8, I8, I8]:
+    """Draw reads between an organisation's workflows, of those that are linked anyway."""
+    into = np.flatnonzero(linked[flow] & (rng.random(len(flow)) < NEIGHBOUR))
+    open_ = np.flatnonzero(linked[flow])
+    by_owner = open_[np.argsort(organisation[flow[open_]], kind="stable")]
+    owner = organisation[flow][by_owner]
+    low = np.searchsorted(owner, organisation[flow[into]], "left")
+    high = np.searchsorted(owner, organisation[flow[into]], "right")
+    from_ = by_owner[low + (rng.random(len(into)) * (high - low)).astype(np.int64)]
+    from_, into = _distinct(from_, into, flow[from_] != flow[into])
+    return from_, into, np.ones(len(into), dtype=np.int64)
+
+
+def _distinct(from_: I8, into: I8, ok: Mask) -> tuple[I8, I8]:
+    from_, into = from_[ok], into[ok]
+    keep = np.unique(from_ * (into.max(initial=0) + 1) + into, return_index=True)[1]
+    return from_[keep], into[keep]
+
+
+def _within(
+    flow: I8, place: I8, size: I8, at: I8, weight: F8, wanted: float, rng: np.random.Generator
+) -> tuple[I8, I8]:
+    """Draw reads within workflows: one or none each, last runs, and as many more as wanted."""
+    trunk = np.ceil(TRUNK * size).astype(np.int64)[flow]
+    source = (place == 0) | ((place < trunk) & (rng.random(len(flow)) < SOURCES))
+    later = np.flatnonzero(~source)
+    near = np.minimum(rng.geometric(0.75, len(later)), place[later])
+    leaf = place[later] >= trunk[later]
+    any_ = (rng.random(len(later)) * np.minimum(trunk[later], place[later])).astype(np.int64)
+    first = at[flow[later], np.where(leaf, any_, place[later] - near)]
+    itself = np.flatnonzero(rng.random(len(flow)) < OWN)
+    ups, downs = [], []
+    for step in range(1, at.shape[1]):
+        child = np.flatnonzero(~source & (place >= step) & (place - step < trunk))
+        ups.append(at[flow[child], place[child] - step])
+        downs.append(child)
+    up, down = np.concatenate(ups), np.concatenate(downs)
+    fresh = ~np.isin(up * len(flow) + down, first * len(flow) + later)
+    up, down = up[fresh], down[fresh]
+    order = rng.permutation(len(up))
+    left = wanted - weight[later].sum() - weight[itself].sum()
+    usual = (1 - OPTIONAL / 2) * (1 - CHANGING / 2)
+    chosen = order[np.cumsum(weight[down[order]]) * usual < left]
+    up = np.concatenate([first, itself, up[chosen]])
+    down = np.concatenate([later, itself, down[chosen]])
+    order = np.lexsort((up, down))
+    return up[order], down[order]
+
+
+def _is_first(up: I8, down: I8) -> Mask:
+    """Tell, of reads ordered by reader, the last one before the reader itself."""
+    other = up != down
+    found = np.zeros(len(up), dtype=bool)
+    rows = np.flatnonzero(other)
+    last = np.append(down[rows][1:] != down[rows][:-1], True) if len(rows) else rows
+    found[rows[np.asarray(last, dtype=bool)]] = True
+    return found
+
+
+def _blind(flow: I8, fed: Mask, weight: F8, n_flows: int, rng: np.random.Generator) -> Mask:
+    """Choose workflows that go by the clock, so that `BLIND` of all recurring jobs are blind."""
+    own = np.bincount(flow, weight * fed, n_flows)
+    return some(own, np.ones(n_flows, dtype=bool), BLIND * weight.sum(), rng)

@@ -1,0 +1,151 @@
+"""Four weeks of jobs: recurring and ad hoc ones in one order, with all that is said of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.synth.cosmos.adhoc import AdHoc, draw_ad_hoc
+from sim.synth.cosmos.flows import Flows, draw_flows
+from sim.synth.cosmos.priorities import draw_priorities
+from sim.synth.cosmos.published import n_organisations, queue_shares
+from sim.synth.cosmos.runs import END_S, Runs, draw_runs
+from sim.synth.cosmos.value import Downloads, draw_downloads
+from sim.synth.cosmos.widths import draw_widths
+
+F8 = NDArray[np.float64]
+I4 = NDArray[np.int32]
+I8 = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+ACTIVITY = 0.5
+"""Organisations have users and jobs in proportion to this power of their share; not published."""
+
+NONE, BLIND, POLL = range(3)
+"""Codes of `sim.schema.INPUT_MODES`."""
+
+_HAIR_S = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Month:
+    """J jobs in order of submission; the third week begins at 0.
+
+    Attributes
+    ----------
+    shares : dict of str to float
+        Part of the cluster that each organisation's queue has.
+    program : (J,) int64
+        Recurring program it is a run of; -1 for an ad hoc job.
+    organisation, user : (J,) int64
+        Who submits it.
+    submit_s, duration_s, lag_s : (J,) float64
+        When, for how long, and how long after its inputs if it polls.
+    mode : (J,) int64
+        ``NONE``, ``BLIND`` or ``POLL``.
+    priority : (J,) float64
+        Its user's.
+    tokens : (J,) int64
+        Resources that it holds.
+    up, down : (E,) int64
+        Dependencies, by rows of jobs; by ``down``, then ``up``.
+    hard : (E,) bool
+        Whether the reader can't do without.
+    downloads : Downloads
+        Of its output.
+    """
+
+    shares: dict[str, float]
+    program: I8
+    organisation: I8
+    user: I8
+    submit_s: F8
+    duration_s: F8
+    lag_s: F8
+    mode: I8
+    priority: F8
+    tokens: I8
+    up: I8
+    down: I8
+    hard: Mask
+    downloads: Downloads
+
+    @property
+    def finish_s(self) -> F8:
+        """When each job ended: none ever waited."""
+        out: F8 = self.submit_s + self.duration_s
+        return out
+
+    @property
+    def recurring(self) -> Mask:
+        """Which jobs are runs of recurring programs."""
+        out: Mask = self.program >= 0
+        return out
+
+    def week(self, begin: float, end: float) -> Mask:
+        """Which jobs were submitted from the beginning of one week to that of another."""
+        from sim.synth.cosmos.published import WEEK_S
+
+        out: Mask = (self.submit_s >= begin * WEEK_S) & (self.submit_s < end * WEEK_S)
+        return out
+
+
+def draw_month(scale: float, seed: int, organisations: int | None = None) -> Month:
+    """Draw the four weeks; see `sim.synth.cosmos.synthesize`."""
+    shares = queue_shares(organisations or n_organisations(scale))
+    active = np.array(list(shares.values())) ** ACTIVITY
+    active /= active.sum()
+    flows = draw_flows(scale, active, seed)
+    runs = draw_runs(flows, seed)
+    single = draw_ad_hoc(flows, runs, scale, active, seed)
+    return _joined(shares, flows, runs, single, seed)
+
+
+def _joined(shares: dict[str, float], flows: Flows, runs: Runs, single: AdHoc, seed: int) -> Month:
+    n_runs, n_single = len(runs.program), len(single.submit_s)
+    flow = flows.flow[runs.program]
+    submit = np.concatenate([runs.submit_s, single.submit_s])
+    order = np.argsort(submit, kind="stable")
+    order = order[submit[order] < END_S]
+    row = np.full(len(submit), -1, dtype=np.int64)
+    row[order] = np.arange(len(order))
+    up = row[np.concatenate([runs.up, single.up])]
+    down = row[np.concatenate([runs.down, single.down + n_runs])]
+    hard = np.concatenate([runs.hard, np.ones(len(single.up), dtype=bool)])
+    kept = np.flatnonzero((up >= 0) & (down >= 0))
+    kept = kept[np.lexsort((up[kept], down[kept]))]
+    up, down, hard = up[kept], down[kept], hard[kept]
+    program = np.concatenate([runs.program, np.full(n_single, -1)])[order]
+    organisation = np.concatenate([flows.organisation[flow], single.organisation])[order]
+    duration = np.concatenate([runs.duration_s, single.duration_s])[order]
+    clocked = np.concatenate([flows.blind[flow], np.ones(n_single, dtype=bool)])[order]
+    mode = np.where(np.bincount(down[hard], minlength=len(order)) == 0, NONE,
+                    np.where(clocked, BLIND, POLL))  # fmt: skip
+    submit = submit[order]
+    lag = np.concatenate([runs.lag_s, np.zeros(n_single)])[order]
+    ready = np.full(len(order), -np.inf)
+    np.maximum.at(ready, down[hard], (submit + duration)[up[hard]])
+    lag = np.where(mode == POLL, np.clip(submit - ready - _HAIR_S, 0.0, lag), 0.0)
+    downloads = draw_downloads(flows, program, submit, submit + duration, up, down, seed)
+    priority = draw_priorities(flows, program, organisation, up, down, submit, seed)
+    tokens = draw_widths(
+        flows, program, organisation, submit, duration, np.array(list(shares.values())), seed
+    )
+    return Month(
+        shares,
+        program,
+        organisation,
+        np.concatenate([flows.user[flow], single.user])[order],
+        submit,
+        duration,
+        lag,
+        mode,
+        priority,
+        tokens,
+        up,
+        down,
+        hard,
+        downloads,
+    )

@@ -1,0 +1,77 @@
+"""The four weeks as a job log and a provenance log."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sim.lineage.schema import DOWNLOAD, OPERATIONS_NAMES, READ, WRITE
+from sim.synth.cosmos import names
+from sim.synth.cosmos.month import Month
+from sim.synth.cosmos.published import WEEK_S, letters
+
+
+def tables(month: Month, weeks: tuple[int, int] = (-2, 2)) -> tuple[pa.Table, pa.Table]:
+    """Return operations and jobs of some of the weeks, with the columns of `sim.lineage.schema`.
+
+    A job reads what it depends on when it is submitted, and writes one file when it ends. An ad hoc
+    job has a name of its own.
+    """
+    end_s = weeks[1] * WEEK_S
+    kept = month.week(weeks[0], weeks[1]) & (month.finish_s < end_s)
+    rows = np.flatnonzero(kept)
+    number = np.cumsum(kept) - 1
+    ids = names.job_ids(rows)
+    reads = np.flatnonzero(kept[month.up] & kept[month.down])
+    loads = month.downloads
+    taken = np.flatnonzero(kept[loads.job] & (loads.time_s < end_s))
+    job = np.concatenate(
+        [number[month.down[reads]], np.arange(len(rows)), np.full(len(taken), len(rows))]
+    )
+    file = np.concatenate([number[month.up[reads]], np.arange(len(rows)), number[loads.job[taken]]])
+    count = (len(reads), len(rows), len(taken))
+    kind = np.repeat(np.array([READ, WRITE, DOWNLOAD]), count)
+    n = np.concatenate([np.ones(len(reads) + len(rows), np.int64), loads.n[taken]])
+    time = np.concatenate(
+        [month.submit_s[month.down[reads]], month.finish_s[rows], loads.time_s[taken]]
+    )
+    order = np.lexsort((kind, time))
+    files = pc.binary_join_element_wise("out/", ids, "")
+    operations = pa.table(
+        {
+            "time_s": time[order],
+            "job": _coded(job[order], pa.concat_arrays([ids, pa.array([""])])),
+            "operation": _coded(kind[order], pa.array(OPERATIONS_NAMES)),
+            "file": _coded(file[order], files),
+            "n": n[order].astype(np.int32),
+        }
+    )
+    return operations, _jobs(month, rows, ids)
+
+
+def _jobs(month: Month, rows: names.Rows, ids: pa.Array) -> pa.Table:
+    known = names.programs(month)
+    single = ~month.recurring[rows]
+    program = month.program[rows].copy()
+    program[single] = len(known) + np.arange(int(single.sum()))
+    own = [f"script-{letters(i, 5)}" for i in range(int(single.sum()))]
+    template = names.category(program, known + own)
+    return pa.table(
+        {
+            "job_id": ids,
+            "template_name": template,
+            "signature": template,
+            "user": names.users(month, rows),
+            "queue": names.queues(month, rows),
+            "priority": month.priority[rows],
+            "submit_s": month.submit_s[rows],
+            "start_s": month.submit_s[rows],
+            "finish_s": month.finish_s[rows],
+            "requested": month.tokens[rows].astype(np.float64),
+        }
+    )
+
+
+def _coded(codes: names.Rows, values: pa.Array) -> pa.DictionaryArray:
+    return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), values)

@@ -1,0 +1,129 @@
+"""Downloads of what jobs make: how many, and when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from sim.columns import ranges
+from sim.random import stream
+from sim.synth.cosmos.flows import Flows
+from sim.synth.cosmos.published import VALUE_RATIO, WEEK_S
+
+F8 = NDArray[np.float64]
+I8 = NDArray[np.int64]
+
+VALUED = 0.55
+"""Jobs that are downloaded at all. Below them the distribution falls short of Zipf's: to 0."""
+
+NOISE = (-1.9, 0.9)
+"""Mean and spread of the logarithm of how much runs of a program differ in value."""
+
+LAST = 1.5
+"""How much more the programs at the end of a workflow are downloaded, as a logarithm."""
+
+FIRST_H, FIRST_SPREAD = 13.5, 1.0
+"""From the end of a job to its first download: median over programs, and spread."""
+
+MORE_DAYS = 1.0
+"""Mean time from the first download to the others."""
+
+FAMOUS = 20
+"""Recurring jobs of a week that are worth more than any ad hoc one; an assumption."""
+
+MOST_TIMES = 12
+"""Downloads of a job are told apart up to so many; more come several at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class Downloads:
+    """D times at which outputs are downloaded, by job and then time.
+
+    Attributes
+    ----------
+    job, n : (D,) int64
+        Of which job, and how many.
+    time_s : (D,) float64
+        When: within a week of the end of the job.
+    """
+
+    job: I8
+    time_s: F8
+    n: I8
+
+
+def draw_downloads(
+    flows: Flows, program: I8, submit_s: F8, finish_s: F8, up: I8, down: I8, seed: int
+) -> Downloads:
+    """Draw who downloads what: of the jobs of each week, the i-th most valued one C / i times."""
+    rng = stream(seed, "synth", "cosmos", "value")
+    n_programs = len(flows.flow)
+    recurring = program >= 0
+    size = np.bincount(flows.flow)
+    end = LAST * (flows.place + 1) / size[flows.flow]
+    base = -np.log1p(-_even(flows.weight, rng)) + end
+    spread = np.exp(NOISE[0] + NOISE[1] * rng.normal(size=n_programs))
+    score = np.where(
+        recurring,
+        base[program] + spread[program] * rng.normal(size=len(program)),
+        rng.exponential(size=len(program)),
+    )
+    week = np.clip(np.floor(submit_s / WEEK_S), -2, 1).astype(np.int64) + 2
+    value = _zipf(score, recurring, week)
+    return _times(flows, program, finish_s, value, rng)
+
+
+def _even(weight: F8, rng: np.random.Generator) -> F8:
+    """Draw numbers between 0 and 1 so that runs, `weight` of each program, are spread evenly."""
+    order = rng.permutation(len(weight))
+    part = np.empty(len(weight))
+    part[order] = np.cumsum(weight[order]) - weight[order] * rng.random(len(weight))
+    out: F8 = np.clip(part / weight.sum(), 1e-9, 1 - 1e-9)
+    return out
+
+
+def _zipf(score: F8, recurring: NDArray[np.bool_], week: I8) -> I8:
+    """Rank the jobs of each week, ad hoc ones lower by what gives recurring ones their part."""
+    value = np.zeros(len(score), dtype=np.int64)
+    for number in range(4):
+        rows = np.flatnonzero(week == number)
+        best, least = None, np.inf
+        low, high = -4.0, 12.0
+        top = np.sort(score[rows[recurring[rows]]])[-FAMOUS:].min(initial=np.inf)
+        cap = np.where(recurring[rows], np.inf, top)
+        for _ in range(30):
+            less = (low + high) / 2
+            shifted = score[rows] - np.where(recurring[rows], 0.0, less)
+            order = np.argsort(-np.minimum(shifted, cap), kind="stable")
+            found = np.zeros(len(rows), dtype=np.int64)
+            found[order] = (VALUED * len(rows) / (np.arange(len(rows)) + 1.0)).astype(np.int64)
+            mine = int(found[recurring[rows]].sum())
+            ratio = mine / max(int(found.sum()) - mine, 1)
+            if abs(np.log(max(ratio, 1e-9) / VALUE_RATIO)) < least:
+                best, least = found, abs(np.log(max(ratio, 1e-9) / VALUE_RATIO))
+            low, high = (less, high) if ratio < VALUE_RATIO else (low, less)
+        if best is not None:
+            value[rows] = best
+    return value
+
+
+def _times(
+    flows: Flows, program: I8, finish_s: F8, value: I8, rng: np.random.Generator
+) -> Downloads:
+    typical = FIRST_H * 3600.0 * np.exp(FIRST_SPREAD * ndtri(_even(flows.weight, rng)))
+    single = FIRST_H * 3600.0 * np.exp(FIRST_SPREAD * rng.normal(size=len(program)))
+    first = np.where(program >= 0, typical[program], single)
+    first *= np.exp(0.3 * rng.normal(size=len(program)))
+    count = np.minimum(value, MOST_TIMES)
+    job = np.repeat(np.arange(len(program)), count)
+    which = ranges(np.zeros(len(program), dtype=np.int64), count)
+    n = value[job] // count[job] + (which < value[job] % count[job])
+    more = rng.exponential(MORE_DAYS * 86_400.0, len(job))
+    delay = first[job] + np.where(which == 0, 0.0, more)
+    delay = np.where(delay < WEEK_S, delay, WEEK_S * (1 - rng.random(len(job)) / 2))
+    time = finish_s[job] + delay
+    order = np.lexsort((time, job))
+    return Downloads(job[order], time[order], n[order])
