@@ -23,11 +23,15 @@ PRESETS = {
 }
 """Synthesized traces, and the paper's that they stand for."""
 
+RATIOS = ("slearn", *(f"pilots/p{percent}" for percent in (1, 2, 3, 4, 5, 10)))
+LIMITS = ("thin/below2", "slearn", *(f"thin/below{limit}" for limit in (4, 5, 6)))
+"""Schemes of Tables 6 and 9; SLearn's own ratio is adaptive, and its limit 3."""
+
 OF: dict[str, dict[str, tuple[str, ...]]] = {
     "slearn/fig6": {"slearn": (), "threesigma": ("point",), "las": ("fifo",)},
     "slearn/real": {"slearn": ()},
-    "slearn/table6": {"slearn": ("threesigma",)},
-    "slearn/table9": {"slearn": ("threesigma",)},
+    "slearn/table6": dict.fromkeys(RATIOS, ("threesigma",)),
+    "slearn/table9": dict.fromkeys(LIMITS, ("threesigma",)),
     "slearn/fig10": {"slearn_dag": ()},
     "slearn/beyond": {
         "bayes": ("slearn", "threesigma"),
@@ -50,7 +54,7 @@ PAPER: dict[tuple[str, str, str, str], str] = {
     ("slearn/fig6", "slearn_2sigma", "slearn", "fifo"): "3.29",
     ("slearn/fig6", "slearn_2sigma", "slearn", "oracle"): "0.79",
     **{
-        ("slearn/table6", trace, f"slearn, sampling_percent={percent}", "threesigma"): f"{value}"
+        ("slearn/table6", trace, scheme, "threesigma"): f"{value}"
         for trace, values in zip(
             PRESETS,
             (
@@ -60,10 +64,10 @@ PAPER: dict[tuple[str, str, str, str], str] = {
             ),
             strict=True,
         )
-        for percent, value in zip((0, 1, 2, 3, 4, 5, 10), values, strict=True)
+        for scheme, value in zip(RATIOS, values, strict=True)
     },
     **{
-        ("slearn/table9", trace, f"slearn, thin_limit={limit}", "threesigma"): f"{value}"
+        ("slearn/table9", trace, scheme, "threesigma"): f"{value}"
         for trace, values in zip(
             PRESETS,
             (
@@ -73,7 +77,7 @@ PAPER: dict[tuple[str, str, str, str], str] = {
             ),
             strict=True,
         )
-        for limit, value in zip(range(2, 7), values, strict=True)
+        for scheme, value in zip(LIMITS, values, strict=True)
     },
     ("slearn/fig10", "slearn_gtrace19_dag", "slearn_dag", "threesigma_dag"): "1.26",
     ("slearn/fig10", "slearn_gtrace19_dag", "slearn_dag", "las_dag"): "2.15",
@@ -94,7 +98,7 @@ ERRORS = {
     ("slearn_gtrace19_dag", "slearn_dag"): "33.90",
     ("slearn_gtrace19_dag", "threesigma_dag"): "47.21",
     **{
-        (trace, f"slearn, sampling_percent={percent}"): f"{value}"
+        (trace, scheme): f"{value}"
         for trace, values in zip(
             PRESETS,
             (
@@ -104,7 +108,7 @@ ERRORS = {
             ),
             strict=True,
         )
-        for percent, value in zip((0, 1, 2, 3, 4, 5, 10), values, strict=True)
+        for scheme, value in zip(RATIOS, values, strict=True)
     },
 }
 """Median error of prediction in percent."""
@@ -122,8 +126,7 @@ def find(finished: Finished) -> list[Finding]:
         where = ", ".join([PRESETS.get(trace, trace), *(f"load {value:g}" for value in more)])
         schemes: dict[str, dict[int, Row]] = {}
         for row in cells:
-            name = label(row, finished.config["swept"]) if row["policy"] in of else row["policy"]
-            schemes.setdefault(name, {})[row["seed"]] = row
+            schemes.setdefault(row["policy"], {})[row["seed"]] = row
         for one, other in _pairs(of, list(schemes)):
             shared = sorted(schemes[one].keys() & schemes[other].keys())
             rows = [(schemes[one][seed], schemes[other][seed]) for seed in shared]
@@ -152,16 +155,6 @@ def find(finished: Finished) -> list[Finding]:
     return sorted(found, key=lambda one: figures.index(one.figure))
 
 
-def label(row: Row, swept: list[str]) -> str:
-    """Name the scheme of a cell: its policy, and what of it is swept."""
-    words = [
-        f"{key.removeprefix('policy.')}={row[key]:g}"
-        for key in swept
-        if key.startswith("policy.") and row.get(key) is not None
-    ]
-    return ", ".join([row["policy"], *words])
-
-
 def p50(finished: Finished, near: Row, far: Row) -> float:
     """Return the median over jobs of the completion time under one scheme over another's."""
     jct = [
@@ -172,17 +165,10 @@ def p50(finished: Finished, near: Row, far: Row) -> float:
 
 
 def _pairs(of: dict[str, tuple[str, ...]], schemes: list[str]) -> Iterator[tuple[str, str]]:
-    for one in schemes:
-        others = of.get(_policy(one))
-        if others is None:
-            continue
-        for other in schemes:
-            if other != one and (not others or _policy(other) in others):
+    for one in of:
+        for other in of[one] or schemes:
+            if one != other and one in schemes and other in schemes:
                 yield one, other
-
-
-def _policy(scheme: str) -> str:
-    return scheme.partition(",")[0]
 
 
 def _wanted(trace: str, one: str, other: str) -> dict[str, float]:

@@ -62,26 +62,18 @@ def test_speed_ups_are_paired_by_seed() -> None:
     assert ("2Sigma, mean JCT", "slearn over threesigma") not in of
 
 
-def test_ratios_are_told_apart_and_history_is_not() -> None:
-    key = "policy.sampling_percent"
-    rows = [
-        cell(policy, 0, jct_s, **{key: percent})
-        for policy, jct_s, percent in (
-            ("slearn", [2.0], 0.0),
-            ("slearn", [4.0], 10.0),
-            ("threesigma", [4.0], 0.0),
-            ("threesigma", [4.0], 10.0),
-        )
-    ]
-    of = found("slearn_speedups", "slearn/table6", rows, key)
+def test_each_ratio_stands_beside_the_papers() -> None:
+    rows = [cell("slearn", 0, [2.0]), cell("pilots/p10", 0, [4.0]), cell("threesigma", 0, [4.0])]
+    of = found("slearn_speedups", "slearn/table6", rows)
     assert len(of) == 2 * 2 + 3
     figure = "2Sigma, mean JCT"
-    adaptive = of[figure, "threesigma over slearn, sampling_percent=0"]
-    fixed = of[figure, "threesigma over slearn, sampling_percent=10"]
+    adaptive, fixed = (of[figure, f"threesigma over {name}"] for name in ("slearn", "pilots/p10"))
     assert (adaptive.ours, adaptive.paper) == (2.0, "1.28")
     assert (fixed.ours, fixed.paper) == (1.0, "1.28")
-    error = of["2Sigma, P50 error %", "slearn, sampling_percent=10"]
+    error = of["2Sigma, P50 error %", "pilots/p10"]
     assert (error.ours, error.paper) == (25.0, "16.9")
+    thin = found("slearn_speedups", "slearn/table9", [cell("thin/below6", 0, [4.0]), rows[2]])
+    assert thin[figure, "threesigma over thin/below6"].paper == "0.84"
 
 
 def test_loads_of_one_trace_are_kept_apart() -> None:
