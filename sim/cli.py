@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from sim.errors import SimError
 
-VERBS = ("convert", "describe", "synth", "fit", "bound")
+VERBS = ("convert", "describe", "synth", "fit", "bound", "lineage")
 """Modules of `sim.verbs`, in the order a person would use them."""
 
 _WRONG_INPUT = 2

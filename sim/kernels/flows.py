@@ -176,3 +176,16 @@ def sums_of_rows(
                 depth -= 1
         out[i] = np.nan if depth >= 0 else total[s]
     return out
+
+
+@jit
+def upward_max(out0: I8, child: I4, value: F8) -> F8:
+    """Return the greatest value of each node and everything downstream, (N,) float64."""
+    n = len(out0) - 1
+    most = np.empty(n)
+    for node in range(n - 1, -1, -1):
+        m = value[node]
+        for e in range(out0[node], out0[node + 1]):
+            m = max(m, most[child[e]])
+        most[node] = m
+    return most

@@ -1,9 +1,12 @@
 """Dependencies between jobs, found in the logs of what read and wrote which file.
 
 After Chung et al., *Unearthing inter-job dependencies for better cluster scheduling*, OSDI 2020
-(Wing), §3 to §4. Everything is a function of columns; ``python -m sim lineage`` runs it all.
+(Wing), §3 to §4. Everything is a function of columns; ``python -m sim lineage`` runs it all:
+`profile` makes a `Store` of `Logs`.
 """
 
 from sim.lineage.logs import Logs, logs_of, read_logs
+from sim.lineage.profile import Options, profile
+from sim.lineage.store import Store
 
-__all__ = ["Logs", "logs_of", "read_logs"]
+__all__ = ["Logs", "Options", "Store", "logs_of", "profile", "read_logs"]

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from sim.errors import InputError
 from sim.lineage.dependencies import Dependencies
 from sim.lineage.logs import Logs
-from sim.lineage.schema import OUTCOMES
 from sim.lineage.single_hop import DAY_S
 from sim.lineage.templates import Templates
 
@@ -121,7 +120,7 @@ def characterise(
     mean_s, cv = inter_arrivals(submit_s, of_job, len(templates))
     periodic = recurring & (cv <= limits.periodic_cv)
     missed = np.zeros(len(templates), bool)
-    missed[of_job[logs.column("outcome") == OUTCOMES.index("missing_input")]] = True
+    missed[of_job[logs.has("outcome", "missing_input")]] = True
 
     job_recurring = recurring[of_job]
     edge_recurring = job_recurring[edges.upstream] & job_recurring[edges.downstream]

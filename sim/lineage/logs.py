@@ -72,6 +72,13 @@ class Logs:
         out: NDArray[Any] = array.to_numpy(zero_copy_only=True)
         return out
 
+    def has(self, name: str, value: str) -> NDArray[np.bool_]:
+        """Return which jobs have `value` in the category called `name`."""
+        array = self.jobs[name].chunk(0)
+        code = array.dictionary.index(value).as_py()
+        out: NDArray[np.bool_] = array.indices.to_numpy(zero_copy_only=True) == code
+        return out if code >= 0 else np.zeros(len(out), bool)
+
     def names(self, name: str) -> list[str]:
         """Return the distinct strings of a category of the jobs, in the order of their codes."""
         out: list[str] = self.jobs[name].chunk(0).dictionary.to_pylist()

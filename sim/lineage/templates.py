@@ -6,8 +6,6 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sim.lineage.logs import Logs
@@ -15,11 +13,15 @@ from sim.lineage.logs import Logs
 I4 = NDArray[np.int32]
 
 VARYING = (
-    r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
-    r"\b[0-9]*[a-f]+[0-9]+[0-9a-f]{6,}\b|\b[0-9]+[a-f]+[0-9a-f]{6,}\b",
-    r"[0-9]+",
+    r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}",
+    r"(?<![a-z0-9])(?=[0-9a-f]*[0-9])(?=[0-9a-f]*[a-f])[0-9a-f]{8,}(?![a-z0-9])",
+    r"[0-9]{4}[-_./][0-9]{1,2}(?:[-_./][0-9]{1,2})?(?:[t _-][0-9]{1,2}(?:[:.-][0-9]{2}){0,2}z?)?",
+    r"[0-9]{6,}(?:[t_-][0-9]{2,6}z?)?",
 )
-"""What differs from run to run of one program: identifiers, digests, dates and counts."""
+"""What differs from run to run of one program: identifiers, digests, dates, long numbers.
+
+Short numbers stay, as they may tell programs apart (``load_part_2``).
+"""
 
 SIMILARITY = 0.8
 """Least Jaccard similarity of the words of two signatures that count as one program's."""
@@ -47,12 +49,12 @@ class Templates:
         return len(self.name)
 
 
-def normalised(texts: pa.Array, varying: tuple[str, ...] = VARYING) -> pa.Array:
+def normalised(texts: list[str], varying: tuple[str, ...] = VARYING) -> list[str]:
     """Return `texts` in lower case with all that is `varying` as ``#``."""
-    out = pc.utf8_lower(texts.cast(pa.string()))
-    for pattern in varying:
-        out = pc.replace_substring_regex(out, pattern, "#")
-    return out
+    if not varying:
+        return [text.lower() for text in texts]
+    pattern = re.compile("|".join(varying))
+    return [pattern.sub("#", text.lower()) for text in texts]
 
 
 def find_templates(
@@ -60,8 +62,9 @@ def find_templates(
 ) -> Templates:
     """Group jobs whose normalised names are equal and whose signatures are approximately equal.
 
-    Signatures are compared as sets of words. A signature belongs to the first group of its name
-    whose first signature is similar enough; one that is opaque, a single word, only to its equal.
+    Signatures are compared as sets of words, whatever they are: a source text is similar to one
+    with another date in it, an opaque digest only to its equal. A signature belongs to the first
+    group of its name whose first signature is similar enough.
 
     Parameters
     ----------
@@ -70,10 +73,10 @@ def find_templates(
     similarity : float
         Least Jaccard similarity, 0 to 1.
     varying : tuple of str
-        Regular expressions (RE2) of what is not part of a name.
+        Regular expressions of what is not part of a name.
     """
     name, names = _recoded(logs, "template_name", varying)
-    signature, signatures = _recoded(logs, "signature", varying)
+    signature, signatures = _recoded(logs, "signature", ())
     pair = name.astype(np.int64) * max(len(signatures), 1) + signature
     distinct, first, of_job = np.unique(pair, return_index=True, return_inverse=True)
     in_order = np.argsort(first)  # by the first run
@@ -99,9 +102,11 @@ def find_templates(
 def _recoded(logs: Logs, column: str, varying: tuple[str, ...]) -> tuple[I4, list[str]]:
     """Return normalised texts as codes and their spellings."""
     given = logs.jobs[column].chunk(0)
-    texts = normalised(given.dictionary, varying).dictionary_encode()
-    code = texts.indices.to_numpy()[given.indices.to_numpy()]
-    return code.astype(np.int32), texts.dictionary.to_pylist()
+    texts = normalised(given.dictionary.to_pylist(), varying)
+    spelled = list(dict.fromkeys(texts))
+    number = {text: code for code, text in enumerate(spelled)}
+    codes = np.array([number[text] for text in texts], np.int32)
+    return codes[given.indices.to_numpy()], spelled
 
 
 def _jaccard(a: frozenset[str], b: frozenset[str]) -> float:

@@ -1,0 +1,305 @@
+"""The numbers of a profile, with those of the paper beside them (§2.3, §3.2, §4.5.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sim.describe.measure import Measure, Section
+from sim.lineage.advice import SHIFTS_H, shiftable
+from sim.lineage.dependencies import Dependencies
+from sim.lineage.heuristics import INPUT_MODES, Character
+from sim.lineage.logs import Logs
+from sim.lineage.predict import best_threshold
+from sim.lineage.single_hop import DAY_S
+
+F8 = NDArray[np.float64]
+
+SECTIONS: Final = {
+    "overview": "What was found",
+    "recurring": "Recurring jobs and dependencies (Observation 1)",
+    "priorities": "Priorities (Observation 2)",
+    "coordination": "Coordination (Observation 3)",
+    "organisations": "Across organisations (Observation 4)",
+    "components": "Components (Observation 5)",
+    "shifting": "What could be shifted in time (Observation 6)",
+    "prediction": "Predictability (§3)",
+    "value": "Value (§4)",
+}
+"""Sections in their order, and their headings; § are of Chung et al., OSDI 2020."""
+
+PAPER: Final = {
+    ("recurring", "jobs"): 0.68,
+    ("recurring", "dependencies"): 0.79,
+    ("recurring", "depending"): 0.80,
+    ("recurring", "within_week"): 0.98,
+    ("priorities", "templates_inverted"): 0.21,
+    ("priorities", "jobs_on_lower"): 0.13,
+    ("priorities", "adhoc_above"): 0.33,
+    ("coordination", "blind"): 0.34,
+    ("organisations", "organisations"): 0.95,
+    ("organisations", "dependencies"): 0.33,
+    ("organisations", "template_dependencies"): 0.17,
+    ("organisations", "jobs"): 0.28,
+    ("organisations", "recurring_jobs"): 0.23,
+    ("components", "largest"): 0.50,
+    ("components", "ten"): 0.80,
+    ("shifting", "1h"): 0.31,
+    ("shifting", "3h"): 0.27,
+    ("shifting", "6h"): 0.22,
+    ("shifting", "12h"): 0.14,
+    ("prediction", "best_tr"): 20.0,
+    ("prediction", "rmse_s"): 2.5 * 3600,
+    ("prediction", "mae_s"): 22 * 60.0,
+    ("prediction", "within_20"): 0.50,
+    ("prediction", "over_2x"): 0.07,
+    ("value", "hidden"): 0.83,
+    ("value", "round_4"): 0.99,
+    ("value", "rounds"): 9.0,
+}
+"""What the paper reports of Cosmos; "more than", "nearly" and "up to" are left out."""
+
+
+def observations(
+    logs: Logs,
+    character: Character,
+    edges: Dependencies,
+    tables: Mapping[str, pa.Table],
+    gap_s: F8,
+    omega_s: float,
+) -> list[Measure]:
+    """Measure what §2.3, §3.2 and §4.5.3 report."""
+    return [
+        *_overview(logs, edges, tables, omega_s),
+        *_recurring(logs, character, edges),
+        *_priorities(logs, character, edges, tables),
+        *_coordination(logs, character),
+        *_organisations(logs, character, edges, tables),
+        *_components(tables, logs.n_jobs),
+        *_shifting(logs, character, gap_s),
+        *_prediction(tables),
+        *_value(tables),
+    ]
+
+
+def _overview(
+    logs: Logs, edges: Dependencies, tables: Mapping[str, pa.Table], omega_s: float
+) -> list[Measure]:
+    s = Section("overview")
+    s.add("jobs", "jobs", logs.n_jobs, "count")
+    s.add("operations", "operations on files", len(logs.time_s), "count")
+    s.add("files", "files", logs.n_files, "count")
+    s.add("templates", "templates", tables["templates"].num_rows, "count")
+    s.add("dependencies", "dependencies", len(edges), "count")
+    s.add("downloads", "downloads", _total(tables["downloads"]["n"]), "count")
+    span = logs.column("finish_s").max() - logs.column("submit_s")[0]
+    s.add("days", "days observed", span / DAY_S)
+    s.add("omega_s", "multi-hop window ω", omega_s, "seconds")
+    return s.found
+
+
+def _recurring(logs: Logs, character: Character, edges: Dependencies) -> list[Measure]:
+    s = Section("recurring")
+    s.add("jobs", "recurring jobs, of all", _mean(character.job_recurring), "share")
+    s.add(
+        "dependencies", "recurring dependencies, of all", _mean(character.edge_recurring), "share"
+    )
+    s.add("depending", "jobs that depend on another", _mean(edges.n_upstream() > 0), "share")
+    age = edges.read_s - edges.written_s
+    s.add("within_week", "dependencies within a week", _mean(age <= 7 * DAY_S), "share")
+    s.add(
+        "periodic",
+        "periodic, of recurring templates",
+        _among(character.periodic, character.recurring),
+        "share",
+    )
+    s.add("hard", "hard, of all dependencies", _mean(character.edge_hard), "share")
+    return s.found
+
+
+def _priorities(
+    logs: Logs, character: Character, edges: Dependencies, tables: Mapping[str, pa.Table]
+) -> list[Measure]:
+    s = Section("priorities")
+    recurring = character.recurring
+    inverted = np.zeros(len(recurring), bool)
+    inverted[tables["inversions"]["template"].to_numpy()] = True
+    s.add(
+        "templates_inverted",
+        "recurring templates read by ones of higher priority in their queue",
+        _among(inverted, recurring),
+        "share",
+    )
+    pairs = tables["template_dependencies"]
+    low, high = pairs["upstream_priority"].to_numpy(), pairs["downstream_priority"].to_numpy()
+    anywhere = np.zeros(len(recurring), bool)
+    anywhere[pairs["upstream"].to_numpy()[high > low]] = True
+    s.add("templates_inverted_anywhere", "… in any queue", _among(anywhere, recurring), "share")
+    priority, queue = logs.column("priority"), logs.column("queue")
+    below = priority[edges.upstream] < priority[edges.downstream]
+    for key, label, which in (
+        ("jobs_on_lower", "jobs that depend on ones of lower priority", below),
+        (
+            "jobs_on_lower_in_queue",
+            "… in their queue",
+            below & (queue[edges.upstream] == queue[edges.downstream]),
+        ),
+    ):
+        hit = np.zeros(logs.n_jobs, bool)
+        hit[edges.downstream[which]] = True
+        s.add(key, label, _mean(hit), "share")
+    n = len(logs.names("queue"))
+    is_recurring = character.job_recurring
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.bincount(queue, priority * is_recurring, n) / np.bincount(queue, is_recurring, n)
+    above = priority > mean[queue]
+    s.add(
+        "adhoc_above",
+        "ad hoc jobs above the mean recurring one of their queue",
+        _among(above, ~is_recurring),
+        "share",
+    )
+    return s.found
+
+
+def _coordination(logs: Logs, character: Character) -> list[Measure]:
+    s = Section("coordination")
+    is_blind = character.input_mode == INPUT_MODES.index("blind")
+    is_recurring = character.job_recurring
+    s.add("blind", "recurring jobs blind to their inputs", _among(is_blind, is_recurring), "share")
+    s.add("polls", "recurring jobs that poll", _among(character.job_polls, is_recurring), "share")
+    s.add(
+        "missed",
+        "jobs that failed for want of an input",
+        int(np.count_nonzero(logs.has("outcome", "missing_input"))),
+        "count",
+    )
+    return s.found
+
+
+def _organisations(
+    logs: Logs, character: Character, edges: Dependencies, tables: Mapping[str, pa.Table]
+) -> list[Measure]:
+    s = Section("organisations")
+    owner = logs.column("organisation")
+    cross = owner[edges.upstream] != owner[edges.downstream]
+    ends = np.concatenate([edges.upstream[cross], edges.downstream[cross]])
+    involved = np.zeros(logs.n_jobs, bool)
+    involved[ends] = True
+    n_owners = len(np.unique(owner))
+    s.add(
+        "organisations",
+        "organisations with dependencies across",
+        len(np.unique(owner[ends])) / n_owners,
+        "share",
+    )
+    s.add("dependencies", "dependencies across", _mean(cross), "share")
+    pairs = tables["template_dependencies"]["cross_organisation"].to_numpy(zero_copy_only=False)
+    s.add("template_dependencies", "template dependencies across", _mean(pairs), "share")
+    s.add("jobs", "jobs involved", _mean(involved), "share")
+    s.add(
+        "recurring_jobs",
+        "recurring jobs involved",
+        _among(involved, character.job_recurring),
+        "share",
+    )
+    return s.found
+
+
+def _components(tables: Mapping[str, pa.Table], n_jobs: int) -> list[Measure]:
+    s = Section("components")
+    size = tables["components"]["n_jobs"].to_numpy()
+    heaviness = tables["components"]["bottom_heaviness"].to_numpy()
+    s.add("largest", "jobs in the largest component", size[0] / n_jobs, "share")
+    s.add("ten", "jobs in components of ten and more", size[size >= 10].sum() / n_jobs, "share")
+    s.add("heaviness", "leaves over roots, largest component", heaviness[0], "ratio")
+    small = (size >= 2) & (size < 10)
+    s.add(
+        "heaviness_small",
+        "… mean of those below ten jobs",
+        float(np.mean(heaviness[small])) if small.any() else np.nan,
+        "ratio",
+    )
+    return s.found
+
+
+def _shifting(logs: Logs, character: Character, gap_s: F8) -> list[Measure]:
+    s = Section("shifting")
+    for hours in SHIFTS_H:
+        share = _mean(shiftable(logs, character, gap_s, hours))
+        s.add(f"{hours}h", f"jobs that could be shifted by up to {hours} h", share, "share")
+    unused = character.job_recurring & np.isinf(gap_s)
+    s.add(
+        "unused",
+        "recurring jobs whose output nobody used, not counted above",
+        _mean(unused),
+        "share",
+    )
+    return s.found
+
+
+def _prediction(tables: Mapping[str, pa.Table]) -> list[Measure]:
+    s = Section("prediction")
+    table = tables["predictability"]
+    product = table["precision"].to_numpy() * table["recall"].to_numpy()
+    if np.isnan(product).all():
+        return s.found
+    tr = best_threshold(table)
+    row = table.filter(pa.array(table["tr"].to_numpy() == tr)).to_pylist()[0]
+    s.add("best_tr", "threshold that maximises precision × recall, %", tr)
+    s.add("precision", "precision there", row["precision"], "share")
+    s.add("recall", "recall there", row["recall"], "share")
+    s.add("rmse_s", "error of the time to dependency, root mean square", row["rmse_s"], "seconds")
+    s.add("mae_s", "… median", row["mae_s"], "seconds")
+    s.add("within_20", "forecast within ± 20 %", row["within_20"], "share")
+    s.add("over_2x", "over-estimated twofold or more", row["over_2x"], "share")
+    return s.found
+
+
+def _value(tables: Mapping[str, pa.Table]) -> list[Measure]:
+    s = Section("value")
+    table = tables["convergence"]
+    name = "found_within" if "found_within" in table.column_names else "found"
+    found = table[name].to_numpy()
+    s.add("hidden", "value hidden from who looks at jobs alone", 1 - found[0], "share")
+    s.add("round_4", "value found by round 4", found[min(4, len(found) - 1)], "share")
+    s.add("rounds", "rounds to convergence", int(np.argmax(found >= 1 - 1e-9)))
+    jobs = tables["jobs"]
+    local, recurring = (
+        jobs["local_value"].to_numpy(),
+        jobs["recurring"].to_numpy(zero_copy_only=False),
+    )
+    adhoc = local[~recurring].sum()
+    s.add(
+        "ratio",
+        "downloads of recurring jobs over those of ad hoc ones",
+        local[recurring].sum() / adhoc if adhoc else np.nan,
+        "ratio",
+    )
+    error = jobs["aggregate_value_error"].to_numpy()
+    whole = jobs["aggregate_value"].to_numpy()
+    known = ~np.isnan(whole)
+    total = whole[known].sum()
+    s.add(
+        "error",
+        "aggregate values known to within, of their sum",
+        error[known].sum() / total if total else 0.0,
+        "share",
+    )
+    return s.found
+
+
+def _mean(values: NDArray[np.bool_]) -> float:
+    return float(values.mean()) if len(values) else np.nan
+
+
+def _among(values: NDArray[np.bool_], of: NDArray[np.bool_]) -> float:
+    return _mean(values[of])
+
+
+def _total(column: pa.ChunkedArray) -> int:
+    return int(column.to_numpy().sum())

@@ -1,0 +1,217 @@
+"""OpenLineage events (JSON lines, or one JSON list) as the two logs.
+
+A run of events becomes a job: ``START`` says when it started (events do not tell of submission),
+``COMPLETE``, ``FAIL`` or ``ABORT`` when it ended. Each input of a run is read when the run starts,
+or at the event that names it first; each output is written when the run ends. A dataset's name is
+``namespace/name``; a job's is its template's name, and its namespace is its queue. See
+https://openlineage.io/spec.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from sim.errors import InputError
+from sim.lineage.logs import Logs, logs_of
+from sim.traces._rows import OnBadRow
+
+_ENDS = {"COMPLETE": "done", "FAIL": "failed", "ABORT": "failed"}
+_TYPES = ("START", "RUNNING", "OTHER", *_ENDS)
+_PEEK = 1 << 16
+
+
+def is_openlineage(path: str | os.PathLike[str]) -> bool:
+    """Say whether a file looks like events: its first character opens a JSON object or list."""
+    file = Path(path)
+    if not file.is_file():
+        return False
+    with file.open("rb") as stream:
+        return stream.read(_PEEK).lstrip()[:1] in (b"{", b"[")
+
+
+def read_events(path: str | os.PathLike[str], on_bad_row: OnBadRow = "skip") -> Logs:
+    """Read OpenLineage events as logs.
+
+    Parameters
+    ----------
+    path : path-like
+        A file of an event a line, or of one list of events.
+    on_bad_row : {"skip", "error"}
+        What happens to a malformed event: it is counted, with its line, or raises.
+
+    Returns
+    -------
+    Logs
+        Runs that did not end count as ended at their last event.
+
+    Raises
+    ------
+    InputError
+        If the file can't be read, holds no event, or has a malformed one and is asked to.
+    """
+    runs: dict[str, dict[str, Any]] = {}
+    bad: list[tuple[int, str]] = []
+    n_seen = 0
+    for line, event in _events(Path(path)):
+        n_seen += 1
+        try:
+            _take(event, runs)
+        except _MalformedError as error:
+            if on_bad_row == "error":
+                raise InputError(
+                    f"{error}; mend the event, or skip it", file=path, line=line, rule="malformed"
+                ) from None
+            bad.append((line, str(error)))
+    if not n_seen:
+        raise InputError("holds no event", file=path, rule="empty file")
+    logs = _logs(runs)
+    if bad:
+        shown = ", ".join(f"{line} ({why})" for line, why in bad[:5])
+        more = ", …" if len(bad) > 5 else ""
+        logs.report[f"events: malformed, lines {shown}{more}"] = len(bad)
+    n_open = sum(run["end_s"] is None for run in runs.values())
+    if n_open:
+        logs.report["events: runs that did not end"] = n_open
+    return logs
+
+
+class _MalformedError(Exception):
+    """Says what an event lacks."""
+
+
+def _events(path: Path) -> Iterator[tuple[int, Any]]:
+    """Yield (line, event); what is no JSON is yielded as its text."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"can't be read: {error}", file=path) from error
+    if text.lstrip().startswith("["):
+        yield from _listed(text, path)
+        return
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip():
+            try:
+                yield number, json.loads(line)
+            except ValueError:
+                yield number, line
+
+
+def _listed(text: str, path: Path) -> Iterator[tuple[int, Any]]:
+    """Yield the items of one JSON list, each with the line where it begins."""
+    decoder = json.JSONDecoder()
+    at, line, seen = text.index("[") + 1, 1, 0
+    while True:
+        while at < len(text) and text[at] in " \t\r\n,":
+            at += 1
+        line += text.count("\n", seen, at)
+        seen = at
+        if at >= len(text) or text[at] == "]":
+            return
+        try:
+            event, at = decoder.raw_decode(text, at)
+        except ValueError as error:
+            raise InputError(f"is no JSON: {error}", file=path, line=line) from error
+        yield line, event
+
+
+def _take(event: Any, runs: dict[str, dict[str, Any]]) -> None:
+    """Add one event to its run."""
+    if not isinstance(event, dict):
+        raise _MalformedError("no JSON object")
+    time_s = _time(event.get("eventTime"))
+    kind = event.get("eventType", "OTHER")
+    if kind not in _TYPES:
+        raise _MalformedError(f"eventType {kind!r}")
+    job = event.get("job")
+    name = job.get("name") if isinstance(job, dict) else None
+    if not isinstance(job, dict) or not isinstance(name, str) or not name:
+        raise _MalformedError("no job name")
+    run_id = event["run"].get("runId") if isinstance(event.get("run"), dict) else None
+    if not isinstance(run_id, str) or not run_id:
+        raise _MalformedError("no runId")
+    named = {side: _datasets(event.get(side)) for side in ("inputs", "outputs")}
+    space = str(job.get("namespace") or "")
+    run = runs.setdefault(
+        f"{space}/{name}/{run_id}",
+        {"name": name, "queue": space, "source": "", "first_s": time_s, "last_s": time_s,
+         "start_s": None, "end_s": None, "outcome": "done", "inputs": {}, "outputs": {}},
+    )  # fmt: skip
+    run["first_s"], run["last_s"] = min(run["first_s"], time_s), max(run["last_s"], time_s)
+    run["source"] = run["source"] or _source(job)
+    if kind == "START":
+        run["start_s"] = time_s if run["start_s"] is None else min(run["start_s"], time_s)
+    elif kind in _ENDS:
+        run["end_s"], run["outcome"] = time_s, _ENDS[kind]
+    for side, names in named.items():
+        for dataset in names:
+            run[side][dataset] = min(time_s, run[side].get(dataset, time_s))
+
+
+def _time(given: Any) -> float:
+    try:
+        when = dt.datetime.fromisoformat(given)
+    except (TypeError, ValueError):
+        raise _MalformedError(f"eventTime {given!r}") from None
+    zoned = when if when.tzinfo else when.replace(tzinfo=dt.timezone.utc)  # noqa: UP017
+    return zoned.timestamp()
+
+
+def _datasets(given: Any) -> list[str]:
+    if given is None:
+        return []
+    if not isinstance(given, list) or not all(
+        isinstance(d, dict) and isinstance(d.get("name"), str) for d in given
+    ):
+        raise _MalformedError("a dataset without a name")
+    return [f"{d.get('namespace') or ''}/{d['name']}" for d in given]
+
+
+def _source(job: dict[str, Any]) -> str:
+    """Return the text of the SQL or source code facet, if there is one."""
+    facets = job.get("facets")
+    for facet, key in (("sql", "query"), ("sourceCode", "sourceCode")):
+        found = facets.get(facet) if isinstance(facets, dict) else None
+        if isinstance(found, dict) and isinstance(found.get(key), str):
+            return str(found[key])
+    return ""
+
+
+def _logs(runs: dict[str, dict[str, Any]]) -> Logs:
+    operations: dict[str, list[Any]] = {k: [] for k in ("time_s", "job", "operation", "file")}
+    for job, run in runs.items():
+        end_s = run["last_s"] if run["end_s"] is None else run["end_s"]
+        takes = [(t, "read", d) for d, t in run["inputs"].items()]
+        gives = [(end_s, "write", d) for d in run["outputs"]]
+        begin_s = run["first_s"] if run["start_s"] is None else run["start_s"]
+        for time_s, what, dataset in [*takes, *gives]:
+            row = (begin_s if what == "read" else time_s, job, what, dataset)
+            for column, value in zip(operations.values(), row, strict=True):
+                column.append(value)
+    order = sorted(range(len(operations["time_s"])), key=lambda i: operations["time_s"][i])
+    begins = [r["first_s"] if r["start_s"] is None else r["start_s"] for r in runs.values()]
+    jobs = {
+        "job_id": list(runs),
+        "template_name": [r["name"] for r in runs.values()],
+        "signature": [r["source"] for r in runs.values()],
+        "queue": [r["queue"] for r in runs.values()],
+        "submit_s": begins,
+        "finish_s": [r["last_s"] if r["end_s"] is None else r["end_s"] for r in runs.values()],
+        "outcome": [r["outcome"] for r in runs.values()],
+    }
+    import pyarrow as pa
+
+    from sim.lineage.schema import TABLES
+
+    def table(name: str, columns: dict[str, list[Any]]) -> pa.Table:
+        kinds = {
+            c.name: pa.float64() if c.name.endswith("_s") else pa.string() for c in TABLES[name]
+        }
+        return pa.table({k: pa.array(v, kinds[k]) for k, v in columns.items()})
+
+    sorted_ = {k: [v[i] for i in order] for k, v in operations.items()}
+    return logs_of(table("operations", sorted_), table("jobs", jobs))

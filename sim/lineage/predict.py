@@ -1,0 +1,237 @@
+"""Will a job's output be used, by whom, and when? (§3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sim.errors import InputError
+from sim.lineage.dependencies import Dependencies
+from sim.lineage.groups import medians
+
+F8 = NDArray[np.float64]
+I8 = NDArray[np.int64]
+I4 = NDArray[np.int32]
+Bools = NDArray[np.bool_]
+
+THRESHOLDS: Final = tuple(range(0, 101, 5))
+"""Prediction thresholds tr that are tried, %."""
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """What one interval says of each pair of templates, one of which reads the other's output.
+
+    Attributes
+    ----------
+    upstream, downstream : (P,) int32
+        Templates; sorted by upstream, then downstream.
+    share : (P,) float64
+        Share of the upstream template's jobs whose output a job of the downstream one consumed.
+    time_s : (P,) float64
+        Median time from submission to the first such job's submission, s.
+    """
+
+    upstream: I4
+    downstream: I4
+    share: F8
+    time_s: F8
+
+
+@dataclass(frozen=True, eq=False)
+class Forecast:
+    """Pairs (job, downstream template) that were predicted or came true.
+
+    Attributes
+    ----------
+    job, template : (C,) int32
+        Upstream job, and downstream template.
+    share : (C,) float64
+        The model's share; -1 if it does not know the pair.
+    came : (C,) bool
+        Whether a job of the template did consume the job's output.
+    forecast_s, actual_s : (C,) float64
+        Time to the first one, s; NaN where unknown.
+    """
+
+    job: I4
+    template: I4
+    share: F8
+    came: Bools
+    forecast_s: F8
+    actual_s: F8
+
+    def precision_recall(self, threshold: float) -> tuple[float, float]:
+        """Return precision and recall of predicting what has a share ≥ `threshold` (%)."""
+        said = self.share >= max(threshold / 100, 0.0)
+        hits = int((said & self.came).sum())
+        n_said, n_came = int(said.sum()), int(self.came.sum())
+        return hits / n_said if n_said else np.nan, hits / n_came if n_came else np.nan
+
+    def errors_s(self, threshold: float) -> tuple[F8, F8]:
+        """Return forecast and actual time of what was both predicted and came, s."""
+        both = (self.share >= threshold / 100) & self.came
+        return self.forecast_s[both], self.actual_s[both]
+
+
+def first_uses(
+    edges: Dependencies, template: I4, submit_s: F8, recurring: Bools
+) -> tuple[I4, I4, F8]:
+    """Return (job, downstream template, time from submission to the first such job's submission).
+
+    Of recurring templates only; sorted by job, then template. Times are s, and negative if the
+    downstream job was submitted before the upstream one.
+    """
+    both = recurring[template[edges.upstream]] & recurring[template[edges.downstream]]
+    up, down = edges.upstream[both], edges.downstream[both]
+    order = np.lexsort((submit_s[down], template[down], up))
+    up, down = up[order], down[order]
+    to = template[down]
+    first = np.append(True, (up[1:] != up[:-1]) | (to[1:] != to[:-1]))[: len(up)]
+    return up[first], to[first], (submit_s[down] - submit_s[up])[first]
+
+
+def learn(
+    edges: Dependencies,
+    template: I4,
+    submit_s: F8,
+    recurring: Bools,
+    begin_s: float,
+    end_s: float,
+    *,
+    seen_by_s: float | None = None,
+) -> Model:
+    """Learn from the jobs submitted in [begin_s, end_s).
+
+    Parameters
+    ----------
+    edges : Dependencies
+        Single-hop dependencies.
+    template : (N,) int32
+        Template of each job.
+    submit_s : (N,) float64
+        Submissions, s.
+    recurring : (T,) bool
+        Templates that recur; others are not predicted.
+    begin_s, end_s : float
+        What is learnt from, s.
+    seen_by_s : float, optional
+        Dependent jobs submitted at or after it are not known yet, s; default: `end_s`.
+
+    Returns
+    -------
+    Model
+    """
+    inside = (submit_s >= begin_s) & (submit_s < end_s)
+    known = inside[edges.upstream] & (
+        submit_s[edges.downstream] < (end_s if seen_by_s is None else seen_by_s)
+    )
+    job, to, time_s = first_uses(edges.where(known), template, submit_s, recurring)
+    n_templates = len(recurring)
+    n_jobs = np.bincount(template[inside], minlength=n_templates)
+    pair = template[job].astype(np.int64) * n_templates + to
+    pairs, of = np.unique(pair, return_inverse=True)
+    up = (pairs // n_templates).astype(np.int32)
+    n_used = np.bincount(of, minlength=len(pairs))
+    return Model(
+        up,
+        (pairs % n_templates).astype(np.int32),
+        n_used / n_jobs[up],
+        medians(time_s, of.astype(np.int32), len(pairs)),
+    )
+
+
+def forecast(
+    model: Model,
+    edges: Dependencies,
+    template: I4,
+    submit_s: F8,
+    recurring: Bools,
+    begin_s: float,
+    end_s: float,
+) -> Forecast:
+    """Hold the model against the jobs submitted in [begin_s, end_s): what it said, what came."""
+    n_templates = len(recurring)
+    jobs = np.flatnonzero((submit_s >= begin_s) & (submit_s < end_s) & recurring[template])
+    first = np.searchsorted(model.upstream, template[jobs], side="left")
+    count = np.searchsorted(model.upstream, template[jobs], side="right") - first
+    said_job = np.repeat(jobs, count)
+    within = np.arange(len(said_job)) - np.repeat(np.cumsum(count) - count, count)
+    place = np.repeat(first, count) + within
+    said = said_job * np.int64(n_templates) + model.downstream[place]
+    inside = (submit_s[edges.upstream] >= begin_s) & (submit_s[edges.upstream] < end_s)
+    job, to, time_s = first_uses(edges.where(inside), template, submit_s, recurring)
+    came = job * np.int64(n_templates) + to
+    either = np.union1d(said, came)
+    share, forecast_s = np.full(len(either), -1.0), np.full(len(either), np.nan)
+    at = np.searchsorted(either, said)
+    share[at], forecast_s[at] = model.share[place], model.time_s[place]
+    actual_s, is_true = np.full(len(either), np.nan), np.zeros(len(either), bool)
+    at = np.searchsorted(either, came)
+    actual_s[at], is_true[at] = time_s, True
+    return Forecast(
+        (either // n_templates).astype(np.int32),
+        (either % n_templates).astype(np.int32),
+        share,
+        is_true,
+        forecast_s,
+        actual_s,
+    )
+
+
+def by_threshold(of: Forecast, thresholds: tuple[float, ...] = THRESHOLDS) -> pa.Table:
+    """Tabulate T1 and T2 over tr (Figs. 2 and 3).
+
+    Returns
+    -------
+    pyarrow.Table
+        ``tr`` (%), ``precision``, ``recall``; ``n``, ``rmse_s``, ``mae_s`` (the *median* absolute
+        error, as the paper has it), ``within_20``, ``over_2x``: of what was predicted and came,
+        the errors of its time; the last two are shares by percentage error.
+    """
+    found: dict[str, list[float]] = {
+        k: [] for k in ("tr", "precision", "recall", "n", "rmse_s", "mae_s", "within_20", "over_2x")
+    }
+    for tr in thresholds:
+        precision, recall = of.precision_recall(tr)
+        said, actual = of.errors_s(tr)
+        error = said - actual
+        relative = percentage_errors(said, actual)
+        numbers = (
+            float(tr),
+            precision,
+            recall,
+            float(len(error)),
+            float(np.sqrt(np.mean(error**2))) if len(error) else np.nan,
+            float(np.median(np.abs(error))) if len(error) else np.nan,
+            float(np.mean(np.abs(relative) <= 0.2)) if len(relative) else np.nan,
+            float(np.mean(relative >= 1.0)) if len(relative) else np.nan,
+        )
+        for column, number in zip(found.values(), numbers, strict=True):
+            column.append(number)
+    return pa.table(found)
+
+
+def best_threshold(table: pa.Table) -> float:
+    """Return the tr that maximises precision × recall; the smallest of equals.
+
+    Raises
+    ------
+    InputError
+        If nothing could be predicted.
+    """
+    product = table["precision"].to_numpy() * table["recall"].to_numpy()
+    if np.isnan(product).all():
+        raise InputError("nothing recurs in both intervals, so that no threshold is best")
+    return float(table["tr"].to_numpy()[np.nanargmax(product)])
+
+
+def percentage_errors(forecast_s: F8, actual_s: F8) -> F8:
+    """Return (forecast − actual) / actual, where the actual time is positive."""
+    ok = actual_s > 0
+    out: F8 = (forecast_s[ok] - actual_s[ok]) / actual_s[ok]
+    return out

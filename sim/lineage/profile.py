@@ -1,0 +1,303 @@
+"""The whole analysis: from two logs to the tables of a profile (§4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sim.errors import InputError
+from sim.lineage import advice, predict
+from sim.lineage.convergence import convergence
+from sim.lineage.dependencies import Dependencies
+from sim.lineage.fast import aggregate, bounds
+from sim.lineage.graph import OMEGA_S, Graph, Window, graph, window
+from sim.lineage.groups import QUANTILES, quantiles
+from sim.lineage.heuristics import INPUT_MODES, Character, Thresholds, characterise
+from sim.lineage.logs import Logs
+from sim.lineage.observations import observations
+from sim.lineage.single_hop import DAY_S, WINDOW_S, Downloads, single_hop
+from sim.lineage.store import Store
+from sim.lineage.templates import SIMILARITY, Templates, find_templates
+
+F8 = NDArray[np.float64]
+
+N_COSTLIEST: Final = 100
+"""How many of the templates whose failure costs most are listed."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a profile may be told.
+
+    Attributes
+    ----------
+    window_s : float
+        T: how far back a write may lie, s (§4.2).
+    omega_s : float
+        ω: how long after a job's completion its downstream counts, s (§4.5.1). It shrinks to a
+        quarter of a log that is shorter than four times as long.
+    learn_s : (float, float) or None
+        What recurrence is learnt from, s; None: the whole log.
+    similarity : float
+        Of signatures of one template.
+    thresholds : Thresholds
+        Of Table 1.
+    exact_jobs : int
+        Up to so many valid jobs values under ω are exact; beyond, they are enclosed.
+    jobs_per_cut : int
+        How many jobs share the cut-offs that enclose theirs.
+    """
+
+    window_s: float = WINDOW_S
+    omega_s: float = OMEGA_S
+    learn_s: tuple[float, float] | None = None
+    similarity: float = SIMILARITY
+    thresholds: Thresholds = field(default_factory=Thresholds)
+    exact_jobs: int = 100_000
+    jobs_per_cut: int = 400
+
+    def __post_init__(self) -> None:
+        for name in ("window_s", "omega_s"):
+            if not getattr(self, name) > 0:
+                raise InputError(f"{name} must be above 0, not {getattr(self, name)}")
+        if not 0 <= self.similarity <= 1:
+            raise InputError(f"similarity must be between 0 and 1, not {self.similarity}")
+
+
+def profile(logs: Logs, options: Options | None = None) -> Store:
+    """Analyse two logs.
+
+    Parameters
+    ----------
+    logs : Logs
+        What happened.
+    options : Options, optional
+        Windows and thresholds.
+
+    Returns
+    -------
+    Store
+        Tables, measures and what was odd, by rule.
+
+    Raises
+    ------
+    InputError
+        If there is no job.
+    """
+    given = Options() if options is None else options
+    if not logs.n_jobs:
+        raise InputError("the job log is empty: there is nothing to profile", rule="empty log")
+    hops = single_hop(logs, given.window_s)
+    edges, downloads = hops.dependencies, hops.downloads
+    templates = find_templates(logs, similarity=given.similarity)
+    character = characterise(logs, templates, edges, given.thresholds, learn=given.learn_s)
+    submit_s, finish_s = logs.column("submit_s"), logs.column("finish_s")
+    span = float(finish_s.max() - submit_s.min())
+    omega = min(given.omega_s, span / 4)
+    within = window(submit_s, finish_s, omega)
+    numbered = graph(edges)
+    local = downloads.per_job(logs.n_jobs)
+    value, value_error = _within(edges, local, within, numbered, given)
+    compute, _ = _within(edges, logs.column("compute_s"), within, numbered, given)
+    gap_s = advice.gap_before_use_s(logs, edges, downloads)
+    component, parts = advice.components(edges)
+    pairs = advice.template_dependencies(logs, templates, edges, character)
+    jobs = _jobs(logs, templates, character, edges, downloads)
+    jobs |= {
+        "component": component,
+        "gap_s": gap_s,
+        "aggregate_value": value,
+        "aggregate_value_error": value_error,
+        "aggregate_compute_s": compute,
+    }
+    tables = {
+        "jobs": pa.table(jobs),
+        "dependencies": _dependencies(edges, character),
+        "downloads": pa.table({"job": downloads.job, "time_s": downloads.time_s, "n": downloads.n}),
+        "templates": _templates(logs, templates, character, jobs),
+        "users": _users(logs, character, jobs),
+        "template_dependencies": pairs,
+        "inversions": advice.inversions(logs, templates, edges, character, pairs),
+        "blind": advice.blind(logs, templates, character, pairs),
+        "components": parts,
+        "convergence": convergence(edges, local, numbered, within),
+        **_predictions(logs, templates, character, edges),
+    }
+    tables["costliest"] = _costliest(tables["templates"])
+    found = observations(logs, character, edges, tables, gap_s, omega)
+    return Store(tables, found, {**logs.report, **hops.report})
+
+
+def _within(
+    edges: Dependencies, value: F8, within: Window, numbered: Graph, options: Options
+) -> tuple[F8, F8]:
+    """Return aggregates under ω, and how far each may be off; NaN for jobs that are not valid."""
+    if int(within.valid.sum()) <= options.exact_jobs:
+        exact = aggregate(edges, value, within=within, numbered=numbered)
+        return exact, exact * 0.0
+    found = bounds(edges, value, within, numbered=numbered, jobs_per_cut=options.jobs_per_cut)
+    return (found.low + found.high) / 2, (found.high - found.low) / 2
+
+
+def _jobs(
+    logs: Logs,
+    templates: Templates,
+    character: Character,
+    edges: Dependencies,
+    downloads: Downloads,
+) -> dict[str, object]:
+    plain = ("job_id", "user", "queue", "organisation", "priority", "submit_s", "start_s")
+    more = ("finish_s", "requested", "compute_s", "outcome")
+    modes = pa.DictionaryArray.from_arrays(
+        pa.array(character.input_mode.astype(np.int32)), pa.array(INPUT_MODES)
+    )
+    return {
+        **{name: logs.jobs[name] for name in plain + more},
+        "template": templates.of_job,
+        "recurring": character.job_recurring,
+        "polls": character.job_polls,
+        "input_mode": modes,
+        "n_upstream": edges.n_upstream().astype(np.int32),
+        "n_downstream": edges.n_downstream().astype(np.int32),
+        "local_value": downloads.per_job(logs.n_jobs),
+    }
+
+
+def _dependencies(edges: Dependencies, character: Character) -> pa.Table:
+    return pa.table(
+        {
+            "upstream": edges.upstream,
+            "downstream": edges.downstream,
+            "read_s": edges.read_s,
+            "written_s": edges.written_s,
+            "n_reads": edges.n_reads,
+            "recurring": character.edge_recurring,
+            "hard": character.edge_hard,
+            "polls": character.edge_polls,
+        }
+    )
+
+
+_DISTRIBUTIONS = (
+    "runtime_s",
+    "compute_s",
+    "n_upstream",
+    "n_downstream",
+    "local_value",
+    "aggregate_value",
+    "aggregate_compute_s",
+    "value_efficiency",
+)
+"""What templates and users have a distribution of; columns ``<name>_p10`` to ``<name>_p90``."""
+
+
+def _distributions(
+    logs: Logs, jobs: dict[str, object], group: NDArray[np.int32], n: int, which: NDArray[np.bool_]
+) -> dict[str, F8]:
+    value = np.asarray(jobs["aggregate_value"])
+    compute = np.asarray(jobs["aggregate_compute_s"])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        efficiency = np.where(compute > 0, value / compute, np.nan)
+    known = {
+        "runtime_s": logs.column("finish_s") - logs.column("start_s"),
+        "compute_s": logs.column("compute_s"),
+        "value_efficiency": efficiency,
+    }
+    out = {}
+    for name in _DISTRIBUTIONS:
+        column = known[name] if name in known else np.asarray(jobs[name], np.float64)
+        found = quantiles(np.where(which, column, np.nan), group, n)
+        for k, q in enumerate(QUANTILES):
+            out[f"{name}_p{round(100 * q)}"] = found[:, k]
+    return out
+
+
+def _templates(
+    logs: Logs, templates: Templates, character: Character, jobs: dict[str, object]
+) -> pa.Table:
+    n, of = len(templates), templates.of_job
+    first = np.full(n, logs.n_jobs, np.int64)
+    np.minimum.at(first, of, np.arange(logs.n_jobs))
+    everything = np.ones(logs.n_jobs, bool)
+    rows = pa.array(first)
+    return pa.table(
+        {
+            "template": pa.array(templates.name, pa.string()),
+            "n_jobs": np.bincount(of, minlength=n).astype(np.int32),
+            "recurring": character.recurring,
+            "periodic": character.periodic,
+            "polls": character.template_polls,
+            "never_missed": character.never_missed,
+            "interarrival_s": character.interarrival_s,
+            "interarrival_cv": character.interarrival_cv,
+            **{c: logs.jobs[c].take(rows) for c in ("user", "queue", "organisation")},
+            "priority_p50": quantiles(logs.column("priority"), of, n, (0.5,))[:, 0],
+            **_distributions(logs, jobs, of, n, everything),
+        }
+    )
+
+
+def _users(logs: Logs, character: Character, jobs: dict[str, object]) -> pa.Table:
+    """Return what is known of each user's ad hoc jobs."""
+    names, of = logs.names("user"), logs.column("user")
+    adhoc = ~character.job_recurring
+    return pa.table(
+        {
+            "user": pa.array(names, pa.string()),
+            "n_jobs": np.bincount(of, adhoc, len(names)).astype(np.int32),
+            **_distributions(logs, jobs, of, len(names), adhoc),
+        }
+    )
+
+
+def _costliest(templates: pa.Table) -> pa.Table:
+    """Return the templates a run of which is worth most to what is downstream."""
+    value = templates["aggregate_value_p50"].to_numpy()
+    worth = value - templates["local_value_p50"].to_numpy()
+    order = np.argsort(-np.where(np.isnan(value), -np.inf, value), kind="stable")[:N_COSTLIEST]
+    order = order[~np.isnan(value[order]) & (value[order] > 0)]
+    return pa.table(
+        {
+            "template": order.astype(np.int32),
+            "aggregate_value": value[order],
+            "of_others": worth[order],
+            "n_downstream": templates["n_downstream_p50"].to_numpy()[order],
+        }
+    )
+
+
+def _predictions(
+    logs: Logs, templates: Templates, character: Character, edges: Dependencies
+) -> dict[str, pa.Table]:
+    """Train on the week before the last that can be tested, test on it; halves of a short log."""
+    submit_s = logs.column("submit_s")
+    begin, end = float(submit_s[0]), float(submit_s[-1])
+    week = min(7 * DAY_S, (end - begin) / 3)
+    middle = end - 2 * week  # what the test week's jobs lead to may take a week more
+    of, recurring = templates.of_job, character.recurring
+    model = predict.learn(edges, of, submit_s, recurring, middle - week, middle)
+    tested = predict.forecast(model, edges, of, submit_s, recurring, middle, middle + week)
+    table = predict.by_threshold(tested)
+    errors = np.empty(0)
+    if not np.isnan(table["precision"].to_numpy() * table["recall"].to_numpy()).all():
+        best = predict.best_threshold(table)
+        errors = np.sort(predict.percentage_errors(*tested.errors_s(best)))
+    q = np.linspace(0, 1, 201)
+    return {
+        "predictability": table,
+        "forecast_errors": pa.table(
+            {"q": q, "percentage_error": np.quantile(errors, q) if len(errors) else q * np.nan}
+        ),
+        "predictions": pa.table(
+            {
+                "upstream": model.upstream,
+                "downstream": model.downstream,
+                "share": model.share,
+                "time_s": model.time_s,
+            }
+        ),
+    }

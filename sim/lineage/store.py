@@ -1,0 +1,246 @@
+"""WingStore: what is known of past jobs, for whoever schedules the next (§4.1)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sim.describe.measure import Measure, to_table
+from sim.errors import InputError, hint
+
+TABLES = (
+    "jobs",
+    "dependencies",
+    "downloads",
+    "templates",
+    "users",
+    "template_dependencies",
+    "predictions",
+    "predictability",
+    "forecast_errors",
+    "convergence",
+    "inversions",
+    "blind",
+    "costliest",
+    "components",
+)
+"""The tables of a profile; each is a Parquet file of its name."""
+
+
+@dataclass(frozen=True, eq=False)
+class Store:
+    """A profile: columns in memory, Parquet on disk.
+
+    Attributes
+    ----------
+    tables : mapping of str to pyarrow.Table
+        By the names in `TABLES`; rows of ``jobs`` and ``templates`` are the keys between them.
+    measures : list of Measure
+        The numbers of the report.
+    report : dict of str to int
+        What was odd in the logs, by rule.
+    """
+
+    tables: Mapping[str, pa.Table]
+    measures: Sequence[Measure] = ()
+    report: Mapping[str, int] = field(default_factory=dict)
+
+    def value(self, section: str, key: str) -> float:
+        """Return one of the measures.
+
+        Raises
+        ------
+        KeyError
+            If there is no such measure.
+        """
+        for m in self.measures:
+            if (m.section, m.key) == (section, key):
+                return m.value
+        raise KeyError((section, key))
+
+    def job(self, job_id: str) -> dict[str, Any]:
+        """Return what is known of one past job, a value a column of ``jobs``.
+
+        Raises
+        ------
+        InputError
+            If there is no such job.
+        """
+        return self._row("jobs", "job_id", job_id)
+
+    def template(self, name: str) -> dict[str, Any]:
+        """Return what is known of a template: its kind and its distributions.
+
+        Raises
+        ------
+        InputError
+            If there is no such template.
+        """
+        return self._row("templates", "template", name)
+
+    def user(self, name: str) -> dict[str, Any]:
+        """Return what is known of a user's ad hoc jobs.
+
+        Raises
+        ------
+        InputError
+            If there is no such user.
+        """
+        return self._row("users", "user", name)
+
+    def jobs_of(self, template: str) -> pa.Table:
+        """Return the past runs of a template: whole distributions, a column each."""
+        return self.tables["jobs"].take(
+            pa.array(self._runs(self._place("templates", "template", template)))
+        )
+
+    def dependents(self, template: str) -> list[dict[str, Any]]:
+        """Return who reads a template's output in a recurring fashion, the most frequent first.
+
+        Each with ``template``, ``n`` (dependencies), ``hard``, ``polls``, and, where a week was
+        there to learn from, ``share`` (of runs that are read) and ``time_s`` (median time from
+        submission to the first dependent's submission).
+        """
+        return self._neighbours(template, "upstream", "downstream")
+
+    def inputs(self, template: str) -> list[dict[str, Any]]:
+        """Return whose output a template reads in a recurring fashion; see `dependents`."""
+        return self._neighbours(template, "downstream", "upstream")
+
+    def write(self, folder: str | os.PathLike[str]) -> list[Path]:
+        """Write a Parquet file a table, with ``measures`` and ``report``, and the HTML page.
+
+        The same profile gives the same bytes. Files of other names in the folder stay.
+
+        Returns
+        -------
+        list of Path
+            The files; the page is last.
+
+        Raises
+        ------
+        InputError
+            If the folder can't be made.
+        """
+        import pyarrow.parquet as pq
+
+        from sim import html
+        from sim.lineage.page import page
+
+        target = Path(folder)
+        try:
+            target.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"can't make the folder: {error}", file=target) from error
+        rules = pa.table(
+            {
+                "rule": pa.array(list(self.report), pa.string()),
+                "n": pa.array(list(self.report.values()), pa.int64()),
+            }
+        )
+        measures = to_table(("", m) for m in self.measures)
+        paths = []
+        for name, table in {**self.tables, "measures": measures, "report": rules}.items():
+            path = target / f"{name}.parquet"
+            temporary = target / f".{name}.parquet.{os.getpid()}.tmp"
+            pq.write_table(table, temporary, compression="zstd")
+            temporary.replace(path)
+            paths.append(path)
+        html.replace(target / "lineage.html", page(self))
+        return [*paths, target / "lineage.html"]
+
+    @classmethod
+    def read(cls, folder: str | os.PathLike[str]) -> Store:
+        """Read what `write` wrote.
+
+        Raises
+        ------
+        InputError
+            If a table is missing or broken.
+        """
+        import pyarrow.parquet as pq
+
+        source = Path(folder)
+        found = {}
+        for name in (*TABLES, "measures", "report"):
+            path = source / f"{name}.parquet"
+            try:
+                found[name] = pq.read_table(path)
+            except (OSError, pa.ArrowInvalid) as error:
+                raise InputError(
+                    f"is no table of a profile ({error}); make one with python -m sim lineage",
+                    file=path,
+                ) from error
+        measures = [
+            Measure(r["section"], r["key"], r["label"], r["value"], r["kind"], r["group"])
+            for r in found.pop("measures").to_pylist()
+        ]
+        rules = found.pop("report").to_pydict()
+        return cls(found, measures, dict(zip(rules["rule"], rules["n"], strict=True)))
+
+    def _neighbours(self, template: str, here: str, there: str) -> list[dict[str, Any]]:
+        place = self._place("templates", "template", template)
+        names = self.tables["templates"]["template"]
+        expected = {
+            (r["upstream"], r["downstream"]): r for r in self._where("predictions", here, place)
+        }
+        found = []
+        for row in self._where("template_dependencies", here, place):
+            known = expected.get((row["upstream"], row["downstream"]), {})
+            found.append(
+                {
+                    "template": names[row[there]].as_py(),
+                    **{k: row[k] for k in ("n", "hard", "polls")},
+                    **{k: known.get(k) for k in ("share", "time_s")},
+                }
+            )
+        return sorted(found, key=lambda row: (-row["n"], row["template"]))
+
+    def _where(self, table: str, column: str, value: int) -> list[dict[str, Any]]:
+        whole = self.tables[table]
+        rows = np.flatnonzero(whole[column].to_numpy() == value)
+        out: list[dict[str, Any]] = whole.take(pa.array(rows)).to_pylist()
+        return out
+
+    def _row(self, table: str, column: str, name: str) -> dict[str, Any]:
+        place = self._place(table, column, name)
+        out: dict[str, Any] = self.tables[table].slice(place, 1).to_pylist()[0]
+        return out
+
+    def _place(self, table: str, column: str, name: str) -> int:
+        index = self._index[table, column]
+        if name not in index:
+            what = column.removesuffix("_id")
+            raise InputError(
+                f"the profile knows no {what} {name!r}; {hint(name, list(index)[:10_000])}"
+                f"it has {len(index):,}",
+                rule="unknown name",
+            )
+        return index[name]
+
+    @cached_property
+    def _index(self) -> dict[tuple[str, str], dict[str, int]]:
+        return {
+            (table, column): {
+                name: row for row, name in enumerate(self.tables[table][column].to_pylist())
+            }
+            for table, column in (("jobs", "job_id"), ("templates", "template"), ("users", "user"))
+        }
+
+    @cached_property
+    def _by_template(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        of = self.tables["jobs"]["template"].to_numpy()
+        order = np.argsort(of, kind="stable")
+        return order, np.searchsorted(of[order], np.arange(self.tables["templates"].num_rows + 1))
+
+    def _runs(self, template: int) -> NDArray[np.int64]:
+        order, first = self._by_template
+        return order[first[template] : first[template + 1]]

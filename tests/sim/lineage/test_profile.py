@@ -1,0 +1,171 @@
+"""The verb, the store and the page, from files to look-ups."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from sim.cli import main
+from sim.errors import InputError
+from sim.lineage.groups import medians, quantiles
+from sim.lineage.profile import Options, profile
+from sim.lineage.store import TABLES, Store
+from tests.sim.lineage.small import small_logs
+from tests.sim.lineage.test_advice import DAY_S, HOUR, chain
+
+
+@pytest.fixture(scope="module")
+def store():
+    jobs = chain((1, 2, 3))
+    for day in range(20):
+        jobs.append(
+            {"name": f"look{day}x", "submit": day * DAY_S + 9 * HOUR, "user": "ann",
+             "finish": day * DAY_S + (10 + day) * HOUR, "reads": [f"{day}c"]}
+        )  # fmt: skip
+    downloads = [(day * DAY_S + 8 * HOUR, f"{day}b", day) for day in range(21)]
+    return profile(small_logs(jobs, downloads), Options(omega_s=DAY_S))
+
+
+def test_look_up_by_template(store):
+    found = store.template("b")
+    assert (found["n_jobs"], found["recurring"], found["periodic"]) == (21, True, True)
+    assert found["interarrival_s"] == DAY_S
+    assert found["runtime_s_p50"] == HOUR
+    assert found["n_upstream_p50"] == found["n_downstream_p50"] == 1
+    assert found["local_value_p50"] == 10
+    runs = store.jobs_of("b")
+    assert runs["local_value"].to_pylist() == list(range(21))
+    values = runs["aggregate_value"].to_numpy()
+    assert found["aggregate_value_p50"] == np.median(values[~np.isnan(values)])
+
+
+def test_look_up_by_job_and_user(store):
+    job = store.job("1")
+    assert (job["submit_s"], job["n_downstream"], job["input_mode"]) == (2 * HOUR, 1, "blind")
+    user = store.user("ann")
+    assert user["n_jobs"] == 20
+    assert user["runtime_s_p50"] == 10.5 * HOUR
+
+
+def test_recurring_dependencies_both_ways(store):
+    dependents = store.dependents("a")
+    assert [(d["template"], d["n"], d["hard"]) for d in dependents] == [("b", 21, 1.0)]
+    assert (dependents[0]["share"], dependents[0]["time_s"]) == (1.0, 2 * HOUR)
+    assert [d["template"] for d in store.inputs("c")] == ["b"]
+    assert store.dependents("c") == []  # only ad hoc jobs read it
+
+
+def test_unknown_names_are_hinted_at(store):
+    with pytest.raises(InputError, match="knows no template 'aa'; did you mean 'a'"):
+        store.template("aa")
+    with pytest.raises(InputError, match="no job 'x'"):
+        store.job("x")
+
+
+def test_what_is_written_is_read_again(store, tmp_path):
+    paths = store.write(tmp_path / "p")
+    again = Store.read(tmp_path / "p")
+    assert {p.stem for p in paths} == {*TABLES, "measures", "report", "lineage"}
+    for name in TABLES:
+        assert again.tables[name].schema == store.tables[name].schema
+        assert again.tables[name].to_pandas().equals(store.tables[name].to_pandas()), name
+    assert again.report == store.report
+    for mine, yours in zip(store.measures, again.measures, strict=True):
+        assert mine == yours or (mine.key == yours.key and np.isnan(yours.value))
+    first = {p.name: p.read_bytes() for p in paths}
+    store.write(tmp_path / "p")
+    assert {p.name: p.read_bytes() for p in paths} == first
+    (tmp_path / "p" / "jobs.parquet").unlink()
+    with pytest.raises(InputError, match="no table of a profile"):
+        Store.read(tmp_path / "p")
+
+
+def test_the_page_needs_nothing_else(store, tmp_path):
+    page = store.write(tmp_path)[-1].read_text()
+    body = re.sub(r"(?s)<script>.*?</script>", "", page)
+    assert not re.search(r"(src|href)=[\"']?(https?:)?//", body)
+    assert "default-src 'none'" in page
+    for words in ("Priority inversions", "Submitted blind", "Costliest failures"):
+        assert words in body
+    figures = json.loads(re.search(r'(?s)id="figures">(.*?)</script>', page).group(1))
+    assert len(figures) == body.count('class="plot"')
+    assert len(figures) >= 4
+
+
+@pytest.fixture
+def files(tmp_path):
+    logs = small_logs(chain((1, 2, 3)), [(9 * HOUR, "0c", 3)])
+    jobs = logs.jobs.drop_columns(["start_s", "compute_s"])
+    ids = pa.array([None if j < 0 else jobs["job_id"][int(j)].as_py() for j in logs.job])
+    operations = {
+        "time_s": logs.time_s,
+        "job": ids,
+        "operation": [("read", "write", "download")[o] for o in logs.operation],
+        "file": logs.files.take(pa.array(logs.file)),
+        "n": logs.n,
+    }
+    pq.write_table(pa.table(operations), tmp_path / "o.parquet")
+    pq.write_table(jobs, tmp_path / "j.parquet")
+    return [str(tmp_path / "o.parquet"), "--jobs", str(tmp_path / "j.parquet")]
+
+
+def test_the_verb_prints_and_writes(files, tmp_path, capsys):
+    out = tmp_path / "profile"
+    argv = ["--omega-days", "1", "--learn-days", "14", "--set", "hard_share=0.9"]
+    assert main(["lineage", *files, "--out", str(out), *argv]) == 0
+    printed = capsys.readouterr().out
+    assert re.search(r"dependencies +42\n", printed)
+    assert re.search(r"recurring jobs, of all +100.00 % +68.00 %", printed)
+    assert f"written to {out / 'lineage.html'}" in printed
+    assert Store.read(out).value("overview", "omega_s") == DAY_S
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["--set", "hard_shar=1"], "did you mean 'hard_share'"),
+        (["--set", "hard_share=yes"], "takes a number, not 'yes'"),
+        (["--omega-days", "0"], "omega_s must be above 0"),
+        (["--set", "similarity=2"], "between 0 and 1, not 2"),
+        (["--learn-days", "0"], "must end after"),
+    ],
+)
+def test_wrong_options_are_one_line(files, tmp_path, argv, message, capsys):
+    assert main(["lineage", *files, "--out", str(tmp_path / "p"), *argv]) == 2
+    printed = capsys.readouterr()
+    assert message in printed.err
+    assert printed.err.count("\n") == 1
+    assert not (tmp_path / "p").exists()
+
+
+def test_wrong_files_are_one_line(files, tmp_path, capsys):
+    out = ["--out", str(tmp_path / "p")]
+    assert main(["lineage", files[0], *out]) == 2
+    assert "--jobs JOBS is needed" in capsys.readouterr().err
+    assert main(["lineage", str(tmp_path / "absent"), *files[1:], *out]) == 2
+    assert "absent" in capsys.readouterr().err
+    (tmp_path / "e").write_text('{"eventType": "START"}\n')
+    assert main(["lineage", str(tmp_path / "e"), *files[1:], *out]) == 2
+    assert "leave --jobs out" in capsys.readouterr().err
+    assert main(["lineage", str(tmp_path / "e"), *out]) == 2
+    assert "the job log is empty" in capsys.readouterr().err
+    assert main(["lineage", str(tmp_path / "e"), *out, "--strict"]) == 2
+    assert "e:1: " in capsys.readouterr().err
+
+
+def test_quantiles_by_group_equal_numpys():
+    rng = np.random.default_rng(0)
+    values = np.append(rng.integers(0, 9, 200).astype(float), [np.nan, 5.0, np.inf, np.inf])
+    group = np.append(rng.integers(0, 7, 200), [8, 8, 9, 9]).astype(np.int32)
+    got = quantiles(values, group, 10)
+    for g in range(7):
+        want = np.quantile(values[group == g], [0.1, 0.25, 0.5, 0.75, 0.9])
+        assert np.allclose(got[g], want)
+    assert np.isnan(got[7]).all()
+    assert got[8].tolist() == [5] * 5
+    assert medians(values, group, 10)[9] == np.inf
