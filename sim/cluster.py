@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.errors import InputError, unknown
+from sim.outages import NO_OUTAGES, Outages
 
 QueueMode = Literal["global", "hard", "weighted"]
 _MODES = ("global", "hard", "weighted")
@@ -40,6 +41,8 @@ class Cluster:
         Resources that may be overbooked (disk, network): where the tasks on a machine demand
         more of one than it has, those that demand it run slower, in proportion, until it is
         relieved (DAGPS, §8.2.1). Only a policy that asks for it overbooks (`sim.plan.Plan`).
+    outages : Outages
+        When machines are lost and come back; none by default.
     """
 
     resources: tuple[str, ...]
@@ -48,6 +51,7 @@ class Cluster:
     queue_mode: QueueMode = "global"
     queue_share: Mapping[str, float] = field(default_factory=dict)
     fungible: tuple[str, ...] = ()
+    outages: Outages = NO_OUTAGES
 
     @classmethod
     def slots(cls, n: int) -> Cluster:
@@ -131,6 +135,23 @@ class Cluster:
                 f"hard queue shares add up to {sum(table.values()):g}; they must stay within 1"
             )
         return replace(self, queue_mode=mode, queue_share=table)
+
+    def with_outages(self, outages: Outages) -> Cluster:
+        """Return the same cluster, whose machines are lost and come back as `outages` says.
+
+        The tasks on a lost machine start again from the beginning, elsewhere or when it is back.
+
+        Raises
+        ------
+        InputError
+            If it names a machine that is not there.
+        """
+        if len(outages) and outages.machine.max() >= self.n_machines:
+            raise InputError(
+                f"an outage of machine {outages.machine.max()}, of {self.n_machines}: "
+                f"valid: 0 to {self.n_machines - 1}"
+            )
+        return replace(self, outages=outages)
 
     @property
     def n_machines(self) -> int:

@@ -60,11 +60,15 @@ def lay_out(
     n_queues = len(org_weight) * len(plan.queues.weight)
     flags = _flags(columns, cluster, plan, events, keep_tasks, n_queues, gangs)
     flags[layout.N_RIGID] = n_rigid
-    overbooks = n_fit < len(resources) or bool(flags[layout.OVERBOOK] and cluster.fungible)
+    outages = bool(len(cluster.outages))
+    overbooks = (
+        outages or n_fit < len(resources) or bool(flags[layout.OVERBOOK] and cluster.fungible)
+    )
     flags[layout.OVERBOOKS] = overbooks
     if plan.share >= 0:
         flags[layout.SHARE] = resources.index(cluster.resources[plan.share])
     usage, per_task = bool(flags[layout.USAGE]), bool(flags[layout.PER_TASK])
+    heaps = per_task or outages
     n_sure = n_rigid if overbooks else n_fit
     n_slots = _most_running(demand[:, :n_sure], total[:n_sure], n_tasks, cluster.unit)
     n_paced, n_stretchy = (n_slots, len(capacity)) if overbooks else (1, 1)
@@ -99,11 +103,12 @@ def lay_out(
         "w_stage_task0": columns.stage_task0,
         "w_stage_demand": demand,
         "w_stage_fit": _must_be_free(demand, n_rigid, n_fit) if overbooks else demand,
-        "w_stage_o2o": _o2o_bits(columns),
+        "w_stage_o2o": _o2o_bits(columns, outages),
         "w_task_duration": columns.task_duration,
         "w_edge0": columns.edge0,
         "w_edge_child": columns.edge_child,
         "w_edge_kind": columns.edge_kind,
+        **cluster.outages.in_order(),
         "c_total": total,
         "c_scale": np.where(total > 0, 1.0 / np.maximum(total, 1), 0.0),
         "c_dot": 1.0 / np.maximum(capacity[:, :n_fit], 1).astype(np.float64) ** 2,
@@ -128,6 +133,7 @@ def lay_out(
         "state_job_left": views["left"],
         "state_job_started": views["started"],
         "state_job_running": views["running"],
+        "state_job_first": filled(0, "i4", n_jobs),
         "state_job_done": views["done"],
         "state_job_notify": filled(0, "i4", n_jobs),
         "state_job_done_work": views["done_work"],
@@ -151,8 +157,8 @@ def lay_out(
         "state_stage_child": filled(-1, "i4", n_stages),
         "state_stage_sibling": filled(-1, "i4", n_stages),
         "state_stage_prev": filled(-1, "i4", n_stages),
-        "state_task_missing": _missing(columns, n_tasks) if per_task else filled(0, "i4", 1),
-        "state_task_heap": filled(0, "i4", n_tasks if per_task else 1),
+        "state_task_missing": _missing(columns, n_tasks) if heaps else filled(0, "i4", 1),
+        "state_task_heap": filled(0, "i4", n_tasks if heaps else 1),
         "state_queue_root": filled(-1, "i4", n_queues),
         "state_queue_used": filled(0, "i8", n_queues, n_resources),
         "state_queue_blocked": filled(0, "i1", n_queues),
@@ -161,6 +167,7 @@ def lay_out(
         "state_queue_deficit": filled(0, "f8", n_queues),
         "state_org_used": filled(0, "i8", len(org_weight), n_resources),
         "state_mach_free": capacity.copy(),
+        "state_mach_lost": filled(0, "i1", n_machines),
         "state_mach_dirty": filled(0, "i1", n_machines),
         "state_dirty": filled(0, "i4", n_machines),
         "state_mach_rate": filled(1.0, "f8", n_stretchy, n_resources),
@@ -355,7 +362,7 @@ def _flags(
     if cluster.unit and not gangs and not scored:
         flags[layout.FIT] = int(Fit.STRICT)  # like demands: what fits one fits all
         rare = ("EVENTS", "LIMITS", "HARD", "PER_TASK", "TASK_ORDER", "SEEN", "INPUTS")
-        plain = not any(flags[getattr(layout, name)] for name in rare)
+        plain = not any(flags[getattr(layout, name)] for name in rare) and not cluster.outages
         flags[layout.POOL] = plain and cluster.queue_mode == "global"
     return flags
 
@@ -443,8 +450,8 @@ def _per_turn(columns: Columns, plan: Plan, name: str, dtype: str) -> NDArray[An
     return by_turn
 
 
-def _o2o_bits(columns: Columns) -> NDArray[np.int8]:
-    bits = (columns.stage_n_o2o > 0).astype(np.int8)
+def _o2o_bits(columns: Columns, outages: bool) -> NDArray[np.int8]:
+    bits = ((columns.stage_n_o2o > 0) | outages).astype(np.int8)
     parents = np.repeat(np.arange(len(bits)), np.diff(columns.edge0))
     bits[parents[columns.edge_kind == 1]] |= 2
     return bits

@@ -39,7 +39,7 @@ class Event(IntFlag):
     JOB_DONE = 8
     SERVICE = 16  #: a job's attained service crossed its ``service_at``
     TIMER = 32
-    FAULT = 64
+    FAULT = 64  #: a machine was lost or came back
     JOB_FAILED = 128  #: for want of an input, be the job submitted or not
 
 
@@ -82,10 +82,11 @@ class World:
         The seed of the run.
     view : Mapping of str to array
         Live read-only views of the kernel's counters, one entry a job: ``left`` (unfinished
-        tasks), ``running``, ``started``, ``done`` (finished tasks), ``done_work`` (their summed
-        durations, s), ``first_work`` (the same of the first ``notify_at`` started tasks),
-        ``submit`` (s; that of the workload until it happens), ``start`` and ``finish`` (s, NaN
-        before), ``failed`` (0 or 1). And one entry a stage: ``stage_left`` (unfinished
+        tasks), ``running``, ``started`` (but for those lost with their machine), ``done``
+        (finished tasks), ``done_work`` (their summed durations, s), ``first_work`` (the same of
+        the first ``notify_at`` started tasks), ``submit`` (s; that of the workload until it
+        happens), ``start`` and ``finish`` (s, NaN before), ``failed`` (0 or 1). And one entry a
+        stage: ``stage_left`` (unfinished
         tasks) and, where the plan gives ``seen_s``, ``stage_done_work`` (summed durations of the
         finished ones, s).
     """
@@ -113,7 +114,7 @@ class Batch:
     kind : (n,) int32
         `Event` codes, in the order in which the kernel met them.
     row : (n,) int32
-        The job's row (the stage's for STAGE_DONE, -1 for TIMER).
+        The job's row (the stage's for STAGE_DONE, the machine's for FAULT, -1 for TIMER).
     """
 
     now: float

@@ -74,6 +74,7 @@ class _Run:
         self.attained = [0.0] * n_jobs
         self.since = [0.0] * n_jobs
         self.first_done = [0] * n_jobs
+        self.first_started = [0] * n_jobs
         self.idle = [None] * n_jobs  # machines of idle held slots; None: not admitted
         self.used = [[0] * len(self.total) for _ in range(n_jobs)]
         self.now = 0.0
@@ -119,7 +120,15 @@ class _Run:
         self.looked = rigid + [r for r in self.fungible if names[r] in wanted]
         self.rigid = rigid
         pack = self.plan.fit == Fit.PACK and self.plan.packing.overbook
-        self.overbooks = len(self.looked) < len(names) or (pack and bool(self.fungible))
+        self.down = set()
+        self.outages = sorted(
+            event
+            for m, down_s, up_s in zip(*cluster.outages.columns, strict=True)
+            for event in ((down_s, int(m), 1), (up_s, int(m), 0))
+        )
+        self.overbooks = (
+            bool(self.outages) or len(self.looked) < len(names) or (pack and bool(self.fungible))
+        )
         self.pace = {}  # of each running task: rate, what is left at that rate's begin, since when
 
     # ---- the loop
@@ -131,6 +140,8 @@ class _Run:
             self.events = []
             for entry in sorted(e for e in self.running if e[0] <= self.now):
                 self._end(entry)
+            while self.outages and self.outages[0][0] <= self.now:
+                self._outage(*self.outages.pop(0)[1:])
             for j in range(self.n_jobs):
                 while self._crossing(j) <= self.now:
                     self._cross(j)
@@ -159,6 +170,7 @@ class _Run:
     def _next(self):
         times = [self.timer] + [e[0] for e in self.running]
         times += [self._due(j) for j in range(self.n_jobs)]
+        times += [event[0] for event in self.outages[:1]]
         times += [self._crossing(j) for j in range(self.n_jobs)]
         return min(times)
 
@@ -269,10 +281,11 @@ class _Run:
         j = int(c.stage_job[g])
         task = int(c.stage_task0[g]) + self._ready(g)[0]
         self._accrue(j)
-        first = view["started"][j] < self.plan.jobs["notify_at"][j]
+        first = self.first_started[j] < self.plan.jobs["notify_at"][j]
+        self.first_started[j] += first
         if not held:
             self._take(j, self.demand[g], machine, 1)
-        if view["started"][j] == 0:
+        if np.isnan(view["start"][j]):
             view["start"][j] = self.now
         view["started"][j] += 1
         view["running"][j] += 1
@@ -317,6 +330,24 @@ class _Run:
                 self._take(j, self._slot(j), m, -1)
             self.idle[j] = None
             self._emit(Event.JOB_DONE, j)
+
+    def _outage(self, machine, lost):
+        self._emit(Event.FAULT, machine)
+        if not lost:
+            self.down.remove(machine)
+            self.freed.add(machine)
+            return
+        self.down.add(machine)
+        for entry in [e for e in self.running if e[3] == machine]:
+            _, task, g, _, first, _ = entry
+            j = int(self.c.stage_job[g])
+            self.running.remove(entry)
+            self.task_begun[task] = False
+            self._accrue(j)
+            self.view["running"][j] -= 1
+            self.view["started"][j] -= 1
+            self.first_started[j] -= first
+            self._take(j, self.demand[g], machine, -1)
 
     def _stretch(self):
         """Let each running task go at the rate that its machine now has for it."""
@@ -475,7 +506,7 @@ class _Run:
         return [
             m
             for m, free in enumerate(self.free)
-            if all(self.demand[g][r] <= max(free[r], 0) for r in self.looked)
+            if m not in self.down and all(self.demand[g][r] <= max(free[r], 0) for r in self.looked)
         ]
 
     def _admit(self, j):
@@ -557,6 +588,7 @@ class _Run:
                 self.overbooks
                 and self.plan.packing.overbook
                 and m in self.freed
+                and m not in self.down
                 and (best := self._worth_overbooking(m)) is not None
             ):
                 self._charge(best)

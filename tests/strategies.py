@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import sim
 from policies.base import Policy
+from sim.outages import Outages
 from sim.packing import Packing
 from sim.plan import Batch, Event, Order, Plan, Queues, World
 
@@ -65,7 +66,7 @@ def workloads(draw, max_jobs: int = 7, gangs: bool = True, inputs: bool = False)
 
 
 @st.composite
-def clusters(draw, workload: sim.Workload) -> sim.Cluster:
+def clusters(draw, workload: sim.Workload, outages: bool = False) -> sim.Cluster:
     """Draw a cluster on which `workload` fits, of each kind and queue mode."""
     mode = draw(st.sampled_from(["global", "weighted", "hard"]))
     if draw(st.booleans()):
@@ -74,6 +75,16 @@ def clusters(draw, workload: sim.Workload) -> sim.Cluster:
         n = draw(st.integers(9, 12) if mode == "hard" else st.integers(3, 5))
         fungible = draw(st.sampled_from([(), ("mem",), ("cpu",), ("cpu", "mem")]))
         cluster = sim.Cluster.machines(n, cpu=draw(st.integers(4, 6)), mem=3, fungible=fungible)
+    if outages:
+        times = st.sampled_from([0.0, 0.5, 1.0, 2.5, 3.0])
+        rows = []
+        for machine in range(cluster.n_machines):
+            clock = 0.0
+            for _ in range(draw(st.integers(0, 2))):
+                down_s = clock + draw(times)
+                clock = down_s + draw(times) + 0.5
+                rows.append((machine, down_s, clock))
+        cluster = cluster.with_outages(Outages.of(*(zip(*rows, strict=True) if rows else [[]] * 3)))
     if mode == "global":
         return cluster
     names = workload.columns.queue_names
@@ -94,9 +105,7 @@ class AnyPlan(Policy):
         if not self.callbacks:
             return Event.NONE
         rng = np.random.default_rng(self.plan_seed)
-        return Event(
-            int(rng.integers(0, 256) & ~Event.FAULT) | int(Event.TASKS_DONE | Event.JOB_DONE)
-        )
+        return Event(int(rng.integers(0, 256)) | int(Event.TASKS_DONE | Event.JOB_DONE))
 
     def prepare(self, world: World, plan: Plan) -> np.random.Generator:
         rng = np.random.default_rng([self.plan_seed, 1])

@@ -1,5 +1,7 @@
 """What happens to a job: it arrives, its stages open, its tasks start and end, it is done."""
 
+import math
+
 from sim.kernels._jit import inlined, part
 from sim.kernels.finheap import fin_push
 from sim.kernels.inputs import inputs_made
@@ -100,13 +102,16 @@ def start_task(st, g, machine, held):
     st.state_slot_task[slot] = task
     st.state_slot_stage[slot] = g
     st.state_slot_machine[slot] = machine
-    flag = FIRST_K if st.state_job_started[j] < st.p_job_notify_at[j] else 0
+    flag = 0
+    if st.state_job_first[j] < st.p_job_notify_at[j]:
+        flag = FIRST_K
+        st.state_job_first[j] += 1
     if held:
         flag |= HELD
     else:
         take(st, j, g, machine)
     st.state_slot_flag[slot] = flag
-    if st.state_job_started[j] == 0:
+    if st.state_job_started[j] == 0 and math.isnan(st.out_job_start[j]):
         st.out_job_start[j] = now
     st.state_job_started[j] += 1
     st.state_job_running[j] += 1
@@ -220,7 +225,7 @@ def _release_children(st, g, index):
             continue
         st.state_task_missing[task0 + index] -= 1
         if st.state_task_missing[task0 + index] == 0 and st.state_stage_barriers[child] == 0:
-            turn_push(st, child, _turn_of(st, task0, index))
+            turn_push(st, child, turn_of(st, task0, index))
             if st.state_stage_waiting[child] == 1:
                 stage_ready(st, child)
                 look_at_gang(st, st.w_stage_job[child])
@@ -240,8 +245,9 @@ def _index_of(st, task0, turn):
     return st.p_task_order[task0 + turn] if st.state_i[TASK_ORDER] else turn
 
 
-@inlined
-def _turn_of(st, task0, index):
+@part
+def turn_of(st, task0, index):
+    """Return the turn of the task of that index within its stage."""
     return st.p_task_turn[task0 + index] if st.state_i[TASK_ORDER] else index
 
 

@@ -13,6 +13,8 @@ def demand_row(st, g):
 @part
 def fits(st, row, machine):
     """Tell whether the demands of `row` fit the free room of `machine`."""
+    if st.state_mach_lost[machine]:
+        return False
     for r in range(st.state_mach_free.shape[1]):
         if st.w_stage_fit[row, r] > st.state_mach_free[machine, r]:
             return False
@@ -41,7 +43,7 @@ def take(st, j, g, machine):
 def give(st, j, g, machine):
     """Give back the room of one task of stage `g` on `machine`."""
     _move(st, j, machine, st.w_stage_demand, demand_row(st, g), -1)
-    _freed(st, machine)
+    freed(st, machine)
 
 
 @inlined
@@ -54,7 +56,7 @@ def take_held(st, j, machine):
 def give_held(st, j, machine):
     """Give back the room of one held slot of gang job `j` on `machine`."""
     _move(st, j, machine, st.w_job_slot, j, -1)
-    _freed(st, machine)
+    freed(st, machine)
 
 
 @part
@@ -73,7 +75,8 @@ def _move(st, j, machine, demand, row, sign):
 
 
 @part
-def _freed(st, machine):
+def freed(st, machine):
+    """Note that `machine` has more room than before."""
     st.state_i[RELEASED] = 1
     if not st.state_mach_dirty[machine]:
         st.state_mach_dirty[machine] = 1

@@ -19,6 +19,7 @@ from sim.kernels.lifecycle import (
     look_at_gang,
     see_remaining,
 )
+from sim.kernels.outages import outages
 from sim.kernels.pool import dispatch_pool, run_pool
 from sim.kernels.scan import dispatch_pack, dispatch_skip
 from sim.kernels.service import accrue, crossing, postpone, watch
@@ -31,6 +32,7 @@ from sim.kernels.state import (
     N_EVENTS,
     N_FIN,
     N_SERVICE,
+    NEXT_OUTAGE,
     NOW,
     OVERBOOKS,
     POOL,
@@ -85,6 +87,7 @@ def run(st, changed, n_changed):
             return STUCK
         st.state_f[NOW] = now
         _ends(st)
+        outages(st)
         if st.state_i[SERVICE]:
             _crossings(st)
         if st.state_f[TIMER] <= now:
@@ -101,6 +104,9 @@ def _next_time(st):
     if st.state_i[N_FIN] > 0:
         time = min(time, st.state_fin_time[0])
     time = min(time, next_arrival(st))
+    outage = st.state_i[NEXT_OUTAGE]
+    if outage < len(st.w_outage_time):
+        time = min(time, st.w_outage_time[outage])
     if st.state_i[N_SERVICE] > 0:
         time = min(time, st.state_service_time[st.state_service_heap[0]])
     return max(time, st.state_f[NOW])

@@ -81,6 +81,8 @@ def dispatch_pack(st):
         _sort_dirty(st)
     for i in range(st.state_mach_free.shape[0] if every else st.state_i[N_DIRTY]):
         machine = i if every else st.state_dirty[i]
+        if st.state_mach_lost[machine]:
+            continue
         if st.state_mach_dirty[machine]:
             _fill(st, machine)
             if st.state_i[OVERBOOK]:

@@ -62,6 +62,8 @@ def still_fitting(st, machine, n):
 @part
 def first_fitting(st, machine, low, high):
     """Return the first place of [low, high) whose stage fits `machine`, else `high`."""
+    if st.state_mach_lost[machine]:
+        return high
     room = st.state_scan_room
     n_resources = st.c_dot.shape[1]
     first = _scarcest(st, machine, n_resources)

@@ -38,11 +38,19 @@ FIELDS: tuple[tuple[str, str, int], ...] = (
     ("w_stage_task0", "i8", 1),  # [G+1]
     ("w_stage_demand", "i8", 2),  # [G, R] quanta; [1, 1] for a pool of slots
     ("w_stage_fit", "i8", 2),  # the same, but below all room where a resource may be overbooked
-    ("w_stage_o2o", "i1", 1),  # [G] bit 0: has one-to-one parents, bit 1: children
+    (
+        "w_stage_o2o",
+        "i1",
+        1,
+    ),  # [G] bit 0: its ready tasks are a heap, bit 1: has one-to-one children
     ("w_task_duration", "f8", 1),  # [T] s
     ("w_edge0", "i8", 1),  # [G+1]
     ("w_edge_child", "i4", 1),  # [E]
     ("w_edge_kind", "i1", 1),  # [E] 0 barrier, 1 one-to-one
+    # machines lost and back, by time
+    ("w_outage_time", "f8", 1),
+    ("w_outage_machine", "i4", 1),
+    ("w_outage_back", "i1", 1),
     # the cluster, read-only
     # resources in the order: those that can't be overbooked, fungible ones that are looked at
     # when it is decided what fits (F of them with the former), the other fungible ones
@@ -82,6 +90,7 @@ FIELDS: tuple[tuple[str, str, int], ...] = (
     ("state_job_left", "i4", 1),  # unfinished tasks
     ("state_job_started", "i4", 1),
     ("state_job_running", "i4", 1),
+    ("state_job_first", "i4", 1),  # how many of the started count among its first k
     ("state_job_done", "i4", 1),
     ("state_job_notify", "i4", 1),  # of its first k tasks, how many have ended
     ("state_job_done_work", "f8", 1),
@@ -124,6 +133,7 @@ FIELDS: tuple[tuple[str, str, int], ...] = (
     ("state_org_used", "i8", 2),  # [O, R]
     # machines
     ("state_mach_free", "i8", 2),  # [M, R]
+    ("state_mach_lost", "i1", 1),  # [M]
     ("state_mach_dirty", "i1", 1),  # freed since the last dispatch
     ("state_dirty", "i4", 1),  # list of them
     # machines that may be overbooked (1 or [1, 1] where nothing can be)
@@ -219,6 +229,7 @@ PACK_REMAINING, PACK_REMOTE, PACK_UNFAIRNESS = range(3)
     NEXT_JOB,
     N_ARRIVED,
     N_DUE,
+    NEXT_OUTAGE,
     JOBS_LEFT,
     N_FIN,
     N_SLOT_FREE,
@@ -258,8 +269,8 @@ PACK_REMAINING, PACK_REMOTE, PACK_UNFAIRNESS = range(3)
     PREFERS,
     SEEN,
     SCORED,
-) = range(41)
-N_I = 41
+) = range(42)
+N_I = 42
 # What the configuration registers mean: FIT and SHARE are `sim.plan` codes; UNIT a pool of slots;
 # EVENTS the mask subscribed to; RECORD whether task columns are kept; USAGE whether the use of
 # queues and jobs is kept; HARD whether organisations have caps; SERVICE whether thresholds on

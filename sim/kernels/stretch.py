@@ -7,7 +7,7 @@ machines where something was taken or given back. A task whose rate changes gets
 heap of ends; the old one is stale, and dropped when it comes up.
 """
 
-from sim.kernels._jit import part
+from sim.kernels._jit import inlined, part
 from sim.kernels.finheap import fin_pop, fin_push
 from sim.kernels.resources import demand_row
 from sim.kernels.state import N_FIN, N_RIGID, N_TOUCHED, NOW
@@ -40,6 +40,12 @@ def leave_machine(st, slot):
         st.state_mach_slot[st.state_slot_machine[slot]] = after
     if after >= 0:
         st.state_slot_prev[after] = before
+
+
+@inlined
+def forget_end(st, slot):
+    """Let whatever the heap of ends says of `slot` be stale."""
+    st.state_slot_end[slot] = ENDED
 
 
 @part
@@ -80,7 +86,7 @@ def collect_ended(st):
         slot = fin_pop(st)
         if st.state_slot_end[slot] != time:
             continue
-        st.state_slot_end[slot] = ENDED  # an equal entry may follow
+        forget_end(st, slot)  # an equal entry may follow
         at = n
         while at > 0 and task[ended[at - 1]] > task[slot]:
             ended[at] = ended[at - 1]
