@@ -16,6 +16,7 @@ ALL = (
     "loading",
     "bounds",
     "slearn",
+    "lineage",
 )
 
 

@@ -46,19 +46,6 @@ def upward(out0: I8, child: I4, weight: F8, value: F8) -> F8:
 
 
 @jit
-def upward_step(out0: I8, child: I4, weight: F8, of: F8) -> F8:
-    """Return the weighted sum over direct children of `of`, for every node."""
-    n = len(out0) - 1
-    out = np.empty(n)
-    for node in range(n):
-        t = 0.0
-        for e in range(out0[node], out0[node + 1]):
-            t += weight[e] * of[child[e]]
-        out[node] = t
-    return out
-
-
-@jit
 def upward_cut(
     out0: I8,
     child: I4,
@@ -189,3 +176,74 @@ def upward_max(out0: I8, child: I4, value: F8) -> F8:
             m = max(m, most[child[e]])
         most[node] = m
     return most
+
+
+@jit
+def sums_by_round(
+    out0: I8,
+    child: I4,
+    weight: F8,
+    value: F8,
+    submit_s: F8,
+    source: I4,
+    end: I4,
+    cut_s: F8,
+    n_rounds: int,
+) -> F8:
+    """Return what each round of Algorithm 1 adds to each source's total: hop after hop.
+
+    Parameters
+    ----------
+    out0, child, weight, value, submit_s, source, end, cut_s
+        As for `sums_of_rows`.
+    n_rounds : int
+        Rounds; what the last one does not reach is left out.
+
+    Returns
+    -------
+    (S, n_rounds + 1) float64
+        Round 0: the source's own value; round k: of paths of more than 2^(k-1) hops (round 1: of
+        any) and at most 2^k.
+    """
+    n = len(out0) - 1
+    fresh = np.full(n, -1, np.int64)
+    here, there = np.empty(n, np.int32), np.empty(n, np.int32)
+    now, later = np.zeros(n), np.zeros(n)
+    stamp = 0
+    out = np.zeros((len(source), n_rounds + 1))
+    for i in range(len(source)):
+        stop, cut = end[i], cut_s[i]
+        out[i, 0] = value[source[i]]
+        here[0], now[source[i]], n_here = source[i], 1.0, 1
+        hops, reach, k = 0, 2, 1
+        while n_here > 0 and k <= n_rounds:
+            hops += 1
+            if hops > reach:
+                reach *= 2
+                k += 1
+                if k > n_rounds:
+                    break
+            n_there = 0
+            stamp += 1
+            for at in range(n_here):
+                node = here[at]
+                for e in range(out0[node], out0[node + 1]):
+                    other = child[e]
+                    if other >= stop:
+                        break
+                    if fresh[other] != stamp:
+                        fresh[other] = stamp
+                        later[other] = 0.0
+                        there[n_there] = other
+                        n_there += 1
+                    later[other] += now[node] * weight[e]
+            total = 0.0
+            for at in range(n_there):
+                node = there[at]
+                if submit_s[node] <= cut:
+                    total += later[node] * value[node]
+            out[i, k] += total
+            here, there = there, here
+            now, later = later, now
+            n_here = n_there
+    return out

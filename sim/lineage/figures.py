@@ -55,13 +55,12 @@ def _value(of: Store) -> Iterable[Figure]:
     lines = [
         _line(at, words, table["round"].to_pylist(), table[column].to_pylist())
         for at, (column, words) in enumerate(
-            (("found", "no window"), ("found_within", "within ω (sample)"))
+            (("found", "of the mean"), ("found_per_job", "mean of jobs' shares"))
         )
-        if column in table.column_names
     ]
     yield Figure(
         "value",
-        "Share of mean aggregate value found by each round",
+        "Share of aggregate value found by each round, of jobs drawn at random",
         _plot(lines, "round", "share", legend=True),
     )
     jobs = of.tables["jobs"]

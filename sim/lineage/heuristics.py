@@ -36,7 +36,8 @@ class Thresholds:
         A recurring template has a run in each whole period of what is learnt from. None: 30 days
         if that is three months or longer, else a week (or all of it, if it is shorter).
     periodic_cv : float
-        Greatest coefficient of variation of a periodic template's inter-arrival times.
+        Greatest coefficient of variation of a periodic template's inter-arrival times: clocks are
+        exact to seconds, while what waits for input varies as its inputs' run times do.
     polling_lag_s : float
         A polling job is submitted at most so long after its last input was complete.
     polling_share : float
@@ -47,7 +48,7 @@ class Thresholds:
 
     min_submissions: int = 3
     period_s: float | None = None
-    periodic_cv: float = 0.2
+    periodic_cv: float = 0.01
     polling_lag_s: float = 15 * 60.0
     polling_share: float = 0.5
     hard_share: float = 0.95

@@ -263,10 +263,13 @@ def _prediction(tables: Mapping[str, pa.Table]) -> list[Measure]:
 def _value(tables: Mapping[str, pa.Table]) -> list[Measure]:
     s = Section("value")
     table = tables["convergence"]
-    name = "found_within" if "found_within" in table.column_names else "found"
-    found = table[name].to_numpy()
+    found = table["found"].to_numpy()
+    per_job = table["found_per_job"].to_numpy()
     s.add("hidden", "value hidden from who looks at jobs alone", 1 - found[0], "share")
     s.add("round_4", "value found by round 4", found[min(4, len(found) - 1)], "share")
+    s.add("hidden_per_job", "… hidden, mean over jobs of their shares", 1 - per_job[0], "share")
+    round_4 = per_job[min(4, len(per_job) - 1)]
+    s.add("round_4_per_job", "… found by round 4, mean over jobs of their shares", round_4, "share")
     s.add("rounds", "rounds to convergence", int(np.argmax(found >= 1 - 1e-9)))
     jobs = tables["jobs"]
     local, recurring = (

@@ -85,7 +85,7 @@ _ADVICE: Final[dict[str, tuple[str, str, tuple[_Column, ...]]]] = {
             ("template", "template", None),
             ("aggregate_value", "a run is worth", "number"),
             ("of_others", "to others", "number"),
-            ("n_downstream", "direct dependents", "number"),
+            ("n_downstream", "jobs downstream", "number"),
         ),
     ),
 }

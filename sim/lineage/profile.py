@@ -13,6 +13,7 @@ from sim.errors import InputError
 from sim.lineage import advice, predict
 from sim.lineage.convergence import convergence
 from sim.lineage.dependencies import Dependencies
+from sim.lineage.downstream import count_downstream
 from sim.lineage.fast import aggregate, bounds
 from sim.lineage.graph import OMEGA_S, Graph, Window, graph, window
 from sim.lineage.groups import QUANTILES, quantiles
@@ -110,6 +111,7 @@ def profile(logs: Logs, options: Options | None = None) -> Store:
     jobs |= {
         "component": component,
         "gap_s": gap_s,
+        "n_downstream": count_downstream(edges, within, numbered=numbered),
         "aggregate_value": value,
         "aggregate_value_error": value_error,
         "aggregate_compute_s": compute,
@@ -161,8 +163,8 @@ def _jobs(
         "recurring": character.job_recurring,
         "polls": character.job_polls,
         "input_mode": modes,
-        "n_upstream": edges.n_upstream().astype(np.int32),
-        "n_downstream": edges.n_downstream().astype(np.int32),
+        "fan_in": edges.n_upstream().astype(np.int32),
+        "fan_out": edges.n_downstream().astype(np.int32),
         "local_value": downloads.per_job(logs.n_jobs),
     }
 
@@ -185,7 +187,8 @@ def _dependencies(edges: Dependencies, character: Character) -> pa.Table:
 _DISTRIBUTIONS = (
     "runtime_s",
     "compute_s",
-    "n_upstream",
+    "fan_in",
+    "fan_out",
     "n_downstream",
     "local_value",
     "aggregate_value",

@@ -20,7 +20,7 @@ HELP = "find dependencies between jobs in provenance logs, and what they are wor
 EXAMPLE = """examples:
   python -m sim lineage operations.parquet --jobs jobs.parquet --out profile
   python -m sim lineage events.jsonl --out profile           # OpenLineage events
-  python -m sim lineage operations.csv --jobs jobs.csv --out profile --set periodic_cv=0.1"""
+  python -m sim lineage operations.csv --jobs jobs.csv --out profile --set periodic_cv=0.05"""
 
 DAY_S = 86_400.0
 

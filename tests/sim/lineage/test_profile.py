@@ -36,7 +36,7 @@ def test_look_up_by_template(store):
     assert (found["n_jobs"], found["recurring"], found["periodic"]) == (21, True, True)
     assert found["interarrival_s"] == DAY_S
     assert found["runtime_s_p50"] == HOUR
-    assert found["n_upstream_p50"] == found["n_downstream_p50"] == 1
+    assert found["fan_in_p50"] == found["fan_out_p50"] == 1
     assert found["local_value_p50"] == 10
     runs = store.jobs_of("b")
     assert runs["local_value"].to_pylist() == list(range(21))
@@ -46,7 +46,7 @@ def test_look_up_by_template(store):
 
 def test_look_up_by_job_and_user(store):
     job = store.job("1")
-    assert (job["submit_s"], job["n_downstream"], job["input_mode"]) == (2 * HOUR, 1, "blind")
+    assert (job["submit_s"], job["fan_out"], job["input_mode"]) == (2 * HOUR, 1, "blind")
     user = store.user("ann")
     assert user["n_jobs"] == 20
     assert user["runtime_s_p50"] == 10.5 * HOUR
@@ -57,6 +57,8 @@ def test_recurring_dependencies_both_ways(store):
     assert [(d["template"], d["n"], d["hard"]) for d in dependents] == [("b", 21, 1.0)]
     assert (dependents[0]["share"], dependents[0]["time_s"]) == (1.0, 2 * HOUR)
     assert [d["template"] for d in store.inputs("c")] == ["b"]
+    assert np.isnan(store.jobs_of("a")["n_downstream"].to_numpy()[-1])  # not seen to its end
+    assert set(store.jobs_of("a")["n_downstream"].to_numpy()[:-1]) == {3}  # b, c, and who looks
     assert store.dependents("c") == []  # only ad hoc jobs read it
 
 

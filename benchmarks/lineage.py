@@ -1,0 +1,91 @@
+"""Time and memory of the lineage profiler on four weeks at full scale.
+
+Run as ``python -m benchmarks.lineage [--jobs N] [--sources S]``. Algorithm 1 is run to convergence
+under ω = 1 week for a sample of jobs, spread evenly, on two threads: the closure as a whole has
+some 10^10 pairs, and a block's time does not depend on the others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from benchmarks.common import Row, row, show
+from benchmarks.lineage_log import make_log
+from sim.lineage.fast import aggregate, bounds
+from sim.lineage.functions import value_of
+from sim.lineage.graph import graph, window
+from sim.lineage.multi_hop import rows
+from sim.lineage.single_hop import single_hop
+
+JOBS, SOURCES, THREADS = 1_100_000, 16_384, 2
+JOIN_S, FAST_S, PAIRS_S, GIB = 60.0, 30.0, 10.0, 12.0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--jobs", type=int, default=JOBS)
+    parser.add_argument("--sources", type=int, default=SOURCES)
+    args = parser.parse_args()
+    run(make_log(20_000), 256)  # compiles
+    return show("lineage", run(make_log(args.jobs), args.sources))
+
+
+def run(logs, n_sources: int) -> list[Row]:  # type: ignore[no-untyped-def]
+    found = [row("operations", len(logs.time_s) / 1e6, "million")]
+    found.append(row("jobs", logs.n_jobs / 1e6, "million"))
+    begin = time.perf_counter()
+    hops = single_hop(logs)
+    found.append(row("single hop", time.perf_counter() - begin, "s", at_most=JOIN_S))
+    edges, value = hops.dependencies, hops.downloads.per_job(logs.n_jobs)
+    found.append(row("dependencies", len(edges) / 1e6, "million"))
+    begin = time.perf_counter()
+    numbered = graph(edges)
+    aggregate(edges, value, numbered=numbered)
+    found.append(row("value, no window", time.perf_counter() - begin, "s", at_most=FAST_S))
+    within = window(logs.column("submit_s"), logs.column("finish_s"))
+    del logs, hops
+    begin = time.perf_counter()
+    enclosed = bounds(edges, value, within, numbered=numbered, jobs_per_cut=400)
+    found.append(row("value within ω, enclosed", time.perf_counter() - begin, "s", at_most=FAST_S))
+    ok = within.valid
+    low, high = enclosed.low[ok], enclosed.high[ok]
+    found.append(row("… jobs known exactly", 100 * float((low == high).mean()), "%"))
+    found.append(row("… width, of the sum", 100 * float((high - low).sum() / high.sum()), "%"))
+    found.extend(_closure(edges, value, within, numbered, n_sources))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    found.append(row("peak memory, the log included", peak, "GiB", at_most=GIB))
+    return found
+
+
+def _closure(edges, value, within, numbered, n_sources):  # type: ignore[no-untyped-def]
+    valid = np.flatnonzero(within.valid).astype(np.int32)
+    block = 512
+    starts = np.linspace(0, len(valid) - block, max(1, n_sources // block)).astype(np.int64)
+    blocks = [valid[max(at, 0) : max(at, 0) + block] for at in starts]
+
+    def one(sources):  # type: ignore[no-untyped-def]
+        functions = value_of(value)
+        n, total = 0, 0.0
+        for pairs in rows(edges, functions, within=within, sources=sources, numbered=numbered):
+            n += len(pairs.downstream)
+            total += float(functions.ds_op(pairs).sum())
+        return n
+
+    begin = time.perf_counter()
+    with ThreadPoolExecutor(THREADS) as pool:
+        n_pairs = sum(pool.map(one, blocks))
+    took = time.perf_counter() - begin
+    share = sum(map(len, blocks)) / len(valid)
+    yield row("Algorithm 1 within ω", n_pairs / took / 1e6, "M pairs/s", at_least=PAIRS_S)
+    yield row("… pairs of the sample", n_pairs / 1e6, "million")
+    yield row("… of all, by the sample", n_pairs / share / 1e9, "10^9")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
