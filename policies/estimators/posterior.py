@@ -22,17 +22,21 @@ MOST_PERCENT = 5
 RECENT = 100
 """How many jobs the mean stretch is taken over: the T of SLearn's Fig. 4."""
 
+NO_LENGTH = Normal(-math.inf, 0.0)
+"""What is known of the logarithm of a duration that was never anything but 0."""
+
 NODES, WEIGHTS = (array.tolist() for array in np.polynomial.hermite_e.hermegauss(9))
 
 
 class Posterior(Pilots):
     """The posterior of §4.1.2 of SLearn: history is the prior, the pilots are the evidence.
 
-    The prior of a job's mean task duration has mean and variance of what similar jobs took
+    Durations spread over orders of magnitude, so that it is their logarithms that are taken to be
+    normal. The prior of a job's mean task duration has mean and variance of what similar jobs took
     (`policies.estimators.history`), the variance being that of a new job of a normal population
     seen n times, s² (1 + 1/n) (n - 1) / (n - 3), of three jobs or fewer infinite. A task's
-    variance around its job's mean is the mean squared coefficient of variation of the tasks of
-    like jobs that have ended (`Spread`), times the squared mean of the pilots.
+    variance around its job's mean is that of the logarithm at the mean squared coefficient of
+    variation of the tasks of like jobs that have ended (`Spread`).
 
     The number of pilots, up to five percent of the tasks, is that of greatest expected gain
     (`gain`), and none where no number gains anything: then the prior's mean is the estimate.
@@ -51,17 +55,20 @@ class Posterior(Pilots):
     def _wanted(self, job: int, n_tasks: int, now: float) -> int:
         jobs, stage = self._jobs, self._jobs.sampled[job]
         prior = self._prior[job] = prior_of(self._past.similar(stage, now))
+        if self._percent == 0 and prior == NO_LENGTH:
+            return 0
         if self._percent > 0 or math.isinf(prior.variance):
             return n_pilots(n_tasks, self._percent or 3)
-        task_variance = self._spread.of(stage) * prior.mean**2
+        task_variance = math.log1p(self._spread.of(stage))
         stretch = sum(self._stretch) / len(self._stretch) if self._stretch else math.inf
         size = sum(jobs.n_tasks[jobs.stage0[job] : jobs.stage0[job + 1]])
-        bounds = [threshold / size for threshold in self._thresholds]
+        waiting = int(np.count_nonzero(self._view["left"][:job]))
+        bounds = [math.log(threshold / size) for threshold in self._thresholds]
         best, most = 0, 0.0
         unasked = chance_of_other_queue(prior, 0, task_variance, bounds)
         for m in range(1, n_pilots(n_tasks, MOST_PERCENT) + 1):
             asked = chance_of_other_queue(prior, m, task_variance, bounds)
-            gained = gain(unasked - asked, stretch, size, jobs.slots[job], m)
+            gained = gain(unasked - asked, stretch, size, jobs.slots[job], waiting, m)
             if gained > most:
                 best, most = m, gained
         return best
@@ -70,11 +77,12 @@ class Posterior(Pilots):
         prior = self._prior.pop(job)
         m = self._n_pilots.pop(job, 0)
         if m == 0:
-            return prior.mean
+            return math.exp(prior.mean)
         sampled = float(self._view["first_work"][job]) / m
-        scale = sampled if sampled > 0 or math.isinf(prior.variance) else prior.mean
-        variance = self._spread.of(self._jobs.sampled[job]) * scale**2
-        return max(0.0, posterior(prior, m, sampled, variance).mean)
+        if sampled == 0 or math.isinf(prior.variance) or prior == NO_LENGTH:
+            return sampled
+        variance = math.log1p(self._spread.of(self._jobs.sampled[job]))
+        return math.exp(posterior(prior, m, math.log(sampled), variance).mean)
 
     def stage_done(self, stage: int, now: float) -> None:
         """Add it to the history, and how its tasks differed."""
@@ -132,15 +140,22 @@ class Spread:
 
 
 def prior_of(similar: Sequence[Histogram]) -> Normal:
-    """Return what similar jobs say of the next one's mean task duration."""
+    """Return what similar jobs say of the logarithm of the next one's mean task duration.
+
+    Jobs of no length count as of the shortest there is; `NO_LENGTH` where there are no others.
+    """
     n = sum(part.n for part in similar)
     if n == 0:
         return Normal(0.0, math.inf)
     bins = [(a, c) for part in similar for a, c in zip(part.at, part.count, strict=True)]
-    mean = sum(a * c for a, c in bins) / n
+    least = min([a for a, _ in bins if a > 0], default=0.0)
+    if least == 0.0:
+        return NO_LENGTH
+    logs = [(math.log(a or least), c) for a, c in bins]
+    mean = sum([a * c for a, c in logs]) / n
     if n <= 3:
         return Normal(mean, math.inf)
-    squares = sum(c * (a - mean) ** 2 for a, c in bins)
+    squares = sum([c * (a - mean) ** 2 for a, c in logs])
     return Normal(mean, squares * (1 + 1 / n) / (n - 3))
 
 
@@ -151,6 +166,7 @@ def chance_of_other_queue(
 
     The estimate is normal with what the samples take from the prior's variance; around it, x is
     normal with what they leave. The mean over the estimate is by nine nodes of Gauss and Hermite.
+    All is in logarithms.
 
     Parameters
     ----------
@@ -167,7 +183,7 @@ def chance_of_other_queue(
     spread = math.sqrt(max(0.0, prior.variance - left))
     wrong = 0.0
     for node, weight in zip(NODES, WEIGHTS, strict=True):
-        estimate = max(0.0, prior.mean + spread * node)
+        estimate = prior.mean + spread * node
         queue = bisect_right(bounds, estimate)
         low = -math.inf if queue == 0 else bounds[queue - 1]
         high = bounds[queue]
@@ -175,12 +191,14 @@ def chance_of_other_queue(
     return wrong / math.sqrt(2 * math.pi)
 
 
-def gain(better: float, stretch: float, n_tasks: int, slots: int, m: int) -> float:
+def gain(better: float, stretch: float, n_tasks: int, slots: int, waiting: int, m: int) -> float:
     """Return what m pilots gain, in mean task durations of the job.
 
     A job in a wrong queue loses about its own completion time, which is its ideal one, of
-    ``n_tasks / slots`` task durations, times the stretch that jobs now see. Pilots cost one task
-    duration, for which the others wait, and what they use before their turn.
+    ``n_tasks / slots`` task durations, times the stretch that jobs now see; so do, one by one, the
+    jobs that it lets pass, or that have to let it pass, wrongly: those that are there, at half of
+    them. Pilots cost one task duration, for which the others wait, and what they use before their
+    turn.
 
     Parameters
     ----------
@@ -190,12 +208,14 @@ def gain(better: float, stretch: float, n_tasks: int, slots: int, m: int) -> flo
         Mean completion time of recent jobs over the time they would take alone; inf for unknown.
     n_tasks, slots : int
         The job's tasks, and how many of them can run at once.
+    waiting : int
+        How many other jobs are not done.
     m : int
         Number of pilots.
     """
     if better <= 0:
         return 0.0
-    return better * stretch * n_tasks / slots - 1.0 - m / slots
+    return better * stretch * n_tasks / slots * (1 + waiting / 2) - 1.0 - m / slots
 
 
 def _between(mean: float, variance: float, low: float, high: float) -> float:

@@ -39,18 +39,19 @@ def test_posterior_at_its_ends():
 
 
 def test_prior_is_what_a_new_job_of_the_population_takes():
-    seen = Histogram(80)
-    for value in (1.0, 2.0, 3.0, 4.0, 10.0):
-        seen.add(value)
-    prior = prior_of([seen])
     values = np.array([1.0, 2.0, 3.0, 4.0, 10.0])
-    assert prior.mean == 4.0
-    assert prior.variance == pytest.approx(values.var(ddof=1) * (1 + 1 / 5) * 4 / 2)
-    three = Histogram(80)
-    for value in (1.0, 2.0, 3.0):
-        three.add(value)
-    assert prior_of([three]) == Normal(2.0, math.inf)
-    assert prior_of([]).variance == math.inf
+    prior = prior_of_values(values)
+    logs = np.log(values)
+    assert prior.mean == pytest.approx(logs.mean())
+    assert prior.variance == pytest.approx(logs.var(ddof=1) * (1 + 1 / 5) * 4 / 2)
+    three = prior_of_values([1.0, 2.0, 4.0])
+    assert three.mean == pytest.approx(math.log(2.0))
+    assert three.variance == prior_of([]).variance == math.inf
+
+
+def test_jobs_of_no_length_are_taken_for_the_shortest():
+    assert prior_of_values([0.0, 5.0]).mean == pytest.approx(math.log(5.0))
+    assert prior_of_values([0.0] * 5) == Normal(-math.inf, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -73,9 +74,11 @@ def test_chance_of_another_queue_is_that_of_draws(mean, sd0, sd1, m):
 
 def test_gain_by_hand():
     # a tenth less wrong, jobs stretched 30-fold, 20 tasks on 10 slots: 6 - 1 for the wait - 2/10
-    assert gain(0.1, 30.0, 20, 10, 2) == pytest.approx(6 - 1 - 0.2)
-    assert gain(0.0, math.inf, 20, 10, 2) == 0.0
-    assert gain(0.1, math.inf, 20, 10, 2) == math.inf
+    assert gain(0.1, 30.0, 20, 10, 0, 2) == pytest.approx(6 - 1 - 0.2)
+    # as much again for each two jobs that wait
+    assert gain(0.1, 30.0, 20, 10, 4, 2) == pytest.approx(18 - 1 - 0.2)
+    assert gain(0.0, math.inf, 20, 10, 4, 2) == 0.0
+    assert gain(0.1, math.inf, 20, 10, 0, 2) == math.inf
 
 
 def history(mean_task_s):
@@ -97,7 +100,7 @@ def run(past, **params):
 
 def test_a_sure_history_needs_no_pilots():
     # five jobs of 10 s each: sure, and in the same queue whatever a pilot says
-    assert run(history([10.0] * 5)).estimate_s[0] == 80.0
+    assert run(history([10.0] * 5)).estimate_s[0] == pytest.approx(80.0)
 
 
 def test_no_history_asks_pilots_alone():
@@ -109,7 +112,7 @@ def test_an_unsure_history_is_weighed_with_the_pilots():
     took = [1.0, 5.0, 9.0, 300.0, 600.0]
     prior = prior_of_values(took)
     # one pilot took 20 s; a task varies by as much as its mean, nothing else being known
-    expected = posterior(prior, 1, 20.0, 20.0**2).mean * 8
+    expected = math.exp(posterior(prior, 1, math.log(20.0), math.log(2.0)).mean) * 8
     assert run(history(took)).estimate_s[0] == pytest.approx(expected)
 
 
