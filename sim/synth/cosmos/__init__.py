@@ -20,12 +20,18 @@ if TYPE_CHECKING:
 __all__ = ["logs", "synthesize"]
 
 
-def synthesize(scale: float = 0.05, seed: int = 0, organisations: int | None = None) -> Workload:
+def synthesize(
+    scale: float = 0.05,
+    seed: int = 0,
+    organisations: int | None = None,
+    rounds: int | None = None,
+) -> Workload:
     """Synthesize the week that is scheduled: the third of four.
 
     Times count from its beginning. Every job is one task that holds ``tokens`` of one pool for as
     long as it runs. Edges are those between jobs of the week: what was made before it is there.
-    Downloads are those of the week's jobs, up to a week after their end.
+    Downloads are those of the week's jobs, up to a week after their end. The history is of the jobs
+    of the two weeks before, with what they were worth (`sim.lineage.worth`).
 
     Parameters
     ----------
@@ -35,6 +41,8 @@ def synthesize(scale: float = 0.05, seed: int = 0, organisations: int | None = N
         Seed of all draws.
     organisations : int, optional
         How many, at least 5; left out, 150 at full scale and fewer at a smaller one.
+    rounds : int, optional
+        How far downstream worth is counted: 2^rounds hops, 0 for none; left out, all the way.
 
     Returns
     -------
@@ -51,7 +59,9 @@ def synthesize(scale: float = 0.05, seed: int = 0, organisations: int | None = N
     from sim.synth.cosmos.month import draw_month
 
     _check(scale, seed, organisations)
-    return workload(draw_month(scale, seed, organisations), scale, seed)
+    if rounds is not None:
+        check_whole("rounds", rounds, 0)
+    return workload(draw_month(scale, seed, organisations), scale, seed, rounds)
 
 
 def logs(

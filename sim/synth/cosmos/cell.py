@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sim.lineage.worth import Past
 from sim.schema import INPUT_MODES, JOB_EDGE_KINDS
 from sim.synth.cosmos import names
 from sim.synth.cosmos.measure import wanted_got
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from sim.workload import Workload
 
 
-def workload(month: Month, scale: float, seed: int) -> Workload:
+def workload(month: Month, scale: float, seed: int, rounds: int | None = None) -> Workload:
     """Return the jobs of the third week; see `sim.synth.cosmos.synthesize`."""
     from sim.workload import Workload
 
@@ -27,16 +28,20 @@ def workload(month: Month, scale: float, seed: int) -> Workload:
     own = third[loads.job]
     kinds = list(JOB_EDGE_KINDS)
     n = len(rows)
+    past = _past(month)
+    known, learnt = past.until(0.0)
+    truth = past.columns(rounds=rounds)
     return Workload.from_tables(
         jobs={
             "job_id": names.job_ids(rows),
             "submit_s": month.submit_s[rows],
-            "template": names.category(month.program[rows] + 1, ["", *names.programs(month)]),
+            "template": names.templates(month, rows),
             "user": names.users(month, rows),
             "queue": names.queues(month, rows),
             "priority": month.priority[rows],
             "input_mode": names.category(month.mode[rows], list(INPUT_MODES)),
             "poll_lag_s": month.lag_s[rows],
+            **{name: column[rows] for name, column in truth.items()},
         },
         stages={
             "job": np.arange(n, dtype=np.int32),
@@ -56,6 +61,15 @@ def workload(month: Month, scale: float, seed: int) -> Workload:
             "time_s": loads.time_s[own],
             "n": loads.n[own].astype(np.int32),
         },
+        history={
+            "submit_s": month.submit_s[known],
+            "finish_s": month.finish_s[known],
+            "n_tasks": np.ones(len(known), dtype=np.int32),
+            "mean_task_s": month.duration_s[known],
+            "user": names.users(month, known),
+            "template": names.templates(month, known),
+            **learnt.columns(0.0, rounds),
+        },
         meta={
             "name": "synth-cosmos",
             "quantum": {"tokens": 1.0},
@@ -66,7 +80,22 @@ def workload(month: Month, scale: float, seed: int) -> Workload:
                 "scale": float(scale),
                 "seed": int(seed),
                 "organisations": len(month.shares),
+                "rounds": rounds,
                 "source": "Chung et al., OSDI 2020",
             },
         },
+    )
+
+
+def _past(month: Month) -> Past:
+    loads = month.downloads
+    return Past(
+        month.submit_s,
+        month.finish_s,
+        month.tokens * month.duration_s,
+        month.up,
+        month.down,
+        loads.job,
+        loads.time_s,
+        loads.n,
     )

@@ -35,7 +35,7 @@ TRUNK = 0.42
 """Programs of a workflow that others of it read: the first ones. The rest ends in downloads, as
 components are bottom-heavy (Observation 5)."""
 
-SOURCES = 0.2
+SOURCES = 0.15
 """Programs of the trunk, beside the first, that read nothing."""
 
 LINKED = 0.66
@@ -62,7 +62,7 @@ OLDEST_DAYS = 3.0
 NEIGHBOUR = 0.10
 """Templates that read another workflow of their own organisation."""
 
-OWN = 0.2
+OWN = 0.28
 """Templates that read their own last run."""
 
 OPTIONAL, CHANGING = 0.15, 0.10
@@ -140,11 +140,15 @@ def draw_flows(scale: float, active: F8, seed: int) -> Flows:
     weight = RUNS_A_WEEK[period][flow]
     alone = closed(len(active))
     may_link = ~np.isin(organisation, alone)
+    leaf = place >= _trunk(size)[flow]
     linked = some(np.bincount(flow, weight), may_link, LINKED * weight.sum(), rng)
     sharing = linked[flow] & (weight > 1) & (weight < 0.4 * PUBLIC * weight.sum())
     public = some(weight, sharing, PUBLIC * weight.sum(), rng)
-    readers = some(weight, linked[flow] & ~public, READERS * weight.sum(), rng)
-    near = _neighbours(flow, organisation, linked, rng)
+    shares = np.bincount(flow, public, n_flows) > 0
+    readers = some(
+        weight, linked[flow] & (leaf | ~shares[flow]) & ~public, READERS * weight.sum(), rng
+    )
+    near = _neighbours(flow, organisation, linked, leaf, rng)
     reads = (DEPENDENCIES_PER_JOB - READ_BY_AD_HOC - CROSS_READS) / RECURRING * weight.sum()
     up, down = _within(flow, place, size, at, weight, reads - weight[near[1]].sum(), rng)
     others = len(near[0]) + int((up != down).sum())
@@ -265,10 +269,10 @@ def _crossing(
 
 
 def _neighbours(
-    flow: I8, organisation: I8, linked: Mask, rng: np.random.Generator
+    flow: I8, organisation: I8, linked: Mask, leaf: Mask, rng: np.random.Generator
 ) -> tuple[I8, I8, I8]:
     """Draw reads between an organisation's workflows, of those that are linked anyway."""
-    into = np.flatnonzero(linked[flow] & (rng.random(len(flow)) < NEIGHBOUR))
+    into = np.flatnonzero(linked[flow] & leaf & (rng.random(len(flow)) < NEIGHBOUR))
     open_ = np.flatnonzero(linked[flow])
     by_owner = open_[np.argsort(organisation[flow[open_]], kind="stable")]
     owner = organisation[flow][by_owner]
@@ -285,18 +289,24 @@ def _distinct(from_: I8, into: I8, ok: Mask) -> tuple[I8, I8]:
     return from_[keep], into[keep]
 
 
+def _trunk(size: I8) -> I8:
+    """Return how many programs of workflows others of it read."""
+    out: I8 = np.ceil(TRUNK * size).astype(np.int64)
+    return out
+
+
 def _within(
     flow: I8, place: I8, size: I8, at: I8, weight: F8, wanted: float, rng: np.random.Generator
 ) -> tuple[I8, I8]:
     """Draw reads within workflows: one or none each, last runs, and as many more as wanted."""
-    trunk = np.ceil(TRUNK * size).astype(np.int64)[flow]
+    trunk = _trunk(size)[flow]
     source = (place == 0) | ((place < trunk) & (rng.random(len(flow)) < SOURCES))
     later = np.flatnonzero(~source)
     near = np.minimum(rng.geometric(0.75, len(later)), place[later])
     leaf = place[later] >= trunk[later]
     any_ = (rng.random(len(later)) * np.minimum(trunk[later], place[later])).astype(np.int64)
     first = at[flow[later], np.where(leaf, any_, place[later] - near)]
-    itself = np.flatnonzero(rng.random(len(flow)) < OWN)
+    itself = np.flatnonzero((~source | (weight <= 14)) & (rng.random(len(flow)) < OWN))
     ups, downs = [], []
     for step in range(1, at.shape[1]):
         child = np.flatnonzero(~source & (place >= step) & (place - step < trunk))

@@ -22,6 +22,11 @@ def programs(month: Month) -> list[str]:
     return [f"program-{letters(number, 4)}" for number in range(int(month.program.max()) + 1)]
 
 
+def templates(month: Month, rows: Rows) -> pa.DictionaryArray:
+    """Return the program that each job is a run of; '' for an ad hoc one."""
+    return category(month.program[rows] + 1, ["", *programs(month)])
+
+
 def users(month: Month, rows: Rows) -> pa.DictionaryArray:
     """Return who submits each job."""
     names = [f"user-{number}" for number in range(int(month.user.max()) + 1)]

@@ -16,7 +16,7 @@ from sim.synth.cosmos.published import VALUE_RATIO, WEEK_S
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]
 
-VALUED = 0.55
+VALUED = 0.58
 """Jobs that are downloaded at all. Below them the distribution falls short of Zipf's: to 0."""
 
 NOISE = (-1.9, 0.9)
@@ -25,7 +25,7 @@ NOISE = (-1.9, 0.9)
 LAST = 1.5
 """How much more the programs at the end of a workflow are downloaded, as a logarithm."""
 
-FIRST_H, FIRST_SPREAD = 13.5, 1.0
+FIRST_H, FIRST_SPREAD = 14.0, 1.0
 """From the end of a job to its first download: median over programs, and spread."""
 
 MORE_DAYS = 1.0

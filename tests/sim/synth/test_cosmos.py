@@ -103,6 +103,29 @@ def test_reads_of_the_logs_come_after_their_writes_and_are_the_edges(known, week
     )
 
 
+def test_the_history_is_of_the_past_alone_and_says_what_jobs_were_worth(week):
+    past = week.history
+    assert past["finish_s"].to_numpy().max() < 0
+    assert past["submit_s"].to_numpy().min() >= -2 * WEEK_S
+    seen = past["finish_s"].to_numpy() + WEEK_S <= 0
+    assert np.array_equal(np.isfinite(past["agg_value"].to_numpy()), seen)
+    value, total = (past[c].to_numpy()[seen] for c in ("value", "agg_value"))
+    assert (total >= value).all()
+    back = set(past["template"].to_pylist())
+    assert np.mean([j in back for j in week.jobs["template"].to_pylist()]) > 0.99
+    logs = cosmos.logs(scale=SCALE, seed=0, weeks=(-2, 0))
+    assert logs.n_jobs == past.num_rows
+    assert past["value"].to_numpy().sum() == logs.n[logs.job < 0].sum()
+
+
+def test_most_value_is_hidden_downstream_and_found_in_four_rounds():
+    near = sim.synthesize("cosmos", scale=0.02, seed=0, rounds=4).jobs["agg_value"].to_numpy()
+    week = sim.synthesize("cosmos", scale=0.02, seed=0).jobs
+    total = week["agg_value"].to_numpy()
+    assert 0.7 < 1 - week["value"].to_numpy().sum() / total.sum() < 0.9  # Fig. 6: 0.83
+    assert near.sum() / total.sum() > 0.95  # Fig. 6: 0.99
+
+
 def test_what_was_known_at_the_beginning_ends_there():
     logs = cosmos.logs(scale=0.02, seed=3, weeks=(-2, 0))
     assert logs.time_s.max() < 0
