@@ -27,7 +27,7 @@ test-main: $(READY)
 # the same kernels as plain Python, where a local that is never assigned shows
 test-nojit: $(READY)
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n $(WORKERS) \
-		tests/sim/test_kernel.py tests/sim/test_engine.py tests/sim/test_overbooking.py tests/sim/test_packing.py tests/sim/test_inputs.py tests/sim/test_outages.py \
+		tests/sim/test_kernel.py tests/sim/test_engine.py tests/sim/test_overbooking.py tests/sim/test_packing.py tests/sim/test_unfairness.py tests/sim/test_inputs.py tests/sim/test_outages.py \
 		tests/policies/test_orders.py tests/sim/dags tests/sim/test_levels.py \
 		tests/sim/test_bounds_kernels.py tests/sim/lineage \
 		tests/policies/dagps/test_placement.py --ignore-glob='*_sample.py'
@@ -35,7 +35,7 @@ test-nojit: $(READY)
 # the same kernels compiled with bounds checks, in a cache of their own
 test-bounds: $(READY)
 	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -q \
-		tests/sim/test_kernel.py tests/sim/test_engine.py tests/sim/test_overbooking.py tests/sim/test_packing.py tests/sim/test_inputs.py tests/sim/test_outages.py \
+		tests/sim/test_kernel.py tests/sim/test_engine.py tests/sim/test_overbooking.py tests/sim/test_packing.py tests/sim/test_unfairness.py tests/sim/test_inputs.py tests/sim/test_outages.py \
 		tests/sim/test_levels.py tests/sim/test_bounds_kernels.py \
 		tests/policies/dagps/test_placement.py
 

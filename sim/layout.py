@@ -61,9 +61,7 @@ def lay_out(
     flags = _flags(columns, cluster, plan, events, keep_tasks, n_queues, gangs)
     flags[layout.N_RIGID] = n_rigid
     outages = bool(len(cluster.outages))
-    overbooks = (
-        outages or n_fit < len(resources) or bool(flags[layout.OVERBOOK] and cluster.fungible)
-    )
+    overbooks = outages or n_fit < len(resources) or bool(flags[layout.OVERBOOK])
     flags[layout.OVERBOOKS] = overbooks
     if plan.share >= 0:
         flags[layout.SHARE] = resources.index(cluster.resources[plan.share])
@@ -204,7 +202,6 @@ def lay_out(
         "state_scan_room": filled(0, "f8", layout.BLOCK),
         "state_pick_found": filled(0, "i4", bundle),
         "state_pick_stage": filled(0, "i4", bundle),
-        "state_pick_queue": filled(0, "i4", bundle),
         "state_pick_score": filled(0, "f8", bundle),
         "state_pick_worth": filled(0, "f8", bundle),
         "state_pick_left": filled(0, "f8", bundle),
@@ -355,9 +352,10 @@ def _flags(
     flags[layout.PRIORITY] = plan.task_priority is not None
     flags[layout.PREFERS] = plan.task_prefers is not None
     flags[layout.SEEN] = not np.isnan(plan.stages["seen_s"]).all()
-    flags[layout.OVERBOOK] = plan.fit == Fit.PACK and plan.packing.overbook
+    pack = plan.fit == Fit.PACK
+    flags[layout.OVERBOOK] = pack and plan.packing.overbook and bool(cluster.fungible)
     scored = plan.packing != Packing() or plan.task_priority is not None
-    scored = plan.fit == Fit.PACK and (scored or plan.task_prefers is not None)
+    scored = pack and (scored or plan.task_prefers is not None)
     flags[layout.SCORED] = scored
     if cluster.unit and not gangs and not scored:
         flags[layout.FIT] = int(Fit.STRICT)  # like demands: what fits one fits all

@@ -40,8 +40,10 @@ class Packing:
         Deficit from which a queue is owed (κC of §5); inf serves queues by tier and use instead.
         Where it is finite, queues of a tier compete by score alone; each task that starts adds its
         stage's ``cost`` times the fair share (of the weights of those with tasks that wait) to
-        the deficit of each such queue, and takes its cost from its own; and while the queue of
-        greatest deficit that has a task which fits is owed, only it is picked from.
+        the deficit of each such queue, and takes its cost from its own. While the queue of
+        greatest deficit among them (but for what gangs and caps hold up) is owed, only it is
+        picked from: a machine where nothing of it fits takes nothing, so that room is kept for
+        it. So of two queues neither is ever owed more than this and the cost of a task.
     """
 
     remaining: float = 0.0

@@ -535,7 +535,6 @@ class _Run:
             if self.idle[j]:
                 self._fill(j)
         {Fit.STRICT: self._strict, Fit.SKIP: self._skip, Fit.PACK: self._pack}[self.plan.fit]()
-        self.freed = set()
 
     def _strict(self):
         blocked = set()
@@ -581,9 +580,18 @@ class _Run:
             gangs = [g for g in self._waiting() if self._waits_as_gang(int(self.c.stage_job[g]))]
             if not any(self._place(g) for g in sorted(gangs, key=turn)):
                 break
+        while self._fill_machines() and self.freed:
+            pass  # for whom room was kept may have found it elsewhere
+
+    def _fill_machines(self):
+        """Fill the machines in turn; tell whether anything started."""
+        held_back, n_running = set(), len(self.running)
         for m in range(len(self.free)):
             while fitting := [g for g in self._single() if m in self._machines(g)]:
-                self._start_bundle(fitting, m)
+                if not (served := self._served(fitting)):
+                    held_back.add(m)
+                    break
+                self._start_bundle(served, m)
             while (
                 self.overbooks
                 and self.plan.packing.overbook
@@ -593,18 +601,18 @@ class _Run:
             ):
                 self._charge(best)
                 self._start(best, m, False)
+        self.freed = held_back
+        return len(self.running) > n_running
 
     def _single(self):
         return [g for g in self._waiting() if not self._waits_as_gang(int(self.c.stage_job[g]))]
 
-    def _start_bundle(self, fitting, m):
-        picked, candidates = self._bundle(self._served(fitting), m)
-        queues = {self._queue(g) for g in candidates}
-        for n, (g, worth, left) in enumerate(picked):
+    def _start_bundle(self, served, m):
+        for n, (g, worth, left) in enumerate(self._bundle(served, m)):
             if n > 0:
                 if g not in self._waiting() or m not in self._machines(g):
                     return
-                if self._owed(queues) not in (None, self._queue(g)):
+                if self._owed(self._tier(g)) not in (None, self._queue(g)):
                     return
             self.worths += worth
             self.lefts += left
@@ -612,17 +620,30 @@ class _Run:
             self._start(g, m, False)
 
     def _served(self, stages):
-        """Those of the queue that is served now; of all its tier, if queues compete by score."""
+        """Those of the queue that is served now; of all its tier, if queues compete by score.
+
+        While a queue of the tier is owed, those of that queue alone, and be it that none is.
+        """
         if self.plan.packing.unfairness == INF:
             first = min(self._queue_turn(self._queue(g)) for g in stages)
             return [g for g in stages if self._queue_turn(self._queue(g)) == first]
-        tier = min(self.plan.queues.tier[self._where(self.c.stage_job[g])] for g in stages)
-        of = [g for g in stages if self.plan.queues.tier[self._where(self.c.stage_job[g])] == tier]
-        owed = self._owed({self._queue(g) for g in of})
+        tier = min(self._tier(g) for g in stages)
+        owed = self._owed(tier)
+        of = [g for g in stages if self._tier(g) == tier]
         return of if owed is None else [g for g in of if self._queue(g) == owed]
 
-    def _owed(self, queues):
-        if self.plan.packing.unfairness == INF:
+    def _tier(self, g):
+        return self.plan.queues.tier[self._where(self.c.stage_job[g])]
+
+    def _owed(self, tier):
+        """The queue of greatest deficit with a task that only room is wanted for, if it is owed."""
+        queues = {
+            self._queue(g)
+            for g in self._single()
+            if self._tier(g) == tier
+            and self._within_cap(int(self.c.stage_job[g]), self.demand[g], 1)
+        }
+        if self.plan.packing.unfairness == INF or not queues:
             return None
         deficit, queue = min((-self.deficit.get(q, 0.0), q) for q in queues)
         return queue if -deficit >= self.plan.packing.unfairness else None
@@ -674,7 +695,6 @@ class _Run:
             copies = min([room, len(self._ready(g)), *fit])
             taken += [(-score, g, worth, copies)] if copies else []
             room -= copies
-        candidates = [g for _, g, _, _ in taken]
         best, best_total = (1,), 0.0
         positive = [row for row in taken if row[0] > 0]
         for counts in itertools.product(*(range(row[3], -1, -1) for row in positive)):
@@ -687,7 +707,7 @@ class _Run:
         picked = []
         for n, (_, g, worth, _) in zip(best, taken, strict=False):
             picked += [(g, worth, self.remaining[self.c.stage_job[g]])] * n
-        return picked, candidates
+        return picked
 
     def _hold_together(self, counts, rows, m):
         return all(

@@ -12,17 +12,22 @@ import math
 from sim.kernels._jit import inlined, part
 from sim.kernels.candidates import first_queue, may_start
 from sim.kernels.resources import demand_row
-from sim.kernels.score import before_queue, eta, is_owed, is_served, start_charged, worth_of
+from sim.kernels.score import eta, is_served, owed_queue, start_charged, worth_of
 from sim.kernels.state import BUNDLE, LEFTS, WORTHS
 
 
 @part
 def pick_bundle(st, machine, n):
-    """Pick what `machine` takes of the `n` found; return how many stages were looked at, or 0."""
+    """Pick what `machine` takes of the `n` found; return how many stages were looked at, or 0.
+
+    -1 where it takes nothing because a queue is owed of which nothing fits.
+    """
     first = first_queue(st, n)
     if first < 0:
         return 0
-    k = _best_stages(st, machine, n, first)
+    k = _best_stages(st, machine, n, first, owed_queue(st, first))
+    if k == 0:
+        return -1
     k = _count_copies(st, machine, k)
     _search(st, machine, k)
     return k
@@ -35,7 +40,7 @@ def start_bundle(st, machine, k):
     for i in range(k):
         g = st.state_pick_stage[i]
         for _ in range(st.state_pick_best[i]):
-            if started and not _still_wanted(st, g, k):
+            if started and not _still_wanted(st, g):
                 return
             started = True
             st.state_f[WORTHS] += st.state_pick_worth[i]
@@ -44,14 +49,14 @@ def start_bundle(st, machine, k):
 
 
 @inlined
-def _best_stages(st, machine, n, first):
+def _best_stages(st, machine, n, first, owed):
     """List the best of the `n` found that are served, as many as tasks make up a bundle."""
     most, weight, k = st.state_i[BUNDLE], eta(st), 0
     best, scores = st.state_pick_found, st.state_pick_score
     for i in range(n):
         at = st.state_scan_found[i]
         g = st.state_scan[at]
-        if not is_served(st, st.state_scan_queue[at], first):
+        if not is_served(st, st.state_scan_queue[at], first, owed):
             continue
         worth = worth_of(st, g, machine, st.state_scan_score[i])
         score = worth - weight * st.state_job_remaining[st.w_stage_job[g]]
@@ -91,7 +96,6 @@ def _count_copies(st, machine, k):
             while copies * demand > free:
                 copies -= 1
         st.state_pick_stage[i] = g
-        st.state_pick_queue[i] = st.state_scan_queue[at]
         st.state_pick_worth[i] = st.state_scan_score[st.state_pick_found[i]]
         st.state_pick_left[i] = st.state_job_remaining[st.w_stage_job[g]]
         st.state_pick_copies[i] = copies
@@ -205,14 +209,10 @@ def _keep(st, depth, n):
 
 
 @inlined
-def _still_wanted(st, g, k):
+def _still_wanted(st, g):
     """Tell whether a task of stage `g` may start after others of its bundle have."""
     if st.state_scan_at[g] < 0 or not may_start(st, g):
         return False
-    first = -1
-    for i in range(k):
-        queue = st.state_pick_queue[i]
-        if first < 0 or before_queue(st, queue, first):
-            first = queue
     mine = st.state_job_where[st.w_stage_job[g]]
-    return mine == first or not is_owed(st, first)
+    owed = owed_queue(st, mine)
+    return owed < 0 or owed == mine

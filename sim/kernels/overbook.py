@@ -11,7 +11,7 @@ from sim.kernels.candidates import first_queue, may_start
 from sim.kernels.lifecycle import next_task
 from sim.kernels.resources import demand_row
 from sim.kernels.scanhold import find_rigid
-from sim.kernels.score import eta, is_served, worth_of
+from sim.kernels.score import eta, is_served, owed_queue, worth_of
 from sim.kernels.state import N_RIGID, SEEN
 from sim.kernels.stretch import left_of
 
@@ -26,6 +26,7 @@ def best_overbooking(st, machine):
     first = first_queue(st, n)
     if first < 0:
         return -1
+    owed = owed_queue(st, first)
     n_here = _look_at(st, machine)
     if n_here == 0:
         return -1
@@ -35,7 +36,7 @@ def best_overbooking(st, machine):
     for i in range(n):
         at = st.state_scan_found[i]
         g = st.state_scan[at]
-        if not is_served(st, st.state_scan_queue[at], first):
+        if not is_served(st, st.state_scan_queue[at], first, owed):
             continue
         saved = _wait(st, g, machine, n_here) * st.p_stage_weight[g]
         most = saved - _least_late(st, g, machine)

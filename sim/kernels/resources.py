@@ -3,6 +3,8 @@
 from sim.kernels._jit import inlined, part
 from sim.kernels.state import HARD, N_DIRTY, N_TOUCHED, OVERBOOKS, RELEASED, UNIT, USAGE
 
+FREED, HELD_BACK = 1, 2
+
 
 @part
 def demand_row(st, g):
@@ -79,6 +81,35 @@ def freed(st, machine):
     """Note that `machine` has more room than before."""
     st.state_i[RELEASED] = 1
     if not st.state_mach_dirty[machine]:
-        st.state_mach_dirty[machine] = 1
-        st.state_dirty[st.state_i[N_DIRTY]] = machine
-        st.state_i[N_DIRTY] += 1
+        _mark_dirty(st, machine, FREED)
+
+
+@part
+def hold_back(st, machine):
+    """See to it that the next dispatch holds everything against `machine` again."""
+    if st.state_mach_dirty[machine]:
+        st.state_mach_dirty[machine] = HELD_BACK
+    else:
+        _mark_dirty(st, machine, HELD_BACK)
+
+
+@part
+def clear_dirty(st):
+    """After a dispatch: of the machines freed before it, keep those that it held back."""
+    n = 0
+    for i in range(st.state_i[N_DIRTY]):
+        machine = st.state_dirty[i]
+        if st.state_mach_dirty[machine] == HELD_BACK:
+            st.state_mach_dirty[machine] = FREED
+            st.state_dirty[n] = machine
+            n += 1
+        else:
+            st.state_mach_dirty[machine] = 0
+    st.state_i[N_DIRTY] = n
+
+
+@inlined
+def _mark_dirty(st, machine, why):
+    st.state_mach_dirty[machine] = why
+    st.state_dirty[st.state_i[N_DIRTY]] = machine
+    st.state_i[N_DIRTY] += 1

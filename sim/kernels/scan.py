@@ -14,7 +14,7 @@ from sim.kernels.gang import admit_gang, gang_within_cap, is_waiting_gang, room_
 from sim.kernels.lifecycle import start_task
 from sim.kernels.overbook import best_overbooking
 from sim.kernels.queues import goes_first
-from sim.kernels.resources import demand_row
+from sim.kernels.resources import clear_dirty, demand_row, hold_back
 from sim.kernels.scanhold import find_fitting, first_fitting, still_fitting
 from sim.kernels.scanlist import (
     BY_ALL,
@@ -31,12 +31,13 @@ from sim.kernels.state import (
     N_NEW,
     N_REFUSED,
     N_SCAN,
+    N_SLOT_FREE,
     OVERBOOK,
     RELEASED,
     SCAN_SHIFTS,
     SCORED,
 )
-from sim.kernels.strict import clear_dirty, first_dirty, first_fit
+from sim.kernels.strict import first_dirty, first_fit
 
 
 @inlined
@@ -76,6 +77,14 @@ def dispatch_pack(st):
         if at < 0:
             break
         _admit(st, st.w_stage_job[st.state_scan[at]])
+    idle = -1
+    while idle < 0 or (st.state_i[N_DIRTY] > 0 and st.state_i[N_SLOT_FREE] < idle):
+        idle = st.state_i[N_SLOT_FREE]  # for whom room was kept may have found it elsewhere
+        _pack(st)
+
+
+@part
+def _pack(st):
     every = st.state_i[N_NEW] > 0
     if not every:
         _sort_dirty(st)
@@ -201,6 +210,9 @@ def _start_best(st, machine, n):
     """Start what `machine` likes best of the `n` found; tell whether anything did."""
     if st.state_i[SCORED]:
         k = pick_bundle(st, machine, n)
+        if k < 0:
+            hold_back(st, machine)
+            return False
         start_bundle(st, machine, k)
         return k > 0
     best, best_score = -1, 0.0

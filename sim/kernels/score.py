@@ -8,10 +8,15 @@
 import math
 
 from sim.kernels._jit import inlined, part
+from sim.kernels.gang import is_waiting_gang
 from sim.kernels.lifecycle import start_task
 from sim.kernels.queues import goes_first
+from sim.kernels.resources import demand_row, within_cap
 from sim.kernels.state import (
+    GANGS,
+    HARD,
     LEFTS,
+    N_SCAN,
     PACK_REMAINING,
     PACK_REMOTE,
     PACK_UNFAIRNESS,
@@ -54,31 +59,54 @@ def compete(st):
 
 @part
 def before_queue(st, a, b):
-    """Tell whether queue `a` is served before `b`; among competing ones, whether it is owed more.
-
-    A lower tier goes first.
-    """
+    """Tell whether queue `a` is served before `b`; among competing ones, by tier alone."""
     if not compete(st):
         return goes_first(st, a, b)
-    tier_a, tier_b = _tier(st, a), _tier(st, b)
-    if tier_a != tier_b:
-        return tier_a < tier_b
-    owed_a, owed_b = st.state_queue_deficit[a], st.state_queue_deficit[b]
-    return owed_a > owed_b or (owed_a == owed_b and a < b)
+    return _tier(st, a) < _tier(st, b)
 
 
 @part
-def is_owed(st, queue):
-    """Tell whether competing `queue` is owed so much that nothing else may go before it."""
-    return st.state_queue_deficit[queue] >= st.p_pack[PACK_UNFAIRNESS]
+def owed_queue(st, queue):
+    """Return the queue of the tier of `queue` that nothing else may go before, -1 for none.
+
+    Of those with a task that only room is wanted for it is the one of greatest deficit, if that
+    is as much as unfairness may be.
+    """
+    if not compete(st):
+        return -1
+    best, most = -1, st.p_pack[PACK_UNFAIRNESS]
+    for q in range(len(st.state_queue_waiting)):
+        owed = st.state_queue_deficit[q]
+        if st.state_queue_waiting[q] == 0 or owed < most or (owed == most and best >= 0):
+            continue
+        if _tier(st, q) == _tier(st, queue) and _wants_room(st, q):
+            best, most = q, owed
+    return best
 
 
 @part
-def is_served(st, queue, first):
-    """Tell whether `queue` may be picked from, where `first` goes before all others."""
-    if queue == first:
+def is_served(st, queue, first, owed):
+    """Tell whether `queue` may be picked from, where `first` goes before others, or `owed` does."""
+    if owed >= 0:
+        return queue == owed
+    return queue == first or (compete(st) and _tier(st, queue) == _tier(st, first))
+
+
+@part
+def _wants_room(st, queue):
+    """Tell whether a task that waits in `queue` could start if there were room."""
+    if not (st.state_i[GANGS] or st.state_i[HARD]):
         return True
-    return compete(st) and not is_owed(st, first) and _tier(st, queue) == _tier(st, first)
+    for at in range(st.state_i[N_SCAN]):
+        g = st.state_scan[at]
+        if g < 0 or st.state_scan_queue[at] != queue:
+            continue
+        j = st.w_stage_job[g]
+        if st.state_i[GANGS] and is_waiting_gang(st, j):
+            continue
+        if within_cap(st, j, st.w_stage_demand, demand_row(st, g), 1):
+            return True
+    return False
 
 
 @inlined

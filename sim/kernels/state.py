@@ -134,7 +134,7 @@ FIELDS: tuple[tuple[str, str, int], ...] = (
     # machines
     ("state_mach_free", "i8", 2),  # [M, R]
     ("state_mach_lost", "i1", 1),  # [M]
-    ("state_mach_dirty", "i1", 1),  # freed since the last dispatch
+    ("state_mach_dirty", "i1", 1),  # freed since the last dispatch; 2: held back in this one
     ("state_dirty", "i4", 1),  # list of them
     # machines that may be overbooked (1 or [1, 1] where nothing can be)
     ("state_mach_rate", "f8", 2),  # [M, R] of a resource's full speed
@@ -175,7 +175,6 @@ FIELDS: tuple[tuple[str, str, int], ...] = (
     # the best stages for a machine, BUNDLE of them, and the search for a bundle
     ("state_pick_found", "i4", 1),  # which of the found they are
     ("state_pick_stage", "i4", 1),
-    ("state_pick_queue", "i4", 1),
     ("state_pick_score", "f8", 1),
     ("state_pick_worth", "f8", 1),
     ("state_pick_left", "f8", 1),  # remaining work of its job

@@ -8,7 +8,7 @@ from sim.kernels._jit import inlined, part
 from sim.kernels.gang import admit_gang, gang_within_cap, is_waiting_gang, room_for_gang
 from sim.kernels.lifecycle import start_task
 from sim.kernels.queues import BY_CAP, FOR_ROOM, pick_queue, unblock
-from sim.kernels.resources import demand_row, fits, within_cap
+from sim.kernels.resources import clear_dirty, demand_row, fits, within_cap
 from sim.kernels.state import GANGS, N_DIRTY
 
 
@@ -55,14 +55,6 @@ def first_fit(st, row, begin):
         if fits(st, row, machine):
             return machine
     return -1
-
-
-@part
-def clear_dirty(st):
-    """Forget which machines were freed: every waiting stage has been held against them."""
-    for i in range(st.state_i[N_DIRTY]):
-        st.state_mach_dirty[st.state_dirty[i]] = 0
-    st.state_i[N_DIRTY] = 0
 
 
 @part

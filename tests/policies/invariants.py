@@ -43,7 +43,9 @@ class Run:
         self.stage_demand = demand
         self.demand = demand[self.task_stage]
         self.gang = c.job_min_tasks > 0
-        self.loose = np.isin(cluster.resources, _may_be_overbooked(result))
+        plan = _plan(result)
+        self.loose = np.isin(cluster.resources, _may_be_overbooked(result, plan))
+        self.holds_back = plan.fit == Fit.PACK and plan.packing.unfairness < np.inf
 
     @cached_property
     def ready(self) -> np.ndarray:
@@ -186,15 +188,17 @@ def check_work_is_conserved(run: Run, fit: str) -> None:
     """No room stays empty that a task wants.
 
     Where what does not fit is skipped: no waiting task fits anywhere. In strict order: wherever
-    tasks of a queue of the cluster wait, one of them (its head) fits nowhere.
+    tasks of a queue of the cluster wait, one of them (its head) fits nowhere. Where unfairness is
+    bounded: a machine that a waiting task fits is kept for one that it does not fit.
     """
     c = run.c
     n_queues, shared = len(c.queue_names), run.result.cluster.queue_mode == "global"
     queue = np.zeros(len(c.job_queue), int) if shared else c.job_queue
     free = [cap - run.used(run.machine == m) for m, cap in enumerate(run.capacity)]
-    fits = np.zeros(run.running.shape, bool)
-    for room in free:
-        fits |= (run.demand[None] <= np.maximum(room, 0)[:, None]).all(axis=2)
+    fits_on = [(run.demand[None] <= np.maximum(room, 0)[:, None]).all(axis=2) for room in free]
+    if run.holds_back:
+        fits_on = [here & ~(run.waiting & ~here).any(axis=1)[:, None] for here in fits_on]
+    fits = np.any(fits_on, axis=0)
     if not shared:
         left = np.stack(
             [cap - run.used(queue[run.task_job] == q) for q, cap in enumerate(run.caps())], axis=1
@@ -209,11 +213,16 @@ def check_work_is_conserved(run: Run, fit: str) -> None:
         assert (stuck | ~waits.any(axis=1)).all()
 
 
-def _may_be_overbooked(result: Result) -> list[str]:
-    """Name the fungible resources that the result's policy does not look at, or overbooks."""
-    c, cluster = result.workload.columns, result.cluster
+def _plan(result: Result) -> Plan:
+    c = result.workload.columns
     plan = Plan(len(c.job_submit), len(c.stage_job), len(c.task_duration))
-    result.policy.begin(World(c, cluster, result.seed, {}), plan)
+    result.policy.begin(World(c, result.cluster, result.seed, {}), plan)
+    return plan
+
+
+def _may_be_overbooked(result: Result, plan: Plan) -> list[str]:
+    """Name the fungible resources that the result's policy does not look at, or overbooks."""
+    cluster = result.cluster
     if plan.fit == Fit.PACK and plan.packing.overbook:
         return list(cluster.fungible)
     looked_at = plan.fit_resources or cluster.resources
