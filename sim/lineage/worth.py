@@ -21,11 +21,34 @@ from sim.lineage.multi_hop import multi_hop
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]
+Mask = NDArray[np.bool_]
 
-COLUMNS: Final = ("value", "compute_s", "agg_value", "agg_compute_s")
+WAITS_S: Final = tuple(3600.0 * h for h in (0.25, 0.5, 1, 2, 3, 6, 12, 24, 48, 96))
+"""After how long, from a job's submission, it is said what completing then is still worth."""
+
+DECAYED: Final = ("value", "agg_value", "rescued")
+
+
+def after(name: str) -> list[str]:
+    """Return the columns that say how one of `DECAYED` falls, one for each of `WAITS_S`."""
+    return [f"{name}_after_{wait / 3600:g}h" for wait in WAITS_S]
+
+
+COLUMNS: Final = (
+    "value",
+    "compute_s",
+    "agg_value",
+    "agg_compute_s",
+    *(column for name in DECAYED for column in after(name)),
+)
 """Downloads of a job's output; resources held × time; and both with the shares of all jobs
 downstream that are submitted within ω of its end (§4.5.1): each job shares its own equally among
-those that it depends on. In ``jobs`` only oracles may look at them."""
+those that it depends on.
+
+Then what is left of value and aggregate value if the job completes so much later: downloads made
+before are lost, and with each reader that can't do without and was submitted before, its share of
+that reader's aggregate value (§6.2, Fig. 5). ``rescued`` is aggregate value again, but readers that
+would wait for their input are not lost. In ``jobs`` only oracles may look at these columns."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +61,8 @@ class Past:
         When, till when, and resources held × time.
     up, down : (E,) int64
         Rows of jobs; ``down`` depends on ``up``.
+    hard, waits : (E,) bool
+        Whether the reader can't do without, and whether it would wait for its input.
     taken, times_s, n : (D,) int64, float64, int64
         Of which job output is downloaded, when, and how often.
     """
@@ -47,6 +72,8 @@ class Past:
     compute_s: F8
     up: I8
     down: I8
+    hard: Mask
+    waits: Mask
     taken: I8
     times_s: F8
     n: I8
@@ -64,6 +91,8 @@ class Past:
             self.compute_s[rows],
             number[self.up[edge]],
             number[self.down[edge]],
+            self.hard[edge],
+            self.waits[edge],
             number[self.taken[load]],
             self.times_s[load],
             self.n[load],
@@ -77,8 +106,8 @@ class Past:
         Parameters
         ----------
         end_s : float, optional
-            End of observation: aggregates of jobs that ended less than `omega_s` before it are NaN,
-            as not all that depends on them was seen. Left out, all count.
+            End of observation: what jobs that ended less than `omega_s` before it are worth is NaN,
+            as not all downloads and readers were seen. Left out, all count.
         rounds : int, optional
             Of Algorithm 1: paths of at most 2^rounds hops; 0 is the job alone. Left out, all.
         omega_s : float
@@ -98,4 +127,35 @@ class Past:
                 f"agg_{k}": x + multi_hop(edges, value_of(x), within=within, rounds=rounds)
                 for k, x in own.items()
             }
-        return own | total
+        own["value"] = np.where(within.valid, value, np.nan)
+        return own | total | self._decay(value, own["value"], total["agg_value"])
+
+    def _decay(self, seen: F8, value: F8, agg_value: F8) -> dict[str, F8]:
+        """Return `after` of each of `DECAYED`."""
+        share = 1.0 / np.bincount(self.down, minlength=len(seen))[self.down]
+        worth = np.where(np.isnan(agg_value), seen, agg_value)
+        reader, come_s = worth[self.down] * share, self.submit_s[self.down]
+        lost = self._lost(self.taken, self.times_s, self.n.astype(np.float64))
+        of_hard, of_blind = (
+            self._lost(self.up[which], come_s[which], reader[which])
+            for which in (self.hard, self.hard & ~self.waits)
+        )
+        left = {
+            "value": value[:, None] - lost,
+            "agg_value": np.maximum(agg_value[:, None] - lost - of_hard, 0.0),
+            "rescued": np.maximum(agg_value[:, None] - lost - of_blind, 0.0),
+        }
+        return {
+            column: np.ascontiguousarray(left[name][:, i])
+            for name in DECAYED
+            for i, column in enumerate(after(name))
+        }
+
+    def _lost(self, job: I8, time_s: F8, much: F8) -> F8:
+        """Return what is lost to each job by each of `WAITS_S`, (N, W)."""
+        n, k = len(self.submit_s), len(WAITS_S)
+        wait = np.searchsorted(WAITS_S, time_s - self.submit_s[job], side="right")
+        seen = wait < k  # a loss at the very instant of completion is none
+        steps = np.bincount(job[seen] * k + wait[seen], much[seen], n * k).reshape(n, k)
+        out: F8 = np.cumsum(steps, axis=1)
+        return out

@@ -10,7 +10,7 @@ from sim.lineage.worth import Past
 from sim.schema import INPUT_MODES, JOB_EDGE_KINDS
 from sim.synth.cosmos import names
 from sim.synth.cosmos.measure import wanted_got
-from sim.synth.cosmos.month import Month
+from sim.synth.cosmos.month import POLL, Month
 
 if TYPE_CHECKING:
     from sim.workload import Workload
@@ -95,6 +95,8 @@ def _past(month: Month) -> Past:
         month.tokens * month.duration_s,
         month.up,
         month.down,
+        month.hard,
+        month.mode[month.down] == POLL,
         loads.job,
         loads.time_s,
         loads.n,

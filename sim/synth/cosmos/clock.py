@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 
 F8 = NDArray[np.float64]
 
-AMPLITUDE = 0.8
-"""How much more than on average happens at the busiest hour; not published."""
+AMPLITUDE = 0.4
+"""How much more than on average happens at the busiest hour. Not published; calibrated on user
+priorities alone (docs/wing_workload.md)."""
 
 BUSIEST_H = 10.0
 

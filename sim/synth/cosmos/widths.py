@@ -18,11 +18,12 @@ TOKENS = 100_000
 SPREAD = 1.0
 """Of widths, of programs and of ad hoc jobs; not published."""
 
-UNEVEN = 0.2
-"""Spread of the peaks of requests, of the queue's size; not published."""
+UNEVEN, FULLEST = 0.5, 1.15
+"""Peaks of an organisation's requests, of its queue's size: spread, and most. Not published;
+calibrated on user priorities alone (docs/wing_workload.md)."""
 
 WIDEST = 0.15
-"""Of its queue that a job holds at most, so that it fits a fifth of the cluster."""
+"""Of its queue that a job holds at most, so that it fits a fifth of the cluster; calibrated too."""
 
 PEAK_WINDOW_S = 3600.0
 
@@ -32,8 +33,8 @@ def draw_widths(
 ) -> I8:
     """Draw how many tokens each job holds; see `sim.synth.cosmos.month.Month`.
 
-    The peak of an organisation's requests is about in proportion to its queue; requests of all
-    peak at `PEAK`.
+    The peak of an organisation's requests is in proportion to its queue, but for `UNEVEN`;
+    requests of all peak at `PEAK`.
     """
     rng = stream(seed, "synth", "cosmos", "widths")
     own = np.exp(SPREAD * rng.normal(size=len(flows.flow)))
@@ -48,7 +49,8 @@ def draw_widths(
     for _ in range(8):
         tokens = _whole(width * factor[organisation], most)
         top = np.array([peak(submit_s[r], duration_s[r], tokens[r]) for r in rows])
-        factor *= np.clip(level * wish / np.maximum(top, 1.0), 0.1, 10.0)
+        aim = np.minimum(level * wish, FULLEST * share * TOKENS)
+        factor *= np.clip(aim / np.maximum(top, 1.0), 0.1, 10.0)
         factor = np.minimum(factor, np.maximum(3 * WIDEST * share * TOKENS, 1.0))
         level *= PEAK * TOKENS / peak(submit_s[third], duration_s[third], tokens[third])
     width = width * factor[organisation]

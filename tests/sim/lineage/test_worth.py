@@ -5,7 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sim.lineage.worth import COLUMNS, Past
+from sim.lineage.dependencies import plain_edges
+from sim.lineage.graph import share_of_inputs
+from sim.lineage.single_hop import Downloads
+from sim.lineage.value import value_functions
+from sim.lineage.worth import COLUMNS, WAITS_S, Past, after
 
 
 def drawn(seed, n=40):
@@ -16,7 +20,8 @@ def drawn(seed, n=40):
     up, down = np.array([pairs[i] for i in rng.permutation(len(pairs))[: 2 * n]]).T
     taken = rng.integers(0, n, 30)
     return Past(
-        submit, finish, rng.integers(1, 9, n) * 1.0, up, down, taken,
+        submit, finish, rng.integers(1, 9, n) * 1.0, up, down,
+        rng.random(len(up)) < 0.7, rng.random(len(up)) < 0.5, taken,
         finish[taken] + rng.random(30) * 20, rng.integers(1, 5, 30),
     )  # fmt: skip
 
@@ -62,9 +67,55 @@ def test_what_was_not_seen_to_its_end_is_not_known():
     assert known.times_s.max() < 60
     got = known.columns(60.0, omega_s=30.0)
     assert np.array_equal(np.isfinite(got["agg_value"]), known.finish_s + 30 <= 60)
-    assert np.isfinite(got["value"]).all()
+    assert np.array_equal(np.isfinite(got["value"]), np.isfinite(got["agg_value"]))
     kept = np.isfinite(got["agg_value"])
     inside = np.isin(past.up, rows) & np.isin(past.down, rows)
     assert len(known.up) == inside.sum() > 0
-    expected = one_by_one(known, got["value"], 30.0)
+    value = np.bincount(known.taken, known.n, len(rows))
+    expected = one_by_one(known, value, 30.0)
     assert got["agg_value"][kept] == pytest.approx(expected[kept])
+
+
+def test_value_falls_as_downloads_pass_and_readers_come():
+    """A has five downloads; B (blind, worth 6) and C (polls, worth 3) can't do without it."""
+    h = 3600.0
+    past = Past(
+        submit_s=np.array([0.0, 2.5 * h, 5 * h, 5 * h]),
+        finish_s=np.array([0.2, 2.6, 5.1, 5.1]) * h,
+        compute_s=np.ones(4),
+        up=np.array([0, 0, 0]),
+        down=np.array([1, 2, 3]),
+        hard=np.array([True, True, False]),
+        waits=np.array([False, True, False]),
+        taken=np.array([0, 0, 1, 2, 3]),
+        times_s=np.array([1.0, 10.0, 20.0, 20.0, 20.0]) * h,
+        n=np.array([2, 3, 6, 3, 4]),
+    )
+    got = past.columns()
+    assert got["agg_value"].tolist() == [18, 6, 3, 4]
+    waits = [w / h for w in WAITS_S]
+    assert waits == [0.25, 0.5, 1, 2, 3, 6, 12, 24, 48, 96]
+    own = [5, 5, 5, 3, 3, 3, 0, 0, 0, 0]  # by the very instant is in time
+    assert [got[c][0] for c in after("value")] == own
+    both = [18, 18, 18, 16, 10, 7, 4, 4, 4, 4]
+    assert [got[c][0] for c in after("agg_value")] == both
+    assert [got[c][0] for c in after("rescued")] == [18, 18, 18, 16, 10, 10, 7, 7, 7, 7]
+
+
+def test_what_late_completion_leaves_is_the_value_function():
+    past = drawn(3)
+    got = past.columns()
+    edges = plain_edges(40, past.up, past.down)
+    of_edge = {(u, d): h for u, d, h in zip(past.up, past.down, past.hard, strict=True)}
+    hard = np.array([of_edge[pair] for pair in zip(edges.upstream, edges.downstream, strict=True)])
+    weight = share_of_inputs(edges) * hard
+    order = np.lexsort((past.times_s, past.taken))
+    loads = Downloads(past.taken[order], past.times_s[order], past.n[order])
+    functions = value_functions(
+        edges, loads, past.submit_s, got["agg_value"], wt_fn=lambda _: weight
+    )
+    steps = zip(WAITS_S, after("agg_value"), strict=True)
+    for wait, column in steps:
+        for job in range(40):
+            lost = functions.worth[job] - functions.at(job, past.submit_s[job] + wait)
+            assert got[column][job] == pytest.approx(max(got["agg_value"][job] - lost[()], 0.0))
