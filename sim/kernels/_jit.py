@@ -2,7 +2,8 @@
 
 numba's own cache notices a change in the file of a function, but not in the files it calls into,
 and reuses unchecked code when bounds checks are asked for later. So the cache folder's name
-carries a digest of every kernel source, numba's version and the bounds-check flag.
+carries a digest of every kernel source, numba's version and the bounds-check flag. That is all
+that what is in it goes by: copies of the project, wherever they lie, share it.
 """
 
 from __future__ import annotations
@@ -69,9 +70,33 @@ def cache_dir() -> Path:
 os.environ["NUMBA_CACHE_DIR"] = str(cache_dir())
 if JIT:
     import numba
+    from numba.core.caching import _CacheLocator
 
     # somebody may have imported numba before us
     numba.config.CACHE_DIR = str(cache_dir())  # type: ignore[attr-defined]
+
+    class KernelLocator(_CacheLocator):
+        """Where numba keeps what it made of a kernel: in `cache_dir`, whatever its file's path."""
+
+        def __init__(self, line: int) -> None:
+            self._line = line
+
+        def get_cache_path(self) -> str:
+            """Return the folder."""
+            return str(cache_dir())
+
+        def get_source_stamp(self) -> str:
+            """Return what changes with any kernel source, instead of the file's time."""
+            return digest()
+
+        def get_disambiguator(self) -> str:
+            """Return what tells functions of one name in a module apart."""
+            return str(self._line)
+
+        @classmethod
+        def from_function(cls, py_func: Callable[..., Any], py_file: str) -> KernelLocator:
+            """Return the locator of one function."""
+            return cls(py_func.__code__.co_firstlineno)
 
 
 def jit(function: F) -> F:
@@ -80,7 +105,13 @@ def jit(function: F) -> F:
     Signatures are lazy on purpose: explicit ones refuse the read-only arrays that Ray hands out.
     No fast-math: results are the same bits with and without the JIT.
     """
-    return _compile(function, cache=True)
+    if not JIT:
+        return function
+    numba.config.CACHE_LOCATOR_CLASSES = f"{__name__}.KernelLocator"  # type: ignore[attr-defined]
+    try:
+        return _compile(function, cache=True)
+    finally:
+        numba.config.CACHE_LOCATOR_CLASSES = ""  # type: ignore[attr-defined]
 
 
 def compiled(function: F, *args: Any) -> F:

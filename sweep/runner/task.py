@@ -83,7 +83,7 @@ def kernels_are_compiled() -> bool:
     """Tell whether this machine's cache of compiled kernels holds the main loop."""
     from sim.kernels import _jit
 
-    return not _jit.JIT or any(_jit.cache_dir().rglob("run.run-*.nbc"))
+    return not _jit.JIT or any(_jit.cache_dir().glob("run.run-*.nbc"))
 
 
 def find_modules_in(folders: Sequence[str]) -> None:

@@ -63,10 +63,9 @@ def test_interrupted_keeps_what_is_done(command: Command) -> None:
     process = command.start(*words)
     wait_for_cells(results, 2, process)
     assert "running" in command("status").out
-    process.send_signal(signal.SIGINT)
-    time.sleep(2)  # the driver takes nothing in any more; Ray waits for the cells that run
+    process.send_signal(signal.SIGINT)  # the gate stays shut: cells that run are given up
+    out, err = process.communicate(timeout=240)
     gate.unlink()
-    out, err = process.communicate(timeout=120)
     assert process.returncode == 130, err
     assert out == ""
     assert "are done and kept" in err
