@@ -13,31 +13,35 @@ READY = $(VENV)/.ready
 TESTS ?= tests
 WORKERS ?= 2
 TRACES ?= traces
+COMPILE = $(BIN)/python -c 'from sweep.runner.task import warm_up; warm_up([])'
+KERNEL_TESTS = $(addprefix tests/sim/test_,kernel.py engine.py overbooking.py packing.py \
+	unfairness.py inputs.py outages.py levels.py bounds_kernels.py) \
+	tests/policies/dagps/test_placement.py
 
-.PHONY: sweep test test-main test-nojit test-bounds ui reproduce bench lock clean
+.PHONY: sweep test compiled test-main test-nojit test-bounds ui reproduce bench lock clean
 
 sweep: $(READY)
 	$(BIN)/python -m sweep
 
-test: test-main test-nojit test-bounds
+# the last two side by side: each is one process
+test: compiled test-main
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync test-nojit test-bounds
+
+compiled: $(READY)
+	@echo "compiling the kernels, with bounds checks and without (a minute the first time) ..."
+	@NUMBA_BOUNDSCHECK=1 $(COMPILE) & $(COMPILE); wait $$!
 
 test-main: $(READY)
 	$(BIN)/python -m pytest $(TESTS) -q -n $(WORKERS) --dist worksteal
 
 # the same kernels as plain Python, where a local that is never assigned shows
 test-nojit: $(READY)
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n $(WORKERS) \
-		tests/sim/test_kernel.py tests/sim/test_engine.py tests/sim/test_overbooking.py tests/sim/test_packing.py tests/sim/test_unfairness.py tests/sim/test_inputs.py tests/sim/test_outages.py \
-		tests/policies/test_orders.py tests/sim/dags tests/sim/test_levels.py \
-		tests/sim/test_bounds_kernels.py tests/sim/lineage \
-		tests/policies/dagps/test_placement.py --ignore-glob='*_sample.py'
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q $(KERNEL_TESTS) \
+		tests/policies/test_orders.py tests/sim/dags tests/sim/lineage --ignore-glob='*_sample.py'
 
 # the same kernels compiled with bounds checks, in a cache of their own
 test-bounds: $(READY)
-	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -q \
-		tests/sim/test_kernel.py tests/sim/test_engine.py tests/sim/test_overbooking.py tests/sim/test_packing.py tests/sim/test_unfairness.py tests/sim/test_inputs.py tests/sim/test_outages.py \
-		tests/sim/test_levels.py tests/sim/test_bounds_kernels.py \
-		tests/policies/dagps/test_placement.py
+	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -q $(KERNEL_TESTS)
 
 ui: $(READY)
 	$(BIN)/python -m sweep.ui
