@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -140,25 +139,25 @@ class Dagps(Policy):
             plan.set_stages(seen_s=stage_profile(columns)[columns.stage_task0[:-1]])
         else:
             plan.set_stages(seen_s=known.expect(stages))
-        nobody = np.zeros(len(columns.job_submit), dtype=bool)
-        return _Running(known, nobody, np.ones(len(columns.stage_job), dtype=bool))
+        return _Running(known, np.zeros(len(columns.stage_job), dtype=bool))
 
     def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
         """Learn from what has finished, and refine what the jobs that run are expected to need."""
         assert isinstance(memory, _Running)
         if self.profiles == "stage":
             return
-        columns, runs = world.columns, memory.runs
+        columns = world.columns
         memory.learn(world)
-        arrived = batch.row[batch.row >= 0]
-        runs[arrived] = True
-        jobs = arrived if len(arrived) == len(batch.row) else np.flatnonzero(runs)
-        if plan.timer_s == math.inf and runs.any():
-            plan.timer_s = batch.now + self.refresh_s
+        jobs = batch.row[batch.row >= 0]
+        stages = ranges(columns.job_stage0[jobs], columns.job_stage0[jobs + 1])
+        memory.open[stages] = True
+        if len(jobs) < len(batch.row):  # a timer: all anew
+            stages = np.flatnonzero(memory.open)
+            jobs = np.unique(columns.stage_job[stages])
         if len(jobs):
-            stages = ranges(columns.job_stage0[jobs], columns.job_stage0[jobs + 1])
             expected = memory.known.expect(stages, world.view)
             plan.set_stages(stages, jobs=jobs, seen_s=expected)
+            plan.timer_s = min(plan.timer_s, batch.now + self.refresh_s)
 
     def built_s(self, workload: Workload, cluster: Cluster) -> float:
         """Return the makespan of the offline schedule of the one job, a profile a stage, s."""
@@ -180,22 +179,18 @@ class Dagps(Policy):
 
 @dataclass(frozen=True)
 class _Running:
-    """What a run has learnt, which jobs were there when it last looked, and their open stages."""
+    """What a run has learnt, and which stages of the jobs that have come were not done yet."""
 
     known: StageProfiles
-    runs: NDArray[np.bool_]
     open: NDArray[np.bool_]
 
     def learn(self, world: World) -> None:
-        """Learn from the stages that have finished since the last look, and forget their jobs."""
-        columns = world.columns
-        jobs = np.flatnonzero(self.runs)
-        stages = ranges(columns.job_stage0[jobs], columns.job_stage0[jobs + 1])
-        done = stages[self.open[stages] & (world.view["stage_left"][stages] == 0)]
+        """Learn from the stages that have finished since the last look."""
+        stages = np.flatnonzero(self.open)
+        done = stages[world.view["stage_left"][stages] == 0]
         for stage in done.tolist():
             self.known.learn(stage, world.view)
         self.open[done] = False
-        self.runs[jobs] = world.view["left"][jobs] > 0
 
 
 def _machine(cluster: Cluster) -> NDArray[np.float64]:

@@ -28,7 +28,7 @@ def pick_bundle(st, machine, n):
     k = _best_stages(st, machine, n, first, owed_queue(st, first))
     if k == 0:
         return -1
-    k = _count_copies(st, machine, k)
+    _describe(st, k)
     _search(st, machine, k)
     return k
 
@@ -50,9 +50,12 @@ def start_bundle(st, machine, k):
 
 @inlined
 def _best_stages(st, machine, n, first, owed):
-    """List the best of the `n` found that are served, as many as tasks make up a bundle."""
-    most, weight, k = st.state_i[BUNDLE], eta(st), 0
-    best, scores = st.state_pick_found, st.state_pick_score
+    """List the best of the `n` found that are served, and how many of their tasks are.
+
+    As many as tasks make up a bundle, so that only the last may count less of them than fit.
+    """
+    most, weight, k, n_tasks = st.state_i[BUNDLE], eta(st), 0, 0
+    best, scores, copies = st.state_pick_found, st.state_pick_score, st.state_pick_copies
     for i in range(n):
         at = st.state_scan_found[i]
         g = st.state_scan[at]
@@ -60,19 +63,28 @@ def _best_stages(st, machine, n, first, owed):
             continue
         worth = worth_of(st, g, machine, st.state_scan_score[i])
         score = worth - weight * st.state_job_remaining[st.w_stage_job[g]]
-        if k == most and not _beats(st, score, at, k - 1):
+        if n_tasks >= most and not _beats(st, score, at, k - 1):
             continue
         if not may_start(st, g):
             continue
         st.state_scan_score[i] = worth
-        to = k if k < most else most - 1
-        k = min(k + 1, most)
+        fitting = _copies_that_fit(st, machine, g)
+        n_tasks += fitting
+        while k > 0 and n_tasks - copies[k - 1] >= most and _beats(st, score, at, k - 1):
+            k -= 1
+            n_tasks -= copies[k]
+        to = k
+        k += 1
         while to > 0 and _beats(st, score, at, to - 1):
             scores[to] = scores[to - 1]
             best[to] = best[to - 1]
+            copies[to] = copies[to - 1]
             to -= 1
         scores[to] = score
         best[to] = i
+        copies[to] = fitting
+    if k > 0:
+        copies[k - 1] -= max(0, n_tasks - most)
     return k
 
 
@@ -83,26 +95,25 @@ def _beats(st, score, at, i):
 
 
 @inlined
-def _count_copies(st, machine, k):
-    """Count how many tasks of each listed stage are among the best; return the stages with any."""
-    room = st.state_i[BUNDLE]
+def _copies_that_fit(st, machine, g):
+    """Count how many tasks of stage `g` fit `machine`, of at most a bundle."""
+    row = demand_row(st, g)
+    copies = min(st.state_i[BUNDLE], st.state_stage_waiting[g])
+    for r in range(st.c_dot.shape[1]):
+        free, demand = max(st.state_mach_free[machine, r], 0), st.w_stage_demand[row, r]
+        while copies * demand > free:
+            copies -= 1
+    return copies
+
+
+@inlined
+def _describe(st, k):
+    """Note what the `k` listed stages are, and what their tasks count in the running means."""
     for i in range(k):
-        at = st.state_scan_found[st.state_pick_found[i]]
-        g = st.state_scan[at]
-        row = demand_row(st, g)
-        copies = min(room, st.state_stage_waiting[g])
-        for r in range(st.c_dot.shape[1]):
-            free, demand = max(st.state_mach_free[machine, r], 0), st.w_stage_demand[row, r]
-            while copies * demand > free:
-                copies -= 1
+        g = st.state_scan[st.state_scan_found[st.state_pick_found[i]]]
         st.state_pick_stage[i] = g
         st.state_pick_worth[i] = st.state_scan_score[st.state_pick_found[i]]
         st.state_pick_left[i] = st.state_job_remaining[st.w_stage_job[g]]
-        st.state_pick_copies[i] = copies
-        room -= copies
-        if room == 0:
-            return i + 1
-    return k
 
 
 @part

@@ -16,12 +16,11 @@ def find_fitting(st, machine):
     for begin in range(0, n, BLOCK):
         end = min(begin + BLOCK, n)
         if _hold(st, machine, first, n_resources, begin, end):
-            raw = found
-            _score(st, machine, begin, end, raw)
             for i in range(end - begin):
                 places[found] = begin + i
-                scores[found] = scores[raw + i]
                 found += room[i] >= 0.0
+    for i in range(found):
+        scores[i] = score_at(st, machine, places[i])
     return found
 
 
@@ -133,21 +132,9 @@ def _hold_one(st, machine, r, begin, end):
         left = free - demand[i]
         least = room[i]
         least = left if left < least else least
-        room[i] = least
+        room[i] = least + 0.0  # not what stood there, or it is stored under a mask, which is slow
         n += least >= 0.0
     return n
-
-
-@inlined
-def _score(st, machine, begin, end, target):
-    """Set ``state_scan_score`` from `target` on to the scores of [begin, end)."""
-    scores = st.state_scan_score[target : target + end - begin]
-    scores[:] = 0.0
-    for r in range(st.c_dot.shape[1]):
-        weight = st.state_mach_free[machine, r] * st.c_dot[machine, r]
-        demand = st.state_scan_demand[r, begin:end]
-        for i in range(len(scores)):
-            scores[i] += weight * demand[i]
 
 
 @part
