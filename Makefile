@@ -37,7 +37,8 @@ test-main: $(READY)
 # the same kernels as plain Python, where a local that is never assigned shows
 test-nojit: $(READY)
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q $(KERNEL_TESTS) \
-		tests/policies/test_orders.py tests/sim/dags tests/sim/lineage --ignore-glob='*_sample.py'
+		tests/policies/test_orders.py tests/sim/dags tests/sim/lineage -m "not slow" \
+		--ignore-glob='*_sample.py'
 
 # the same kernels compiled with bounds checks, in a cache of their own
 test-bounds: $(READY)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import policies
 import sim
 from sim.plan import Event, Order, Queues
+from tests.examples import examples
 from tests.sim.test_kernel import FITS, assert_same
 from tests.strategies import AnyPlan, clusters, workloads
 
@@ -146,7 +147,10 @@ def test_an_input_that_can_not_be_is_named(inputs, rule, text):
 @pytest.mark.parametrize("fit", FITS)
 @given(data=st.data(), plan_seed=st.integers(0, 2**32 - 1), callbacks=st.booleans())
 @settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+    max_examples=examples(150),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=True,
 )
 def test_same_bits_as_the_naive_simulator(fit, data, plan_seed, callbacks):
     workload = data.draw(workloads(inputs=True))

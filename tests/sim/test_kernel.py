@@ -11,6 +11,7 @@ import policies
 import sim
 from sim.plan import Event
 from tests import reference
+from tests.examples import examples
 from tests.strategies import AnyPlan, clusters, workloads
 
 FITS = ("strict", "skip", "pack")
@@ -48,7 +49,10 @@ def assert_same(workload, cluster, policy):
 @pytest.mark.parametrize("fit", FITS)
 @given(data=st.data(), plan_seed=st.integers(0, 2**32 - 1))
 @settings(
-    max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+    max_examples=examples(120),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=True,
 )
 def test_same_bits_with_any_columns(fit, data, plan_seed):
     workload = data.draw(workloads())
@@ -59,7 +63,10 @@ def test_same_bits_with_any_columns(fit, data, plan_seed):
 @pytest.mark.parametrize("fit", FITS)
 @given(data=st.data(), plan_seed=st.integers(0, 2**32 - 1))
 @settings(
-    max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+    max_examples=examples(120),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=True,
 )
 def test_same_bits_with_callbacks(fit, data, plan_seed):
     workload = data.draw(workloads())
@@ -69,7 +76,10 @@ def test_same_bits_with_callbacks(fit, data, plan_seed):
 
 @given(data=st.data(), plan_seed=st.integers(0, 2**32 - 1))
 @settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+    max_examples=examples(150),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=True,
 )
 def test_same_bits_in_a_pool(data, plan_seed):
     workload = data.draw(workloads(max_jobs=9, gangs=False))

@@ -11,6 +11,7 @@ import policies
 import sim
 from sim.outages import Outages, draw
 from sim.plan import Event
+from tests.examples import examples
 from tests.sim.test_kernel import FITS, assert_same
 from tests.strategies import AnyPlan, clusters, workloads
 
@@ -123,7 +124,10 @@ def test_outages_of_a_machine_that_is_not_there_and_of_gangs():
 @pytest.mark.parametrize("fit", FITS)
 @given(data=st.data(), plan_seed=st.integers(0, 2**32 - 1), callbacks=st.booleans())
 @settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+    max_examples=examples(150),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=True,
 )
 def test_same_bits_as_the_naive_simulator(fit, data, plan_seed, callbacks):
     w = data.draw(workloads(gangs=False, inputs=True))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import sim
 from sim.outages import Outages
 from tests import reference
+from tests.examples import examples
 from tests.sim.test_packing import Packs, jobs_of
 
 
@@ -23,7 +24,7 @@ class Watched(reference._Run):
         self.most = max(self.most, *self.deficit.values())
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(
     rows=st.lists(
         st.tuples(

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from policies.dagps.board import Board
 from policies.dagps.troublesome import divide
 from sim.kernels import space as kernel
+from tests.examples import examples
 from tests.policies.dagps.dags import capacities, dags, make_dag
 from tests.policies.dagps.reference import Graph, Plane
 
@@ -24,7 +25,7 @@ def same(space, plane):
     assert space.span_s == plane.span
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(st.data(), dags(), st.integers(1, 3), st.booleans())
 def test_placing_equals_the_reference(data, dag, n_machines, small):
     """Sets placed one on the other, each forward or backward, whatever depends on what."""
@@ -64,7 +65,7 @@ def test_a_machine_with_many_regions_equals_the_reference(seed):
     assert kernel.columns(space.record)["state_used"][0] > 4
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(dags(), st.integers(1, 2))
 def test_a_limit_is_not_reached_and_changes_nothing_else(dag, n_machines):
     board, label = Board(dag, capacities(n_machines)), np.zeros(len(dag.duration), dtype="i4")
@@ -78,7 +79,7 @@ def test_a_limit_is_not_reached_and_changes_nothing_else(dag, n_machines):
                 np.testing.assert_array_equal(array, kernel.columns(again.record)[name])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.data(), dags(most_stages=7))
 def test_dividing_equals_the_reference(data, dag):
     graph, board = Graph(dag), Board(dag, capacities(1))

@@ -33,6 +33,7 @@ def test_there_are_as_many_classes_as_unlabelled_dags(n, unlabelled):
     assert found.max() + 1 == unlabelled
 
 
+@pytest.mark.slow
 def test_all_29281_dags_of_five_stages_fall_into_302_classes():
     assert classes(graphs_of(*every_dag(5))).max() + 1 == 302
 

@@ -37,6 +37,7 @@ def test_properties_of_a_diamond_with_a_tail():
     assert set(distances(same, same).values()) == {0.0}
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_distances():
     some = uniform_dags(np.arange(6, 46), 0)
     for generator in GENERATORS:

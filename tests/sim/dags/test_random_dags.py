@@ -29,6 +29,7 @@ def test_counts_by_outpoints_are_those_of_all_dags(n):
 
 
 @pytest.mark.parametrize(("n", "draws"), [(2, 3_000), (3, 25_000), (4, 54_300)])
+@pytest.mark.slow
 def test_every_dag_is_equally_likely(n, draws):
     every = every_dag(n)
     graphs = uniform_dags(np.full(draws, n), seed=11)
@@ -39,6 +40,7 @@ def test_every_dag_is_equally_likely(n, draws):
     assert chisquare(observed).pvalue > 0.01
 
 
+@pytest.mark.slow
 def test_outpoints_of_larger_dags_have_their_exact_shares():
     n, draws = 12, 40_000
     graphs = uniform_dags(np.full(draws, n), seed=4)
@@ -50,6 +52,7 @@ def test_outpoints_of_larger_dags_have_their_exact_shares():
     assert chisquare(observed, expected).pvalue > 0.01
 
 
+@pytest.mark.slow
 def test_sinks_are_like_outpoints():
     # turned round, a uniform DAG is uniform: layers are peeled from one end only
     graphs = uniform_dags(np.full(40_000, 9), seed=8)

@@ -1,0 +1,14 @@
+"""How many random examples a test tries."""
+
+from __future__ import annotations
+
+import os
+
+from sim.kernels import _jit
+
+CHECKED = os.environ.get("NUMBA_BOUNDSCHECK", "0") not in ("", "0")
+
+
+def examples(n: int) -> int:
+    """Return `n`, or a quarter where the same kernels run slowly: without the JIT, or checked."""
+    return n if _jit.JIT and not CHECKED else n // 4
