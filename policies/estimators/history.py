@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,9 +12,10 @@ from policies.estimators.histogram import Histogram, by_mean, by_median, by_util
 from sim.features import DAY_S, NAMES, Features
 
 NAN = float("nan")
+NOTHING = [NAN] * len(NAMES)
 LONGEST_DAYS = 14.0
 """The longest window that the paper looks at (NSDI 2022, §4.2)."""
-STATISTICS: dict[str, Callable[[Iterable[Histogram]], float]] = {
+STATISTICS: dict[str, Callable[[Histogram], float]] = {
     "utility": by_utility,
     "median": by_median,
     "mean": by_mean,
@@ -31,51 +32,71 @@ class Day:
     error_s: float = 0.0
     truth_s: float = 0.0
 
+    def add(self, mean_task_s: float, told: float) -> None:
+        """Take in what a job took, and what it was expected to take, NaN if nothing."""
+        self.runtimes.add(mean_task_s)
+        if not math.isnan(told):
+            self.told += 1
+            self.error_s += abs(told - mean_task_s)
+            self.truth_s += mean_task_s
+
+    @property
+    def wrong(self) -> float:
+        """How wrong its estimates were; inf if it gave none."""
+        if not self.told:
+            return math.inf
+        if self.error_s == 0.0:
+            return 0.0
+        return self.error_s / self.truth_s if self.truth_s > 0.0 else math.inf
+
 
 class Group:
-    """The jobs that share one value of one feature, by the day on which they ended.
+    """The jobs that share one value of one feature: by the day on which they ended, and together.
 
-    Days that are over do not change any more; they are kept joined, besides one by one.
+    All days of the window are one histogram, which is made anew when one of them leaves it.
     """
 
-    __slots__ = ("_joined", "_span", "days")
+    __slots__ = ("_bins", "_days", "window")
 
-    def __init__(self) -> None:
-        self.days: list[Day] = []
-        self._joined: Day | None = None
-        self._span = (0, 0)
+    def __init__(self, bins: int) -> None:
+        self._bins = bins
+        self._days: list[Day] = []
+        self.window = Day(0, Histogram(bins))
 
-    def since(self, first: int) -> list[Day]:
-        """Forget the days before `first`; return those that are over, as one, and the last."""
-        days = self.days
-        while days and days[0].number < first:
-            del days[0]
-        if len(days) < 3:
-            return days
-        span = (days[0].number, days[-2].number)
-        if self._joined is None or self._span != span:
-            self._span, over = span, days[:-1]
-            self._joined = Day(
-                days[0].number,
-                Histogram.joined([day.runtimes for day in over]),
-                sum([day.told for day in over]),
-                sum([day.error_s for day in over]),
-                sum([day.truth_s for day in over]),
+    def add(self, today: int, mean_task_s: float, told: float) -> None:
+        """Take in a job that ended today; see `Day.add`."""
+        days = self._days
+        if not days or days[-1].number != today:
+            days.append(Day(today, Histogram(self._bins)))
+        days[-1].add(mean_task_s, told)
+        self.window.add(mean_task_s, told)
+
+    def since(self, first: int) -> Day:
+        """Forget the days before `first`; return the others as one."""
+        days = self._days
+        if days and days[0].number < first:
+            days = self._days = [day for day in days if day.number >= first]
+            self.window = Day(
+                0,
+                Histogram.joined([day.runtimes for day in days], self._bins),
+                sum([day.told for day in days]),
+                sum([day.error_s for day in days]),
+                sum([day.truth_s for day in days]),
             )
-        return [self._joined, days[-1]]
+        return self.window
 
 
 class History:
     """Predicts the mean task duration of a job by what similar jobs took (3Sigma, EuroSys 2018).
 
     For each of six features, the jobs of the window that had the same value are similar, and their
-    mean task durations are a distribution, held in a bounded histogram a day (SLearn, NSDI 2022,
-    §4.2). Each feature's group gives an estimate from its distribution (§4.3); that of the group
-    whose past estimates were least wrong is taken. *How wrong* is the sum of the absolute errors
-    of the estimates that the group gave when those jobs came, over the sum of what they took. A
-    group that never gave one counts as wrong beyond measure, and of equals the feature that comes
-    first in `sim.features.NAMES` goes. Where no feature has a group, the distribution of all jobs
-    serves; where nothing has ended yet, there is no estimate.
+    mean task durations are a distribution, held in a bounded histogram (SLearn, NSDI 2022, §4.2).
+    Each feature's group gives an estimate from its distribution (§4.3); that of the group whose
+    past estimates were least wrong is taken. *How wrong* is the sum of the absolute errors of the
+    estimates that the group gave when those jobs came, over the sum of what they took. A group that
+    never gave one counts as wrong beyond measure, and of equals the feature that comes first in
+    `sim.features.NAMES` goes. Where no feature has a group, the distribution of all jobs serves;
+    where nothing has ended yet, there is no estimate.
 
     Everything that ended by `now` counts, history and simulated jobs alike, and nothing else.
 
@@ -100,7 +121,7 @@ class History:
         self.bins = bins
         self._statistic = STATISTICS[statistic]
         self._groups: list[dict[int, Group]] = [{} for _ in NAMES]
-        self._all = Group()
+        self._all = Group(bins)
         self._told: dict[int, list[float]] = {}
         self._past = past.tolist()
         self._past_mean = features.past("mean_task_s").tolist()
@@ -113,57 +134,43 @@ class History:
         self._told[stage], similar = self._ask(self.codes[stage], now)
         return self._statistic(similar)
 
-    def similar(self, stage: int, now: float) -> list[Histogram]:
-        """Return the distribution that `predict` goes by, in parts; empty for unknown."""
+    def similar(self, stage: int, now: float) -> Histogram:
+        """Return the distribution that `predict` goes by; empty for unknown."""
         self._catch_up(now)
         return self._ask(self.codes[stage], now)[1]
 
     def learn(self, stage: int, mean_task_s: float, now: float) -> None:
         """Take in that a stage has ended."""
         self._catch_up(now)
-        self._add(self.codes[stage], self._told.pop(stage, []), mean_task_s, now)
+        self._add(self.codes[stage], self._told.pop(stage, NOTHING), mean_task_s, now)
 
-    def _ask(self, codes: Sequence[int], now: float) -> tuple[list[float], list[Histogram]]:
+    def _ask(self, codes: Sequence[int], now: float) -> tuple[list[float], Histogram]:
         """Return each feature's estimate, and the distribution to go by."""
         first = math.floor(now / DAY_S - self.window_days)
-        told: list[float] = []
-        best: list[Histogram] = []
-        least = math.inf
-        for groups, code in zip(self._groups, codes, strict=True):
-            group = groups.get(code)
-            days = group.since(first) if group is not None else []
-            if not days:
-                told.append(NAN)
+        told = NOTHING.copy()
+        best: Day | None = None
+        for f, code in enumerate(codes):
+            group = self._groups[f].get(code)
+            if group is None:
                 continue
-            similar = [day.runtimes for day in days]
-            told.append(self._statistic(similar))
-            error = _error(days)
-            if not best or error < least:
-                best, least = similar, error
-        return told, best or [day.runtimes for day in self._all.since(first)]
+            window = group.since(first)
+            if window.runtimes.n:
+                told[f] = self._statistic(window.runtimes)
+                if best is None or window.wrong < best.wrong:
+                    best = window
+        return told, (best or self._all.since(first)).runtimes
 
     def _add(
         self, codes: Sequence[int], told: Sequence[float], mean_task_s: float, now: float
     ) -> None:
         today = math.floor(now / DAY_S)
-        for f, code in enumerate(codes):
-            if code < 0:
-                continue
-            group = self._groups[f].get(code)
-            if group is None:
-                group = self._groups[f][code] = Group()
-            day = self._day(group, today)
-            if told and not math.isnan(told[f]):
-                day.told += 1
-                day.error_s += abs(told[f] - mean_task_s)
-                day.truth_s += mean_task_s
-            day.runtimes.add(mean_task_s)
-        self._day(self._all, today).runtimes.add(mean_task_s)
-
-    def _day(self, group: Group, number: int) -> Day:
-        if not group.days or group.days[-1].number != number:
-            group.days.append(Day(number, Histogram(self.bins)))
-        return group.days[-1]
+        for groups, code, expected in zip(self._groups, codes, told, strict=True):
+            if code >= 0:
+                group = groups.get(code)
+                if group is None:
+                    group = groups[code] = Group(self.bins)
+                group.add(today, mean_task_s, expected)
+        self._all.add(today, mean_task_s, NAN)
 
     def _catch_up(self, now: float) -> None:
         """Replay what of the history came and ended by `now`."""
@@ -174,20 +181,9 @@ class History:
             if comes:
                 self._told[-1 - row] = self._ask(self._past[row], time)[0]
             else:
-                told = self._told.pop(-1 - row, [])
+                told = self._told.pop(-1 - row, NOTHING)
                 self._add(self._past[row], told, self._past_mean[row], time)
         self._moment = at
-
-
-def _error(days: Sequence[Day]) -> float:
-    """Return how wrong a group's estimates were; inf if it gave none."""
-    if not any(day.told for day in days):
-        return math.inf
-    error = sum([day.error_s for day in days])
-    if error == 0.0:
-        return 0.0
-    truth = sum([day.truth_s for day in days])
-    return error / truth if truth > 0.0 else math.inf
 
 
 def _days_of(features: Features) -> float:

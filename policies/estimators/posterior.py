@@ -139,19 +139,18 @@ class Spread:
         return total / n if n else 1.0
 
 
-def prior_of(similar: Sequence[Histogram]) -> Normal:
+def prior_of(similar: Histogram) -> Normal:
     """Return what similar jobs say of the logarithm of the next one's mean task duration.
 
     Jobs of no length count as of the shortest there is; `NO_LENGTH` where there are no others.
     """
-    n = sum(part.n for part in similar)
+    n = similar.n
     if n == 0:
         return Normal(0.0, math.inf)
-    bins = [(a, c) for part in similar for a, c in zip(part.at, part.count, strict=True)]
-    least = min([a for a, _ in bins if a > 0], default=0.0)
+    least = next((a for a in similar.at if a > 0), 0.0)
     if least == 0.0:
         return NO_LENGTH
-    logs = [(math.log(a or least), c) for a, c in bins]
+    logs = [(math.log(a or least), c) for a, c in zip(similar.at, similar.count, strict=True)]
     mean = sum([a * c for a, c in logs]) / n
     if n <= 3:
         return Normal(mean, math.inf)

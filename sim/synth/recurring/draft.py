@@ -28,6 +28,12 @@ _LARGEST_AMPLITUDE = 0.8
 _TAIL = 1.4
 _EXTREME = 2.0
 _LARGEST = float(np.log(100.0))
+_MOST_USUAL = 1.0
+"""Amplitude up to which updates, machines and usual inputs count: what varies more than by about a
+factor of e does so by large inputs, else the rest of its runs would take next to nothing."""
+
+SHORTEST_S = 1.0
+"""Least mean task duration, s."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +44,7 @@ class Draft:
     ----------
     time_s : (N,) float64
         When each run is submitted, the history before 0.
-    deviation : (N,) float64
+    usual, large : (N,) float64
         See `deviations`.
     version : (N,) int64
         Of the code.
@@ -51,7 +57,8 @@ class Draft:
     preset: Preset
     programs: Programs
     time_s: F8
-    deviation: F8
+    usual: F8
+    large: F8
     version: I8
     scale: tuple[float, float] = (-0.5, 0.8)
     shape: tuple[float, float] = (1.0, 0.0)
@@ -109,12 +116,16 @@ def _work(draft: Draft, spread: float) -> F8:
 
 
 def means(draft: Draft) -> F8:
-    """Return the mean task duration of each run, so that groups have their sizes and shares."""
+    """Return the mean task duration of each run, so that groups have their sizes and shares.
+
+    Those are of the workload's jobs; the history's are longer where their programs were slower.
+    """
     programs, preset = draft.programs, draft.preset
     program = programs.program
     center, spread = draft.scale
     amplitude = np.exp(center + spread * np.clip(programs.amplitude, -_TAIL, _TAIL))
-    off = np.exp(np.minimum(amplitude[program] * draft.deviation, _LARGEST))
+    usual = np.minimum(amplitude, _MOST_USUAL)[program] * draft.usual
+    off = np.exp(usual + np.minimum(amplitude[program] * draft.large, _LARGEST))
     typical = np.exp(draft.shape[0] * np.clip(programs.size, -_EXTREME, _EXTREME))
     typical /= np.bincount(program, off) / np.maximum(np.bincount(program), 1)
     work = typical[program] * off
@@ -122,27 +133,30 @@ def means(draft: Draft) -> F8:
     for number, of in enumerate(preset.groups):
         rows = np.flatnonzero(group == number)
         total = of.work * preset.job_work_s * programs.n_jobs
-        work[rows] = _in_group(work[rows], rows < programs.n_jobs, of, total)
+        least = SHORTEST_S * programs.width[program[rows]].astype(np.float64)
+        work[rows] = _in_group(work[rows], rows < programs.n_jobs, of, total, least)
+    work[programs.n_jobs :] *= np.exp(programs.stale[program[programs.n_jobs :]])
     return work / programs.width[program]
 
 
-def _in_group(work: F8, is_job: NDArray[np.bool_], group: Group, total: float) -> F8:
+def _in_group(work: F8, is_job: NDArray[np.bool_], group: Group, total: float, least: F8) -> F8:
     """Scale the runs of a group so that those of the workload add up to `total`.
 
-    What becomes too small, or too large, is mirrored at the border, by 3 at most.
+    What becomes too small, or too large, is mirrored at the border, by 3 at most. None takes less
+    than `least`.
     """
     if not is_job.any():
         return work
+    low: F8 = np.maximum(least, SMALL_S * (1 + 1e-6)) if group.large else least
+    high = np.inf if group.large else SMALL_S * (1 - 1e-6)
     for _ in range(12):
         work = work * (total / work[is_job].sum())
-        beyond = SMALL_S / work
-        wrong = beyond > 1 if group.large else beyond <= 1
-        if not wrong[is_job].any():
+        under, over = work < low, work > high
+        if not (under | over)[is_job].any():
             break
-        work = np.where(wrong, SMALL_S * np.clip(beyond, 1 / 3, 3.0), work)
-    if group.large:
-        return np.maximum(work, SMALL_S * (1 + 1e-6))
-    return np.minimum(work, SMALL_S * (1 - 1e-6))
+        work = np.where(under, low * np.minimum(low / work, 3.0), work)
+        work = np.where(over, high * np.maximum(high / work, 1 / 3), work)
+    return np.clip(work, low, high)
 
 
 def _similar(draft: Draft) -> Similar:

@@ -45,7 +45,7 @@ class Drift:
 
 def deviations(
     programs: Programs, time_s: F8, drift: Drift, large: float, seed: int
-) -> tuple[F8, I8]:
+) -> tuple[F8, F8, I8]:
     """Return how far each run is from what is typical of its program.
 
     Parameters
@@ -63,34 +63,39 @@ def deviations(
 
     Returns
     -------
-    deviation : (N,) float64
-        Of mean about 0 and variance about 1, to be scaled by the program's amplitude.
+    usual, large : (N,) float64
+        What updates, machines and usual inputs do, and what large inputs add; together of mean
+        about 0 and variance about 1, to be scaled by the program's amplitude.
     version : (N,) int64
         How often the program's code was updated before the run.
     """
     begin, end = float(time_s.min()), float(time_s.max())
     version = _versions(programs, time_s - begin, end - begin, drift.update_days, seed)
+    version[: programs.n_jobs] += programs.stale[programs.program[: programs.n_jobs]] > 0
     n_versions = int(version.max()) + 1
     levels = stream(seed, "recurring", "levels").standard_normal((n_versions, len(programs.group)))
     age = (time_s - begin) / max(end - begin, 1.0)
     share = drift.newer[0] + (drift.newer[1] - drift.newer[0]) * age
     newer = stream(seed, "recurring", "hardware").random(len(time_s)) < share
-    usual = sum(drift.newer) / 2
-    kind = np.where(newer, usual - 1, usual) / np.sqrt(usual * (1 - usual))
-    size = _inputs(len(time_s), large, seed)
+    mix = sum(drift.newer) / 2
+    kind = np.where(newer, mix - 1, mix) / np.sqrt(mix * (1 - mix))
+    blur, jump = _inputs(len(time_s), large, seed)
     parts = np.array([drift.updates, drift.hardware, drift.inputs])
     update, hardware, inputs = np.sqrt(parts / parts.sum())
-    deviation = update * levels[version, programs.program] + hardware * kind + inputs * size
-    return deviation, version
+    usual = update * levels[version, programs.program] + hardware * kind + inputs * blur
+    return usual, inputs * jump, version
 
 
-def _inputs(n: int, large: float, seed: int) -> F8:
-    """Return the logarithm of inputs' sizes, of mean 0 and variance 1; a share of them is large."""
+def _inputs(n: int, large: float, seed: int) -> tuple[F8, F8]:
+    """Return the logarithm of inputs' sizes, in two parts: usual ones, and a share that is large.
+
+    Together they are of mean 0 and variance 1.
+    """
     rng = stream(seed, "recurring", "inputs")
     normal, is_large = rng.standard_normal(n), rng.random(n) < large
     apart = np.sqrt((1 - _BLUR**2) / (large * (1 - large))) if large else 0.0
-    found: F8 = np.where(is_large, 1 - large, -large) * apart + _BLUR * normal
-    return found
+    jump: F8 = np.where(is_large, 1 - large, -large) * apart
+    return _BLUR * normal, jump
 
 
 def _versions(programs: Programs, since_s: F8, span_s: float, update_days: float, seed: int) -> I8:

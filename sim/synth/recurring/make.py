@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]
 
-_ATTEMPTS = 5
+_ATTEMPTS = 8
 
 
 def make(

@@ -38,6 +38,8 @@ class Programs:
         Standard normal: how much its runs vary among programs.
     steadiness : (P,) float64
         Standard normal: how much its tasks vary among programs.
+    stale : (P,) float64
+        By how much, as a logarithm, its runs of the history last longer than those since.
     renamed : (P,) bool
         Whether every update of its code gives it another job name.
     program : (N,) int64
@@ -53,6 +55,7 @@ class Programs:
     size: F8
     amplitude: F8
     steadiness: F8
+    stale: F8
     renamed: NDArray[np.bool_]
     program: I8
     n_jobs: int
@@ -93,6 +96,7 @@ def draw_programs(
         size=_even(n_runs * 1.0, stream(seed, "recurring", "sizes"), group),
         amplitude=_even(n_runs * 1.0, stream(seed, "recurring", "amplitudes")),
         steadiness=stream(seed, "recurring", "steadiness").standard_normal(n_programs),
+        stale=_stale(n_runs * 1.0, preset.stale, stream(seed, "recurring", "stale")),
         renamed=names.random(n_programs) < 0.5,
         program=np.concatenate([order.permutation(mine), order.permutation(before)]),
         n_jobs=n_jobs,
@@ -115,6 +119,18 @@ def _widths(group: Group, weight: I8, rng: np.random.Generator) -> I8:
     low, median, high, spread = group.width
     drawn = median * np.exp(spread * _even(weight * 1.0, rng))
     found: I8 = np.clip(np.rint(drawn), low, high).astype(np.int64)
+    return found
+
+
+def _stale(weight: F8, changed: tuple[float, float], rng: np.random.Generator) -> F8:
+    """Return 0, or for a share of the jobs an exponential number of some mean, at most log 100."""
+    from scipy.special import ndtr
+
+    share, mean = changed
+    if not share:
+        return np.zeros(len(weight))
+    beyond = 1.0 - ndtr(_even(weight, rng))
+    found: F8 = np.clip(-mean * np.log(beyond / share), 0.0, np.log(100.0))
     return found
 
 

@@ -13,6 +13,9 @@ from sim.variation import SAMPLED, spread
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]
 
+SHORTEST = 0.01
+"""The shortest that a task can be, over the mean of its job."""
+
 ALIKE = 0.7
 """Correlation between runs of a program in how much their tasks vary."""
 
@@ -55,7 +58,8 @@ def variations(programs: Programs, over_space: tuple[float, float], seed: int) -
 def durations(n_tasks: I8, mean_s: F8, over_space: F8, seed: int) -> F8:
     """Return the duration of every task, with exactly the job's mean and variation.
 
-    Logarithms are normal. What n tasks can't reach, a σ₁/μ of √(n-1) or more, is cut.
+    What is above `SHORTEST` of the mean has normal logarithms. What n tasks can't reach, a σ₁/μ of
+    √(n-1) or more, is cut.
 
     Parameters
     ----------
@@ -74,7 +78,8 @@ def durations(n_tasks: I8, mean_s: F8, over_space: F8, seed: int) -> F8:
     first = offsets(n_tasks)
     normal = stream(seed, "recurring", "tasks").standard_normal(int(first[-1]))
     normal -= np.repeat(np.maximum.reduceat(normal, first[:-1]), n_tasks)
-    wanted = np.minimum(over_space * np.sqrt(SAMPLED * n_tasks), 0.95 * np.sqrt(n_tasks - 1))
+    wanted = np.minimum(over_space * np.sqrt(SAMPLED * n_tasks), 0.94 * np.sqrt(n_tasks - 1))
+    wanted /= 1 - SHORTEST
     low, high = np.zeros(len(n_tasks)), np.full(len(n_tasks), _STEEPEST)
     for _ in range(_STEPS):
         middle = (low + high) / 2
@@ -82,5 +87,6 @@ def durations(n_tasks: I8, mean_s: F8, over_space: F8, seed: int) -> F8:
         low, high = np.where(less, middle, low), np.where(less, high, middle)
     shape = np.exp(np.repeat(low, n_tasks) * normal)
     mean = np.add.reduceat(shape, first[:-1]) / n_tasks
-    found: F8 = shape * np.repeat(mean_s / mean, n_tasks)
+    part = (1 - SHORTEST) * shape / np.repeat(mean, n_tasks) + SHORTEST
+    found: F8 = part * np.repeat(mean_s, n_tasks)
     return found

@@ -55,28 +55,44 @@ def test_two_nearest_bins_become_one():
 @pytest.mark.parametrize("n", [1, 2, 5, 6, 79])
 def test_statistics_are_exact_while_nothing_is_merged(n):
     values = np.random.default_rng(n).choice([0.5, 1.0, 3.0, 8.0, 100.0], n)
-    parts = [filled(values[::2]), filled(values[1::2])]
-    assert by_median(parts) == np.median(values)
-    assert by_mean(parts) == pytest.approx(values.mean())
-    assert by_utility(parts) == pytest.approx(np.mean(values**-2.0) ** -0.5)
+    joined = Histogram.joined([filled(values[::2]), filled(values[1::2])], 80)
+    for made in (filled(values), joined):
+        assert by_median(made) == np.median(values)
+        assert by_mean(made) == pytest.approx(values.mean())
+        assert by_utility(made) == pytest.approx(np.mean(values**-2.0) ** -0.5)
+
+
+@pytest.mark.parametrize("most", [2, 7, 300])
+def test_joined_ones_merge_their_nearest_bins_until_there_is_room(most):
+    rng = np.random.default_rng(most)
+    parts = [filled(rng.lognormal(0, 2, 90), 40) for _ in range(4)]
+    bins = sorted(pair for part in parts for pair in zip(part.at, part.count, strict=True))
+    while len(bins) > most:
+        i = min(range(len(bins) - 1), key=lambda i: bins[i + 1][0] - bins[i][0])
+        (a, m), (b, n) = bins[i], bins[i + 1]
+        bins[i : i + 2] = [((a * m + b * n) / (m + n), m + n)]
+    made = Histogram.joined(parts, most)
+    assert list(zip(made.at, made.count, strict=True)) == bins
+    assert made.n == 360
+    made.add(3.0)
+    assert len(made.at) <= max(most, 161)
 
 
 def test_utility_by_hand():
     # of 1 s and 2 s: E[r^-2] = (1 + 1/4) / 2 = 5/8
-    assert by_utility([filled([1.0, 2.0])]) == pytest.approx((5 / 8) ** -0.5)
-    assert by_utility([filled([7.0])]) == pytest.approx(7.0)
+    assert by_utility(filled([1.0, 2.0])) == pytest.approx((5 / 8) ** -0.5)
+    assert by_utility(filled([7.0])) == pytest.approx(7.0)
 
 
 def test_utility_follows_what_is_added():
     made = filled([4.0])
-    assert by_utility([made]) == 4.0
+    assert by_utility(made) == 4.0
     made.add(2.0)
-    assert by_utility([made]) == pytest.approx(((1 / 16 + 1 / 4) / 2) ** -0.5)
+    assert by_utility(made) == pytest.approx(((1 / 16 + 1 / 4) / 2) ** -0.5)
 
 
 def test_nothing_and_no_length():
     for statistic in (by_median, by_mean, by_utility):
-        assert math.isnan(statistic([]))
-        assert math.isnan(statistic([Histogram(3)]))
-        assert statistic([filled([0.0, 0.0])]) == 0.0
-    assert by_utility([filled([0.0, 5.0])]) == 0.0
+        assert math.isnan(statistic(Histogram(3)))
+        assert statistic(filled([0.0, 0.0])) == 0.0
+    assert by_utility(filled([0.0, 5.0])) == 0.0

@@ -46,7 +46,7 @@ def test_prior_is_what_a_new_job_of_the_population_takes():
     assert prior.variance == pytest.approx(logs.var(ddof=1) * (1 + 1 / 5) * 4 / 2)
     three = prior_of_values([1.0, 2.0, 4.0])
     assert three.mean == pytest.approx(math.log(2.0))
-    assert three.variance == prior_of([]).variance == math.inf
+    assert three.variance == prior_of(Histogram(80)).variance == math.inf
 
 
 def test_jobs_of_no_length_are_taken_for_the_shortest():
@@ -120,4 +120,4 @@ def prior_of_values(values):
     seen = Histogram(80)
     for value in values:
         seen.add(value)
-    return prior_of([seen])
+    return prior_of(seen)

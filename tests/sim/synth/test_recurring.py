@@ -87,6 +87,37 @@ def test_the_history_is_of_the_past_and_known_by_the_same_features(drawn):
     assert back == pytest.approx(PRESETS[preset].recurring, abs=0.005)
 
 
+def test_programs_became_faster_since_the_history_by_the_preset(drawn):
+    preset, w = drawn
+    columns = w.columns
+    now = dict.fromkeys(w.jobs["application"].to_pylist(), ())
+    mean = columns.stage_work / np.diff(columns.stage_task0)
+    past = dict.fromkeys(now, ())
+    for app, one in zip(w.jobs["application"].to_pylist(), mean.tolist(), strict=True):
+        now[app] += (one,)
+    for app, one in zip(
+        w.history["application"].to_pylist(), w.history["mean_task_s"].to_pylist(), strict=True
+    ):
+        past[app] += (one,)
+    known = [app for app in now if past[app]]
+    gap = np.array([np.log(np.median(past[app]) / np.median(now[app])) for app in known])
+    runs = np.array([len(now[app]) for app in known])
+    share, mean_gap = PRESETS[preset].stale
+    expected = share * -np.expm1(-np.log(100) / mean_gap) * mean_gap
+    assert np.average(gap, weights=runs) == pytest.approx(expected, rel=0.2)
+    assert np.average(gap > 0.5, weights=runs) == pytest.approx(
+        share * np.exp(-0.5 / mean_gap), abs=0.15
+    )
+
+
+def test_nothing_takes_next_to_no_time(drawn):
+    _, w = drawn
+    columns = w.columns
+    assert (columns.stage_work / np.diff(columns.stage_task0) >= 1.0 - 1e-9).all()
+    assert (np.array(w.history["mean_task_s"]) >= 1.0 - 1e-9).all()
+    assert columns.task_duration.min() >= 0.01 * (1 - 1e-9)
+
+
 def test_the_same_seed_gives_the_same_bytes():
     again = [
         sim.synthesize("recurring", preset="google2019", jobs=80, history=300, seed=s)
