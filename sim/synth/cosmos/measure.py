@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
-from sim.synth.cosmos.month import BLIND, Month
+from sim.lineage.recorded import BLIND
+from sim.synth.cosmos.month import Month
 from sim.synth.cosmos.published import AT_LEAST, SHIFT_H, TARGETS, WEEK_S
 from sim.synth.cosmos.widths import TOKENS, peak
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sim.lineage.recorded import BLIND, NONE, POLL
 from sim.synth.cosmos.adhoc import AdHoc, draw_ad_hoc
 from sim.synth.cosmos.flows import Flows, draw_flows
 from sim.synth.cosmos.priorities import draw_priorities
@@ -22,9 +23,6 @@ Mask = NDArray[np.bool_]
 
 ACTIVITY = 0.5
 """Organisations have users and jobs in proportion to this power of their share; not published."""
-
-NONE, BLIND, POLL = range(3)
-"""Codes of `sim.schema.INPUT_MODES`."""
 
 _HAIR_S = 1e-6
 

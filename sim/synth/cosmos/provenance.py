@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sim.lineage.recorded import category
 from sim.lineage.schema import DOWNLOAD, OPERATIONS_NAMES, READ, WRITE
 from sim.synth.cosmos import names
 from sim.synth.cosmos.month import Month
@@ -56,14 +57,14 @@ def _jobs(month: Month, rows: names.Rows, ids: pa.Array) -> pa.Table:
     program = month.program[rows].copy()
     program[single] = len(known) + np.arange(int(single.sum()))
     own = [f"script-{letters(i, 5)}" for i in range(int(single.sum()))]
-    template = names.category(program, known + own)
+    template = category(program, known + own)
     return pa.table(
         {
             "job_id": ids,
             "template_name": template,
             "signature": template,
-            "user": names.users(month, rows),
-            "queue": names.queues(month, rows),
+            "user": category(month.user[rows], names.users(month)),
+            "queue": category(month.organisation[rows], list(month.shares)),
             "priority": month.priority[rows],
             "submit_s": month.submit_s[rows],
             "start_s": month.submit_s[rows],

@@ -1,0 +1,131 @@
+"""Weeks of jobs as they ran where none waited: one of them as a workload, the past its history."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sim.lineage.worth import Past
+from sim.schema import INPUT_MODES, JOB_EDGE_KINDS
+from sim.workload import Workload
+
+F8 = NDArray[np.float64]
+I8 = NDArray[np.int64]
+
+NONE, BLIND, POLL = range(3)
+"""Codes of `sim.schema.INPUT_MODES`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """N jobs in order of submission, each of one task; times count from the week that is scheduled.
+
+    Attributes
+    ----------
+    past : Past
+        When they ran, who reads and downloads what.
+    duration_s, lag_s, priority : (N,) float64
+        How long; if it polls, from its inputs to its submission; more is sooner.
+    tokens, mode : (N,) int64
+        Resources held; what it does about inputs (`NONE`, `BLIND`, `POLL`).
+    template, user, queue : (N,) int64 and list of str
+        Codes, and their names; a template without a name is of ad hoc jobs.
+    job_ids : function of rows
+        What jobs are called.
+    """
+
+    past: Past
+    duration_s: F8
+    lag_s: F8
+    priority: F8
+    tokens: I8
+    mode: I8
+    template: tuple[I8, Sequence[str]]
+    user: tuple[I8, Sequence[str]]
+    queue: tuple[I8, Sequence[str]]
+    job_ids: Callable[[I8], pa.Array]
+
+
+def week(of: Recorded, end_s: float, rounds: int | None, meta: Mapping[str, Any]) -> Workload:
+    """Return the jobs submitted from 0 until a time as a workload.
+
+    Edges are those between its jobs: what was made before is there. Downloads are those of its
+    jobs, however late. The history is of the jobs that had ended by 0; it and the jobs have what
+    they were worth (`sim.lineage.worth.COLUMNS`).
+
+    Parameters
+    ----------
+    of : Recorded
+        The jobs.
+    end_s : float
+        End of the week.
+    rounds : int or None
+        How far downstream worth is counted (`Past.columns`).
+    meta : mapping
+        The workload's.
+    """
+    past = of.past
+    inside = (past.submit_s >= 0) & (past.submit_s < end_s)
+    rows = np.flatnonzero(inside)  # next to each other, as jobs are in order of submission
+    first = int(rows[0]) if len(rows) else 0
+    edge = inside[past.up] & inside[past.down]
+    load = inside[past.taken]
+    known, learnt = past.until(0.0)
+    truth = past.columns(rounds=rounds)
+    kinds = list(JOB_EDGE_KINDS)
+    soft, hard = kinds.index("soft"), kinds.index("hard")
+    return Workload.from_tables(
+        jobs={
+            "job_id": of.job_ids(rows),
+            "submit_s": past.submit_s[rows],
+            "template": _named(of.template, rows),
+            "user": _named(of.user, rows),
+            "queue": _named(of.queue, rows),
+            "priority": of.priority[rows],
+            "input_mode": category(of.mode[rows], list(INPUT_MODES)),
+            "poll_lag_s": of.lag_s[rows],
+            **{name: column[rows] for name, column in truth.items()},
+        },
+        stages={
+            "job": np.arange(len(rows), dtype=np.int32),
+            "n_tasks": np.ones(len(rows), dtype=np.int32),
+            "demand_tokens": of.tokens[rows].astype(np.float64),
+            "duration_s": of.duration_s[rows],
+        },
+        job_edges={
+            "upstream": (past.up[edge] - first).astype(np.int32),
+            "downstream": (past.down[edge] - first).astype(np.int32),
+            "kind": category(np.where(past.hard[edge], hard, soft), kinds),
+        },
+        downloads={
+            "job": (past.taken[load] - first).astype(np.int32),
+            "time_s": past.times_s[load],
+            "n": past.n[load].astype(np.int32),
+        },
+        history={
+            "submit_s": past.submit_s[known],
+            "finish_s": past.finish_s[known],
+            "n_tasks": np.ones(len(known), dtype=np.int32),
+            "mean_task_s": of.duration_s[known],
+            "user": _named(of.user, known),
+            "template": _named(of.template, known),
+            **learnt.columns(0.0, rounds),
+        },
+        meta={"quantum": {"tokens": 1.0}, **meta},
+    )
+
+
+def category(codes: I8, names: Sequence[str]) -> pa.DictionaryArray:
+    """Return a column of names, without those that do not occur."""
+    used, found = np.unique(codes, return_inverse=True)
+    kept = pa.array([names[code] for code in used.tolist()], pa.string())
+    return pa.DictionaryArray.from_arrays(pa.array(found.astype(np.int32)), kept)
+
+
+def _named(coded: tuple[I8, Sequence[str]], rows: I8) -> pa.DictionaryArray:
+    return category(coded[0][rows], coded[1])

@@ -1,0 +1,158 @@
+"""The two files of a graph of scheduled tables: jobs, and which reads what another one makes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.acyclic import nodes_on_cycles
+from sim.errors import InputError
+from sim.traces._rows import OnBadRow
+from sim.traces._schedules import is_schedule
+from sim.traces._text_file import broken_text, open_text
+
+I4 = NDArray[np.int32]
+
+JOBS, EDGES = "mozilla_bqetl_jobs.csv", "mozilla_bqetl_edges.csv"
+"""Names of the files in their folder."""
+
+TIER = "impact/tier_"
+
+
+@dataclass
+class TableJobs:
+    """N scheduled jobs and E reads.
+
+    Attributes
+    ----------
+    name, dag, schedule, owner : list of str
+        Of each job: the table that it makes, its group with one schedule, when, whose.
+    start : list of date
+        Since when it is scheduled.
+    tier : list of int
+        How much depends on it: 1 is most.
+    up, down : (E,) int32
+        Rows of jobs; ``down`` reads what ``up`` makes.
+    bad_rows : dict of str to int
+        Lines left out, by rule.
+    """
+
+    name: list[str] = field(default_factory=list)
+    dag: list[str] = field(default_factory=list)
+    schedule: list[str] = field(default_factory=list)
+    owner: list[str] = field(default_factory=list)
+    start: list[date] = field(default_factory=list)
+    tier: list[int] = field(default_factory=list)
+    up: I4 = field(default_factory=lambda: np.empty(0, np.int32))
+    down: I4 = field(default_factory=lambda: np.empty(0, np.int32))
+    bad_rows: dict[str, int] = field(default_factory=dict)
+
+
+class _BadLineError(Exception):
+    """A line that breaks a rule."""
+
+    def __init__(self, rule: str, text: str) -> None:
+        super().__init__(text)
+        self.rule = rule
+
+
+def read_files(path: str | os.PathLike[str], on_bad_row: OnBadRow) -> TableJobs:
+    """Read the folder of the two files."""
+    folder = Path(path)
+    if not folder.is_dir():
+        text = f"give the folder that holds {JOBS} and {EDGES}"
+        raise InputError(text, file=folder, rule="missing file")
+    found = TableJobs()
+    row_of: dict[str, int] = {}
+    edges: dict[tuple[int, int], None] = {}
+
+    def add_job(row: dict[str, str]) -> None:
+        name = row["job"]
+        if name in row_of:
+            raise _BadLineError("duplicate id", f"the job {name} is on an earlier line")
+        if not is_schedule(row["schedule_interval"]):
+            text = f"{row['schedule_interval']!r} is neither cron nor a word for a schedule"
+            raise _BadLineError("unknown schedule", text)
+        tier = row["impact_tier"].removeprefix(TIER)
+        if tier not in ("1", "2", "3"):
+            raise _BadLineError("unknown tier", f"{row['impact_tier']!r} is not {TIER}1 to 3")
+        try:
+            start = date.fromisoformat(row["dag_start_date"])
+        except ValueError:
+            text = f"dag_start_date is {row['dag_start_date']!r}, not YYYY-MM-DD"
+            raise _BadLineError("wrong date", text) from None
+        row_of[name] = len(found.name)
+        found.name.append(name)
+        found.dag.append(row["dag"])
+        found.schedule.append(row["schedule_interval"])
+        found.owner.append(row["owner_id"])
+        found.start.append(start)
+        found.tier.append(int(tier))
+
+    def add_edge(row: dict[str, str]) -> None:
+        ends = row["producer_job"], row["consumer_job"]
+        for name in ends:
+            if name not in row_of:
+                raise _BadLineError("unknown job", f"there is no job {name!r} in {JOBS}")
+        pair = row_of[ends[0]], row_of[ends[1]]
+        if pair[0] == pair[1]:
+            raise _BadLineError("job reads itself", f"{ends[0]} reads what it makes itself")
+        if pair in edges:
+            raise _BadLineError("read is named twice", f"{ends[1]} reads {ends[0]} already")
+        edges[pair] = None
+
+    columns = ("job", "dag", "schedule_interval", "dag_start_date", "impact_tier", "owner_id")
+    _each_row(folder / JOBS, columns, add_job, on_bad_row, found.bad_rows)
+    _each_row(
+        folder / EDGES, ("producer_job", "consumer_job"), add_edge, on_bad_row, found.bad_rows
+    )
+    ends = np.array(list(edges), np.int32).reshape(-1, 2)
+    found.up, found.down = ends[:, 0].copy(), ends[:, 1].copy()
+    on_cycle = nodes_on_cycles(found.up, found.down, len(found.name))
+    if len(on_cycle):
+        names = ", ".join(found.name[row] for row in on_cycle[:3])
+        raise InputError(f"jobs wait for each other: {names}", file=folder / EDGES, rule="cycle")
+    return found
+
+
+def _each_row(
+    path: Path,
+    columns: tuple[str, ...],
+    add: Callable[[dict[str, str]], None],
+    on_bad_row: OnBadRow,
+    bad: dict[str, int],
+) -> None:
+    for line, row in _rows(path, columns):
+        try:
+            for column in columns:
+                if not row.get(column):
+                    raise _BadLineError("missing value", f"{column} is missing")
+            add(row)
+        except _BadLineError as error:
+            if on_bad_row == "error":
+                text = f"{error}; mend the file, or read it with on_bad_row=skip"
+                raise InputError(text, file=path, line=line, rule=error.rule) from None
+            bad[error.rule] = bad.get(error.rule, 0) + 1
+
+
+def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[int, dict[str, str]]]:
+    with open_text(path) as stream:
+        try:
+            text = stream.read().decode()
+        except (OSError, UnicodeDecodeError) as error:
+            raise broken_text(path, 1, error) from error
+    reader = csv.DictReader(io.StringIO(text, newline=""))
+    lacking = [c for c in columns if c not in (reader.fieldnames or ())]
+    if lacking:
+        message = f"the header lacks {', '.join(lacking)}"
+        raise InputError(message, file=path, line=1, rule="missing column")
+    for row in reader:
+        yield reader.line_num, row
