@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Iterable
 from itertools import accumulate, pairwise
@@ -26,7 +27,7 @@ class Histogram:
         Their sum.
     """
 
-    __slots__ = ("_gaps", "at", "count", "most", "n", "total")
+    __slots__ = ("_gaps", "_squares", "at", "count", "most", "n", "total")
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -35,6 +36,7 @@ class Histogram:
         self.n = 0
         self.total = 0.0
         self._gaps: list[float] = []
+        self._squares: list[float] = []
 
     def add(self, value: float) -> None:
         """Add a value, not negative."""
@@ -44,9 +46,11 @@ class Histogram:
         self.total += value
         if i < len(at) and at[i] == value:
             self.count[i] += 1
+            self._squares[i] = _inverse(self.count[i], value)
             return
         at.insert(i, value)
         self.count.insert(i, 1)
+        self._squares.insert(i, _inverse(1, value))
         if i > 0:
             gaps.insert(i - 1, value - at[i - 1])
         if i + 1 < len(at):
@@ -69,19 +73,27 @@ class Histogram:
         whole.at = sorted(bins)
         whole.count = [bins[at] for at in whole.at]
         whole.n, whole.total = sum(whole.count), sum([part.total for part in parts])
+        whole._squares = [
+            _inverse(count, at) for at, count in zip(whole.at, whole.count, strict=True)
+        ]
         whole._gaps = [b - a for a, b in pairwise(whole.at)]
         while len(whole.at) > most:
             whole._merge()
         return whole
 
+    def inverse_squares(self) -> float:
+        """Return the sum over all values of 1 / value², each taken to be at its bin."""
+        return sum(self._squares)
+
     def _merge(self) -> None:
         """Make one bin of the two nearest."""
-        at, count, gaps = self.at, self.count, self._gaps
+        at, count, gaps, squares = self.at, self.count, self._gaps, self._squares
         i = gaps.index(min(gaps))
         both = count[i] + count[i + 1]
         at[i] = (at[i] * count[i] + at[i + 1] * count[i + 1]) / both
         count[i] = both
-        del at[i + 1], count[i + 1], gaps[i]
+        squares[i] = _inverse(both, at[i])
+        del at[i + 1], count[i + 1], squares[i + 1], gaps[i]
         if i > 0:
             gaps[i - 1] = at[i] - at[i - 1]
         if i + 1 < len(at):
@@ -96,10 +108,13 @@ def by_utility(runtimes: Histogram) -> float:
     """
     if runtimes.n == 0:
         return float("nan")
-    if runtimes.at[0] == 0.0:
-        return 0.0
-    total = sum([c / (a * a) for a, c in zip(runtimes.at, runtimes.count, strict=True)])
-    return float((total / runtimes.n) ** -0.5)
+    total = runtimes.inverse_squares()
+    return 0.0 if total == math.inf else float((total / runtimes.n) ** -0.5)
+
+
+def _inverse(count: int, at: float) -> float:
+    square = at * at
+    return count / square if square > 0.0 else math.inf
 
 
 def by_mean(runtimes: Histogram) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,19 +21,29 @@ STATISTICS: dict[str, Callable[[Histogram], float]] = {
 }
 
 
-@dataclass
 class Day:
     """What a group saw end on one day: runtimes, and how wrong its own estimates of them were."""
 
-    number: int
-    runtimes: Histogram
-    told: int = 0
-    error_s: float = 0.0
-    truth_s: float = 0.0
+    __slots__ = ("_held", "_waiting", "error_s", "number", "told", "truth_s")
+
+    def __init__(self, number: int, held: Histogram) -> None:
+        self.number = number
+        self._held = held
+        self._waiting: list[float] = []
+        self.told = 0
+        self.error_s = self.truth_s = 0.0
+
+    @property
+    def runtimes(self) -> Histogram:
+        """Their distribution; what has ended is put into it when it is looked at."""
+        for value in self._waiting:
+            self._held.add(value)
+        self._waiting.clear()
+        return self._held
 
     def add(self, mean_task_s: float, told: float) -> None:
         """Take in what a job took, and what it was expected to take, NaN if nothing."""
-        self.runtimes.add(mean_task_s)
+        self._waiting.append(mean_task_s)
         if not math.isnan(told):
             self.told += 1
             self.error_s += abs(told - mean_task_s)
@@ -76,13 +85,10 @@ class Group:
         days = self._days
         if days and days[0].number < first:
             days = self._days = [day for day in days if day.number >= first]
-            self.window = Day(
-                0,
-                Histogram.joined([day.runtimes for day in days], self._bins),
-                sum([day.told for day in days]),
-                sum([day.error_s for day in days]),
-                sum([day.truth_s for day in days]),
-            )
+            self.window = Day(0, Histogram.joined([day.runtimes for day in days], self._bins))
+            self.window.told = sum([day.told for day in days])
+            self.window.error_s = sum([day.error_s for day in days])
+            self.window.truth_s = sum([day.truth_s for day in days])
         return self.window
 
 
@@ -154,8 +160,9 @@ class History:
             if group is None:
                 continue
             window = group.since(first)
-            if window.runtimes.n:
-                told[f] = self._statistic(window.runtimes)
+            runtimes = window.runtimes
+            if runtimes.n:
+                told[f] = self._statistic(runtimes)
                 if best is None or window.wrong < best.wrong:
                     best = window
         return told, (best or self._all.since(first)).runtimes
