@@ -7,6 +7,7 @@ from typing import Literal
 
 from policies.base import Policy
 from policies.registry import register
+from sim.locality import task_homes
 from sim.paths import stage_depth, stage_tail_s
 from sim.plan import Order, Plan, Queues, Share, World
 
@@ -33,6 +34,7 @@ class Tez(Policy):
     def prepare(self, world: World, plan: Plan) -> None:
         """Key the stages by their depth, and give each queue its capacity."""
         self._order_stages(world, plan)
+        plan.task_prefers = task_homes(world.columns, len(world.cluster.capacity))
         self._share(world, plan)
 
     def _order_stages(self, world: World, plan: Plan) -> None:

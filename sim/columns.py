@@ -9,7 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.features import Features
-from sim.schema import DEMAND_PREFIX, EDGE_KINDS, INPUT_MODES, JOB_EDGE_KINDS, POLL_LAG
+from sim.schema import (
+    DEMAND_PREFIX,
+    EDGE_KINDS,
+    INPUT_HOME,
+    INPUT_MODES,
+    JOB_EDGE_KINDS,
+    POLL_LAG,
+    REMOTE_FACTOR,
+    Column,
+)
 from sim.tables import names, values
 
 if TYPE_CHECKING:
@@ -60,6 +69,10 @@ class Columns:
         The same as given.
     stage_work : (G,) float64
         Sum of the durations of a stage's tasks, s.
+    stage_home : (G,) int32
+        The input of task i lies on machine ``(stage_home + i) mod machines``; -1 for none.
+    stage_remote_factor : (G,) float64
+        How many times as long its tasks take on other machines.
     stage_max_s, stage_min_s : (G,) float64
         Longest and shortest of them, s.
     task_duration : (T,) float64
@@ -101,6 +114,8 @@ class Columns:
     stage_demand: I8
     stage_demand_f: F8
     stage_work: F8
+    stage_home: I4
+    stage_remote_factor: F8
     stage_max_s: F8
     stage_min_s: F8
     task_duration: F8
@@ -140,12 +155,14 @@ def build(workload: Workload) -> Columns:
         "job_stage0": job_stage0(workload),
         "job_deadline": jobs["deadline_s"].chunk(0).to_numpy(zero_copy_only=False),
         "job_input_mode": _codes(jobs, "input_mode", INPUT_MODES),
-        "job_poll_lag": _poll_lag(jobs),
+        "job_poll_lag": _or_default(jobs, POLL_LAG),
         "job_work": np.bincount(views["stage_job"], work, n_jobs),
         "stage_task0": task0,
         "stage_demand": whole,
         "stage_demand_f": demand,
         "stage_work": work,
+        "stage_home": _or_default(workload.stages, INPUT_HOME),
+        "stage_remote_factor": _or_default(workload.stages, REMOTE_FACTOR),
         "stage_max_s": longest,
         "stage_min_s": shortest,
         "task_duration": task_duration,
@@ -251,10 +268,10 @@ def job_stage0(workload: Workload) -> I8:
     return offsets(np.bincount(values(workload.stages, "job"), minlength=workload.n_jobs))
 
 
-def _poll_lag(jobs: pa.Table) -> F8:
-    if POLL_LAG.name in jobs.column_names:
-        return values(jobs, POLL_LAG.name).copy()
-    return np.zeros(jobs.num_rows)
+def _or_default(table: pa.Table, column: Column) -> NDArray[Any]:
+    if column.name in table.column_names:
+        return values(table, column.name).copy()
+    return np.full(table.num_rows, column.default, dtype=column.type.to_pandas_dtype())
 
 
 def _stage_durations(workload: Workload, task_duration: F8) -> tuple[F8, F8, F8]:

@@ -15,6 +15,7 @@ from sim.kernels import run as kernel
 from sim.kernels import state as layout
 from sim.kernels._jit import compiled
 from sim.layout import lay_out
+from sim.locality import has_homes
 from sim.plan import Batch, Plan, Scheduler, World
 from sim.result import Result
 from sim.validate import check_fits
@@ -64,7 +65,7 @@ def simulate(
     check_fits(workload, cluster)
     columns = workload.columns
     plan = Plan(len(columns.job_submit), len(columns.stage_job), len(columns.task_duration))
-    keep_tasks = record == "tasks" or len(columns.queue_names) > 1
+    keep_tasks = record == "tasks" or len(columns.queue_names) > 1 or has_homes(columns)
     # the live views need the kernel's arrays, which need the filled plan: views come first
     views = _views(columns.job_submit, len(columns.stage_job))
     world = World(columns, cluster, seed, {k: _read_only(v) for k, v in views.items()})

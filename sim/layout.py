@@ -61,7 +61,9 @@ def lay_out(
     flags = _flags(columns, cluster, plan, events, keep_tasks, n_queues, gangs)
     flags[layout.N_RIGID] = n_rigid
     outages = bool(len(cluster.outages))
-    overbooks = outages or n_fit < len(resources) or bool(flags[layout.OVERBOOK])
+    flags[layout.REMOTE] = _may_be_remote(columns, len(capacity))
+    overbooks = outages or n_fit < len(resources)
+    overbooks |= bool(flags[layout.OVERBOOK] or flags[layout.REMOTE])
     flags[layout.OVERBOOKS] = overbooks
     if plan.share >= 0:
         flags[layout.SHARE] = resources.index(cluster.resources[plan.share])
@@ -102,6 +104,8 @@ def lay_out(
         "w_stage_demand": demand,
         "w_stage_fit": _must_be_free(demand, n_rigid, n_fit) if overbooks else demand,
         "w_stage_o2o": _o2o_bits(columns, outages),
+        "w_stage_home": columns.stage_home,
+        "w_stage_remote_factor": columns.stage_remote_factor,
         "w_task_duration": columns.task_duration,
         "w_edge0": columns.edge0,
         "w_edge_child": columns.edge_child,
@@ -347,7 +351,7 @@ def _flags(
     flags[layout.GANGS] = gangs
     flags[layout.INPUTS] = bool(columns.job_input_mode.any())
     flags[layout.PER_TASK] = bool(columns.stage_n_o2o.any())
-    flags[layout.TASK_ORDER] = plan.task_order is not None
+    flags[layout.TASK_ORDER] = plan.task_order is not None or plan.task_prefers is not None
     flags[layout.BUNDLE] = plan.packing.bundle
     flags[layout.PRIORITY] = plan.task_priority is not None
     flags[layout.PREFERS] = plan.task_prefers is not None
@@ -415,11 +419,12 @@ def _weighted_work(columns: Columns, plan: Plan) -> NDArray[np.float64]:
 
 def _turns(columns: Columns, plan: Plan) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     order = plan.task_order
-    if order is None:
+    if order is None and plan.task_prefers is None:
         return np.zeros(1, dtype=np.int32), np.zeros(1, dtype=np.int32)
     sizes = np.diff(columns.stage_task0)
     base = np.repeat(columns.stage_task0[:-1], sizes)
-    order = np.ascontiguousarray(order, dtype=np.int32)
+    own = np.arange(len(base)) - base
+    order = np.array(own if order is None else order, dtype=np.int32, order="C")
     if order.shape != base.shape:
         raise PolicyError(f"task_order has shape {order.shape}; wanted {base.shape}")
     at = base + order
@@ -427,7 +432,7 @@ def _turns(columns: Columns, plan: Plan) -> tuple[NDArray[np.int32], NDArray[np.
     if not inside.all() or (np.bincount(at, minlength=len(base)) != 1).any():
         raise PolicyError("task_order must hold, for each stage, a permutation of its tasks")
     turn = np.empty(len(base), dtype=np.int32)
-    turn[at] = np.arange(len(base)) - base
+    turn[at] = own
     return order, turn
 
 
@@ -436,7 +441,7 @@ def _per_turn(columns: Columns, plan: Plan, name: str, dtype: str) -> NDArray[An
     column, sizes = getattr(plan, name), np.diff(columns.stage_task0)
     if column is None:
         return np.zeros(1, dtype=dtype)
-    array: NDArray[Any] = np.ascontiguousarray(column, dtype=dtype)
+    array: NDArray[Any] = np.array(column, dtype=dtype, order="C")  # the kernel reorders it
     low, n_tasks = -1 if name == "task_prefers" else 0, int(sizes.sum())
     if array.shape != (n_tasks,) or not (np.isfinite(array) & (array >= low)).all():
         raise PolicyError(
@@ -446,6 +451,11 @@ def _per_turn(columns: Columns, plan: Plan, name: str, dtype: str) -> NDArray[An
         return array
     by_turn: NDArray[Any] = array[np.repeat(columns.stage_task0[:-1], sizes) + plan.task_order]
     return by_turn
+
+
+def _may_be_remote(columns: Columns, n_machines: int) -> bool:
+    slower = (columns.stage_home >= 0) & (columns.stage_remote_factor > 1)
+    return n_machines > 1 and bool(slower.any())
 
 
 def _o2o_bits(columns: Columns, outages: bool) -> NDArray[np.int8]:

@@ -216,7 +216,10 @@ class Plan:
     task_priority : (T,) float64 or None
         What the worth of each task is multiplied by in Fit.PACK, 0 or more; 1 by default.
     task_prefers : (T,) int32 or None
-        The machine that each task prefers in Fit.PACK, -1 for none (`sim.packing.Packing.remote`).
+        The machine that each task prefers, -1 for none. Of a stage's tasks that are ready at once,
+        which those are that wait for no single task of a parent, a machine takes the first that
+        prefers it, if any; Fit.PACK also weighs it between stages (`sim.packing.Packing.remote`).
+        Where machines may be lost, the first in order goes first.
     timer_s : float
         Time of the next TIMER event, s; inf for none. A tick sets it to inf: set it again then.
     estimate_s : (J,) float64

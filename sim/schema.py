@@ -128,7 +128,21 @@ FEATURES: Final = (
 POLL_LAG: Final = Column(
     "poll_lag_s", pa.float64(), "s", "if it polls: from its last hard input to it", 0.0, low=0
 )
-MAY_HAVE: Final[dict[str, tuple[Column, ...]]] = {"jobs": (POLL_LAG, *FEATURES), "stages": FEATURES}
+INPUT_HOME: Final = Column(
+    "input_home",
+    pa.int32(),
+    "machine",
+    "task i reads from machine (this + i) mod machines; -1 for none",
+    -1,
+    low=-1,
+)
+REMOTE_FACTOR: Final = Column(
+    "remote_factor", pa.float64(), "1", "how many times as long a task takes elsewhere", 1.0, low=1
+)
+MAY_HAVE: Final[dict[str, tuple[Column, ...]]] = {
+    "jobs": (POLL_LAG, *FEATURES),
+    "stages": (INPUT_HOME, REMOTE_FACTOR, *FEATURES),
+}
 """Columns of the schema that a table may do without, and then is without."""
 
 HISTORY: Final = (

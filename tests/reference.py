@@ -129,6 +129,9 @@ class _Run:
         self.overbooks = (
             bool(self.outages) or len(self.looked) < len(names) or (pack and bool(self.fungible))
         )
+        slower = (self.c.stage_home >= 0) & (self.c.stage_remote_factor > 1)
+        self.overbooks = self.overbooks or (len(self.capacity) > 1 and bool(slower.any()))
+        self.loses = bool(self.outages)
         self.pace = {}  # of each running task: rate, what is left at that rate's begin, since when
 
     # ---- the loop
@@ -279,7 +282,7 @@ class _Run:
     def _start(self, g, machine, held):
         c, view = self.c, self.view
         j = int(c.stage_job[g])
-        task = int(c.stage_task0[g]) + self._ready(g)[0]
+        task = self._next_task(g, machine)
         self._accrue(j)
         first = self.first_started[j] < self.plan.jobs["notify_at"][j]
         self.first_started[j] += first
@@ -292,8 +295,12 @@ class _Run:
         self.task_begun[task] = True
         self.task_start[task] = self.now
         self.task_machine[task] = machine
-        self.pace[task] = (1.0, float(c.task_duration[task]), self.now)
-        end = self.now + float(c.task_duration[task])
+        lasts = float(c.task_duration[task])
+        home = c.stage_home[g] + task - c.stage_task0[g]
+        if c.stage_home[g] >= 0 and home % len(self.free) != machine:
+            lasts *= float(c.stage_remote_factor[g])
+        self.pace[task] = (1.0, lasts, self.now)
+        end = self.now + lasts
         self.running.append((end, task, g, machine, first, held))
 
     def _end(self, entry):
@@ -412,7 +419,7 @@ class _Run:
                 wait = max(wait, end)
         self.free[m] = [f - d for f, d in zip(self.free[m], self.demand[g], strict=True)]
         lasts = self.plan.stages["seen_s"][g] if self.seen else None
-        lasts = float(self.c.task_duration[self._next_task(g)] if lasts is None else lasts)
+        lasts = float(self.c.task_duration[self._next_task(g, m)] if lasts is None else lasts)
         late = (lasts / self._rate(g, m) - lasts) * float(weight[g])
         for (_, _, h, _, _, _), x, end in zip(here, left, ends, strict=True):
             late += (x / self._rate(h, m) - end) * float(weight[h])
@@ -664,11 +671,16 @@ class _Run:
             more = cost * (share - 1.0) if q == mine else cost * share
             self.deficit[q] = self.deficit.get(q, 0.0) + more
 
-    def _next_task(self, g):
-        return int(self.c.stage_task0[g]) + self._ready(g)[0]
+    def _next_task(self, g, machine):
+        """The first in turn that prefers the machine, where all are ready at once; or the first."""
+        tasks = [int(self.c.stage_task0[g]) + index for index in self._ready(g)]
+        at_once = self.c.stage_n_o2o[g] == 0 and not self.loses
+        if self.plan.task_prefers is not None and at_once:
+            return next((t for t in tasks if self.plan.task_prefers[t] == machine), tasks[0])
+        return tasks[0]
 
     def _worth(self, g, m, what):
-        task, plan = self._next_task(g), self.plan
+        task, plan = self._next_task(g, m), self.plan
         worth = what if plan.task_priority is None else float(plan.task_priority[task]) * what
         far = plan.task_prefers is not None and plan.task_prefers[task] not in (-1, m)
         return worth * plan.packing.remote if far else worth

@@ -14,6 +14,7 @@ from policies.estimators.stage_profiles import StageProfiles
 from policies.registry import register
 from sim.columns import ranges
 from sim.errors import InputError
+from sim.locality import task_homes
 from sim.packing import MAX_BUNDLE, Packing
 from sim.plan import Batch, Event, Order, Plan, Queues, World
 from sim.sizing import demand_of
@@ -120,6 +121,7 @@ class Dagps(Policy):
         plan.task_order = order.task_order
         plan.task_priority = 1.0 - self.order_weight * (1.0 - order.pri_score)
         plan.set_stages(key=1 - order.stage_pri)
+        plan.task_prefers = task_homes(columns, len(cluster.capacity))
         self._share(world, plan)
         share = demand_of(columns, cluster) / _machine(cluster)
         dominant = np.maximum(share.max(axis=1), 1e-9)

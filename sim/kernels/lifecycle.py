@@ -21,6 +21,8 @@ from sim.kernels.state import (
     NOW,
     OVERBOOKS,
     PER_TASK,
+    PREFERS,
+    PRIORITY,
     RECORD,
     SEEN,
     SERVICE,
@@ -91,6 +93,8 @@ def start_task(st, g, machine, held):
     if st.w_stage_o2o[g] & 1:
         task = task0 + _index_of(st, task0, turn_pop(st, g))
     else:
+        if st.state_i[PREFERS]:
+            _bring_forward(st, g, turn_for(st, g, machine))
         task = task0 + _index_of(st, task0, st.state_stage_next[g])
         st.state_stage_waiting[g] -= 1
     st.state_stage_next[g] += 1
@@ -232,11 +236,47 @@ def _release_children(st, g, index):
 
 
 @part
-def next_task(st, g):
-    """Return the task of stage `g` that starts next; it must have a ready one."""
+def next_task(st, g, machine):
+    """Return the task of stage `g` that `machine` takes next; it must have a ready one."""
     task0 = st.w_stage_task0[g]
-    turn = st.state_task_heap[task0] if st.w_stage_o2o[g] & 1 else st.state_stage_next[g]
-    return task0 + _index_of(st, task0, turn)
+    return task0 + _index_of(st, task0, turn_for(st, g, machine))
+
+
+@part
+def turn_for(st, g, machine):
+    """Return the turn of the task of stage `g` that `machine` takes next.
+
+    The first that prefers it, if all are ready at once; else the first.
+    """
+    task0 = st.w_stage_task0[g]
+    if st.w_stage_o2o[g] & 1:
+        return st.state_task_heap[task0]
+    first = st.state_stage_next[g]
+    if st.state_i[PREFERS]:
+        for turn in range(first, st.w_stage_task0[g + 1] - task0):
+            if st.p_turn_prefers[task0 + turn] == machine:
+                return turn
+    return first
+
+
+@inlined
+def _bring_forward(st, g, turn):
+    """Let the task of that turn be the next of stage `g`, before those that it passes over."""
+    task0 = st.w_stage_task0[g]
+    first, last = task0 + st.state_stage_next[g], task0 + turn
+    order, prefers = st.p_task_order, st.p_turn_prefers
+    index, machine = order[last], prefers[last]
+    for i in range(last, first, -1):
+        order[i] = order[i - 1]
+        prefers[i] = prefers[i - 1]
+    order[first] = index
+    prefers[first] = machine
+    if st.state_i[PRIORITY]:
+        priority = st.p_turn_priority
+        worth = priority[last]
+        for i in range(last, first, -1):
+            priority[i] = priority[i - 1]
+        priority[first] = worth
 
 
 @part

@@ -131,7 +131,7 @@ def _least_late(st, g, machine):
             longest = max(longest, times)
             late = st.state_here_work[r] * times * LESS - st.state_here_due[r] / LESS
             most = max(most, late)
-    return most + _lasts(st, g) * (longest * LESS - 1.0) * st.p_stage_weight[g]
+    return most + _lasts(st, g, machine) * (longest * LESS - 1.0) * st.p_stage_weight[g]
 
 
 @part
@@ -141,7 +141,7 @@ def _late(st, g, machine, n_here, saved):
     Some number from `saved` on where it is that much.
     """
     _set_rates(st, machine, demand_row(st, g))
-    lasts = _lasts(st, g)
+    lasts = _lasts(st, g, machine)
     late = (lasts / _rate(st, g) - lasts) * st.p_stage_weight[g]
     for i in range(n_here):
         if late >= saved:
@@ -153,8 +153,10 @@ def _late(st, g, machine, n_here, saved):
 
 
 @part
-def _lasts(st, g):
-    return st.p_stage_seen_s[g] if st.state_i[SEEN] else st.w_task_duration[next_task(st, g)]
+def _lasts(st, g, machine):
+    return (
+        st.p_stage_seen_s[g] if st.state_i[SEEN] else st.w_task_duration[next_task(st, g, machine)]
+    )
 
 
 @part

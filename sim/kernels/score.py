@@ -9,7 +9,7 @@ import math
 
 from sim.kernels._jit import inlined, part
 from sim.kernels.gang import is_waiting_gang
-from sim.kernels.lifecycle import start_task
+from sim.kernels.lifecycle import start_task, turn_for
 from sim.kernels.queues import goes_first
 from sim.kernels.resources import demand_row, within_cap
 from sim.kernels.state import (
@@ -32,7 +32,7 @@ def worth_of(st, g, machine, what):
     if not (st.state_i[PRIORITY] or st.state_i[PREFERS]):
         return what
     task0 = st.w_stage_task0[g]
-    turn = st.state_task_heap[task0] if st.w_stage_o2o[g] & 1 else st.state_stage_next[g]
+    turn = turn_for(st, g, machine)
     worth = what
     if st.state_i[PRIORITY]:
         worth = st.p_turn_priority[task0 + turn] * what

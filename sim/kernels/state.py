@@ -43,6 +43,8 @@ FIELDS: tuple[tuple[str, str, int], ...] = (
         "i1",
         1,
     ),  # [G] bit 0: its ready tasks are a heap, bit 1: has one-to-one children
+    ("w_stage_home", "i4", 1),  # [G] machine of its first task's input, -1 for none
+    ("w_stage_remote_factor", "f8", 1),  # [G]
     ("w_task_duration", "f8", 1),  # [T] s
     ("w_edge0", "i8", 1),  # [G+1]
     ("w_edge_child", "i4", 1),  # [E]
@@ -268,8 +270,9 @@ PACK_REMAINING, PACK_REMOTE, PACK_UNFAIRNESS = range(3)
     PREFERS,
     SEEN,
     SCORED,
-) = range(42)
-N_I = 42
+    REMOTE,
+) = range(43)
+N_I = 43
 # What the configuration registers mean: FIT and SHARE are `sim.plan` codes; UNIT a pool of slots;
 # EVENTS the mask subscribed to; RECORD whether task columns are kept; USAGE whether the use of
 # queues and jobs is kept; HARD whether organisations have caps; SERVICE whether thresholds on
@@ -279,8 +282,9 @@ N_I = 42
 # the inputs that others make; OVERBOOKS whether machines may be
 # overbooked, N_RIGID of which resources not, and OVERBOOK whether packing itself does so; BUNDLE
 # the size of a bundle; PRIORITY, PREFERS and SEEN whether p_turn_priority, p_turn_prefers and
-# p_stage_seen_s are given; SCORED whether packing looks at more than alignment. WORTHS and LEFTS
-# are sums over the tasks placed (`sim.packing`).
+# p_stage_seen_s are given; SCORED whether packing looks at more than alignment; REMOTE whether
+# tasks take longer where their input is remote. WORTHS and LEFTS are sums over the tasks placed
+# (`sim.packing`).
 
 State = namedtuple("State", NAMES)  # type: ignore[misc]  # the fields are listed once, above
 

@@ -10,7 +10,7 @@ heap of ends; the old one is stale, and dropped when it comes up.
 from sim.kernels._jit import inlined, part
 from sim.kernels.finheap import fin_pop, fin_push
 from sim.kernels.resources import demand_row
-from sim.kernels.state import N_FIN, N_RIGID, N_TOUCHED, NOW
+from sim.kernels.state import N_FIN, N_RIGID, N_TOUCHED, NOW, REMOTE
 
 ENDED = -1.0
 
@@ -25,9 +25,21 @@ def begin_task(st, slot):
     if first >= 0:
         st.state_slot_prev[first] = slot
     st.state_mach_slot[machine] = slot
-    st.state_slot_left[slot] = st.w_task_duration[st.state_slot_task[slot]]
+    st.state_slot_left[slot] = _lasts(st, slot)
     st.state_slot_rate[slot] = _rate(st, st.state_slot_stage[slot], machine)
     _expect(st, slot)
+
+
+@inlined
+def _lasts(st, slot):
+    """Return how long the task in `slot` runs at full speed: longer where its input is remote."""
+    task, g = st.state_slot_task[slot], st.state_slot_stage[slot]
+    lasts = st.w_task_duration[task]
+    if st.state_i[REMOTE] and st.w_stage_home[g] >= 0:
+        home = (st.w_stage_home[g] + task - st.w_stage_task0[g]) % st.state_mach_free.shape[0]
+        if home != st.state_slot_machine[slot]:
+            lasts = lasts * st.w_stage_remote_factor[g]
+    return lasts
 
 
 @part

@@ -17,6 +17,7 @@ from sim.errors import InputError, unknown
 from sim.knobs.amplifier import amplify
 from sim.knobs.arrivals import arrive, squeeze
 from sim.knobs.hour import hour_of
+from sim.knobs.inputs import place_inputs
 from sim.knobs.joined import named_dags
 from sim.knobs.load import change_load
 from sim.knobs.machines import fit_machines
@@ -38,6 +39,7 @@ __all__ = [
     "named_dags",
     "names",
     "options",
+    "place_inputs",
     "scale_tasks",
     "squeeze",
     "turn",
@@ -52,6 +54,7 @@ _MODULES = {
     "history_and_trace": "sim.knobs.past",
     "hour_of": "sim.knobs.hour",
     "named_dags": "sim.knobs.joined",
+    "place_inputs": "sim.knobs.inputs",
     "scale_tasks": "sim.knobs.tasks",
     "squeeze": "sim.knobs.arrivals",
     "rewire": "sim.synth.alibaba2018.rewire",

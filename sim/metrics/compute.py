@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.bounds import bound_arrays
+from sim.locality import local_share
 from sim.metrics.fairness import jain
 from sim.metrics.usage import utilization
 
@@ -46,6 +47,8 @@ def compute(run: Result) -> dict[str, float]:
     - ``prediction_error_p50``, ``prediction_error_p90``: percentiles of |estimate - size| / size
       over the jobs done whose size the policy estimated (`sim.plan.Plan.estimate_s`), the size
       being the sum of its tasks' durations; a job of no size is left out.
+    - ``tasks_local``: of the tasks whose input lies on some machine (`sim.schema.INPUT_HOME`),
+      the fraction that ran there. NaN where there are none.
 
     A mean or percentile over no jobs is NaN.
 
@@ -84,6 +87,7 @@ def compute(run: Result) -> dict[str, float]:
         "value_attained": _value_attained(run, done),
         "deadlines_missed": _deadlines_missed(run, done),
         **_prediction_errors(run, done),
+        "tasks_local": local_share(run),
     }
 
 

@@ -52,6 +52,7 @@ METRICS: dict[str, Metric] = {
     "deadlines_missed": Metric("1", "lower", "fraction missed, of the jobs with a deadline"),
     "prediction_error_p50": Metric("1", "lower", "median of |estimate - size| over size of jobs"),
     "prediction_error_p90": Metric("1", "lower", "90th percentile of |estimate - size| over size"),
+    "tasks_local": Metric("1", "higher", "fraction of the tasks that ran where their input lies"),
     "jct_speedup_mean": Metric(
         "1", "higher", "the baseline's mean completion time over this one's", True
     ),

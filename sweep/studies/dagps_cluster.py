@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,8 @@ PAPER = {
 slower, the worst by 16 %."""
 SLOWER, WORST = "5 at most", "-16"
 
+LOCAL = "local tasks, %"
+
 MOST = "no schedule more than, makespan"
 """What a schedule would gain that keeps the bottleneck busy from the first to the last moment."""
 
@@ -43,6 +46,9 @@ def find(finished: Finished) -> list[Finding]:
         figure = f"{trace}, capacity {capacity:g}, improvement over {BASELINE} %"
         most = [100.0 * (1.0 - row["utilization"]) for row in base.values()]
         found.append(Finding(figure, MOST, float(np.median(most))))
+        local = [share for row in base.values() for share in _local(row).values()]
+        if local:
+            found.append(Finding(figure, f"{BASELINE}, {LOCAL}", float(np.median(local))))
         schemes: dict[tuple[str, str], dict[str, list[float]]] = {}
         for row in cells:
             if row["policy"] == BASELINE:
@@ -74,7 +80,14 @@ def _gains(finished: Finished, row: dict[str, Any], base: dict[str, Any]) -> dic
         "JCT, worst job": float(gain.min()),
         "mean JCT": 100.0 * (1.0 - row["jct_mean_s"] / base["jct_mean_s"]),
         "makespan": 100.0 * (1.0 - row["makespan_s"] / base["makespan_s"]),
+        **_local(row),
     }
+
+
+def _local(row: dict[str, Any]) -> dict[str, float]:
+    """Give the share of the tasks that ran where their input lies, %, if any lies anywhere."""
+    share = row.get("tasks_local", math.nan)
+    return {LOCAL: 100.0 * share} if math.isfinite(share) else {}
 
 
 def _jct_s(finished: Finished, row: dict[str, Any]) -> F8:
