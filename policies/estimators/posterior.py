@@ -12,7 +12,7 @@ import numpy as np
 from policies.estimators.histogram import Histogram
 from policies.estimators.history import History
 from policies.estimators.pilots import Pilots, n_pilots
-from sim.features import NAMES
+from policies.estimators.spread import Spread
 from sim.plan import World
 from sim.posterior import Normal, posterior
 
@@ -38,6 +38,10 @@ class Posterior(Pilots):
     variance around its job's mean is that of the logarithm at the mean squared coefficient of
     variation of the tasks of like jobs that have ended (`Spread`).
 
+    Jobs change, so that a prior may be surer than it is right. The variance of priors is multiplied
+    by the mean squared error of recent ones over their own variance, where that is above 1 (Birge,
+    Phys. Rev. 40, 1932, of measurements that disagree).
+
     The number of pilots, up to five percent of the tasks, is that of greatest expected gain
     (`gain`), and none where no number gains anything: then the prior's mean is the estimate.
     """
@@ -51,10 +55,13 @@ class Posterior(Pilots):
         self._spread = Spread(world, history.codes)
         self._stretch: deque[float] = deque(maxlen=RECENT)
         self._prior: dict[int, Normal] = {}
+        self._told: dict[int, Normal] = {}
+        self._surprise: deque[float] = deque(maxlen=RECENT)
 
     def _wanted(self, job: int, n_tasks: int, now: float) -> int:
         jobs, stage = self._jobs, self._jobs.sampled[job]
-        prior = self._prior[job] = prior_of(self._past.similar(stage, now))
+        told = self._told[stage] = prior_of(self._past.similar(stage, now))
+        prior = self._prior[job] = Normal(told.mean, told.variance * self._distrust())
         if self._percent == 0 and prior == NO_LENGTH:
             return 0
         if self._percent > 0 or math.isinf(prior.variance):
@@ -88,55 +95,19 @@ class Posterior(Pilots):
         """Add it to the history, and how its tasks differed."""
         super().stage_done(stage, now)
         self._spread.learn(stage)
+        told, took = self._told.pop(stage, NO_LENGTH), self._jobs.mean_task_s(stage)
+        if 0 < told.variance < math.inf and took > 0:
+            self._surprise.append((math.log(took) - told.mean) ** 2 / told.variance)
+
+    def _distrust(self) -> float:
+        """Return by how much the variance of priors is to be multiplied, at least 1."""
+        return max(1.0, sum(self._surprise) / len(self._surprise)) if self._surprise else 1.0
 
     def job_done(self, job: int, now: float) -> None:
         """Note how much longer it took than it would alone."""
         stretch = self._jobs.normalised_jct(job, now)
         if not math.isnan(stretch):
             self._stretch.append(stretch)
-
-
-class Spread:
-    """How much the tasks of a stage differ: the mean of their squared coefficient of variation.
-
-    By the first feature of `sim.features.NAMES` by which three like stages have ended, else over
-    all that have; 1, as of an exponential distribution, before any has. Stages of one task or of
-    no length say nothing.
-    """
-
-    def __init__(self, world: World, codes: list[list[int]]) -> None:
-        columns = world.columns
-        first, sizes = columns.stage_task0[:-1], np.diff(columns.stage_task0)
-        mean = columns.stage_work / sizes
-        off = columns.task_duration - np.repeat(mean, sizes)
-        variance = np.add.reduceat(off * off, first) / np.maximum(sizes - 1, 1)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            squared = variance / mean**2
-        squared[(sizes < 2) | (mean == 0)] = np.nan
-        self._of_ended: list[float] = squared.tolist()
-        self._codes = codes
-        self._groups: list[dict[int, tuple[int, float]]] = [{} for _ in NAMES]
-        self._all = (0, 0.0)
-
-    def learn(self, stage: int) -> None:
-        """Take in a stage that has ended."""
-        value = self._of_ended[stage]
-        if math.isnan(value):
-            return
-        for groups, code in zip(self._groups, self._codes[stage], strict=True):
-            if code >= 0:
-                n, total = groups.get(code, (0, 0.0))
-                groups[code] = (n + 1, total + value)
-        self._all = (self._all[0] + 1, self._all[1] + value)
-
-    def of(self, stage: int) -> float:
-        """Return what is expected of a stage whose tasks are not known."""
-        for groups, code in zip(self._groups, self._codes[stage], strict=True):
-            n, total = groups.get(code, (0, 0.0))
-            if n >= 3:
-                return total / n
-        n, total = self._all
-        return total / n if n else 1.0
 
 
 def prior_of(similar: Histogram) -> Normal:
@@ -193,11 +164,11 @@ def chance_of_other_queue(
 def gain(better: float, stretch: float, n_tasks: int, slots: int, waiting: int, m: int) -> float:
     """Return what m pilots gain, in mean task durations of the job.
 
-    A job in a wrong queue loses about its own completion time, which is its ideal one, of
-    ``n_tasks / slots`` task durations, times the stretch that jobs now see; so do, one by one, the
-    jobs that it lets pass, or that have to let it pass, wrongly: those that are there, at half of
-    them. Pilots cost one task duration, for which the others wait, and what they use before their
-    turn.
+    What is left of a job in a wrong queue loses about its completion time, which is its ideal one,
+    of ``(n_tasks - m) / slots`` task durations, times the stretch that jobs now see; so do, one by
+    one, the jobs that it lets pass, or that have to let it pass, wrongly: those that are there, at
+    half of them. Pilots cost one task duration, for which the others wait, and what they use before
+    their turn.
 
     Parameters
     ----------
@@ -214,7 +185,7 @@ def gain(better: float, stretch: float, n_tasks: int, slots: int, waiting: int, 
     """
     if better <= 0:
         return 0.0
-    return better * stretch * n_tasks / slots * (1 + waiting / 2) - 1.0 - m / slots
+    return better * stretch * (n_tasks - m) / slots * (1 + waiting / 2) - 1.0 - m / slots
 
 
 def _between(mean: float, variance: float, low: float, high: float) -> float:

@@ -73,10 +73,11 @@ def test_chance_of_another_queue_is_that_of_draws(mean, sd0, sd1, m):
 
 
 def test_gain_by_hand():
-    # a tenth less wrong, jobs stretched 30-fold, 20 tasks on 10 slots: 6 - 1 for the wait - 2/10
-    assert gain(0.1, 30.0, 20, 10, 0, 2) == pytest.approx(6 - 1 - 0.2)
+    # a tenth less wrong, jobs stretched 30-fold, 18 of 20 tasks left, 10 slots: 5.4 - 1 for
+    # the wait - 2/10
+    assert gain(0.1, 30.0, 20, 10, 0, 2) == pytest.approx(5.4 - 1 - 0.2)
     # as much again for each two jobs that wait
-    assert gain(0.1, 30.0, 20, 10, 4, 2) == pytest.approx(18 - 1 - 0.2)
+    assert gain(0.1, 30.0, 20, 10, 4, 2) == pytest.approx(3 * 5.4 - 1 - 0.2)
     assert gain(0.0, math.inf, 20, 10, 4, 2) == 0.0
     assert gain(0.1, math.inf, 20, 10, 0, 2) == math.inf
 
@@ -114,6 +115,23 @@ def test_an_unsure_history_is_weighed_with_the_pilots():
     # one pilot took 20 s; a task varies by as much as its mean, nothing else being known
     expected = math.exp(posterior(prior, 1, math.log(20.0), math.log(2.0)).mean) * 8
     assert run(history(took)).estimate_s[0] == pytest.approx(expected)
+
+
+def test_priors_that_were_surer_than_right_are_widened():
+    took = [9.0, 10.0, 11.0, 10.0, 10.0]
+    durations = [15.0, 25.0] * 4
+    jobs = [
+        {"submit_s": t, "user": "u", "stages": [{"durations_s": durations}]} for t in (0.0, 1000.0)
+    ]
+    made = sim.Workload.from_jobs(jobs).with_history(history(took))
+    r = sim.simulate(made, sim.Cluster.slots(2), policies.build("bayes", sampling_percent=1.0))
+    first, second = prior_of_values(took), prior_of_values([*took, 20.0])
+    wider = (math.log(20.0) - first.mean) ** 2 / first.variance
+    assert wider > 10
+    prior = Normal(second.mean, second.variance * wider)
+    differ = math.log1p(8 * 5.0**2 / 7 / 20.0**2)
+    expected = [8 * math.exp(posterior(prior, 1, math.log(y), differ).mean) for y in (15.0, 25.0)]
+    assert min(abs(r.estimate_s[1] - one) for one in expected) < 1e-6
 
 
 def prior_of_values(values):
