@@ -30,7 +30,7 @@ OWN = 0.15
 OLD, OLD_DAYS, OLD_SPREAD = 0.5, 1.2, 1.3
 """Reads of older data, how old they are in the median, and the spread."""
 
-MEDIAN_S, SPREAD, LONGEST_S = 1200.0, 1.4, 8 * 3600.0
+MEDIAN_S, SPREAD, LONGEST_S = 600.0, 1.8, 8 * 3600.0
 """Of run times."""
 
 

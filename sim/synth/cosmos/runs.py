@@ -22,7 +22,7 @@ Mask = NDArray[np.bool_]
 BEGIN_S, END_S = -2 * WEEK_S, 2 * WEEK_S
 """The four weeks; 0 is where the third begins."""
 
-MEDIAN_S, SPREAD = 1400.0, 1.0
+MEDIAN_S, SPREAD = 800.0, 1.8
 """Of the run times of daily programs; longer ones have longer runs, by the power 0.4."""
 
 LONGEST = 0.3
@@ -40,7 +40,7 @@ LATE = 0.2
 LAG_S, MOST_LAG_S = 180.0, 840.0
 """From the last input to the job that polls for it: mean, and most (Table 1: 15 minutes)."""
 
-MARGIN = (0.002, 1.6)
+MARGIN = (0.003, 1.6)
 """From the planned end of inputs to a clocked job: median, of the period, and spread. Calibrated
 on user priorities alone (docs/wing_workload.md)."""
 

@@ -16,17 +16,20 @@ from sim.synth.cosmos.published import VALUE_RATIO, WEEK_S
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]
 
-VALUED = 0.64
-"""Jobs that are downloaded at all. Below them the distribution falls short of Zipf's: to 0."""
+VALUED = 1.0
+"""Jobs that are downloaded at all. Whole numbers of downloads lie in steps below Zipf's line; the
+lower half of the jobs has one. Below 1 the distribution ends early, and the rest have none."""
 
 NOISE = (-1.9, 0.9)
 """Mean and spread of the logarithm of how much runs of a program differ in value."""
 
-LAST = 1.5
+LAST = 0.75
 """How much more the programs at the end of a workflow are downloaded, as a logarithm."""
 
 FIRST_H, FIRST_SPREAD = 14.0, 1.0
-"""From the end of a job to its first download: median over programs, and spread."""
+SOON, SOON_H = 0.05, 0.25
+"""From the end of a job to its first download: median over programs, and spread; and programs whose
+output is fetched soon, with their median. Both are what the shiftable jobs ask for."""
 
 MORE_DAYS = 0.4
 """Mean time from the first download to the others. Not published; calibrated on user priorities
@@ -111,11 +114,20 @@ def _zipf(score: F8, recurring: NDArray[np.bool_], week: I8) -> I8:
     return value
 
 
+def _first_h(part: F8) -> F8:
+    """Return the time to the first download, of the share `part` of programs that are sooner."""
+    late = part >= SOON
+    within = np.where(late, (part - SOON) / (1 - SOON), part / SOON)
+    median = np.where(late, FIRST_H, SOON_H)
+    out: F8 = median * np.exp(FIRST_SPREAD * ndtri(np.clip(within, 1e-9, 1 - 1e-9)))
+    return out
+
+
 def _times(
     flows: Flows, program: I8, finish_s: F8, value: I8, rng: np.random.Generator
 ) -> Downloads:
-    typical = FIRST_H * 3600.0 * np.exp(FIRST_SPREAD * ndtri(_even(flows.weight, rng)))
-    single = FIRST_H * 3600.0 * np.exp(FIRST_SPREAD * rng.normal(size=len(program)))
+    typical = 3600.0 * _first_h(_even(flows.weight, rng))
+    single = 3600.0 * _first_h(rng.random(len(program)))
     first = np.where(program >= 0, typical[program], single)
     first *= np.exp(0.3 * rng.normal(size=len(program)))
     count = np.minimum(value, MOST_TIMES)

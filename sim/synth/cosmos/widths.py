@@ -22,7 +22,7 @@ UNEVEN, FULLEST = 0.5, 1.15
 """Peaks of an organisation's requests, of its queue's size: spread, and most. Not published;
 calibrated on user priorities alone (docs/wing_workload.md)."""
 
-WIDEST = 0.15
+WIDEST = 0.12
 """Of its queue that a job holds at most, so that it fits a fifth of the cluster; calibrated too."""
 
 PEAK_WINDOW_S = 3600.0

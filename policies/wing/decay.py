@@ -1,0 +1,156 @@
+"""Orders that move: value at the expected completion over resource-time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from policies.registry import register
+from policies.wing.efficiency import Valued
+from policies.wing.knowledge import Past, Statistic, truth
+from sim.errors import InputError
+from sim.lineage.worth import WAITS_S, after
+from sim.plan import Batch, Event, Plan, World
+
+F8 = NDArray[np.float64]
+
+
+@dataclass(eq=False)
+class Waiting:
+    """What is expected of jobs, and which of them wait.
+
+    Attributes
+    ----------
+    value : (J, 1 + W) float64
+        What a job is worth if it completes at once, and so long after its submission (`WAITS_S`).
+    compute, length_s : (J,) float64
+        What its worth is divided by, and how long it is expected to run.
+    key : (J,) float64
+        As the plan has it.
+    rows : (J,) bool
+        Submitted, and not seen to have started or failed.
+    """
+
+    value: F8
+    compute: F8
+    length_s: F8
+    key: F8 = field(init=False)
+    rows: NDArray[np.bool_] = field(init=False)
+
+    def __post_init__(self) -> None:
+        n = len(self.compute)
+        self.rows = np.zeros(n, dtype=bool)
+        self.key = self.keys(np.arange(n), np.zeros(n))
+
+    def keys(self, rows: NDArray[np.int64], waited_s: F8) -> F8:
+        """Return the keys of jobs that would start after having waited so long."""
+        grid = np.concatenate([[0.0], WAITS_S])
+        end = np.clip(waited_s + self.length_s[rows], 0.0, grid[-1])
+        at = np.clip(np.searchsorted(grid, end, "right") - 1, 0, len(grid) - 2)
+        part = (end - grid[at]) / (grid[at + 1] - grid[at])
+        worth = self.value[rows, at] * (1 - part) + self.value[rows, at + 1] * part
+        out = np.zeros(len(rows))
+        np.divide(-worth, self.compute[rows], out=out, where=self.compute[rows] > 0)
+        return out
+
+
+@dataclass(frozen=True)
+class ByDecay(Valued):
+    """Jobs by value at their expected completion over resource-time, highest first.
+
+    After Millennium (Chun and Culler, CCGRID 2002), as §6.2 describes it: expected completion is
+    now plus the expected run time, so the order moves while jobs wait.
+
+    Attributes
+    ----------
+    refresh_s : float
+        How often the jobs that wait are ordered anew, s.
+    """
+
+    refresh_s: float = 900.0
+
+    events: ClassVar[Event] = Event.JOB_ARRIVED | Event.TIMER
+    value: ClassVar[str] = ""
+    decayed: ClassVar[str] = ""
+    compute: ClassVar[str] = ""
+    statistic: ClassVar[Statistic] = "median"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0.0 < self.refresh_s < np.inf:
+            raise InputError(f"refresh_s must be positive and finite, not {self.refresh_s!r}")
+
+    def prepare(self, world: World, plan: Plan) -> Waiting:
+        """Key each job by what it is worth if it starts when it is submitted."""
+        columns = [self.value, *after(self.decayed)]
+        if self.knowledge == "oracle":
+            known = [truth(world, self.name, c) for c in [*columns, self.compute]]
+            c = world.columns
+            length_s = np.bincount(c.stage_job, c.stage_max_s, len(c.job_submit)).astype(np.float64)
+        else:
+            past = Past(world, self.statistic)
+            known = [past.expected(past.column(c)) for c in [*columns, self.compute]]
+            length_s = past.expected(past.column("mean_task_s"))
+        value = np.nan_to_num(np.stack(known[:-1], axis=1)) * self.factors(world)[:, None]
+        waiting = Waiting(value, np.nan_to_num(known[-1]), np.nan_to_num(length_s))
+        plan.set_jobs(key=waiting.key)
+        return waiting
+
+    def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
+        """Note who waits, and at a tick order them anew by what is left of their value."""
+        assert isinstance(memory, Waiting)
+        memory.rows[batch.rows(Event.JOB_ARRIVED)] = True
+        if plan.timer_s != np.inf:
+            return
+        memory.rows &= (world.view["started"] == 0) & (world.view["failed"] == 0)
+        rows = np.flatnonzero(memory.rows)
+        key = memory.keys(rows, batch.now - world.view["submit"][rows])
+        moved = key != memory.key[rows]
+        if moved.any():
+            memory.key[rows[moved]] = key[moved]
+            plan.set_jobs(rows[moved], key=key[moved])
+        if len(rows):
+            plan.timer_s = batch.now + self.refresh_s
+
+
+@register("mil")
+@dataclass(frozen=True)
+class Millennium(ByDecay):
+    """MIL: what is left of a job's own downloads, over its own resource-time (§6.2)."""
+
+    value: ClassVar[str] = "value"
+    decayed: ClassVar[str] = "value"
+    compute: ClassVar[str] = "compute_s"
+
+
+@register("wing_mil")
+@dataclass(frozen=True)
+class WingMil(ByDecay):
+    """Wing-MIL: what is left of a job's aggregate value, over its aggregate resource-time (§6.2).
+
+    With each dependent job that is submitted, its share of that job's aggregate value is given up,
+    whether it would have waited or not (§7.1).
+    """
+
+    value: ClassVar[str] = "agg_value"
+    decayed: ClassVar[str] = "agg_value"
+    compute: ClassVar[str] = "agg_compute_s"
+
+
+@register("wing_dep")
+@dataclass(frozen=True)
+class WingDep(ByDecay):
+    """A job's value by what it can still rescue; beyond the paper, on what its §7.1 points at.
+
+    Only dependent jobs that do not wait for their input are given up when they are submitted; those
+    that poll are not. And what is expected of a job is the mean of the past, not the median: what
+    is wanted is much value in all, and few runs have most of it.
+    """
+
+    value: ClassVar[str] = "agg_value"
+    decayed: ClassVar[str] = "rescued"
+    compute: ClassVar[str] = "agg_compute_s"
+    statistic: ClassVar[Statistic] = "mean"

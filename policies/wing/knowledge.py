@@ -1,0 +1,129 @@
+"""What a scheduler after Wing knows of jobs: figures of the past, or the truth (§5, §6.3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sim.errors import PolicyError
+from sim.lineage.groups import medians
+from sim.plan import World
+from sim.tables import values
+
+F8 = NDArray[np.float64]
+I4 = NDArray[np.int32]
+
+Knowledge = Literal["predicted", "oracle"]
+Statistic = Literal["median", "mean"]
+
+
+def truth(world: World, policy: str, column: str) -> F8:
+    """Return a column of the jobs that only oracles may look at, (J,).
+
+    Raises
+    ------
+    PolicyError
+        If the workload has no such column.
+    """
+    jobs = world.columns.features.jobs
+    if column not in jobs.column_names:
+        raise PolicyError(
+            f"policy {policy} with knowledge=oracle needs the column {column!r} of jobs, which "
+            "this workload does not have; trace=cosmos does (sim.lineage.worth makes it of logs), "
+            "or take knowledge=predicted"
+        )
+    out: F8 = values(jobs, column)
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class Past:
+    """What the workload's history says of jobs like each one.
+
+    Like a job are the past jobs of its template; of an ad hoc job, or of a template without a past,
+    the past ad hoc jobs of its user; failing these, all past ad hoc jobs.
+    """
+
+    world: World
+    statistic: Statistic = "median"
+
+    @cached_property
+    def _template(self) -> tuple[I4, I4]:
+        known = {n: i for i, n in enumerate(self.world.columns.template_names) if n}
+        return self.world.columns.job_template, self._codes("template", known)
+
+    @cached_property
+    def _user(self) -> tuple[I4, I4]:
+        known = {n: i for i, n in enumerate(self.world.columns.user_names)}
+        return self.world.columns.job_user, self._codes("user", known)
+
+    @cached_property
+    def _ad_hoc(self) -> NDArray[np.bool_]:
+        out: NDArray[np.bool_] = self._codes("template", {"": 0}) == 0
+        return out
+
+    def column(self, name: str) -> F8:
+        """Return a column of the history, (H,); NaN where the history says nothing."""
+        history = self.world.columns.features.history
+        if name not in history.column_names:
+            return np.full(history.num_rows, np.nan)
+        out: F8 = values(history, name).astype(np.float64)
+        return out
+
+    def of_templates(self, past: F8) -> F8:
+        """Return the statistic over past jobs of each job's template, (J,); NaN for none."""
+        now, then = self._template
+        return self._grouped(past, now, then, len(self.world.columns.template_names))
+
+    def of_ad_hoc(self, past: F8) -> F8:
+        """Return the statistic over its user's past ad hoc jobs, else over all, (J,)."""
+        past = np.where(self._ad_hoc, past, np.nan)
+        now, then = self._user
+        out = self._grouped(past, now, then, len(self.world.columns.user_names))
+        known = past[~np.isnan(past)]
+        if len(known):
+            whole = np.median(known) if self.statistic == "median" else np.mean(known)
+            out[np.isnan(out)] = whole
+        return out
+
+    def expected(self, past: F8) -> F8:
+        """Return what is expected of each job, (J,); NaN where there is no past at all."""
+        own = self.of_templates(past)
+        return np.where(np.isnan(own), self.of_ad_hoc(past), own)
+
+    def _grouped(self, past: F8, now: I4, then: I4, n: int) -> F8:
+        rows = np.flatnonzero((then >= 0) & ~np.isnan(past))
+        if self.statistic == "median":
+            found = medians(past[rows], then[rows], n)
+        else:
+            count = np.bincount(then[rows], minlength=n)
+            found = np.full(n, np.nan)
+            np.divide(np.bincount(then[rows], past[rows], n), count, out=found, where=count > 0)
+        return found[now] if n else np.full(len(now), np.nan)
+
+    def _codes(self, name: str, known: dict[str, int]) -> I4:
+        """Return the codes of a column of the history; -1 for what is not known.
+
+        A history that does not tell templates is of ad hoc jobs alone.
+        """
+        history = self.world.columns.features.history
+        if name not in history.column_names or not history.num_rows:
+            return np.full(history.num_rows, known.get("", -1), dtype=np.int32)
+        column = history[name].combine_chunks()
+        if not pa.types.is_dictionary(column.type):  # a column beyond the schema
+            column = column.dictionary_encode()
+        lookup = np.array([known.get(n, -1) for n in column.dictionary.to_pylist()], np.int32)
+        out: I4 = lookup[column.indices.to_numpy()]
+        return out
+
+
+def ratio(value: F8, compute: F8) -> F8:
+    """Return value over resource-time; 0 where nothing is known, or there is nothing to divide."""
+    out = np.zeros(len(value))
+    np.divide(value, compute, out=out, where=(compute > 0) & ~np.isnan(value))
+    return out

@@ -1,0 +1,211 @@
+"""Wing's policies: what they expect of jobs, and in which order they serve them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import policies
+import sim
+from policies.wing.knowledge import Past
+from sim.errors import InputError, PolicyError
+from sim.lineage.worth import DECAYED, WAITS_S, after
+from sim.plan import World
+
+H = 3600.0
+ONE = sim.Cluster.machines(1, tokens=1)
+
+
+def job(job_id, submit_h, length_h, **more):
+    stage = {"durations_s": [length_h * H], "demand": {"tokens": 1}}
+    return {"job_id": job_id, "submit_s": submit_h * H, "stages": [stage], **more}
+
+
+def columns(n, **given):
+    """Return columns of worth; what is not given does not decay."""
+    out = {k: np.array(v, dtype=float) for k, v in given.items()}
+    for name in DECAYED:
+        whole = out.get("agg_value" if name == "rescued" else name, np.zeros(n))
+        for column in after(name):
+            out.setdefault(column, whole)
+    return out
+
+
+def with_worth(jobs, history=(), **worth):
+    """Return a workload whose jobs say what they are worth, and a history that does."""
+    plain = sim.Workload.from_jobs(jobs)
+    table = plain.jobs
+    for name, values in columns(len(jobs), **worth).items():
+        table = table.append_column(name, pa.array(values))
+    past = None
+    if history:
+        rows = [{"submit_s": -20 * H, "n_tasks": 1, "mean_task_s": H, "user": "", **h}
+                for h in history]  # fmt: skip
+        own = {k: [r[k] for r in rows] for k in rows[0]}
+        given = {k: own.pop(k) for k in ("value", "compute_s", "agg_value", "agg_compute_s")}
+        own["finish_s"] = [-19 * H + i for i in range(len(rows))]
+        past = own | columns(len(rows), **given)
+    tables = {n: getattr(plain, n) for n in ("stages", "tasks", "job_edges", "downloads")}
+    return sim.Workload.from_tables(jobs=table, **tables, **({"history": past} if past else {}))
+
+
+def order(workload, name, **params):
+    result = sim.simulate(workload, ONE, policies.build(name, **params))
+    ids = result.jobs["job_id"].to_pylist()
+    start = result.job_start
+    return [ids[i] for i in np.argsort(start, kind="stable") if np.isfinite(start[i])]
+
+
+def fig5():
+    """Return the chain of Fig. 5: A to E with values 1 to 5, a job F in their way, one slot."""
+    return with_worth(
+        [
+            job("X", 0, 0.5),
+            job("F", 0.1, 1.2, downloads=[100 * H] * 7),
+            job("A", 0.2, 0.5, downloads=[100 * H]),
+            job("B", 1, 0.4, input_mode="blind", inputs=["A"], downloads=[100 * H] * 2),
+            job("C", 2, 0.5, input_mode="blind", inputs=["A"], downloads=[100 * H] * 3),
+            job("D", 3, 0.3, input_mode="blind", inputs=["C"], downloads=[100 * H] * 4),
+            job("E", 3, 0.3, input_mode="blind", inputs=["C"], downloads=[100 * H] * 5),
+        ],
+        value=[0, 7, 1, 2, 3, 4, 5],
+        compute_s=[0.5, 1.2, 0.5, 0.4, 0.5, 0.3, 0.3],
+        agg_value=[0, 7, 15, 2, 12, 4, 5],
+        agg_compute_s=[0.5, 1.2, 2.0, 0.4, 1.1, 0.3, 0.3],
+    )
+
+
+def test_aggregate_value_unblocks_the_chain_of_fig_5():
+    attained = {}
+    for name in ("wing_agg", "wing_direct", "priority"):
+        result = sim.simulate(fig5(), ONE, policies.build(name, **(
+            {"knowledge": "oracle"} if name != "priority" else {})))  # fmt: skip
+        attained[name] = round(result.metrics["value_attained"] * 22)
+    # A first: all of the chain's 15 and F's 7. F first (7 / 1.2 against 1 / 0.5): A is ready at
+    # 2.2 h, after B (1 h) and C (2 h) came, so only A's 1 and F's 7 are left.
+    assert attained == {"wing_agg": 22, "wing_direct": 8, "priority": 8}
+
+
+def recurring(history_values, **jobs_truth):
+    history = [
+        {"template": t, "user": u, "value": v, "agg_value": a, "compute_s": 1.0,
+         "agg_compute_s": c}
+        for t, u, v, a, c in history_values
+    ]  # fmt: skip
+    jobs = [job("block", 0, 1.0), *(job(f"j{i}", 0.1, 0.1, template=t, user=u)
+            for i, (t, u) in enumerate(jobs_truth.pop("who")))]  # fmt: skip
+    truth = {k: [0.0, *v] for k, v in jobs_truth.items()}
+    return with_worth(jobs, history, **truth)
+
+
+def test_predicted_is_the_quotient_of_medians_and_the_oracle_knows_better():
+    past = [("p", "u", 1, v, c) for v, c in ((2.0, 4.0), (8.0, 1.0), (6.0, 2.0))]
+    past += [("q", "u", 1, v, c) for v, c in ((5.0, 2.0), (5.0, 2.0))]
+    workload = recurring(
+        past, who=[("q", "u"), ("p", "u")], value=[1, 1], compute_s=[1, 1],
+        agg_value=[9, 1], agg_compute_s=[1, 1],
+    )  # fmt: skip
+    # p: 6 / 2 = 3 before q: 5 / 2; a median of quotients would be 3 too, means 5.3 / 2.3 below q
+    assert order(workload, "wing_agg") == ["block", "j1", "j0"]
+    assert order(workload, "wing_agg", knowledge="oracle") == ["block", "j0", "j1"]
+
+
+def test_ad_hoc_jobs_have_their_users_median_and_new_users_that_of_all():
+    past = [("", "ann", 1, v, 2.0) for v in (2.0, 4.0, 60.0)]
+    past += [("", "bob", 1, 2.0, 1.0), ("p", "ann", 1, 900.0, 1.0)]
+    workload = recurring(
+        past, who=[("", "eve"), ("", "ann"), ("", "bob"), ("new", "ann")],
+        value=[0] * 4, compute_s=[1] * 4, agg_value=[0] * 4, agg_compute_s=[1] * 4,
+    )  # fmt: skip
+    world = World(workload.columns, ONE, 0, {})
+    known = Past(world)
+    quotient = known.column("agg_value") / known.column("agg_compute_s")
+    # the users' quotients: ann 1, 2, 30; bob 2; all of these 1, 2, 2, 30; not those of p
+    assert known.of_ad_hoc(quotient)[1:].tolist() == [2.0, 2.0, 2.0, 2.0]
+    assert known.expected(known.column("agg_value"))[1:].tolist() == [3.0, 4.0, 2.0, 4.0]
+    mean = Past(world, "mean")
+    assert mean.expected(mean.column("agg_value"))[1:].tolist() == [17.0, 22.0, 2.0, 22.0]
+
+
+def test_jobs_that_end_in_the_week_before_say_nothing():
+    past = [("p", "u", 1, np.nan, np.nan), ("p", "u", 1, 4.0, 2.0)]
+    workload = recurring(
+        past, who=[("p", "u")], value=[0], compute_s=[1], agg_value=[0], agg_compute_s=[1]
+    )
+    known = Past(World(workload.columns, ONE, 0, {}))
+    assert known.expected(known.column("agg_value"))[1] == 4.0
+
+
+def test_without_a_history_jobs_come_first_served_first_and_oracles_say_what_they_miss():
+    workload = sim.Workload.from_jobs([job(n, i, 5.0) for i, n in enumerate("abc")])
+    for name in ("wing_agg", "wing_direct", "mil", "wing_mil", "wing_dep"):
+        assert order(workload, name) == ["a", "b", "c"]
+        with pytest.raises(PolicyError, match=r"needs the column '(agg_)?value' of jobs.*predict"):
+            order(workload, name, knowledge="oracle")
+
+
+@pytest.mark.parametrize("noise", [0.5, float("inf"), float("nan")])
+def test_noise_has_a_range(noise):
+    with pytest.raises(InputError, match="noise must be"):
+        policies.build("wing_agg", knowledge="oracle", noise=noise)
+
+
+def test_noise_is_for_oracles():
+    with pytest.raises(InputError, match="knowledge=oracle"):
+        policies.build("wing_agg", noise=2.0)
+
+
+def test_factors_of_noise_are_uniform_from_the_inverse_to_s():
+    n = 4000
+    workload = sim.Workload.from_jobs([job(str(i), 0, 0.1) for i in range(n)])
+    world = World(workload.columns, ONE, 7, {})
+    factor = policies.build("wing_agg", knowledge="oracle", noise=4.0).factors(world)
+    assert 0.25 <= factor.min() < 0.27
+    assert 3.98 < factor.max() <= 4.0
+    assert factor.mean() == pytest.approx((0.25 + 4.0) / 2, abs=0.06)
+    again = policies.build("wing_mil", knowledge="oracle", noise=4.0).factors(world)
+    assert np.array_equal(factor, again)
+
+
+def decaying(rescued):
+    """Return two jobs behind another; j0 is worth more until the reader it has comes at 2 h."""
+    late = [10.0 if w < 2 * H else 1.0 for w in WAITS_S]
+    workload = [job("block", 0, 3.0), job("j0", 0.1, 0.5), job("j1", 0.1, 0.5)]
+    given = {
+        "value": [0, 0, 0], "compute_s": [1, 1, 1], "agg_value": [0, 10, 5],
+        "agg_compute_s": [1, 1, 1],
+    }  # fmt: skip
+    for column, worth in zip(after("agg_value"), late, strict=True):
+        given[column] = [0, worth, 5]
+    for column, worth in zip(after("rescued"), late, strict=True):
+        given[column] = [0, worth if rescued else 10.0, 5]
+    return with_worth(workload, **given)
+
+
+def test_value_that_is_lost_while_a_job_waits_puts_it_behind():
+    oracle = {"knowledge": "oracle"}
+    assert order(decaying(True), "wing_agg", **oracle) == ["block", "j0", "j1"]
+    assert order(decaying(True), "wing_mil", **oracle) == ["block", "j1", "j0"]
+    assert order(decaying(True), "wing_dep", **oracle) == ["block", "j1", "j0"]
+    # readers that poll are not lost
+    assert order(decaying(False), "wing_mil", **oracle) == ["block", "j1", "j0"]
+    assert order(decaying(False), "wing_dep", **oracle) == ["block", "j0", "j1"]
+
+
+def test_the_order_is_as_fresh_as_asked_for():
+    oracle = {"knowledge": "oracle"}
+    assert order(decaying(True), "wing_mil", refresh_s=4 * H, **oracle) == ["block", "j0", "j1"]
+    with pytest.raises(InputError, match="refresh_s must be positive"):
+        policies.build("wing_mil", refresh_s=0.0)
+
+
+def test_each_queue_orders_its_own_jobs():
+    jobs = [job("block", 0, 1.0, queue="a"), job("j0", 0.1, 1.0, queue="a"),
+            job("j1", 0.1, 1.0, queue="b"), job("j2", 0.1, 1.0, queue="a")]  # fmt: skip
+    workload = with_worth(jobs, value=[0, 1, 2, 3], compute_s=[1, 1, 1, 1],
+                          agg_value=[0, 1, 2, 3], agg_compute_s=[1, 1, 1, 1])  # fmt: skip
+    two = sim.Cluster.machines(1, tokens=2).with_queues("hard", {"a": 0.5, "b": 0.5})
+    policy = policies.build("wing_agg", knowledge="oracle")
+    start = sim.simulate(workload, two, policy).job_start / H
+    assert start.tolist() == pytest.approx([0, 2, 0.1, 1])
