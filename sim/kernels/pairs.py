@@ -13,7 +13,7 @@ I4 = NDArray[np.int32]
 
 
 @jit
-def distinct_pairs(order: I8, a: I4, b: I4, at_s: F8) -> tuple[I8, I4]:
+def distinct_pairs(order: I8, a: I4, b: I4, at_s: F8, of_s: F8, n: I4) -> tuple[I8, I4]:
     """Find the earliest of every group of equal pairs.
 
     Parameters
@@ -22,8 +22,10 @@ def distinct_pairs(order: I8, a: I4, b: I4, at_s: F8) -> tuple[I8, I4]:
         Places of the pairs, equal ones together.
     a, b : (P,) int32
         The pairs.
-    at_s : (P,) float64
-        When each was seen.
+    at_s, of_s : (P,) float64
+        When each was seen, and of when: of those seen at one instant the earliest counts.
+    n : (P,) int32
+        How often each was seen.
 
     Returns
     -------
@@ -43,9 +45,10 @@ def distinct_pairs(order: I8, a: I4, b: I4, at_s: F8) -> tuple[I8, I4]:
         if i == 0 or a[here] != a[order[i - 1]] or b[here] != b[order[i - 1]]:
             g += 1
             first[g] = here
-            count[g] = 1
+            count[g] = n[here]
         else:
-            count[g] += 1
-            if at_s[here] < at_s[first[g]]:
+            count[g] += n[here]
+            last = first[g]
+            if at_s[here] < at_s[last] or (at_s[here] == at_s[last] and of_s[here] < of_s[last]):
                 first[g] = here
     return first, count

@@ -26,7 +26,7 @@ class Dependencies:
     upstream, downstream : (E,) int32
         Rows; edges are sorted by downstream, then upstream.
     read_s, written_s : (E,) float64
-        The first read, and the write that it met, s.
+        The first read, and the write that it met, s; of reads at one instant, the earliest write.
     n_reads : (E,) int32
         Reads behind the edge.
     """

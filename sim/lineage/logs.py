@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +19,10 @@ from sim.traces._rows import OnBadRow
 
 F8 = NDArray[np.float64]
 I4 = NDArray[np.int32]
+
+
+IDLE: Final = "jobs: in no operation"
+"""The rule by which such jobs are counted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,13 +95,31 @@ def read_logs(
     on_bad_row: OnBadRow = "skip",
 ) -> Logs:
     """Read both logs from files; see `sim.lineage.files.read_table`."""
-    bad_jobs: dict[str, int] = {}
-    bad_operations: dict[str, int] = {}
-    job_table = read_table("jobs", jobs, on_bad_row, bad_jobs)
-    operation_table = read_table("operations", operations, on_bad_row, bad_operations)
-    logs = _joined(operation_table, job_table)
-    for table, bad in (("jobs", bad_jobs), ("operations", bad_operations)):
-        logs.report.update({f"{table}: {rule}": n for rule, n in bad.items() if n})
+    table, report = read_jobs(jobs, on_bad_row)
+    return read_operations(operations, table, report, on_bad_row)
+
+
+def read_jobs(
+    path: str | os.PathLike[str], on_bad_row: OnBadRow = "skip"
+) -> tuple[pa.Table, dict[str, int]]:
+    """Read the log of jobs; return it as `Logs.jobs`, and what was odd, by rule."""
+    bad: dict[str, int] = {}
+    report: dict[str, int] = {}
+    jobs = _mended(_each_once(read_table("jobs", path, on_bad_row, bad), report), report)
+    return jobs, report | {f"jobs: {rule}": n for rule, n in bad.items() if n}
+
+
+def read_operations(
+    path: str | os.PathLike[str],
+    jobs: pa.Table,
+    report: Mapping[str, int],
+    on_bad_row: OnBadRow = "skip",
+) -> Logs:
+    """Read the log of operations of jobs that `read_jobs` has read."""
+    bad: dict[str, int] = {}
+    table = read_table("operations", path, on_bad_row, bad)
+    logs = _joined(table, jobs, dict(report))
+    logs.report.update({f"operations: {rule}": n for rule, n in bad.items() if n})
     return logs
 
 
@@ -109,12 +131,12 @@ def logs_of(operations: Mapping[str, Any] | pa.Table, jobs: Mapping[str, Any] | 
     InputError
         On a missing column or value, or a wrong type.
     """
-    return _joined(as_table("operations", operations), as_table("jobs", jobs))
-
-
-def _joined(operations: pa.Table, jobs: pa.Table) -> Logs:
     report: dict[str, int] = {}
-    jobs = _mended(_each_once(jobs, report), report)
+    mended = _mended(_each_once(as_table("jobs", jobs), report), report)
+    return _joined(as_table("operations", operations), mended, report)
+
+
+def _joined(operations: pa.Table, jobs: pa.Table, report: dict[str, int]) -> Logs:
     code = _codes(operations["operation"], pa.array(OPERATIONS_NAMES))
     row = _codes(operations["job"], jobs["job_id"].combine_chunks())
     unnamed = code != OPERATIONS_NAMES.index("download")
@@ -129,14 +151,19 @@ def _joined(operations: pa.Table, jobs: pa.Table) -> Logs:
     if not ok.all():
         time_s, row, code, file_codes, n = (a[ok] for a in (time_s, row, code, file_codes, n))
     row = np.where(code == OPERATIONS_NAMES.index("download"), np.int32(-1), row)
-    doing = np.zeros(jobs.num_rows, bool)
-    doing[row[row >= 0]] = True
-    _count(report, "jobs: in no operation", ~doing)
+    _count(report, IDLE, idle(jobs.num_rows, row))
     if len(time_s) > 1:
         _count(report, "operations: earlier than the row before", time_s[1:] < time_s[:-1])
     return Logs(
         jobs, time_s, row, code.astype(np.int8), file_codes, n, plain(named.dictionary), report
     )
+
+
+def idle(n_jobs: int, job: I4) -> NDArray[np.bool_]:
+    """Return which jobs are in none of some operations."""
+    doing = np.zeros(n_jobs, bool)
+    doing[job[job >= 0]] = True
+    return ~doing
 
 
 def _codes(values: pa.ChunkedArray, known: pa.Array) -> I4:

@@ -15,7 +15,7 @@ from sim.lineage.dependencies import Dependencies
 from sim.lineage.heuristics import INPUT_MODES, Character
 from sim.lineage.logs import Logs
 from sim.lineage.predict import best_threshold
-from sim.lineage.single_hop import DAY_S
+from sim.lineage.single_hop import DAY_S, SingleHop
 
 F8 = NDArray[np.float64]
 
@@ -67,14 +67,15 @@ PAPER: Final = {
 def observations(
     logs: Logs,
     character: Character,
-    edges: Dependencies,
+    hops: SingleHop,
     tables: Mapping[str, pa.Table],
     gap_s: F8,
     omega_s: float,
 ) -> list[Measure]:
     """Measure what §2.3, §3.2 and §4.5.3 report."""
+    edges = hops.dependencies
     return [
-        *_overview(logs, edges, tables, omega_s),
+        *_overview(logs, hops, tables, omega_s),
         *_recurring(logs, character, edges),
         *_priorities(logs, character, edges, tables),
         *_coordination(logs, character),
@@ -87,14 +88,14 @@ def observations(
 
 
 def _overview(
-    logs: Logs, edges: Dependencies, tables: Mapping[str, pa.Table], omega_s: float
+    logs: Logs, hops: SingleHop, tables: Mapping[str, pa.Table], omega_s: float
 ) -> list[Measure]:
     s = Section("overview")
     s.add("jobs", "jobs", logs.n_jobs, "count")
-    s.add("operations", "operations on files", len(logs.time_s), "count")
-    s.add("files", "files", logs.n_files, "count")
+    s.add("operations", "operations on files", hops.n_operations, "count")
+    s.add("files", "files", hops.n_files, "count")
     s.add("templates", "templates", tables["templates"].num_rows, "count")
-    s.add("dependencies", "dependencies", len(edges), "count")
+    s.add("dependencies", "dependencies", len(hops.dependencies), "count")
     s.add("downloads", "downloads", _total(tables["downloads"]["n"]), "count")
     span = logs.column("finish_s").max() - logs.column("submit_s")[0]
     s.add("days", "days observed", span / DAY_S)

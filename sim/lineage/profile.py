@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -20,11 +22,12 @@ from sim.lineage.groups import QUANTILES, quantiles
 from sim.lineage.heuristics import INPUT_MODES, Character, Thresholds, characterise
 from sim.lineage.logs import Logs
 from sim.lineage.observations import observations
-from sim.lineage.single_hop import DAY_S, WINDOW_S, Downloads, single_hop
+from sim.lineage.single_hop import DAY_S, WINDOW_S, Downloads, SingleHop, single_hop
 from sim.lineage.store import Store
 from sim.lineage.templates import SIMILARITY, Templates, find_templates
 
 F8 = NDArray[np.float64]
+I4 = NDArray[np.int32]
 
 N_COSTLIEST: Final = 100
 """How many of the templates whose failure costs most are listed."""
@@ -69,7 +72,20 @@ class Options:
             raise InputError(f"similarity must be between 0 and 1, not {self.similarity}")
 
 
-def profile(logs: Logs, options: Options | None = None) -> Store:
+Spread = Callable[[Callable[[I4], F8], Sequence[I4]], Iterable[F8]]
+"""A map: calls a function with each of some blocks of jobs, perhaps elsewhere and side by side."""
+
+BLOCK_JOBS: Final = 16_384
+"""Jobs of a block."""
+
+
+def profile(
+    logs: Logs,
+    options: Options | None = None,
+    *,
+    hops: SingleHop | None = None,
+    spread: Spread | None = None,
+) -> Store:
     """Analyse two logs.
 
     Parameters
@@ -78,6 +94,10 @@ def profile(logs: Logs, options: Options | None = None) -> Store:
         What happened.
     options : Options, optional
         Windows and thresholds.
+    hops : SingleHop, optional
+        The join, where it was made elsewhere; then the operations of `logs` aren't looked at.
+    spread : Spread, optional
+        What blocks of jobs are given to, so that values are exact however many there are.
 
     Returns
     -------
@@ -92,7 +112,7 @@ def profile(logs: Logs, options: Options | None = None) -> Store:
     given = Options() if options is None else options
     if not logs.n_jobs:
         raise InputError("the job log is empty: there is nothing to profile", rule="empty log")
-    hops = single_hop(logs, given.window_s)
+    hops = single_hop(logs, given.window_s) if hops is None else hops
     edges, downloads = hops.dependencies, hops.downloads
     templates = find_templates(logs, similarity=given.similarity)
     character = characterise(logs, templates, edges, given.thresholds, learn=given.learn_s)
@@ -102,8 +122,8 @@ def profile(logs: Logs, options: Options | None = None) -> Store:
     within = window(submit_s, finish_s, omega)
     numbered = graph(edges)
     local = downloads.per_job(logs.n_jobs)
-    value, value_error = _within(edges, local, within, numbered, given)
-    compute, _ = _within(edges, logs.column("compute_s"), within, numbered, given)
+    value, value_error = _within(edges, local, within, numbered, given, spread)
+    compute, _ = _within(edges, logs.column("compute_s"), within, numbered, given, spread)
     gap_s = advice.gap_before_use_s(logs, edges, downloads)
     component, parts = advice.components(edges)
     pairs = advice.template_dependencies(logs, templates, edges, character)
@@ -130,19 +150,40 @@ def profile(logs: Logs, options: Options | None = None) -> Store:
         **_predictions(logs, templates, character, edges),
     }
     tables["costliest"] = _costliest(tables["templates"])
-    found = observations(logs, character, edges, tables, gap_s, omega)
+    found = observations(logs, character, hops, tables, gap_s, omega)
     return Store(tables, found, {**logs.report, **hops.report})
 
 
 def _within(
-    edges: Dependencies, value: F8, within: Window, numbered: Graph, options: Options
+    edges: Dependencies,
+    value: F8,
+    within: Window,
+    numbered: Graph,
+    options: Options,
+    spread: Spread | None,
 ) -> tuple[F8, F8]:
     """Return aggregates under ω, and how far each may be off; NaN for jobs that are not valid."""
+    if spread is not None:
+        valid = np.flatnonzero(within.valid).astype(np.int32)
+        blocks = [valid[at : at + BLOCK_JOBS] for at in range(0, len(valid), BLOCK_JOBS)]
+        exact = np.full(len(value), np.nan)
+        of = functools.partial(_aggregate_of, edges, value, within, numbered)
+        for block, found in zip(blocks, spread(of, blocks), strict=True):
+            exact[block] = found
+        return exact, exact * 0.0
     if int(within.valid.sum()) <= options.exact_jobs:
         exact = aggregate(edges, value, within=within, numbered=numbered)
         return exact, exact * 0.0
-    found = bounds(edges, value, within, numbered=numbered, jobs_per_cut=options.jobs_per_cut)
-    return (found.low + found.high) / 2, (found.high - found.low) / 2
+    enclosed = bounds(edges, value, within, numbered=numbered, jobs_per_cut=options.jobs_per_cut)
+    return (enclosed.low + enclosed.high) / 2, (enclosed.high - enclosed.low) / 2
+
+
+def _aggregate_of(edges: Dependencies, value: F8, within: Window, numbered: Graph, jobs: I4) -> F8:
+    """Return the aggregates of some valid jobs."""
+    these = np.zeros(len(value), bool)
+    these[jobs] = True
+    own = Window(within.submit_s, within.cut_s, these)
+    return aggregate(edges, value, within=own, numbered=numbered)[jobs]
 
 
 def _jobs(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -47,11 +48,25 @@ class Downloads:
 
 @dataclass(frozen=True, eq=False)
 class SingleHop:
-    """The join's outcome: dependencies (acyclic), downloads, and what was odd, by rule."""
+    """The join's outcome.
+
+    Attributes
+    ----------
+    dependencies : Dependencies
+        Of `join` and `merged` they may have cycles, of `single_hop` they have none.
+    downloads : Downloads
+        What people took.
+    report : dict of str to int
+        What was odd, by rule.
+    n_operations, n_files : int
+        How many there were.
+    """
 
     dependencies: Dependencies
     downloads: Downloads
     report: dict[str, int]
+    n_operations: int
+    n_files: int
 
 
 def single_hop(logs: Logs, window_s: float = WINDOW_S) -> SingleHop:
@@ -72,6 +87,11 @@ def single_hop(logs: Logs, window_s: float = WINDOW_S) -> SingleHop:
     -------
     SingleHop
     """
+    return acyclic(join(logs, window_s))
+
+
+def join(logs: Logs, window_s: float = WINDOW_S) -> SingleHop:
+    """Join as `single_hop` does; files are independent of each other here."""
     from sim.kernels import lastwriter
     from sim.kernels.edges import by_child
 
@@ -84,6 +104,7 @@ def single_hop(logs: Logs, window_s: float = WINDOW_S) -> SingleHop:
     writer, written_s, fate, n_simultaneous = lastwriter.last_writer(
         file0, order, time_s, job, operation, float(window_s)
     )
+    n_files = int(np.count_nonzero(np.diff(file0)))
     del file0, order
     seen = writer >= 0
     report = {"writes at the instant of another job's": int(n_simultaneous)}
@@ -98,16 +119,53 @@ def single_hop(logs: Logs, window_s: float = WINDOW_S) -> SingleHop:
     report["operations after their job's end"] = _outside(logs, "finish_s", 1)
 
     reads = np.flatnonzero(seen & (operation == READ))
-    edges = _pairs(logs.n_jobs, writer[reads], job[reads], time_s[reads], written_s[reads])
-    edges, n_cyclic = without_cycles(edges)
-    report["dependencies that close a cycle"] = n_cyclic
+    seen_once = np.ones(len(reads), np.int32)
+    edges = _pairs(
+        logs.n_jobs, writer[reads], job[reads], time_s[reads], written_s[reads], seen_once
+    )
     taken = np.flatnonzero(seen & (operation == DOWNLOAD))
     taken = taken[np.argsort(writer[taken], kind="stable")]
     downloads = Downloads(writer[taken], time_s[taken], n[taken])
-    return SingleHop(edges, downloads, {rule: n for rule, n in report.items() if n})
+    odd = {rule: n for rule, n in report.items() if n}
+    return SingleHop(edges, downloads, odd, len(time_s), n_files)
 
 
-def _pairs(n_jobs: int, up: I4, down: I4, read_s: F8, written_s: F8) -> Dependencies:
+def merged(parts: Sequence[SingleHop]) -> SingleHop:
+    """Put joins of different files together: what one join of all of them gives."""
+    each = [part.dependencies for part in parts]
+    edges = _pairs(
+        each[0].n_jobs,
+        *(
+            np.concatenate([getattr(e, name) for e in each])
+            for name in ("upstream", "downstream", "read_s", "written_s", "n_reads")
+        ),
+    )
+    job, time_s, n = (
+        np.concatenate([getattr(part.downloads, name) for part in parts])
+        for name in ("job", "time_s", "n")
+    )
+    order = np.lexsort((time_s, job))
+    report: dict[str, int] = {}
+    for part in parts:
+        for rule, times in part.report.items():
+            report[rule] = report.get(rule, 0) + times
+    return SingleHop(
+        edges,
+        Downloads(job[order], time_s[order], n[order]),
+        report,
+        sum(part.n_operations for part in parts),
+        sum(part.n_files for part in parts),
+    )
+
+
+def acyclic(of: SingleHop) -> SingleHop:
+    """Drop dependencies that close a cycle, and count them."""
+    edges, n_cyclic = without_cycles(of.dependencies)
+    report = of.report | ({"dependencies that close a cycle": n_cyclic} if n_cyclic else {})
+    return replace(of, dependencies=edges, report=report)
+
+
+def _pairs(n_jobs: int, up: I4, down: I4, read_s: F8, written_s: F8, n_reads: I4) -> Dependencies:
     """Return each pair once, sorted by downstream, then upstream: two stable counting sorts."""
     from sim.kernels.edges import by_child
     from sim.kernels.pairs import distinct_pairs
@@ -115,7 +173,7 @@ def _pairs(n_jobs: int, up: I4, down: I4, read_s: F8, written_s: F8) -> Dependen
     _, order = by_child(n_jobs, up)
     _, second = by_child(n_jobs, down[order])
     order = order[second]
-    first, count = distinct_pairs(order, up, down, read_s)
+    first, count = distinct_pairs(order, up, down, read_s, written_s, n_reads)
     return Dependencies(n_jobs, up[first], down[first], read_s[first], written_s[first], count)
 
 

@@ -14,6 +14,7 @@ from sim.verbs._options import parse_pairs, print_counts
 if TYPE_CHECKING:
     from sim.lineage.logs import Logs
     from sim.lineage.profile import Options
+    from sim.lineage.store import Store
     from sim.traces._rows import OnBadRow
 
 HELP = "find dependencies between jobs in provenance logs, and what they are worth"
@@ -58,17 +59,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Profile, print, write."""
-    from sim.lineage.page import text
     from sim.lineage.profile import profile
 
     logs = _read(args)
-    options = _options(args, float(logs.column("submit_s")[0]) if logs.n_jobs else 0.0)
-    found = profile(logs, options)
+    options = options_of(args, float(logs.column("submit_s")[0]) if logs.n_jobs else 0.0)
+    show(profile(logs, options), args.out)
+
+
+def show(found: Store, folder: str) -> None:
+    """Print a profile, and write it to a folder."""
+    from sim.lineage.page import text
+
     print("\n".join(text(found)))
     if found.report:
         print("odd in the logs")
         print_counts(found.report)
-    for path in found.write(args.out):
+    for path in found.write(folder):
         print(f"written to {path}")
 
 
@@ -87,7 +93,8 @@ def _read(args: argparse.Namespace) -> Logs:
     return read_logs(args.operations, args.jobs, strict)
 
 
-def _options(args: argparse.Namespace, begin_s: float) -> Options:
+def options_of(args: argparse.Namespace, begin_s: float) -> Options:
+    """Return what the arguments ask for, of logs that begin at a time."""
     import dataclasses
 
     from sim.errors import InputError, unknown

@@ -89,7 +89,7 @@ class RayRunner:
     def _start(self) -> None:
         """Start Ray, or join the cluster, and learn how many cells run at once."""
         workers = self._launcher.get("workers")
-        environment = _environment(self._python_path)
+        environment = environment_of(self._python_path)
         if self._launcher["kind"] == "local":
             start_local(workers, environment)
         else:
@@ -178,7 +178,7 @@ def _doubled_memory(slots: int) -> int:
     return int(min(largest, 2 * sum(memory) / slots))
 
 
-def _environment(python_path: Sequence[str]) -> dict[str, str]:
+def environment_of(python_path: Sequence[str]) -> dict[str, str]:
     """Build the environment that workers need: where modules and compiled kernels lie."""
     from sim.kernels import _jit
 

@@ -1,0 +1,166 @@
+"""Profile logs that one machine's memory can't hold, on Ray: ``python -m sweep.lineage``.
+
+The pipeline is that of ``python -m sim lineage``, and so is the outcome. A task reads one file of
+the log of operations and splits it by file name; a task joins the splits of one number; then blocks
+of jobs are valued side by side. The driver holds the jobs and the dependencies, never an operation.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from sim.errors import InputError
+from sim.lineage.logs import IDLE, Logs, idle, read_jobs, read_operations
+from sim.lineage.parts import split, together
+from sim.lineage.profile import Options, profile
+from sim.lineage.single_hop import SingleHop, acyclic, join, merged
+from sim.lineage.store import Store
+from sim.traces._rows import OnBadRow
+from sim.verbs.lineage import add_arguments, options_of, show
+from sweep import say
+from sweep.runner.on_ray import environment_of
+from sweep.runner.start import join as join_cluster
+from sweep.runner.start import start_local
+
+PARTS: Final = 64
+"""Splits of the log: one must fit into a worker's memory. The outcome does not depend on it."""
+
+
+def profile_on_ray(
+    operations: Sequence[Path],
+    jobs: Path,
+    options: Callable[[float], Options],
+    n_parts: int = PARTS,
+    on_bad_row: OnBadRow = "skip",
+) -> Store:
+    """Profile logs on the Ray that is started or joined.
+
+    Parameters
+    ----------
+    operations : sequence of Path
+        Parts of the log of operations, in the order of the log.
+    jobs : Path
+        The log of jobs.
+    options : function of float
+        Makes the options of when the first job was submitted, s.
+    n_parts : int
+        Into how many splits the operations go.
+    on_bad_row : {"skip", "error"}
+        What happens to a row that breaks a rule.
+
+    Returns
+    -------
+    Store
+        What `sim.lineage.profile` returns, with exact values.
+    """
+    import ray
+
+    table, report = read_jobs(jobs, on_bad_row)
+    given = options(float(table["submit_s"][0].as_py()) if table.num_rows else 0.0)
+    jobs_ref = ray.put(table)
+    read: Any = ray.remote(_read).options(num_returns=n_parts + 1, max_retries=0)
+    joined = ray.remote(_join).options(max_retries=0)
+    read_refs = [read.remote(path, jobs_ref, n_parts, on_bad_row) for path in operations]
+    hop_refs = [
+        joined.remote(jobs_ref, given.window_s, *(refs[k] for refs in read_refs))
+        for k in range(n_parts)
+    ]
+    nothing = np.ones(table.num_rows, bool)
+    for counts, without in ray.get([refs[n_parts] for refs in read_refs]):
+        nothing &= without
+        for rule, n in counts.items():
+            report[rule] = report.get(rule, 0) + n
+    if nothing.any():
+        report[IDLE] = int(nothing.sum())
+    hops = acyclic(merged(ray.get(hop_refs)))
+    return profile(_without_operations(table, report), given, hops=hops, spread=_spread)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; return its exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m sweep.lineage", description="The same as python -m sim lineage, on Ray."
+    )
+    add_arguments(parser)
+    parser.add_argument("--parts", type=int, default=PARTS, help=f"splits of the log; {PARTS}")
+    parser.add_argument("--workers", type=int, help="tasks at once on this machine; one a CPU")
+    parser.add_argument("--address", help="of a Ray cluster: auto, HOST:PORT or ray://HOST:PORT")
+    args = parser.parse_args(argv)
+    try:
+        show(_profiled(args), args.out)
+    except InputError as error:
+        say.note(f"error: {error}")
+        return 2
+    return 0
+
+
+def _profiled(args: argparse.Namespace) -> Store:
+    if args.jobs is None:
+        raise InputError("--jobs JOBS is needed: the log of jobs", rule="missing file")
+    if args.parts < 1:
+        raise InputError(f"--parts must be 1 or more, not {args.parts}", rule="wrong option")
+    folder = Path(args.operations)
+    files = sorted(folder.glob("*.parquet")) if folder.is_dir() else [folder]
+    if not files:
+        raise InputError("the folder holds no *.parquet", file=folder, rule="missing file")
+    if args.address is None:
+        start_local(args.workers, environment_of(()))
+    else:
+        join_cluster(args.address, environment_of(()))
+    import ray
+
+    try:
+        return profile_on_ray(
+            [path.absolute() for path in files],
+            Path(args.jobs),
+            lambda begin_s: options_of(args, begin_s),
+            args.parts,
+            "error" if args.strict else "skip",
+        )
+    except ray.exceptions.RayTaskError as error:
+        if isinstance(error.cause, InputError):
+            raise error.cause from None
+        raise
+    finally:
+        ray.shutdown()
+
+
+def _read(path: Path, jobs: pa.Table, n_parts: int, on_bad_row: OnBadRow) -> tuple[Any, ...]:
+    """Read a part of the log; return its splits, and what was odd."""
+    part = read_operations(path, jobs, {}, on_bad_row)
+    counts = {rule: n for rule, n in part.report.items() if rule != IDLE}
+    return *split(part, n_parts), (counts, idle(part.n_jobs, part.job))
+
+
+def _join(jobs: pa.Table, window_s: float, *splits: Logs) -> SingleHop:
+    return join(together(splits, jobs), window_s)
+
+
+def _without_operations(jobs: pa.Table, report: dict[str, int]) -> Logs:
+    none = np.empty(0, np.int32)
+    no_files = pa.array([], pa.string())
+    return Logs(jobs, np.empty(0), none, none.astype(np.int8), none, none, no_files, report)
+
+
+def _spread(function: Callable[[Any], Any], blocks: Sequence[Any]) -> Iterable[Any]:
+    """Call a function with each block, a task each."""
+    import ray
+
+    shared = ray.put(function)
+    call = ray.remote(_call).options(max_retries=0)
+    return ray.get([call.remote(shared, block) for block in blocks])
+
+
+def _call(function: Callable[[Any], Any], block: Any) -> Any:
+    return function(block)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,70 @@
+"""The dependency profiler, partitioned over Ray."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from sim.lineage import Store
+from tests.e2e.conftest import Command
+
+pytestmark = pytest.mark.e2e
+
+HOUR = 3600.0
+
+
+def write_logs(folder: Path, n_days: int = 12, n_jobs: int = 40, n_files: int = 4) -> None:
+    """Write days of jobs that read what some of the day, or of the day before, wrote."""
+    rng = np.random.default_rng(7)
+    jobs, operations = [], []
+    for day in range(n_days):
+        for k in range(n_jobs):
+            submit = day * 24 * HOUR + k * 0.4 * HOUR + float(rng.random())
+            name = f"{day}-{k}"
+            jobs.append((name, f"program-{k}", submit, submit + 0.3 * HOUR, f"user-{k % 3}"))
+            read = rng.choice(n_jobs, 3, replace=False).tolist()
+            operations += [(submit, name, "read", f"file-{other}", 1) for other in read]
+            operations.append((submit + 0.3 * HOUR, name, "write", f"file-{k}", 1))
+            if k % 5 == 0:
+                operations.append((submit + 5 * HOUR, None, "download", f"file-{k}", k + 1))
+    operations.append((1.0, "nobody", "read", "file-1", 1))
+    operations.sort(key=lambda row: row[0])
+    names = ("job_id", "template_name", "submit_s", "finish_s", "user")
+    pq.write_table(
+        pa.table(dict(zip(names, zip(*jobs, strict=True), strict=True))), folder / "jobs"
+    )
+    (folder / "operations").mkdir()
+    for at, rows in enumerate(np.array_split(np.arange(len(operations)), n_files)):
+        columns = zip(*(operations[row] for row in rows.tolist()), strict=True)
+        named = zip(("time_s", "job", "operation", "file", "n"), columns, strict=True)
+        pq.write_table(pa.table(dict(named)), folder / "operations" / f"{at}.parquet")
+
+
+def test_parts_on_ray_give_what_one_machine_does(command: Command) -> None:
+    write_logs(command.folder)
+    for module, out, more in (
+        (("sim", "lineage"), "whole", ()),
+        (("sweep.lineage",), "parts", ("--parts", "3", "--workers", "2")),
+    ):
+        ran = subprocess.run(
+            [sys.executable, "-m", *module, "operations", "--jobs", "jobs", "--out", out, *more],
+            cwd=command.folder, env=command.environment,
+            capture_output=True, text=True, timeout=300, check=False,
+        )  # fmt: skip
+        assert ran.returncode == 0, ran.stderr
+    whole, parts = (Store.read(command.folder / out) for out in ("whole", "parts"))
+    assert whole.report == parts.report
+    assert whole.report["operations: job not in the job log"] == 1
+    assert str(whole.measures) == str(parts.measures)  # some are NaN
+    assert whole.tables.keys() == parts.tables.keys()
+    assert len(whole.tables["dependencies"]) > 500
+    for name, table in whole.tables.items():
+        there = parts.tables[name].to_pandas()
+        pd.testing.assert_frame_equal(table.to_pandas(), there, check_exact=True, obj=name)
