@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import textwrap
 from collections.abc import Sequence
 
 from sweep.command import add_grid_flags
 from sweep.options import Options
 from sweep.verbs import VERBS
+
+LINE = 120
+"""Longest line, in characters."""
 
 _HEAD = """\
 usage: python -m sweep [verb] key=value ... [flags]
@@ -73,6 +77,16 @@ def overview(words: Sequence[str] = ()) -> str:
         parts.append(title)
         names = options.names(group)
         width = max(map(len, names), default=0)
-        parts += [f"  {name:<{width}}  {options.summary(group, name)}" for name in names]
+        parts += [_wrapped(f"  {name:<{width}}  ", options.summary(group, name)) for name in names]
         parts.append("")
     return "\n".join([*parts, _EXAMPLES])
+
+
+def _wrapped(head: str, text: str) -> str:
+    return textwrap.fill(
+        text,
+        LINE,
+        initial_indent=head,
+        subsequent_indent=" " * len(head),
+        break_on_hyphens=False,
+    )
