@@ -91,7 +91,7 @@ def resistances(
 
     That is what is left to run of jobs that have come and are of a higher queue, or came before it
     and are of the same one (NSDI 2022, appendix). A job whose queue is not known yet is in the
-    second, in which pilots wait.
+    second, in which pilots wait: of it, what starts before its queue is known is ahead.
 
     Parameters
     ----------
@@ -118,10 +118,12 @@ def resistances(
         low, high = np.searchsorted(moments, [submit_s[job], end_s])
         others = order[low:high]
         now = moments[low:high]
-        mine = np.where(known_s[job] <= now, queue[job], 1)
+        is_known = known_s[job] <= now
+        mine = np.where(is_known, queue[job], 1)
         ahead = (mine < queue[others]) | ((mine == queue[others]) & (job < others))
         others, now = others[ahead], now[ahead, None]
-        left = finish_s[own] - np.maximum(now, start_s[own])
+        goes = is_known[ahead, None] | (start_s[own] < known_s[job])
+        left = np.where(goes, finish_s[own] - np.maximum(now, start_s[own]), 0.0)
         found[others] += np.maximum(left, 0.0).sum(axis=1)
     return found
 

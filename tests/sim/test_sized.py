@@ -21,7 +21,8 @@ def test_each_job_has_its_size_estimate_queue_and_wait():
     metrics, table = measures.measure(
         "sized", sim.simulate, w, cluster, policies.build("oracle"), 0, resistance=True
     )
-    assert metrics == sim.simulate(w, cluster, policies.build("oracle"), seed=0).metrics
+    plain = sim.simulate(w, cluster, policies.build("oracle"), seed=0).metrics
+    assert metrics == pytest.approx(plain, rel=0, abs=0, nan_ok=True)
     got = table.to_pydict()
     assert got["size_s"] == got["estimate_s"] == [16.0, 3000.0]
     assert got["n_tasks"] == [4, 2]
@@ -65,6 +66,8 @@ def test_resistance_equals_a_plain_loop(seed):
             if k == j or submit[k] > known[j] or not before:
                 continue
             for t in range(first[k], first[k + 1]):
+                if known[k] > known[j] and start[t] >= known[k]:
+                    continue  # no pilot, and its job not sized yet
                 ahead += max(0.0, finish[t] - max(start[t], known[j]))
         wanted.append(ahead)
     got = resistances(submit, known, queue, first, start, finish)
