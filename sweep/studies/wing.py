@@ -45,7 +45,6 @@ PAPER: dict[str, dict[tuple[str, float], str]] = {
         ("wing_oracle/agg", 0.2): "98",
     },
     "wing/rounds": {("0", 0.2): "42", ("2", 0.2): "about 50", ("4", 0.2): "55", ("9", 0.2): "55"},
-    "wing/sensitivity": {},
 }
 """Value attained, percent, by experiment and policy (or what else is varied) and capacity."""
 
@@ -59,6 +58,13 @@ FAILED: dict[str, dict[tuple[str, float], str]] = {
     },
 }
 """Jobs that fail, percent; 26 is the paper's of Wing-Agg in a multi-queued setting (§7.3)."""
+
+KINDS = {
+    ("priority", "value_of_recurring"): "90",
+    ("wing_agg", "jobs_failed_recurring"): "25",
+    ("wing_agg", "jobs_failed_ad_hoc"): "42",
+}
+"""Of the measure ``kinds``, percent, at capacity 0.2 (§7.1)."""
 
 NOISE = dict.fromkeys(("1.1", "1.25", "1.5", "2.0", "5.0"), "4 at most") | {"10.0": "11"}
 """What errors cost, in points of all value (§7.2)."""
@@ -84,7 +90,7 @@ def find(finished: Finished) -> list[Finding]:
     for (capacity,), cells in finished.by("capacity").items():
         schemes: dict[str, dict[int, Row]] = {}
         for row in cells:
-            name = str(row[varied[0]]) if varied else row["policy"]
+            name = f"{row[varied[0]]}" if varied else row["policy"]
             schemes.setdefault(name, {})[row["seed"]] = row
         of = f"{varied[0]}, " if varied else ""
         at = f"capacity {capacity:g}"
@@ -101,6 +107,17 @@ def find(finished: Finished) -> list[Finding]:
                 )
                 for name, rows in schemes.items()
             ]
+        kinds = [key for key in cells[0] if key.endswith(("_recurring", "_ad_hoc"))]
+        found += [
+            Finding.of(
+                f"{at}, {key} %",
+                name,
+                [100.0 * row[key] for row in rows.values()],
+                paper=KINDS.get((name, key), ""),
+            )
+            for key in kinds
+            for name, rows in schemes.items()
+        ]
         found += _gains(f"{of}{at}, points of value gained", schemes, capacity)
     return found
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from sweep.findings import Finding, Finished
-from sweep.studies import wing
+from sweep.studies import wing, wing_worth
 
 
 def cells(**value: list[float]) -> list[dict[str, Any]]:
@@ -46,3 +46,32 @@ def test_noise_costs_what_the_truth_attains_more() -> None:
     found = {f.what: f for f in looked(rows, "wing/sensitivity", ["policy.noise"])}
     assert found["lost by noise 10.0"].ours == pytest.approx(5.0)
     assert found["lost by noise 10.0"].paper == "11"
+
+
+def test_what_becomes_of_kinds_of_jobs_is_in_percent() -> None:
+    rows = cells(wing_agg=[0.5, 0.5])
+    for row in rows:
+        row["jobs_failed_ad_hoc"] = 0.4 + 0.02 * row["seed"]
+    found = {f.figure: f for f in looked(rows, "wing/adhoc", [])}
+    one = found["capacity 0.2, jobs_failed_ad_hoc %"]
+    assert (one.what, one.paper, one.ours) == ("wing_agg", "42", pytest.approx(41.0))
+
+
+def test_rounds_are_of_what_most_rounds_find() -> None:
+    rows = [
+        {"trace.rounds": rounds, "seed": seed, "agg_value_mean": mean}
+        for seed, means in enumerate(([2.0, 10.0], [5.0, 20.0]))
+        for rounds, mean in zip((0, 9), means, strict=True)
+    ]
+    finished = Finished(rows, {"experiment": "wing/fig6"}, cache=cast(Any, SimpleNamespace()))
+    first, last = wing_worth.find(finished)
+    assert (first.ours, first.paper) == (pytest.approx(22.5), "17")
+    assert last.ours == pytest.approx(100.0)
+
+
+def test_near_predictions_are_in_percent_and_exponents_are_not() -> None:
+    rows = [{"zipf_value": 1.0, "zipf_agg_value": 0.9, "near_agg": 0.4, "near_own": 0.5}]
+    for experiment, expected in (("fig8", [1.0, 0.9]), ("fig9", [40.0, 50.0])):
+        config = {"experiment": f"wing/{experiment}"}
+        finished = Finished(rows, config, cache=cast(Any, SimpleNamespace()))
+        assert [f.ours for f in wing_worth.find(finished)] == pytest.approx(expected)
