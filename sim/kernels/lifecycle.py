@@ -242,24 +242,29 @@ def next_task(st, g, machine):
     return task0 + _index_of(st, task0, turn_for(st, g, machine))
 
 
-@part
+@inlined
 def turn_for(st, g, machine):
     """Return the turn of the task of stage `g` that `machine` takes next.
 
     The first that prefers it, if all are ready at once; else the first.
     """
     task0 = st.w_stage_task0[g]
-    if st.w_stage_o2o[g] & 1:
-        return st.state_task_heap[task0]
-    first = st.state_stage_next[g]
-    if st.state_i[PREFERS]:
-        for turn in range(first, st.w_stage_task0[g + 1] - task0):
-            if st.p_turn_prefers[task0 + turn] == machine:
-                return turn
+    turn = st.state_task_heap[task0] if st.w_stage_o2o[g] & 1 else st.state_stage_next[g]
+    if st.state_i[PREFERS] and not st.w_stage_o2o[g] & 1:
+        turn = _preferring(st, g, machine, turn)
+    return turn
+
+
+@part
+def _preferring(st, g, machine, first):
+    task0 = st.w_stage_task0[g]
+    for turn in range(first, st.w_stage_task0[g + 1] - task0):
+        if st.p_turn_prefers[task0 + turn] == machine:
+            return turn
     return first
 
 
-@inlined
+@part
 def _bring_forward(st, g, turn):
     """Let the task of that turn be the next of stage `g`, before those that it passes over."""
     task0 = st.w_stage_task0[g]
