@@ -153,3 +153,21 @@ def test_load_says_who_is_over_and_under_and_what_is_ahead() -> None:
     assert of[figure, "resistance over that under slearn"].ours == pytest.approx(4.0)
     assert of[figure, "speed-up, load of 1 and more"].ours == 1.0
     assert of[figure, "rank correlation of load and resistance"].ours == pytest.approx(1.0)
+
+
+def test_drawn_errors_stand_beside_the_formulas() -> None:
+    rows = [
+        {
+            "measure.sd_tasks": 3.0,
+            "measure.samples": 3,
+            "seed": seed,
+            **{f"mse_{name}": mse for name in ("history", "samples", "posterior")},
+            **{f"variance_{name}": 3.0 for name in ("history", "samples", "posterior")},
+            **{f"wrong_{name}": 0.25 for name in ("history", "samples", "posterior")},
+        }
+        for seed, mse in enumerate((2.9, 3.1))
+    ]
+    of = found("slearn_analysis", "slearn/analysis", rows, "measure.sd_tasks", "measure.samples")
+    error = of["σ₁ 3, 3 samples", "samples, mean squared error, s²"]
+    assert (error.ours, error.paper, error.is_met) == (pytest.approx(3.0), "3", True)
+    assert of["σ₁ 3, 3 samples", "posterior, wrong order %"].ours == 25.0
