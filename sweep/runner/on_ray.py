@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -84,6 +85,8 @@ class RayRunner:
 
             self._refs.clear()
             self._tasks.clear()
+            # an ObjectRef that is freed while another thread shuts down ends the process, silently
+            gc.collect()
             ray.shutdown()
 
     def _start(self) -> None:
