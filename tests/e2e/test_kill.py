@@ -43,11 +43,10 @@ def test_killed_and_run_again_ends_with_the_same_bytes(command: Command) -> None
     undisturbed = command(*grid(command, "paths.results=undisturbed", "tracking=none"))
     assert undisturbed.code == 0, undisturbed.err
     results = command.folder / "results"
-    for n in (1, 4):
-        process = command.start(*grid(command))
-        wait_for_cells(results, n, process)
-        process.kill()
-        process.communicate()
+    process = command.start(*grid(command))
+    wait_for_cells(results, 3, process)
+    process.kill()
+    process.communicate()
     assert n_cells(results) < 8
     assert "interrupted" in command("status").out
     resumed = command(*grid(command))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import cache
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ NAMES = policies.names()
 QUEUES = ("x", "y", "z")
 
 
+@cache
 def crowd(seed: int, gangs: bool = False, n_jobs: int = 25) -> sim.Workload:
     """Make jobs that come faster than they can be served: DAGs, queues, users, priorities."""
     rng = np.random.default_rng(seed)

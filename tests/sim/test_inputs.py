@@ -147,7 +147,7 @@ def test_an_input_that_can_not_be_is_named(inputs, rule, text):
 @pytest.mark.parametrize("fit", FITS)
 @given(data=st.data(), plan_seed=st.integers(0, 2**32 - 1), callbacks=st.booleans())
 @settings(
-    max_examples=examples(150),
+    max_examples=examples(60),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
     derandomize=True,

@@ -49,7 +49,7 @@ def assert_same(workload, cluster, policy):
 @pytest.mark.parametrize("fit", FITS)
 @given(data=st.data(), plan_seed=st.integers(0, 2**32 - 1))
 @settings(
-    max_examples=examples(120),
+    max_examples=examples(48),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
     derandomize=True,
@@ -63,7 +63,7 @@ def test_same_bits_with_any_columns(fit, data, plan_seed):
 @pytest.mark.parametrize("fit", FITS)
 @given(data=st.data(), plan_seed=st.integers(0, 2**32 - 1))
 @settings(
-    max_examples=examples(120),
+    max_examples=examples(48),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
     derandomize=True,
@@ -76,7 +76,7 @@ def test_same_bits_with_callbacks(fit, data, plan_seed):
 
 @given(data=st.data(), plan_seed=st.integers(0, 2**32 - 1))
 @settings(
-    max_examples=examples(150),
+    max_examples=examples(60),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
     derandomize=True,

@@ -63,7 +63,7 @@ def levels(stages, edges, height):
     return [*sets[0], *sets[1], *sets[2]]
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(stage_dags())
 def test_coffman_graham_labels_equal_the_reference(drawn):
     dag, edges = drawn
@@ -72,7 +72,7 @@ def test_coffman_graham_labels_equal_the_reference(drawn):
     assert found.tolist() == labels(edges, n)
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(stage_dags())
 def test_strip_levels_equal_the_reference_and_are_antichains(drawn):
     dag, edges = drawn

@@ -124,7 +124,7 @@ def test_outages_of_a_machine_that_is_not_there_and_of_gangs():
 @pytest.mark.parametrize("fit", FITS)
 @given(data=st.data(), plan_seed=st.integers(0, 2**32 - 1), callbacks=st.booleans())
 @settings(
-    max_examples=examples(150),
+    max_examples=examples(60),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
     derandomize=True,

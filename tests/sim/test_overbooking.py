@@ -68,10 +68,10 @@ def test_held_gang_slots_count_as_demanded():
     assert finishes(workload, cluster, fit_resources=("cpu",)) == [16, 18]
 
 
-def crowd(seed, n_jobs=120):
+def crowd(seed, n_jobs=70):
     rng = np.random.default_rng(seed)
     jobs = []
-    for t in np.sort(rng.uniform(0, 60, n_jobs)):
+    for t in np.sort(rng.uniform(0, 35, n_jobs)):
         demand = {
             "cpu": float(rng.integers(1, 4)) / 2,
             "disk": float(rng.integers(0, 5)) / 4,
