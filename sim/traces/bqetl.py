@@ -8,9 +8,7 @@ it, and drawn; see `read`.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from typing import Any, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -19,23 +17,16 @@ from numpy.typing import NDArray
 from sim.columns import ranges
 from sim.random import stream
 from sim.traces._rows import OnBadRow
-from sim.traces._schedules import run_times
 from sim.traces._table_jobs import TableJobs, read_files
+from sim.traces._table_runs import WEEK_S, WEEKS, Mode, Runs, last_made, run_tables
 from sim.traces._text_file import check_choice, nothing_left
 from sim.workload import Workload
 
+if TYPE_CHECKING:
+    from sim.lineage.recorded import Recorded
+
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]
-
-Mode = Literal["poll", "blind"]
-
-WEEK_S = 7 * 86_400.0
-WEEKS = (-2, 2)
-"""The first and the end of the weeks that are drawn; the one from 0 is scheduled."""
-
-RUNTIME_LOG, RUNTIME_BETWEEN, RUNTIME_WITHIN = 5.69, 1.45, 0.27
-"""Logarithm of run times, s: mean and spread over jobs, spread over the runs of one. Fitted to the
-2,054 names that have twenty jobs or more in Google's trace of 2011 (29 days of wall times)."""
 
 SIZE_SPREAD = 2.45
 """Of the logarithm of what jobs hold, fitted to the cores of 6,600 jobs of Alibaba's trace of
@@ -103,7 +94,7 @@ def read(
     check_choice("across", across, ("poll", "blind"))
     check_choice("on_bad_row", on_bad_row, ("error", "skip"))
     tables = read_files(path, on_bad_row)
-    runs = _runs(tables, inside, across, seed)
+    runs = run_tables(tables, inside, across, seed)
     if not ((runs.submit_s >= 0) & (runs.submit_s < WEEK_S)).any():
         raise nothing_left(path, tables.bad_rows)
     n_runs = np.bincount(runs.table, minlength=len(tables.name))
@@ -123,107 +114,7 @@ def read(
     return week(recorded, WEEK_S, rounds, meta)
 
 
-@dataclass(frozen=True, eq=False)
-class _Runs:
-    """N runs in order of submission, and which run reads which."""
-
-    table: I8
-    due_s: F8  # by its schedule
-    submit_s: F8
-    duration_s: F8
-    up: I8
-    down: I8
-    polls: NDArray[np.bool_]  # runs that wait for inputs
-
-    @property
-    def finish_s(self) -> F8:
-        out: F8 = self.submit_s + self.duration_s
-        return out
-
-
-def begin_of(tables: TableJobs) -> datetime:
-    """Return when the first week begins."""
-    last = max(tables.start)
-    monday = last + timedelta(days=-last.weekday() % 7)
-    return datetime(monday.year, monday.month, monday.day, tzinfo=UTC)
-
-
-def _runs(tables: TableJobs, inside: Mode, across: Mode, seed: int) -> _Runs:
-    rng = stream(seed, "traces", "bqetl", "runtimes")
-    begin = begin_of(tables)
-    before, end = WEEKS[0] * WEEK_S, (WEEKS[1] - WEEKS[0]) * WEEK_S
-    due: dict[str, F8] = {
-        s: run_times(s, begin, end) + before for s in dict.fromkeys(tables.schedule)
-    }
-    times = [due[s] for s in tables.schedule]
-    typical = RUNTIME_LOG + RUNTIME_BETWEEN * rng.normal(size=len(times))
-    took = [
-        np.exp(m + RUNTIME_WITHIN * rng.normal(size=len(t)))
-        for m, t in zip(typical, times, strict=True)
-    ]
-    up, down = tables.up, tables.down
-    dag = np.unique(np.array(tables.dag), return_inverse=True)[1]
-    waits = np.where(dag[up] == dag[down], inside == "poll", across == "poll")
-    polled = np.unique(down[waits])
-    submit = [t.copy() for t in times]
-    start0 = np.concatenate([[0], np.cumsum([len(t) for t in times])]).astype(np.int64)
-    reads = [(np.empty(0, np.int64), np.empty(0, np.int64))]
-
-    def keep(p: int, c: int, run: I8) -> None:
-        there = run >= 0
-        reads.append((start0[p] + run[there], start0[c] + np.flatnonzero(there)))
-
-    for c in _in_order(len(times), up[waits], down[waits]):
-        for p in up[waits & (down == c)].tolist():
-            run = np.searchsorted(times[p], times[c], "right") - 1
-            keep(p, c, run)
-            there = run >= 0
-            made = (submit[p] + took[p])[run[there]]
-            submit[c][there] = np.maximum(submit[c][there], made)
-    for p, c in zip(up[~waits].tolist(), down[~waits].tolist(), strict=True):
-        keep(p, c, _last_made(submit[p] + took[p], submit[c]))
-    table = np.repeat(np.arange(len(times)), np.diff(start0))
-    submit_s = np.concatenate(submit)
-    order = np.argsort(submit_s, kind="stable")
-    row = np.empty(len(order), np.int64)
-    row[order] = np.arange(len(order))
-    pairs = (
-        np.concatenate([np.stack(r) for r in reads], axis=1)
-        if reads
-        else np.empty((2, 0), np.int64)
-    )
-    ends = row[pairs]
-    ends = ends[:, np.lexsort((ends[0], ends[1]))]
-    return _Runs(
-        table[order],
-        np.concatenate(times)[order],
-        submit_s[order],
-        np.concatenate(took)[order],
-        ends[0],
-        ends[1],
-        np.isin(table[order], polled),
-    )
-
-
-def _in_order(n: int, up: Any, down: Any) -> list[int]:
-    """Return all jobs so that none comes before one that it polls for."""
-    import networkx as nx
-
-    graph = nx.DiGraph()
-    graph.add_nodes_from(range(n))
-    graph.add_edges_from(zip(up.tolist(), down.tolist(), strict=True))
-    return list(nx.lexicographical_topological_sort(graph))
-
-
-def _last_made(finish_s: F8, at_s: F8) -> I8:
-    """Return the latest run that is complete before each time; -1 for none."""
-    order = np.argsort(finish_s, kind="stable")
-    latest = np.concatenate([[-1], np.maximum.accumulate(order)]).astype(np.int64)
-    out: I8 = latest[np.searchsorted(finish_s[order], at_s, "left")]
-    return out
-
-
-def _recorded(tables: TableJobs, runs: _Runs, seed: int) -> Any:
+def _recorded(tables: TableJobs, runs: Runs, seed: int) -> tuple[Recorded, dict[str, float]]:
     from sim.lineage.recorded import BLIND, NONE, POLL, Recorded
     from sim.lineage.worth import Past
 
@@ -277,7 +168,7 @@ def _number_within(table: I8) -> I8:
     return out
 
 
-def _tokens(runs: _Runs, owner_of: I8, seed: int) -> tuple[I8, F8]:
+def _tokens(runs: Runs, owner_of: I8, seed: int) -> tuple[I8, F8]:
     """Draw what jobs hold; return it, and each owner's share of the pool.
 
     Shares are in proportion to the peaks of requests of the week, and `SMALLEST` or more; sizes
@@ -303,7 +194,7 @@ def _tokens(runs: _Runs, owner_of: I8, seed: int) -> tuple[I8, F8]:
     return np.clip(np.floor(size * low), 1.0, most).astype(np.int64), share
 
 
-def _peak(runs: _Runs, size: F8, which: NDArray[np.bool_]) -> float:
+def _peak(runs: Runs, size: F8, which: NDArray[np.bool_]) -> float:
     """Return the most that some runs hold at once."""
     at = np.concatenate([runs.submit_s[which], runs.finish_s[which]])
     change = np.concatenate([size[which], -size[which]])
@@ -311,7 +202,7 @@ def _peak(runs: _Runs, size: F8, which: NDArray[np.bool_]) -> float:
     return float(held.max(initial=0.0))
 
 
-def _downloads(tables: TableJobs, runs: _Runs, seed: int) -> tuple[I8, F8]:
+def _downloads(tables: TableJobs, runs: Runs, seed: int) -> tuple[I8, F8]:
     """Draw downloads: of which run, and when; by run, then time."""
     rng = stream(seed, "traces", "bqetl", "downloads")
     leaf = np.setdiff1d(np.arange(len(tables.name)), tables.up)
@@ -322,7 +213,7 @@ def _downloads(tables: TableJobs, runs: _Runs, seed: int) -> tuple[I8, F8]:
     for table, count in zip(leaf.tolist(), n.tolist(), strict=True):
         rows = np.flatnonzero(runs.table == table)
         at = WEEKS[0] * WEEK_S + rng.random(count) * length * WEEK_S
-        run = _last_made(runs.finish_s[rows], at) if len(rows) else np.full(count, -1)
+        run = last_made(runs.finish_s[rows], at) if len(rows) else np.full(count, -1)
         there = run >= 0
         taken.append(rows[run[there]])
         times.append(at[there])
