@@ -102,20 +102,17 @@ def _alternate(
     changed = plan.take_changed()
     run: Callable[..., int] = compiled(kernel.run, state, changed, -1)
     code = run(state, changed, -1)
+    counts, times = arrays["state_i"], arrays["state_f"]
+    kinds, rows = arrays["state_event_kind"], arrays["state_event_row"]
     while code == kernel.WANTS_POLICY:
-        batch = _batch(arrays)
-        plan.timer_s = float(arrays["state_f"][layout.TIMER])
-        policy.react(memory, batch, world, plan)
-        arrays["state_f"][layout.TIMER] = _checked_timer(plan.timer_s, batch.now)
+        n, now = counts.item(layout.N_EVENTS), times.item(layout.NOW)
+        plan.timer_s = timer_s = times.item(layout.TIMER)
+        policy.react(memory, Batch(now, kinds[:n].copy(), rows[:n].copy()), world, plan)
+        if plan.timer_s != timer_s:
+            times[layout.TIMER] = _checked_timer(plan.timer_s, now)
         changed = plan.take_changed()
         code = run(state, changed, len(changed))
     return bool(code == kernel.DONE)
-
-
-def _batch(arrays: dict[str, NDArray[Any]]) -> Batch:
-    n = int(arrays["state_i"][layout.N_EVENTS])
-    now = float(arrays["state_f"][layout.NOW])
-    return Batch(now, arrays["state_event_kind"][:n].copy(), arrays["state_event_row"][:n].copy())
 
 
 def _checked_timer(timer_s: float, now: float) -> float:

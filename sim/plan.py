@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +27,8 @@ I4 = NDArray[np.int32]
 
 NO_LIMIT = np.iinfo(np.int32).max
 """A run limit or start gate that never binds."""
+
+_NO_ROWS = np.empty(0, dtype=np.int32)
 
 
 class Event(IntFlag):
@@ -103,8 +105,7 @@ class World:
         return stream(self.seed, purpose)
 
 
-@dataclass(frozen=True)
-class Batch:
+class Batch(NamedTuple):
     """All subscribed events of one instant.
 
     Attributes
@@ -258,7 +259,7 @@ class Plan:
         self.jobs = _defaults(self.JOB_COLUMNS, n_jobs)
         self.stages = _defaults(self.STAGE_COLUMNS, n_stages)
         self.jobs["key"][:] = np.arange(n_jobs)
-        self._changed: list[NDArray[Any]] | None = None
+        self._changed: list[NDArray[Any] | int] | None = None
 
     def set_jobs(self, rows: ArrayLike | slice | None = None, /, **columns: ArrayLike) -> None:
         """Set columns of the jobs `rows` (None: all of them).
@@ -287,7 +288,8 @@ class Plan:
             checked = self._checked_job(name, value)
             self.jobs[name][where] = checked
         if self._changed is not None:
-            self._changed.append(_rows(where, len(self.jobs["key"])))
+            is_one = isinstance(where, int)
+            self._changed.append(where if is_one else _rows(where, len(self.jobs["key"])))
 
     def set_stages(
         self,
@@ -332,9 +334,11 @@ class Plan:
         """Return the jobs named since the last call, for the kernel; from the first call on."""
         changed, self._changed = self._changed, []
         if not changed:
-            return np.empty(0, dtype=np.int32)
-        rows = changed[0] if len(changed) == 1 else np.concatenate(changed)
-        return rows.astype(np.int32)
+            return _NO_ROWS
+        if len(changed) == 1 and isinstance(changed[0], int):
+            return np.array(changed, dtype=np.int32)
+        rows = np.concatenate([np.atleast_1d(each) for each in changed])
+        return rows.astype(np.int32, copy=False)
 
     def _checked_job(self, name: str, value: Any) -> NDArray[Any] | int:
         if name not in self.JOB_COLUMNS:
@@ -387,8 +391,6 @@ def _defaults(spec: Mapping[str, tuple[type, float]], n: int) -> dict[str, NDArr
 def _rows(where: Any, n: int) -> NDArray[Any]:
     if isinstance(where, slice):
         return np.arange(n)[where]
-    if isinstance(where, int):
-        return np.array([where])
     rows = np.atleast_1d(np.asarray(where))
     return np.flatnonzero(rows) if rows.dtype.kind == "b" else rows
 
