@@ -15,11 +15,14 @@ from sim.schema import (
     INPUT_HOME,
     INPUT_MODES,
     JOB_EDGE_KINDS,
+    NEW_DEADLINE,
+    NEW_DEADLINE_AT,
     POLL_LAG,
     REMOTE_FACTOR,
     Column,
 )
 from sim.tables import names, values
+from sim.training import Training
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,6 +51,8 @@ class Columns:
         The user's priority; larger goes first.
     job_deadline : (J,) float64
         Deadline relative to submission, s; NaN for none.
+    job_new_deadline, job_new_deadline_at : (J,) float64
+        The deadline that holds from a time on, both relative to submission, s; NaN if it stays.
     job_min_tasks : (J,) int32
         Gang: how many tasks start together; 0 for none.
     job_queue, job_user, job_template : (J,) int32
@@ -77,6 +82,13 @@ class Columns:
         Longest and shortest of them, s.
     task_duration : (T,) float64
         How long a task runs, s.
+    attempt0 : (T+1,) or (1,) int64
+        Attempts of task t that fail are the rows ``attempt0[t]`` to ``attempt0[t+1]``, in order;
+        a lone 0 where there is no table of failures.
+    attempt_s : (F,) float64
+        How long the attempt runs before it fails, s.
+    attempt_lost : (F,) int32
+        The task of a parent stage whose output it finds lost; -1 for none.
     input0 : (J+1,) int64
         The jobs that need what job j makes (hard edges) are the rows ``input0[j]`` to
         ``input0[j+1]`` of `input_reader`.
@@ -96,12 +108,16 @@ class Columns:
         What the indices mean.
     features : Features
         By what a job is known, and the jobs of the past (`sim.features`).
+    training : Training
+        The tasks of earlier runs of the jobs' templates (`sim.training`).
     """
 
     job_submit: F8
     job_stage0: I8
     job_priority: F8
     job_deadline: F8
+    job_new_deadline: F8
+    job_new_deadline_at: F8
     job_min_tasks: I4
     job_queue: I4
     job_user: I4
@@ -119,6 +135,9 @@ class Columns:
     stage_max_s: F8
     stage_min_s: F8
     task_duration: F8
+    attempt0: I8
+    attempt_s: F8
+    attempt_lost: I4
     input0: I8
     input_reader: I4
     edge0: I8
@@ -132,6 +151,7 @@ class Columns:
     user_names: tuple[str, ...]
     template_names: tuple[str, ...]
     features: Features
+    training: Training
 
 
 def build(workload: Workload) -> Columns:
@@ -154,6 +174,8 @@ def build(workload: Workload) -> Columns:
     derived = {
         "job_stage0": job_stage0(workload),
         "job_deadline": jobs["deadline_s"].chunk(0).to_numpy(zero_copy_only=False),
+        "job_new_deadline": _or_default(jobs, NEW_DEADLINE),
+        "job_new_deadline_at": _or_default(jobs, NEW_DEADLINE_AT),
         "job_input_mode": _codes(jobs, "input_mode", INPUT_MODES),
         "job_poll_lag": _or_default(jobs, POLL_LAG),
         "job_work": np.bincount(views["stage_job"], work, n_jobs),
@@ -166,6 +188,7 @@ def build(workload: Workload) -> Columns:
         "stage_max_s": longest,
         "stage_min_s": shortest,
         "task_duration": task_duration,
+        "attempt0": _attempt0(workload),
         "input0": offsets(np.bincount(upstream, minlength=n_jobs)),
         "input_reader": values(workload.job_edges, "downstream")[hard],
         "edge0": offsets(np.bincount(values(edges, "parent"), minlength=n_stages)),
@@ -189,6 +212,8 @@ def shared_with_tables(workload: Workload) -> dict[str, NDArray[Any]]:
         "job_template": values(jobs, "template"),
         "stage_job": values(workload.stages, "job"),
         "edge_child": values(workload.stage_edges, "child"),
+        "attempt_s": values(workload.failures, "after_s"),
+        "attempt_lost": values(workload.failures, "lost"),
     }
     if workload.stage_duration_s is None:
         views["task_duration"] = values(workload.tasks, "duration_s")
@@ -206,6 +231,7 @@ def assemble(workload: Workload, arrays: dict[str, NDArray[Any]]) -> Columns:
         user_names=names(workload.jobs, "user"),
         template_names=names(workload.jobs, "template"),
         features=Features(workload.jobs, workload.stages, workload.history),
+        training=Training(workload.jobs, workload.training),
     )
 
 
@@ -270,8 +296,16 @@ def job_stage0(workload: Workload) -> I8:
 
 def _or_default(table: pa.Table, column: Column) -> NDArray[Any]:
     if column.name in table.column_names:
-        return values(table, column.name).copy()
+        array: NDArray[Any] = table[column.name].chunk(0).to_numpy(zero_copy_only=False)
+        return array.copy()
     return np.full(table.num_rows, column.default, dtype=column.type.to_pandas_dtype())
+
+
+def _attempt0(workload: Workload) -> I8:
+    failures = workload.failures
+    if failures.num_rows == 0:
+        return np.zeros(1, np.int64)
+    return offsets(np.bincount(values(failures, "task"), minlength=workload.n_tasks))
 
 
 def _stage_durations(workload: Workload, task_duration: F8) -> tuple[F8, F8, F8]:

@@ -29,7 +29,7 @@ def digest(workload: Workload) -> str:
     """
     sha = hashlib.sha256()
     sha.update(json.dumps([_VERSION, dict(workload.quantum)], sort_keys=True).encode())
-    for name in ("jobs", "stages", "stage_edges", "job_edges", "downloads", "history"):
+    for name in ("jobs", "stages", "stage_edges", "job_edges", "downloads", *OPTIONAL):
         table: pa.Table = getattr(workload, name)
         if name in OPTIONAL and table.num_rows == 0:
             continue

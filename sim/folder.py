@@ -79,9 +79,9 @@ def read(folder: str | os.PathLike[str]) -> Workload:
     Parameters
     ----------
     folder : path-like
-        With the six files and perhaps ``history.parquet``, as `write` leaves them or made by any
-        other program after `sim.schema`. Tasks that all last the same within each stage are not
-        expanded.
+        With the six files and perhaps those of optional tables (`sim.schema.OPTIONAL`), as `write`
+        leaves them or made by any other program after `sim.schema`. Tasks that all last the same
+        within each stage are not expanded.
 
     Returns
     -------

@@ -23,7 +23,8 @@ _JOB_KEYS: Mapping[str, Any] = {
     "input_mode": "none",
     "stages": None,
 }
-_MAY_HAVE = ("poll_lag_s", "inputs", "downloads")
+_DEADLINES = ("new_deadline_s", "new_deadline_at_s")
+_MAY_HAVE = ("poll_lag_s", "inputs", "downloads", *_DEADLINES)
 _FEATURES = tuple(column.name for column in FEATURES)
 _STAGE_KEYS = ("name", "durations_s", "demand", "parents", *_FEATURES)
 
@@ -38,6 +39,7 @@ def from_jobs(jobs: Iterable[Mapping[str, Any]]) -> Workload:
         in the order given. ``submit_s`` (s) and ``stages`` are required. ``job_id`` defaults to
         ``"job-<i>"`` with the dict's place in the list; ``template``, ``user``, ``queue``
         ("default"), ``priority`` (0), ``deadline_s`` (None: none; relative to submit_s),
+        ``new_deadline_s`` and ``new_deadline_at_s`` (the deadline that holds from then on),
         ``min_tasks`` (0: no gang), ``input_mode`` ("none") and ``poll_lag_s`` (0 s) to the schema's
         defaults. ``inputs`` is a list of the ``job_id`` of other jobs, whose output it can't do
         without, or a dict of job_id to kind ("hard" or "soft"); ``downloads`` a list of times (s).
@@ -84,6 +86,9 @@ def from_jobs(jobs: Iterable[Mapping[str, Any]]) -> Workload:
     columns |= _features(listed)
     if any("poll_lag_s" in job for job in listed):
         columns["poll_lag_s"] = [job.get("poll_lag_s", 0.0) for job in listed]
+    for key in _DEADLINES:
+        if any(key in job for job in listed):
+            columns[key] = [job.get(key) for job in listed]
     for row, job in enumerate(listed):
         stage0 = len(demands)
         names: dict[str, int] = {}

@@ -7,8 +7,9 @@ have more columns than these (but not fewer); what is extra is carried along unt
 Row numbers are the keys between tables: ``stages.job`` is a row of ``jobs``, and so on. Rows of
 ``stages`` are grouped by job and rows of ``tasks`` by stage, both ascending.
 
-Six tables make a workload. A seventh, ``history``, may lie beside them: jobs that are not
-simulated and that policies may learn from, once they have ended.
+Six tables make a workload. Three may lie beside them: ``history``, jobs that are not simulated and
+that policies may learn from, once they have ended; ``training``, the tasks of earlier runs of the
+jobs' templates, to learn from too; and ``failures``, which attempts of which tasks fail.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class Column:
     default : str, int, float, None or REQUIRED
         What a table without the column gets.
     nullable : bool
-        Whether null is a value (only of ``deadline_s``).
+        Whether null is a value (only of deadlines).
     choices : tuple of str
         The only values allowed; empty for any.
     low : float or None
@@ -139,8 +140,26 @@ INPUT_HOME: Final = Column(
 REMOTE_FACTOR: Final = Column(
     "remote_factor", pa.float64(), "1", "how many times as long a task takes elsewhere", 1.0, low=1
 )
+NEW_DEADLINE: Final = Column(
+    "new_deadline_s",
+    pa.float64(),
+    "s",
+    "deadline from new_deadline_at_s on, relative to submit_s; null if it stays",
+    None,
+    nullable=True,
+    low=0,
+)
+NEW_DEADLINE_AT: Final = Column(
+    "new_deadline_at_s",
+    pa.float64(),
+    "s",
+    "when the deadline changes, relative to submit_s; null if it stays",
+    None,
+    nullable=True,
+    low=0,
+)
 MAY_HAVE: Final[dict[str, tuple[Column, ...]]] = {
-    "jobs": (POLL_LAG, *FEATURES),
+    "jobs": (POLL_LAG, NEW_DEADLINE, NEW_DEADLINE_AT, *FEATURES),
     "stages": (INPUT_HOME, REMOTE_FACTOR, *FEATURES),
 }
 """Columns of the schema that a table may do without, and then is without."""
@@ -154,6 +173,30 @@ HISTORY: Final = (
     *FEATURES,
 )
 
+TRAINING: Final = (
+    Column("template", CATEGORY, "name", "recurring program that was run"),
+    Column("run", pa.int32(), "number", "which of its earlier runs", low=0),
+    Column("stage", pa.int32(), "index", "stage, counted within the job", low=0),
+    Column("task", pa.int32(), "index", "task, counted within the stage", low=0),
+    Column("ready_s", pa.float64(), "s", "when its inputs were there, from the submission", low=0),
+    Column("start_s", pa.float64(), "s", "when the attempt that succeeded started", low=0),
+    Column("finish_s", pa.float64(), "s", "when it ended", low=0),
+    Column("init_s", pa.float64(), "s", "what of that was initialisation", 0.0, low=0),
+    Column("n_failed", pa.int32(), "attempts", "how many failed before", 0, low=0),
+)
+FAILURES: Final = (
+    Column("task", pa.int32(), "row of tasks", "task whose attempt fails", low=0),
+    Column("after_s", pa.float64(), "s", "how long the attempt runs before it fails", low=0),
+    Column(
+        "lost",
+        pa.int32(),
+        "row of tasks",
+        "task of a parent stage whose output it finds lost and that runs again; -1 for none",
+        -1,
+        low=-1,
+    ),
+)
+
 TABLES: Final[dict[str, tuple[Column, ...]]] = {
     "jobs": JOBS,
     "stages": STAGES,
@@ -163,7 +206,11 @@ TABLES: Final[dict[str, tuple[Column, ...]]] = {
     "downloads": DOWNLOADS,
 }
 
-OPTIONAL: Final[dict[str, tuple[Column, ...]]] = {"history": HISTORY}
+OPTIONAL: Final[dict[str, tuple[Column, ...]]] = {
+    "history": HISTORY,
+    "training": TRAINING,
+    "failures": FAILURES,
+}
 """Tables that a workload may do without: an empty one is the same as none."""
 
 SORT_KEYS: Final[dict[str, tuple[str, ...]]] = {
@@ -171,8 +218,11 @@ SORT_KEYS: Final[dict[str, tuple[str, ...]]] = {
     "job_edges": ("upstream", "downstream"),
     "downloads": ("job", "time_s", "n"),
     "history": ("finish_s", "submit_s"),
+    "training": ("template", "run", "stage", "task"),
+    "failures": ("task",),
 }
-"""Tables whose rows have no meaning in their order are kept in this one."""
+"""Tables whose rows have no meaning in their order are kept in this one; of the failures of one
+task the first in the table is the first attempt."""
 
 
 def demand_column(resource: str) -> Column:

@@ -198,7 +198,7 @@ def in_order(name: str, table: pa.Table) -> pa.Table:
     """Return the table called `name` with its rows in the order of `sim.schema.SORT_KEYS`."""
     if name not in SORT_KEYS or table.num_rows < 2:
         return table
-    keys = [table[key].chunk(0).to_numpy() for key in SORT_KEYS[name]]
+    keys = [values(table, key) for key in SORT_KEYS[name]]
     if _is_sorted(keys):
         return table
     rows = pa.array(np.lexsort(keys[::-1]))

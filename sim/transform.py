@@ -55,6 +55,8 @@ def take(workload: Workload, job_rows: ArrayLike) -> Workload:
         "job_edges": _kept(workload.job_edges, new_job, "upstream", "downstream"),
         "downloads": _kept(workload.downloads, new_job, "job"),
         "history": workload.history,
+        "training": workload.training,
+        "failures": _kept_failures(workload, stages),
     }
     uniform = workload.stage_duration_s
     if uniform is None:
@@ -247,14 +249,24 @@ def _kept(table: pa.Table, new: NDArray[np.int32], *keys: str) -> pa.Table:
     return _relabel(take_rows(table, np.flatnonzero(keep)), new, *keys)
 
 
-def _set(table: pa.Table, column: str, numbers: F8) -> pa.Table:
+def _kept_failures(workload: Workload, stages: I8) -> pa.Table:
+    if workload.failures.num_rows == 0:
+        return workload.failures
+    task0 = workload.stage_task0
+    rows = ranges(task0[stages], task0[stages + 1])
+    new = _renumber(rows, workload.n_tasks)
+    kept = _kept(workload.failures, new, "task")
+    lost = values(kept, "lost")
+    return _set(kept, "lost", np.where(lost < 0, lost, new[lost]))
+
+
+def _set(table: pa.Table, column: str, numbers: NDArray[Any]) -> pa.Table:
     return table.set_column(table.column_names.index(column), column, pa.array(numbers))
 
 
 def _with_times(workload: Workload, submit_s: F8, download_s: F8, history: pa.Table) -> Workload:
-    tables = {"history": history} | {
-        name: getattr(workload, name) for name in ("stages", "stage_edges", "job_edges")
-    }
+    kept = ("stages", "stage_edges", "job_edges", "training", "failures")
+    tables = {"history": history} | {name: getattr(workload, name) for name in kept}
     if workload.stage_duration_s is None:
         tables["tasks"] = workload.tasks
     for name, column, time in (("jobs", "submit_s", submit_s), ("downloads", "time_s", download_s)):

@@ -5,20 +5,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sim.acyclic import find_cycle
 from sim.columns import job_stage0
 from sim.errors import InputError
 from sim.fits import check_fits
-from sim.schema import DEMAND_PREFIX, HISTORY, TABLES, Column, demand_column
+from sim.rules import check_column, check_number, fail, first
+from sim.schema import DEMAND_PREFIX, OPTIONAL, TABLES, demand_column
 from sim.tables import names, values
 from sim.text import first_repeat
+from sim.validate_optional import validate_optional
 
 if TYPE_CHECKING:
     from sim.workload import Workload
@@ -39,20 +39,20 @@ def validate(workload: Workload) -> None:
         "number too large", "number too small", "unknown kind", "duplicate id",
         "non-monotonic submit", "row out of range", "rows out of order", "job without stages",
         "n_tasks mismatch", "gang larger than job", "edge between jobs", "self edge",
-        "duplicate edge", "cycle", "wrong quantum", "demand out of range",
-        "ends before submission".
+        "duplicate edge", "cycle", "wrong quantum", "demand out of range"
+        or one of those of `sim.validate_optional`.
     """
     _check_sizes(workload)
     for name in TABLES:
         if name == "tasks" and workload.stage_duration_s is not None:
-            _check_number("stages", TABLES["tasks"][1], workload.stage_duration_s)
+            check_number("stages", TABLES["tasks"][1], workload.stage_duration_s)
             continue
         table = getattr(workload, name)
         columns = list(TABLES[name])
         if name == "stages":
             columns += [demand_column(r) for r in workload.resources]
         for column in columns:
-            _check_column(workload, name, table, column)
+            check_column(workload, name, table, column)
     _check_jobs(workload)
     _check_stages(workload)
     _check_tasks(workload)
@@ -60,102 +60,27 @@ def validate(workload: Workload) -> None:
     _check_stage_edges(workload)
     _check_edges(workload, "job_edges", "upstream", "downstream", workload.n_jobs)
     _check_demands(workload)
-    validate_history(workload)
-
-
-def validate_history(workload: Workload) -> None:
-    """Hold the history to its rules: those of its columns, and that no job ends before it comes.
-
-    Raises
-    ------
-    InputError
-        As `validate`; also of the rule "ends before submission".
-    """
-    history = workload.history
-    for column in HISTORY:
-        _check_column(workload, "history", history, column)
-    submit, finish = values(history, "submit_s"), values(history, "finish_s")
-    row = _first(finish < submit)
-    if row is not None:
-        _fail(
-            workload,
-            "history",
-            row,
-            f"finish_s is {finish[row]}, before the submit_s of {submit[row]}",
-            "ends before submission",
-        )
+    validate_optional(workload)
 
 
 def _check_sizes(workload: Workload) -> None:
     if workload.n_jobs == 0:
         raise InputError("the workload is empty; it needs at least one job", rule="empty workload")
-    for name in ("jobs", "stages", "stage_edges", "job_edges", "downloads", "history"):
+    for name in ("jobs", "stages", "stage_edges", "job_edges", "downloads", *OPTIONAL):
         rows = getattr(workload, name).num_rows
         if rows > np.iinfo(np.int32).max:
             raise InputError(f"{name} has {rows} rows; at most 2^31 - 1", rule="too many rows")
-
-
-def _check_column(workload: Workload, name: str, table: pa.Table, column: Column) -> None:
-    if column.choices:
-        for choice in names(table, column.name):
-            if choice not in column.choices:
-                row = pc.index(table[column.name].chunk(0).cast(pa.string()), choice).as_py()
-                _fail(
-                    workload,
-                    name,
-                    row,
-                    f"{column.name} is {choice!r}; valid: {', '.join(column.choices)}",
-                    "unknown kind",
-                )
-    elif pa.types.is_floating(column.type) or pa.types.is_integer(column.type):
-        array = table[column.name].chunk(0)
-        numbers = array.fill_null(0).to_numpy() if array.null_count else array.to_numpy()
-        _check_number(name, column, numbers, workload)
-    target = {"row of jobs": workload.n_jobs, "row of stages": workload.n_stages}.get(column.unit)
-    if target is not None:
-        row = _first(values(table, column.name) >= target)
-        if row is not None:
-            what = column.unit.removeprefix("row of ")
-            _fail(
-                workload,
-                name,
-                row,
-                f"{column.name} is {values(table, column.name)[row]}, "
-                f"but the last row of {what} is {target - 1}",
-                "row out of range",
-            )
-
-
-def _check_number(
-    name: str, column: Column, numbers: NDArray[Any], workload: Workload | None = None
-) -> None:
-    low = column.low
-    if len(numbers) == 0:
-        return
-    with np.errstate(invalid="ignore"):
-        smallest, largest = numbers.min(), numbers.max()
-    if np.isfinite(smallest) and np.isfinite(largest) and (low is None or smallest >= low):
-        return
-    allowed = "any finite number" if low is None else f"{low:g} or more, and finite"
-    row = _first(~np.isfinite(numbers))
-    rule = "non-finite number"
-    if row is None and low is not None:
-        row = _first(numbers < low)
-        assert row is not None
-        rule = "negative number" if numbers[row] < 0 else "number too small"
-    assert row is not None
-    _fail(workload, name, row, f"{column.name} is {numbers[row]}; valid: {allowed}", rule)
 
 
 def _check_jobs(workload: Workload) -> None:
     repeat = first_repeat(workload.jobs["job_id"].chunk(0))
     if repeat is not None:
         row, other = repeat
-        _fail(workload, "jobs", row, f"job_id is that of row {other} too", "duplicate id")
+        fail(workload, "jobs", row, f"job_id is that of row {other} too", "duplicate id")
     submit = values(workload.jobs, "submit_s")
-    row_ = _first(submit[1:] < submit[:-1])
+    row_ = first(submit[1:] < submit[:-1])
     if row_ is not None:
-        _fail(
+        fail(
             workload,
             "jobs",
             row_ + 1,
@@ -170,9 +95,9 @@ def _check_stages(workload: Workload) -> None:
     _check_ascending(workload, "stages", "job", job)
     used = np.zeros(workload.n_jobs, dtype=bool)
     used[job] = True
-    row = _first(~used)
+    row = first(~used)
     if row is not None:
-        _fail(workload, "jobs", row, "the job has no stages; give it one", "job without stages")
+        fail(workload, "jobs", row, "the job has no stages; give it one", "job without stages")
 
 
 def _check_tasks(workload: Workload) -> None:
@@ -182,9 +107,9 @@ def _check_tasks(workload: Workload) -> None:
     _check_ascending(workload, "tasks", "stage", stage)
     counts = np.bincount(stage, minlength=workload.n_stages)
     n_tasks = values(workload.stages, "n_tasks")
-    row = _first(counts != n_tasks)
+    row = first(counts != n_tasks)
     if row is not None:
-        _fail(
+        fail(
             workload,
             "stages",
             row,
@@ -198,9 +123,9 @@ def _check_gangs(workload: Workload) -> None:
     if not gang.any():
         return
     tasks = np.diff(workload.stage_task0[job_stage0(workload)])
-    row = _first(gang > tasks)
+    row = first(gang > tasks)
     if row is not None:
-        _fail(
+        fail(
             workload,
             "jobs",
             row,
@@ -213,10 +138,10 @@ def _check_stage_edges(workload: Workload) -> None:
     edges = workload.stage_edges
     parent, child = values(edges, "parent"), values(edges, "child")
     job = values(workload.stages, "job")
-    row = _first(job[parent] != job[child])
+    row = first(job[parent] != job[child])
     if row is not None:
         p, c = int(parent[row]), int(child[row])
-        _fail(
+        fail(
             workload,
             "stage_edges",
             row,
@@ -230,13 +155,13 @@ def _check_stage_edges(workload: Workload) -> None:
 def _check_edges(workload: Workload, name: str, from_: str, to: str, n_nodes: int) -> None:
     table = getattr(workload, name)
     tail, head = values(table, from_), values(table, to)
-    row = _first(tail == head)
+    row = first(tail == head)
     if row is not None:
-        _fail(workload, name, row, f"{from_} and {to} are both {tail[row]}", "self edge")
-    row = _first((tail[1:] == tail[:-1]) & (head[1:] == head[:-1]))
+        fail(workload, name, row, f"{from_} and {to} are both {tail[row]}", "self edge")
+    row = first((tail[1:] == tail[:-1]) & (head[1:] == head[:-1]))
     if row is not None:
         edge = f"{tail[row]} to {head[row]}"
-        _fail(workload, name, row + 1, f"the edge {edge} is there twice", "duplicate edge")
+        fail(workload, name, row + 1, f"the edge {edge} is there twice", "duplicate edge")
     if name == "job_edges":  # a soft input is never waited for
         codes = [i for i, kind in enumerate(names(table, "kind")) if kind == "hard"]
         rows = np.flatnonzero(np.isin(values(table, "kind"), codes))
@@ -246,9 +171,9 @@ def _check_edges(workload: Workload, name: str, from_: str, to: str, n_nodes: in
     if cycle:
         shown = " -> ".join(map(str, [*cycle[:8], *(["..."] if len(cycle) > 8 else [cycle[0]])]))
         row = int(
-            rows[_first((tail[rows] == cycle[0]) & (head[rows] == cycle[1 % len(cycle)])) or 0]
+            rows[first((tail[rows] == cycle[0]) & (head[rows] == cycle[1 % len(cycle)])) or 0]
         )
-        _fail(workload, name, row, f"closes the cycle {shown}", "cycle")
+        fail(workload, name, row, f"closes the cycle {shown}", "cycle")
 
 
 def _check_demands(workload: Workload) -> None:
@@ -260,9 +185,9 @@ def _check_demands(workload: Workload) -> None:
                 rule="wrong quantum",
             )
         demand = values(workload.stages, DEMAND_PREFIX + resource)
-        row = _first(demand / quantum > _MAX_QUANTA)
+        row = first(demand / quantum > _MAX_QUANTA)
         if row is not None:
-            _fail(
+            fail(
                 workload,
                 "stages",
                 row,
@@ -273,9 +198,9 @@ def _check_demands(workload: Workload) -> None:
 
 
 def _check_ascending(workload: Workload, name: str, column: str, rows: NDArray[Any]) -> None:
-    row = _first(rows[1:] < rows[:-1])
+    row = first(rows[1:] < rows[:-1])
     if row is not None:
-        _fail(
+        fail(
             workload,
             name,
             row + 1,
@@ -283,18 +208,3 @@ def _check_ascending(workload: Workload, name: str, column: str, rows: NDArray[A
             f"sort {name} by {column}",
             "rows out of order",
         )
-
-
-def _first(broken: NDArray[np.bool_]) -> int | None:
-    if not broken.any():
-        return None
-    return int(np.argmax(broken))
-
-
-def _fail(workload: Workload | None, table: str, row: int, text: str, rule: str) -> NoReturn:
-    name = ""
-    if workload is not None and table in ("jobs", "stages"):
-        job = row if table == "jobs" else int(values(workload.stages, "job")[row])
-        if 0 <= job < workload.n_jobs:
-            name = f" (job {workload.jobs['job_id'][job].as_py()!r})"
-    raise InputError(f"{table} row {row}{name}: {text}", rule=rule)

@@ -40,6 +40,10 @@ class Workload:
         See `sim.schema`; every column is one chunk.
     history : pyarrow.Table
         Jobs that are not simulated and that policies may learn from; often without rows.
+    training : pyarrow.Table
+        Tasks of earlier runs of the jobs' templates, to learn from too; often without rows.
+    failures : pyarrow.Table
+        Which attempts of which tasks fail, and when; often without rows.
     stage_duration_s : (G,) float64 or None
         How long each task of a stage lasts, s, where that is all there is to say.
     meta : mapping of str to JSON-able values
@@ -53,6 +57,8 @@ class Workload:
     job_edges: pa.Table
     downloads: pa.Table
     history: pa.Table
+    training: pa.Table
+    failures: pa.Table
     stage_duration_s: NDArray[np.float64] | None
     meta: Mapping[str, Any]
 
@@ -67,7 +73,8 @@ class Workload:
         for name in (*TABLES, *OPTIONAL):
             if name in tables:
                 state[name] = tables[name]
-        state.setdefault("history", empty("history"))
+        for name in OPTIONAL:
+            state.setdefault(name, empty(name))
         if stage_duration_s is not None:
             stage_duration_s.setflags(write=False)
         state["stage_duration_s"] = stage_duration_s
@@ -86,6 +93,8 @@ class Workload:
         job_edges: TableLike | None = None,
         downloads: TableLike | None = None,
         history: TableLike | None = None,
+        training: TableLike | None = None,
+        failures: TableLike | None = None,
         meta: Mapping[str, Any] | None = None,
         validate: bool = True,
     ) -> Workload:
@@ -93,7 +102,8 @@ class Workload:
 
         Parameters
         ----------
-        jobs, stages, tasks, stage_edges, job_edges, downloads, history : pyarrow.Table or mapping
+        jobs, stages, tasks, stage_edges, job_edges, downloads : pyarrow.Table or mapping
+        history, training, failures : pyarrow.Table or mapping
             Columns of `sim.schema`; those with a default may be left out. Without `tasks`,
             `stages` needs a column ``duration_s``: what each of the stage's tasks lasts, s.
             Without any demand column every task demands one ``cpu``.
@@ -115,6 +125,8 @@ class Workload:
             "job_edges": job_edges,
             "downloads": downloads,
             "history": history,
+            "training": training,
+            "failures": failures,
         }
         tables = {n: empty(n) if t is None else normalise(n, t) for n, t in given.items()}
         duration_s = None
@@ -230,15 +242,37 @@ class Workload:
         InputError
             As `from_tables`, of the new table.
         """
-        from sim.validate import validate_history
+        return self._with_optional("history", history)
 
-        tables = {n: self.__dict__[n] for n in TABLES if n in self.__dict__}
+    def with_training(self, training: TableLike | None) -> Workload:
+        """Return the same workload with other earlier runs (`sim.schema.TRAINING`), or none.
+
+        Raises
+        ------
+        InputError
+            As `from_tables`, of the new table.
+        """
+        return self._with_optional("training", training)
+
+    def with_failures(self, failures: TableLike | None) -> Workload:
+        """Return the same workload with other failures (`sim.schema.FAILURES`), or none.
+
+        Raises
+        ------
+        InputError
+            As `from_tables`, of the new table.
+        """
+        return self._with_optional("failures", failures)
+
+    def _with_optional(self, name: str, table: TableLike | None) -> Workload:
+        from sim.validate_optional import validate_optional
+
+        kept = {n: self.__dict__[n] for n in (*TABLES, *OPTIONAL) if n in self.__dict__}
         if self.stage_duration_s is not None:
-            tables.pop("tasks", None)
-        if history is not None:
-            tables["history"] = normalise("history", history)
-        workload = type(self)(tables, self.stage_duration_s, self.meta)
-        validate_history(workload)
+            kept.pop("tasks", None)
+        kept[name] = empty(name) if table is None else normalise(name, table)
+        workload = type(self)(kept, self.stage_duration_s, self.meta)
+        validate_optional(workload)
         return workload
 
     def slice_time(self, begin_s: float, end_s: float) -> Workload:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.errors import InputError
-from sim.knobs.parts import meta_with, replaced, with_durations
+from sim.knobs.parts import beside, meta_with, replaced, with_durations
 from sim.random import stream
 from sim.schema import FEATURES
 from sim.tables import names, take_rows, values
@@ -89,7 +89,7 @@ def named_dags(workload: Workload, jobs: int = 900, seed: int = 0) -> Workload:
         stages=with_durations(stages, None if uniform is None else uniform[rows]),
         tasks=tasks,
         stage_edges={"parent": parent, "child": child},
-        history=workload.history,
+        **beside(workload),
         meta=meta_with(workload, {"named_dags": jobs, "of": len(rows), "seed": int(seed)}),
     )
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sim.knobs.parts import check_positive, rebuilt, with_durations
+from sim.knobs.parts import beside, check_positive, rebuilt, with_durations
 from sim.knobs.repeat import repeat_jobs, sample_jobs
 from sim.random import stream
 from sim.tables import take_rows, values
@@ -97,7 +97,7 @@ def _with_fresh_edges(
         },
         job_edges=workload.job_edges,
         downloads=workload.downloads,
-        history=workload.history,
+        **beside(workload),
         meta=workload.meta,
         validate=False,
     )

@@ -45,10 +45,23 @@ def rebuilt(
         stage_edges=workload.stage_edges,
         job_edges=workload.job_edges,
         downloads=workload.downloads,
-        history=workload.history,
+        **beside(workload),
         meta=meta_with(workload, knob),
         validate=False,
     )
+
+
+def beside(workload: Workload) -> dict[str, pa.Table]:
+    """Return the optional tables that stay as they are when jobs or tasks change.
+
+    Raises
+    ------
+    InputError
+        If there are failures: those are of the very tasks that they were drawn for.
+    """
+    if workload.failures.num_rows:
+        raise InputError("failures are drawn of tasks as they are; draw them after all else")
+    return {"history": workload.history, "training": workload.training}
 
 
 def meta_with(workload: Workload, knob: Mapping[str, object]) -> dict[str, object]:

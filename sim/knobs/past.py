@@ -77,8 +77,8 @@ def history_and_trace(
     Raises
     ------
     InputError
-        On a number out of range; if the workload has a history already, or jobs that depend on
-        each other; if the second half has too few jobs.
+        On a number out of range; if the workload has a history, earlier runs or failures already,
+        or jobs that depend on each other; if the second half has too few jobs.
     """
     from sim.cluster import Cluster
     from sim.workload import Workload
@@ -91,6 +91,8 @@ def history_and_trace(
         raise InputError(f"wide must be drop or compress, not {wide!r}", rule="wrong option")
     if workload.history.num_rows:
         raise InputError("the workload has a history already; give a trace without one")
+    if workload.training.num_rows or workload.failures.num_rows:
+        raise InputError("a trace with earlier runs or failures of tasks can't be cut")
     if workload.job_edges.num_rows or workload.downloads.num_rows:
         raise InputError("a trace of jobs that depend on each other can't be cut")
     finish_s = _finish_s(workload)

@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sim.columns import ranges
-from sim.knobs.parts import meta_with, replaced, with_durations
+from sim.knobs.parts import beside, meta_with, replaced, with_durations
 from sim.random import stream
 from sim.tables import take_rows, values
 
@@ -93,7 +93,7 @@ def repeat_jobs(
         },
         job_edges=job_edges,
         downloads=replaced(downloads, "job", new_row[values(downloads, "job")]),
-        history=workload.history,
+        **beside(workload),
         meta=meta_with(workload, knob),
         validate=False,
     )

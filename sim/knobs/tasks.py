@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sim.knobs.parts import check_positive, meta_with, with_durations
+from sim.knobs.parts import beside, check_positive, meta_with, with_durations
 from sim.tables import take_rows, values
 
 if TYPE_CHECKING:
@@ -85,6 +85,7 @@ def scale_tasks(
         stage_edges=workload.stage_edges,
         job_edges=workload.job_edges,
         downloads=workload.downloads,
+        **beside(workload),
         meta=meta_with(workload, {"scale_tasks": high, "load": load, "machines": machines}),
         validate=False,
     )

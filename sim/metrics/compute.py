@@ -43,7 +43,8 @@ def compute(run: Result) -> dict[str, float]:
     - ``value_attained``: of all downloads of the workload, the fraction that came at or after the
       completion of their job; a job that failed attains none. NaN where there are no downloads.
     - ``deadlines_missed``: of the jobs with a deadline, the fraction that finished after it or
-      never. NaN where there are none.
+      never; where it changes, the one counts that holds when the job ends. NaN where there are
+      none.
     - ``prediction_error_p50``, ``prediction_error_p90``: percentiles of |estimate - size| / size
       over the jobs done whose size the policy estimated (`sim.plan.Plan.estimate_s`), the size
       being the sum of its tasks' durations; a job of no size is left out.
@@ -161,5 +162,7 @@ def _prediction_errors(run: Result, done: NDArray[np.bool_]) -> dict[str, float]
 def _deadlines_missed(run: Result, done: NDArray[np.bool_]) -> float:
     columns = run.workload.columns
     has = ~np.isnan(columns.job_deadline)
-    in_time = done & (run.job_finish - columns.job_submit <= columns.job_deadline)
-    return _mean(~in_time[has])
+    took = np.where(done, run.job_finish - columns.job_submit, np.inf)
+    changed = took >= columns.job_new_deadline_at  # never where that is NaN
+    deadline = np.where(changed, columns.job_new_deadline, columns.job_deadline)
+    return _mean(~(took <= deadline)[has])

@@ -8,6 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import sim
+from sim.schema import OPTIONAL
 
 
 def small() -> dict[str, dict[str, list[Any]]]:
@@ -68,6 +69,9 @@ def table_workloads(draw: st.DrawFn) -> sim.Workload:
     rng.shuffle(edges)
     pairs = [(a, b) for a in range(n_jobs) for b in range(n_jobs) if a < b and rng.random() < 0.3]
     names = np.array(["", "x", "día", "a,b"])
+    kinds = list(rng.choice(["barrier", "one_to_one"], len(edges)))
+    deadline_s = np.where(rng.random(n_jobs) < 0.5, np.nan, rng.random(n_jobs) * 50)
+    changes = ~np.isnan(deadline_s) & (rng.random(n_jobs) < 0.5)
     return sim.Workload.from_tables(
         jobs={
             "job_id": [f"job {i}" for i in range(n_jobs)],
@@ -76,7 +80,9 @@ def table_workloads(draw: st.DrawFn) -> sim.Workload:
             "user": rng.choice(names, n_jobs),
             "queue": rng.choice(names[1:], n_jobs),
             "priority": rng.normal(size=n_jobs),
-            "deadline_s": np.where(rng.random(n_jobs) < 0.5, np.nan, rng.random(n_jobs) * 50),
+            "deadline_s": deadline_s,
+            "new_deadline_s": np.where(changes, 70.0, np.nan),
+            "new_deadline_at_s": np.where(changes, 10.0, np.nan),
             "min_tasks": np.where(rng.random(n_jobs) < 0.7, 0, 1),
             "input_mode": rng.choice(["none", "blind", "poll"], n_jobs),
         },
@@ -92,7 +98,7 @@ def table_workloads(draw: st.DrawFn) -> sim.Workload:
         stage_edges={
             "parent": [int(a) for a, _ in edges],
             "child": [int(b) for _, b in edges],
-            "kind": list(rng.choice(["barrier", "one_to_one"], len(edges))),
+            "kind": kinds,
         },
         job_edges={
             "upstream": [a for a, _ in pairs],
@@ -104,13 +110,54 @@ def table_workloads(draw: st.DrawFn) -> sim.Workload:
             "time_s": rng.random(5) * 2000,
             "n": rng.integers(1, 4, 5),
         },
+        training=_training(rng, names),
+        failures=_failures(rng, stage, stage_s[stage] if uniform else task_s, edges, kinds),
         meta={"name": "drawn", "quantum": {"cpu": 0.5, "gpu": 1.0}, "report": {"rows": 3}},
     )
 
 
+def _training(rng: np.random.Generator, names: np.ndarray) -> dict[str, Any]:
+    n = int(rng.integers(0, 7))
+    ready, wait, ran = rng.random((3, n)) * 10
+    return {
+        "template": rng.choice(names, n),
+        "run": np.zeros(n, np.int32),
+        "stage": rng.permutation(n).astype(np.int32),
+        "task": rng.integers(0, 3, n).astype(np.int32),
+        "ready_s": ready,
+        "start_s": ready + wait,
+        "finish_s": ready + wait + ran,
+        "init_s": ran / 2,
+        "n_failed": rng.integers(0, 3, n).astype(np.int32),
+    }
+
+
+def _failures(
+    rng: np.random.Generator,
+    stage: np.ndarray,
+    task_s: np.ndarray,
+    edges: list[tuple[int, int]],
+    kinds: list[str],
+) -> dict[str, Any]:
+    """Fail some tasks, some of them for want of a parent's output."""
+    rows: dict[str, list[Any]] = {"task": [], "after_s": [], "lost": []}
+    for task in np.flatnonzero(rng.random(len(stage)) < 0.3):
+        place = task - np.searchsorted(stage, stage[task])
+        parents = [
+            np.flatnonzero(stage == a)[place if kind == "one_to_one" else 0 :][:1]
+            for (a, b), kind in zip(edges, kinds, strict=True)
+            if b == stage[task]
+        ]
+        found = np.concatenate([[-1], *parents])
+        rows["task"].append(int(task))
+        rows["after_s"].append(float(task_s[task] * rng.random()))
+        rows["lost"].append(int(rng.choice(found)))
+    return rows
+
+
 def expanded(workload: sim.Workload) -> sim.Workload:
     """Return the same workload with every task in a table."""
-    names = ("jobs", "stages", "tasks", "stage_edges", "job_edges", "downloads")
+    names = ("jobs", "stages", "tasks", "stage_edges", "job_edges", "downloads", *OPTIONAL)
     return sim.Workload.from_tables(
         **{name: getattr(workload, name) for name in names}, meta=workload.meta
     )

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 import sim
+from sim.schema import OPTIONAL, TABLES
 from tests.sim.tables import expanded, table_workloads
 
 
@@ -113,9 +114,7 @@ def test_any_workload_survives(w):
         back = pickle.loads(pickle.dumps(w, protocol=protocol))
         assert (
             sim.Workload.from_tables(
-                **{n: getattr(back, n) for n in ("jobs", "stages", "tasks", "stage_edges")},
-                job_edges=back.job_edges,
-                downloads=back.downloads,
+                **{n: getattr(back, n) for n in (*TABLES, *OPTIONAL)},
                 meta=back.meta,
             ).digest
             == w.digest

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.dags import Graphs
-from sim.knobs.parts import with_durations
+from sim.knobs.parts import beside, with_durations
 from sim.synth.alibaba2018.structure import synthesize_dags
 from sim.synth.alibaba2018.tables import Tables
 from sim.synth.alibaba2018.tables_file import read_tables
@@ -55,7 +55,7 @@ def rewire(
         stage_edges={"parent": parent, "child": child},
         job_edges=workload.job_edges,
         downloads=workload.downloads,
-        history=workload.history,
+        **beside(workload),
         meta={**workload.meta, "rewired": {"seed": int(seed), "variant": variant}},
         validate=False,
     )
