@@ -38,6 +38,14 @@ def test_policies_are_compared_seed_by_seed() -> None:
     assert ("capacity 0.2, points of value gained", "wing_dep over wing_agg") not in found
 
 
+def test_nothing_is_wanted_of_a_workload_that_the_paper_has_not() -> None:
+    rows = cells(priority=[0.5], wing_agg=[0.4])
+    found = {f.what: f for f in looked(rows, "wing/bqetl", [])}
+    assert found["wing_agg over priority"].ours == pytest.approx(-10.0)
+    assert found["wing_agg over priority"].wanted == ""
+    assert {f.paper for f in found.values()} == {""}
+
+
 def test_noise_costs_what_the_truth_attains_more() -> None:
     rows = cells(truth=[0.6, 0.8], noisy=[0.5, 0.8])
     for row in rows:
