@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sim.schema import OPTIONAL
-from sim.tables import values
+from sim.tables import plain, values
 
 if TYPE_CHECKING:
     from sim.workload import Workload
@@ -40,6 +40,10 @@ def digest(workload: Workload) -> str:
 
 
 def _add_column(sha: Any, name: str, array: pa.Array) -> None:
+    if pa.types.is_list(array.type) and not array.null_count:
+        _add_column(sha, f"{name} lengths", pa.array(np.diff(array.offsets.to_numpy())))
+        _add_column(sha, f"{name} values", plain(array.flatten()))
+        return
     sha.update(f"\n{name} {array.type} {len(array)}\n".encode())
     if pa.types.is_dictionary(array.type):
         _add_column(sha, f"{name} names", array.dictionary)

@@ -85,6 +85,9 @@ def plain(array: pa.Array) -> pa.Array:
         return _plain_string(array)
     if pa.types.is_floating(array.type) or pa.types.is_integer(array.type):
         return pa.array(array.to_numpy(zero_copy_only=True), type=array.type)
+    if pa.types.is_list(array.type):
+        offsets = array.offsets.to_numpy()
+        return pa.ListArray.from_arrays(pa.array(offsets - offsets[0]), plain(array.flatten()))
     return array
 
 

@@ -78,104 +78,93 @@ class Forecast:
         return self.forecast_s[both], self.actual_s[both]
 
 
-def first_uses(
-    edges: Dependencies, template: I4, submit_s: F8, recurring: Bools
-) -> tuple[I4, I4, F8]:
-    """Return (job, downstream template, time from submission to the first such job's submission).
+@dataclass(frozen=True, eq=False)
+class Uses:
+    """Which templates' jobs consumed a job's output, and when the first one of each came.
 
-    Of recurring templates only; sorted by job, then template. Times are s, and negative if the
-    downstream job was submitted before the upstream one.
+    Attributes
+    ----------
+    job, template : (U,) int32
+        Upstream job, and downstream template; sorted by job, then template.
+    come_s, time_s : (U,) float64
+        When the first such job was submitted, and how long after the upstream one, s; the latter
+        is negative if it was earlier.
     """
+
+    job: I4
+    template: I4
+    come_s: F8
+    time_s: F8
+
+    def where(self, keep: Bools) -> Uses:
+        """Return some of them."""
+        return Uses(self.job[keep], self.template[keep], self.come_s[keep], self.time_s[keep])
+
+
+def first_uses(edges: Dependencies, template: I4, submit_s: F8, recurring: Bools) -> Uses:
+    """Find the first use of each job's output by each template; of recurring templates only."""
     both = recurring[template[edges.upstream]] & recurring[template[edges.downstream]]
     up, down = edges.upstream[both], edges.downstream[both]
     order = np.lexsort((submit_s[down], template[down], up))
     up, down = up[order], down[order]
     to = template[down]
     first = np.append(True, (up[1:] != up[:-1]) | (to[1:] != to[:-1]))[: len(up)]
-    return up[first], to[first], (submit_s[down] - submit_s[up])[first]
+    up, come_s = up[first], submit_s[down[first]]
+    return Uses(up, to[first], come_s, come_s - submit_s[up])
 
 
-def learn(
-    edges: Dependencies,
-    template: I4,
-    submit_s: F8,
-    recurring: Bools,
-    begin_s: float,
-    end_s: float,
-    *,
-    seen_by_s: float | None = None,
-) -> Model:
-    """Learn from the jobs submitted in [begin_s, end_s).
+def learn(uses: Uses, template: I4, learnt: Bools, n_templates: int) -> Model:
+    """Learn from some jobs.
 
     Parameters
     ----------
-    edges : Dependencies
-        Single-hop dependencies.
+    uses : Uses
+        What was seen of their uses; those of other jobs are passed over.
     template : (N,) int32
         Template of each job.
-    submit_s : (N,) float64
-        Submissions, s.
-    recurring : (T,) bool
-        Templates that recur; others are not predicted.
-    begin_s, end_s : float
-        What is learnt from, s.
-    seen_by_s : float, optional
-        Dependent jobs submitted at or after it are not known yet, s; default: `end_s`.
+    learnt : (N,) bool
+        The jobs that are learnt from.
+    n_templates : int
+        T.
 
     Returns
     -------
     Model
     """
-    inside = (submit_s >= begin_s) & (submit_s < end_s)
-    known = inside[edges.upstream] & (
-        submit_s[edges.downstream] < (end_s if seen_by_s is None else seen_by_s)
-    )
-    job, to, time_s = first_uses(edges.where(known), template, submit_s, recurring)
-    n_templates = len(recurring)
-    n_jobs = np.bincount(template[inside], minlength=n_templates)
-    pair = template[job].astype(np.int64) * n_templates + to
+    seen = uses.where(learnt[uses.job])
+    n_jobs = np.bincount(template[learnt], minlength=n_templates)
+    pair = template[seen.job].astype(np.int64) * n_templates + seen.template
     pairs, of = np.unique(pair, return_inverse=True)
-    up = (pairs // n_templates).astype(np.int32)
+    up = (pairs // max(n_templates, 1)).astype(np.int32)
     n_used = np.bincount(of, minlength=len(pairs))
     return Model(
         up,
-        (pairs % n_templates).astype(np.int32),
+        (pairs % max(n_templates, 1)).astype(np.int32),
         n_used / n_jobs[up],
-        medians(time_s, of.astype(np.int32), len(pairs)),
+        medians(seen.time_s, of.astype(np.int32), len(pairs)),
     )
 
 
-def forecast(
-    model: Model,
-    edges: Dependencies,
-    template: I4,
-    submit_s: F8,
-    recurring: Bools,
-    begin_s: float,
-    end_s: float,
-) -> Forecast:
-    """Hold the model against the jobs submitted in [begin_s, end_s): what it said, what came."""
-    n_templates = len(recurring)
-    jobs = np.flatnonzero((submit_s >= begin_s) & (submit_s < end_s) & recurring[template])
+def forecast(model: Model, uses: Uses, template: I4, jobs: I8, n_templates: int) -> Forecast:
+    """Hold the model against what came: the uses of the jobs of some rows, ascending."""
     first = np.searchsorted(model.upstream, template[jobs], side="left")
     count = np.searchsorted(model.upstream, template[jobs], side="right") - first
     said_job = np.repeat(jobs, count)
     within = np.arange(len(said_job)) - np.repeat(np.cumsum(count) - count, count)
     place = np.repeat(first, count) + within
     said = said_job * np.int64(n_templates) + model.downstream[place]
-    inside = (submit_s[edges.upstream] >= begin_s) & (submit_s[edges.upstream] < end_s)
-    job, to, time_s = first_uses(edges.where(inside), template, submit_s, recurring)
-    came = job * np.int64(n_templates) + to
+    true = uses.where(np.isin(uses.job, jobs))
+    came = true.job * np.int64(n_templates) + true.template
     either = np.union1d(said, came)
     share, forecast_s = np.full(len(either), -1.0), np.full(len(either), np.nan)
     at = np.searchsorted(either, said)
     share[at], forecast_s[at] = model.share[place], model.time_s[place]
     actual_s, is_true = np.full(len(either), np.nan), np.zeros(len(either), bool)
     at = np.searchsorted(either, came)
-    actual_s[at], is_true[at] = time_s, True
+    actual_s[at], is_true[at] = true.time_s, True
     return Forecast(
-        (either // n_templates).astype(np.int32),
-        (either % n_templates).astype(np.int32),
+        (either // max(n_templates, 1)).astype(np.int32),
+        (either % max(n_templates, 1)).astype(np.int32),
         share,
         is_true,
         forecast_s,

@@ -323,8 +323,12 @@ def _predictions(
     week = min(7 * DAY_S, (end - begin) / 3)
     middle = end - 2 * week  # what the test week's jobs lead to may take a week more
     of, recurring = templates.of_job, character.recurring
-    model = predict.learn(edges, of, submit_s, recurring, middle - week, middle)
-    tested = predict.forecast(model, edges, of, submit_s, recurring, middle, middle + week)
+    uses = predict.first_uses(edges, of, submit_s, recurring)
+    seen = uses.where(uses.come_s < middle)
+    learnt = (submit_s >= middle - week) & (submit_s < middle)
+    model = predict.learn(seen, of, learnt, len(recurring))
+    then = (submit_s >= middle) & (submit_s < middle + week) & recurring[of]
+    tested = predict.forecast(model, uses, of, np.flatnonzero(then), len(recurring))
     table = predict.by_threshold(tested)
     errors = np.empty(0)
     if not np.isnan(table["precision"].to_numpy() * table["recall"].to_numpy()).all():

@@ -10,6 +10,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sim.lineage import readers
+from sim.lineage.dependencies import plain_edges
+from sim.lineage.predict import Uses, first_uses
 from sim.lineage.worth import Past
 from sim.schema import INPUT_MODES, JOB_EDGE_KINDS
 from sim.workload import Workload
@@ -56,7 +59,7 @@ def week(of: Recorded, end_s: float, rounds: int | None, meta: Mapping[str, Any]
 
     Edges are those between its jobs: what was made before is there. Downloads are those of its
     jobs, however late. The history is of the jobs that had ended by 0; it and the jobs have what
-    they were worth (`sim.lineage.worth.COLUMNS`).
+    they were worth (`sim.lineage.worth.COLUMNS`) and who read them (`sim.lineage.readers.COLUMNS`).
 
     Parameters
     ----------
@@ -77,6 +80,7 @@ def week(of: Recorded, end_s: float, rounds: int | None, meta: Mapping[str, Any]
     load = inside[past.taken]
     known, learnt = past.until(0.0)
     truth = past.columns(rounds=rounds)
+    uses, templates = _uses(of), of.template[1]
     kinds = list(JOB_EDGE_KINDS)
     soft, hard = kinds.index("soft"), kinds.index("hard")
     return Workload.from_tables(
@@ -90,6 +94,7 @@ def week(of: Recorded, end_s: float, rounds: int | None, meta: Mapping[str, Any]
             "input_mode": category(of.mode[rows], list(INPUT_MODES)),
             "poll_lag_s": of.lag_s[rows],
             **{name: column[rows] for name, column in truth.items()},
+            **readers.columns(uses, rows, templates),
         },
         stages={
             "job": np.arange(len(rows), dtype=np.int32),
@@ -115,9 +120,17 @@ def week(of: Recorded, end_s: float, rounds: int | None, meta: Mapping[str, Any]
             "user": _named(of.user, known),
             "template": _named(of.template, known),
             **learnt.columns(0.0, rounds),
+            **readers.columns(uses.where(uses.come_s < 0.0), known, templates),
         },
         meta={"quantum": {"tokens": 1.0}, **meta},
     )
+
+
+def _uses(of: Recorded) -> Uses:
+    codes, names = of.template
+    edges = plain_edges(len(codes), of.past.up, of.past.down)
+    recurring = np.array([bool(name) for name in names], dtype=bool)
+    return first_uses(edges, codes.astype(np.int32), of.past.submit_s, recurring)
 
 
 def category(codes: I8, names: Sequence[str]) -> pa.DictionaryArray:

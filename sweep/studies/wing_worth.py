@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from sweep.findings import Finding, Finished
 
 FIGURES: dict[str, dict[str, tuple[str, str]]] = {
@@ -15,6 +17,9 @@ FIGURES: dict[str, dict[str, tuple[str, str]]] = {
     },
 }
 """By experiment and metric: what it is, and what the paper has."""
+
+RANKS = (1, 10, 100, 1000, 10_000)
+"""Ranks at which value is shown beside Zipf's (Fig. 8)."""
 
 FOUND = {0: "17", 4: "99", 9: "100"}
 """Percent of mean aggregate value that is found after so many rounds (§4.5.3)."""
@@ -30,6 +35,21 @@ def find(finished: Finished) -> list[Finding]:
         scale = 100.0 if what.endswith("%") else 1.0
         values = [scale * row[metric] for row in finished.cells]
         found.append(Finding.of("all jobs of the week", what, values, paper=paper))
+    return found + (_by_rank(finished) if experiment == "wing/fig8" else [])
+
+
+def _by_rank(finished: Finished) -> list[Finding]:
+    """Show value at some ranks, beside what the most valued job's falls to by Zipf's law, s = 1."""
+    found = []
+    tables = [finished.table(row) for row in finished.cells]
+    for column, what in (("value", "local value"), ("agg_value", "aggregate value")):
+        ranked = [np.sort(table[column].to_numpy())[::-1] for table in tables]
+        least = min(len(values) for values in ranked)
+        for rank in [r for r in RANKS if r < least] + [least]:
+            part = [values[rank - 1] * rank / values[0] for values in ranked]
+            found.append(Finding.of(f"{what} over Zipf's", f"rank {rank:,}", part))
+        top = [100.0 * values[: len(values) // 100].sum() / values.sum() for values in ranked]
+        found.append(Finding.of("value of the first 1 % of jobs, %", what, top))
     return found
 
 

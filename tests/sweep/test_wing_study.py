@@ -5,10 +5,11 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pyarrow as pa
 import pytest
 
 from sweep.findings import Finding, Finished
-from sweep.studies import wing, wing_worth
+from sweep.studies import wing, wing_readers, wing_worth
 
 
 def cells(**value: list[float]) -> list[dict[str, Any]]:
@@ -78,8 +79,39 @@ def test_rounds_are_of_what_most_rounds_find() -> None:
 
 
 def test_near_predictions_are_in_percent_and_exponents_are_not() -> None:
-    rows = [{"zipf_value": 1.0, "zipf_agg_value": 0.9, "near_agg": 0.4, "near_own": 0.5}]
+    numbers = {"zipf_value": 1.0, "zipf_agg_value": 0.9, "near_agg": 0.4, "near_own": 0.5}
+    rows = [{"key": "a", **numbers}]
+    jobs = pa.table({"value": [2.0, 1.0], "agg_value": [2.0, 1.0]})
+    kept = SimpleNamespace(get=lambda key: SimpleNamespace(jobs=jobs))
     for experiment, expected in (("fig8", [1.0, 0.9]), ("fig9", [40.0, 50.0])):
         config = {"experiment": f"wing/{experiment}"}
-        finished = Finished(rows, config, cache=cast(Any, SimpleNamespace()))
-        assert [f.ours for f in wing_worth.find(finished)] == pytest.approx(expected)
+        finished = Finished(rows, config, cache=cast(Any, kept))
+        assert [f.ours for f in wing_worth.find(finished)][:2] == pytest.approx(expected)
+
+
+def test_value_by_rank_is_shown_beside_zipfs() -> None:
+    jobs = pa.table({"value": [1.0, 8.0, 3.0, 1.0], "agg_value": [2.0, 20.0, 5.0, 1.0]})
+    kept = SimpleNamespace(get=lambda key: SimpleNamespace(jobs=jobs))
+    row = {"key": "a", "zipf_value": 1.0, "zipf_agg_value": 1.0}
+    finished = Finished([row], {"experiment": "wing/fig8"}, cache=cast(Any, kept))
+    found = {(f.figure, f.what): f.ours for f in wing_worth.find(finished)}
+    assert found["local value over Zipf's", "rank 1"] == 1.0
+    assert found["local value over Zipf's", "rank 4"] == pytest.approx(4 / 8)
+    assert found["aggregate value over Zipf's", "rank 4"] == pytest.approx(4 / 20)
+
+
+def test_what_is_foretold_of_readers_by_threshold() -> None:
+    metrics = ("precision", "recall", "rmse_h", "mae_min", "within_20", "over_2x")
+    row = {f"{m}_{tr}": 0.01 * tr for m in metrics for tr in wing_readers.SHOWN} | {"best_tr": 45.0}
+    found = {}
+    for experiment in ("wing/fig2", "wing/fig3"):
+        finished = Finished([row], {"experiment": experiment}, cache=cast(Any, SimpleNamespace()))
+        found |= {(f.figure, f.what): f for f in wing_readers.find(finished)}
+    assert found["precision %", "tr = 60 %"].ours == pytest.approx(60.0)
+    assert found["recall %", "tr = 0 %"].paper == "95 at most"
+    assert (found["best threshold", "tr %"].ours, found["best threshold", "tr %"].paper) == (
+        45,
+        "20",
+    )
+    error = found["error of time, median, min", "tr = 20 %"]
+    assert (error.ours, error.paper) == (pytest.approx(0.2), "22")

@@ -23,19 +23,23 @@ EDGES = plain_edges(13, [0, 2, 2, 5, 8, 8, 11], [1, 3, 4, 6, 9, 10, 12])
 RECURS = np.ones(3, bool)
 
 
-def model():
-    return learn(EDGES, TEMPLATE, SUBMIT, RECURS, 0.0, 50.0)
+USES = first_uses(EDGES, TEMPLATE, SUBMIT, RECURS)
+TESTED = np.flatnonzero(SUBMIT >= 100)
+
+
+def model(end=50.0):
+    return learn(USES.where(USES.come_s < end), TEMPLATE, end > SUBMIT, 3)
 
 
 def test_first_uses_take_the_first_job_of_each_template():
-    job, to, time_s = first_uses(EDGES, TEMPLATE, SUBMIT, RECURS)
-    assert list(zip(job.tolist(), to.tolist(), time_s.tolist(), strict=True)) == [
-        (0, 1, 2.0),
-        (2, 1, 4.0),
-        (2, 2, 5.0),
-        (5, 1, 8.0),
-        (8, 1, 5.0),
-        (11, 2, 8.0),
+    columns = (USES.job, USES.template, USES.come_s, USES.time_s)
+    assert list(zip(*(c.tolist() for c in columns), strict=True)) == [
+        (0, 1, 2.0, 2.0),
+        (2, 1, 14.0, 4.0),
+        (2, 2, 15.0, 5.0),
+        (5, 1, 28.0, 8.0),
+        (8, 1, 105.0, 5.0),
+        (11, 2, 118.0, 8.0),
     ]
 
 
@@ -48,13 +52,13 @@ def test_learnt_shares_and_medians():
 
 
 def test_what_came_after_the_end_is_not_learnt():
-    found = learn(EDGES, TEMPLATE, SUBMIT, RECURS, 0.0, 22.0)
+    found = model(22.0)
     assert found.share.tolist() == [2 / 3, 1 / 3]
     assert found.time_s.tolist() == [3.0, 5.0]
 
 
 def test_forecast_against_what_came():
-    found = forecast(model(), EDGES, TEMPLATE, SUBMIT, RECURS, 100.0, 200.0)
+    found = forecast(model(), USES, TEMPLATE, TESTED, 3)
     rows = zip(found.job, found.template, found.share, found.came, strict=True)
     assert [tuple(float(x) for x in row) for row in rows] == [
         (8, 1, 0.75, 1),
@@ -71,7 +75,7 @@ def test_forecast_against_what_came():
 
 
 def test_table_over_thresholds():
-    found = forecast(model(), EDGES, TEMPLATE, SUBMIT, RECURS, 100.0, 200.0)
+    found = forecast(model(), USES, TEMPLATE, TESTED, 3)
     table = by_threshold(found, (0, 25, 30, 75, 80))
     assert table["precision"].to_pylist()[:4] == [0.5, 0.5, 0.5, 0.5]
     assert table["recall"].to_pylist() == [1, 1, 0.5, 0.5, 0]
@@ -84,10 +88,7 @@ def test_table_over_thresholds():
 
 
 def test_a_pair_that_the_model_does_not_know_is_missed_not_predicted():
-    found = forecast(
-        learn(EDGES, TEMPLATE, SUBMIT, RECURS, 0.0, 5.0),
-        EDGES, TEMPLATE, SUBMIT, RECURS, 100.0, 200.0,
-    )  # fmt: skip
+    found = forecast(model(5.0), USES, TEMPLATE, TESTED, 3)
     assert found.share.tolist() == [1, 1, -1]
     assert found.precision_recall(0) == (0.5, 0.5)
 
@@ -97,6 +98,6 @@ def test_percentage_errors_and_nothing_to_predict():
         1.0,
         -0.25,
     ]
-    nobody = forecast(model(), EDGES, TEMPLATE, SUBMIT, np.zeros(3, bool), 100.0, 200.0)
+    nobody = forecast(model(), USES, TEMPLATE, TESTED[:0], 3)
     with pytest.raises(InputError, match="nothing recurs"):
         best_threshold(by_threshold(nobody))
