@@ -1,0 +1,45 @@
+"""Admission (§1): whether one more job fits, all those accepted still meeting their deadlines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from policies.jockey.control import Law
+
+F8 = NDArray[np.float64]
+
+NEVER: Final = 2**31 - 1
+"""The need of a job that no allocation lets meet its deadline."""
+
+
+def need(law: Law, deadline_s: float, elapsed_s: float, left_s: F8) -> int:
+    """Return the fewest tokens with which a job is predicted to meet its deadline.
+
+    Parameters
+    ----------
+    law : Law
+        Slack and dead zone count as in the control law.
+    deadline_s, elapsed_s : float
+        The deadline, and how long the job has run, s.
+    left_s : (A,) float64
+        What is left with 1 to A tokens, s.
+
+    Returns
+    -------
+    int
+        `NEVER` if A tokens do not do.
+    """
+    meets = elapsed_s + law.slack * left_s + law.dead_zone_s <= deadline_s
+    return 1 + int(np.argmax(meets)) if meets.any() else NEVER
+
+
+def fits(needs: Sequence[int], new: int, capacity: int) -> bool:
+    """Tell whether a job that needs `new` tokens fits beside those that need `needs`.
+
+    What an accepted job that is late can no longer use counts as the whole capacity.
+    """
+    return new <= capacity and sum(min(n, capacity) for n in needs) + new <= capacity

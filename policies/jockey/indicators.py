@@ -1,0 +1,151 @@
+"""The six progress indicators (§4.2, §5.4): one number for the state of a job, from 0 to 1.
+
+Each is a function of f_s, the fraction of finished tasks of each stage, and of a profile. They come
+in two forms: a weighted sum of the f_s, or the least of a line in f_s over the unfinished stages.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from policies.jockey.profile import Profile
+from sim.errors import InputError, unknown
+
+F8 = NDArray[np.float64]
+
+Name = Literal["totalworkWithQ", "totalwork", "vertexfrac", "cp", "minstage", "minstage-inf"]
+NAMES: Final = ("totalworkWithQ", "totalwork", "vertexfrac", "cp", "minstage", "minstage-inf")
+
+_HAIR = 1e-9
+"""Progress this close below a level counts as that level: sums of weights round."""
+
+
+class Indicator(Protocol):
+    """Progress of a job of S stages."""
+
+    def progress(self, done: F8) -> F8:
+        """Return the progress at the fractions `done` (..., S) of finished tasks: (...)."""
+
+    def reached(self, finish_s: F8, n_tasks: NDArray[np.int32], levels: F8) -> F8:
+        """Return when runs first have each progress: (R, K), s.
+
+        Parameters
+        ----------
+        finish_s : (R, n) float64
+            When the tasks of each run finish, stage by stage, s.
+        n_tasks : (S,) int32
+            How many tasks the stages have.
+        levels : (K,) float64
+            Progress, ascending.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedSum:
+    """Σ w_s f_s, with weights (S,) that add up to 1."""
+
+    weights: F8
+
+    def progress(self, done: F8) -> F8:
+        """See `Indicator`."""
+        return np.asarray(done @ self.weights)
+
+    def reached(self, finish_s: F8, n_tasks: NDArray[np.int32], levels: F8) -> F8:
+        """See `Indicator`."""
+        order = np.argsort(finish_s, axis=1)
+        ends = np.take_along_axis(finish_s, order, axis=1)
+        so_far = np.cumsum(np.repeat(self.weights / n_tasks, n_tasks)[order], axis=1)
+        so_far[:, -1] = 1.0
+        times = np.zeros((len(finish_s), len(levels)))
+        above = levels > 0
+        for row in range(len(finish_s)):
+            first = np.searchsorted(so_far[row], levels[above] - _HAIR)
+            times[row, above] = ends[row, first]
+        return times
+
+
+@dataclass(frozen=True, eq=False)
+class LeastStage:
+    """The least of low_s + f_s (high_s - low_s) over the unfinished stages; 1 once there is none.
+
+    Attributes
+    ----------
+    low, high : (S,) float64
+        What a stage says when it has not begun, and when it is done.
+    """
+
+    low: F8
+    high: F8
+
+    def progress(self, done: F8) -> F8:
+        """See `Indicator`."""
+        line = self.low + done * (self.high - self.low)
+        least = np.where(done < 1.0, line, 1.0).min(axis=-1)
+        return np.asarray(np.clip(least, 0.0, 1.0))
+
+    def reached(self, finish_s: F8, n_tasks: NDArray[np.int32], levels: F8) -> F8:
+        """See `Indicator`: the last stage to get there decides."""
+        times = np.zeros((len(finish_s), len(levels)))
+        first = np.concatenate([[0], np.cumsum(n_tasks)])
+        for s, n in enumerate(n_tasks.tolist()):
+            need = self._need(s, n, levels)
+            some = need > 0
+            ends = np.sort(finish_s[:, first[s] : first[s + 1]], axis=1)
+            times[:, some] = np.maximum(times[:, some], ends[:, need[some] - 1])
+        return times
+
+    def _need(self, s: int, n: int, levels: F8) -> NDArray[np.int64]:
+        """Return how many tasks of stage `s` must be done for each level."""
+        rise = self.high[s] - self.low[s]
+        missing = levels - _HAIR - self.low[s]
+        if rise <= 0:
+            return np.where(missing > 0, n, 0)
+        need: NDArray[np.int64] = np.clip(np.ceil(missing / rise * n), 0, n).astype(np.int64)
+        return need
+
+
+def indicator(name: str, profile: Profile, unlimited: tuple[F8, F8] | None = None) -> Indicator:
+    """Build a progress indicator.
+
+    Parameters
+    ----------
+    name : str
+        One of `NAMES`. ``totalworkWithQ`` weighs stages by T_s + Q_s, ``totalwork`` by T_s,
+        ``vertexfrac`` by tasks; ``cp`` is what is gone of the longest path, where (1 - f_s) l_s is
+        left of a stage; ``minstage`` takes begin and end of stages from the profile, and
+        ``minstage-inf`` from `unlimited`.
+    profile : Profile
+        Of the job.
+    unlimited : ((S,) float64, (S,) float64), optional
+        When stages begin and end where tokens are unlimited, over the job's duration; only
+        ``minstage-inf`` needs it.
+
+    Raises
+    ------
+    InputError
+        If there is no such indicator, naming the nearest.
+    """
+    if name not in NAMES:
+        raise InputError(unknown("progress indicator", name, NAMES))
+    if name == "cp":
+        whole = max(profile.critical_path_s, 1e-300)
+        after = profile.after_s / whole
+        return LeastStage(1.0 - after - profile.longest_s / whole, 1.0 - after)
+    if name == "minstage":
+        return LeastStage(profile.begin, profile.end)
+    if name == "minstage-inf":
+        assert unlimited is not None
+        return LeastStage(*unlimited)
+    n_tasks = profile.shape.n_tasks.astype(np.float64)
+    weights = {
+        "totalworkWithQ": profile.work_s + profile.queued_s,
+        "totalwork": profile.work_s,
+        "vertexfrac": n_tasks,
+    }[name]
+    if weights.sum() <= 0:  # no task took any time
+        weights = n_tasks
+    return WeightedSum(weights / weights.sum())

@@ -1,0 +1,118 @@
+"""What all of Jockey's policies share: deadlines come with tokens, other jobs take spare ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from policies.jockey.model import Model
+from policies.jockey.profile import Profile, Records, profile_of
+from policies.jockey.shape import shape_of
+from sim.errors import InputError
+from sim.plan import Order, Plan, Queues, World
+
+F8 = NDArray[np.float64]
+I4 = NDArray[np.int32]
+
+GUARANTEED, SPARE = 0, 1
+"""The queues: of jobs within their tokens, and of all that wait for spare ones."""
+
+
+@dataclass(eq=False)
+class Job:
+    """A job with a deadline, and what it has now.
+
+    Attributes
+    ----------
+    row : int
+        In the workload.
+    stage0, stage1 : int
+        Its stages.
+    n_tasks : (S,) float64
+        Their tasks.
+    profile : Profile
+        Of earlier runs.
+    model : Model
+        What is predicted of it.
+    deadline_s : float
+        From its submission, s.
+    new_deadline_s, new_deadline_at_s : float
+        The deadline from a time on; NaN if it stays.
+    submit_s : float
+        When it was submitted, s; NaN before.
+    allocation : float
+        Its tokens, before they are rounded up.
+    tick_s : float
+        When it is looked at next, s.
+    """
+
+    row: int
+    stage0: int
+    stage1: int
+    n_tasks: F8
+    profile: Profile
+    model: Model
+    deadline_s: float
+    new_deadline_s: float
+    new_deadline_at_s: float
+    submit_s: float = np.nan
+    allocation: float = 0.0
+    tick_s: float = np.inf
+
+    def done(self, world: World) -> F8:
+        """Return f_s, the fraction of finished tasks of each stage: (S,)."""
+        left = world.view["stage_left"][self.stage0 : self.stage1]
+        return np.asarray(1.0 - left / self.n_tasks)
+
+    def deadline_at(self, elapsed_s: float) -> float:
+        """Return the deadline that holds so long after the submission, s."""
+        changed = elapsed_s >= self.new_deadline_at_s  # never, where that is NaN
+        return self.new_deadline_s if changed else self.deadline_s
+
+
+@dataclass(eq=False)
+class Running:
+    """The jobs with a deadline: all by row, and those that run."""
+
+    jobs: dict[int, Job]
+    live: dict[int, Job] = field(default_factory=dict)
+
+
+def with_deadline(world: World) -> I4:
+    """Return the rows of the jobs that have a deadline."""
+    return np.flatnonzero(np.isfinite(world.columns.job_deadline)).astype(np.int32)
+
+
+def share_out(world: World, plan: Plan) -> None:
+    """Set up both queues; every job waits for spare tokens, shared max-min fairly between jobs.
+
+    A job with a deadline gets tokens of its own when it arrives, by its run limit.
+    """
+    plan.queues = Queues.make(2, tier=[GUARANTEED, SPARE], order=[Order.KEY, Order.SHARE])
+    rows = np.arange(len(world.columns.job_submit))
+    plan.set_jobs(rows, queue=SPARE)
+    plan.set_jobs(with_deadline(world), queue=GUARANTEED, run_limit=0)
+
+
+def profile_of_job(world: World, row: int) -> Profile:
+    """Build the profile of a job from the training records of its template.
+
+    Raises
+    ------
+    InputError
+        If there are none.
+    """
+    columns = world.columns
+    training, template = columns.training, int(columns.job_template[row])
+    picked = np.flatnonzero(training.template == template)
+    name = f"job {row} (template {columns.template_names[template]!r})"
+    if not len(picked):
+        raise InputError(
+            f"{name} has a deadline but no training records: give the workload a table 'training' "
+            "of an earlier run of its template, drop its deadline, or use policy max_allocation",
+            rule="no training",
+        )
+    records = Records(*(training.column(name)[picked] for name in Records.__dataclass_fields__))
+    return profile_of(shape_of(columns, row), records, name)

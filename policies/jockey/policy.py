@@ -1,0 +1,210 @@
+"""Jockey, and what is left of it without adaptation or without the simulator (§4.3, §5.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from policies.base import Policy
+from policies.jockey import indicators
+from policies.jockey.admission import fits, need
+from policies.jockey.control import Law, behind_s, next_allocation, raw_allocation, whole_tokens
+from policies.jockey.loop import SPARE, Job, Running, profile_of_job, share_out, with_deadline
+from policies.jockey.model import Amdahl, Effort, Model, simulated_model
+from policies.jockey.profile import Profile
+from policies.jockey.utility import Utility, utility
+from policies.registry import register
+from sim.errors import InputError
+from sim.plan import NO_LIMIT, Batch, Event, Plan, World
+
+POINTS = ((0.0, 1.0), (10.0, -1.0), (1000.0, -1000.0))
+"""The utility of §5.1: minutes after the deadline, and what finishing then is worth."""
+
+
+@register("jockey")
+@dataclass(frozen=True)
+class Jockey(Policy):
+    """Each job with a deadline gets the fewest tokens that are predicted to meet it.
+
+    Ferguson et al., *Jockey*, EuroSys 2012, §4: every period the job's progress is looked up in
+    the distributions C(p, a) of the time that is left, simulated from earlier runs of its template
+    (the workload's ``training``), and its guaranteed tokens (run limit) move towards the fewest of
+    greatest utility. Tasks beyond them, and jobs without a deadline, run on spare tokens, which
+    are shared max-min fairly between jobs.
+
+    Attributes
+    ----------
+    max_tokens : int
+        The most that a job may be guaranteed.
+    period_s : float
+        Time between two looks at a job, s.
+    slack : float
+        S: what predictions are multiplied by.
+    hysteresis : float
+        α: how much of the way to the raw allocation is gone each period.
+    dead_zone_s : float
+        D: how much earlier than the deadline a job is to finish, and how far it must be behind
+        before it gets more, s.
+    quantile : float
+        Which quantile of C(p, a) counts; 1 for the worst case.
+    indicator : str
+        The progress indicator (`policies.jockey.indicators`).
+    utility : tuple of (float, float)
+        Points (minutes after the deadline, utility), piecewise linear and never rising.
+    runs, allocations : int
+        How many simulated runs of how many allocations C(p, a) is made of.
+    admission : {"all", "fitting"}
+        Whether every job with a deadline is accepted, or only one that fits beside those accepted
+        before (§1); one that does not runs on spare tokens.
+    infeasible : {"error", "run"}
+        What becomes of a job whose deadline is shorter than its critical path.
+    """
+
+    max_tokens: int = 100
+    period_s: float = 60.0
+    slack: float = 1.2
+    hysteresis: float = 0.2
+    dead_zone_s: float = 180.0
+    quantile: float = 1.0
+    indicator: indicators.Name = "totalworkWithQ"
+    utility: tuple[tuple[float, ...], ...] = POINTS
+    runs: int = 100
+    allocations: int = 20
+    admission: Literal["all", "fitting"] = "all"
+    infeasible: Literal["error", "run"] = "error"
+
+    events = Event.JOB_ARRIVED | Event.TIMER
+    adapts: ClassVar[bool] = True  #: whether tokens change while a job runs
+
+    def __post_init__(self) -> None:
+        """Raise InputError on a parameter out of its range."""
+        ranges: dict[str, tuple[float, float]] = {
+            "max_tokens": (1, 1e6),
+            "period_s": (1e-3, np.inf),
+            "slack": (1e-3, 1e3),
+            "hysteresis": (1e-6, 1),
+            "dead_zone_s": (0, 1e9),
+            "quantile": (1e-6, 1),
+            "runs": (1, 1e5),
+            "allocations": (2, 1e4),
+        }
+        for name, (low, high) in ranges.items():
+            if not low <= getattr(self, name) <= high:
+                raise InputError(
+                    f"policy {self.name}: {name} must be {low:g} to {high:g}, "
+                    f"not {getattr(self, name)!r}"
+                )
+        utility(self.utility)
+
+    @cached_property
+    def law(self) -> Law:
+        """The constants of the control law."""
+        return Law(self.slack, self.hysteresis, self.dead_zone_s)
+
+    @cached_property
+    def worth(self) -> Utility:
+        """Utility over lateness."""
+        return utility(self.utility)
+
+    def prepare(self, world: World, plan: Plan) -> Running:
+        """Make the model of every job with a deadline."""
+        share_out(world, plan)
+        return Running({int(row): self._job(world, int(row)) for row in with_deadline(world)})
+
+    def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
+        """Look at the jobs that arrive and at those whose period is over."""
+        assert isinstance(memory, Running)
+        for row in batch.rows(Event.JOB_ARRIVED).tolist():
+            if row not in memory.jobs:
+                continue
+            if self._accepted(memory, row, batch.now, world):
+                job = memory.live[row] = memory.jobs[row]
+                job.submit_s = job.tick_s = batch.now
+            else:
+                plan.set_jobs(row, queue=SPARE, run_limit=NO_LIMIT)
+        for row in [row for row in memory.live if not world.view["left"][row]]:
+            del memory.live[row]
+        due = [job for job in memory.live.values() if job.tick_s <= batch.now]
+        if due:
+            self.allocate(memory, due, batch.now, world)
+            for job in due:
+                plan.set_jobs(job.row, run_limit=whole_tokens(job.allocation))
+                job.tick_s = batch.now + self.period_s if self.adapts else np.inf
+        plan.timer_s = min([job.tick_s for job in memory.live.values()], default=np.inf)
+
+    def allocate(self, memory: Running, due: Sequence[Job], now: float, world: World) -> None:
+        """Set the allocation of the jobs that are `due`."""
+        for job in due:
+            elapsed_s = now - job.submit_s
+            deadline_s = job.deadline_at(elapsed_s)
+            left_s = job.model.left_s(job.done(world))
+            raw = raw_allocation(self.law, self.worth, deadline_s, elapsed_s, left_s)
+            if job.allocation == 0.0:
+                job.allocation = float(raw)
+                continue
+            held = job.allocation
+            behind = behind_s(self.law, self.worth, deadline_s, elapsed_s, left_s, held)
+            job.allocation = next_allocation(self.law, held, raw, behind)
+
+    def model(self, profile: Profile) -> Model:
+        """Return the model of a job."""
+        effort = Effort(self.runs, self.allocations)
+        return simulated_model(profile, self.indicator, self.quantile, self.max_tokens, effort)
+
+    def _job(self, world: World, row: int) -> Job:
+        columns = world.columns
+        profile = profile_of_job(world, row)
+        model = self.model(profile)
+        job = Job(
+            row,
+            int(columns.job_stage0[row]),
+            int(columns.job_stage0[row + 1]),
+            profile.shape.n_tasks.astype(np.float64),
+            profile,
+            model,
+            float(columns.job_deadline[row]),
+            float(columns.job_new_deadline[row]),
+            float(columns.job_new_deadline_at[row]),
+        )
+        if self.infeasible == "error" and job.deadline_s < model.shortest_s:
+            raise InputError(
+                f"job {row} (template {columns.template_names[columns.job_template[row]]!r}) has a "
+                f"deadline of {job.deadline_s:g} s, but with unlimited tokens it takes "
+                f"{model.shortest_s:g} s at least, by its training: give it a deadline of "
+                f"{model.shortest_s:g} s or more, or set infeasible=run to let it be late",
+                rule="infeasible deadline",
+            )
+        return job
+
+    def _accepted(self, memory: Running, row: int, now: float, world: World) -> bool:
+        if self.admission == "all":
+            return True
+
+        def needed(job: Job, elapsed_s: float) -> int:
+            left_s = job.model.left_s(job.done(world))
+            return need(self.law, job.deadline_at(elapsed_s), elapsed_s, left_s)
+
+        needs = [needed(job, now - job.submit_s) for job in memory.live.values()]
+        return fits(needs, needed(memory.jobs[row], 0.0), int(world.cluster.total[0]))
+
+
+@register("jockey_static")
+@dataclass(frozen=True)
+class JockeyStatic(Jockey):
+    """Jockey without adaptation: the tokens that it starts with, to the end (§5.1)."""
+
+    adapts = False
+
+
+@register("jockey_amdahl")
+@dataclass(frozen=True)
+class JockeyAmdahl(Jockey):
+    """Jockey without the simulator: what is left is S_t + P_t / a (§4.1, §5.1)."""
+
+    def model(self, profile: Profile) -> Model:
+        """Return the model of a job."""
+        return Amdahl(profile, self.max_tokens)

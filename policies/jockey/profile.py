@@ -1,0 +1,198 @@
+"""What earlier runs of a job say of its stages (§4.1, §4.2)."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from policies.jockey.shape import Shape
+from sim.errors import InputError
+
+F8 = NDArray[np.float64]
+I4 = NDArray[np.int32]
+I8 = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """The tasks of one or more runs of a job, N of them, each by the attempt that succeeded.
+
+    Attributes
+    ----------
+    run, stage, task : (N,) int32
+        The run, the stage's index within the job, the task's within the stage.
+    ready_s, start_s, finish_s : (N,) float64
+        When its inputs were there, and when it ran, s from the submission of the run.
+    init_s : (N,) float64
+        What of the time from start to finish was initialisation, s.
+    n_failed : (N,) int32
+        Attempts that failed before.
+    """
+
+    run: I4
+    stage: I4
+    task: I4
+    ready_s: F8
+    start_s: F8
+    finish_s: F8
+    init_s: F8
+    n_failed: I4
+
+
+@dataclass(frozen=True, eq=False)
+class Profile:
+    """Statistics of a job of S stages; samples of all runs are pooled, by stage.
+
+    Attributes
+    ----------
+    shape : Shape
+        The job that it is a profile of.
+    sample0 : (S+1,) int64
+        Samples of stage s are the entries ``sample0[s]`` to ``sample0[s+1]``.
+    run_s, init_s : (N,) float64
+        The distributions of run time, without initialisation, and of initialisation latency, s.
+    n_failed : (N,) int32
+        The distribution of how many attempts of a task failed.
+    work_s, queued_s : (S,) float64
+        T_s and Q_s: the time that all tasks of the stage run, and wait with their inputs there, s.
+    longest_s : (S,) float64
+        l_s: the time that the longest task of the stage runs, s.
+    begin, end : (S,) float64
+        t_s^b and t_s^e: when the stage starts and ends, as a fraction of the job's duration.
+    """
+
+    shape: Shape
+    sample0: I8
+    run_s: F8
+    init_s: F8
+    n_failed: I4
+    work_s: F8
+    queued_s: F8
+    longest_s: F8
+    begin: F8
+    end: F8
+
+    @cached_property
+    def after_s(self) -> F8:
+        """L_s: the longest path from the end of each stage to the end of the job, (S,), s."""
+        return self.shape.longest_after(self.longest_s)
+
+    @property
+    def critical_path_s(self) -> float:
+        """The longest path through the job, s."""
+        return float((self.longest_s + self.after_s).max())
+
+    def failing(self) -> tuple[F8, F8]:
+        """Return the probabilities that just one, and that more attempts of a task fail: (S,)."""
+        n = np.diff(self.sample0)
+        one = np.add.reduceat((self.n_failed == 1).astype(float), self.sample0[:-1])
+        more = np.add.reduceat((self.n_failed > 1).astype(float), self.sample0[:-1])
+        return one / n, more / n
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of all that is in it, hex."""
+        sha = hashlib.sha256()
+        shape = self.shape
+        for array in (
+            *(shape.n_tasks, shape.parent, shape.child, shape.kind),
+            *(self.sample0, self.run_s, self.init_s, self.n_failed),
+            *(self.work_s, self.queued_s, self.longest_s, self.begin, self.end),
+        ):
+            sha.update(f"{array.dtype} {array.shape}\n".encode())
+            sha.update(np.ascontiguousarray(array).tobytes())
+        return sha.hexdigest()
+
+
+def profile_of(shape: Shape, records: Records, name: str = "the job") -> Profile:
+    """Build the profile of a job from one or more of its runs.
+
+    Totals are means per recorded task times the tasks that the job has now, so that a run with
+    some more or fewer tasks in a stage, or with lost records, serves as well.
+
+    Parameters
+    ----------
+    shape : Shape
+        The job as it will run.
+    records : Records
+        What was recorded; rows in any order.
+    name : str
+        What to call the job in errors.
+
+    Raises
+    ------
+    InputError
+        If a stage has no record, if a record is of a stage that the job does not have, or if its
+        times are out of order.
+    """
+    n_stages = len(shape.n_tasks)
+    _check(records, n_stages, name)
+    order = np.lexsort((records.task, records.run, records.stage))
+    stage, run = records.stage[order], records.run[order]
+    ready, start = records.ready_s[order], records.start_s[order]
+    finish, init = records.finish_s[order], records.init_s[order]
+    count = np.bincount(stage, minlength=n_stages)
+    sample0 = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
+    first = sample0[:-1]
+    begin, end = _relative(stage, run, start, finish, n_stages)
+    per_task = shape.n_tasks / count
+    return Profile(
+        shape,
+        sample0,
+        finish - start - init,
+        init,
+        records.n_failed[order].astype(np.int32),
+        np.add.reduceat(finish - start, first) * per_task,
+        np.add.reduceat(start - ready, first) * per_task,
+        np.maximum.reduceat(finish - start, first),
+        begin,
+        end,
+    )
+
+
+def _relative(stage: I4, run: I4, start: F8, finish: F8, n_stages: int) -> tuple[F8, F8]:
+    """Return the mean over runs of when each stage starts and ends, over the run's duration."""
+    runs, of_run = np.unique(run, return_inverse=True)
+    shape = (len(runs), n_stages)
+    begin, end = np.full(shape, np.inf), np.full(shape, -np.inf)
+    np.minimum.at(begin, (of_run, stage), start)
+    np.maximum.at(end, (of_run, stage), finish)
+    seen = np.isfinite(begin)
+    whole = np.maximum(end.max(axis=1, keepdims=True), 1e-300)
+    n = seen.sum(axis=0)
+    return (
+        np.where(seen, begin / whole, 0.0).sum(axis=0) / n,
+        np.where(seen, end / whole, 0.0).sum(axis=0) / n,
+    )
+
+
+def _check(records: Records, n_stages: int, name: str) -> None:
+    if len(records.stage) and not 0 <= records.stage.min() <= records.stage.max() < n_stages:
+        bad = records.stage.max() if records.stage.max() >= n_stages else records.stage.min()
+        raise InputError(
+            f"a training record of {name} is of stage {bad}; the job has stages 0 to "
+            f"{n_stages - 1}: its plan has changed, so train on a run of the new one"
+        )
+    missing = np.flatnonzero(np.bincount(records.stage, minlength=n_stages) == 0)
+    if len(missing):
+        shown = ", ".join(str(s) for s in missing[:5].tolist())
+        raise InputError(
+            f"the training records of {name} lack {len(missing)} of its {n_stages} stages "
+            f"({shown}): a profile needs at least one recorded task of every stage"
+        )
+    run = records.finish_s - records.start_s - records.init_s
+    wait = records.start_s - records.ready_s
+    hair = 1e-6
+    sound = (run >= -hair) & (wait >= -hair) & (records.init_s >= 0) & (records.n_failed >= 0)
+    if not sound.all():
+        row = int(np.flatnonzero(~sound)[0])
+        raise InputError(
+            f"training record {row} of {name} is out of order: ready {records.ready_s[row]:g}, "
+            f"start {records.start_s[row]:g}, finish {records.finish_s[row]:g}, initialisation "
+            f"{records.init_s[row]:g} s, {records.n_failed[row]} failures; times must ascend, "
+            "initialisation fit between start and finish, and no number be negative"
+        )

@@ -1,0 +1,83 @@
+"""What it is worth when a job finishes: piecewise linear in how late it is (§2.2, §5.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sim.errors import InputError
+
+F8 = NDArray[np.float64]
+
+MINUTE_S = 60.0
+
+
+@dataclass(frozen=True, eq=False)
+class Utility:
+    """Utility over lateness; constant before the first point, and as the last piece after the last.
+
+    Attributes
+    ----------
+    late_s : (n,) float64
+        Finish less deadline, s, ascending.
+    value : (n,) float64
+        Utility there, never rising.
+    """
+
+    late_s: F8
+    value: F8
+
+    def __call__(self, late_s: ArrayLike) -> F8:
+        """Return the utility of finishing so late, s."""
+        late = np.asarray(late_s, dtype=np.float64)
+        beyond = np.maximum(late - self.late_s[-1], 0.0)
+        inside = np.interp(late, self.late_s, self.value)
+        return np.asarray(inside + np.where(beyond > 0, beyond * self._slope, 0.0))
+
+    def latest(self, value: float) -> float:
+        """Return how late a job may be and still be worth `value`, s; inf if always, -inf never."""
+        if value > self.value[0]:
+            return -np.inf
+        if value <= self.value[-1]:
+            gap = value - self.value[-1]
+            return float(self.late_s[-1] + gap / self._slope) if self._slope < 0 else np.inf
+        i = int(np.flatnonzero(self.value >= value)[-1])
+        rise = (value - self.value[i]) / (self.value[i + 1] - self.value[i])
+        return float(self.late_s[i] + rise * (self.late_s[i + 1] - self.late_s[i]))
+
+    @property
+    def _slope(self) -> float:
+        step = self.late_s[-1] - self.late_s[-2]
+        return float((self.value[-1] - self.value[-2]) / step)
+
+
+def utility(points: tuple[tuple[float, ...], ...]) -> Utility:
+    """Build a utility from points (minutes after the deadline, utility).
+
+    Raises
+    ------
+    InputError
+        If there are fewer than two, if one is not a pair of finite numbers, if times do not
+        ascend, or if the utility rises.
+    """
+    if len(points) < 2 or any(len(point) != 2 for point in points):
+        raise InputError(
+            "a utility needs at least two points (minutes after the deadline, utility), "
+            f"not {points!r}"
+        )
+    table = np.array(points, dtype=np.float64)
+    if not np.isfinite(table).all():
+        raise InputError(f"a utility's points must be finite numbers, not {points!r}")
+    minutes, value = table.T
+    if (np.diff(minutes) <= 0).any():
+        raise InputError(f"the times of a utility's points must ascend, not {minutes.tolist()}")
+    rising = np.flatnonzero(np.diff(value) > 0)
+    if len(rising):
+        i = int(rising[0])
+        raise InputError(
+            f"a utility must never rise: it goes from {value[i]:g} at {minutes[i]:g} min to "
+            f"{value[i + 1]:g} at {minutes[i + 1]:g} min after the deadline"
+        )
+    return Utility(minutes * MINUTE_S, value)

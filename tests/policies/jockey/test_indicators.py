@@ -1,0 +1,75 @@
+"""Progress by hand, and when runs reach it against a loop over every task that ends."""
+
+import numpy as np
+import pytest
+
+from policies.jockey.indicators import NAMES, LeastStage, WeightedSum, indicator
+from policies.jockey.profile import profile_of
+from sim.errors import InputError
+from tests.policies.jockey.test_copies import profile
+from tests.policies.jockey.test_profile import ONE_RUN, TWO_STAGES, records
+
+UNLIMITED = (np.array([0.0, 0.6]), np.array([0.7, 1.0]))
+
+
+@pytest.mark.parametrize(
+    ("name", "half", "mapped"),
+    [  # T = 8, 2; Q = 3, 1; l = 5, 2; L = 2, 0; begin .1, .8; end .7, 1; tasks 2, 1
+        ("totalworkWithQ", 5.5 / 14, 11 / 14),
+        ("totalwork", 0.4, 0.8),
+        ("vertexfrac", 1 / 3, 2 / 3),
+        ("cp", 1 - 4.5 / 7, 5 / 7),
+        ("minstage", 0.4, 0.8),
+        ("minstage-inf", 0.35, 0.6),
+    ],
+)
+def test_progress_by_hand(name, half, mapped):
+    found = indicator(name, profile_of(TWO_STAGES, records(ONE_RUN)), UNLIMITED)
+    assert found.progress(np.array([0.5, 0.0])) == pytest.approx(half)
+    assert found.progress(np.array([1.0, 0.0])) == pytest.approx(mapped)
+    assert found.progress(np.array([1.0, 1.0])) == pytest.approx(1.0)
+    both = found.progress(np.array([[0.5, 0.0], [1.0, 0.0]]))
+    np.testing.assert_allclose(both, [half, mapped])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_levels_are_reached_when_a_loop_says_so(name):
+    rng = np.random.default_rng(5)
+    p = profile()
+    low = np.sort(rng.uniform(0, 0.6, 3))
+    found = indicator(name, p, (low, low + rng.uniform(0.1, 0.4, 3)))
+    n_tasks = p.shape.n_tasks
+    finish = rng.uniform(1, 100, (4, n_tasks.sum()))
+    levels = np.concatenate([[0.0], np.sort(rng.uniform(0.001, 0.999, 30)), [1.0]])
+    got = found.reached(finish, n_tasks, levels)
+    stage = np.repeat(np.arange(3), n_tasks)
+    for run in range(4):
+        want = np.full(len(levels), np.nan)
+        for time in [0.0, *np.sort(finish[run]).tolist()]:
+            ended = np.bincount(stage[finish[run] <= time], minlength=3)
+            progress = found.progress(ended / n_tasks)
+            fresh = np.isnan(want) & (levels <= progress + 1e-9)
+            want[fresh] = time
+        np.testing.assert_array_equal(got[run], want)
+
+
+def test_progress_never_falls_and_levels_come_in_order():
+    p = profile()
+    finish = np.random.default_rng(0).uniform(1, 9, (3, int(p.shape.n_tasks.sum())))
+    for name in NAMES:
+        found = indicator(name, p, (np.zeros(3), np.ones(3)))
+        assert isinstance(found, WeightedSum | LeastStage)
+        times = found.reached(finish, p.shape.n_tasks, np.linspace(0, 1, 50))
+        assert (np.diff(times, axis=1) >= 0).all()
+        np.testing.assert_array_equal(times[:, -1], finish.max(axis=1))
+
+
+def test_tasks_of_no_length_count_alike():
+    rows = [(0, s, t, 0.0, 0.0, 0.0, 0.0, 0) for s, t in ((0, 0), (0, 1), (1, 0))]
+    p = profile_of(TWO_STAGES, records(rows))
+    assert indicator("totalwork", p).progress(np.array([1.0, 0.0])) == pytest.approx(2 / 3)
+
+
+def test_an_unknown_indicator_gets_the_nearest():
+    with pytest.raises(InputError, match="did you mean 'minstage'"):
+        indicator("minstag", profile())

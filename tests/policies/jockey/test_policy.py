@@ -1,0 +1,199 @@
+"""Jockey's policies on small worlds: deadlines met, tokens given, and what is refused."""
+
+import numpy as np
+import pytest
+
+import policies
+import sim
+from policies.jockey import model
+from policies.jockey.policy import Jockey
+from sim.errors import InputError
+from tests.policies.jockey.worlds import trained, world
+
+ADAPTIVE = ["jockey", "jockey_amdahl"]
+ALL = [*ADAPTIVE, "jockey_static", "max_allocation"]
+
+
+def slo(workload):
+    return np.flatnonzero(np.isfinite(workload.columns.job_deadline))
+
+
+def latency(result):
+    rows = slo(result.workload)
+    return (result.job_finish - result.job_submit)[rows]
+
+
+def run(name, workload, slots=60, **params):
+    return sim.simulate(
+        workload, sim.Cluster.slots(slots), policies.build(name, **params), record="tasks"
+    )
+
+
+def used(result, at_s):
+    """How many tasks of jobs with a deadline run at an instant."""
+    job = result.workload.columns.stage_job[
+        np.repeat(np.arange(result.workload.n_stages), np.diff(result.workload.columns.stage_task0))
+    ]
+    mine = np.isin(job, slo(result.workload))
+    return int(((result.task_start <= at_s) & (at_s < result.task_finish) & mine).sum())
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("seed", range(3))
+def test_deadlines_are_met_beside_a_background(name, seed):
+    workload = world(1500.0, seed=seed, n_background=60)
+    assert (latency(run(name, workload)) <= 1500.0).all()
+
+
+def test_a_job_gets_no_more_than_it_needs():
+    rush, leisure = (latency(run("jockey", world(d, n_background=60)))[0] for d in (900.0, 2400.0))
+    assert rush <= 900
+    assert 1500 <= leisure <= 2400
+    assert latency(run("max_allocation", world(2400.0, n_background=60)))[0] < 700
+
+
+def test_only_with_adaptation_a_slower_run_gets_more():
+    """Almost twice the work of the training run: late without adaptation, hardly with."""
+    late = world(3600.0, factor=1.8, n_background=60)
+    assert latency(run("jockey_static", late))[0] > 1.06 * 3600
+    assert latency(run("jockey", late))[0] < 1.04 * 3600
+    assert latency(run("jockey", late, slack=1.4, hysteresis=0.5, dead_zone_s=0.0))[0] <= 3600
+
+
+@pytest.mark.parametrize("name", ADAPTIVE)
+def test_a_deadline_that_changes_changes_the_tokens(name):
+    change = {"new_deadline_at_s": 300.0}
+    stays = latency(run(name, world(1800.0, n_background=60)))[0]
+    sooner = latency(run(name, world(1800.0, n_background=60, new_deadline_s=900.0, **change)))[0]
+    later = latency(run(name, world(1800.0, n_background=60, new_deadline_s=5400.0, **change)))[0]
+    assert sooner <= 900.0 < stays <= 1800.0 < later <= 5400.0
+
+
+def test_max_allocation_gives_all_and_no_more():
+    result = run("max_allocation", world(1800.0, n_background=60), max_tokens=30)
+    assert [used(result, t) for t in (200.0, 300.0, 400.0)] == [30, 30, 30]
+
+
+def test_without_deadlines_jobs_share_alike():
+    """Two jobs at one instant, of long and of short tasks: each gets half of the slots."""
+    rows = [
+        {"submit_s": 0.0, "stages": [{"durations_s": [length] * n}]}
+        for length, n in ((8.0, 40), (1.0, 400))
+    ]
+    result = run("jockey", sim.Workload.from_jobs(rows), slots=10)
+    first = result.task_start < 8.0
+    assert first[:40].sum() == 5
+    assert first[40:].sum() == 5 * 8
+
+
+def test_results_do_not_depend_on_what_was_simulated_before():
+    workload = world(1500.0, n_background=20)
+    once = run("jockey", workload)
+    again = run("jockey", workload)  # its model known by now
+    model._MADE.clear()
+    anew = run("jockey", workload)
+    for other in (again, anew):
+        np.testing.assert_array_equal(once.task_finish, other.task_finish)
+
+
+def test_models_are_made_once_and_the_oldest_go(monkeypatch):
+    made = []
+    monkeypatch.setattr(model, "_KEPT", 2)
+    monkeypatch.setattr(model, "_MADE", type(model._MADE)())
+    real = model.resample
+    monkeypatch.setattr(model, "resample", lambda p, n: made.append(p.digest) or real(p, n))
+    for seed in (0, 0, 1, 0, 2, 0, 1):
+        run("jockey", world(3000.0, seed=seed), runs=5, allocations=3)
+    assert len(made) == 4  # of seed 0, 1, 2, and of 1 again
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_zero_tokens_are_refused(name):
+    with pytest.raises(InputError, match="max_tokens must be 1"):
+        policies.build(name, max_tokens=0)
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"period_s": 0.0},
+        {"slack": 0.0},
+        {"hysteresis": 0.0},
+        {"hysteresis": 1.1},
+        {"dead_zone_s": -1.0},
+        {"quantile": 0.0},
+        {"runs": 0},
+        {"allocations": 1},
+        {"utility": ((0.0, 1.0), (1.0, 2.0))},
+        {"indicator": "total"},
+        {"slack": float("nan")},
+    ],
+    ids=str,
+)
+def test_parameters_out_of_range_are_refused(params):
+    with pytest.raises(InputError):
+        policies.build("jockey", **params)
+
+
+@pytest.mark.parametrize("name", ["jockey", "jockey_static", "jockey_amdahl"])
+def test_a_deadline_shorter_than_the_critical_path_is_said_with_the_shortest(name):
+    workload = world(100.0)
+    with pytest.raises(InputError, match=r"deadline of 100 s, but .* it takes (\d+)") as error:
+        run(name, workload)
+    words = str(error.value)
+    shortest = float(words.split("it takes ")[1].split(" s")[0])
+    assert 150 < shortest < 900
+    assert latency(run(name, workload, infeasible="run"))[0] < 1000  # all tokens, and late
+    run(name, world(shortest + 1.0))
+
+
+@pytest.mark.parametrize("name", ["jockey", "jockey_static", "jockey_amdahl"])
+def test_a_deadline_without_training_is_refused(name):
+    with pytest.raises(InputError, match=r"template 'b'\) has a deadline but no training records"):
+        run(name, world(template="b"))
+
+
+def test_a_profile_that_lacks_a_stage_is_refused():
+    records = trained()
+    keep = records["stage"] != 2
+    some = {k: np.asarray(v)[keep] for k, v in records.items()}
+    with pytest.raises(InputError, match=r"lack 1 of its 3 stages \(2\)"):
+        run("jockey", world().with_training(some))
+
+
+def test_a_job_whose_every_task_failed_in_training_is_taken_to_fail_again():
+    records = trained()
+    records["n_failed"] = np.full(len(records["run"]), 3, "i4")
+    workload = world(6000.0)
+    calm = run("jockey", workload)
+    wary = run("jockey", workload.with_training(records))
+    assert used(wary, 130.0) > used(calm, 130.0)
+    assert latency(wary)[0] <= 6000.0
+
+
+def test_only_jobs_that_fit_are_accepted():
+    """Each of three jobs needs half of the slots."""
+    workload = world(900.0, n_jobs=3, n_background=60)
+    every = latency(run("jockey", workload, slots=60))
+    fitting = latency(run("jockey", workload, slots=60, admission="fitting"))
+    assert (fitting[:2] <= 900.0).all()
+    assert fitting[2] > fitting[:2].max()
+    assert (every > 900.0).any()
+
+
+@pytest.mark.parametrize("indicator", ["totalwork", "vertexfrac", "cp", "minstage", "minstage-inf"])
+def test_every_indicator_serves(indicator):
+    workload = world(1500.0, n_background=40)
+    assert latency(run("jockey", workload, indicator=indicator))[0] <= 1500.0
+
+
+def test_a_longer_period_looks_less_often(monkeypatch):
+    looks = []
+    real = Jockey.allocate
+    monkeypatch.setattr(Jockey, "allocate", lambda *a: looks.append(a[3]) or real(*a))
+    run("jockey", world(1500.0), period_s=300.0)
+    assert looks[0] == 100.0
+    np.testing.assert_allclose(np.diff(looks), 300.0)
+    looks.clear()
+    run("jockey_static", world(1500.0))
+    assert looks == [100.0]
