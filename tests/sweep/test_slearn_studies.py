@@ -121,6 +121,24 @@ def test_errors_and_queues_are_of_wide_jobs() -> None:
     assert of["2Sigma, threesigma", name].ours == pytest.approx(100 / 3)
 
 
+def test_choices_are_as_far_from_the_paper_as_their_errors() -> None:
+    choice = {"trace.recurring": 0.92, "trace.stale": "[0.6, 2.5]"}
+    other = {"trace.recurring": 0.8, "trace.stale": "[0.5, 3.0]"}
+    rows = [
+        {**sized("threesigma", 0, queue=[-1, 0, 0, 2, 3]), **choice},
+        {**sized("threesigma", 1, queue=[-1, 0, 0, 2, 4]), **choice},
+        {**sized("threesigma", 0, queue=[-1, 1, 0, 1, 3]), **other},
+    ]
+    of = found("slearn_choice", "slearn/choice", rows, *choice)
+    figure = "2Sigma: recurring 0.92, stale 0.6 and 2.5"
+    assert of[figure, "error %, P50"].ours == pytest.approx(50.0)
+    assert of[figure, "right queue %"].ours == pytest.approx(50.0)
+    wrong = abs(np.log(50.0 / (100 - 73.84)))
+    far = np.log(50.0 / 36.57) + abs(np.log(70.0 / 475.78)) + wrong
+    assert of[figure, "distance"].ours == pytest.approx(far)
+    assert len(of) == 2 * 4
+
+
 def test_bins_are_those_of_table_8() -> None:
     far = sized("threesigma", finish_s=[20.0, 120.0, 215.0, 380.0, 550.0])
     of = found("slearn_jobs", "slearn/fig9", [sized("slearn"), far])

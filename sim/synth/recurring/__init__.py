@@ -12,6 +12,7 @@ came.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from sim.errors import InputError, unknown
@@ -32,6 +33,7 @@ def synthesize(
     over_time: tuple[float, float] | None = None,
     over_space: tuple[float, float] | None = None,
     recurring: float | None = None,
+    stale: tuple[float, float] | None = None,
     slots: int = 150,
     updates: float = Drift.updates,
     hardware: float = Drift.hardware,
@@ -59,6 +61,9 @@ def synthesize(
         a job (`sim.variation`); left out, the preset's.
     recurring : float, optional
         Share of jobs whose program runs more than once, 0 to 1; left out, the preset's.
+    stale : tuple of float, optional
+        Share of the jobs whose program has become faster since the history, 0 to 1, and the mean
+        of the logarithm by which it has, positive; left out, the preset's.
     slots : int
         How many tasks can run at once where the load is 1.
     updates, hardware, inputs, update_days : float
@@ -87,6 +92,9 @@ def synthesize(
     recurring = PRESETS[preset].recurring if recurring is None else recurring
     if not 0 <= recurring <= 1:
         raise InputError(f"recurring must be between 0 and 1, not {recurring!r}")
+    stale = _pair(PRESETS[preset].stale if stale is None else stale)
+    if not (0 <= stale[0] <= 1 and 0 < stale[1] < math.inf):
+        raise InputError(f"stale must be a share from 0 to 1 and a positive mean, not {stale!r}")
     drift = Drift(updates, hardware, inputs, update_days)
     if min(updates, hardware, inputs) < 0 or updates + hardware + inputs <= 0 or update_days <= 0:
         raise InputError(
@@ -100,6 +108,7 @@ def synthesize(
         over_time=_pair(over_time or PRESETS[preset].over_time),
         over_space=_pair(over_space or PRESETS[preset].over_space),
         recurring=recurring,
+        stale=stale,
         n_slots=slots,
         drift=drift,
         seed=seed,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,6 +34,7 @@ def make(
     over_time: Pair,
     over_space: Pair,
     recurring: float,
+    stale: Pair,
     n_slots: int,
     drift: Drift,
     seed: int,
@@ -42,10 +44,9 @@ def make(
     Where the load or the variation over time does not come near to what is wanted, all is drawn
     anew, a few times at most, and the nearest counts.
     """
-    drafts = []
+    drafts, preset = [], replace(PRESETS[name], stale=stale)
     for attempt in range(_ATTEMPTS):
         own = int(stream(seed, "recurring", attempt).integers(2**62))
-        preset = PRESETS[name]
         programs = draw_programs(preset, n_jobs, n_history, recurring, own)
         draft, error = fitted_draft(preset, programs, over_time, n_slots, drift, own)
         drafts.append((error, draft, own))

@@ -155,9 +155,11 @@ def test_tasks_have_exactly_the_mean_and_the_variation_of_their_job():
         ({"history": -1}, "whole number from 0 on"),
         ({"over_time": (2.0, 1.0)}, "two rising numbers"),
         ({"recurring": 1.5}, "between 0 and 1"),
+        ({"stale": (1.5, 2.0)}, "share from 0 to 1"),
+        ({"stale": (0.5, 0.0)}, "a positive mean"),
         ({"updates": 0, "hardware": 0, "inputs": 0}, "one of them must be positive"),
     ],
-    ids=["preset", "jobs", "history", "over_time", "recurring", "drift"],
+    ids=["preset", "jobs", "history", "over_time", "recurring", "stale", "no_mean", "drift"],
 )
 def test_options_out_of_range_are_errors(options, words):
     with pytest.raises(sim.InputError, match=words):
