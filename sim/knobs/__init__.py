@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from sim.errors import InputError, unknown
 from sim.knobs.amplifier import amplify
 from sim.knobs.arrivals import arrive, squeeze
+from sim.knobs.faults import fail_tasks, straggle
 from sim.knobs.hour import hour_of
 from sim.knobs.inputs import place_inputs
 from sim.knobs.joined import named_dags
@@ -33,6 +34,7 @@ __all__ = [
     "arrive",
     "change_load",
     "deal_queues",
+    "fail_tasks",
     "fit_machines",
     "history_and_trace",
     "hour_of",
@@ -42,6 +44,7 @@ __all__ = [
     "place_inputs",
     "scale_tasks",
     "squeeze",
+    "straggle",
     "turn",
 ]
 
@@ -50,6 +53,7 @@ _MODULES = {
     "arrive": "sim.knobs.arrivals",
     "change_load": "sim.knobs.load",
     "deal_queues": "sim.knobs.queues",
+    "fail_tasks": "sim.knobs.faults",
     "fit_machines": "sim.knobs.machines",
     "history_and_trace": "sim.knobs.past",
     "hour_of": "sim.knobs.hour",
@@ -57,6 +61,7 @@ _MODULES = {
     "place_inputs": "sim.knobs.inputs",
     "scale_tasks": "sim.knobs.tasks",
     "squeeze": "sim.knobs.arrivals",
+    "straggle": "sim.knobs.faults",
     "rewire": "sim.synth.alibaba2018.rewire",
 }
 

@@ -32,7 +32,14 @@ def test_the_distance_is_the_largest_gap_between_the_two_curves():
 
 
 def test_generators_are_the_modules_of_the_package():
-    assert names() == ["alibaba2018", "cosmos", "other_domains", "production_dags", "recurring"]
+    assert names() == [
+        "alibaba2018",
+        "cosmos",
+        "other_domains",
+        "production_dags",
+        "recurring",
+        "scope_jobs",
+    ]
     assert options("alibaba2018") == {
         "jobs": 10_000, "seed": 0, "tables": None, "variant": "improved", "joint": False,
         "max_tasks_per_stage": None, "machine": None, "load": 1.0, "heterogeneity": 1.0,

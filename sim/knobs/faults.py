@@ -1,0 +1,182 @@
+"""Faults of tasks, drawn beforehand: attempts that fail, inputs that are lost, stragglers.
+
+They are drawn from (seed, purpose) alone, so that every policy meets the same ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.errors import InputError
+from sim.knobs.parts import beside, meta_with, replaced, with_durations
+from sim.random import stream
+
+if TYPE_CHECKING:
+    from sim.workload import Columns, Workload
+
+F8 = NDArray[np.float64]
+I8 = NDArray[np.int64]
+
+MOST_FAILURES = 8
+"""Attempts of one task that fail at the most."""
+STRAGGLERS, SLOWER = 0.01, (1.5, 3.0)
+"""What part of the tasks straggle, and how many times as long they take until they end or a
+duplicate has: assumptions."""
+
+
+def fail_tasks(
+    workload: Workload,
+    single: float = 0.01,
+    multiple: float = 0.15,
+    lost: float = 0.001,
+    of: Literal["all", "deadline"] = "all",
+    seed: int = 0,
+) -> Workload:
+    """Draw which attempts of which tasks fail, and which find an input lost.
+
+    An attempt fails after a part of the task's duration that is drawn evenly. What finds its input
+    lost does so before its other failures; the input is that of a task it waits for: of any of its
+    edges alike, then of any task behind it.
+
+    Parameters
+    ----------
+    workload : Workload
+        Without failures.
+    single : float
+        Chance that a task's first attempt fails.
+    multiple : float
+        Chance that the next attempt fails where one has.
+    lost : float
+        Chance that a task with parents finds an input lost.
+    of : {"all", "deadline"}
+        Tasks of all jobs, or of those with a deadline.
+    seed : int
+        Seed of the draws.
+
+    Raises
+    ------
+    InputError
+        If a chance is not between 0 and 1 (`multiple` below 1), or there are failures already.
+    """
+    for name, chance in (("single", single), ("multiple", multiple), ("lost", lost)):
+        _check_chance(name, chance)
+    if of not in ("all", "deadline"):
+        raise InputError(f"of must be all or deadline, not {of!r}", rule="wrong option")
+    if workload.failures.num_rows:
+        raise InputError("the workload has failures already; give one without")
+    task, after_s, missing = _draw(workload.columns, single, multiple, lost, of, seed)
+    noted = {"fail_tasks": len(task), "lost": int((missing >= 0).sum()), "seed": int(seed)}
+    return _again(workload, noted, failures={"task": task, "after_s": after_s, "lost": missing})
+
+
+def straggle(
+    workload: Workload,
+    rate: float = STRAGGLERS,
+    slower: tuple[float, float] = SLOWER,
+    seed: int = 0,
+) -> Workload:
+    """Make some tasks stragglers, which take several times as long.
+
+    Parameters
+    ----------
+    workload : Workload
+        Without failures.
+    rate : float
+        What part of the tasks straggle.
+    slower : (float, float)
+        Between what their durations are multiplied by, evenly in the logarithm.
+    seed : int
+        Seed of the draws.
+
+    Raises
+    ------
+    InputError
+        If the rate is not between 0 and 1, or the factors are not 1 or more and rising.
+    """
+    _check_chance("rate", rate)
+    low, high = (float(s) for s in slower)
+    if not 1 <= low <= high < np.inf:
+        raise InputError(f"slower must be two rising numbers from 1 on, not {slower!r}")
+    factor = straggling(workload.n_tasks, stream(seed, "stragglers"), rate, (low, high))
+    tasks = replaced(workload.tasks, "duration_s", workload.columns.task_duration * factor)
+    noted = {"straggle": int((factor > 1).sum()), "seed": int(seed)}
+    return _again(workload, noted, tasks=tasks, **beside(workload))
+
+
+def straggling(
+    n: int,
+    rng: np.random.Generator,
+    rate: float = STRAGGLERS,
+    slower: tuple[float, float] = SLOWER,
+) -> F8:
+    """Draw what the durations of `n` tasks are multiplied by, (n,); 1 for most."""
+    chosen = rng.random(n) < rate
+    factor = np.ones(n)
+    low, high = np.log(slower)
+    factor[chosen] = np.exp(rng.uniform(low, high, int(chosen.sum())))
+    return factor
+
+
+def _draw(
+    columns: Columns, single: float, multiple: float, lost: float, of: str, seed: int
+) -> tuple[I8, F8, I8]:
+    """Return the rows of the table: task, after_s and lost."""
+    task0 = columns.stage_task0
+    stage = np.repeat(np.arange(len(task0) - 1), np.diff(task0))
+    task = np.arange(len(stage))
+    if of == "deadline":
+        task = task[~np.isnan(columns.job_deadline)[columns.stage_job[stage]]]
+    rng = stream(seed, "failures")
+    first, more, finds = rng.random((3, len(task)))
+    again = np.floor(np.log(more) / np.log(multiple)) if multiple > 0 else np.zeros(len(task))
+    n_failed = np.where(first < single, 1 + np.minimum(again, MOST_FAILURES - 1), 0)
+    parents = columns.stage_n_barrier + columns.stage_n_o2o
+    losing = (finds < lost) & (parents[stage[task]] > 0)
+    input_of = _inputs(columns, task[losing], stage, stream(seed, "lost inputs"))
+    n = n_failed.astype(np.int64) + losing
+    out = np.repeat(task, n)
+    missing = np.full(len(out), -1, np.int64)
+    missing[(np.cumsum(n) - n)[losing]] = input_of
+    return out, columns.task_duration[out] * rng.random(len(out)), missing
+
+
+def _inputs(columns: Columns, task: I8, stage: I8, rng: np.random.Generator) -> I8:
+    """Draw for each task one that it waits for: an edge, then a task behind it."""
+    n_children = np.diff(columns.edge0)
+    order = np.argsort(columns.edge_child, kind="stable")
+    parent = np.repeat(np.arange(len(n_children)), n_children)[order]
+    child, kind = columns.edge_child[order], columns.edge_kind[order]
+    own = stage[task]
+    begin, end = np.searchsorted(child, own), np.searchsorted(child, own, side="right")
+    which, where = rng.random((2, len(task)))
+    edge = begin + np.floor(which * (end - begin)).astype(np.int64)
+    task0 = columns.stage_task0
+    n = (task0[1:] - task0[:-1])[parent[edge]]
+    place = np.floor(where * n).astype(np.int64)
+    same = np.minimum(task - task0[own], n - 1)
+    found: I8 = task0[parent[edge]] + np.where(kind[edge] == 1, same, place)
+    return found
+
+
+def _again(workload: Workload, noted: Mapping[str, object], **changed: object) -> Workload:
+    from sim.workload import Workload
+
+    names = ("jobs", "stages", "stage_edges", "job_edges", "downloads", "history", "training")
+    tables: dict[str, object] = {name: getattr(workload, name) for name in names}
+    if workload.stage_duration_s is None or "tasks" in changed:
+        tables["tasks"] = workload.tasks
+    else:
+        tables["stages"] = with_durations(workload.stages, workload.stage_duration_s)
+    meta = meta_with(workload, noted)
+    return Workload.from_tables(**{**tables, **changed}, meta=meta)  # type: ignore[arg-type]
+
+
+def _check_chance(name: str, chance: object) -> None:
+    number = isinstance(chance, (int, float)) and not isinstance(chance, bool)
+    most = 1.0 if name != "multiple" else 1.0 - 1e-9
+    if not number or not 0 <= float(chance) <= most:  # type: ignore[arg-type]
+        raise InputError(f"{name} must be a chance, from 0 to 1, not {chance!r}", rule="range")

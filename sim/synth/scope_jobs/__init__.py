@@ -1,0 +1,108 @@
+"""Jobs with deadlines like those that Jockey was tried on, and the cluster's other jobs.
+
+Ferguson et al., EuroSys 2012: seven jobs with the statistics of Table 2 and fourteen of their kind,
+all recurring, with runs that vary as in Table 1. A workload holds one or more of them, with a
+recorded run of each to learn from (``training``), drawn failures (``failures``), and jobs without
+a deadline that keep the cluster busy. docs/jockey_workload.md says what is published, what is
+assumed, and how near the workload comes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sim.errors import InputError, unknown
+
+if TYPE_CHECKING:
+    from sim.workload import Workload
+
+__all__ = ["synthesize"]
+
+WARM_UP_S = 900.0
+"""When the job is submitted: the background has filled the cluster by then."""
+TAIL = 1.5
+"""The background goes on until so many times the latest deadline."""
+
+
+def synthesize(
+    jobs: int = 1,
+    seed: int = 0,
+    job: str = "F",
+    deadline: str | float = "short",
+    change: str | None = None,
+    like_inputs: bool = True,
+    work: float | None = None,
+    faults: bool = True,
+    slots: int = 200,
+    utilization: float = 0.8,
+    every_s: float = 0.0,
+) -> Workload:
+    """Synthesize a controlled run of jobs with deadlines, with the background of the cluster.
+
+    Parameters
+    ----------
+    jobs : int
+        How many jobs with a deadline, from `job` on in alphabetical order (`templates.NAMES`),
+        beginning again after the last.
+    seed : int
+        Seed of the run: what differs from other runs, what fails, and the background. The jobs and
+        their recorded runs are the same whatever it is.
+    job : str
+        The first of them; ``"F/long"`` says its deadline too.
+    deadline : {"short", "long"} or float
+        Which of the job's deadlines, or minutes (`deadlines`).
+    change : {"halve", "double", "triple"}, optional
+        What becomes of the deadline 10 minutes after submission.
+    like_inputs : bool
+        Whether inputs are about as large as usual; if not they vary as those of recurring jobs do.
+    work : float, optional
+        How many times the usual work the run needs; drawn where left out.
+    faults : bool
+        Whether attempts fail.
+    slots, utilization : int, float
+        Size of the cluster, and how busy it is on average: the background offers what is left
+        beyond the jobs with deadlines spread evenly until they are due. 0 for no background.
+    every_s : float
+        Time between submissions of the jobs, s.
+
+    Returns
+    -------
+    Workload
+
+    Raises
+    ------
+    InputError
+        On an unknown job, deadline or change, or a number out of range.
+    """
+    from sim.synth.scope_jobs.make import make
+    from sim.synth.scope_jobs.templates import NAMES
+
+    name, _, own = job.partition("/")
+    if name not in NAMES:
+        raise InputError(unknown("job of scope_jobs", name, NAMES), rule="wrong option")
+    for what, count in (("jobs", jobs), ("slots", slots)):
+        if type(count) is not int or count < 1:
+            raise InputError(f"{what} must be a whole number from 1 on, not {count!r}")
+    _check("utilization", utilization, 0.0, 1.0)
+    _check("every_s", every_s, 0.0, float("inf"))
+    if work is not None:
+        _check("work", work, 1e-3, 1e3)
+    at = NAMES.index(name)
+    return make(
+        [NAMES[(at + i) % len(NAMES)] for i in range(jobs)],
+        own or deadline,
+        seed=seed,
+        change=change,
+        like_inputs=like_inputs,
+        work=work,
+        faults=faults,
+        slots=slots,
+        utilization=float(utilization),
+        every_s=float(every_s),
+    )
+
+
+def _check(name: str, value: Any, low: float, high: float) -> None:
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not number or not low <= value <= high:
+        raise InputError(f"{name} must be a number from {low:g} to {high:g}, not {value!r}")

@@ -1,0 +1,83 @@
+"""Jobs without a deadline, which keep the rest of the cluster busy in slow waves and bursts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+F8 = NDArray[np.float64]
+I8 = NDArray[np.int64]
+
+WAVE_S, WAVE = (1800.0, 5400.0), 0.35
+"""Period of the slow wave of a run, between these, and how far it goes up and down."""
+BURST_EVERY_S, BURST_S, BURST = 3600.0, (300.0, 900.0), 0.8
+"""Mean time between bursts, how long one lasts, and what it adds to the mean."""
+WIDTH, WIDTH_SIGMA, WIDEST = 20.0, 0.8, 200
+"""Tasks of the first stage of a job: median, spread and most; the second has a quarter."""
+TASK_S, TASK_SIGMA = 60.0, 0.8
+"""Median and spread of the durations of their tasks, s."""
+STEP_S = 10.0
+
+
+@dataclass(frozen=True, eq=False)
+class Background:
+    """J map-reduce jobs, by when they are submitted.
+
+    Attributes
+    ----------
+    submit_s : (J,) float64
+        When each is submitted, s.
+    n_tasks : (J, 2) int64
+        Tasks of its two stages.
+    duration_s : (T,) float64
+        How long each task lasts, job by job, s.
+    """
+
+    submit_s: F8
+    n_tasks: I8
+    duration_s: F8
+
+
+def draw_background(slots: float, until_s: float, rng: np.random.Generator) -> Background:
+    """Draw jobs that keep `slots` slots busy on average.
+
+    The demand at each time is the mean times 1 plus a wave plus bursts, scaled so that it averages
+    the mean up to `until_s`; jobs come at random with that rate.
+
+    Parameters
+    ----------
+    slots : float
+        Mean demand, in slots.
+    until_s : float
+        No job is submitted later, s.
+    rng : numpy.random.Generator
+        To draw from.
+    """
+    at = np.arange(0.0, until_s, STEP_S)
+    demand = _demand(at, until_s, rng)
+    width = WIDTH * np.exp(WIDTH_SIGMA**2 / 2)
+    of_one = 1.25 * width * TASK_S * np.exp(TASK_SIGMA**2 / 2)
+    rate = slots * demand / of_one
+    reached = np.concatenate([[0.0], np.cumsum(rate * STEP_S)])
+    n = int(rng.poisson(reached[-1]))
+    submit_s = np.interp(np.sort(rng.random(n)) * reached[-1], reached, np.append(at, until_s))
+    first = np.clip(np.rint(WIDTH * np.exp(WIDTH_SIGMA * rng.normal(size=n))), 1, WIDEST)
+    n_tasks = np.stack([first, np.ceil(first / 4)], axis=1).astype(np.int64)
+    duration_s = TASK_S * np.exp(TASK_SIGMA * rng.normal(size=int(n_tasks.sum())))
+    # so that the run's load is the mean and no chance of its own
+    duration_s *= slots * until_s / duration_s.sum() if n else 1.0
+    return Background(submit_s, n_tasks, duration_s)
+
+
+def _demand(at: F8, until_s: float, rng: np.random.Generator) -> F8:
+    period_s, phase = rng.uniform(*WAVE_S), rng.uniform(0, 2 * np.pi)
+    demand: F8 = 1 + WAVE * np.sin(2 * np.pi * at / period_s + phase)
+    begin_s = rng.exponential(BURST_EVERY_S)
+    while begin_s < until_s:
+        end_s = begin_s + rng.uniform(*BURST_S)
+        demand[(at >= begin_s) & (at < end_s)] += BURST
+        begin_s = end_s + rng.exponential(BURST_EVERY_S)
+    scaled: F8 = demand / demand.mean()
+    return scaled

@@ -1,0 +1,135 @@
+"""Failures, lost inputs and stragglers are drawn at the rates that are asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import sim
+from sim.knobs import faults, turn
+
+
+def workload(n: int = 20_000, deadline_s: float | None = 60.0) -> sim.Workload:
+    return sim.Workload.from_jobs(
+        [
+            {
+                "submit_s": 0.0,
+                "deadline_s": deadline_s,
+                "stages": [
+                    {"name": "read", "durations_s": [10.0] * n},
+                    {"name": "map", "durations_s": [4.0] * n, "parents": {"read": "one_to_one"}},
+                    {"name": "sum", "durations_s": [6.0] * n, "parents": ["read", "map"]},
+                ],
+            },
+            {"submit_s": 1.0, "stages": [{"durations_s": [5.0] * n}]},
+        ]
+    )
+
+
+def within(n: int, p: float, k: int) -> bool:
+    """Whether k of n is what chance p gives, within four standard deviations."""
+    return bool(abs(k - n * p) <= 4 * np.sqrt(n * p * (1 - p)))
+
+
+def test_failures_come_at_the_rates_asked_for():
+    n = 20_000
+    w = faults.fail_tasks(workload(n), single=0.02, multiple=0.3, lost=0.0)
+    attempts = np.diff(w.columns.attempt0)
+    assert within(4 * n, 0.02, int((attempts >= 1).sum()))
+    for k in (2, 3):
+        earlier = int((attempts >= k - 1).sum())
+        assert within(earlier, 0.3, int((attempts >= k).sum()))
+    assert attempts.max() <= faults.MOST_FAILURES
+    part = w.columns.attempt_s / np.repeat(w.columns.task_duration, attempts)
+    assert abs(part.mean() - 0.5) < 4 * np.sqrt(1 / 12 / len(part))
+    assert part.min() >= 0
+    assert part.max() <= 1
+
+
+def test_inputs_are_lost_at_the_rate_asked_for_and_are_what_the_task_waits_for():
+    n = 20_000
+    w = faults.fail_tasks(workload(n), single=0.05, lost=0.03)  # valid: from_tables checks each
+    columns = w.columns
+    lost = columns.attempt_lost
+    task = np.repeat(np.arange(w.n_tasks), np.diff(columns.attempt0))
+    stage = np.searchsorted(columns.stage_task0, task, side="right") - 1
+    assert within(2 * n, 0.03, int((lost >= 0).sum()))  # two of the four stages have parents
+    assert (lost[(stage == 0) | (stage == 3)] == -1).all()
+    mapped = (stage == 1) & (lost >= 0)
+    assert (lost[mapped] == task[mapped] - n).all()  # one to one
+    read = (lost[(stage == 2) & (lost >= 0)] < n).sum()
+    assert within(int(((stage == 2) & (lost >= 0)).sum()), 0.5, int(read))  # either edge
+    first = np.concatenate([[True], task[1:] != task[:-1]])
+    assert first[lost >= 0].all()  # before the other failures of the task
+
+
+def test_failures_do_not_depend_on_jobs_that_can_not_fail():
+    both = faults.fail_tasks(workload(500), of="deadline", seed=7)
+    alone = faults.fail_tasks(workload(500).take([0]), of="deadline", seed=7)
+    assert both.failures.equals(alone.failures)
+    assert both.failures.num_rows > 0
+    assert faults.fail_tasks(workload(500), of="deadline", seed=8).digest != both.digest
+    none = faults.fail_tasks(workload(5, None), single=1.0, of="deadline")
+    assert none.failures.num_rows == 0
+
+
+def test_certain_failures_and_none():
+    w = faults.fail_tasks(workload(10), single=1.0, multiple=0.0, lost=1.0)
+    assert np.diff(w.columns.attempt0).tolist() == [1] * 10 + [2] * 20 + [1] * 10
+    assert faults.fail_tasks(workload(10), single=0.0, lost=0.0).failures.num_rows == 0
+
+
+def test_stragglers_come_at_the_rate_and_in_the_range_asked_for():
+    w = workload()
+    slow = turn(w, "straggle", rate=0.05, slower=(2.0, 4.0), seed=3)
+    factor = slow.columns.task_duration / w.columns.task_duration
+    straggling = factor > 1
+    assert within(w.n_tasks, 0.05, int(straggling.sum()))
+    assert factor[straggling].min() >= 2.0
+    assert factor[straggling].max() <= 4.0
+    # even in the logarithm: half lie below the geometric mean
+    assert within(int(straggling.sum()), 0.5, int((factor[straggling] < np.sqrt(8.0)).sum()))
+    assert slow.meta["knobs"] == [{"straggle": int(straggling.sum()), "seed": 3}]
+    assert slow.columns.job_deadline[0] == 60.0
+
+
+def test_knobs_take_workloads_of_either_kind_and_keep_what_lies_beside():
+    runs = {"template": ["t"], "run": [0], "stage": [0], "task": [0]}
+    times = {"ready_s": [0.0], "start_s": [0.0], "finish_s": [1.0]}
+    alike = sim.Workload.from_tables(
+        jobs={"job_id": ["a"], "submit_s": [0.0]},
+        stages={"job": [0], "n_tasks": [100], "duration_s": [2.0]},
+        training=runs | times,
+    )
+    assert alike.stage_duration_s is not None
+    failing = turn(alike, "fail_tasks", single=0.5)
+    assert failing.stage_duration_s is not None
+    assert failing.training.num_rows == 1
+    slow = turn(alike, "straggle", rate=0.5)
+    assert slow.stage_duration_s is None
+    assert slow.training.num_rows == 1
+
+
+@pytest.mark.parametrize(
+    ("knob", "options", "text"),
+    [
+        ("fail_tasks", {"single": 1.5}, "single must be a chance"),
+        ("fail_tasks", {"multiple": 1.0}, "multiple must be a chance"),
+        ("fail_tasks", {"lost": -0.1}, "lost must be a chance"),
+        ("fail_tasks", {"of": "some"}, "all or deadline"),
+        ("straggle", {"rate": 2}, "rate must be a chance"),
+        ("straggle", {"slower": (0.5, 2.0)}, "slower must be two rising numbers"),
+        ("straggle", {"slower": (3.0, 2.0)}, "slower must be two rising numbers"),
+    ],
+)
+def test_numbers_out_of_range_are_named(knob, options, text):
+    with pytest.raises(sim.InputError, match=text):
+        turn(workload(2), knob, **options)
+
+
+def test_failures_are_drawn_once_and_last():
+    failing = faults.fail_tasks(workload(100), single=0.5)
+    with pytest.raises(sim.InputError, match="failures already"):
+        faults.fail_tasks(failing)
+    with pytest.raises(sim.InputError, match="draw them after all else"):
+        faults.straggle(failing)
