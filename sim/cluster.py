@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sim.errors import InputError, unknown
 from sim.outages import NO_OUTAGES, Outages
+from sim.slowdowns import NO_SLOWDOWNS, Slowdowns
 
 QueueMode = Literal["global", "hard", "weighted"]
 _MODES = ("global", "hard", "weighted")
@@ -43,6 +44,8 @@ class Cluster:
         relieved (DAGPS, §8.2.1). Only a policy that asks for it overbooks (`sim.plan.Plan`).
     outages : Outages
         When machines are lost and come back; none by default.
+    slowdowns : Slowdowns
+        When everything runs slower, or faster; never by default.
     """
 
     resources: tuple[str, ...]
@@ -52,6 +55,7 @@ class Cluster:
     queue_share: Mapping[str, float] = field(default_factory=dict)
     fungible: tuple[str, ...] = ()
     outages: Outages = NO_OUTAGES
+    slowdowns: Slowdowns = NO_SLOWDOWNS
 
     @classmethod
     def slots(cls, n: int) -> Cluster:
@@ -152,6 +156,10 @@ class Cluster:
                 f"valid: 0 to {self.n_machines - 1}"
             )
         return replace(self, outages=outages)
+
+    def with_slowdowns(self, slowdowns: Slowdowns) -> Cluster:
+        """Return the same cluster, on which everything is slower when `slowdowns` says so."""
+        return replace(self, slowdowns=slowdowns)
 
     @property
     def n_machines(self) -> int:

@@ -17,7 +17,7 @@ from sim.kernels._jit import compiled
 from sim.layout import lay_out
 from sim.locality import has_homes
 from sim.plan import Batch, Plan, Scheduler, World
-from sim.result import Result
+from sim.result import LimitsSet, Result
 from sim.validate import check_fits
 from sim.workload import Workload
 
@@ -71,7 +71,9 @@ def simulate(
     world = World(columns, cluster, seed, {k: _read_only(v) for k, v in views.items()})
     memory = policy.begin(world, plan)
     arrays = lay_out(columns, cluster, plan, policy.events, views, keep_tasks)
-    if not _alternate(layout.make(arrays), arrays, policy, memory, world, plan):
+    limited = plan.take_limited()
+    limits = [(np.nan, *limited)] if limited else []
+    if not _alternate(layout.make(arrays), arrays, policy, memory, world, plan, limits):
         raise DeadlockError(_stuck(workload, arrays))
     return Result(
         workload,
@@ -87,6 +89,7 @@ def simulate(
         task_machine=arrays["out_task_machine"] if keep_tasks else None,
         record=record,
         job_estimate=plan.estimate_s,
+        limits_set=limits,
     )
 
 
@@ -97,8 +100,9 @@ def _alternate(
     memory: object,
     world: World,
     plan: Plan,
+    limits: list[LimitsSet],
 ) -> bool:
-    """Run to the end; False if jobs are left that can never go on."""
+    """Run to the end and note `limits`; False if jobs are left that can never go on."""
     changed = plan.take_changed()
     run: Callable[..., int] = compiled(kernel.run, state, changed, -1)
     code = run(state, changed, -1)
@@ -110,7 +114,9 @@ def _alternate(
         policy.react(memory, Batch(now, kinds[:n].copy(), rows[:n].copy()), world, plan)
         if plan.timer_s != timer_s:
             times[layout.TIMER] = _checked_timer(plan.timer_s, now)
-        changed = plan.take_changed()
+        changed, limited = plan.take_changed(), plan.take_limited()
+        if limited:
+            limits.append((now, *limited))
         code = run(state, changed, len(changed))
     return bool(code == kernel.DONE)
 

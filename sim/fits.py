@@ -32,18 +32,19 @@ def check_fits(workload: Workload, cluster: Cluster) -> None:
     InputError
         Naming job, stage, resource, demand and the largest machine or the queue's share. Its
         ``rule`` is "missing resource", "demand too large", "gang too large", "unknown queue" or
-        "gang with outages".
+        "gang with faults".
     """
     demand, quantum, resources = _demands(workload, cluster)
     capacity = capacity_quanta(_for_resources(cluster, resources), quantum)
     shapes, count = np.unique(capacity, axis=0, return_counts=True)
     _check_tasks(workload, demand, quantum, resources, shapes)
     gangs = _Gangs(workload, demand)
-    if len(cluster.outages) and len(gangs.rows):
+    if len(gangs.rows) and (len(cluster.outages) or workload.failures.num_rows):
         _fail(
             f"job {workload.jobs['job_id'][int(gangs.rows[0])].as_py()!r} is a gang, and what "
-            "becomes of a gang whose machine is lost is not simulated; set min_tasks to 0",
-            "gang with outages",
+            "becomes of a gang that loses a task is not simulated; set min_tasks to 0, or leave "
+            "outages and failures out",
+            "gang with faults",
         )
     _check_gangs(workload, gangs, shapes, count)
     if cluster.queue_mode != "global":

@@ -220,7 +220,11 @@ class Plan:
         The machine that each task prefers, -1 for none. Of a stage's tasks that are ready at once,
         which those are that wait for no single task of a parent, a machine takes the first that
         prefers it, if any; Fit.PACK also weighs it between stages (`sim.packing.Packing.remote`).
-        Where machines may be lost, the first in order goes first.
+        Where tasks may have to start again (faults, evictions), the first in order goes first.
+    evict : bool
+        Whether a job that runs fewer tasks than its ``run_limit``, and finds no room, gets that of
+        tasks which other jobs run beyond theirs: these start again later, the last started go
+        first. Only with Fit.STRICT and without gangs. False by default.
     timer_s : float
         Time of the next TIMER event, s; inf for none. A tick sets it to inf: set it again then.
     estimate_s : (J,) float64
@@ -253,6 +257,7 @@ class Plan:
         self.task_order: I4 | None = None
         self.task_priority: F8 | None = None
         self.task_prefers: I4 | None = None
+        self.evict = False
         self.timer_s = np.inf
         self.n_tasks = n_tasks
         self.estimate_s = np.full(n_jobs, np.nan)
@@ -260,6 +265,7 @@ class Plan:
         self.stages = _defaults(self.STAGE_COLUMNS, n_stages)
         self.jobs["key"][:] = np.arange(n_jobs)
         self._changed: list[NDArray[Any] | int] | None = None
+        self._limited: list[NDArray[Any]] = []
 
     def set_jobs(self, rows: ArrayLike | slice | None = None, /, **columns: ArrayLike) -> None:
         """Set columns of the jobs `rows` (None: all of them).
@@ -271,9 +277,10 @@ class Plan:
         **columns
             key : float64, smallest first;
             queue : int32, one of the plan's queues;
-            run_limit : int32, how many of the job's tasks may run at once;
+            run_limit : int32, how many of the job's tasks may run at once, or are guaranteed to
+            where it has an overflow queue;
             start_gate : int32, how many of its tasks may start in all (raise it in a callback);
-            overflow_queue : int32, where a job whose gate is shut waits, there free of the gate
+            overflow_queue : int32, where a job at its limit or gate waits, there free of both
             (a queue of a higher tier, so that it takes only what nothing else wants); -1 for none;
             notify_at : int32, k for a TASKS_DONE event when the first k started tasks have ended;
             service_at : float64, attained task seconds at which a SERVICE event is wanted.
@@ -287,6 +294,8 @@ class Plan:
         for name, value in columns.items():
             checked = self._checked_job(name, value)
             self.jobs[name][where] = checked
+        if "run_limit" in columns:
+            self._limited.append(_rows(where, len(self.jobs["key"])))
         if self._changed is not None:
             is_one = isinstance(where, int)
             self._changed.append(where if is_one else _rows(where, len(self.jobs["key"])))
@@ -339,6 +348,18 @@ class Plan:
             return np.array(changed, dtype=np.int32)
         rows = np.concatenate([np.atleast_1d(each) for each in changed])
         return rows.astype(np.int32, copy=False)
+
+    def take_limited(self) -> tuple[I4, I4] | None:
+        """Return the jobs whose run limit was set since the last call, by row, and the limits.
+
+        None if there are none.
+        """
+        if not self._limited:
+            return None
+        rows = np.unique(np.concatenate(self._limited)).astype(np.int32)
+        self._limited = []
+        limits: I4 = self.jobs["run_limit"][rows]
+        return rows, limits
 
     def _checked_job(self, name: str, value: Any) -> NDArray[Any] | int:
         if name not in self.JOB_COLUMNS:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from sim.cluster import Cluster
     from sim.plan import Scheduler
     from sim.workload import Workload
+
+
+LimitsSet = tuple[float, NDArray[np.int32], NDArray[np.int32]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +40,8 @@ class Result:
         The machine it ran on.
     job_estimate : (J,) float64 or None
         What the policy took for the sum of the job's task durations, s; NaN for nothing.
+    limits_set : sequence of (float, (N,) int32, (N,) int32)
+        When the policy set run limits (s; NaN for before the run), of which jobs, and to what.
     """
 
     workload: Workload
@@ -51,6 +57,7 @@ class Result:
     task_machine: NDArray[np.int32] | None = None
     record: str = "jobs"
     job_estimate: NDArray[np.float64] | None = None
+    limits_set: Sequence[LimitsSet] = ()
 
     @cached_property
     def estimate_s(self) -> NDArray[np.float64]:
@@ -101,6 +108,19 @@ class Result:
                 "finish_s": self.task_finish,
             }
         )
+
+    @cached_property
+    def limits(self) -> pa.Table:
+        """A row for each time the policy set a job's run limit: job, time_s, tokens.
+
+        By job and time; ``job`` is the row of the workload's jobs, ``tokens`` the limit from then
+        on. A job's first row is of its submission, whenever before the limit was set; no row of a
+        job comes after its end.
+        """
+        from sim.limits import limits_of
+
+        job, time_s, tokens = limits_of(self.limits_set, self.job_submit, self.job_finish)
+        return pa.table({"job": job, "time_s": time_s, "tokens": tokens})
 
     @cached_property
     def metrics(self) -> dict[str, float]:

@@ -57,6 +57,10 @@ class _Run:
             self.parents[child].append((int(p), int(kind)))
         self.view["left"][:] = [sum(self.size[g] for g in s) for s in self.stages_of]
         self.task_done = [False] * n_tasks
+        self.failed = [0] * n_tasks
+        self.waits_for = {}  # of tasks that found an output lost: which one
+        self.stages_done = set()
+        self.made_before = set()  # tasks that run again: what read their output goes on
         self.task_begun = [False] * n_tasks
         self.task_start = np.full(n_tasks, np.nan)
         self.task_finish = np.full(n_tasks, np.nan)
@@ -120,18 +124,23 @@ class _Run:
         self.looked = rigid + [r for r in self.fungible if names[r] in wanted]
         self.rigid = rigid
         pack = self.plan.fit == Fit.PACK and self.plan.packing.overbook
+        self.speeds = list(zip(*(x.tolist() for x in cluster.slowdowns.steps()), strict=True))
+        fails = len(self.c.attempt_s) > 0
         self.down = set()
         self.outages = sorted(
             event
             for m, down_s, up_s in zip(*cluster.outages.columns, strict=True)
             for event in ((down_s, int(m), 1), (up_s, int(m), 0))
         )
+        self.loses = bool(self.outages) or fails or self.plan.evict
         self.overbooks = (
-            bool(self.outages) or len(self.looked) < len(names) or (pack and bool(self.fungible))
+            self.loses
+            or len(self.speeds) > 1
+            or len(self.looked) < len(names)
+            or (pack and bool(self.fungible))
         )
         slower = (self.c.stage_home >= 0) & (self.c.stage_remote_factor > 1)
         self.overbooks = self.overbooks or (len(self.capacity) > 1 and bool(slower.any()))
-        self.loses = bool(self.outages)
         self.pace = {}  # of each running task: rate, what is left at that rate's begin, since when
 
     # ---- the loop
@@ -142,7 +151,10 @@ class _Run:
             assert self.now < INF, "stuck"
             self.events = []
             for entry in sorted(e for e in self.running if e[0] <= self.now):
-                self._end(entry)
+                if self._failures_left(entry[1]):
+                    self._fail_attempt(entry)
+                else:
+                    self._end(entry)
             while self.outages and self.outages[0][0] <= self.now:
                 self._outage(*self.outages.pop(0)[1:])
             for j in range(self.n_jobs):
@@ -267,7 +279,7 @@ class _Run:
         turns = []
         for turn in range(self.size[g]):
             index = turn if order is None else int(order[base + turn])
-            if self.task_begun[base + index]:
+            if self.task_begun[base + index] or base + index in self.waits_for:
                 continue
             if all(self._allows(p, kind, index) for p, kind in self.parents[g]):
                 turns.append(index)
@@ -276,8 +288,10 @@ class _Run:
     def _allows(self, p, kind, index):
         base = self.c.stage_task0[p]
         if kind == 0:
-            return all(self.task_done[base : base + self.size[p]])
-        return index >= self.size[p] or self.task_done[base + index]
+            return p in self.stages_done
+        if index >= self.size[p]:
+            return True
+        return self.task_done[base + index] or base + index in self.made_before
 
     def _start(self, g, machine, held):
         c, view = self.c, self.view
@@ -299,9 +313,10 @@ class _Run:
         home = c.stage_home[g] + task - c.stage_task0[g]
         if c.stage_home[g] >= 0 and home % len(self.free) != machine:
             lasts *= float(c.stage_remote_factor[g])
+        if self._failures_left(task):
+            lasts = self._failures_left(task)[0][0]
         self.pace[task] = (1.0, lasts, self.now)
-        end = self.now + lasts
-        self.running.append((end, task, g, machine, first, held))
+        self.running.append((self._after(lasts), task, g, machine, first, held))
 
     def _end(self, entry):
         _, task, g, machine, first, held = entry
@@ -329,7 +344,9 @@ class _Run:
             if self.first_done[j] == self.plan.jobs["notify_at"][j]:
                 self._emit(Event.TASKS_DONE, j)
         base = c.stage_task0[g]
-        if all(self.task_done[base : base + self.size[g]]):
+        self.waits_for = {r: p for r, p in self.waits_for.items() if p != task}
+        if all(self.task_done[base : base + self.size[g]]) and g not in self.stages_done:
+            self.stages_done.add(g)
             self._emit(Event.STAGE_DONE, g)
         if view["left"][j] == 0:
             view["finish"][j] = self.now
@@ -346,15 +363,78 @@ class _Run:
             return
         self.down.add(machine)
         for entry in [e for e in self.running if e[3] == machine]:
-            _, task, g, _, first, _ = entry
-            j = int(self.c.stage_job[g])
-            self.running.remove(entry)
-            self.task_begun[task] = False
-            self._accrue(j)
-            self.view["running"][j] -= 1
-            self.view["started"][j] -= 1
-            self.first_started[j] -= first
-            self._take(j, self.demand[g], machine, -1)
+            self._take_down(entry)
+
+    def _take_down(self, entry):
+        _, task, g, machine, first, _ = entry
+        j = int(self.c.stage_job[g])
+        self.running.remove(entry)
+        self.task_begun[task] = False
+        self._accrue(j)
+        self.view["running"][j] -= 1
+        self.view["started"][j] -= 1
+        self.first_started[j] -= first
+        self._take(j, self.demand[g], machine, -1)
+
+    # ---- failures, and outputs that are lost
+
+    def _failures_left(self, task):
+        """What the next attempts of a task are, as long as they fail: (after s, what is lost)."""
+        c = self.c
+        if len(c.attempt_s) == 0:
+            return []
+        rows = range(c.attempt0[task] + self.failed[task], c.attempt0[task + 1])
+        return [(float(c.attempt_s[i]), int(c.attempt_lost[i])) for i in rows]
+
+    def _fail_attempt(self, entry):
+        task = entry[1]
+        _, lost = self._failures_left(task)[0]
+        self.failed[task] += 1
+        self._take_down(entry)
+        if lost < 0:
+            return
+        self.waits_for[task] = lost
+        if not self.task_done[lost]:
+            return  # another found it lost before
+        c, view = self.c, self.view
+        g = int(np.searchsorted(c.stage_task0, lost, side="right")) - 1
+        j = int(c.stage_job[g])
+        self.task_done[lost] = self.task_begun[lost] = False
+        self.made_before.add(lost)
+        view["stage_left"][g] += 1
+        view["left"][j] += 1
+        view["done"][j] -= 1
+        view["done_work"][j] -= c.task_duration[lost]
+        view["stage_done_work"][g] -= c.task_duration[lost]
+        lasts = self.plan.stages["seen_s"][g] if self.seen else c.task_duration[lost]
+        self.remaining[j] += float(lasts) * float(self.plan.stages["weight"][g])
+
+    # ---- slow periods
+
+    def _after(self, work):
+        """When so many seconds at full speed, begun now, are done."""
+        time = self.now
+        for i, (_, speed) in enumerate(self.speeds):
+            until = self.speeds[i + 1][0] if i + 1 < len(self.speeds) else INF
+            if until <= time:
+                continue
+            end = time + max(work, 0.0) / speed
+            if end <= until:
+                return end
+            work -= (until - time) * speed
+            time = until
+        raise AssertionError("the last speed never ends")
+
+    def _done_since(self, since):
+        done, now = 0.0, self.now
+        for begin, speed in reversed(self.speeds):
+            if begin >= now and begin > 0:
+                continue
+            if begin <= since:
+                return done + (now - since) * speed
+            done += (now - begin) * speed
+            now = begin
+        raise AssertionError("the first speed begins at 0")
 
     def _stretch(self):
         """Let each running task go at the rate that its machine now has for it."""
@@ -362,9 +442,9 @@ class _Run:
             rate, left, since = self.pace[task]
             new = self._rate(g, machine)
             if new != rate:
-                left = max(0.0, left - rate * (self.now - since))
+                left = max(0.0, left - rate * self._done_since(since))
                 self.pace[task] = (new, left, self.now)
-                self.running[i] = (self.now + left / new, task, g, machine, first, held)
+                self.running[i] = (self._after(left / new), task, g, machine, first, held)
 
     def _rate(self, g, machine):
         rate = 1.0
@@ -405,7 +485,7 @@ class _Run:
         left = []
         for _, task, _, _, _, _ in here:
             rate, at_begin, since = self.pace[task]
-            left.append(max(0.0, at_begin - rate * (self.now - since)))
+            left.append(max(0.0, at_begin - rate * self._done_since(since)))
         rates = [self._rate(h, m) for _, _, h, _, _, _ in here]
         ends = [x / rate for x, rate in zip(left, rates, strict=True)]
         wait = 0.0
@@ -430,9 +510,8 @@ class _Run:
 
     def _where(self, j):
         jobs = self.plan.jobs
-        if self.view["running"][j] >= jobs["run_limit"][j]:
-            return None
-        if self.view["started"][j] >= jobs["start_gate"][j]:
+        at_limit = self.view["running"][j] >= jobs["run_limit"][j]
+        if at_limit or self.view["started"][j] >= jobs["start_gate"][j]:
             return None if jobs["overflow_queue"][j] < 0 else int(jobs["overflow_queue"][j])
         return int(jobs["queue"][j])
 
@@ -555,8 +634,47 @@ class _Run:
             if not open_queues:
                 return
             q = min(open_queues, key=self._queue_turn)
-            if not self._place(heads[q]):
+            if self._place(heads[q]):
+                continue
+            machine = self._evict(heads[q]) if self.plan.evict else None
+            if machine is None:
                 blocked.add(q)
+            else:
+                self._start(heads[q], machine, False)
+                blocked = set()
+
+    def _evict(self, g):
+        """The machine on which tasks that their jobs run beyond their limits made way for g."""
+        jobs, j = self.plan.jobs, int(self.c.stage_job[g])
+        if self.view["running"][j] >= jobs["run_limit"][j]:
+            return None
+        if self.view["started"][j] >= jobs["start_gate"][j]:
+            return None
+        if not self._within_cap(j, self.demand[g], 1):
+            return None
+        ways = [self._way(g, m) for m in range(len(self.free)) if m not in self.down]
+        ways = [(-self.task_start[way[-1][1]], way[-1][3], way) for way in ways if way]
+        if not ways:
+            return None
+        _, machine, way = min(ways)
+        for entry in way:
+            self._take_down(entry)
+        return machine
+
+    def _way(self, g, m):
+        """The running tasks of machine m that make way for g, None if that is no use."""
+        surplus = self.view["running"] - self.plan.jobs["run_limit"]
+        free, way = list(self.free[m]), []
+        for entry in [e for e in reversed(self.running) if e[3] == m]:
+            j = int(self.c.stage_job[entry[2]])
+            if surplus[j] <= 0:
+                continue
+            surplus[j] -= 1
+            way.append(entry)
+            free = [f + d for f, d in zip(free, self.demand[entry[2]], strict=True)]
+            if all(self.demand[g][r] <= max(free[r], 0) for r in self.looked):
+                return way
+        return None
 
     def _skip(self):
         while True:

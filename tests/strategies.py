@@ -13,6 +13,7 @@ from policies.base import Policy
 from sim.outages import Outages
 from sim.packing import Packing
 from sim.plan import Batch, Event, Order, Plan, Queues, World
+from sim.slowdowns import Slowdowns
 
 DURATIONS = st.one_of(
     st.sampled_from([0.0, 0.5, 1.0, 2.0, 3.0]),
@@ -66,8 +67,34 @@ def workloads(draw, max_jobs: int = 7, gangs: bool = True, inputs: bool = False)
 
 
 @st.composite
+def failures(draw, workload: sim.Workload) -> sim.Workload:
+    """Let some attempts of a workload's tasks fail, some of them for want of a parent's output."""
+    c = workload.columns
+    readers: list[list[int]] = [[] for _ in range(workload.n_tasks)]
+    parents = np.repeat(np.arange(workload.n_stages), np.diff(c.edge0))
+    for p, g, kind in zip(parents, c.edge_child, c.edge_kind, strict=True):
+        made = range(int(c.stage_task0[p]), int(c.stage_task0[p + 1]))
+        for i, task in enumerate(range(int(c.stage_task0[g]), int(c.stage_task0[g + 1]))):
+            readers[task] += made if kind == 0 else made[i : i + 1]
+    rows = []
+    for task, read in enumerate(readers):
+        for _ in range(draw(st.sampled_from([0, 0, 0, 1, 1, 2]))):
+            part = draw(st.sampled_from([0.0, 0.5, 1.0]))
+            lost = draw(st.sampled_from([-1, *read]))
+            rows.append((task, part * float(c.task_duration[task]), lost))
+    if not rows:
+        return workload
+    return workload.with_failures(
+        dict(zip(("task", "after_s", "lost"), zip(*rows, strict=True), strict=True))
+    )
+
+
+@st.composite
 def clusters(draw, workload: sim.Workload, outages: bool = False) -> sim.Cluster:
-    """Draw a cluster on which `workload` fits, of each kind and queue mode."""
+    """Draw a cluster on which `workload` fits, of each kind and queue mode.
+
+    With `outages` machines are lost, and everything is slower at times.
+    """
     mode = draw(st.sampled_from(["global", "weighted", "hard"]))
     if draw(st.booleans()):
         cluster = sim.Cluster.slots(draw(st.integers(9 if mode == "hard" else 3, 12)))
@@ -85,6 +112,9 @@ def clusters(draw, workload: sim.Workload, outages: bool = False) -> sim.Cluster
                 clock = down_s + draw(times) + 0.5
                 rows.append((machine, down_s, clock))
         cluster = cluster.with_outages(Outages.of(*(zip(*rows, strict=True) if rows else [[]] * 3)))
+        times_s = sorted(draw(st.sets(st.sampled_from([0.0, 0.75, 2.0, 3.5, 6.0]), max_size=4)))
+        speeds = [draw(st.sampled_from([0.3, 0.5, 2.0])) for _ in times_s[1:]]
+        cluster = cluster.with_slowdowns(Slowdowns.of(times_s[:-1], times_s[1:], speeds))
     if mode == "global":
         return cluster
     names = workload.columns.queue_names
@@ -97,6 +127,7 @@ class AnyPlan(Policy):
 
     plan_seed: int = 0
     callbacks: bool = False
+    evicts: bool = False
 
     name: ClassVar[str] = "any-plan"
 
@@ -142,6 +173,11 @@ class AnyPlan(Policy):
             gate = np.where(rng.random(jobs) < 0.5, 1, 2**31 - 1)
             overflow = rng.integers(-1, n, jobs) if rng.random() < 0.5 else -1
             plan.set_jobs(start_gate=gate, notify_at=1, overflow_queue=overflow)
+        if self.evicts:
+            limit = rng.choice([0, 1, 2, 2**31 - 1], jobs)
+            overflow = np.where(limit == 0, 0, rng.integers(-1, n, jobs))
+            plan.set_jobs(run_limit=limit, overflow_queue=overflow)
+            plan.evict = True
         plan.set_stages(
             key=rng.integers(0, 2, len(world.columns.stage_job)).astype(float),
             weight=rng.choice([1.0, 2.0], len(world.columns.stage_job)),
@@ -185,6 +221,9 @@ class AnyPlan(Policy):
                 key=rng.integers(0, 3, len(some)).astype(float),
                 queue=rng.integers(0, len(plan.queues.weight), len(some)),
             )
+            if self.evicts:
+                limit = rng.choice([0, 1, 3], len(some))
+                plan.set_jobs(some, run_limit=limit, overflow_queue=0)
             if not np.isnan(plan.stages["seen_s"]).any():
                 stages = np.flatnonzero(np.isin(world.columns.stage_job, some))
                 plan.set_stages(stages, jobs=some, seen_s=rng.choice([0.5, 2.0, 5.0], len(stages)))

@@ -9,6 +9,7 @@ from sim.kernels.resources import give, give_held, take
 from sim.kernels.service import accrue, forget, watch
 from sim.kernels.state import (
     EVENTS,
+    FAILS,
     GANGS,
     INPUTS,
     JOBS_LEFT,
@@ -19,7 +20,7 @@ from sim.kernels.state import (
     N_GANG,
     N_SLOT_FREE,
     NOW,
-    OVERBOOKS,
+    PACED,
     PER_TASK,
     PREFERS,
     PRIORITY,
@@ -115,6 +116,7 @@ def start_task(st, g, machine, held):
     else:
         take(st, j, g, machine)
     st.state_slot_flag[slot] = flag
+    st.state_slot_start[slot] = now
     if st.state_job_started[j] == 0 and math.isnan(st.out_job_start[j]):
         st.out_job_start[j] = now
     st.state_job_started[j] += 1
@@ -122,7 +124,7 @@ def start_task(st, g, machine, held):
     if st.state_i[RECORD]:
         st.out_task_start[task] = now
         st.out_task_machine[task] = machine
-    if st.state_i[OVERBOOKS]:
+    if st.state_i[PACED]:
         begin_task(st, slot)
     else:
         fin_push(st, now + st.w_task_duration[task], slot)
@@ -146,7 +148,7 @@ def end_task(st, slot):
     flag = st.state_slot_flag[slot]
     st.state_slot_free[st.state_i[N_SLOT_FREE]] = slot
     st.state_i[N_SLOT_FREE] += 1
-    if st.state_i[OVERBOOKS]:
+    if st.state_i[PACED]:
         leave_machine(st, slot)
     if st.state_i[RECORD]:
         st.out_task_finish[task] = now
@@ -175,9 +177,10 @@ def end_task(st, slot):
         st.state_job_first_work[j] += duration
         if st.state_job_notify[j] == st.p_job_notify_at[j]:
             emit(st, TASKS_DONE, j)
-    if st.state_i[PER_TASK] and st.w_stage_o2o[g] & 2:
+    again = st.state_i[FAILS] and st.state_task_again[task]
+    if st.state_i[PER_TASK] and st.w_stage_o2o[g] & 2 and not again:
         _release_children(st, g, task - st.w_stage_task0[g])
-    if st.state_stage_left[g] == 0:
+    if st.state_stage_left[g] == 0 and not st.state_stage_done[g]:
         _stage_done(st, g)
     if st.state_job_left[j] == 0:
         _job_done(st, j)
@@ -193,6 +196,7 @@ def end_task(st, slot):
 
 @inlined
 def _stage_done(st, g):
+    st.state_stage_done[g] = 1
     emit(st, STAGE_DONE, g)
     for e in range(st.w_edge0[g], st.w_edge0[g + 1]):
         if st.w_edge_kind[e] == 0:

@@ -1,7 +1,7 @@
 """Which queue is served next: the lower tier, then the least use over weight."""
 
 from sim.kernels._jit import inlined, part
-from sim.kernels.state import RELEASED, SHARE
+from sim.kernels.state import EVICTS, RELEASED, SHARE
 
 FOR_ROOM, BY_CAP = 1, 2
 
@@ -52,10 +52,12 @@ def pick_queue(st):
 def unblock(st):
     """Before a dispatch: queues look again after a release, or behind a new head.
 
+    Always where tasks make way for others: those that would may have started since.
+
     A queue that waits for room keeps ``state_queue_blocked_stage`` while its head stays, since
     only the machines freed since need a look; one that waits for its own cap does not.
     """
-    released = st.state_i[RELEASED]
+    released = st.state_i[RELEASED] or st.state_i[EVICTS]
     for q in range(len(st.state_queue_root)):
         blocked = st.state_queue_blocked[q]
         if not blocked:

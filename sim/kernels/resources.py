@@ -1,7 +1,7 @@
 """Taking and giving back room: on machines, and in the accounts of organisations and queues."""
 
 from sim.kernels._jit import inlined, part
-from sim.kernels.state import HARD, N_DIRTY, N_TOUCHED, OVERBOOKS, RELEASED, UNIT, USAGE
+from sim.kernels.state import HARD, N_DIRTY, N_TOUCHED, PACED, RELEASED, UNIT, USAGE
 
 FREED, HELD_BACK = 1, 2
 
@@ -70,7 +70,7 @@ def _move(st, j, machine, demand, row, sign):
             st.state_job_used[j, r] += amount
             st.state_queue_used[st.state_job_home[j], r] += amount
             st.state_org_used[st.w_job_org[j], r] += amount
-    if st.state_i[OVERBOOKS] and not st.state_mach_touched[machine]:
+    if st.state_i[PACED] and not st.state_mach_touched[machine]:
         st.state_mach_touched[machine] = 1
         st.state_touched[st.state_i[N_TOUCHED]] = machine
         st.state_i[N_TOUCHED] += 1

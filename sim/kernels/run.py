@@ -21,9 +21,12 @@ from sim.kernels.lifecycle import (
 )
 from sim.kernels.outages import outages
 from sim.kernels.pool import dispatch_pool, run_pool
+from sim.kernels.restart import attempt_fails, fail_attempt, made_again
 from sim.kernels.scan import dispatch_pack, dispatch_skip
 from sim.kernels.service import accrue, crossing, postpone, watch
+from sim.kernels.speed import speed_now
 from sim.kernels.state import (
+    FAILS,
     FIT,
     GANGS,
     IDLE_TICKS,
@@ -34,7 +37,7 @@ from sim.kernels.state import (
     N_SERVICE,
     NEXT_OUTAGE,
     NOW,
-    OVERBOOKS,
+    PACED,
     POOL,
     SEEN,
     SERVICE,
@@ -75,7 +78,7 @@ def run(st, changed, n_changed):
     while True:
         if placing:
             _dispatch(st)
-        if st.state_i[OVERBOOKS]:
+        if st.state_i[PACED]:
             stretch(st)
             drop_stale(st)
         if st.state_i[POOL]:
@@ -86,6 +89,7 @@ def run(st, changed, n_changed):
         if now == math.inf or st.state_i[IDLE_TICKS] > MAX_IDLE_TICKS:
             return STUCK
         st.state_f[NOW] = now
+        speed_now(st)
         _ends(st)
         outages(st)
         if st.state_i[SERVICE]:
@@ -115,7 +119,7 @@ def _next_time(st):
 @inlined
 def _ends(st):
     now = st.state_f[NOW]
-    n = collect_ended(st) if st.state_i[OVERBOOKS] else 0
+    n = collect_ended(st) if st.state_i[PACED] else 0
     i = 0
     while True:
         if i < n:
@@ -125,7 +129,14 @@ def _ends(st):
             slot = fin_pop(st)
         else:
             return
-        end_task(st, slot)
+        if not st.state_i[FAILS]:
+            end_task(st, slot)
+        elif attempt_fails(st, slot):
+            fail_attempt(st, slot)
+        else:
+            g, task = st.state_slot_stage[slot], st.state_slot_task[slot]
+            end_task(st, slot)
+            made_again(st, g, task)
 
 
 @inlined

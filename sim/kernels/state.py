@@ -46,6 +46,10 @@ FIELDS: tuple[tuple[str, str, int], ...] = (
     ("w_stage_home", "i4", 1),  # [G] machine of its first task's input, -1 for none
     ("w_stage_remote_factor", "f8", 1),  # [G]
     ("w_task_duration", "f8", 1),  # [T] s
+    # attempts that fail before the task succeeds
+    ("w_attempt0", "i8", 1),  # [T+1 or 1]
+    ("w_attempt_s", "f8", 1),  # after how long
+    ("w_attempt_lost", "i4", 1),  # the task whose output it finds lost, -1 for none
     ("w_edge0", "i8", 1),  # [G+1]
     ("w_edge_child", "i4", 1),  # [E]
     ("w_edge_kind", "i1", 1),  # [E] 0 barrier, 1 one-to-one
@@ -60,6 +64,8 @@ FIELDS: tuple[tuple[str, str, int], ...] = (
     ("c_scale", "f8", 1),  # [R] 1 / total
     ("c_dot", "f8", 2),  # [M, F] 1 / capacity², of each machine
     ("c_capacity", "i8", 2),  # [M, R] quanta; overbooking: [1, 1] where nothing can be
+    ("c_speed_time", "f8", 1),  # how fast everything runs, from each time on
+    ("c_speed", "f8", 1),
     ("c_org_cap", "i8", 2),  # [O, R] hard caps
     ("c_org_weight", "f8", 1),  # [O]
     # the policy's columns
@@ -106,6 +112,7 @@ FIELDS: tuple[tuple[str, str, int], ...] = (
     ("state_job_ready", "i4", 1),  # first of its stages with a ready task
     ("state_job_used", "i8", 2),  # [J or 1, R] what its tasks and held slots use
     ("state_job_gang", "i4", 1),  # held slots that are idle; -1 not admitted
+    ("state_job_evicted", "i4", 1),  # [J or 1] how many of its tasks are about to make way
     # jobs that need what others make
     ("state_job_missing", "i4", 1),  # [J or 1] hard inputs not made
     ("state_job_due", "f8", 1),  # [J or 1] s, once they are
@@ -115,6 +122,7 @@ FIELDS: tuple[tuple[str, str, int], ...] = (
     ("state_stage_next", "i4", 1),  # tasks handed out
     ("state_stage_waiting", "i4", 1),  # ready tasks not handed out
     ("state_stage_left", "i4", 1),  # unfinished tasks
+    ("state_stage_done", "i1", 1),  # all were finished once
     ("state_stage_done_work", "f8", 1),  # of finished tasks, where seen_s is given
     ("state_stage_barriers", "i4", 1),  # barrier parents not done
     ("state_stage_ready_next", "i4", 1),  # the job's list of ready stages
@@ -125,6 +133,12 @@ FIELDS: tuple[tuple[str, str, int], ...] = (
     # tasks of stages with one-to-one parents
     ("state_task_missing", "i4", 1),  # [T or 1] parents' tasks not done
     ("state_task_heap", "i4", 1),  # [T or 1] a binary heap of ready tasks in each stage's stretch
+    # tasks that fail, and those whose output is lost
+    ("state_task_failed", "i4", 1),  # [T or 1] attempts that have failed
+    ("state_task_again", "i1", 1),  # [T or 1] whether it runs again, having been done
+    ("state_task_reader", "i4", 1),  # [T or 1] the first that waits for it to do so
+    ("state_task_reader_next", "i4", 1),
+    ("state_evict_room", "i8", 1),  # [R] of a machine, once some of its tasks have made way
     # queues and organisations
     ("state_queue_root", "i4", 1),  # [Q]
     ("state_queue_used", "i8", 2),  # [Q, R]
@@ -148,6 +162,7 @@ FIELDS: tuple[tuple[str, str, int], ...] = (
     ("state_slot_stage", "i4", 1),
     ("state_slot_machine", "i4", 1),
     ("state_slot_flag", "i1", 1),  # bit 0: among the first k, bit 1: in a held gang slot
+    ("state_slot_start", "f8", 1),
     ("state_slot_free", "i4", 1),  # stack
     ("state_slot_next", "i4", 1),  # [S or 1] the tasks of a machine
     ("state_slot_prev", "i4", 1),
@@ -246,6 +261,7 @@ PACK_REMAINING, PACK_REMOTE, PACK_UNFAIRNESS = range(3)
     RELEASED,
     IDLE_TICKS,
     N_TOUCHED,
+    AT_SPEED,
     # configuration
     FIT,
     SHARE,
@@ -262,7 +278,7 @@ PACK_REMAINING, PACK_REMOTE, PACK_UNFAIRNESS = range(3)
     PER_TASK,
     POOL,
     INPUTS,
-    OVERBOOKS,
+    PACED,
     N_RIGID,
     OVERBOOK,
     BUNDLE,
@@ -271,19 +287,24 @@ PACK_REMAINING, PACK_REMOTE, PACK_UNFAIRNESS = range(3)
     SEEN,
     SCORED,
     REMOTE,
-) = range(43)
-N_I = 43
+    FAILS,
+    EVICTS,
+) = range(46)
+N_I = 46
 # What the configuration registers mean: FIT and SHARE are `sim.plan` codes; UNIT a pool of slots;
 # EVENTS the mask subscribed to; RECORD whether task columns are kept; USAGE whether the use of
 # queues and jobs is kept; HARD whether organisations have caps; SERVICE whether thresholds on
 # attained service exist; MOVING whether some queue's order moves with tasks; TASK_ORDER whether
 # p_task_order is given; LIMITS whether run limits and gates may bind; GANGS whether there are
 # gang jobs; PER_TASK whether there are one-to-one edges; INPUTS whether some job looks at
-# the inputs that others make; OVERBOOKS whether machines may be
-# overbooked, N_RIGID of which resources not, and OVERBOOK whether packing itself does so; BUNDLE
+# the inputs that others make; PACED whether a running task may
+# end at another time than was expected at its start (overbooked or lost machines, evictions,
+# failures, slow periods, remote inputs); N_RIGID how many resources can't be overbooked, and
+# OVERBOOK whether packing itself does so; BUNDLE
 # the size of a bundle; PRIORITY, PREFERS and SEEN whether p_turn_priority, p_turn_prefers and
 # p_stage_seen_s are given; SCORED whether packing looks at more than alignment; REMOTE whether
-# tasks take longer where their input is remote. WORTHS and LEFTS are sums over the tasks placed
+# tasks take longer where their input is remote; FAILS whether attempts fail; EVICTS whether tasks
+# make way for those of jobs below their run limit. WORTHS and LEFTS are sums over the tasks placed
 # (`sim.packing`).
 
 State = namedtuple("State", NAMES)  # type: ignore[misc]  # the fields are listed once, above

@@ -10,7 +10,8 @@ heap of ends; the old one is stale, and dropped when it comes up.
 from sim.kernels._jit import inlined, part
 from sim.kernels.finheap import fin_pop, fin_push
 from sim.kernels.resources import demand_row
-from sim.kernels.state import N_FIN, N_RIGID, N_TOUCHED, NOW, REMOTE
+from sim.kernels.speed import done_since, end_of
+from sim.kernels.state import FAILS, N_FIN, N_RIGID, N_TOUCHED, NOW, REMOTE
 
 ENDED = -1.0
 
@@ -32,9 +33,16 @@ def begin_task(st, slot):
 
 @inlined
 def _lasts(st, slot):
-    """Return how long the task in `slot` runs at full speed: longer where its input is remote."""
+    """Return how long the task in `slot` runs at full speed: longer where its input is remote.
+
+    Less than it is long if it fails.
+    """
     task, g = st.state_slot_task[slot], st.state_slot_stage[slot]
     lasts = st.w_task_duration[task]
+    if st.state_i[FAILS]:
+        attempt = st.w_attempt0[task] + st.state_task_failed[task]
+        if attempt < st.w_attempt0[task + 1]:
+            lasts = st.w_attempt_s[attempt]
     if st.state_i[REMOTE] and st.w_stage_home[g] >= 0:
         home = (st.w_stage_home[g] + task - st.w_stage_task0[g]) % st.state_mach_free.shape[0]
         if home != st.state_slot_machine[slot]:
@@ -135,7 +143,7 @@ def _rate(st, g, machine):
 @part
 def left_of(st, slot):
     """Return what is left of the task in `slot`, in seconds at full speed."""
-    ran = st.state_f[NOW] - st.state_slot_since[slot]
+    ran = done_since(st, st.state_slot_since[slot])
     return max(0.0, st.state_slot_left[slot] - st.state_slot_rate[slot] * ran)
 
 
@@ -144,7 +152,7 @@ def _expect(st, slot):
     """Put the end of the task in `slot`, at its rate from now on, into the heap."""
     now = st.state_f[NOW]
     st.state_slot_since[slot] = now
-    end = now + st.state_slot_left[slot] / st.state_slot_rate[slot]
+    end = end_of(st, st.state_slot_left[slot] / st.state_slot_rate[slot])
     if st.state_i[N_FIN] == len(st.state_fin_time):
         _rebuild(st)
     st.state_slot_end[slot] = end

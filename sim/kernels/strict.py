@@ -5,11 +5,12 @@ that waits for room is held next time only against the machines freed since.
 """
 
 from sim.kernels._jit import inlined, part
+from sim.kernels.evict import evict
 from sim.kernels.gang import admit_gang, gang_within_cap, is_waiting_gang, room_for_gang
 from sim.kernels.lifecycle import start_task
 from sim.kernels.queues import BY_CAP, FOR_ROOM, pick_queue, unblock
 from sim.kernels.resources import clear_dirty, demand_row, fits, within_cap
-from sim.kernels.state import GANGS, N_DIRTY
+from sim.kernels.state import EVICTS, GANGS, N_DIRTY
 
 
 @inlined
@@ -41,6 +42,10 @@ def dispatch_strict(st):
         else:
             machine = first_fit(st, row, hint if g == hint_stage else 0)
             hint_stage, hint = g, max(machine, 0)
+        if machine < 0 and st.state_i[EVICTS]:
+            machine = evict(st, g, row)
+            if machine >= 0:
+                unblock(st)  # what is left of the room may do for those who were refused
         if machine < 0:
             _block(st, q, g, FOR_ROOM)
         else:

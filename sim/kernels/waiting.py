@@ -157,9 +157,8 @@ def _reinsert(st, j, queue, new):
 @inlined
 def _wanted(st, j):
     if st.state_i[LIMITS]:
-        if st.state_job_running[j] >= st.p_job_run_limit[j]:
-            return -1
-        if st.state_job_started[j] >= st.p_job_start_gate[j]:
+        shut = st.state_job_running[j] >= st.p_job_run_limit[j]
+        if shut or st.state_job_started[j] >= st.p_job_start_gate[j]:
             overflow = st.p_job_overflow_queue[j]
             return -1 if overflow < 0 else kernel_queue(st, j, overflow)
     return st.state_job_home[j]

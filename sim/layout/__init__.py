@@ -74,21 +74,25 @@ def lay_out(
     n_queues = len(org_weight) * len(plan.queues.weight)
     flags = flags_of(columns, cluster, plan, events, keep_tasks, n_queues, gangs)
     flags[layout.N_RIGID] = n_rigid
-    outages = bool(len(cluster.outages))
+    fails = bool(len(columns.attempt_s))
+    restarts = fails or plan.evict or bool(len(cluster.outages))
+    flags[layout.FAILS] = fails
+    flags[layout.EVICTS] = plan.evict
     flags[layout.REMOTE] = may_be_remote(columns, len(capacity))
-    overbooks = outages or n_fit < len(resources)
-    overbooks |= bool(flags[layout.OVERBOOK] or flags[layout.REMOTE])
-    flags[layout.OVERBOOKS] = overbooks
+    paced = restarts or len(cluster.slowdowns) > 0 or n_fit < len(resources)
+    paced |= bool(flags[layout.OVERBOOK] or flags[layout.REMOTE])
+    flags[layout.PACED] = paced
     if plan.share >= 0:
         flags[layout.SHARE] = resources.index(cluster.resources[plan.share])
     usage, per_task = bool(flags[layout.USAGE]), bool(flags[layout.PER_TASK])
-    heaps = per_task or outages
-    n_sure = n_rigid if overbooks else n_fit
+    heaps = per_task or restarts
+    n_sure = n_rigid if paced else n_fit
     n_slots = most_running(demand[:, :n_sure], total[:n_sure], n_tasks, cluster.unit)
-    n_paced, n_stretchy = (n_slots, len(capacity)) if overbooks else (1, 1)
-    n_ends = 2 * n_slots + 64 if overbooks else n_slots
+    n_paced, n_stretchy = (n_slots, len(capacity)) if paced else (1, 1)
+    n_ends = 2 * n_slots + 64 if paced else n_slots
     slot = gang_slots(columns, demand, cluster.unit) if gangs else np.zeros((1, len(total)), "i8")
     task_order, task_turn = turns(columns, plan)
+    speed_time, speed = cluster.slowdowns.steps()
 
     def filled(value: float, dtype: str, *shape: int) -> NDArray[Any]:
         return np.full(shape, value, dtype=dtype)
@@ -116,11 +120,14 @@ def lay_out(
         "w_stage_job": columns.stage_job,
         "w_stage_task0": columns.stage_task0,
         "w_stage_demand": demand,
-        "w_stage_fit": must_be_free(demand, n_rigid, n_fit) if overbooks else demand,
-        "w_stage_o2o": o2o_bits(columns, outages),
+        "w_stage_fit": must_be_free(demand, n_rigid, n_fit) if paced else demand,
+        "w_stage_o2o": o2o_bits(columns, restarts),
         "w_stage_home": columns.stage_home,
         "w_stage_remote_factor": columns.stage_remote_factor,
         "w_task_duration": columns.task_duration,
+        "w_attempt0": columns.attempt0 if fails else filled(0, "i8", 1),
+        "w_attempt_s": columns.attempt_s,
+        "w_attempt_lost": columns.attempt_lost,
         "w_edge0": columns.edge0,
         "w_edge_child": columns.edge_child,
         "w_edge_kind": columns.edge_kind,
@@ -128,7 +135,9 @@ def lay_out(
         "c_total": total,
         "c_scale": np.where(total > 0, 1.0 / np.maximum(total, 1), 0.0),
         "c_dot": 1.0 / np.maximum(capacity[:, :n_fit], 1).astype(np.float64) ** 2,
-        "c_capacity": capacity if overbooks else filled(0, "i8", 1, 1),
+        "c_capacity": capacity if paced else filled(0, "i8", 1, 1),
+        "c_speed_time": speed_time,
+        "c_speed": speed,
         "c_org_cap": org_cap,
         "c_org_weight": org_weight,
         **{f"p_job_{name}": plan.jobs[name] for name in Plan.JOB_COLUMNS},
@@ -163,10 +172,12 @@ def lay_out(
         "state_job_ready": filled(-1, "i4", n_jobs),
         "state_job_used": filled(0, "i8", n_jobs if usage else 1, n_resources),
         "state_job_gang": filled(-1, "i4", n_jobs if gangs else 1),
+        "state_job_evicted": filled(0, "i4", n_jobs if plan.evict else 1),
         "state_stage_next": filled(0, "i4", n_stages),
         "state_stage_waiting": filled(0, "i4", n_stages),
         "state_stage_left": views["stage_left"],
         "state_stage_done_work": views["stage_done_work"],
+        "state_stage_done": filled(0, "i1", n_stages),
         "state_stage_barriers": columns.stage_n_barrier.copy(),
         "state_stage_ready_next": filled(-1, "i4", n_stages),
         "state_stage_ready_prev": filled(-1, "i4", n_stages),
@@ -175,6 +186,11 @@ def lay_out(
         "state_stage_prev": filled(-1, "i4", n_stages),
         "state_task_missing": missing(columns, n_tasks) if heaps else filled(0, "i4", 1),
         "state_task_heap": filled(0, "i4", n_tasks if heaps else 1),
+        "state_task_failed": filled(0, "i4", n_tasks if fails else 1),
+        "state_task_again": filled(0, "i1", n_tasks if fails else 1),
+        "state_task_reader": filled(-1, "i4", n_tasks if fails else 1),
+        "state_task_reader_next": filled(-1, "i4", n_tasks if fails else 1),
+        "state_evict_room": filled(0, "i8", n_resources),
         "state_queue_root": filled(-1, "i4", n_queues),
         "state_queue_used": filled(0, "i8", n_queues, n_resources),
         "state_queue_blocked": filled(0, "i1", n_queues),
@@ -194,6 +210,7 @@ def lay_out(
         "state_slot_stage": filled(0, "i4", n_slots),
         "state_slot_machine": filled(0, "i4", n_slots),
         "state_slot_flag": filled(0, "i1", n_slots),
+        "state_slot_start": filled(0, "f8", n_slots),
         "state_slot_free": np.arange(n_slots - 1, -1, -1, dtype=np.int32),
         "state_slot_next": filled(-1, "i4", n_paced),
         "state_slot_prev": filled(-1, "i4", n_paced),

@@ -56,6 +56,7 @@ def flags_of(
     flags[layout.PRIORITY] = plan.task_priority is not None
     flags[layout.PREFERS] = plan.task_prefers is not None
     flags[layout.SEEN] = not np.isnan(plan.stages["seen_s"]).all()
+    steady = not (len(cluster.outages) or len(cluster.slowdowns) or len(columns.attempt_s))
     pack = plan.fit == Fit.PACK
     flags[layout.OVERBOOK] = pack and plan.packing.overbook and bool(cluster.fungible)
     scored = plan.packing != Packing() or plan.task_priority is not None
@@ -64,8 +65,13 @@ def flags_of(
     if cluster.unit and not gangs and not scored:
         flags[layout.FIT] = int(Fit.STRICT)  # like demands: what fits one fits all
         rare = ("EVENTS", "LIMITS", "HARD", "PER_TASK", "TASK_ORDER", "SEEN", "INPUTS")
-        plain = not any(flags[getattr(layout, name)] for name in rare) and not cluster.outages
-        flags[layout.POOL] = plain and cluster.queue_mode == "global"
+        plain = not any(flags[getattr(layout, name)] for name in rare) and steady
+        flags[layout.POOL] = plain and not plan.evict and cluster.queue_mode == "global"
+    if plan.evict and (gangs or flags[layout.FIT] != Fit.STRICT):
+        raise PolicyError(
+            "plan.evict needs the fit strict, and jobs that are no gangs: a policy that evicts "
+            f"was given fit {plan.fit.name.lower()}" + (" and gangs" if gangs else "")
+        )
     return flags
 
 

@@ -73,9 +73,9 @@ def may_be_remote(columns: Columns, n_machines: int) -> bool:
     return n_machines > 1 and bool(slower.any())
 
 
-def o2o_bits(columns: Columns, outages: bool) -> NDArray[np.int8]:
+def o2o_bits(columns: Columns, restarts: bool) -> NDArray[np.int8]:
     """Return bit 0 where ready tasks are a heap, bit 1 where children are one-to-one: (G,)."""
-    bits = ((columns.stage_n_o2o > 0) | outages).astype(np.int8)
+    bits = ((columns.stage_n_o2o > 0) | restarts).astype(np.int8)
     parents = np.repeat(np.arange(len(bits)), np.diff(columns.edge0))
     bits[parents[columns.edge_kind == 1]] |= 2
     return bits

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.bounds import bound_arrays
+from sim.limits import above_oracle
 from sim.locality import local_share
 from sim.metrics.fairness import jain
 from sim.metrics.usage import utilization
@@ -45,6 +46,9 @@ def compute(run: Result) -> dict[str, float]:
     - ``deadlines_missed``: of the jobs with a deadline, the fraction that finished after it or
       never; where it changes, the one counts that holds when the job ends. NaN where there are
       none.
+    - ``allocation_above_oracle``: of the tokens that the policy guaranteed, the fraction that was
+      above ceil(work / deadline), over the jobs that met their deadlines. See
+      `sim.limits.above_oracle`. NaN where the policy sets no limits.
     - ``prediction_error_p50``, ``prediction_error_p90``: percentiles of |estimate - size| / size
       over the jobs done whose size the policy estimated (`sim.plan.Plan.estimate_s`), the size
       being the sum of its tasks' durations; a job of no size is left out.
@@ -87,6 +91,7 @@ def compute(run: Result) -> dict[str, float]:
         "gap_lb_p90": gap_p90,
         "value_attained": _value_attained(run, done),
         "deadlines_missed": _deadlines_missed(run, done),
+        "allocation_above_oracle": above_oracle(run),
         **_prediction_errors(run, done),
         "tasks_local": local_share(run),
     }

@@ -50,6 +50,9 @@ METRICS: dict[str, Metric] = {
     "gap_lb_p90": Metric("1", "lower", "90th percentile of completion time over lower bound - 1"),
     "value_attained": Metric("1", "higher", "fraction of downloads that came after completion"),
     "deadlines_missed": Metric("1", "lower", "fraction missed, of the jobs with a deadline"),
+    "allocation_above_oracle": Metric(
+        "1", "lower", "guaranteed tokens above ceil(work / deadline)"
+    ),
     "prediction_error_p50": Metric("1", "lower", "median of |estimate - size| over size of jobs"),
     "prediction_error_p90": Metric("1", "lower", "90th percentile of |estimate - size| over size"),
     "tasks_local": Metric("1", "higher", "fraction of the tasks that ran where their input lies"),

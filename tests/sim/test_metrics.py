@@ -28,6 +28,7 @@ def run(w, cluster, start, finish, failed=(), task_start=None, task_finish=None,
     arrays = {k: None if v is None else np.asarray(v, float) for k, v in as_array.items()}
     arrays["estimate_s"] = np.broadcast_to(np.asarray(estimate, float), w.n_jobs)
     arrays["job_submit"] = w.columns.job_submit
+    arrays["limits_set"] = ()
     return SimpleNamespace(workload=w, cluster=cluster, job_failed=mask, **arrays)
 
 

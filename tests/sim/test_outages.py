@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 import policies
 import sim
 from sim.outages import Outages, draw
 from sim.plan import Event
-from tests.examples import examples
-from tests.sim.test_kernel import FITS, assert_same
-from tests.strategies import AnyPlan, clusters, workloads
 
 INF = float("inf")
 
@@ -119,17 +114,3 @@ def test_outages_of_a_machine_that_is_not_there_and_of_gangs():
         sim.Cluster.machines(2, cpu=1).with_outages(Outages.of([2], [0.0], [1.0]))
     with pytest.raises(sim.InputError, match="is a gang"):
         run(workload(1.0, 1.0, min_tasks=2), 2, ([0], [0.0], [1.0]))
-
-
-@pytest.mark.parametrize("fit", FITS)
-@given(data=st.data(), plan_seed=st.integers(0, 2**32 - 1), callbacks=st.booleans())
-@settings(
-    max_examples=examples(60),
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-    derandomize=True,
-)
-def test_same_bits_as_the_naive_simulator(fit, data, plan_seed, callbacks):
-    w = data.draw(workloads(gangs=False, inputs=True))
-    cluster = data.draw(clusters(w, outages=True))
-    assert_same(w, cluster, AnyPlan(fit=fit, plan_seed=plan_seed, callbacks=callbacks))
