@@ -171,7 +171,7 @@ def _run(
     from sim.measures import measure
     from sweep import clusters
 
-    cluster = clusters.build(spec.cluster)
+    cluster = clusters.build(spec.cluster, spec.seed)
     stage[0] = "policy"
     policy = None
     if spec.policy["name"] != NO_POLICY:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from sim.cluster import Cluster
 from sim.errors import InputError, unknown
+from sweep import cluster_faults
 
 if TYPE_CHECKING:
     from sim.workload import Workload
 
-_KEYS = ("shape", "count", "load", "queues", "fungible")
+_KEYS = ("shape", "count", "load", "queues", "fungible", *cluster_faults.KINDS)
 _OF_TRACE = "trace"
 _MODES = ("global", "hard", "weighted")
 
@@ -48,6 +49,7 @@ def check(config: Mapping[str, Any]) -> None:
         raise InputError("give cluster.load or cluster.count: one of them sizes the cluster")
     _check_queues(config.get("queues") or {})
     _check_fungible(config.get("fungible") or [], shape)
+    cluster_faults.check(config)
 
 
 def stretch(config: Mapping[str, Any]) -> Cluster | None:
@@ -63,7 +65,8 @@ def size(workload: Workload, config: Mapping[str, Any], capacity: float) -> dict
     Returns
     -------
     dict
-        What `build` makes a cluster of: ``shape``, ``count``, ``queues``, ``fungible``.
+        What `build` makes a cluster of: ``shape``, ``count``, ``queues``, ``fungible``, and the
+        faults to draw.
 
     Raises
     ------
@@ -82,6 +85,7 @@ def size(workload: Workload, config: Mapping[str, Any], capacity: float) -> dict
     count = float(cluster.total[0]) / one
     sized = {"shape": shape, "count": count, "queues": _queues(workload, config)}
     sized["fungible"] = list(config.get("fungible") or [])
+    sized |= {kind: dict(config[kind]) for kind in cluster_faults.KINDS if config.get(kind)}
     try:
         check_fits(workload, build(sized))
     except InputError as error:
@@ -105,11 +109,12 @@ def _queues(workload: Workload, config: Mapping[str, Any]) -> dict[str, Any]:
     return queues
 
 
-def build(sized: Mapping[str, Any]) -> Cluster:
-    """Build the cluster that `size` described."""
+def build(sized: Mapping[str, Any], seed: int = 0) -> Cluster:
+    """Build the cluster that `size` described, with the faults of that seed."""
     cluster = _of(sized["shape"], sized["count"], sized.get("fungible", ()))
     queues = sized["queues"]
-    return cluster.with_queues(queues.get("mode", "global"), queues.get("shares"))
+    cluster = cluster.with_queues(queues.get("mode", "global"), queues.get("shares"))
+    return cluster_faults.with_faults(cluster, sized, seed)
 
 
 def _of(shape: Any, count: float, fungible: Sequence[str] = ()) -> Cluster:

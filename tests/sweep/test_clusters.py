@@ -94,3 +94,37 @@ def test_a_job_that_does_not_fit_is_named(workload: Workload) -> None:
 def test_a_cluster_needs_a_size() -> None:
     with pytest.raises(InputError, match=r"cluster\.load or cluster\.count"):
         clusters.check(config(load=None))
+
+
+def test_faults_are_drawn_from_the_seed(workload: Workload) -> None:
+    asked = config(
+        shape={"cpu": 4},
+        outages={"mtbf_s": 50.0, "repair_s": 9.0, "until_s": 300},
+        slowdowns={"every_s": 50, "last_s": 9.0, "speed": [0.5, 0.75], "until_s": 300},
+    )
+    clusters.check(asked)
+    sized = clusters.size(workload, asked, 1.0)
+    one, same, other = (clusters.build(sized, seed) for seed in (1, 1, 2))
+    assert one.outages.down_s.tolist() == same.outages.down_s.tolist()
+    assert one.outages.down_s.tolist() != other.outages.down_s.tolist()
+    assert one.slowdowns.begin_s.tolist() == same.slowdowns.begin_s.tolist()
+    assert one.slowdowns.speed.tolist() != other.slowdowns.speed.tolist()
+    constant = {**sized, "slowdowns": {**sized["slowdowns"], "speed": 0.25}}
+    assert set(clusters.build(constant, 1).slowdowns.speed.tolist()) == {0.25}
+    assert "outages" not in clusters.size(workload, config(outages=None), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("faults", "text"),
+    [
+        ({"outages": 3}, r"cluster\.outages has the keys mtbf_s, repair_s, until_s, or is null"),
+        ({"outages": {"mtbf": 3}}, "mtbf_s"),
+        ({"outages": {"mtbf_s": 3, "repair_s": 0, "until_s": 9}}, r"repair_s must be .* not 0"),
+        ({"slowdowns": {"every_s": 1, "last_s": 1, "speed": [2, 1], "until_s": 1}}, "turn them"),
+        ({"slowdowns": {"every_s": 1, "last_s": 1, "speed": [1], "until_s": 1}}, r"\[low, high\]"),
+        ({"slowdowns": {"every_s": 1}}, "last_s must be a positive number, not None"),
+    ],
+)
+def test_faults_that_can_not_be_drawn_are_refused(faults: dict[str, Any], text: str) -> None:
+    with pytest.raises(InputError, match=text):
+        clusters.check(config(**faults))
