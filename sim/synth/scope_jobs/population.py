@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.random import stream
+from sim.recording import FirstComeFirstServed
 from sim.synth.scope_jobs import tables
-from sim.synth.scope_jobs.alone import FirstComeFirstServed
 from sim.synth.scope_jobs.published import COV, PERCENTILES
 from sim.synth.scope_jobs.runs import JobRun, draw_run
 from sim.synth.scope_jobs.templates import Template, draw_template

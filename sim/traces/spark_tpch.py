@@ -1,0 +1,241 @@
+"""TPC-H queries as Spark ran them: the times of all tasks, at several parallelisms.
+
+One JSON object, ``{size: {query: {adj, dur}}}``: ``adj`` is the matrix of which stage goes before
+which, ``dur`` has for each stage ``first_wave``, ``rest_wave`` and ``fresh_durations`` (those of
+the first wave that ran on new executors), each with a list of milliseconds for every number of
+executors that the query was run with. It is the form that the simulator of Mao et al., *Learning
+scheduling algorithms for data processing clusters*, SIGCOMM 2019, reads.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.acyclic import find_cycle
+from sim.errors import InputError, unknown
+from sim.recording import record
+from sim.traces._text_file import broken_text, nothing_left, open_text
+from sim.workload import Workload
+
+F8 = NDArray[np.float64]
+
+WAVES = ("first_wave", "rest_wave")
+"""What makes up the tasks of a stage, in this order."""
+
+
+@dataclass(frozen=True)
+class _Query:
+    """A query over data of one size."""
+
+    name: str
+    parent: NDArray[np.int64]
+    child: NDArray[np.int64]
+    stages: list[dict[int, F8]]
+
+    def durations_s(self, executors: int) -> list[F8] | None:
+        """Return the times of each stage's tasks with so many executors, None if not measured."""
+        found = [stage.get(executors) for stage in self.stages]
+        if any(times is None or len(times) == 0 for times in found):
+            return None
+        return [times for times in found if times is not None]
+
+
+def read(
+    path: str | os.PathLike[str],
+    *,
+    executors: int = 50,
+    trained_at: int | None = 20,
+    sizes: Sequence[str] = (),
+    queries: Sequence[str] = (),
+    deadline: float | None = None,
+    every_s: float = 0.0,
+) -> Workload:
+    """Read queries as jobs, with the times measured at one parallelism, and training at another.
+
+    A query over data of one size becomes a job, called ``<query>-<size>``, which is its template
+    too. A stage is a shuffle apart from those before it: all edges are barriers. An executor runs
+    one task at a time, so that a task takes one slot.
+
+    Parameters
+    ----------
+    path : path-like
+        Plain or gzipped JSON.
+    executors : int
+        The number of executors whose measured times the jobs' tasks have.
+    trained_at : int, optional
+        The same of the table of earlier runs: each job's tasks as they were measured with so many
+        executors, scheduled on as many slots, first come, first served. None for no such table.
+    sizes, queries : sequence of str
+        Those to read, e.g. ``["2g"]`` and ``["5", "9"]``; empty for all.
+    deadline : float, optional
+        How many times as long as its earlier run a job may take; none where left out.
+    every_s : float
+        Time between submissions, s; in the file's order.
+
+    Returns
+    -------
+    Workload
+        ``meta["report"]`` counts queries, jobs, stages and tasks, and by rule ``dropped``.
+
+    Raises
+    ------
+    InputError
+        With the file and rule: "not JSON", "wrong shape", "number out of range", "cycle", "unknown
+        size", "unknown query", "no job left"; on an option out of range.
+    """
+    _check_options(executors, trained_at, deadline, every_s)
+    content = _content(path)
+    dropped: dict[str, int] = {}
+    jobs, runs, recorded = [], [], []
+    n_queries = 0
+    for query in _queries(content, path, sizes, queries):
+        n_queries += 1
+        now = query.durations_s(executors)
+        before = None if trained_at is None else query.durations_s(trained_at)
+        if now is None or (trained_at is not None and before is None):
+            missing = executors if now is None else trained_at
+            rule = f"not measured with {missing} executors"
+            dropped[rule] = dropped.get(rule, 0) + 1
+            continue
+        jobs.append(query)
+        runs.append(now)
+        if before is not None:
+            assert trained_at is not None
+            recorded.append(record(_workload([query], [before], None, 0.0), trained_at))
+    if not jobs:
+        raise nothing_left(path, dropped)
+    deadline_s = None
+    if deadline is not None:
+        deadline_s = [deadline * float(r["finish_s"].max()) for r in recorded]
+    training = None
+    if recorded:
+        training = {
+            "template": [q.name for q, r in zip(jobs, recorded, strict=True) for _ in r["task"]],
+            **{key: np.concatenate([r[key] for r in recorded]) for key in recorded[0]},
+        }
+    made = _workload(jobs, runs, deadline_s, every_s)
+    report = {
+        "rows": n_queries, "jobs": made.n_jobs, "stages": made.n_stages, "tasks": made.n_tasks,
+        "dropped": dropped,
+    }  # fmt: skip
+    return Workload.from_tables(
+        jobs=made.jobs, stages=made.stages, tasks=made.tasks, stage_edges=made.stage_edges,
+        training=training, meta={"name": "spark_tpch", "report": report},
+    )  # fmt: skip
+
+
+def _check_options(
+    executors: object, trained_at: object, deadline: object, every_s: object
+) -> None:
+    for name, value in (("executors", executors), ("trained_at", trained_at)):
+        if value is not None and (type(value) is not int or value < 1):
+            raise InputError(f"{name} must be a whole number from 1 on, not {value!r}")
+    for name, value, least in (("deadline", deadline, 0.0), ("every_s", every_s, -1e-300)):
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if value is not None and not (number and least < value < float("inf")):  # type: ignore[operator]
+            raise InputError(f"{name} must be a positive, finite number, not {value!r}")
+    if deadline is not None and trained_at is None:
+        raise InputError("a deadline is a multiple of the earlier run: give trained_at too")
+
+
+def _content(path: str | os.PathLike[str]) -> dict[str, Any]:
+    with open_text(path) as stream:
+        try:
+            content = json.loads(stream.read())
+        except (OSError, UnicodeDecodeError) as error:
+            raise broken_text(path, 1, error) from error
+        except ValueError as error:
+            raise InputError(f"not JSON: {error}", file=path, rule="not JSON") from error
+    if not isinstance(content, dict) or not all(isinstance(v, dict) for v in content.values()):
+        raise _wrong(path, "expected {size: {query: {adj, dur}}}")
+    return content
+
+
+def _queries(
+    content: dict[str, Any],
+    path: str | os.PathLike[str],
+    sizes: Sequence[str],
+    queries: Sequence[str],
+) -> Iterator[_Query]:
+    for size in sizes:
+        if size not in content:
+            raise InputError(unknown("size", size, content), file=path, rule="unknown size")
+    for size in sizes or content:
+        for query in queries:
+            if query not in content[size]:
+                known = content[size]
+                raise InputError(unknown("query", query, known), file=path, rule="unknown query")
+        for query in queries or content[size]:
+            yield _query(f"{query}-{size}", content[size][query], path)
+
+
+def _query(name: str, entry: Any, path: str | os.PathLike[str]) -> _Query:
+    try:
+        before = np.array(entry["adj"], dtype=np.int64)
+        stages = [_stage(entry["dur"][str(g)]) for g in range(len(before))]
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise _wrong(path, f"query {name}: {type(error).__name__}: {error}") from error
+    if before.ndim != 2 or before.shape[0] != before.shape[1] or len(entry["dur"]) != len(before):
+        raise _wrong(path, f"query {name}: adj must be a square of as many stages as dur has")
+    for stage in stages:
+        for times in stage.values():
+            if not (np.isfinite(times) & (times >= 0)).all():
+                raise InputError(
+                    f"query {name}: a task's time must be finite and not negative",
+                    file=path,
+                    rule="number out of range",
+                )
+    parent, child = np.nonzero(before)
+    if find_cycle(parent.astype(np.int32), child.astype(np.int32), len(before)):
+        raise InputError(f"query {name}: its stages wait for each other", file=path, rule="cycle")
+    return _Query(name, parent, child, stages)
+
+
+def _stage(waves: dict[str, dict[str, list[float]]]) -> dict[int, F8]:
+    """Return the times of a stage's tasks by the number of executors, s."""
+    return {
+        int(n): np.array([ms for wave in WAVES for ms in waves[wave].get(n, [])], float) / 1000.0
+        for n in waves[WAVES[0]]
+    }
+
+
+def _workload(
+    jobs: Sequence[_Query], runs: Sequence[list[F8]], deadline_s: list[float] | None, every_s: float
+) -> Workload:
+    n_stages = [len(run) for run in runs]
+    stage0 = np.cumsum([0, *n_stages])
+    n_tasks = [len(times) for run in runs for times in run]
+    names = [query.name for query in jobs]
+    due = {} if deadline_s is None else {"deadline_s": deadline_s}
+    return Workload.from_tables(
+        jobs={
+            "job_id": names,
+            "template": names,
+            "submit_s": every_s * np.arange(len(jobs)),
+            **due,
+        },
+        stages={
+            "job": np.repeat(np.arange(len(jobs)), n_stages),
+            "name": [f"S{g + 1}" for n in n_stages for g in range(n)],
+            "n_tasks": n_tasks,
+        },
+        tasks={
+            "stage": np.repeat(np.arange(len(n_tasks)), n_tasks),
+            "duration_s": np.concatenate([times for run in runs for times in run]),
+        },
+        stage_edges={
+            "parent": np.concatenate([q.parent + s for q, s in zip(jobs, stage0, strict=False)]),
+            "child": np.concatenate([q.child + s for q, s in zip(jobs, stage0, strict=False)]),
+        },
+    )
+
+
+def _wrong(path: str | os.PathLike[str], text: str) -> InputError:
+    return InputError(text, file=path, rule="wrong shape")
