@@ -11,7 +11,7 @@ from policies.jockey.model import Model
 from policies.jockey.profile import Profile, Records, profile_of
 from policies.jockey.shape import shape_of
 from sim.errors import InputError
-from sim.plan import Order, Plan, Queues, World
+from sim.plan import NO_LIMIT, Fit, Order, Plan, Queues, World
 
 F8 = NDArray[np.float64]
 I4 = NDArray[np.int32]
@@ -81,19 +81,24 @@ class Running:
 
 
 def with_deadline(world: World) -> I4:
-    """Return the rows of the jobs that have a deadline."""
-    return np.flatnonzero(np.isfinite(world.columns.job_deadline)).astype(np.int32)
+    """Return the rows of the jobs that have a deadline; gangs count as jobs without."""
+    columns = world.columns
+    counts = np.isfinite(columns.job_deadline) & (columns.job_min_tasks == 0)
+    return np.flatnonzero(counts).astype(np.int32)
 
 
 def share_out(world: World, plan: Plan) -> None:
-    """Set up both queues; every job waits for spare tokens, shared max-min fairly between jobs.
+    """Set up both queues: no job has tokens of its own yet, and all share what is spare alike.
 
-    A job with a deadline gets tokens of its own when it arrives, by its run limit.
+    What a job runs beyond its tokens makes way for jobs that run fewer than theirs, where the
+    kernel can do that: tasks fit strictly, and there are no gangs.
     """
     plan.queues = Queues.make(2, tier=[GUARANTEED, SPARE], order=[Order.KEY, Order.SHARE])
-    rows = np.arange(len(world.columns.job_submit))
-    plan.set_jobs(rows, queue=SPARE)
-    plan.set_jobs(with_deadline(world), queue=GUARANTEED, run_limit=0)
+    plan.set_jobs(queue=GUARANTEED, run_limit=0, overflow_queue=SPARE)
+    gangs = np.flatnonzero(world.columns.job_min_tasks)  # which start whole, or not at all
+    plan.set_jobs(gangs, queue=SPARE, run_limit=NO_LIMIT, overflow_queue=-1)
+    strict = world.cluster.unit or plan.fit == Fit.STRICT
+    plan.evict = strict and not len(gangs)
 
 
 def profile_of_job(world: World, row: int) -> Profile:

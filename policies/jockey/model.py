@@ -79,6 +79,11 @@ class Simulated:
         found: F8 = self.table[level_of(float(self.indicator.progress(done)))]
         return found
 
+    def left_by_run_s(self, done: F8) -> F8:
+        """Return what is left under 1 to A tokens in each simulated run: (A, R), s."""
+        level = level_of(float(self.indicator.progress(done)))
+        return self.remaining.by_run(level, self.max_tokens)
+
     @cached_property
     def table(self) -> F8:
         """What is left by level of progress and allocation, s."""

@@ -13,13 +13,13 @@ from policies.base import Policy
 from policies.jockey import indicators
 from policies.jockey.admission import fits, need
 from policies.jockey.control import Law, behind_s, next_allocation, raw_allocation, whole_tokens
-from policies.jockey.loop import SPARE, Job, Running, profile_of_job, share_out, with_deadline
+from policies.jockey.loop import Job, Running, profile_of_job, share_out, with_deadline
 from policies.jockey.model import Amdahl, Effort, Model, simulated_model
 from policies.jockey.profile import Profile
 from policies.jockey.utility import Utility, utility
 from policies.registry import register
 from sim.errors import InputError
-from sim.plan import NO_LIMIT, Batch, Event, Plan, World
+from sim.plan import Batch, Event, Plan, World
 
 POINTS = ((0.0, 1.0), (10.0, -1.0), (1000.0, -1000.0))
 """The utility of §5.1: minutes after the deadline, and what finishing then is worth."""
@@ -79,6 +79,7 @@ class Jockey(Policy):
 
     events = Event.JOB_ARRIVED | Event.TIMER
     adapts: ClassVar[bool] = True  #: whether tokens change while a job runs
+    together: ClassVar[bool] = False  #: whether one job's coming or going concerns all
 
     def __post_init__(self) -> None:
         """Raise InputError on a parameter out of its range."""
@@ -119,16 +120,15 @@ class Jockey(Policy):
         """Look at the jobs that arrive and at those whose period is over."""
         assert isinstance(memory, Running)
         for row in batch.rows(Event.JOB_ARRIVED).tolist():
-            if row not in memory.jobs:
-                continue
-            if self._accepted(memory, row, batch.now, world):
+            if row in memory.jobs and self._accepted(memory, row, batch.now, world):
                 job = memory.live[row] = memory.jobs[row]
                 job.submit_s = job.tick_s = batch.now
-            else:
-                plan.set_jobs(row, queue=SPARE, run_limit=NO_LIMIT)
-        for row in [row for row in memory.live if not world.view["left"][row]]:
+        ended = [row for row in memory.live if not world.view["left"][row]]
+        for row in ended:
             del memory.live[row]
         due = [job for job in memory.live.values() if job.tick_s <= batch.now]
+        if self.together and (due or ended):
+            due = list(memory.live.values())
         if due:
             self.allocate(memory, due, batch.now, world)
             for job in due:

@@ -59,12 +59,22 @@ class Remaining:
         max_tokens : int
             The largest allocation; at most the largest simulated.
         """
-        simulated = self.left_s[:, :, _rank(q, self.n_runs) - 1]
-        simulated = np.minimum.accumulate(simulated, axis=0)
+        simulated = np.minimum.accumulate(self.left_s[:, :, _rank(q, self.n_runs) - 1], axis=0)
+        return np.minimum.accumulate(self._between(max_tokens) @ simulated, axis=0).T
+
+    def by_run(self, level: int, max_tokens: int) -> F8:
+        """Return what is left at a level, by allocation and rank among the runs: (A', R), s.
+
+        As `quantile` of every rank, for 1 to A' = `max_tokens` tokens.
+        """
+        simulated = np.minimum.accumulate(self.left_s[:, level], axis=0)
+        return np.minimum.accumulate(self._between(max_tokens) @ simulated, axis=0)
+
+    def _between(self, max_tokens: int) -> F8:
+        """Return the weight of each simulated allocation in 1 to `max_tokens`: (A', A)."""
         share = 1.0 / np.arange(1, max_tokens + 1)
         at = 1.0 / self.tokens[::-1]  # ascending, as np.interp wants
-        table = [np.interp(share, at, simulated[::-1, level]) for level in range(LEVELS + 1)]
-        return np.minimum.accumulate(np.array(table), axis=1)
+        return np.array([np.interp(share, at, row[::-1]) for row in np.eye(len(self.tokens))]).T
 
     def exceeded_by(self, q: float, confidence: float = 0.95) -> float:
         """Return the largest fraction of runs that may take longer than the quantile says.

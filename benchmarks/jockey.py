@@ -1,0 +1,97 @@
+"""Jockey: how long C(p, a) of a large job takes to simulate, and one controlled run.
+
+Run as ``python -m benchmarks.jockey``. CPU seconds of one core, the median of three. The job is of
+the size of job G (Ferguson et al., EuroSys 2012, Table 2): 8,496 vertices in 110 stages, 15 of them
+behind barriers; C(p, a) is made of 20 allocations × 100 runs.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+
+import policies
+import sim
+from benchmarks.common import cpu_seconds, rounds, row, show
+from policies.jockey import model
+from policies.jockey.indicators import NAMES
+from policies.jockey.loop import profile_of_job
+from sim import Workload
+from sim.plan import World
+
+N_STAGES, N_VERTICES, N_BARRIERS, TIMES = 110, 8496, 15, 3
+MODEL_S, RUN_S = 10.0, 0.5
+
+
+def job_g(seed: int = 0, n_background: int = 400) -> Workload:
+    """Make a job of G's size, with one earlier run, and jobs without a deadline beside it."""
+    rng = np.random.default_rng(seed)
+    size = rng.lognormal(0, 1.3, N_STAGES)
+    n_tasks = np.maximum(1, np.rint(size * N_VERTICES / size.sum())).astype(int)
+    n_tasks[np.argmax(n_tasks)] += N_VERTICES - n_tasks.sum()
+    barrier = np.zeros(N_STAGES, dtype=bool)
+    barrier[rng.choice(np.arange(1, N_STAGES), N_BARRIERS, replace=False)] = True
+    mean_s = rng.lognormal(1.1, 0.6, N_STAGES)
+    job, stage = {"submit_s": 0.0, "template": "G", "deadline_s": 3600.0}, []
+    for s, n in enumerate(n_tasks.tolist()):
+        parent = f"s{rng.integers(max(0, s - 5), max(s, 1))}"
+        parents = {parent: "barrier" if barrier[s] else "one_to_one"}
+        length = (mean_s[s] * rng.lognormal(0, 0.7, n)).tolist()
+        stage.append({"name": f"s{s}", "durations_s": length, "parents": parents if s else {}})
+    others = [
+        {
+            "submit_s": float(rng.uniform(0, 3600)),
+            "stages": [{"durations_s": rng.lognormal(3, 1, 200).tolist()}],
+        }
+        for _ in range(n_background)
+    ]
+    index = np.repeat(np.arange(N_STAGES), n_tasks)
+    length = mean_s[index] * rng.lognormal(0, 0.7, N_VERTICES)
+    start = rng.uniform(0, 1000, N_VERTICES)
+    training = {
+        "template": ["G"] * N_VERTICES,
+        "run": np.zeros(N_VERTICES, "i4"),
+        "stage": index,
+        "task": np.arange(N_VERTICES) - np.cumsum(n_tasks)[index] + n_tasks[index],
+        "ready_s": start - rng.uniform(0, 1, N_VERTICES).clip(max=start),
+        "start_s": start,
+        "finish_s": start + length,
+        "init_s": 0.1 * length,
+        "n_failed": (rng.random(N_VERTICES) < 0.02).astype("i4"),
+    }
+    return Workload.from_jobs([{**job, "stages": stage}, *others]).with_training(training)
+
+
+def main() -> int:
+    """Time each in turn; return 1 if what is wanted is missed."""
+    workload = job_g()
+    world = World(workload.columns, sim.Cluster.slots(300), 0, {})
+    of_g = int(np.flatnonzero(np.isfinite(workload.columns.job_deadline))[0])
+    profile = profile_of_job(world, of_g)
+    jockey = policies.build("jockey")
+
+    def simulate(name: str, effort: model.Effort) -> None:
+        model._MADE.clear()
+        model.simulated_model(profile, name, 1.0, 100, effort)
+
+    for name in NAMES:  # compiles
+        simulate(name, model.Effort(2, 2))
+    runs = {
+        f"C(p, a), {name}": lambda name=name: cpu_seconds(lambda: simulate(name, model.Effort()))
+        for name in ("totalworkWithQ", "cp")
+    }
+
+    def controlled() -> float:
+        sim.simulate(workload, world.cluster, jockey)  # its model is known from here on
+        return cpu_seconds(lambda: sim.simulate(workload, world.cluster, jockey))
+
+    runs["one run under jockey"] = controlled
+    values = rounds(runs, TIMES)
+    wanted = {"one run under jockey": RUN_S}
+    rows = [row(what, v, "s", at_most=wanted.get(what, MODEL_S)) for what, v in values.items()]
+    return show("jockey", rows)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,75 @@
+"""What jobs with deadlines can be worth together at most, whatever the schedule."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from scipy.optimize import linprog
+
+from policies.jockey.utility import Utility
+
+F8 = NDArray[np.float64]
+
+
+def utility_bound(
+    submit_s: ArrayLike,
+    deadline_s: ArrayLike,
+    work_s: ArrayLike,
+    shortest_s: ArrayLike,
+    tokens: int,
+    worth: Utility,
+    step_s: float = 60.0,
+) -> float:
+    """Return an upper bound on the sum of the utilities of J jobs, by a linear program.
+
+    Each job finishes in some step of time, and is worth what it is at the step's begin. By the end
+    of a step the jobs that are done by then, of those submitted since any instant, can have taken
+    no more than all tokens all that time. A job may be split over several ends: that only loosens
+    the bound.
+
+    Parameters
+    ----------
+    submit_s, deadline_s : (J,) float64
+        When the jobs come, and their deadlines from then, s.
+    work_s : (J,) float64
+        Token seconds that each needs.
+    shortest_s : (J,) float64
+        How long each takes at least, whatever its tokens, s.
+    tokens : int
+        Tokens of the cluster.
+    worth : Utility
+        Of how late a job is.
+    step_s : float
+        Length of a step, s: the shorter, the tighter.
+    """
+    submit, work = np.asarray(submit_s, dtype=float), np.asarray(work_s, dtype=float)
+    earliest = submit + np.maximum(shortest_s, work / tokens)
+    due = submit + np.asarray(deadline_s, dtype=float)
+    begin_s = submit.min()
+    last_s = max(submit.max() + work.sum() / tokens, earliest.max()) + step_s
+    ends = begin_s + step_s * np.arange(1, int(np.ceil((last_s - begin_s) / step_s)) + 2)
+    at = np.maximum(earliest[:, None], ends - step_s)  # (J, K)
+    possible = earliest[:, None] <= ends
+    job, step = np.nonzero(possible)
+    value = worth(at - due[:, None])[job, step]
+    column = np.arange(len(job))
+    whole = sparse.coo_array((np.ones(len(job)), (job, column)))
+    rows, limits = [], []
+    for since in np.unique(submit):
+        mine = submit[job] >= since
+        for k, end in enumerate(ends):
+            if end <= since:
+                continue
+            rows.append(np.where(mine & (step <= k), work[job], 0.0))
+            limits.append(tokens * (end - since))
+    found = linprog(
+        -value,
+        A_ub=sparse.csr_array(np.array(rows)),
+        b_ub=np.array(limits),
+        A_eq=whole,
+        b_eq=np.ones(len(submit)),
+        bounds=(0, 1),
+    )
+    assert found.status == 0, found.message
+    return float(-found.fun)

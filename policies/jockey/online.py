@@ -1,0 +1,131 @@
+"""Jockey whose model is refreshed while the job runs: beyond the paper, which plans it (§5.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from policies.jockey.control import whole_tokens
+from policies.jockey.loop import Job, Running
+from policies.jockey.model import Effort, simulated_model
+from policies.jockey.policy import Jockey
+from policies.jockey.rest import Rest, rest_of
+from policies.registry import register
+from sim.errors import InputError
+from sim.plan import Plan, World
+
+F8 = NDArray[np.float64]
+
+LOOKS = 5
+"""Periods of which progress is compared before a model may be refreshed again."""
+NEAREST, FARTHEST = 0.25, 4.0
+"""A rest is never taken to go more than so many times as fast, or as slow, as in training."""
+
+
+@dataclass(eq=False)
+class Watch:
+    """What a job was predicted to do since its model was made, and what it did.
+
+    Attributes
+    ----------
+    since_s : float
+        When the model was made, s from the submission.
+    pace_s : float
+        Time that the predicted job would have taken for what the job did since, s.
+    left_s : (A,) float64
+        What the model said was left at the last look, s.
+    tokens : int
+        How many tokens the job had from then on.
+    factor : float
+        How many times as long as in training the model takes tasks to be.
+    """
+
+    since_s: float
+    pace_s: float
+    left_s: F8
+    tokens: int
+    factor: float = 1.0
+
+
+@dataclass(eq=False)
+class Watched(Running):
+    """The jobs with a deadline, and how those that run keep to their models."""
+
+    watches: dict[int, Watch] = field(default_factory=dict)
+
+
+@register("jockey_online")
+@dataclass(frozen=True)
+class JockeyOnline(Jockey):
+    """Jockey that simulates anew what is left of a job whose progress is not as predicted.
+
+    At every look the time that the model gives to what the job did since the last one, with the
+    tokens that it then held, adds to its pace. Once the time that went by differs from that by
+    more than `tolerance` of it, over five periods at least, what is left of the job is simulated
+    as a job of its own, from the present state of its stages, with tasks as many times as long.
+
+    Ferguson et al. (EuroSys 2012, §5.6) name this as what to do where predictions err much.
+
+    Attributes
+    ----------
+    tolerance : float
+        How far the pace may be off, as a fraction of it.
+    refresh_runs : int
+        How many simulated runs of each allocation a refreshed model is made of.
+    """
+
+    tolerance: float = 0.2
+    refresh_runs: int = 30
+
+    def __post_init__(self) -> None:
+        """Raise InputError on a parameter out of its range."""
+        super().__post_init__()
+        if not self.tolerance > 0 or self.refresh_runs < 1:
+            raise InputError(
+                f"policy {self.name}: tolerance must be above 0 and refresh_runs 1 or more, not "
+                f"{self.tolerance!r} and {self.refresh_runs!r}"
+            )
+
+    def prepare(self, world: World, plan: Plan) -> Watched:
+        """Make the model of every job with a deadline."""
+        return Watched(super().prepare(world, plan).jobs)
+
+    def allocate(self, memory: Running, due: Sequence[Job], now: float, world: World) -> None:
+        """Refresh the models that are off, then go by the control law."""
+        assert isinstance(memory, Watched)
+        for job in due:
+            self._look(memory, job, now, world)
+        super().allocate(memory, due, now, world)
+        for job in due:
+            watch = memory.watches[job.row]
+            running = int(world.view["running"][job.row])
+            # spare tokens that it holds speed it up as well
+            watch.tokens = min(max(whole_tokens(job.allocation), running, 1), self.max_tokens)
+
+    def _look(self, memory: Watched, job: Job, now: float, world: World) -> None:
+        elapsed_s = now - job.submit_s
+        left_s = job.model.left_s(job.done(world))
+        watch = memory.watches.get(job.row)
+        if watch is None:
+            memory.watches[job.row] = Watch(elapsed_s, 0.0, left_s, 1)
+            return
+        watch.pace_s += float(watch.left_s[watch.tokens - 1] - left_s[watch.tokens - 1])
+        watch.left_s = left_s
+        took_s = elapsed_s - watch.since_s
+        off = abs(took_s - watch.pace_s) > self.tolerance * max(watch.pace_s, 0.0)
+        if took_s >= LOOKS * self.period_s and off:
+            slower = took_s / max(watch.pace_s, took_s / FARTHEST)
+            factor = float(np.clip(watch.factor * slower, NEAREST, FARTHEST))
+            job.model = self._refreshed(job, world, factor)
+            left_s = job.model.left_s(job.done(world))
+            memory.watches[job.row] = Watch(elapsed_s, 0.0, left_s, watch.tokens, factor)
+
+    def _refreshed(self, job: Job, world: World, factor: float) -> Rest:
+        left = np.array(world.view["stage_left"][job.stage0 : job.stage1], dtype=np.int32)
+        profile, kept = rest_of(job.profile, left, np.full(len(left), factor))
+        effort = Effort(self.refresh_runs, self.allocations)
+        model = simulated_model(profile, self.indicator, self.quantile, self.max_tokens, effort)
+        return Rest(model, kept, left[kept] / job.n_tasks[kept])

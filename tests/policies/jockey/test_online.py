@@ -1,0 +1,97 @@
+"""What is left of a job as a job of its own, and Jockey that goes by it."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import policies
+from policies.jockey.model import Amdahl, Effort, simulated_model
+from policies.jockey.online import JockeyOnline
+from policies.jockey.profile import profile_of
+from policies.jockey.rest import Rest, rest_of
+from sim.errors import InputError
+from tests.policies.jockey.test_copies import profile
+from tests.policies.jockey.test_policy import latency, run
+from tests.policies.jockey.test_profile import ONE_RUN, TWO_STAGES, records
+from tests.policies.jockey.worlds import world
+
+
+def test_the_rest_of_a_job_that_has_done_nothing_is_the_job():
+    p = profile(1)
+    rest, kept = rest_of(p, p.shape.n_tasks, np.ones(3))
+    assert rest.digest == p.digest
+    assert kept.tolist() == [0, 1, 2]
+
+
+def test_the_rest_by_hand():
+    """Stages of 2 tasks and 1: T = 8, 2; Q = 3, 1; l = 5, 2."""
+    p = profile_of(TWO_STAGES, records(ONE_RUN))
+    half, kept = rest_of(p, np.array([1, 1], "i4"), np.array([2.0, 1.0]))
+    assert kept.tolist() == [0, 1]
+    assert half.shape.n_tasks.tolist() == [1, 1]
+    assert half.work_s.tolist() == [8.0, 2.0]
+    assert half.queued_s.tolist() == [3.0, 1.0]
+    assert half.longest_s.tolist() == [10.0, 2.0]
+    assert half.run_s.tolist() == [4.0, 8.0, 1.5]
+    assert half.init_s.tolist() == [2.0, 2.0, 0.5]
+    last, kept = rest_of(p, np.array([0, 1], "i4"), np.ones(2))
+    assert kept.tolist() == [1]
+    assert last.sample0.tolist() == [0, 1]
+    assert last.n_failed.tolist() == [0]
+    assert len(last.shape.parent) == 0
+    assert last.critical_path_s == 2.0
+
+
+def test_a_model_of_the_rest_answers_for_the_whole_job():
+    p = profile()
+    left = np.array([0, 3, 3], "i4")
+    rest, kept = rest_of(p, left, np.ones(3))
+    model = Rest(Amdahl(rest, 4), kept, left[kept] / p.shape.n_tasks[kept])
+    whole = Amdahl(p, 4)
+    for done in ([1.0, 6 / 9, 0.0], [1.0, 8 / 9, 0.0], [1.0, 1.0, 2 / 3], [1.0, 1.0, 1.0]):
+        one, two = model.left_s(np.array(done))[:2]
+        of_one, of_two = whole.left_s(np.array(done))[:2]
+        assert one - two == pytest.approx(of_one - of_two)  # half of the parallel work
+    assert (model.left_s(np.ones(3)) == 0).all()
+
+
+def test_a_rest_of_slower_tasks_takes_as_many_times_as_long():
+    p = profile()
+    one = simulated_model(p, "totalworkWithQ", 1.0, 5, Effort(10, 4))
+    slow, kept = rest_of(p, p.shape.n_tasks, np.full(3, 3.0))
+    three = Rest(simulated_model(slow, "totalworkWithQ", 1.0, 5, Effort(200, 4)), kept, np.ones(3))
+    many = simulated_model(p, "totalworkWithQ", 1.0, 5, Effort(200, 4))
+    start = np.zeros(3)
+    np.testing.assert_allclose(three.left_s(start), 3 * many.left_s(start), rtol=0.1)
+    assert (one.left_s(start) < three.left_s(start)).all()
+
+
+@pytest.fixture
+def refreshed(monkeypatch):
+    factors = []
+    real = JockeyOnline._refreshed
+    monkeypatch.setattr(JockeyOnline, "_refreshed", lambda *a: factors.append(a[3]) or real(*a))
+    return factors
+
+
+def test_a_job_that_goes_as_predicted_is_left_alone(refreshed):
+    workload = world(1800.0, n_background=60)
+    online, plain = run("jockey_online", workload, tolerance=0.5), run("jockey", workload)
+    np.testing.assert_array_equal(online.task_finish, plain.task_finish)
+    assert refreshed == []
+
+
+def test_a_job_of_twice_the_work_is_noticed_and_nearly_meets_its_deadline(refreshed):
+    workload = world(3600.0, factor=2.0, n_background=60)
+    online, plain = run("jockey_online", workload), run("jockey", workload)
+    assert 1.4 < refreshed[0] < 2.6
+    assert latency(plain)[0] > 1.04 * 3600
+    assert latency(online)[0] <= 3600
+
+
+def test_parameters_out_of_range_are_refused():
+    for params in ({"tolerance": 0.0}, {"refresh_runs": 0}, {"slack": 0.0}):
+        with pytest.raises(InputError):
+            policies.build("jockey_online", **params)
+    assert dataclasses.asdict(policies.build("jockey_online"))["tolerance"] == 0.2
