@@ -79,7 +79,7 @@ def week(of: Recorded, end_s: float, rounds: int | None, meta: Mapping[str, Any]
     edge = inside[past.up] & inside[past.down]
     load = inside[past.taken]
     known, learnt = past.until(0.0)
-    truth = past.columns(rounds=rounds)
+    truth = past.columns(rounds=rounds, since_s=0.0)
     uses, templates = _uses(of), of.template[1]
     kinds = list(JOB_EDGE_KINDS)
     soft, hard = kinds.index("soft"), kinds.index("hard")

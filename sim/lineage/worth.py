@@ -99,7 +99,12 @@ class Past:
         )
 
     def columns(
-        self, end_s: float | None = None, rounds: int | None = None, omega_s: float = OMEGA_S
+        self,
+        end_s: float | None = None,
+        rounds: int | None = None,
+        omega_s: float = OMEGA_S,
+        *,
+        since_s: float = -np.inf,
     ) -> dict[str, Any]:
         """Return `COLUMNS`, (N,) float64 each.
 
@@ -112,11 +117,12 @@ class Past:
             Of Algorithm 1: paths of at most 2^rounds hops; 0 is the job alone. Left out, all.
         omega_s : float
             ω, s.
+        since_s : float
+            What jobs submitted before it are worth is not looked at, and NaN.
         """
         within = window(self.submit_s, self.finish_s, omega_s, end_s)
-        if end_s is None:
-            valid = np.ones(len(self.submit_s), dtype=bool)
-            within = Window(within.submit_s, within.cut_s, valid)
+        valid = within.valid if end_s is not None else np.ones(len(self.submit_s), dtype=bool)
+        within = Window(within.submit_s, within.cut_s, valid & (self.submit_s >= since_s))
         value = np.bincount(self.taken, self.n, len(self.submit_s)).astype(np.float64)
         own = {"value": value, "compute_s": self.compute_s}
         edges = plain_edges(len(value), self.up, self.down)

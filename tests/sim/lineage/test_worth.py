@@ -59,6 +59,18 @@ def test_worth_is_the_sum_over_all_paths(seed):
     assert past.columns(omega_s=30.0, rounds=0)["agg_value"].tolist() == value.tolist()
 
 
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("rounds", [None, 1])
+def test_later_jobs_alone_are_worth_the_same(seed, rounds):
+    past = drawn(seed)
+    whole = past.columns(omega_s=30.0, rounds=rounds)
+    late = past.columns(omega_s=30.0, rounds=rounds, since_s=50.0)
+    rows = past.submit_s >= 50.0
+    assert 0 < rows.sum() < 40
+    assert all(np.array_equal(late[name][rows], whole[name][rows]) for name in COLUMNS)
+    assert np.isnan(late["agg_value"][~rows]).all()
+
+
 def test_what_was_not_seen_to_its_end_is_not_known():
     past = drawn(7)
     rows, known = past.until(60.0)
