@@ -138,7 +138,8 @@ def _views(submit: NDArray[np.float64], n_stages: int) -> dict[str, NDArray[Any]
     sums = {name: np.zeros(n_jobs) for name in ("done_work", "first_work")}
     stage_left = np.zeros(n_stages, dtype=np.int32)
     stages = {"stage_left": stage_left, "stage_done_work": np.zeros(n_stages)}
-    return counts | times | sums | stages | {"failed": np.zeros(n_jobs, dtype=np.int8)}
+    marks = {"failed": np.zeros(n_jobs, np.int8), "turn": np.full(n_jobs, -1, np.int32)}
+    return counts | times | sums | stages | marks
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:

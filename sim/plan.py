@@ -87,8 +87,8 @@ class World:
         tasks), ``running``, ``started`` (but for those lost with their machine), ``done``
         (finished tasks), ``done_work`` (their summed durations, s), ``first_work`` (the same of
         the first ``notify_at`` started tasks), ``submit`` (s; that of the workload until it
-        happens), ``start`` and ``finish`` (s, NaN before), ``failed`` (0 or 1). And one entry a
-        stage: ``stage_left`` (unfinished
+        happens), ``start`` and ``finish`` (s, NaN before), ``failed`` (0 or 1), ``turn`` (how many
+        were submitted before it, -1 until it is). And one entry a stage: ``stage_left`` (unfinished
         tasks) and, where the plan gives ``seen_s``, ``stage_done_work`` (summed durations of the
         finished ones, s).
     """

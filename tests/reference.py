@@ -41,6 +41,7 @@ class _Run:
             "first_work": np.zeros(n_jobs),
             "submit": c.job_submit.copy(),
             "failed": np.zeros(n_jobs, "i1"),
+            "turn": np.full(n_jobs, -1, "i4"),
             "start": np.full(n_jobs, np.nan),
             "finish": np.full(n_jobs, np.nan),
             "stage_left": np.diff(c.stage_task0).astype("i4"),
@@ -206,6 +207,7 @@ class _Run:
         if self.c.job_input_mode[j] == 1 and np.isnan(made).any():
             self._fail(j)
             return
+        self.view["turn"][j] = len(self.turn)
         self.turn.append(j)
         self.view["submit"][j] = self.since[j] = self.now
         self._emit(Event.JOB_ARRIVED, j)

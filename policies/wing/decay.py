@@ -20,7 +20,7 @@ F8 = NDArray[np.float64]
 
 @dataclass(eq=False)
 class Waiting:
-    """What is expected of jobs, and which of them wait.
+    """What is expected of jobs, and the order that follows.
 
     Attributes
     ----------
@@ -30,19 +30,15 @@ class Waiting:
         What its worth is divided by, and how long it is expected to run.
     key : (J,) float64
         As the plan has it.
-    rows : (J,) bool
-        Submitted, and not seen to have started or failed.
     """
 
     value: F8
     compute: F8
     length_s: F8
     key: F8 = field(init=False)
-    rows: NDArray[np.bool_] = field(init=False)
 
     def __post_init__(self) -> None:
         n = len(self.compute)
-        self.rows = np.zeros(n, dtype=bool)
         self.key = self.keys(np.arange(n), np.zeros(n))
 
     def keys(self, rows: NDArray[np.int64], waited_s: F8) -> F8:
@@ -72,7 +68,7 @@ class ByDecay(Valued):
 
     refresh_s: float = 900.0
 
-    events: ClassVar[Event] = Event.JOB_ARRIVED | Event.TIMER
+    events: ClassVar[Event] = Event.TIMER
     value: ClassVar[str] = ""
     decayed: ClassVar[str] = ""
     compute: ClassVar[str] = ""
@@ -97,23 +93,23 @@ class ByDecay(Valued):
         value = np.nan_to_num(np.stack(known[:-1], axis=1)) * self.factors(world)[:, None]
         waiting = Waiting(value, np.nan_to_num(known[-1]), np.nan_to_num(length_s))
         plan.set_jobs(key=waiting.key)
+        plan.timer_s = world.columns.job_submit.min(initial=0.0) + self.refresh_s
         return waiting
 
     def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
-        """Note who waits, and at a tick order them anew by what is left of their value."""
+        """Order the jobs that wait anew, by what is left of their value."""
         assert isinstance(memory, Waiting)
-        memory.rows[batch.rows(Event.JOB_ARRIVED)] = True
-        if plan.timer_s != np.inf:
-            return
-        memory.rows &= (world.view["started"] == 0) & (world.view["failed"] == 0)
-        rows = np.flatnonzero(memory.rows)
-        key = memory.keys(rows, batch.now - world.view["submit"][rows])
+        view = world.view
+        waits = (view["turn"] >= 0) & (view["started"] == 0) & (view["failed"] == 0)
+        # what is left is stated up to the last of WAITS_S, and stays as it is then
+        waits &= batch.now - view["submit"] <= WAITS_S[-1] + self.refresh_s
+        rows = np.flatnonzero(waits)
+        key = memory.keys(rows, batch.now - view["submit"][rows])
         moved = key != memory.key[rows]
         if moved.any():
             memory.key[rows[moved]] = key[moved]
             plan.set_jobs(rows[moved], key=key[moved])
-        if len(rows):
-            plan.timer_s = batch.now + self.refresh_s
+        plan.timer_s = batch.now + self.refresh_s
 
 
 @register("mil")

@@ -55,18 +55,23 @@ def unblock(st):
     Always where tasks make way for others: those that would may have started since.
 
     A queue that waits for room keeps ``state_queue_blocked_stage`` while its head stays, since
-    only the machines freed since need a look; one that waits for its own cap does not.
+    only the machines freed since need a look. One that waits for its own cap looks again, with
+    nothing kept, once its organisation has given something back.
     """
-    released = st.state_i[RELEASED] or st.state_i[EVICTS]
+    evicts = st.state_i[EVICTS]
+    released = st.state_i[RELEASED] or evicts
+    n = len(st.p_queue_weight)
     for q in range(len(st.state_queue_root)):
         blocked = st.state_queue_blocked[q]
         if not blocked:
             continue
-        if st.state_queue_blocked_stage[q] != st.state_queue_root[q]:
+        has_new_head = st.state_queue_blocked_stage[q] != st.state_queue_root[q]
+        given_back = evicts or st.state_org_freed[q // n]
+        if has_new_head or (blocked == BY_CAP and given_back):
             st.state_queue_blocked[q] = 0
             st.state_queue_blocked_stage[q] = -1
-        elif released:
+        elif blocked == FOR_ROOM and released:
             st.state_queue_blocked[q] = 0
-            if blocked == BY_CAP:
-                st.state_queue_blocked_stage[q] = -1
+    for org in range(len(st.state_org_freed)):
+        st.state_org_freed[org] = 0
     st.state_i[RELEASED] = 0

@@ -45,6 +45,7 @@ def take(st, j, g, machine):
 def give(st, j, g, machine):
     """Give back the room of one task of stage `g` on `machine`."""
     _move(st, j, machine, st.w_stage_demand, demand_row(st, g), -1)
+    st.state_org_freed[st.w_job_org[j]] = 1
     freed(st, machine)
 
 
@@ -58,6 +59,7 @@ def take_held(st, j, machine):
 def give_held(st, j, machine):
     """Give back the room of one held slot of gang job `j` on `machine`."""
     _move(st, j, machine, st.w_job_slot, j, -1)
+    st.state_org_freed[st.w_job_org[j]] = 1
     freed(st, machine)
 
 

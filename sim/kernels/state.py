@@ -147,6 +147,7 @@ FIELDS: tuple[tuple[str, str, int], ...] = (
     ("state_queue_waiting", "i4", 1),  # stages in the scan list
     ("state_queue_deficit", "f8", 1),  # what it is owed
     ("state_org_used", "i8", 2),  # [O, R]
+    ("state_org_freed", "i1", 1),  # [O] it gave something back since the last strict dispatch
     # machines
     ("state_mach_free", "i8", 2),  # [M, R]
     ("state_mach_lost", "i1", 1),  # [M]
