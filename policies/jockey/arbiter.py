@@ -47,7 +47,7 @@ class JockeyArbiter(Jockey):
         orders.append(np.argsort([c.late_s.min() for c in jobs])[::-1].tolist())
         plan = best_timetable(jobs, orders, total, self.worth, self.period_s)
         for job, share, start in zip(due, plan.tokens.tolist(), plan.start.tolist(), strict=True):
-            job.allocation = float(share) if start == 0 else 0.0
+            job.raw = job.allocation = float(share) if start == 0 else 0.0
 
     def _choice(self, job: Job, now: float, world: World, total: int) -> Choice:
         model = job.model

@@ -42,6 +42,8 @@ class Job:
         The deadline from a time on; NaN if it stays.
     submit_s : float
         When it was submitted, s; NaN before.
+    raw : float
+        The tokens that were wanted for it last, before they were smoothed.
     allocation : float
         Its tokens, before they are rounded up.
     tick_s : float
@@ -58,6 +60,7 @@ class Job:
     new_deadline_s: float
     new_deadline_at_s: float
     submit_s: float = np.nan
+    raw: float = 0.0
     allocation: float = 0.0
     tick_s: float = np.inf
 
@@ -87,14 +90,18 @@ def with_deadline(world: World) -> I4:
     return np.flatnonzero(counts).astype(np.int32)
 
 
-def share_out(world: World, plan: Plan) -> None:
+def share_out(world: World, plan: Plan, spare: bool) -> None:
     """Set up both queues: no job has tokens of its own yet, and all share what is spare alike.
+
+    Unless `spare`, jobs with a deadline do not.
 
     What a job runs beyond its tokens makes way for jobs that run fewer than theirs, where the
     kernel can do that: tasks fit strictly, and there are no gangs.
     """
     plan.queues = Queues.make(2, tier=[GUARANTEED, SPARE], order=[Order.KEY, Order.SHARE])
     plan.set_jobs(queue=GUARANTEED, run_limit=0, overflow_queue=SPARE)
+    if not spare:
+        plan.set_jobs(with_deadline(world), overflow_queue=-1)
     gangs = np.flatnonzero(world.columns.job_min_tasks)  # which start whole, or not at all
     plan.set_jobs(gangs, queue=SPARE, run_limit=NO_LIMIT, overflow_queue=-1)
     strict = world.cluster.unit or plan.fit == Fit.STRICT

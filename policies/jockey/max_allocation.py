@@ -20,9 +20,12 @@ class MaxAllocation(Policy):
     ----------
     max_tokens : int
         How many that is.
+    spare : bool
+        Whether jobs with a deadline run on spare tokens too, beyond those that are theirs.
     """
 
     max_tokens: int = 100
+    spare: bool = True
 
     def __post_init__(self) -> None:
         """Raise InputError if there is no token."""
@@ -33,5 +36,5 @@ class MaxAllocation(Policy):
 
     def prepare(self, world: World, plan: Plan) -> None:
         """Set the run limits."""
-        share_out(world, plan)
+        share_out(world, plan, self.spare)
         plan.set_jobs(with_deadline(world), run_limit=self.max_tokens)

@@ -13,7 +13,7 @@ from policies.base import Policy
 from policies.jockey import indicators
 from policies.jockey.admission import fits, need
 from policies.jockey.control import Law, behind_s, next_allocation, raw_allocation, whole_tokens
-from policies.jockey.loop import Job, Running, profile_of_job, share_out, with_deadline
+from policies.jockey.loop import SPARE, Job, Running, profile_of_job, share_out, with_deadline
 from policies.jockey.model import Amdahl, Effort, Model, simulated_model
 from policies.jockey.profile import Profile
 from policies.jockey.utility import Utility, utility
@@ -60,6 +60,8 @@ class Jockey(Policy):
     admission : {"all", "fitting"}
         Whether every job with a deadline is accepted, or only one that fits beside those accepted
         before (§1); one that does not runs on spare tokens.
+    spare : bool
+        Whether jobs with a deadline run on spare tokens too, beyond those that are theirs.
     infeasible : {"error", "run"}
         What becomes of a job whose deadline is shorter than its critical path.
     """
@@ -75,6 +77,7 @@ class Jockey(Policy):
     runs: int = 100
     allocations: int = 20
     admission: Literal["all", "fitting"] = "all"
+    spare: bool = True
     infeasible: Literal["error", "run"] = "error"
 
     events = Event.JOB_ARRIVED | Event.TIMER
@@ -113,16 +116,20 @@ class Jockey(Policy):
 
     def prepare(self, world: World, plan: Plan) -> Running:
         """Make the model of every job with a deadline."""
-        share_out(world, plan)
+        share_out(world, plan, self.spare)
         return Running({int(row): self._job(world, int(row)) for row in with_deadline(world)})
 
     def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
         """Look at the jobs that arrive and at those whose period is over."""
         assert isinstance(memory, Running)
         for row in batch.rows(Event.JOB_ARRIVED).tolist():
-            if row in memory.jobs and self._accepted(memory, row, batch.now, world):
+            if row not in memory.jobs:
+                continue
+            if self._accepted(memory, row, batch.now, world):
                 job = memory.live[row] = memory.jobs[row]
                 job.submit_s = job.tick_s = batch.now
+            else:
+                plan.set_jobs(row, overflow_queue=SPARE)
         ended = [row for row in memory.live if not world.view["left"][row]]
         for row in ended:
             del memory.live[row]
@@ -143,12 +150,17 @@ class Jockey(Policy):
             deadline_s = job.deadline_at(elapsed_s)
             left_s = job.model.left_s(job.done(world))
             raw = raw_allocation(self.law, self.worth, deadline_s, elapsed_s, left_s)
+            job.raw = float(raw)
             if job.allocation == 0.0:
                 job.allocation = float(raw)
                 continue
             held = job.allocation
             behind = behind_s(self.law, self.worth, deadline_s, elapsed_s, left_s, held)
             job.allocation = next_allocation(self.law, held, raw, behind)
+
+    def wanted(self, memory: Running) -> dict[int, float]:
+        """Return the raw allocations of the jobs that run, by row."""
+        return {row: job.raw for row, job in memory.live.items()}
 
     def model(self, profile: Profile) -> Model:
         """Return the model of a job."""
@@ -204,6 +216,10 @@ class JockeyStatic(Jockey):
 @dataclass(frozen=True)
 class JockeyAmdahl(Jockey):
     """Jockey without the simulator: what is left is S_t + P_t / a (§4.1, §5.1)."""
+
+    def wanted(self, memory: Running) -> dict[int, float]:
+        """Return the raw allocations of the jobs that run, by row."""
+        return {row: job.raw for row, job in memory.live.items()}
 
     def model(self, profile: Profile) -> Model:
         """Return the model of a job."""

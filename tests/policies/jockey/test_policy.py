@@ -83,6 +83,30 @@ def test_max_allocation_gives_all_and_no_more():
     assert tokens(result, slo(result.workload)[0]) == [30]
 
 
+@pytest.mark.parametrize("name", ["jockey", "max_allocation"])
+def test_spare_tokens_may_be_left_to_others(name):
+    workload = world(1800.0)
+    result = run(name, workload, max_tokens=25, spare=False)
+    assert max(used(result, at) for at in result.task_start) == max(tokens(result, 0))
+    beyond = run(name, workload, max_tokens=25)
+    assert used(beyond, 110.0) == 60
+    assert latency(beyond)[0] < latency(result)[0] <= 1800.0
+
+
+def test_what_is_wanted_is_said(monkeypatch):
+    said = []
+    real = Jockey.react
+
+    def react(self, memory, batch, world, plan):
+        real(self, memory, batch, world, plan)
+        said.append(self.wanted(memory))
+
+    monkeypatch.setattr(Jockey, "react", react)
+    result = run("jockey", world(1800.0), spare=False)
+    assert said[0] == {0: tokens(result, 0)[0]}
+    assert all(0 <= raw <= 100 for each in said for raw in each.values())
+
+
 def test_without_deadlines_jobs_share_alike():
     """Two jobs at one instant, of long and of short tasks: each gets half of the slots."""
     rows = [
@@ -184,7 +208,7 @@ def test_only_jobs_that_fit_are_accepted():
     """Each of three jobs needs half of the slots."""
     workload = world(900.0, n_jobs=3, n_background=60)
     every = run("jockey", workload, slots=60)
-    fitting = run("jockey", workload, slots=60, admission="fitting")
+    fitting = run("jockey", workload, slots=60, admission="fitting", spare=False)
     assert (latency(fitting)[:2] <= 900.0).all()
     firsts = [[tokens(result, job)[0] for job in slo(workload)] for result in (every, fitting)]
     assert firsts == [[30, 30, 30], [30, 30, 0]]
