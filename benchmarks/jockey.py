@@ -18,7 +18,6 @@ from policies.jockey import model
 from policies.jockey.indicators import NAMES
 from policies.jockey.loop import profile_of_job
 from sim import Workload
-from sim.plan import World
 
 N_STAGES, N_VERTICES, N_BARRIERS, TIMES = 110, 8496, 15, 3
 MODEL_S, RUN_S = 10.0, 0.5
@@ -66,9 +65,9 @@ def job_g(seed: int = 0, n_background: int = 400) -> Workload:
 def main() -> int:
     """Time each in turn; return 1 if what is wanted is missed."""
     workload = job_g()
-    world = World(workload.columns, sim.Cluster.slots(300), 0, {})
+    cluster = sim.Cluster.slots(300)
     of_g = int(np.flatnonzero(np.isfinite(workload.columns.job_deadline))[0])
-    profile = profile_of_job(world, of_g)
+    profile = profile_of_job(workload.columns, of_g)
     jockey = policies.build("jockey")
 
     def simulate(name: str, effort: model.Effort) -> None:
@@ -83,8 +82,8 @@ def main() -> int:
     }
 
     def controlled() -> float:
-        sim.simulate(workload, world.cluster, jockey)  # its model is known from here on
-        return cpu_seconds(lambda: sim.simulate(workload, world.cluster, jockey))
+        sim.simulate(workload, cluster, jockey)  # its model is known from here on
+        return cpu_seconds(lambda: sim.simulate(workload, cluster, jockey))
 
     runs["one run under jockey"] = controlled
     values = rounds(runs, TIMES)

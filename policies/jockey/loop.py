@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from policies.jockey.model import Model
 from policies.jockey.profile import Profile, Records, profile_of
 from policies.jockey.shape import shape_of
+from sim.columns import Columns
 from sim.errors import InputError
 from sim.plan import NO_LIMIT, Fit, Order, Plan, Queues, World
 
@@ -108,7 +109,7 @@ def share_out(world: World, plan: Plan, spare: bool) -> None:
     plan.evict = strict and not len(gangs)
 
 
-def profile_of_job(world: World, row: int) -> Profile:
+def profile_of_job(columns: Columns, row: int) -> Profile:
     """Build the profile of a job from the training records of its template.
 
     Raises
@@ -116,7 +117,6 @@ def profile_of_job(world: World, row: int) -> Profile:
     InputError
         If there are none.
     """
-    columns = world.columns
     training, template = columns.training, int(columns.job_template[row])
     picked = np.flatnonzero(training.template == template)
     name = f"job {row} (template {columns.template_names[template]!r})"

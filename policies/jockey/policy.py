@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from policies.base import Policy
 from policies.jockey import indicators
@@ -16,10 +17,14 @@ from policies.jockey.control import Law, behind_s, next_allocation, raw_allocati
 from policies.jockey.loop import SPARE, Job, Running, profile_of_job, share_out, with_deadline
 from policies.jockey.model import Amdahl, Effort, Model, simulated_model
 from policies.jockey.profile import Profile
+from policies.jockey.remaining import level_of
 from policies.jockey.utility import Utility, utility
 from policies.registry import register
+from sim.columns import Columns
 from sim.errors import InputError
 from sim.plan import Batch, Event, Plan, World
+
+F8 = NDArray[np.float64]
 
 POINTS = ((0.0, 1.0), (10.0, -1.0), (1000.0, -1000.0))
 """The utility of §5.1: minutes after the deadline, and what finishing then is worth."""
@@ -167,9 +172,41 @@ class Jockey(Policy):
         effort = Effort(self.runs, self.allocations)
         return simulated_model(profile, self.indicator, self.quantile, self.max_tokens, effort)
 
+    def predicted_s(self, columns: Columns, row: int) -> F8:
+        """Return what a job is predicted to take with 1 to `max_tokens` tokens, s."""
+        profile = profile_of_job(columns, row)
+        return self.model(profile).left_s(np.zeros(len(profile.shape.n_tasks)))
+
+    def foretold(
+        self, columns: Columns, row: int, done: F8, tokens: NDArray[np.int64]
+    ) -> dict[str, tuple[F8, F8]]:
+        """Return, by indicator, the progress of a job and what is left of it, s, at N instants.
+
+        Parameters
+        ----------
+        columns : Columns
+            The workload.
+        row : int
+            The job.
+        done : (N, S) float64
+            The fraction of finished tasks of each stage.
+        tokens : (N,) int64
+            Its allocation.
+        """
+        profile = profile_of_job(columns, row)
+        effort = Effort(self.runs, self.allocations)
+        held = np.clip(tokens, 1, self.max_tokens) - 1
+        found = {}
+        for name in indicators.NAMES:
+            model = simulated_model(profile, name, self.quantile, self.max_tokens, effort)
+            progress = model.indicator.progress(done)
+            level = np.array([level_of(float(p)) for p in progress], dtype=np.int64)
+            found[name] = (progress, model.table[level, held])
+        return found
+
     def _job(self, world: World, row: int) -> Job:
         columns = world.columns
-        profile = profile_of_job(world, row)
+        profile = profile_of_job(columns, row)
         model = self.model(profile)
         job = Job(
             row,

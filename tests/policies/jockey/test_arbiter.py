@@ -14,7 +14,6 @@ from policies.jockey.loop import profile_of_job
 from policies.jockey.policy import POINTS
 from policies.jockey.timetable import Choice, _first_fit, best_timetable, timetable
 from policies.jockey.utility import utility
-from sim.plan import World
 from tests.policies.jockey.worlds import training_of
 
 U = utility(POINTS)
@@ -156,10 +155,9 @@ def crowded(seed, over, n=20):
     pooled = {k: np.concatenate([np.asarray(t[k]) for t in training]) for k in training[0]}
     workload = sim.Workload.from_jobs(rows).with_training(pooled)
     jockey = policies.build("jockey", runs=20)
-    world = World(workload.columns, sim.Cluster.slots(1), 0, {})
     needs = []
     for row, deadline in enumerate(workload.columns.job_deadline.tolist()):
-        left = jockey.model(profile_of_job(world, row)).left_s(np.zeros(3))
+        left = jockey.model(profile_of_job(workload.columns, row)).left_s(np.zeros(3))
         needs.append(raw_allocation(jockey.law, jockey.worth, deadline, 0.0, left))
     return workload, sim.Cluster.slots(int(sum(needs) / over))
 
