@@ -35,6 +35,7 @@ def synthesize(
     faults: bool = True,
     slots: int = 200,
     utilization: float = 0.8,
+    waiting: int = 1,
     every_s: float = 0.0,
 ) -> Workload:
     """Synthesize a controlled run of jobs with deadlines, with the background of the cluster.
@@ -56,12 +57,14 @@ def synthesize(
     like_inputs : bool
         Whether inputs are about as large as usual; if not they vary as those of recurring jobs do.
     work : float, optional
-        How many times the usual work the run needs; drawn where left out.
+        How many times the work of the recorded run it needs; drawn where left out.
     faults : bool
         Whether attempts fail.
     slots, utilization : int, float
-        Size of the cluster, and how busy it is on average: the background offers what is left
-        beyond the jobs with deadlines spread evenly until they are due. 0 for no background.
+        Size of the cluster, and how busy ordinary jobs and those with deadlines keep it on average,
+        these spread evenly until they are due. 0 for no ordinary jobs.
+    waiting : int
+        Further jobs, which always have tasks waiting: they have the work of what is left.
     every_s : float
         Time between submissions of the jobs, s.
 
@@ -80,9 +83,10 @@ def synthesize(
     name, _, own = job.partition("/")
     if name not in NAMES:
         raise InputError(unknown("job of scope_jobs", name, NAMES), rule="wrong option")
-    for what, count in (("jobs", jobs), ("slots", slots)):
-        if type(count) is not int or count < 1:
-            raise InputError(f"{what} must be a whole number from 1 on, not {count!r}")
+    for what, count in (("jobs", jobs), ("slots", slots), ("waiting", waiting)):
+        least = int(what != "waiting")
+        if type(count) is not int or count < least:
+            raise InputError(f"{what} must be a whole number from {least} on, not {count!r}")
     _check("utilization", utilization, 0.0, 1.0)
     _check("every_s", every_s, 0.0, float("inf"))
     if work is not None:
@@ -98,6 +102,7 @@ def synthesize(
         faults=faults,
         slots=slots,
         utilization=float(utilization),
+        waiting=waiting,
         every_s=float(every_s),
     )
 

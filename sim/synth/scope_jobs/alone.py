@@ -8,7 +8,7 @@ from sim.random import stream
 from sim.recording import alone
 from sim.synth.scope_jobs import tables
 from sim.synth.scope_jobs.published import TOKENS
-from sim.synth.scope_jobs.runs import JobRun, usual_run
+from sim.synth.scope_jobs.runs import JobRun, recorded_run
 
 if TYPE_CHECKING:
     from sim.synth.scope_jobs.templates import Template
@@ -24,6 +24,6 @@ def workload_of(run: JobRun) -> Workload:
 
 
 def alone_s(template: Template, tokens: int = TOKENS) -> float:
-    """Return how long a usual run of the job takes alone with so many tokens, s."""
-    run = usual_run(template, stream(0, "synth", "scope_jobs", "alone", template.name))
+    """Return how long a run like the recorded one takes alone with so many tokens, s."""
+    run = recorded_run(template, stream(0, "synth", "scope_jobs", "alone", template.name))
     return float(alone(workload_of(run), tokens).job_finish[0])

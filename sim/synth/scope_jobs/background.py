@@ -1,4 +1,8 @@
-"""Jobs without a deadline, which keep the rest of the cluster busy in slow waves and bursts."""
+"""Jobs without a deadline: ordinary ones, in slow waves and bursts, and such that always wait.
+
+The ordinary ones keep the cluster about as busy as published. Those that always have tasks waiting
+take what the ordinary ones leave, so that a spare token has more than one taker.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +27,14 @@ STEP_S = 10.0
 
 @dataclass(frozen=True, eq=False)
 class Background:
-    """J map-reduce jobs, by when they are submitted.
+    """J jobs of one or two stages, by when they are submitted.
 
     Attributes
     ----------
     submit_s : (J,) float64
         When each is submitted, s.
-    n_tasks : (J, 2) int64
-        Tasks of its two stages.
+    n_tasks : (J, S) int64
+        Tasks of its stages, which follow each other.
     duration_s : (T,) float64
         How long each task lasts, job by job, s.
     """
@@ -69,6 +73,14 @@ def draw_background(slots: float, until_s: float, rng: np.random.Generator) -> B
     # so that the run's load is the mean and no chance of its own
     duration_s *= slots * until_s / duration_s.sum() if n else 1.0
     return Background(submit_s, n_tasks, duration_s)
+
+
+def draw_waiting(n: int, slots: float, until_s: float, rng: np.random.Generator) -> Background:
+    """Draw `n` jobs that come at 0, with as much work as `slots` slots do up to `until_s`."""
+    mean_s = TASK_S * np.exp(TASK_SIGMA**2 / 2)
+    n_tasks = np.full((n, 1), max(1, round(slots * until_s / mean_s / max(n, 1))), np.int64)
+    duration_s = TASK_S * np.exp(TASK_SIGMA * rng.normal(size=int(n_tasks.sum())))
+    return Background(np.zeros(n), n_tasks, duration_s)
 
 
 def _demand(at: F8, until_s: float, rng: np.random.Generator) -> F8:

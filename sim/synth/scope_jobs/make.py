@@ -9,9 +9,9 @@ import numpy as np
 
 from sim.random import stream
 from sim.synth.scope_jobs import TAIL, WARM_UP_S, tables
-from sim.synth.scope_jobs.background import draw_background
+from sim.synth.scope_jobs.background import draw_background, draw_waiting
 from sim.synth.scope_jobs.deadlines import change_of, deadline_s
-from sim.synth.scope_jobs.runs import JobRun, draw_run, usual_run
+from sim.synth.scope_jobs.runs import JobRun, draw_run, recorded_run
 from sim.synth.scope_jobs.templates import template
 from sim.synth.scope_jobs.training import training_of
 
@@ -30,6 +30,7 @@ def make(
     faults: bool,
     slots: int,
     utilization: float,
+    waiting: int,
     every_s: float,
 ) -> Workload:
     """Make the workload; see `sim.synth.scope_jobs.synthesize`."""
@@ -39,7 +40,8 @@ def make(
     runs = [_run(name, i, seed, like_inputs, work) for i, name in enumerate(names)]
     due_s = [deadline_s(name, deadline) for name in names]
     changes = [change_of(change, due) for due in due_s]
-    submit_s = [WARM_UP_S * (utilization > 0) + every_s * i for i in range(len(runs))]
+    alone = not (utilization or waiting)
+    submit_s = [WARM_UP_S * (not alone) + every_s * i for i in range(len(runs))]
     jobs = tables.of_runs(
         runs,
         [f"{name}-{i}" for i, name in enumerate(names)],
@@ -53,8 +55,12 @@ def make(
     until_s = max(s + TAIL * due for s, due in zip(submit_s, latest_s, strict=True))
     busy = _busy(runs, submit_s, due_s, utilization * slots)
     if busy > 0:
-        rng = stream(seed, "synth", "scope_jobs", "background")
-        pieces.append(tables.of_background(draw_background(busy, until_s, rng)))
+        rng = stream(seed, "synth", "scope_jobs", "background", *names)
+        pieces.append(tables.of_background(draw_background(busy, until_s, rng), "ordinary"))
+    if waiting:
+        rng = stream(seed, "synth", "scope_jobs", "waiting", *names)
+        left = (1.0 - utilization) * slots
+        pieces.append(tables.of_background(draw_waiting(waiting, left, until_s, rng), "waiting"))
     workload = Workload.from_tables(
         **tables.joined(pieces),
         training=training_of(sorted(set(names))),
@@ -67,8 +73,8 @@ def _run(name: str, i: int, seed: int, like_inputs: bool, work: float | None) ->
     rng = stream(seed, "synth", "scope_jobs", "run", name, i)
     if work is None:
         return draw_run(template(name), rng, like_inputs)
-    usual = usual_run(template(name), rng)
-    return JobRun(usual.template, usual.run_s * work, usual.init_s)
+    like = recorded_run(template(name), rng)
+    return JobRun(like.template, like.run_s * work, like.init_s)
 
 
 def _busy(

@@ -59,8 +59,8 @@ class JobRun:
         return both
 
 
-def usual_run(template: Template, rng: np.random.Generator) -> JobRun:
-    """Draw a run that takes no more and no less work than published."""
+def recorded_run(template: Template, rng: np.random.Generator) -> JobRun:
+    """Draw a run that takes no more and no less work than published: the recorded one."""
     return _run(template, 1.0, 1.0, np.ones(len(template.structure.n_tasks)), rng)
 
 
@@ -69,7 +69,8 @@ def draw_run(template: Template, rng: np.random.Generator, like_inputs: bool = T
 
     All vertices run longer or shorter by one factor of the run and one of its input, log-normal
     with a median of 1, by another where the cluster is overloaded, and those of a stage by one of
-    the stage; initialisation grows less (`INIT_EXPONENT`), and not with the input.
+    the stage; initialisation grows less (`INIT_EXPONENT`), and not with the input. The recorded run
+    is one of them, so that another takes more or less than it did.
 
     Parameters
     ----------
@@ -85,7 +86,7 @@ def draw_run(template: Template, rng: np.random.Generator, like_inputs: bool = T
     size = np.exp(input_sigma(template.place) * z_input)
     if like_inputs:
         size = rng.uniform(1 - LIKE, 1 + LIKE)
-    slower = float(np.exp(RUN_SIGMA * z_run))
+    slower = float(np.exp(RUN_SIGMA * (z_run - _score(template.recorded))))
     if chance < OVERLOADED:
         slower *= 1 + extra(template.place) * (1 + EXTRA_WITHIN * (2 * within - 1))
     each = np.exp(STAGE_SIGMA * rng.normal(size=len(template.structure.n_tasks)))

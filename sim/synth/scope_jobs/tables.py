@@ -65,23 +65,24 @@ def of_runs(
     )
 
 
-def of_background(background: Background) -> Piece:
-    """Make jobs of the background: two stages, with a barrier between."""
-    n = len(background.submit_s)
-    stage = np.arange(2 * n)
+def of_background(background: Background, name: str) -> Piece:
+    """Make jobs of the background, with a barrier between their stages."""
+    n, per_job = background.n_tasks.shape
+    stage = np.arange(n * per_job)
+    parent = stage[stage % per_job < per_job - 1]
     return Piece(
         {
-            "job_id": [f"background-{i}" for i in range(n)],
+            "job_id": [f"{name}-{i}" for i in range(n)],
             "submit_s": background.submit_s.tolist(),
-            "template": ["background"] * n,
+            "template": [name] * n,
             "deadline_s": [NAN] * n,
             "new_deadline_s": [NAN] * n,
             "new_deadline_at_s": [NAN] * n,
         },
-        stage // 2,
+        stage // per_job,
         background.n_tasks.ravel(),
         background.duration_s,
-        np.stack([stage[::2], stage[1::2], np.zeros(n, np.int64)]),
+        np.stack([parent, parent + 1, np.zeros(len(parent), np.int64)]),
     )
 
 

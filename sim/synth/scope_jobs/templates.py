@@ -51,28 +51,32 @@ class Template:
         How long their vertices run in a run like the one that was published.
     place : float
         How much its runs vary: its place among all recurring jobs, between 0 and 1.
+    recorded : float
+        How much the run that was recorded took: its place among all runs of the job, 0 to 1.
     """
 
     name: str
     structure: Structure
     law: Law
     place: float
+    recorded: float = 0.5
 
 
 @lru_cache(maxsize=len(NAMES))
 def template(name: str) -> Template:
     """Return one of the jobs of `NAMES`.
 
-    Their places among all recurring jobs are spread evenly, over the seven and over the others.
+    Their places among all recurring jobs, and those of the recorded among all runs of a job, are
+    spread evenly, over the seven and over the others.
     """
     if name in TABLE_2:
         rng = _rng(name, NTH.get(name, 0))
         wanted = TABLE_2[name]
         structure = draw_structure(wanted.n_stages, wanted.n_barriers, wanted.n_vertices, rng)
         law = fit_law(structure.n_tasks, wanted, rng)
-        return Template(name, structure, law, _place(name, SEVEN))
-    place = _place(name, NAMES[len(SEVEN) :])
-    drawn = (draw_template(name, _rng(name, n), VERTICES, place) for n in itertools.count())
+        return Template(name, structure, law, *_places(name, SEVEN))
+    places = _places(name, NAMES[len(SEVEN) :])
+    drawn = (draw_template(name, _rng(name, n), VERTICES, *places) for n in itertools.count())
     return next(one for one in drawn if _fits(one))
 
 
@@ -88,7 +92,11 @@ def _fits(one: Template) -> bool:
 
 
 def draw_template(
-    name: str, rng: np.random.Generator, vertices: tuple[int, int], place: float = 0.5
+    name: str,
+    rng: np.random.Generator,
+    vertices: tuple[int, int],
+    place: float = 0.5,
+    recorded: float = 0.5,
 ) -> Template:
     """Draw a job like the seven, with a number of vertices in a range."""
     n_stages = round(_between(STAGES, rng))
@@ -98,7 +106,7 @@ def draw_template(
     ends = (_between(FASTEST_P90_S, rng), _between(SLOWEST_P90_S, rng))
     shape = (rng.uniform(*BULK), _between(SKEW, rng))
     law = draw_law(structure.n_tasks, shape, ends, rng.uniform(*SIGMA), rng)
-    return Template(name, structure, law, place)
+    return Template(name, structure, law, place, recorded)
 
 
 def _between(ends: tuple[float, float], rng: np.random.Generator) -> float:
@@ -106,6 +114,8 @@ def _between(ends: tuple[float, float], rng: np.random.Generator) -> float:
     return float(np.exp(rng.uniform(low, high)))
 
 
-def _place(name: str, names: tuple[str, ...]) -> float:
-    order = stream(0, "synth", "scope_jobs", "places", len(names)).permutation(len(names))
-    return float((order[names.index(name)] + 0.5) / len(names))
+def _places(name: str, names: tuple[str, ...]) -> tuple[float, float]:
+    rng = stream(0, "synth", "scope_jobs", "places", len(names))
+    at = names.index(name)
+    place, recorded = ((rng.permutation(len(names))[at] + 0.5) / len(names) for _ in range(2))
+    return float(place), float(recorded)

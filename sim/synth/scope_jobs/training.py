@@ -11,7 +11,7 @@ import numpy as np
 from sim.random import stream
 from sim.recording import record
 from sim.synth.scope_jobs.alone import workload_of
-from sim.synth.scope_jobs.runs import usual_run
+from sim.synth.scope_jobs.runs import recorded_run
 from sim.synth.scope_jobs.templates import template
 
 TRAINING_TOKENS = 50
@@ -31,6 +31,6 @@ def training_of(names: Sequence[str]) -> dict[str, Any]:
 def _training(name: str) -> dict[str, Any]:
     from sim.knobs.faults import fail_tasks
 
-    run = usual_run(template(name), stream(0, "synth", "scope_jobs", "training", name))
+    run = recorded_run(template(name), stream(0, "synth", "scope_jobs", "training", name))
     seed = int(stream(0, "synth", "scope_jobs", "training faults", name).integers(2**31))
     return record(fail_tasks(workload_of(run), seed=seed), TRAINING_TOKENS, run.init_s)

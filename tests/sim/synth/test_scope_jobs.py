@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.special import ndtri
 
 import sim
 from sim.recording import FirstComeFirstServed
@@ -19,7 +20,7 @@ from sim.synth.scope_jobs.runs import (
     draw_run,
     extra,
     input_sigma,
-    usual_run,
+    recorded_run,
 )
 from sim.synth.scope_jobs.structure import draw_structure
 from sim.synth.scope_jobs.templates import ALONE_MIN, NAMES, SEVEN, template
@@ -76,8 +77,9 @@ def test_the_other_jobs_are_neither_too_short_nor_too_big():
     for name in NAMES[len(SEVEN) :]:
         low, high = ALONE_MIN
         assert low <= alone_s(template(name)) / 60 <= high
-    places = sorted(template(name).place for name in SEVEN)
-    np.testing.assert_allclose(places, (np.arange(7) + 0.5) / 7)
+    for what in ("place", "recorded"):
+        places = sorted(getattr(template(name), what) for name in SEVEN)
+        np.testing.assert_allclose(places, (np.arange(7) + 0.5) / 7)
 
 
 def test_deadlines_are_those_published_and_the_longer_twice_the_shorter():
@@ -118,9 +120,10 @@ def test_a_law_gives_log_normal_times_with_the_percentile_it_names():
 
 def test_runs_differ_and_some_meet_an_overloaded_cluster():
     one = template("B")
-    usual = usual_run(one, np.random.default_rng(0)).run_s.sum()
+    recorded = recorded_run(one, np.random.default_rng(0)).run_s.sum()
     streams = (np.random.default_rng(seed) for seed in range(600))
-    ratio = np.array([draw_run(one, rng).run_s.sum() for rng in streams]) / usual
+    ratio = np.array([draw_run(one, rng).run_s.sum() for rng in streams]) / recorded
+    ratio *= np.exp(RUN_SIGMA * ndtri(one.recorded))  # which was one of the runs itself
     low, middle, high = np.percentile(np.log(ratio), (15.87, 50, 75))
     assert middle == pytest.approx(0.0, abs=0.05)
     assert middle - low == pytest.approx(RUN_SIGMA, rel=0.2)
@@ -162,7 +165,7 @@ def test_the_seed_changes_the_run_and_not_what_was_recorded(controlled):
 def test_the_cluster_is_about_as_busy_as_published():
     offered, used = [], []
     for seed in range(6):
-        w = sim.synthesize("scope_jobs", job="D", seed=seed)
+        w = sim.synthesize("scope_jobs", job="D", seed=seed, waiting=0)
         columns = w.columns
         (row,) = np.flatnonzero(~np.isnan(columns.job_deadline))
         due_s = columns.job_submit[row] + columns.job_deadline[row]
@@ -188,6 +191,18 @@ def test_the_background_comes_in_waves():
     assert each.max() > 150
 
 
+def test_waiting_jobs_have_the_work_that_the_others_leave():
+    w = sim.synthesize("scope_jobs", job="B", seed=0, waiting=3)
+    columns = w.columns
+    named = [columns.template_names[t] == "waiting" for t in columns.job_template]
+    assert sum(named) == 3
+    assert columns.job_submit[named].tolist() == [0.0] * 3
+    until_s = 900 + 1.5 * 1200
+    assert columns.job_work[named].sum() == pytest.approx(0.2 * 200 * until_s, rel=0.1)
+    none = sim.synthesize("scope_jobs", job="B", utilization=0.0, waiting=0)
+    assert none.n_jobs == 1
+
+
 def test_a_deadline_may_change_and_work_be_given():
     w = sim.synthesize("scope_jobs", job="B/long", change="halve", seed=0)
     (row,) = np.flatnonzero(~np.isnan(w.columns.job_deadline))
@@ -195,7 +210,7 @@ def test_a_deadline_may_change_and_work_be_given():
     assert w.columns.job_new_deadline[row] == 20 * 60
     assert w.columns.job_new_deadline_at[row] == 600
     once, twice = (
-        sim.synthesize("scope_jobs", job="B", work=work, utilization=0.0, faults=False)
+        sim.synthesize("scope_jobs", job="B", work=work, utilization=0.0, waiting=0, faults=False)
         for work in (1.0, 2.0)
     )
     assert once.n_jobs == 1
@@ -207,7 +222,9 @@ def test_a_deadline_may_change_and_work_be_given():
 
 
 def test_several_jobs_follow_each_other_by_name():
-    w = sim.synthesize("scope_jobs", jobs=4, job="T", seed=1, utilization=0.0, every_s=60.0)
+    w = sim.synthesize(
+        "scope_jobs", jobs=4, job="T", seed=1, utilization=0.0, waiting=0, every_s=60.0
+    )
     assert w.jobs["template"].to_pylist() == ["T", "U", "A", "B"]
     assert w.jobs["submit_s"].to_pylist() == [0.0, 60.0, 120.0, 180.0]
     assert w.jobs["deadline_s"].to_pylist() == [3600.0, 3600.0, 2700.0, 1200.0]
