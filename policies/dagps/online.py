@@ -155,7 +155,8 @@ class Dagps(Policy):
         memory.open[stages] = True
         if len(jobs) < len(batch.row):  # a timer: all anew
             stages = np.flatnonzero(memory.open)
-            jobs = np.unique(columns.stage_job[stages])
+            jobs = columns.stage_job[stages]
+            jobs = jobs[np.diff(jobs, prepend=-1) > 0]  # once each: they ascend
         if len(jobs):
             expected = memory.known.expect(stages, world.view)
             plan.set_stages(stages, jobs=jobs, seen_s=expected)

@@ -15,6 +15,9 @@ from sim.kernels.resources import demand_row
 from sim.kernels.score import eta, is_served, owed_queue, start_charged, worth_of
 from sim.kernels.state import BUNDLE, LEFTS, WORTHS
 
+_ANY = 2**60
+"""More than any demand."""
+
 
 @part
 def pick_bundle(st, machine, n):
@@ -126,6 +129,8 @@ def _search(st, machine, k):
         if score[i] > 0:
             n = i + 1
     st.state_pick_best[0] = 1
+    if _takes_one(st, machine, n):
+        return
     rest[n] = 0.0
     for i in range(n - 1, -1, -1):
         rest[i] = rest[i + 1] + st.state_pick_copies[i] * score[i]
@@ -152,6 +157,24 @@ def _search(st, machine, k):
             _take(st, depth, i, st.state_pick_now[depth] - 1)
             depth += 1
         i += 1
+
+
+@inlined
+def _takes_one(st, machine, n):
+    """Tell whether no two tasks of the first `n` stages fit `machine`: it takes the best then."""
+    for r in range(st.state_pick_room.shape[1]):
+        least, second = _ANY, _ANY
+        for i in range(n):
+            demand = st.w_stage_demand[demand_row(st, st.state_pick_stage[i]), r]
+            if st.state_pick_copies[i] > 1:
+                second = min(second, demand)
+            if demand < least:
+                least, second = demand, min(least, second)
+            elif demand < second:
+                second = demand
+        if least + second > max(st.state_mach_free[machine, r], 0):
+            return True
+    return n < 2 and st.state_pick_copies[0] < 2
 
 
 @inlined

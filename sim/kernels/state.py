@@ -170,7 +170,8 @@ FIELDS: tuple[tuple[str, str, int], ...] = (
     ("state_slot_rate", "f8", 1),  # [S or 1] of full speed
     ("state_slot_left", "f8", 1),  # [S or 1] s at full speed, at state_slot_since
     ("state_slot_since", "f8", 1),
-    ("state_slot_end", "f8", 1),  # [S or 1] entries of other times in the heap are stale
+    ("state_slot_end", "f8", 1),  # [S or 1]
+    ("state_slot_entry", "f8", 1),  # [S or 1] in the heap, no later than its end; others are stale
     ("state_ended", "i4", 1),  # [S or 1] the tasks that end at one instant
     ("state_fin_time", "f8", 1),  # binary heap by (time, task)
     ("state_fin_slot", "i4", 1),

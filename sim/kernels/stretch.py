@@ -3,8 +3,9 @@
 A machine's fungible resource r of capacity C, of which its tasks hold D > C, lets each task that
 demands it run at C / D of its speed; a task goes at the least of its resources' rates. So what is
 really used of r stays within C. Rates are looked at once an instant, after placement, on the
-machines where something was taken or given back. A task whose rate changes gets a new entry in the
-heap of ends; the old one is stale, and dropped when it comes up.
+machines where something was taken or given back. A task that will end earlier than its entry in the
+heap of ends says gets a new one; the old one is stale, and dropped when it comes up. One that will
+end later keeps its entry, which is put off when it comes up.
 """
 
 from sim.kernels._jit import inlined, part
@@ -66,6 +67,7 @@ def leave_machine(st, slot):
 def forget_end(st, slot):
     """Let whatever the heap of ends says of `slot` be stale."""
     st.state_slot_end[slot] = ENDED
+    st.state_slot_entry[slot] = ENDED
 
 
 @part
@@ -89,11 +91,11 @@ def stretch(st):
 
 @part
 def drop_stale(st):
-    """See to it that the first entry of the heap of ends, if any, is not stale."""
+    """See to it that the first entry of the heap of ends, if any, is that of an end."""
     while st.state_i[N_FIN] > 0:
         if st.state_fin_time[0] == st.state_slot_end[st.state_fin_slot[0]]:
             return
-        fin_pop(st)
+        _pop(st)
 
 
 @part
@@ -102,9 +104,8 @@ def collect_ended(st):
     now, n = st.state_f[NOW], 0
     ended, task = st.state_ended, st.state_slot_task
     while st.state_i[N_FIN] > 0 and st.state_fin_time[0] <= now:
-        time = st.state_fin_time[0]
-        slot = fin_pop(st)
-        if st.state_slot_end[slot] != time:
+        slot = _pop(st)
+        if slot < 0:
             continue
         forget_end(st, slot)  # an equal entry may follow
         at = n
@@ -114,6 +115,20 @@ def collect_ended(st):
         ended[at] = slot
         n += 1
     return n
+
+
+@inlined
+def _pop(st):
+    """Take the first entry off the heap; return its slot if its task ends then, -1 otherwise."""
+    time = st.state_fin_time[0]
+    slot = fin_pop(st)
+    end = st.state_slot_end[slot]
+    if end == time:
+        return slot
+    if st.state_slot_entry[slot] == time:  # put off
+        st.state_slot_entry[slot] = end
+        fin_push(st, end, slot)
+    return -1
 
 
 @part
@@ -153,10 +168,15 @@ def _expect(st, slot):
     now = st.state_f[NOW]
     st.state_slot_since[slot] = now
     end = end_of(st, st.state_slot_left[slot] / st.state_slot_rate[slot])
+    st.state_slot_end[slot] = end
+    entry = st.state_slot_entry[slot]
+    if entry != ENDED and entry <= end:
+        return
+    st.state_slot_entry[slot] = end
     if st.state_i[N_FIN] == len(st.state_fin_time):
         _rebuild(st)
-    st.state_slot_end[slot] = end
-    fin_push(st, end, slot)
+    else:
+        fin_push(st, end, slot)
 
 
 @part
@@ -166,5 +186,6 @@ def _rebuild(st):
     for machine in range(len(st.state_mach_slot)):
         slot = st.state_mach_slot[machine]
         while slot >= 0:
+            st.state_slot_entry[slot] = st.state_slot_end[slot]
             fin_push(st, st.state_slot_end[slot], slot)
             slot = st.state_slot_next[slot]

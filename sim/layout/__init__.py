@@ -219,6 +219,7 @@ def lay_out(
         "state_slot_left": filled(0, "f8", n_paced),
         "state_slot_since": filled(0, "f8", n_paced),
         "state_slot_end": filled(-1.0, "f8", n_paced),
+        "state_slot_entry": filled(-1.0, "f8", n_paced),
         "state_ended": filled(0, "i4", n_paced),
         "state_fin_time": filled(0, "f8", n_ends),
         "state_fin_slot": filled(0, "i4", n_ends),
