@@ -130,12 +130,7 @@ def start_task(st, g, machine, held):
         fin_push(st, now + st.w_task_duration[task], slot)
     if st.state_stage_waiting[g] == 0:
         stage_drained(st, g)
-    if st.state_i[LIMITS]:
-        settle(st, j)
-    if st.state_i[MOVING]:
-        rank_changed(st, j)
-    if st.state_i[SERVICE]:
-        watch(st, j)
+    look_again(st, j)
 
 
 @inlined
@@ -185,13 +180,19 @@ def end_task(st, slot):
     if st.state_job_left[j] == 0:
         _job_done(st, j)
         return
+    look_again(st, j)
+    look_at_gang(st, j)
+
+
+@inlined
+def look_again(st, j):
+    """Job `j` runs more or fewer tasks than before: see where it waits, and when it is served."""
     if st.state_i[LIMITS]:
         settle(st, j)
     if st.state_i[MOVING]:
         rank_changed(st, j)
     if st.state_i[SERVICE]:
         watch(st, j)
-    look_at_gang(st, j)
 
 
 @inlined

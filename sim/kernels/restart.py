@@ -6,13 +6,13 @@ one runs again, and the reader waits for it. Nothing else does: other readers ha
 """
 
 from sim.kernels._jit import inlined, part
-from sim.kernels.lifecycle import FIRST_K, turn_of
+from sim.kernels.lifecycle import FIRST_K, look_again, turn_of
 from sim.kernels.resources import give
-from sim.kernels.service import accrue, watch
-from sim.kernels.state import LIMITS, MOVING, N_SLOT_FREE, SEEN, SERVICE
+from sim.kernels.service import accrue
+from sim.kernels.state import MOVING, N_SLOT_FREE, SEEN, SERVICE
 from sim.kernels.stretch import forget_end, leave_machine
 from sim.kernels.taskheap import turn_push
-from sim.kernels.waiting import rank_changed, settle, stage_ready
+from sim.kernels.waiting import rank_changed, stage_ready
 
 
 @part
@@ -35,12 +35,7 @@ def take_down(st, slot):
         st.state_job_first[j] -= 1
     st.state_stage_next[g] -= 1
     give(st, j, g, st.state_slot_machine[slot])
-    if st.state_i[LIMITS]:
-        settle(st, j)
-    if st.state_i[MOVING]:
-        rank_changed(st, j)
-    if st.state_i[SERVICE]:
-        watch(st, j)
+    look_again(st, j)
 
 
 @part
