@@ -129,6 +129,7 @@ class History:
         self._groups: list[dict[int, Group]] = [{} for _ in NAMES]
         self._all = Group(bins)
         self._told: dict[int, list[float]] = {}
+        self._asked: tuple[int, float, Histogram] | None = None
         self._past = past.tolist()
         self._past_mean = features.past("mean_task_s").tolist()
         self._moments = _moments(features)
@@ -138,15 +139,19 @@ class History:
         """Estimate a stage's mean task duration, s, as its job comes; NaN for unknown."""
         self._catch_up(now)
         self._told[stage], similar = self._ask(self.codes[stage], now)
+        self._asked = stage, now, similar
         return self._statistic(similar)
 
     def similar(self, stage: int, now: float) -> Histogram:
         """Return the distribution that `predict` goes by; empty for unknown."""
+        if self._asked and self._asked[:2] == (stage, now):
+            return self._asked[2]
         self._catch_up(now)
         return self._ask(self.codes[stage], now)[1]
 
     def learn(self, stage: int, mean_task_s: float, now: float) -> None:
         """Take in that a stage has ended."""
+        self._asked = None
         self._catch_up(now)
         self._add(self.codes[stage], self._told.pop(stage, NOTHING), mean_task_s, now)
 
