@@ -17,6 +17,7 @@ ALL = (
     "bounds",
     "slearn",
     "lineage",
+    "wing",
     "jockey",
 )
 

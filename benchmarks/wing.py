@@ -1,0 +1,83 @@
+"""Wing's workload and policies at full scale: four weeks made, one of them scheduled.
+
+Run as ``python -m benchmarks.wing [--scale S]``. A cell of Fig. 10 is one call of `sim.simulate` on
+the loaded workload with a queue for each of 150 organisations; metrics are timed apart. All are CPU
+seconds of one thread, so that what else the machine does is not counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import sys
+import time
+
+import policies
+import sim
+from benchmarks.common import Row, cpu_seconds, row, show
+
+SCALE = 1.0
+MADE_S, CELL_S, GRID_S = 300.0, 2.0, 600.0
+CAPACITIES = (1.0, 0.8, 0.6, 0.4, 0.2)
+POLICIES = {
+    "priority": {},
+    "mil": {},
+    "wing_mil": {},
+    "wing_agg": {},
+    "wing_dep": {},
+    "mil, oracle": {"knowledge": "oracle"},
+    "wing_agg, oracle": {"knowledge": "oracle"},
+    "wing_dep, oracle": {"knowledge": "oracle"},
+}
+"""Those of Fig. 10."""
+
+SEEDS = 5
+CORES = 2
+
+
+def main() -> int:
+    """Measure, and print what was wanted beside it."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--scale", type=float, default=SCALE)
+    args = parser.parse_args()
+    run(0.02)  # compiles
+    return show("wing", run(args.scale))
+
+
+def run(scale: float) -> list[Row]:
+    """Make the workload of a scale and simulate all of a seed's cells of Fig. 10."""
+    begin = time.process_time()
+    workload = sim.synthesize("cosmos", scale=scale)
+    made = time.process_time() - begin
+    found = [
+        row("jobs of the week", workload.n_jobs / 1e3, "thousand"),
+        row("four weeks, made and valued", made, "s", at_most=MADE_S),
+        row("digest", cpu_seconds(lambda: workload.digest), "s"),
+    ]
+    _ = workload.columns
+    cells = []
+    for name, options in POLICIES.items():
+        policy = policies.build(name.partition(",")[0], **options)
+        spent = [_cell(workload, capacity, policy) for capacity in CAPACITIES]
+        found.append(row(f"a cell, {name}", [took for took, _ in spent], "s", at_most=CELL_S))
+        cells += spent
+    simulated, measured = (sum(times) for times in zip(*cells, strict=True))
+    found.append(row("metrics of a cell", [metrics for _, metrics in cells], "s"))
+    whole = SEEDS * (made + (simulated + measured) / CORES)
+    found.append(row(f"the grid of Fig. 10, {SEEDS} seeds", whole, "s", at_most=GRID_S))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    found.append(row("peak memory", peak, "GiB"))
+    return found
+
+
+def _cell(workload: sim.Workload, capacity: float, policy: policies.Policy) -> tuple[float, float]:
+    """Return what a cell and its metrics take, s."""
+    cluster = sim.Cluster.machines(capacity, tokens=100_000)
+    cluster = cluster.with_queues("hard", workload.meta["queue_share"])
+    results: list[sim.Result] = []
+    took = cpu_seconds(lambda: results.append(sim.simulate(workload, cluster, policy)))
+    return took, cpu_seconds(lambda: results[0].metrics)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
