@@ -25,6 +25,7 @@ def synthesize(
     seed: int = 0,
     organisations: int | None = None,
     rounds: int | None = None,
+    hard_inputs: int | None = None,
 ) -> Workload:
     """Synthesize the week that is scheduled: the third of four.
 
@@ -43,6 +44,9 @@ def synthesize(
         How many, at least 5; left out, 150 at full scale and fewer at a smaller one.
     rounds : int, optional
         How far downstream worth is counted: 2^rounds hops, 0 for none; left out, all the way.
+    hard_inputs : int, optional
+        Most inputs that a job can't do without, at least 1: the jobs submitted last of those that
+        its program always reads. Left out, all of these.
 
     Returns
     -------
@@ -61,7 +65,10 @@ def synthesize(
     _check(scale, seed, organisations)
     if rounds is not None:
         check_whole("rounds", rounds, 0)
-    return workload(draw_month(scale, seed, organisations), scale, seed, rounds)
+    if hard_inputs is not None:
+        check_whole("hard_inputs", hard_inputs, 1)
+    month = draw_month(scale, seed, organisations, hard_inputs)
+    return workload(month, scale, seed, rounds)
 
 
 def logs(

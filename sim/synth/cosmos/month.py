@@ -90,7 +90,9 @@ class Month:
         return out
 
 
-def draw_month(scale: float, seed: int, organisations: int | None = None) -> Month:
+def draw_month(
+    scale: float, seed: int, organisations: int | None = None, hard_inputs: int | None = None
+) -> Month:
     """Draw the four weeks; see `sim.synth.cosmos.synthesize`."""
     shares = queue_shares(organisations or n_organisations(scale))
     active = np.array(list(shares.values())) ** ACTIVITY
@@ -98,10 +100,17 @@ def draw_month(scale: float, seed: int, organisations: int | None = None) -> Mon
     flows = draw_flows(scale, active, seed)
     runs = draw_runs(flows, seed)
     single = draw_ad_hoc(flows, runs, scale, active, seed)
-    return _joined(shares, flows, runs, single, seed)
+    return _joined(shares, flows, runs, single, seed, hard_inputs)
 
 
-def _joined(shares: dict[str, float], flows: Flows, runs: Runs, single: AdHoc, seed: int) -> Month:
+def _joined(
+    shares: dict[str, float],
+    flows: Flows,
+    runs: Runs,
+    single: AdHoc,
+    seed: int,
+    hard_inputs: int | None,
+) -> Month:
     n_runs, n_single = len(runs.program), len(single.submit_s)
     flow = flows.flow[runs.program]
     submit = np.concatenate([runs.submit_s, single.submit_s])
@@ -115,6 +124,8 @@ def _joined(shares: dict[str, float], flows: Flows, runs: Runs, single: AdHoc, s
     kept = np.flatnonzero((up >= 0) & (down >= 0))
     kept = kept[np.lexsort((up[kept], down[kept]))]
     up, down, hard = up[kept], down[kept], hard[kept]
+    if hard_inputs is not None:
+        hard &= _later_hard(down, hard) < hard_inputs
     program = np.concatenate([runs.program, np.full(n_single, -1)])[order]
     organisation = np.concatenate([flows.organisation[flow], single.organisation])[order]
     duration = np.concatenate([runs.duration_s, single.duration_s])[order]
@@ -147,3 +158,11 @@ def _joined(shares: dict[str, float], flows: Flows, runs: Runs, single: AdHoc, s
         hard,
         downloads,
     )
+
+
+def _later_hard(down: I8, hard: Mask) -> I8:
+    """Return how many hard inputs of the same reader come after each, of edges by reader."""
+    until = np.cumsum(hard)
+    last = np.searchsorted(down, down, "right") - 1
+    out: I8 = until[last] - until
+    return out

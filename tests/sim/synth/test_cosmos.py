@@ -9,6 +9,7 @@ import pytest
 
 import policies
 import sim
+from sim.errors import InputError
 from sim.lineage.schema import READ, WRITE
 from sim.synth import cosmos
 from sim.synth.cosmos.measure import measure
@@ -205,3 +206,21 @@ def test_options_out_of_range_are_errors(options, words):
 def test_weeks_that_are_not_there_are_an_error():
     with pytest.raises(sim.InputError, match="two rising whole numbers from -2 to 2"):
         cosmos.logs(scale=0.02, weeks=(0, 3))
+
+
+def test_a_job_may_do_without_all_inputs_but_some():
+    whole, few = (draw_month(0.02, 1, hard_inputs=k) for k in (None, 2))
+    wanted: dict[int, list[int]] = defaultdict(list)
+    for up, down, hard in zip(whole.up, whole.down, whole.hard, strict=True):
+        if hard:
+            wanted[int(down)].append(int(up))
+    got: dict[int, list[int]] = defaultdict(list)
+    for up, down, hard in zip(few.up, few.down, few.hard, strict=True):
+        if hard:
+            got[int(down)].append(int(up))
+    assert max(map(len, wanted.values())) > 2
+    assert got == {down: sorted(ups)[-2:] for down, ups in wanted.items()}
+    assert np.array_equal(few.submit_s, whole.submit_s)
+    assert np.array_equal(few.mode, whole.mode)
+    with pytest.raises(InputError, match="hard_inputs must be"):
+        sim.synthesize("cosmos", hard_inputs=0)
