@@ -45,10 +45,10 @@ from sim.lineage.graph import Graph, WeightFunction, Window, graph, share_of_inp
 F8 = NDArray[np.float64]
 I4 = NDArray[np.int32]
 
-JOBS_PER_CUT = 100
+JOBS_PER_CUT = 200
 """How many jobs share the two cut-offs that enclose theirs."""
 
-ROW_BUDGET = 2000
+ROW_BUDGET = 20_000
 """Most jobs that a search visits; beyond, a lane of its own costs less."""
 
 
