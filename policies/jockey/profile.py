@@ -58,9 +58,10 @@ class Profile:
     n_failed : (N,) int32
         The distribution of how many attempts of a task failed.
     work_s, queued_s : (S,) float64
-        T_s and Q_s: the time that all tasks of the stage run, and wait with their inputs there, s.
+        T_s and Q_s: the time that all tasks of the stage execute, and that they wait with their
+        inputs there or initialise, s. Table 3 counts initialisation as queueing, not as work.
     longest_s : (S,) float64
-        l_s: the time that the longest task of the stage runs, s.
+        l_s: the time that the longest task of the stage executes, s.
     begin, end : (S,) float64
         t_s^b and t_s^e: when the stage starts and ends, as a fraction of the job's duration.
     """
@@ -138,17 +139,18 @@ def profile_of(shape: Shape, records: Records, name: str = "the job") -> Profile
     count = np.bincount(stage, minlength=n_stages)
     sample0 = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
     first = sample0[:-1]
+    run_s = finish - start - init
     begin, end = _relative(stage, run, start, finish, n_stages)
     per_task = shape.n_tasks / count
     return Profile(
         shape,
         sample0,
-        finish - start - init,
+        run_s,
         init,
         records.n_failed[order].astype(np.int32),
-        np.add.reduceat(finish - start, first) * per_task,
-        np.add.reduceat(start - ready, first) * per_task,
-        np.maximum.reduceat(finish - start, first),
+        np.add.reduceat(run_s, first) * per_task,
+        np.add.reduceat(start - ready + init, first) * per_task,
+        np.maximum.reduceat(run_s, first),
         begin,
         end,
     )

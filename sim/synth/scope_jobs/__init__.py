@@ -35,7 +35,7 @@ def synthesize(
     faults: bool = True,
     slots: int = 200,
     utilization: float = 0.8,
-    waiting: int = 1,
+    waiting: int = 8,
     every_s: float = 0.0,
 ) -> Workload:
     """Synthesize a controlled run of jobs with deadlines, with the background of the cluster.

@@ -25,14 +25,14 @@ def test_the_rest_of_a_job_that_has_done_nothing_is_the_job():
 
 
 def test_the_rest_by_hand():
-    """Stages of 2 tasks and 1: T = 8, 2; Q = 3, 1; l = 5, 2."""
+    """Stages of 2 tasks and 1: T = 6, 1.5; Q = 5, 1.5; l = 4, 1.5."""
     p = profile_of(TWO_STAGES, records(ONE_RUN))
     half, kept = rest_of(p, np.array([1, 1], "i4"), np.array([2.0, 1.0]))
     assert kept.tolist() == [0, 1]
     assert half.shape.n_tasks.tolist() == [1, 1]
-    assert half.work_s.tolist() == [8.0, 2.0]
-    assert half.queued_s.tolist() == [3.0, 1.0]
-    assert half.longest_s.tolist() == [10.0, 2.0]
+    assert half.work_s.tolist() == [6.0, 1.5]
+    assert half.queued_s.tolist() == [5.0, 1.5]
+    assert half.longest_s.tolist() == [8.0, 1.5]
     assert half.run_s.tolist() == [4.0, 8.0, 1.5]
     assert half.init_s.tolist() == [2.0, 2.0, 0.5]
     last, kept = rest_of(p, np.array([0, 1], "i4"), np.ones(2))
@@ -40,7 +40,7 @@ def test_the_rest_by_hand():
     assert last.sample0.tolist() == [0, 1]
     assert last.n_failed.tolist() == [0]
     assert len(last.shape.parent) == 0
-    assert last.critical_path_s == 2.0
+    assert last.critical_path_s == 1.5
 
 
 def test_a_model_of_the_rest_answers_for_the_whole_job():

@@ -36,11 +36,11 @@ def test_one_run():
     assert p.sample0.tolist() == [0, 2, 3]
     assert p.run_s.tolist() == [2.0, 4.0, 1.5]
     assert p.init_s.tolist() == [1.0, 1.0, 0.5]
-    assert p.work_s.tolist() == [8.0, 2.0]  # T_s
-    assert p.queued_s.tolist() == [3.0, 1.0]  # Q_s
-    assert p.longest_s.tolist() == [5.0, 2.0]  # l_s
-    assert p.after_s.tolist() == [2.0, 0.0]  # L_s
-    assert p.critical_path_s == 7.0
+    assert p.work_s.tolist() == [6.0, 1.5]  # T_s
+    assert p.queued_s.tolist() == [5.0, 1.5]  # Q_s
+    assert p.longest_s.tolist() == [4.0, 1.5]  # l_s
+    assert p.after_s.tolist() == [1.5, 0.0]  # L_s
+    assert p.critical_path_s == 5.5
     assert p.begin.tolist() == [0.1, 0.8]
     assert p.end.tolist() == [0.7, 1.0]
     one, more = p.failing()
@@ -55,9 +55,9 @@ def test_two_runs_are_pooled_and_totals_are_of_the_tasks_there_are_now():
     ]
     p = profile_of(shape([6, 2], [(0, 1)]), records(ONE_RUN + second))
     assert p.run_s.tolist() == [2.0, 4.0, 6.0, 1.5, 12.0]
-    assert p.work_s.tolist() == [14.0 * 6 / 3, 16.0 * 2 / 2]
-    assert p.queued_s.tolist() == [6.0, 1.0]
-    assert p.longest_s.tolist() == [6.0, 14.0]
+    assert p.work_s.tolist() == [12.0 * 6 / 3, 13.5 * 2 / 2]
+    assert p.queued_s.tolist() == [5.0 * 6 / 3, 3.5 * 2 / 2]
+    assert p.longest_s.tolist() == [6.0, 12.0]
     assert p.begin.tolist() == [(0.1 + 0.0) / 2, (0.8 + 0.3) / 2]
     assert p.end.tolist() == [(0.7 + 0.3) / 2, 1.0]
     assert p.failing()[0].tolist() == [1 / 3, 0.0]
