@@ -87,6 +87,12 @@ class Profile:
         """The longest path through the job, s."""
         return float((self.longest_s + self.after_s).max())
 
+    @property
+    def token_s(self) -> F8:
+        """The time that the tasks of each stage hold their tokens, but for failures: (S,), s."""
+        held = np.add.reduceat(self.run_s + self.init_s, self.sample0[:-1])
+        return np.asarray(held / np.diff(self.sample0) * self.shape.n_tasks)
+
     def failing(self) -> tuple[F8, F8]:
         """Return the probabilities that just one, and that more attempts of a task fail: (S,)."""
         n = np.diff(self.sample0)

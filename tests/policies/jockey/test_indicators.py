@@ -14,11 +14,11 @@ UNLIMITED = (np.array([0.0, 0.6]), np.array([0.7, 1.0]))
 
 @pytest.mark.parametrize(
     ("name", "half", "mapped"),
-    [  # T = 8, 2; Q = 3, 1; l = 5, 2; L = 2, 0; begin .1, .8; end .7, 1; tasks 2, 1
+    [  # T = 6, 1.5; Q = 5, 1.5; l = 4, 1.5; L = 1.5, 0; begin .1, .8; end .7, 1; tasks 2, 1
         ("totalworkWithQ", 5.5 / 14, 11 / 14),
         ("totalwork", 0.4, 0.8),
         ("vertexfrac", 1 / 3, 2 / 3),
-        ("cp", 1 - 4.5 / 7, 5 / 7),
+        ("cp", 1 - 3.5 / 5.5, 4 / 5.5),
         ("minstage", 0.4, 0.8),
         ("minstage-inf", 0.35, 0.6),
     ],
