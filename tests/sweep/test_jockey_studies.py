@@ -6,10 +6,18 @@ import math
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pyarrow as pa
 import pytest
 
 from sweep.findings import Finding, Finished
-from sweep.studies import jockey, jockey_fig5, jockey_fig7, jockey_sensitivity
+from sweep.studies import (
+    jockey,
+    jockey_arbiter,
+    jockey_fig5,
+    jockey_fig6,
+    jockey_fig7,
+    jockey_sensitivity,
+)
 
 Row = dict[str, Any]
 
@@ -116,3 +124,44 @@ def test_constants_are_grouped_by_value() -> None:
     assert found["first allocation", "slack 1.0"].ours == 40.0
     assert found["first allocation", "slack 1.5"].ours == 60.0
     assert ("deadlines met, %", "jockey") not in found
+
+
+def jobs(finish: list[float], deadline: float = 600.0) -> pa.Table:
+    n = len(finish)
+    return pa.table(
+        {
+            "submit_s": [0.0] * n,
+            "finish_s": finish,
+            "deadline_s": [deadline] * n,
+            "work_s": [3000.0] * n,
+            "shortest_s": [60.0] * n,
+            "tokens": [10] * n,
+        }
+    )
+
+
+def test_utility_is_that_of_the_paper_and_the_way_is_towards_the_bound() -> None:
+    # ten tokens do one job of 3000 s in 300 s: both of two can meet 600 s, and the bound is 2
+    tables = {
+        "drf": jobs([900.0, 900.0]),  # five minutes late: worth 0
+        "jockey": jobs([600.0, 900.0]),
+        "jockey_arbiter": jobs([500.0, 600.0]),
+    }
+    rows = [{"policy": policy, "seed": 0} for policy in tables]
+    finished = Finished(rows, {"swept": []}, cache=cast(Any, SimpleNamespace()))
+    object.__setattr__(finished, "table", lambda row: tables[row["policy"]])
+    found = {(one.figure, one.what): one for one in jockey_arbiter.find(finished)}
+    assert found["total utility", "drf"].ours == pytest.approx(0.0)
+    assert found["total utility", "jockey"].ours == pytest.approx(1.0)
+    assert found["total utility", "bound"].ours == pytest.approx(2.0)
+    assert found["way from fair to the bound, %", "jockey"].ours == pytest.approx(50.0)
+    assert found["way from fair to the bound, %", "jockey_arbiter"].is_met
+    assert found["deadlines met", "jockey_arbiter"].ours == 2.0
+    more = found["deadlines met", "jockey_arbiter more than jockey"]
+    assert (more.ours, more.is_met) == (1.0, True)
+    assert jockey_arbiter.total_utility(jobs([math.nan])) == pytest.approx(-1000.0)
+
+
+def test_curves_are_sampled_every_five_minutes() -> None:
+    table = pa.table({"elapsed_s": [0.0, 60.0, 300.0, 600.0], "raw": [math.nan, 1.0, 2.0, 3.0]})
+    assert jockey_fig6.samples(table, "raw") == [(5, 2.0), (10, 3.0)]

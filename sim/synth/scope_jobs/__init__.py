@@ -32,6 +32,7 @@ def synthesize(
     change: str | None = None,
     like_inputs: bool = True,
     work: float | None = None,
+    slow_stage: float = 1.0,
     faults: bool = True,
     slots: int = 200,
     utilization: float = 0.8,
@@ -58,11 +59,13 @@ def synthesize(
         Whether inputs are about as large as usual; if not they vary as those of recurring jobs do.
     work : float, optional
         How many times the work of the recorded run it needs; drawn where left out.
+    slow_stage : float
+        How many times as long the stage with the most work takes.
     faults : bool
         Whether attempts fail.
     slots, utilization : int, float
         Size of the cluster, and how busy ordinary jobs and those with deadlines keep it on average,
-        these spread evenly until they are due. 0 for no ordinary jobs.
+        these spread evenly until they are due. 0 for no other jobs at all.
     waiting : int
         Further jobs, which always have tasks waiting: they have the work of what is left.
     every_s : float
@@ -71,6 +74,8 @@ def synthesize(
     Returns
     -------
     Workload
+        A job's user is called as its template, so that to share between users is to share between
+        jobs with deadlines.
 
     Raises
     ------
@@ -91,6 +96,7 @@ def synthesize(
     _check("every_s", every_s, 0.0, float("inf"))
     if work is not None:
         _check("work", work, 1e-3, 1e3)
+    _check("slow_stage", slow_stage, 1e-3, 1e3)
     at = NAMES.index(name)
     return make(
         [NAMES[(at + i) % len(NAMES)] for i in range(jobs)],
@@ -99,6 +105,7 @@ def synthesize(
         change=change,
         like_inputs=like_inputs,
         work=work,
+        slow_stage=float(slow_stage),
         faults=faults,
         slots=slots,
         utilization=float(utilization),

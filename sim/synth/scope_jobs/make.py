@@ -27,6 +27,7 @@ def make(
     change: str | None,
     like_inputs: bool,
     work: float | None,
+    slow_stage: float,
     faults: bool,
     slots: int,
     utilization: float,
@@ -37,11 +38,11 @@ def make(
     from sim.knobs.faults import fail_tasks
     from sim.workload import Workload
 
-    runs = [_run(name, i, seed, like_inputs, work) for i, name in enumerate(names)]
+    drawn = [_run(name, i, seed, like_inputs, work) for i, name in enumerate(names)]
+    runs = [_slowed(run, slow_stage) for run in drawn]
     due_s = [deadline_s(name, deadline) for name in names]
     changes = [change_of(change, due) for due in due_s]
-    alone = not (utilization or waiting)
-    submit_s = [WARM_UP_S * (not alone) + every_s * i for i in range(len(runs))]
+    submit_s = [WARM_UP_S * (utilization > 0) + every_s * i for i in range(len(runs))]
     jobs = tables.of_runs(
         runs,
         [f"{name}-{i}" for i, name in enumerate(names)],
@@ -57,7 +58,7 @@ def make(
     if busy > 0:
         rng = stream(seed, "synth", "scope_jobs", "background", *names)
         pieces.append(tables.of_background(draw_background(busy, until_s, rng), "ordinary"))
-    if waiting:
+    if waiting and utilization > 0:
         rng = stream(seed, "synth", "scope_jobs", "waiting", *names)
         left = (1.0 - utilization) * slots
         pieces.append(tables.of_background(draw_waiting(waiting, left, until_s, rng), "waiting"))
@@ -75,6 +76,15 @@ def _run(name: str, i: int, seed: int, like_inputs: bool, work: float | None) ->
         return draw_run(template(name), rng, like_inputs)
     like = recorded_run(template(name), rng)
     return JobRun(like.template, like.run_s * work, like.init_s)
+
+
+def _slowed(run: JobRun, times: float) -> JobRun:
+    """Let the stage with the most work take so many times as long."""
+    n_tasks = run.template.structure.n_tasks
+    stage = np.repeat(np.arange(len(n_tasks)), n_tasks)
+    most = int(np.argmax(np.bincount(stage, run.run_s)))
+    factor = np.where(stage == most, times, 1.0)
+    return JobRun(run.template, run.run_s * factor, run.init_s)
 
 
 def _busy(

@@ -199,7 +199,7 @@ def test_waiting_jobs_have_the_work_that_the_others_leave():
     assert columns.job_submit[named].tolist() == [0.0] * 3
     until_s = 900 + 1.5 * 1200
     assert columns.job_work[named].sum() == pytest.approx(0.2 * 200 * until_s, rel=0.1)
-    none = sim.synthesize("scope_jobs", job="B", utilization=0.0, waiting=0)
+    none = sim.synthesize("scope_jobs", job="B", utilization=0.0)
     assert none.n_jobs == 1
 
 
@@ -210,7 +210,7 @@ def test_a_deadline_may_change_and_work_be_given():
     assert w.columns.job_new_deadline[row] == 20 * 60
     assert w.columns.job_new_deadline_at[row] == 600
     once, twice = (
-        sim.synthesize("scope_jobs", job="B", work=work, utilization=0.0, waiting=0, faults=False)
+        sim.synthesize("scope_jobs", job="B", work=work, utilization=0.0, faults=False)
         for work in (1.0, 2.0)
     )
     assert once.n_jobs == 1
@@ -221,10 +221,19 @@ def test_a_deadline_may_change_and_work_be_given():
     assert once.failures.num_rows == 0
 
 
-def test_several_jobs_follow_each_other_by_name():
-    w = sim.synthesize(
-        "scope_jobs", jobs=4, job="T", seed=1, utilization=0.0, waiting=0, every_s=60.0
+def test_one_stage_may_be_slow():
+    usual, slow = (
+        sim.synthesize("scope_jobs", job="E", work=1.0, slow_stage=times, utilization=0.0)
+        for times in (1.0, 2.0)
     )
+    longer = slow.columns.stage_work / usual.columns.stage_work
+    (stage,) = np.flatnonzero(longer > 1)
+    assert 1.5 < longer[stage] < 2  # what goes before its vertices run takes no longer
+    assert stage == np.argmax(usual.columns.stage_work)
+
+
+def test_several_jobs_follow_each_other_by_name():
+    w = sim.synthesize("scope_jobs", jobs=4, job="T", seed=1, utilization=0.0, every_s=60.0)
     assert w.jobs["template"].to_pylist() == ["T", "U", "A", "B"]
     assert w.jobs["submit_s"].to_pylist() == [0.0, 60.0, 120.0, 180.0]
     assert w.jobs["deadline_s"].to_pylist() == [3600.0, 3600.0, 2700.0, 1200.0]

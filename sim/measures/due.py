@@ -1,0 +1,47 @@
+"""What becomes of jobs with a deadline, job by job, and what they need at least.
+
+From this a study can tell what the jobs are worth, and what they could be worth at most.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from sim.measures import Measured, Run
+
+
+def measure(run: Run, workload: Any, cluster: Any, policy: Any, seed: int) -> Measured:
+    """Simulate once.
+
+    Returns
+    -------
+    metrics : dict of str to float
+        See `sim.metrics`.
+    table : pyarrow.Table
+        A row a job with a deadline: ``submit_s``; ``finish_s`` (NaN if never); ``deadline_s``, the
+        one that held at the end, from the submission; ``work_s``, the sum of its tasks' durations;
+        ``shortest_s``, its critical path; ``tokens``, how many slots the cluster has.
+    """
+    import pyarrow as pa
+
+    from sim.paths import critical_path_s
+
+    result = run(workload, cluster, policy, seed=seed)
+    columns = result.workload.columns
+    rows = np.flatnonzero(~np.isnan(columns.job_deadline))
+    finish_s = np.where(result.job_failed, np.nan, result.job_finish)
+    with np.errstate(invalid="ignore"):
+        changed = finish_s - columns.job_submit >= columns.job_new_deadline_at
+    deadline_s = np.where(changed, columns.job_new_deadline, columns.job_deadline)
+    table = {
+        "submit_s": columns.job_submit[rows],
+        "finish_s": finish_s[rows],
+        "deadline_s": deadline_s[rows],
+        "work_s": columns.job_work[rows],
+        "shortest_s": critical_path_s(columns)[rows],
+        "tokens": np.full(len(rows), int(cluster.total[0])),
+    }
+    return {name: float(value) for name, value in result.metrics.items()}, pa.table(table)
