@@ -75,5 +75,7 @@ def bound(jobs: pa.Table) -> float:
     """Return what the jobs can have been worth at most; infinite without jobs."""
     if not jobs.num_rows:
         return math.inf
-    columns = [jobs[f"{n}_s"].to_numpy() for n in ("submit", "deadline", "work", "shortest")]
-    return utility_bound(*columns, int(jobs["tokens"][0].as_py()), utility(POINTS))
+    names = ("submit_s", "deadline_s", "work_s", "shortest_s")
+    submit, due, work, shortest = (jobs[name].to_numpy() for name in names)
+    n_tokens = int(jobs["tokens"][0].as_py())
+    return utility_bound(submit, due, work, shortest, n_tokens, utility(POINTS))
