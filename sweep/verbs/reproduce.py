@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
+from pathlib import Path
 
 from sim.errors import InputError
-from sweep import drive, files, findings
+from sweep import drive, files, findings, gallery
 from sweep.command import Command, add_grid_flags, ask, python_path
 from sweep.folder import SweepFolder
 from sweep.options import Options
@@ -18,16 +19,18 @@ FOLDER = "reproductions"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verb's flags."""
     add_grid_flags(parser)
+    parser.add_argument(
+        "--list", action="store_true", help="run nothing; write the list of the pages anew"
+    )
 
 
 def run(command: Command) -> int:
     """Run each, all of them if none is named; 1 if cells failed or a study found nothing."""
     options = Options.of(command.flags.config_dir)
-    known = [
-        name
-        for name in options.names("experiment")
-        if options.plain("experiment", name).get("study")
-    ]
+    known = studies(options)
+    if command.flags.list:
+        print(_write_list(command.results() / FOLDER, options))
+        return 0
     for name in command.names:
         if name not in known:
             options.check("experiment", name)
@@ -49,8 +52,25 @@ def _write(name: str, folder: SweepFolder, options: Options) -> int:
     path = folder.results / FOLDER / f"{name.replace('/', '-')}.md"
     about = options.plain("experiment", name)["study"]
     files.write_text(path, page(name, folder, options.summary("experiment", name), about))
+    _write_list(path.parent, options)
     print(path)
     return 0
+
+
+def _write_list(folder: Path, options: Options) -> Path:
+    path = folder / gallery.NAME
+    files.write_text(path, gallery.index(folder, studies(options)))
+    return path
+
+
+def studies(options: Options) -> dict[str, tuple[str, str]]:
+    """Return the experiments that have a study, by name: what each is, and of which source."""
+    found = {name: options.plain("experiment", name) for name in options.names("experiment")}
+    return {
+        name: (options.summary("experiment", name), about["study"]["source"])
+        for name, about in found.items()
+        if about.get("study")
+    }
 
 
 def page(name: str, folder: SweepFolder, summary: str, study: Mapping[str, str]) -> str:
