@@ -254,10 +254,6 @@ class JockeyStatic(Jockey):
 class JockeyAmdahl(Jockey):
     """Jockey without the simulator: what is left is S_t + P_t / a (§4.1, §5.1)."""
 
-    def wanted(self, memory: Running) -> dict[int, float]:
-        """Return the raw allocations of the jobs that run, by row."""
-        return {row: job.raw for row, job in memory.live.items()}
-
     def model(self, profile: Profile) -> Model:
         """Return the model of a job."""
         return Amdahl(profile, self.max_tokens)
