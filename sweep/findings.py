@@ -23,13 +23,15 @@ class Finding:
     figure : str
         Where it stands in the source, such as ``Fig. 13``; rows of one figure are kept together.
     what : str
-        What was measured.
+        What was measured; empty for what is plotted but not tabulated.
     ours, low, high : float
         The value and its 95 % confidence interval (NaN where there is none).
     paper : str
         What the source has; empty where it has nothing.
     at_least, at_most : float
         What is wanted; infinite where nothing is.
+    curve, along, at : str, str, float
+        Where it is a point of a plot: of which curve, what the plot is along, and where there.
     """
 
     figure: str
@@ -40,6 +42,9 @@ class Finding:
     paper: str = ""
     at_least: float = -math.inf
     at_most: float = math.inf
+    curve: str = ""
+    along: str = ""
+    at: float = math.nan
 
     @classmethod
     def of(cls, figure: str, what: str, values: Sequence[float], **others: Any) -> Finding:
@@ -105,6 +110,9 @@ def to_table(findings: Sequence[Finding]) -> pa.Table:
             ("paper", pa.string()),
             ("at_least", pa.float64()),
             ("at_most", pa.float64()),
+            ("curve", pa.string()),
+            ("along", pa.string()),
+            ("at", pa.float64()),
             ("wanted", pa.string()),
             ("met", pa.bool_()),
         ]
@@ -124,6 +132,8 @@ def to_text(table: pa.Table) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     rows = []
     before = None
     for row in table.to_pylist():
+        if not row["what"]:
+            continue
         between = f"{_number(row['low'])} to {_number(row['high'])}"
         rows.append(
             (

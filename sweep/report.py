@@ -69,7 +69,9 @@ def write(
         MARKDOWN: environment.get_template("report.md.j2").render(
             context, tables=table.to_markdown(summary, level=3)
         ),
-        HTML: environment.get_template("report.html.j2").render(context, **_html(summary)),
+        HTML: environment.get_template("report.html.j2").render(
+            context, **_html(summary, findings)
+        ),
     }
     for name, text in pages.items():
         html.replace(folder / name, text)
@@ -135,8 +137,13 @@ def _study(config: Mapping[str, Any], found: pa.Table | None) -> dict[str, Any] 
     }
 
 
-def _html(summary: Summary) -> dict[str, Any]:
+def _html(summary: Summary, found: pa.Table | None) -> dict[str, Any]:
     figures: list[dict[str, Any]] = []
+    curves = [] if found is None else report_plots.curves(found, len(summary.columns)).items()
+    drawn = []
+    for name, figure in curves:
+        drawn.append({"id": f"plot-{len(figures)}", "name": name})
+        figures.append(figure)
     blocks = []
     for number, block in enumerate(summary.blocks):
         families = []
@@ -159,6 +166,7 @@ def _html(summary: Summary) -> dict[str, Any]:
         )
     return {
         "blocks": blocks,
+        "curves": drawn,
         "columns": [
             {
                 "label": column.label,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sim import html
 from sweep.metric_format import format_value, style
 from sweep.summary import Block, Summary
 from sweep.table_view import capacity_text, columns_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 MAX_TICKS = 8
 
@@ -61,6 +64,47 @@ def figure(summary: Summary, block: Block, metric: str) -> dict[str, Any]:
             trace["textposition"] = "none"
         data.append(trace)
     return {"data": data, "layout": _layout(block, look.unit, is_line)}
+
+
+def curves(findings: pa.Table, n_columns: int) -> dict[str, dict[str, Any]]:
+    """Draw the curves that a study found, a plotly figure for each of its figures, by name.
+
+    Parameters
+    ----------
+    findings : pyarrow.Table
+        See `sweep.findings.to_table`.
+    n_columns : int
+        How many columns the page's other plots have: colours go on from there.
+    """
+    drawn: dict[str, dict[str, Any]] = {}
+    traces: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in findings.to_pylist():
+        name, curve = row["figure"], row["curve"]
+        if not curve:
+            continue
+        layout = _curve_layout(row["along"])
+        data = drawn.setdefault(name, {"data": [], "layout": layout})["data"]
+        if (name, curve) not in traces:
+            number = n_columns + len(data)
+            trace = {"type": "scatter", "mode": "lines", "name": curve, "meta": number}
+            dash = ("solid", "dash", "dot", "dashdot")[len(data) % 4]
+            trace |= {"line": {"width": 2, "dash": dash}, "marker": {}, "x": [], "y": []}
+            traces[name, curve] = trace
+            data.append(trace)
+        traces[name, curve]["x"].append(row["at"])
+        traces[name, curve]["y"].append(_finite(row["ours"]))
+    return drawn
+
+
+def _curve_layout(along: str) -> dict[str, Any]:
+    return {
+        "xaxis": {"zeroline": False, "title": {"text": along}},
+        "yaxis": {"rangemode": "tozero"},
+        "hovermode": "x unified",
+        "showlegend": True,
+        "legend": {"orientation": "h", "y": 1.12},
+        "margin": {"l": 64, "r": 16, "t": 30, "b": 44},
+    }
 
 
 def _line(column: int, is_baseline: bool) -> dict[str, Any]:

@@ -10,7 +10,7 @@
     modeBarButtons: [["toImage", "downloadJson"], ["zoom2d", "pan2d", "resetScale2d"]] };
 
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  const columnColour = (column) => swatches.length ? getComputedStyle(swatches[column]).color
+  const columnColour = (column) => swatches[column] ? getComputedStyle(swatches[column]).color
     : colour(`--c${column % 10}`);
   const boxes = () => form ? [...form.querySelectorAll("input[name=column]")] : [];
 

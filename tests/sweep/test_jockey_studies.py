@@ -9,6 +9,7 @@ from typing import Any, cast
 import pyarrow as pa
 import pytest
 
+from sweep import findings, report_plots
 from sweep.findings import Finding, Finished
 from sweep.studies import (
     jockey,
@@ -162,6 +163,21 @@ def test_utility_is_that_of_the_paper_and_the_way_is_towards_the_bound() -> None
     assert jockey_arbiter.total_utility(jobs([math.nan])) == pytest.approx(-1000.0)
 
 
-def test_curves_are_sampled_every_five_minutes() -> None:
-    table = pa.table({"elapsed_s": [0.0, 60.0, 300.0, 600.0], "raw": [math.nan, 1.0, 2.0, 3.0]})
-    assert jockey_fig6.samples(table, "raw") == [(5, 2.0), (10, 3.0)]
+def test_curves_are_tabulated_every_five_minutes_and_plotted_whole() -> None:
+    curve = {"elapsed_s": [0.0, 60.0, 300.0, 600.0], "raw": [math.nan, 1.0, 2.0, 3.0]}
+    table = pa.table({**curve, "tokens": [4.0] * 4, "running": [5.0] * 4, "oracle": [6.0] * 4})
+    rows = [{"trace": "jockey_fig6a", "relative_finish": 1.02}]
+    finished = Finished(rows, {}, cache=cast(Any, SimpleNamespace()))
+    object.__setattr__(finished, "table", lambda row: table)
+    found = jockey_fig6.find(finished)
+    raw = [(one.what, one.ours) for one in found if one.figure.endswith(", raw")]
+    assert raw == [("after 5 min", 2.0), ("after 10 min", 3.0)]
+    _, texts = findings.to_text(findings.to_table(found))
+    assert all(row[1] for row in texts)
+    plots = report_plots.curves(findings.to_table(found), 1)
+    assert list(plots) == ["F, 45 min, 1.85 times the work"]
+    data = plots["F, 45 min, 1.85 times the work"]["data"]
+    assert [trace["name"] for trace in data] == ["raw", "tokens", "running", "oracle"]
+    assert [trace["meta"] for trace in data] == [1, 2, 3, 4]
+    assert (data[0]["x"], data[0]["y"]) == ([1, 5, 10], [1.0, 2.0, 3.0])
+    assert len(data[1]["x"]) == 4
