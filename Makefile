@@ -15,7 +15,8 @@ WORKERS ?= 2
 TRACES ?= traces
 COMPILE = $(BIN)/python -c 'from sweep.runner.task import warm_up; warm_up([])'
 KERNEL_TESTS = $(addprefix tests/sim/test_,kernel.py engine.py overbooking.py packing.py \
-	unfairness.py locality.py inputs.py outages.py levels.py bounds_kernels.py) \
+	unfairness.py locality.py inputs.py outages.py tokens.py failures.py faults.py levels.py \
+	bounds_kernels.py) \
 	tests/policies/dagps/test_placement.py
 
 .PHONY: sweep test compiled test-main test-nojit test-bounds ui reproduce bench lock clean

@@ -625,7 +625,7 @@ class _Run:
         {Fit.STRICT: self._strict, Fit.SKIP: self._skip, Fit.PACK: self._pack}[self.plan.fit]()
 
     def _strict(self):
-        blocked = set()
+        blocked, started = set(), False
         while True:
             heads = {}
             for g in self._waiting():
@@ -633,17 +633,21 @@ class _Run:
                 if q not in heads or self._rank(g) < self._rank(heads[q]):
                     heads[q] = g
             open_queues = [q for q in heads if q not in blocked]
+            if not open_queues and self.plan.evict and started:
+                blocked, started = set(), False  # what has started may be what makes way
+                continue
             if not open_queues:
                 return
             q = min(open_queues, key=self._queue_turn)
             if self._place(heads[q]):
+                started = True
                 continue
             machine = self._evict(heads[q]) if self.plan.evict else None
             if machine is None:
                 blocked.add(q)
             else:
                 self._start(heads[q], machine, False)
-                blocked = set()
+                blocked, started = set(), True
 
     def _evict(self, g):
         """The machine on which tasks that their jobs run beyond their limits made way for g."""

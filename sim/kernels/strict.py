@@ -18,8 +18,13 @@ def dispatch_strict(st):
     """Start all that may start now, queue by queue, in order."""
     unblock(st)
     hint_stage, hint = -1, 0
+    evicts, started = st.state_i[EVICTS], False
     while True:
         q = pick_queue(st)
+        if q < 0 and evicts and started:  # what has started may be what makes way for others
+            started = False
+            unblock(st)
+            continue
         if q < 0:
             break
         g = st.state_queue_root[q]
@@ -42,7 +47,7 @@ def dispatch_strict(st):
         else:
             machine = first_fit(st, row, hint if g == hint_stage else 0)
             hint_stage, hint = g, max(machine, 0)
-        if machine < 0 and st.state_i[EVICTS]:
+        if machine < 0 and evicts:
             machine = evict(st, g, row)
             if machine >= 0:
                 unblock(st)  # what is left of the room may do for those who were refused
@@ -50,6 +55,7 @@ def dispatch_strict(st):
             _block(st, q, g, FOR_ROOM)
         else:
             start_task(st, g, machine, False)
+            started = True
     clear_dirty(st)
 
 

@@ -37,7 +37,7 @@ def test_same_bits_with_failures(fit, data, plan_seed, callbacks):
 
 
 @given(data=st.data(), plan_seed=st.integers(0, 2**32 - 1), callbacks=st.booleans())
-@settings(max_examples=examples(90), **KNOBS)
+@settings(max_examples=examples(40), **KNOBS)
 def test_same_bits_with_evictions(data, plan_seed, callbacks):
     w = data.draw(workloads(gangs=False))
     w = data.draw(failures(w)) if data.draw(st.booleans()) else w
