@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from sim.deadlines import final_deadline_s
 from sim.plan import NO_LIMIT
 
 if TYPE_CHECKING:
@@ -63,8 +64,7 @@ def above_oracle(run: Result) -> float:
     until[last] = run.job_finish[job[last]]
     lasts = until - time_s
     took = run.job_finish - columns.job_submit
-    changed = took >= columns.job_new_deadline_at
-    deadline_s = np.where(changed, columns.job_new_deadline, columns.job_deadline)
+    deadline_s = final_deadline_s(columns, took)
     oracle = np.ceil(columns.job_work / deadline_s)
     above = np.bincount(job, np.maximum(tokens - oracle[job], 0.0) * lasts, len(oracle))
     given = np.bincount(job, tokens * lasts, len(oracle))

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sim.deadlines import final_deadline_s
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -57,8 +59,7 @@ def measure(
     has = ~np.isnan(columns.job_deadline) & np.isfinite(result.job_finish) & ~result.job_failed
     jobs = np.flatnonzero(has)
     took_s = result.job_finish - columns.job_submit
-    changed = took_s >= columns.job_new_deadline_at
-    deadline_s = np.where(changed, columns.job_new_deadline, columns.job_deadline)
+    deadline_s = final_deadline_s(columns, took_s)
     rows = [_Allocation.of(result, int(job), float(deadline_s[job])) for job in jobs]
     limited = [row for row in rows if row is not None]
     metrics = {name: float(value) for name, value in result.metrics.items()}

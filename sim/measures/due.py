@@ -27,15 +27,14 @@ def measure(run: Run, workload: Any, cluster: Any, policy: Any, seed: int) -> Me
     """
     import pyarrow as pa
 
+    from sim.deadlines import final_deadline_s
     from sim.paths import critical_path_s
 
     result = run(workload, cluster, policy, seed=seed)
     columns = result.workload.columns
     rows = np.flatnonzero(~np.isnan(columns.job_deadline))
     finish_s = np.where(result.job_failed, np.nan, result.job_finish)
-    with np.errstate(invalid="ignore"):
-        changed = finish_s - columns.job_submit >= columns.job_new_deadline_at
-    deadline_s = np.where(changed, columns.job_new_deadline, columns.job_deadline)
+    deadline_s = final_deadline_s(columns, finish_s - columns.job_submit)
     table = {
         "submit_s": columns.job_submit[rows],
         "finish_s": finish_s[rows],

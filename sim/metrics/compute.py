@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.bounds import bound_arrays
+from sim.deadlines import final_deadline_s
 from sim.limits import above_oracle
 from sim.locality import local_share
 from sim.metrics.fairness import jain
@@ -168,6 +169,4 @@ def _deadlines_missed(run: Result, done: NDArray[np.bool_]) -> float:
     columns = run.workload.columns
     has = ~np.isnan(columns.job_deadline)
     took = np.where(done, run.job_finish - columns.job_submit, np.inf)
-    changed = took >= columns.job_new_deadline_at  # never where that is NaN
-    deadline = np.where(changed, columns.job_new_deadline, columns.job_deadline)
-    return _mean(~(took <= deadline)[has])
+    return _mean(~(took <= final_deadline_s(columns, took))[has])

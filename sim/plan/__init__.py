@@ -2,25 +2,35 @@
 
 The kernel moves time; a policy fills *columns*. Before the run it gets a `World` to read and a
 `Plan` to fill; at the moments it subscribed to it gets a `Batch` of events of one instant, before
-anything is placed at that instant, and may change the plan for the jobs it names.
+anything is placed at that instant, and may change the plan for the jobs it names. What it sees is
+in `seen`, its queues are in `queues`, and the columns here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import IntEnum, IntFlag
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sim.errors import PolicyError, unknown
 from sim.packing import Packing
+from sim.plan.queues import Fit, Order, Queues, Share
+from sim.plan.seen import Batch, Event, World
 
-if TYPE_CHECKING:
-    from sim.cluster import Cluster
-    from sim.workload import Columns
+__all__ = [
+    "NO_LIMIT",
+    "Batch",
+    "Event",
+    "Fit",
+    "Order",
+    "Plan",
+    "Queues",
+    "Scheduler",
+    "Share",
+    "World",
+]
 
 F8 = NDArray[np.float64]
 I4 = NDArray[np.int32]
@@ -29,167 +39,6 @@ NO_LIMIT = np.iinfo(np.int32).max
 """A run limit or start gate that never binds."""
 
 _NO_ROWS = np.empty(0, dtype=np.int32)
-
-
-class Event(IntFlag):
-    """What a policy can subscribe to."""
-
-    NONE = 0
-    JOB_ARRIVED = 1
-    TASKS_DONE = 2  #: the first ``notify_at`` started tasks of a job have all ended
-    STAGE_DONE = 4
-    JOB_DONE = 8
-    SERVICE = 16  #: a job's attained service crossed its ``service_at``
-    TIMER = 32
-    FAULT = 64  #: a machine was lost or came back
-    JOB_FAILED = 128  #: for want of an input, be the job submitted or not
-
-
-class Order(IntEnum):
-    """What orders the jobs of a queue (then ``stage_key``, then the row of the stage)."""
-
-    KEY = 0  #: ``job_key``, smallest first
-    FIFO = 1  #: the order of submission
-    REMAINING = 2  #: work of the job's unfinished tasks (seconds, or ``seen_s``, × ``weight``)
-    ATTAINED = 3  #: task seconds the job had received when one of its tasks last started or ended
-    SHARE = 4  #: dominant share that the job's running tasks hold
-
-
-class Fit(IntEnum):
-    """What happens when the first in order does not fit."""
-
-    STRICT = 0  #: its queue waits for it
-    SKIP = 1  #: the next in order that fits goes first
-    PACK = 2  #: each machine takes what fills it best: free · demand (`sim.packing.Packing`)
-
-
-class Share(IntEnum):
-    """What the use of a queue is measured in, when queues are served by use over weight."""
-
-    DOMINANT = -1  #: the largest of its shares over all resources
-
-
-@dataclass(frozen=True)
-class World:
-    """What a policy may read.
-
-    Attributes
-    ----------
-    columns : Columns
-        The workload as read-only arrays (see `sim.workload.Columns`). A policy that claims not to
-        know durations must not look at ``task_duration`` and what is summed from it.
-    cluster : Cluster
-        The simulated cluster.
-    seed : int
-        The seed of the run.
-    view : Mapping of str to array
-        Live read-only views of the kernel's counters, one entry a job: ``left`` (unfinished
-        tasks), ``running``, ``started`` (but for those lost with their machine), ``done``
-        (finished tasks), ``done_work`` (their summed durations, s), ``first_work`` (the same of
-        the first ``notify_at`` started tasks), ``submit`` (s; that of the workload until it
-        happens), ``start`` and ``finish`` (s, NaN before), ``failed`` (0 or 1), ``turn`` (how many
-        were submitted before it, -1 until it is). And one entry a stage: ``stage_left`` (unfinished
-        tasks) and, where the plan gives ``seen_s``, ``stage_done_work`` (summed durations of the
-        finished ones, s).
-    """
-
-    columns: Columns
-    cluster: Cluster
-    seed: int
-    view: Mapping[str, NDArray[Any]]
-
-    def rng(self, purpose: str) -> np.random.Generator:
-        """Return a counter-based stream of its own for each (seed, purpose)."""
-        from sim.random import stream
-
-        return stream(self.seed, purpose)
-
-
-class Batch(NamedTuple):
-    """All subscribed events of one instant.
-
-    Attributes
-    ----------
-    now : float
-        The instant, s.
-    kind : (n,) int32
-        `Event` codes, in the order in which the kernel met them.
-    row : (n,) int32
-        The job's row (the stage's for STAGE_DONE, the machine's for FAULT, -1 for TIMER).
-    """
-
-    now: float
-    kind: I4
-    row: I4
-
-    def rows(self, kind: Event) -> I4:
-        """Rows of the events of one kind."""
-        picked: I4 = self.row[self.kind == int(kind)]
-        return picked
-
-
-@dataclass(frozen=True)
-class Queues:
-    """The policy's own queues, Q of them; every array has shape (Q,).
-
-    Attributes
-    ----------
-    weight : float64
-        Queues of one tier are served by least use over weight.
-    tier : int32
-        A queue is served only when no queue of a lower tier has anything that can start.
-    order : int32
-        `Order` inside each queue.
-    demote_at : float64
-        Attained service (task s) at which a job leaves for ``demote_to``; inf for never.
-    demote_to : int32
-        The queue it leaves for.
-    """
-
-    weight: F8
-    tier: I4
-    order: I4
-    demote_at: F8
-    demote_to: I4
-
-    @classmethod
-    def make(
-        cls,
-        n: int,
-        *,
-        weight: ArrayLike = 1.0,
-        tier: ArrayLike = 0,
-        order: ArrayLike = Order.KEY,
-        demote_at: ArrayLike = np.inf,
-        demote_to: ArrayLike = -1,
-    ) -> Queues:
-        """Build `n` queues; a scalar stands for all of them.
-
-        Raises
-        ------
-        PolicyError
-            If a weight is not positive, a threshold is NaN, or ``demote_to`` names no queue.
-        """
-        if n < 1:
-            raise PolicyError(f"a plan needs at least one queue, not {n}")
-        queues = cls(
-            _column(weight, n, np.float64),
-            _column(tier, n, np.int32),
-            _column(order, n, np.int32),
-            _column(demote_at, n, np.float64),
-            _column(demote_to, n, np.int32),
-        )
-        if not (np.isfinite(queues.weight).all() and (queues.weight > 0).all()):
-            raise PolicyError(f"queue weights must be positive and finite: {queues.weight}")
-        if np.isnan(queues.demote_at).any():
-            raise PolicyError("a demotion threshold is NaN; use inf for never")
-        moving = np.isfinite(queues.demote_at)
-        target = queues.demote_to[moving]
-        if ((target < 0) | (target >= n) | (target == np.flatnonzero(moving))).any():
-            raise PolicyError(f"demote_to must name another of the {n} queues: {queues.demote_to}")
-        if not np.isin(queues.order, [int(o) for o in Order]).all():
-            raise PolicyError(f"unknown queue order in {queues.order}")
-        return queues
 
 
 class Plan:
@@ -414,7 +263,3 @@ def _rows(where: Any, n: int) -> NDArray[Any]:
         return np.arange(n)[where]
     rows = np.atleast_1d(np.asarray(where))
     return np.flatnonzero(rows) if rows.dtype.kind == "b" else rows
-
-
-def _column(value: ArrayLike, n: int, dtype: type) -> NDArray[Any]:
-    return np.array(np.broadcast_to(np.asarray(value, dtype=dtype), (n,)), order="C")
