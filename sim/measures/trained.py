@@ -44,6 +44,7 @@ def measure(run: Run, workload: Any, cluster: Any, policy: Any, seed: int) -> Me
     """
     import pyarrow as pa
 
+    from sim.dags.compare import distance
     from sim.recording import alone
 
     columns = workload.columns
@@ -104,13 +105,6 @@ def with_times(one: Any, stage: NDArray[np.int32], held_s: F8) -> Any:
             "kind": one.stage_edges["kind"],
         },
     )
-
-
-def distance(one: F8, other: F8) -> float:
-    """Return the Kolmogorov-Smirnov distance between two samples."""
-    at = np.sort(np.concatenate([one, other]))
-    reached = [np.searchsorted(np.sort(x), at, side="right") / len(x) for x in (one, other)]
-    return float(np.abs(reached[0] - reached[1]).max())
 
 
 def _by_stage(workload: Any) -> list[F8]:

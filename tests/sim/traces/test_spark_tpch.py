@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import sim
-from sim.measures import measure, trained
+from sim.dags.compare import distance
+from sim.measures import measure
 
 TIMES = {
     "first_wave": {"2": [4000, 2000], "4": [1000]},
@@ -154,7 +155,7 @@ def test_the_distance_between_samples_is_scipys():
     rng = np.random.default_rng(0)
     for _ in range(20):
         one, other = rng.integers(0, 9, 12).astype(float), rng.integers(0, 9, 7).astype(float)
-        assert trained.distance(one, other) == pytest.approx(ks_2samp(one, other).statistic)
+        assert distance(one, other) == pytest.approx(ks_2samp(one, other).statistic)
 
 
 def test_real_runs(shared_traces):
