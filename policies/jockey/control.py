@@ -57,13 +57,12 @@ def behind_s(
 ) -> float:
     """Return how far a job with so many tokens is behind schedule, s; negative if ahead.
 
-    The schedule is the latest finish that is worth as much as the best that any allocation can
-    reach, by the utility shifted left by D: that is d - D, as long as some allocation gets there.
+    The schedule is the latest finish of greatest utility, by the utility shifted left by D: d - D,
+    whether any allocation gets there or not.
     """
-    late = elapsed_s + law.slack * left_s - deadline_s
-    best = float(_shifted(law, utility, deadline_s, elapsed_s, left_s).max())
     held = min(max(math.ceil(tokens - 1e-9), 1), len(left_s))
-    return float(late[held - 1] - (utility.latest(best) - law.dead_zone_s))
+    late = elapsed_s + law.slack * left_s[held - 1] - deadline_s
+    return float(late - (utility.latest(float(utility.value[0])) - law.dead_zone_s))
 
 
 def next_allocation(law: Law, previous: float, raw: int, behind: float) -> float:

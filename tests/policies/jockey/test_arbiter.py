@@ -162,8 +162,8 @@ def crowded(seed, over, n=20):
     return workload, sim.Cluster.slots(int(sum(needs) / over))
 
 
-@pytest.mark.parametrize(("over", "jockeys_late"), [(1.5, 1)])
-def test_the_arbiter_earns_most_of_what_can_be_earned(over, jockeys_late):
+@pytest.mark.parametrize("over", [1.5])
+def test_the_arbiter_earns_most_of_what_can_be_earned(over):
     """20 jobs whose static needs add up to more than the cluster has."""
     workload, cluster = crowded(14, over)
     c = workload.columns
@@ -184,4 +184,4 @@ def test_the_arbiter_earns_most_of_what_can_be_earned(over, jockeys_late):
     way = (earned["jockey_arbiter"] - earned["fair"]) / (bound - earned["fair"])
     assert 0.9 <= way <= 1.0 + 1e-9
     assert late["jockey_arbiter"] == 0
-    assert late["jockey"] == jockeys_late
+    assert late["jockey"] < late["fair"]

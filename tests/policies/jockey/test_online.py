@@ -87,7 +87,7 @@ def test_a_job_of_twice_the_work_is_noticed_and_nearly_meets_its_deadline(refres
     online, plain = run("jockey_online", workload), run("jockey", workload)
     assert 1.1 < refreshed[0] < 2.6
     assert 1.4 < refreshed[-1] < 2.6  # nearer, the longer it is seen
-    assert latency(plain)[0] > 1.04 * 3600
+    assert latency(plain)[0] > 3600
     assert latency(online)[0] <= 3600
 
 
