@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from sweep.findings import Finding, Finished
-from sweep.studies import jockey_fig8, jockey_fig10
+from sweep.studies import jockey_fig8, jockey_fig10, jockey_spark
 
 
 class Tables(Finished):
@@ -45,6 +45,30 @@ def test_the_largest_prediction_is_held_against_the_slowest_run() -> None:
     assert found[title, "all jobs and allocations"].paper == "9.8"
     assert found[title, "largest"].ours == pytest.approx(30)
     assert not any("Amdahl" in figure for figure, _ in found)
+
+
+def test_a_profile_of_some_executors_is_held_against_runs_with_others() -> None:
+    def cell(policy: str, took: list[float], predicted: list[float]) -> dict[str, Any]:
+        table = pa.table({"took_s": took, "predicted_s": predicted})
+        trace = {"trace.trained_at": 20, "trace.executors": 50}
+        return {"policy": policy, **trace, "latency_error": 0.0, "table": table}
+
+    at = "trained with 20, run with 50"
+    found = looked(
+        jockey_spark,
+        [
+            cell("jockey", [10.0, 10.0, 20.0], [9.0, 12.0, 26.0]),
+            cell("jockey_amdahl", [10.0], [5.0]),
+        ],
+    )
+    assert found["prediction error, simulator, %", at].ours == pytest.approx((10 + 20 + 30) / 3)
+    assert found["prediction error, Amdahl's law, %", at].ours == pytest.approx(50)
+    middle = "predicted over measured, simulator, median over queries"
+    assert found[middle, at].ours == pytest.approx(1.2)
+    tasks = dict.fromkeys(jockey_spark.OF_TASKS, 0.25)
+    found = looked(jockey_spark, [{"trace.trained_at": 20, "trace.executors": 50, **tasks}])
+    assert {one.ours for one in found.values()} == {25.0}
+    assert len(found) == 4
 
 
 def test_indicators_are_means_in_percent() -> None:
