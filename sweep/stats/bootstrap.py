@@ -1,0 +1,63 @@
+"""Bootstrap interval of a mean, for few values, the same bits for the same values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.random import stream
+from sweep.stats.student import CONFIDENCE
+
+F8 = NDArray[np.float64]
+N_RESAMPLES = 10_000
+
+
+def mean_interval(strata: Sequence[F8]) -> tuple[float, float]:
+    """95 % bootstrap interval of the mean of all values, each stratum resampled within itself.
+
+    The percentile interval is too narrow for few values, for two reasons that are mended here
+    after Hesterberg (*What teachers should know about the bootstrap*, The American Statistician
+    69(4), 2015): resampling n values understates their variance by (n - 1) / n, so deviations
+    from a stratum's mean are stretched by √(n / (n - 1)); and the normal's quantiles are too
+    small, so the percentiles are those at Φ(±t) with t Student's 97.5 % quantile for Σ (n - 1)
+    degrees of freedom. For symmetric values it comes close to Student's interval; for skewed ones
+    it is not symmetric, as it should be.
+
+    Which values a resample takes is drawn once for each n (`sim.random.stream`) and used for all
+    samples of that size, sorted: the result depends on the values alone, not on their order, and
+    on no library that adds in an order of its own.
+
+    Parameters
+    ----------
+    strata : sequence of float64 array, shape (n,) each
+        Finite values, two or more in each stratum.
+
+    Returns
+    -------
+    low, high : float
+        In the unit of the values.
+    """
+    from scipy.special import ndtr, stdtrit
+
+    total = np.zeros(N_RESAMPLES)
+    n_values = sum(len(values) for values in strata)
+    for at, values in enumerate(strata):
+        n = len(values)
+        mean = float(np.sort(values).mean())
+        stretched = (np.sort(values) - mean) * np.sqrt(n / (n - 1))
+        total += n * mean
+        for deviation, times in zip(stretched, _times_taken(n, at), strict=True):
+            total += deviation * times
+    t = stdtrit(n_values - len(strata), 0.5 + CONFIDENCE / 2)
+    low, high = np.quantile(total / n_values, [ndtr(-t), ndtr(t)])
+    return float(low), float(high)
+
+
+@lru_cache(maxsize=64)
+def _times_taken(n: int, stratum: int) -> F8:
+    """How often each of n values is in each resample: (n, N_RESAMPLES)."""
+    draws = stream(0, "bootstrap", n, stratum).multinomial(n, np.full(n, 1 / n), N_RESAMPLES)
+    return np.ascontiguousarray(draws.T, dtype=np.float64)

@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from sweep.stats import MIN_PAIRS, difference, holm, ratio
+from sweep.stats.bootstrap import mean_interval
+from sweep.stats.paired import skewness
+
+WALL = [159.0, 163.2, 171.1, 158.0, 166.4, 160.9]
+FAST = [101.3, 99.1, 120.7, 98.2, 110.5, 104.4]
+
+
+def test_the_difference_is_that_of_the_pairs() -> None:
+    found = difference(FAST, WALL)
+    assert found.estimate == pytest.approx(np.mean(FAST) - np.mean(WALL))
+    assert found.low < found.estimate < found.high < 0
+    assert (found.n, found.test) == (6, "t")
+    assert found.p == pytest.approx(stats.ttest_rel(FAST, WALL).pvalue, rel=1e-9)
+
+
+def test_the_ratio_is_a_geometric_mean_and_turns_over_with_its_sides() -> None:
+    found, turned = ratio(WALL, FAST), ratio(FAST, WALL)
+    assert found.estimate == pytest.approx(stats.gmean(np.array(WALL) / np.array(FAST)))
+    assert found.p == pytest.approx(stats.ttest_rel(np.log(WALL), np.log(FAST)).pvalue, rel=1e-9)
+    assert turned.estimate == pytest.approx(1 / found.estimate)
+    assert turned.low == pytest.approx(1 / found.high, rel=0.01)
+    assert ratio([2.0, 8.0], [1.0, 1.0]).estimate == pytest.approx(4.0)
+
+
+def test_the_interval_is_the_percentile_bootstrap_of_stretched_values() -> None:
+    values = np.random.default_rng(3).lognormal(0.0, 0.7, 9)
+    n = len(values)
+    stretched = values.mean() + (values - values.mean()) * math.sqrt(n / (n - 1))
+    level = 2 * stats.norm.cdf(stats.t.ppf(0.975, n - 1)) - 1
+    theirs = stats.bootstrap(
+        (stretched,), np.mean, confidence_level=level, method="percentile",
+        n_resamples=100_000, rng=np.random.default_rng(0),
+    ).confidence_interval  # fmt: skip
+    assert mean_interval([values]) == pytest.approx((theirs.low, theirs.high), abs=0.04)
+
+
+@pytest.mark.parametrize(("n", "least"), [(5, 0.925), (8, 0.93), (20, 0.935)])
+def test_the_interval_covers_the_mean_19_times_in_20(n: int, least: float) -> None:
+    draws = np.random.default_rng(n).normal(1.0, 2.0, size=(1500, n))
+    hits = [low <= 1.0 <= high for low, high in (mean_interval([row]) for row in draws)]
+    assert least <= np.mean(hits) <= 0.975
+
+
+def test_the_test_is_wrong_once_in_20_where_nothing_differs() -> None:
+    draws = np.random.default_rng(5).normal(0.0, 1.0, size=(2000, 8))
+    wrong = [difference(row, np.zeros(8)).p <= 0.05 for row in draws]
+    assert np.mean(wrong) == pytest.approx(0.05, abs=0.013)
+
+
+def test_skewed_differences_go_to_wilcoxon() -> None:
+    values = np.array([0.1, 0.2, 0.15, 0.3, 0.12, 0.18, 9.0, -0.05])
+    found = difference(values, np.zeros(8))
+    assert skewness(values) == pytest.approx(stats.skew(values, bias=False))
+    assert found.test == "wilcoxon"
+    assert found.p == pytest.approx(stats.wilcoxon(values).pvalue)
+    # all of eight on one side: two of the 2**8 sign patterns are as extreme
+    assert difference(np.abs(values), np.zeros(8)).p == pytest.approx(2 / 2**8)
+
+
+def test_five_skewed_pairs_are_too_few_to_test() -> None:
+    found = difference([0.1, 0.11, 0.12, 0.13, 9.0], np.zeros(5))
+    assert found.test == "few"
+    assert math.isnan(found.p)
+    assert found.low < found.estimate < found.high
+
+
+@pytest.mark.parametrize("n", range(1, MIN_PAIRS))
+def test_few_pairs_give_neither_interval_nor_test(n: int) -> None:
+    found = difference(FAST[:n], WALL[:n])
+    assert found.estimate == pytest.approx(np.mean(FAST[:n]) - np.mean(WALL[:n]))
+    assert (found.n, found.test) == (n, "few")
+    assert all(map(math.isnan, (found.low, found.high, found.p)))
+
+
+def test_seeds_that_change_nothing_are_no_sample() -> None:
+    found = difference([5.0] * 8, [3.0] * 8)
+    assert (found.estimate, found.low, found.high, found.test) == (2.0, 2.0, 2.0, "exact")
+    assert math.isnan(found.p)
+
+
+def test_pairs_that_are_not_whole_are_left_out() -> None:
+    gaps = difference([*FAST, math.nan, 4.0], [*WALL, 3.0, math.nan])
+    assert gaps == difference(FAST, WALL)
+    assert difference([math.nan], [1.0]).n == 0
+    assert math.isnan(difference([math.inf, 1.0], [1.0, 1.0]).estimate)
+    for wrong in ([0.0, 1.0], [-1.0, 1.0], [math.inf, 1.0]):
+        assert math.isnan(ratio(wrong, [1.0, 1.0]).estimate)
+
+
+def test_traces_are_resampled_apart() -> None:
+    rng = np.random.default_rng(2)
+    small, large = rng.normal(1.0, 0.01, 6), rng.normal(50.0, 0.01, 6)
+    traces = np.repeat(["small", "large"], 6)
+    both = difference(np.concatenate([small, large]), np.zeros(12), traces)
+    assert both.estimate == pytest.approx((small.mean() + large.mean()) / 2)
+    assert both.high - both.low < 0.05  # that the traces differ is no uncertainty
+    assert both.test == "wilcoxon"
+    one_seed = difference(rng.normal(1.0, 0.1, 6), np.zeros(6), np.arange(6))
+    assert one_seed.test == "few"
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e9])
+@pytest.mark.parametrize("n", [5, 9])
+def test_the_order_of_pairs_changes_no_bit(n: int, scale: float) -> None:
+    draws = np.random.default_rng(n)
+    own, other = draws.lognormal(0.0, 1.5, (2, n)) * scale
+    for traces in (np.zeros(n), np.arange(n) % 2):
+        for compare in (difference, ratio):
+            found = repr(compare(own, other, traces))
+            for _ in range(5):
+                order = draws.permutation(n)
+                assert repr(compare(own[order], other[order], traces[order])) == found
+
+
+def test_holm_by_hand() -> None:
+    # ascending 0.005, 0.01, 0.03, 0.04: times 4, 3, 2, 1, never falling
+    p = np.array([0.01, 0.04, np.nan, 0.03, 0.005])
+    np.testing.assert_allclose(holm(p), [0.03, 0.06, np.nan, 0.06, 0.02])
+    np.testing.assert_array_equal(holm(np.array([0.9, 0.8])), [1.0, 1.0])
+    assert holm(np.array([])).shape == (0,)
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(0.0, 1.0), min_size=1, max_size=8))
+def test_holm_rejects_as_its_definition_does(p: list[float]) -> None:
+    alpha, m = 0.05, len(p)
+    rejected = set()
+    for rank, at in enumerate(sorted(range(m), key=lambda at: p[at])):
+        if p[at] * (m - rank) > alpha:
+            break
+        rejected.add(at)
+    assert {at for at, value in enumerate(holm(np.array(p))) if value <= alpha} == rejected
