@@ -1,6 +1,7 @@
 # make sweep   set up, run the demonstration grid, show its table
 # make test    set up, run every test
 # make ui      open the results in the MLflow UI
+# make docs    set up, build the documentation as a site
 # make reproduce TRACES=DIR   set up, run the published experiments on the real traces in DIR
 # make bench   set up the benchmarks' references, measure
 # make lock    resolve the lock files anew from pyproject.toml
@@ -19,7 +20,7 @@ KERNEL_TESTS = $(addprefix tests/sim/test_,kernel.py engine.py overbooking.py pa
 	bounds_kernels.py) \
 	tests/policies/dagps/test_placement.py
 
-.PHONY: sweep test compiled test-main test-nojit test-bounds ui reproduce bench lock clean
+.PHONY: sweep test compiled test-main test-nojit test-bounds ui docs reproduce bench lock clean
 
 sweep: $(READY)
 	$(BIN)/python -m sweep
@@ -47,6 +48,10 @@ test-bounds: $(READY)
 
 ui: $(READY)
 	$(BIN)/python -m sweep.ui
+
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+	@echo "built into build/site; to read it: $(BIN)/python -m http.server -d build/site -b 127.0.0.1"
 
 reproduce: $(READY)
 	$(BIN)/python -m sweep reproduce paths.traces=$(TRACES)

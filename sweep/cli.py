@@ -61,15 +61,21 @@ def _main(argv: list[str]) -> int:
         hint = "axes are given as policy=fifo,sjf"
         raise InputError(f"{unknown('verb', name, VERBS)}; {hint}", rule="unknown verb")
     verb: Any = importlib.import_module(f"sweep.verbs.{name}")
-    parser = Parser(
+    code: int = verb.run(split(parser(name), argv))
+    return code
+
+
+def parser(name: str) -> Parser:
+    """Build the parser of a verb."""
+    verb: Any = importlib.import_module(f"sweep.verbs.{name}")
+    made = Parser(
         prog=f"python -m sweep {name}",
         usage=f"python -m sweep {name} {getattr(verb, 'USAGE', '[key=value ...]')} [flags]",
         description=verb.__doc__,
         allow_abbrev=False,
     )
-    verb.add_arguments(parser)
-    code: int = verb.run(split(parser, argv))
-    return code
+    verb.add_arguments(made)
+    return made
 
 
 def _interrupt(*_: object) -> None:

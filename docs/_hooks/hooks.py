@@ -1,0 +1,110 @@
+"""What the site has beyond the files of this folder, and how its links find them.
+
+Pages are written for who reads them in the repository: links are paths of files. Here those paths
+become pages of the site. A link to a file of the repository that is no page is an error.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+from pathlib import Path
+from typing import Any
+
+import reference
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File
+
+ROOT = Path(__file__).resolve().parents[2]
+OUTSIDE = {
+    "README.md": "index.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changelog.md",
+}
+"""Files of the repository that are pages, beside those of `FOLDERS`."""
+
+FOLDERS = {"docs": "", "results/reproductions": "reproductions/"}
+INDEX = {"docs/decisions": "decisions/index.md", "results/reproductions": "reproductions/README.md"}
+_LINK = re.compile(r"\]\(([^)\s#:]+)(#[^)\s]*)?\)")
+
+
+def on_config(config: Any) -> Any:
+    """Expand the entries of the navigation that name a folder."""
+    _expand(config["nav"])
+    return config
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add the pages that lie elsewhere, and those that are made of the code."""
+    outside = dict(OUTSIDE)
+    for file in sorted((ROOT / "results" / "reproductions").glob("*.md")):
+        outside[f"results/reproductions/{file.name}"] = f"reproductions/{file.name}"
+    for path, uri in outside.items():
+        files.append(File.generated(config, uri, abs_src_path=str(ROOT / path)))
+    for uri, text in {**reference.pages(), "decisions/index.md": _decisions()}.items():
+        files.append(File.generated(config, uri, content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Turn links between files of the repository into links between pages."""
+    if page.file.abs_src_path is None:
+        return markdown
+    here = Path(page.file.abs_src_path).parent
+
+    def rewritten(match: re.Match[str]) -> str:
+        target = Path(os.path.normpath(here / match[1]))
+        if not target.exists():
+            return match[0]  # the build names it
+        uri = page_of(target.relative_to(ROOT).as_posix())
+        if uri is None:
+            raise PluginError(f"{page.file.src_uri}: {match[1]} is no page of the site")
+        relative = posixpath.relpath(uri, posixpath.dirname(page.file.src_uri) or ".")
+        return f"]({relative}{match[2] or ''})"
+
+    return _LINK.sub(rewritten, markdown)
+
+
+def on_post_build(config: Any) -> None:
+    """Leave out what only a public address needs, and which holds the date."""
+    for name in ("sitemap.xml", "sitemap.xml.gz"):
+        Path(config["site_dir"], name).unlink(missing_ok=True)
+
+
+def page_of(path: str) -> str | None:
+    """Page that a file or folder of the repository is, None if it is none."""
+    if path in INDEX:
+        return INDEX[path]
+    if path in OUTSIDE:
+        return OUTSIDE[path]
+    for folder, prefix in FOLDERS.items():
+        if path.startswith(f"{folder}/"):
+            return prefix + path.removeprefix(f"{folder}/")
+    return None
+
+
+def _expand(entries: list[Any]) -> None:
+    folders = {
+        "decisions/": ["decisions/index.md", *_names("decisions")],
+        "reference/": list(reference.PAGES),
+    }
+    for entry in entries:
+        for title, value in entry.items() if isinstance(entry, dict) else ():
+            if isinstance(value, list):
+                _expand(value)
+            elif value in folders:
+                entry[title] = folders[value]
+
+
+def _names(folder: str) -> list[str]:
+    return [f"{folder}/{file.name}" for file in sorted((ROOT / "docs" / folder).glob("*.md"))]
+
+
+def _decisions() -> str:
+    lines = ["# Decisions", "", "The reasons behind the larger choices, one page each.", ""]
+    for name in _names("decisions"):
+        file = ROOT / "docs" / name
+        title = file.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+        lines.append(f"- [{title}]({file.name})")
+    return "\n".join([*lines, ""])

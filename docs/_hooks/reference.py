@@ -1,0 +1,212 @@
+"""The pages of the reference, made of the code and of ``conf`` whenever the site is built."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable, Iterable
+from typing import Any
+
+os.environ.update(COLUMNS="100", NO_COLOR="1")  # what help texts are wrapped to
+import policies
+import sim.cli
+import sim.measures
+import sim.metrics
+import sim.synth
+import sim.traces
+import sweep.cli
+import sweep.help_text
+from sweep.metric_format import in_order, style
+from sweep.options import Options, bundled
+from sweep.verbs import VERBS
+
+OPTIONS = Options()
+_UNLISTED = {"show_root_toc_entry": "false"}
+
+
+def pages() -> dict[str, str]:
+    """Text of every page of the reference, by its place in the site."""
+    return {uri: make() for uri, make in PAGES.items()}
+
+
+def _commands() -> str:
+    overview = sweep.help_text.overview()
+    head = overview.partition("\npolicy=\n")[0]
+    exits = overview[overview.rindex("\nexamples\n") :]
+    parts = ["# Commands", "", "## python -m sweep", "", *_fenced("text", head + "\n" + exits)]
+    parts += ["", "The options of each group are on the next pages."]
+    for verb in VERBS:
+        text = sweep.cli.parser(verb).format_help()
+        parts += ["", f"### python -m sweep {verb}", "", *_fenced("text", text)]
+    parts += ["", "### python -m sweep.ui", "", "Opens results in the MLflow UI; see `--help`."]
+    top = sim.cli.parser()
+    parts += ["", "## python -m sim", "", *_fenced("text", top.format_help())]
+    for verb, parser in _subparsers(top).items():
+        parts += ["", f"### python -m sim {verb}", "", *_fenced("text", parser.format_help())]
+    return _page(parts)
+
+
+def _subparsers(parser: Any) -> dict[str, Any]:
+    found: dict[str, Any] = parser._subparsers._group_actions[0].choices
+    return found
+
+
+def _configuration() -> str:
+    parts = ["# Configuration", "", "What holds where nothing else is said, as it stands in"]
+    parts += ["`conf/`. Any key can be given on the command line: `cluster.load=0.9`.", ""]
+    parts += _fenced("yaml", (bundled() / "config.yaml").read_text(encoding="utf-8"))
+    for group, what in (
+        ("cluster", "The simulated cluster; each trace names its own."),
+        ("launcher", "Where the sweep itself runs."),
+        ("tracking", "Where runs are logged."),
+    ):
+        parts += ["", f"## {group}", "", what]
+        for name in OPTIONS.names(group):
+            parts += ["", f"### {group}={name}", "", *_yaml(group, name)]
+    return _page(parts)
+
+
+def _policies() -> str:
+    parts = ["# Policies", "", "Every option, what it is, and the class that does it; below, each"]
+    parts += ["class with its source and its parameters.", ""]
+    parts += ["| `policy=` | what | class |", "| --- | --- | --- |"]
+    for name in OPTIONS.names("policy"):
+        cls = policies.spec(OPTIONS.plain("policy", name)["name"])
+        path = f"{cls.__module__}.{cls.__qualname__}"
+        link = f"[`{cls.__qualname__}`][{path}]"
+        parts.append(f"| `{name}` | {_cell(OPTIONS.summary('policy', name))} | {link} |")
+    for name in policies.names():
+        cls = policies.spec(name)
+        if not cls.__module__.startswith("policies."):
+            continue
+        parts += ["", f"## {name}", "", *_class(cls)]
+        rows = [
+            f"| `{field.name}` | `{_default(field)}` | `{_type(field)}` |"
+            for field in dataclasses.fields(cls)
+        ]
+        parts += ["", "| parameter | default | type |", "| --- | --- | --- |", *rows]
+    return _page(parts)
+
+
+def _class(cls: type[Any]) -> list[str]:
+    path = f"{cls.__module__}.{cls.__qualname__}"
+    return [f"::: {path}", *_settings(members="false", heading_level="3", **_UNLISTED)]
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    factory = field.default_factory
+    return factory() if callable(factory) else field.default
+
+
+def _type(field: dataclasses.Field[Any]) -> str:
+    return str(field.type).replace("|", "or")
+
+
+def _traces() -> str:
+    parts = ["# Traces", "", *_options("trace"), ""]
+    parts += ["## Readers of real traces", "", "`format:` in a trace's YAML names one."]
+    for name in sim.traces.names():
+        parts += ["", f"### {name}", "", *_object(f"sim.traces.{name}", "read")]
+    parts += ["", "## Generators", "", "`generator:` in a trace's YAML names one."]
+    for name in sim.synth.names():
+        parts += ["", f"### {name} ", "", *_object(f"sim.synth.{name}", "synthesize")]
+    return _page(parts)
+
+
+def _metrics() -> str:
+    parts = ["# Metrics", "", "Fractions are shown times 100. How each is computed stands below."]
+    known = sim.metrics.METRICS
+    family = ""
+    for name in in_order([*sim.metrics.names(), "utilization_cpu"]):
+        how = style(name)
+        if how.family != family:
+            family = how.family
+            parts += ["", f"## {family}", "", "| metric | unit | better | meaning |"]
+            parts.append("| --- | --- | --- | --- |")
+        shown = "utilization_<resource>" if name not in known else name
+        meaning = how.meaning.replace("of cpu", "of that resource")
+        unit = {"seconds": "s", "percent": "%", "ratio": "×", "index": "0 to 1"}.get(how.kind, "1")
+        parts.append(f"| `{shown}` | {unit} | {how.better} | {_cell(meaning)} |")
+    parts += ["", "## How they are computed", "", *_object("sim.metrics", "compute")]
+    parts += ["", *_object("sim.metrics", "speedups")]
+    return _page(parts)
+
+
+def _measures() -> str:
+    parts = ["# Measures", "", "What a cell does, and what is kept of it. The default simulates."]
+    parts += ["", *_options("measure")]
+    for name in sim.measures.names():
+        parts += ["", f"## {name}", "", *_object(f"sim.measures.{name}", "measure")]
+    return _page(parts)
+
+
+def _experiments() -> str:
+    parts = ["# Experiments", "", "Named grids: `python -m sweep experiment=NAME`.", ""]
+    return _page([*parts, *_options("experiment")])
+
+
+def _python() -> str:
+    names = ("Workload", "Cluster", "simulate", "Result", "lower_bound", "read_trace")
+    parts = ["# From Python", "", "`import sim, policies` is all that a script needs."]
+    for name in (*names, "synthesize"):
+        parts += ["", *_object("sim", name, "members")]
+    parts += ["", "## Tables of a workload", "", "::: sim.schema", *_settings(members="false")]
+    parts += ["", "## Errors", ""]
+    for name in ("SimError", "InputError", "PolicyError", "DeadlockError"):
+        parts += [*_object("sim", name), ""]
+    return _page(parts)
+
+
+def _writing() -> str:
+    parts = ["# Writing a policy", "", "What a policy is, what it sees, and what it may say."]
+    parts += ["[Your own policy](../your_own_policy.md) shows how.", ""]
+    for name in ("Policy", "register", "build", "names", "spec"):
+        parts += [*_object("policies", name, "members"), ""]
+    for name in ("World", "Batch", "Event", "Plan", "Queues", "Order", "Fit", "Share"):
+        parts += [*_object("sim.plan", name, "members"), ""]
+    return _page([*parts, *_object("sim.packing", "Packing", "members")])
+
+
+def _options(group: str) -> list[str]:
+    rows = [
+        f"| `{name}` | {_cell(OPTIONS.summary(group, name))} |" for name in OPTIONS.names(group)
+    ]
+    return [f"| `{group}=` | what |", "| --- | --- |", *rows]
+
+
+def _object(module: str, name: str, *what: str) -> list[str]:
+    return [f"::: {module}.{name}", *(() if "members" in what else _settings(members="false"))]
+
+
+def _settings(**options: str) -> list[str]:
+    return ["    options:", *(f"      {key}: {value}" for key, value in options.items())]
+
+
+def _yaml(group: str, name: str) -> list[str]:
+    return _fenced("yaml", OPTIONS.files[group][name].read_text(encoding="utf-8"))
+
+
+def _fenced(language: str, text: str) -> list[str]:
+    return [f"```{language}", text.strip("\n"), "```"]
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _page(lines: Iterable[str]) -> str:
+    return "\n".join([*lines, ""])
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "reference/commands.md": _commands,
+    "reference/configuration.md": _configuration,
+    "reference/policies.md": _policies,
+    "reference/traces.md": _traces,
+    "reference/metrics.md": _metrics,
+    "reference/measures.md": _measures,
+    "reference/experiments.md": _experiments,
+    "reference/python.md": _python,
+    "reference/writing_policies.md": _writing,
+}
+"""Maker of each page, in the order of the navigation."""

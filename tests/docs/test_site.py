@@ -1,0 +1,133 @@
+"""The documentation builds without a warning, and its pages ask nobody for anything."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from functools import partial
+from html.parser import HTMLParser
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+FETCHED = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src"}
+CHROMIUM = [
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the site as ``make docs`` does, into a folder of its own."""
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(folder)]
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout + done.stderr == ""
+    return folder
+
+
+class _Fetched(HTMLParser):
+    """What a page makes a browser fetch, and where its links lead."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fetched: list[str] = []
+        self.links: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = dict(attrs)
+        place = values.get(FETCHED.get(tag, ""))
+        if place:
+            self.fetched.append(place)
+        if tag == "a" and values.get("href"):
+            self.links.append(values["href"] or "")
+
+
+def test_pages_are_whole_and_fetch_nothing_from_elsewhere(site: Path) -> None:
+    pages = sorted(site.rglob("*.html"))
+    assert len(pages) > 80
+    for page in pages:
+        parsed = _Fetched()
+        parsed.feed(page.read_text())
+        assert parsed.fetched
+        for place in parsed.fetched + parsed.links:
+            if place in parsed.links and place.startswith(("http://", "https://", "#")):
+                continue
+            path = place.partition("#")[0].partition("?")[0]
+            file = site / path[1:] if path.startswith("/") else page.parent / path
+            assert file.exists(), f"{page.relative_to(site)}: {place}"
+    for style in site.rglob("*.css"):
+        assert not re.search(r"url\(\s*[\"']?https?:", style.read_text()), style
+
+
+def test_reference_says_what_there_is(site: Path) -> None:
+    policies = (site / "reference" / "policies.html").read_text()
+    assert {"wing_oracle/agg", "SLearn"} <= set(re.findall(r"<code>([\w/]+)</code>", policies))
+    assert "--fail-fast" in (site / "reference" / "commands.html").read_text()
+    assert "jct_speedup_mean" in (site / "reference" / "metrics.html").read_text()
+    assert str(ROOT) not in policies
+
+
+@pytest.fixture
+def served(site: Path) -> Iterator[str]:
+    """Serve the site to this machine alone."""
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            pass
+
+    handler = partial(Quiet, directory=str(site))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+        thread.join()
+
+
+def test_in_a_browser(served: str) -> None:
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        pytest.skip("needs Chromium (apt-get install chromium)")
+    from playwright.sync_api import Request, sync_playwright
+
+    asked: list[str] = []
+    wrong: list[str] = []
+
+    def note(request: Request) -> None:
+        asked.append(request.url)
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM)
+        page = browser.new_page(color_scheme="dark")
+        page.on("request", note)
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        for name in ("index", "reference/policies", "reproductions/index"):
+            answer = page.goto(f"{served}{name}.html")
+            assert answer is not None
+            assert answer.ok
+        page.locator("body[data-md-color-scheme=slate]").wait_for()
+        page.locator("label[for=__search].md-header__button, .md-search__input").last.click()
+        page.keyboard.type("capacity")
+        page.locator(".md-search-result__item").first.wait_for()
+        browser.close()
+    assert asked
+    assert not [url for url in asked if not url.startswith((served, "data:", "blob:"))]
+    assert not wrong
