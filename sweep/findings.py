@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from sweep.cache import Cache
 from sweep.stats import interval
+from sweep.verdict import verdict
 
 
 @dataclass(frozen=True)
@@ -120,12 +121,14 @@ def to_table(findings: Sequence[Finding]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema)
 
 
-_HEADER = ("figure", "what", "ours", "95 % interval", "paper", "wanted", "met")
+_HEADER = ("figure", "what", "ours", "95 % interval", "paper", "verdict", "wanted", "met")
 _ALWAYS = ("figure", "what", "ours")
 
 
 def to_text(table: pa.Table) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Word them: a header, and a row of texts each; a column in which nothing stands is left out.
+
+    The verdict is that of `sweep.verdict`.
 
     A figure is named in its first row alone.
     """
@@ -142,6 +145,10 @@ def to_text(table: pa.Table) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
                 _number(row["ours"]),
                 "" if math.isnan(row["low"]) else between,
                 row["paper"],
+                verdict(
+                    *(row[key] for key in ("ours", "low", "high", "paper")),
+                    percent="%" in row["figure"],
+                ),
                 row["wanted"],
                 {True: "yes", False: "no", None: ""}[row["met"]],
             )

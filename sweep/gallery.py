@@ -1,21 +1,49 @@
-"""The page that lists what is reproduced: a row a published experiment, and how it came out."""
+"""The page that lists what is reproduced: every figure of the papers, and how ours came out."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from sweep.verdict import CLOSE, DIFFERS, SAME
 
 NAME = "README.md"
+PAPERS = Path(__file__).parent / "papers"
+"""A file a system: which figures its paper has, and which page each is on, or why it is on none."""
+
 _ASIDE = re.compile(r" \([^()]*\)(?=\.$)")
-_MET = re.compile(r"\| (yes|no) \|$", re.MULTILINE)
-_SYSTEMS = {
-    "alibaba": "Alibaba DAGs: what production DAGs look like, and a generator of more",
-    "dagps": "DAGPS: troublesome tasks first",
-    "jockey": "Jockey: guaranteed job latency",
-    "slearn": "SLearn: job sizes learnt from pilot tasks",
-    "wing": "Wing: hidden dependencies and aggregate value",
-}
+_BAR = re.compile(r"(?<!\\)\|")
+_INTRO = """# Published experiments
+
+Every figure and table of the five papers. Of those that an experiment makes: one number of the
+paper's, and ours with its 95 % confidence interval; how many of the numbers that the paper prints
+come out the **same** (in our interval, or within 5 %), **close** (within 25 %) or **different**,
+and why; and how many are as wanted, where something is. The page has all of them.
+
+A page is made again by `python -m sweep reproduce PAGE paths.traces=DIR`, for instance
+`python -m sweep reproduce wing/fig10`; all of them by `make reproduce TRACES=DIR`."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure of a page, as texts."""
+
+    figure: str
+    what: str
+    ours: str
+    between: str
+    paper: str
+    verdict: str
+    met: str
+
+    @property
+    def name(self) -> str:
+        """What it is of, in one line."""
+        return ", ".join(filter(None, (self.figure, self.what)))
 
 
 def index(folder: Path, studies: Mapping[str, tuple[str, str]]) -> str:
@@ -28,28 +56,104 @@ def index(folder: Path, studies: Mapping[str, tuple[str, str]]) -> str:
     studies : mapping of str to (str, str)
         Of every experiment that has a study: its summary and its source.
     """
-    parts = [
-        "# Published experiments",
-        "Each page has our figures with 95 % confidence intervals, those of the paper, what was "
-        "wanted, and why they differ where they do. *As wanted* counts the figures for which "
-        "something is wanted; the others are there to be compared. A page is made again by\n"
-        "`python -m sweep reproduce EXPERIMENT paths.traces=DIR`, all of them by "
-        "`make reproduce TRACES=DIR`.",
-    ]
-    for system in dict.fromkeys(name.split("/")[0] for name in sorted(studies)):
-        names = sorted(name for name in studies if name.split("/")[0] == system)
-        rows = ["| experiment | what | source | as wanted |", "| --- | --- | --- | --- |"]
-        rows += [_row(folder, name, *studies[name]) for name in names]
-        parts += [f"## {_SYSTEMS.get(system, system)}", "\n".join(rows)]
+    parts = [_INTRO]
+    for paper in papers():
+        entries = paper["figures"]
+        rows = ["| | what | the paper's | ours | in all | why | page |"]
+        rows += ["| --- | --- | --- | --- | --- | --- | --- |"]
+        rows += [_row(folder, entry) for entry in entries]
+        parts += [f"## {paper['title']}", f"{paper['source']}.", "\n".join(rows)]
+    listed = {page for paper in papers() for entry in paper["figures"] for page in pages_of(entry)}
+    beyond = sorted(set(studies) - listed)
+    if beyond:
+        rows = ["| what | source | in all | page |", "| --- | --- | --- | --- |"]
+        for name in beyond:
+            summary, source = studies[name]
+            cells = (_ASIDE.sub("", summary), source, _in_all(read(folder, name)))
+            rows.append(_line(*cells, _link(folder, name)))
+        parts += ["## Beyond the papers' figures", "\n".join(rows)]
     return "\n\n".join(parts) + "\n"
 
 
-def _row(folder: Path, name: str, summary: str, source: str) -> str:
-    page = folder / f"{name.replace('/', '-')}.md"
-    title, outcome = name, "no page yet"
-    if page.is_file():
-        met = _MET.findall(page.read_text(encoding="utf-8"))
-        title = f"[{name}]({page.name})"
-        outcome = f"{met.count('yes')} of {len(met)}" if met else ""
-    cells = (title, _ASIDE.sub("", summary), source, outcome)
+def papers() -> list[dict[str, Any]]:
+    """Read what the papers have, a mapping a system, by name."""
+    import yaml
+
+    return [
+        yaml.safe_load(path.read_text(encoding="utf-8")) for path in sorted(PAPERS.glob("*.yaml"))
+    ]
+
+
+def pages_of(entry: Mapping[str, Any]) -> list[str]:
+    """Return the experiments whose pages have a figure."""
+    return list(entry.get("pages", ()))
+
+
+def read(folder: Path, name: str) -> list[Row]:
+    """Read the figures of an experiment's page; none if there is no page."""
+    page = _path(folder, name)
+    if not page.is_file():
+        return []
+    lines = [line for line in page.read_text(encoding="utf-8").splitlines() if line[:1] == "|"]
+    table = [[c.strip().replace("\\|", "|") for c in _BAR.split(line)[1:-1]] for line in lines]
+    rows, figure = [], ""
+    for texts in table[2:]:
+        cells = dict(zip(table[0], texts, strict=True))
+        figure = cells["figure"] or figure
+        shown = ("what", "ours", "95 % interval", "paper", "verdict", "met")
+        rows.append(Row(figure, *(cells.get(key, "") for key in shown)))
+    return rows
+
+
+def rows_of(folder: Path, entry: Mapping[str, Any]) -> list[Row]:
+    """Read what the pages have of a figure."""
+    rows = [row for name in pages_of(entry) for row in read(folder, name)]
+    return [row for row in rows if row.figure in entry.get("of", [row.figure])]
+
+
+def _row(folder: Path, entry: Mapping[str, Any]) -> str:
+    if "none" in entry:
+        return _line(entry["at"], entry["what"], "", "", "not made", entry["none"], "")
+    if "test" in entry:
+        test = f"`python -m pytest {entry['test']}`"
+        return _line(entry["at"], entry["what"], "", "", "held by a test", "", test)
+    rows = rows_of(folder, entry)
+    paper, ours = _shown(rows, entry.get("show"))
+    links = ", ".join(_link(folder, name) for name in pages_of(entry))
+    differs = any(row.verdict == DIFFERS or row.met == "no" for row in rows)
+    why = entry.get("why", "") if differs else ""
+    return _line(entry["at"], entry["what"], paper, ours, _in_all(rows), why, links)
+
+
+def _shown(rows: list[Row], name: str | None) -> tuple[str, str]:
+    """Choose the figure to show: the one of that name, else the first that the paper has too."""
+    for row in rows:
+        if row.name == name or (name is None and row.verdict):
+            between = f" ({row.between})" if row.between else ""
+            return f"{row.name}: {row.paper}", f"{row.ours}{between}"
+    return "", ""
+
+
+def _in_all(rows: list[Row]) -> str:
+    found = Counter(row.verdict for row in rows)
+    words = [f"{found[name]} {word}" for name, word in _WORDS if found[name]]
+    wanted = [row.met for row in rows if row.met]
+    if wanted:
+        words.append(f"{wanted.count('yes')} of {len(wanted)} as wanted")
+    return ", ".join(words)
+
+
+_WORDS = ((SAME, "same"), (CLOSE, "close"), (DIFFERS, "different"))
+
+
+def _link(folder: Path, name: str) -> str:
+    page = _path(folder, name)
+    return f"[{name}]({page.name})" if page.is_file() else f"{name} (no page yet)"
+
+
+def _path(folder: Path, name: str) -> Path:
+    return folder / f"{name.replace('/', '-')}.md"
+
+
+def _line(*cells: str) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

@@ -63,7 +63,10 @@ def test_findings_as_text() -> None:
     ]
     assert "| Fig. 1 | a | 1,234 | 1,200 to 1,300 | 1\\|2 |  |  |" in findings.to_markdown(table)
     plain = findings.to_text(findings.to_table([Finding("Fig. 1", "a", 5.0, paper="4")]))
-    assert plain == (("figure", "what", "ours", "paper"), [("Fig. 1", "a", "5.000", "4")])
+    assert plain == (
+        ("figure", "what", "ours", "paper", "verdict"),
+        [("Fig. 1", "a", "5.000", "4", "close")],
+    )
 
 
 def test_a_measure_without_policy_has_cells_without_one(dags: Path) -> None:
