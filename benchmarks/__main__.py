@@ -9,6 +9,7 @@ ALL = (
     "kernel",
     "machines",
     "sweep",
+    "scale",
     "synth",
     "dags",
     "dagps",

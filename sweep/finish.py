@@ -68,8 +68,7 @@ def again(prepared: Prepared, folder: SweepFolder, journal: Journal) -> None:
     cells = rows.with_status(folder.cells(), "cached")
     folder.write_cells(cells)
     ends = [event for event in journal.events() if event["event"] == "end"]
-    target = tracked.target_of(settings)
-    if target is not None and ends[-1].get("tracked") != target:
+    if not tracked.is_logged(settings, ends[-1].get("tracked")):
         journal.append("end", failed=0, tracked=track(folder, settings))
     say.note(f"every cell is cached: all {cells.num_rows} were computed before")
     say.result(folder, cells, folder.config(), settings)
@@ -134,7 +133,7 @@ def track(folder: SweepFolder, settings: Settings) -> str | None:
     from sweep.tracking import TrackingDown
 
     try:
-        tracked.log(folder, settings)
+        tracked.log(folder, settings, say.note)
     except TrackingDown as down:
         say.note(str(down))
         return None

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 MASK = "***"
+_SHORT = 200
 
 _NAME = r"(?:password|passwd|pwd|secret|token|api[_-]?key|access[_-]?key|credentials?)"
 _KEY = rf"(?<![A-Za-z])(?:[\w.-]*[._-])?{_NAME}"
@@ -45,9 +47,17 @@ def mask(text: str) -> str:
         The same without the password (or lone token) before the ``@`` of a URI, the values of
         words such as ``password=``, ``token=`` and ``api_key=``, and bearer tokens.
     """
+    return _mask_short(text) if len(text) <= _SHORT else _mask(text)
+
+
+def _mask(text: str) -> str:
     for pattern in _PATTERNS:
         text = pattern.sub(rf"\1{MASK}", text)
     return text
+
+
+# the configurations of ten thousand cells are the same few hundred short texts
+_mask_short = lru_cache(maxsize=4096)(_mask)
 
 
 def mask_tree(tree: Any) -> Any:
@@ -70,6 +80,11 @@ def mask_tree(tree: Any) -> Any:
 
 def _is_secret(key: str, value: Any) -> bool:
     if isinstance(value, str):
-        return bool(value and _SECRET_KEY.fullmatch(key))
+        return bool(value) and _names_secret(key)
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return bool(is_number and _SECRET_KEY.fullmatch(key) and not key.lower().endswith("token"))
+    return is_number and _names_secret(key) and not key.lower().endswith("token")
+
+
+@lru_cache(maxsize=4096)
+def _names_secret(key: str) -> bool:
+    return _SECRET_KEY.fullmatch(key) is not None

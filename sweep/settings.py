@@ -11,6 +11,7 @@ from sim.errors import InputError, unknown
 from sweep import tree
 from sweep.overrides import Assignment
 
+_GRANULARITIES = ("cell", "policy", "sweep")
 _HEADS = ("launcher", "tracking", "paths", "max_failures")
 
 
@@ -67,6 +68,10 @@ def read(
     _count("launcher.workers", config["launcher"].get("workers"))
     _check_kind("launcher", config["launcher"], ("inline", "local", "ray"))
     _check_kind("tracking", config["tracking"], ("mlflow", "none"))
+    granularity = config["tracking"].get("granularity")
+    if granularity not in (None, *_GRANULARITIES):
+        what = unknown("tracking.granularity", str(granularity), _GRANULARITIES)
+        raise InputError(f"{what}; null chooses by the number of cells", rule="wrong type")
     return Settings(
         results=Path(results).expanduser().resolve(),
         launcher=config["launcher"],

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
+from collections.abc import Callable
 
 from sweep import locks
 from sweep.folder import SweepFolder
 from sweep.journal import Journal
+from sweep.progress import LINE_EVERY_S
 from sweep.settings import Settings
+
+_WORDS = {
+    "policy": "a run for all seeds of each policy, trace and capacity",
+    "sweep": "one run for the whole sweep",
+}
 
 
 def uri_of(settings: Settings) -> str | None:
@@ -25,11 +33,30 @@ def target_of(settings: Settings) -> str | None:
     if uri is None:
         return None
     text = f"{uri}\n{settings.tracking['experiment']}"
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    granularity = settings.tracking.get("granularity")
+    return hashlib.sha256(text.encode()).hexdigest()[:16] + (f"-{granularity}" * bool(granularity))
 
 
-def log(folder: SweepFolder, settings: Settings) -> None:
+def is_logged(settings: Settings, logged: object) -> bool:
+    """Tell whether what was logged to a target, if to any, is all that the settings ask for."""
+    target = target_of(settings)
+    return target is None or (isinstance(logged, str) and logged.startswith(target))
+
+
+def log(
+    folder: SweepFolder, settings: Settings, note: Callable[[str], object] = lambda _: None
+) -> None:
     """Log a sweep to where the settings say; nothing if they say nowhere.
+
+    Parameters
+    ----------
+    folder : SweepFolder
+        Of a sweep that is over.
+    settings : Settings
+        What ``tracking`` they have.
+    note : callable
+        Told how finely it is logged, where nobody asked for less than a run a cell, and how far
+        it is if it takes long.
 
     Raises
     ------
@@ -40,9 +67,17 @@ def log(folder: SweepFolder, settings: Settings) -> None:
     if uri is None:
         return
     from sweep import tracking
+    from sweep.tracking.granularity import MOST_CELLS
 
+    asked = settings.tracking.get("granularity")
     cells, config = folder.cells(), folder.config()
     rows = cells.select(["key", "config"]).to_pylist()
+    granularity = tracking.choose(asked, cells, config["swept"])
+    if asked is None and granularity != "cell":
+        note(
+            f"MLflow gets {_WORDS[granularity]}, as its UI slows past {MOST_CELLS} runs; "
+            "tracking.granularity=cell logs every cell"
+        )
     # two sweeps that make one sqlite database at the same time would break it
     with locks.exclusive(settings.results / "journal" / "mlflow.lock"):
         tracking.track(
@@ -56,7 +91,22 @@ def log(folder: SweepFolder, settings: Settings) -> None:
             swept=config["swept"],
             baseline=config["baseline"],
             times=_times(folder),
+            granularity=granularity,
+            on_progress=_saying(note),
         )
+
+
+def _saying(note: Callable[[str], object]) -> Callable[[int, int], None]:
+    """Say from time to time how many runs are logged."""
+    last = time.monotonic()
+
+    def on_progress(n_done: int, n_runs: int) -> None:
+        nonlocal last
+        if time.monotonic() - last >= LINE_EVERY_S:
+            last = time.monotonic()
+            note(f"{n_done} of {n_runs} runs logged to MLflow")
+
+    return on_progress
 
 
 def _times(folder: SweepFolder) -> dict[str, tuple[float, float]]:

@@ -1,9 +1,10 @@
-"""MLflow: a parent run a sweep, a child run a cell; results never depend on it.
+"""MLflow: a parent run a sweep, child runs for its cells; results never depend on it.
 
 `import mlflow` takes three seconds, so nothing here does it before there is something to log.
 """
 
 from sweep.tracking.connection import TrackingDown, warm_up
+from sweep.tracking.granularity import choose
 from sweep.tracking.log_sweep import Tracked, track
 
-__all__ = ["Tracked", "TrackingDown", "track", "warm_up"]
+__all__ = ["Tracked", "TrackingDown", "choose", "track", "warm_up"]

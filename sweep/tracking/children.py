@@ -1,15 +1,15 @@
-"""The child run of a cell."""
+"""The child run of a cell, or of all seeds of one setting."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sweep.summary import AXES
 from sweep.tracking.connection import Place
-from sweep.tracking.rows import MAX_TAG, Row
+from sweep.tracking.rows import MAX_TAG, Row, identity
 
 if TYPE_CHECKING:
     from mlflow.entities import Run
@@ -22,15 +22,22 @@ _INHERITED = ("mlflow.user", "mlflow.source.name", "mlflow.source.type", "mlflow
 
 
 def find_children(
-    place: Place, experiment_id: str, sweep_id: str
+    place: Place, experiment_id: str, sweep_id: str, names: Iterable[str]
 ) -> dict[tuple[str, ...], list[Run]]:
-    """Give the child runs of a sweep by `Row.identity`; more than one only by mischance."""
+    """Give the child runs of a sweep by `Row.identity`; more than one only by mischance.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Of the parameters that a child run has, as tags.
+    """
     found: dict[tuple[str, ...], list[Run]] = {}
     for run in search(
-        place, experiment_id, f"tags.{SWEEP} = '{sweep_id}' and tags.{KIND} = 'cell'"
+        place, experiment_id, f"tags.{SWEEP} = '{sweep_id}' and tags.{KIND} != 'sweep'"
     ):
-        params = (f"{name}={value}" for name, value in sorted(run.data.params.items()))
-        found.setdefault((run.data.tags.get(CELL, ""), *params), []).append(run)
+        tags = run.data.tags
+        params = {name: tags[name] for name in names if name in tags}
+        found.setdefault(identity(tags[KIND], tags.get(CELL, ""), params), []).append(run)
     return found
 
 
@@ -75,14 +82,28 @@ def is_up_to_date(place: Place, row: Row, runs: Sequence[Run] | None) -> bool:
 
 
 def log_child(
-    place: Place, parent: Run, row: Row, config: str, began_s: float, ended_s: float
+    place: Place,
+    parent: Run,
+    row: Row,
+    params: Iterable[str],
+    config: str,
+    times_s: tuple[float, float],
 ) -> None:
-    """Log a cell whole. The run is marked finished last: one cut off before is logged anew."""
+    """Log a row whole. The run is marked finished last: one cut off before is logged anew.
+
+    Parameters
+    ----------
+    params : iterable of str
+        Names of those that become MLflow's parameters, which it compares runs by; all are tags.
+    times_s : (float, float)
+        When it began and ended, since 1970.
+    """
+    began_s, ended_s = times_s
     axes = {name: row.params[name] for name in AXES if name in row.params}
     others = {name: value for name, value in row.params.items() if name not in AXES}
     tags = {
         PARENT: parent.info.run_id,
-        KIND: "cell",
+        KIND: row.kind,
         SWEEP: parent.data.tags[SWEEP],
         CELL: row.key,
         "status": "failed" if row.is_failed else "done",
@@ -103,7 +124,8 @@ def log_child(
     place.put_text(run, CONFIG, config)
     if row.traceback:
         place.put_text(run, TRACEBACK, row.traceback)
-    _log_batch(place, run, row.metrics, row.params, ended_s)
+    compared = {name: row.params[name] for name in params if name in row.params}
+    _log_batch(place, run, row.metrics, compared, ended_s)
     client.set_terminated(run.info.run_id, row.run_status, end_time=round(ended_s * 1000))
 
 

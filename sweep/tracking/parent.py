@@ -82,7 +82,9 @@ def find_parent(
     return run, True
 
 
-def finish_parent(place: Place, run: Run, rows: Sequence[Row], folder: Path) -> None:
+def finish_parent(
+    place: Place, run: Run, rows: Sequence[Row], folder: Path, headline: Mapping[str, float]
+) -> None:
     """Store the sweep's files as artifacts, if they changed, and mark the run as ended."""
     from mlflow.entities import Metric, RunTag
 
@@ -99,7 +101,7 @@ def finish_parent(place: Place, run: Run, rows: Sequence[Row], folder: Path) -> 
         run.info.run_id,
         metrics=[
             Metric(name, value, now_ms, 0)
-            for name, value in counts.items()
+            for name, value in (counts | dict(headline)).items()
             if run.data.metrics.get(name) != value
         ],
         tags=[RunTag(FILES, state), RunTag(NOTE, _note(rows, n_failed, folder))],

@@ -22,10 +22,11 @@ MAX_TAG = 5000  # MLflow takes 8,000 characters; some databases fewer
 
 @dataclass(frozen=True)
 class Row:
-    """One cell.
+    """What becomes a child run: one cell, or all seeds of one setting (``kind`` says which).
 
-    ``params`` are the swept parameters as text, ``metrics`` the finite ones, ``error`` the stage,
-    type and message of a failed cell (empty otherwise), ``traceback`` and ``reproduce`` text.
+    ``params`` are the axes and swept parameters as text, ``metrics`` the finite ones, ``error``
+    the stage, type and message of a failed cell (empty otherwise), ``traceback`` and
+    ``reproduce`` text, ``members`` the keys of its cells.
     """
 
     key: str
@@ -35,6 +36,8 @@ class Row:
     traceback: str
     reproduce: str
     is_failed: bool
+    kind: str = "cell"
+    members: tuple[str, ...] = ()
 
     @property
     def identity(self) -> tuple[str, ...]:
@@ -42,19 +45,30 @@ class Row:
 
         Not the key alone: a swept parameter that changes nothing gives cells of one key.
         """
-        return (self.key, *(f"{name}={value}" for name, value in sorted(self.params.items())))
+        return identity(self.kind, self.key, self.params)
 
     @property
     def name(self) -> str:
         """Name of the run, such as ``las 0.75 seed 1 alibaba2018``; MLflow shows its beginning."""
-        policy, trace, capacity, seed = (self.params[axis] for axis in AXES)
+        policy, trace, capacity, *_ = (self.params.get(axis, "") for axis in AXES)
+        seed = [f"seed {self.params['seed']}"] if "seed" in self.params else []
         swept = [f"{key}={value}" for key, value in self.params.items() if key not in AXES]
-        return " ".join((policy, capacity, f"seed {seed}", *swept, trace))
+        return " ".join((policy, capacity, *seed, *swept, trace))
 
     @property
     def run_status(self) -> str:
         """MLflow's word for the state of the cell."""
         return "FAILED" if self.is_failed else "FINISHED"
+
+
+def allowed(name: str) -> str:
+    """Make a name that MLflow takes for a metric."""
+    return _FORBIDDEN.sub("_", name)
+
+
+def identity(kind: str, key: str, params: Mapping[str, str]) -> tuple[str, ...]:
+    """Tell a child run from all others of its sweep: see `Row.identity`."""
+    return (kind, key, *(f"{name}={value}" for name, value in sorted(params.items())))
 
 
 def rows_of(cells: pa.Table, swept: Sequence[str]) -> list[Row]:
@@ -70,13 +84,13 @@ def rows_of(cells: pa.Table, swept: Sequence[str]) -> list[Row]:
     return [_row(cell, params, metrics) for cell in cells.to_pylist()]
 
 
-def digest(rows: Sequence[Row], files: Sequence[Path]) -> str:
+def digest(rows: Sequence[Row], files: Sequence[Path], granularity: str) -> str:
     """SHA-256 of all that is logged: the rows, whatever their order, and the files."""
     lines = sorted(
         json.dumps([r.key, dict(r.params), dict(r.metrics), dict(r.error)], sort_keys=True)
         for r in rows
     )
-    lines += [digest_of_files(files)]
+    lines += [digest_of_files(files), granularity]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
@@ -104,7 +118,7 @@ def _row(cell: Mapping[str, Any], params: Sequence[str], metrics: Sequence[str])
         key=str(cell["key"]),
         params={name: _text(cell[name])[:MAX_TAG] for name in params if cell[name] is not None},
         metrics={
-            _FORBIDDEN.sub("_", name): float(cell[name])
+            allowed(name): float(cell[name])
             for name in metrics
             if cell[name] is not None and math.isfinite(cell[name])
         },
@@ -116,6 +130,7 @@ def _row(cell: Mapping[str, Any], params: Sequence[str], metrics: Sequence[str])
         traceback=text("error_traceback") if is_failed else "",
         reproduce=text("reproduce"),
         is_failed=is_failed,
+        members=(str(cell["key"]),),
     )
 
 

@@ -27,7 +27,7 @@ def run(command: Command) -> int:
     if target is None:
         raise InputError("tracking=none logs nowhere; give tracking=mlflow")
     try:
-        tracked.log(folder, request.settings)
+        tracked.log(folder, request.settings, say.note)
     except TrackingDown as down:
         say.note(f"error: {down}")
         return 1

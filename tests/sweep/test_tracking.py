@@ -108,13 +108,8 @@ def test_a_sweep_reads_back(sweep: Sweep, tmp_path: Path) -> None:
     assert child.info.status == "FINISHED"
     assert child.info.run_name == "las 0.5 seed 0 policy.las.levels=5 alibaba2018"
     assert (child.info.start_time, child.info.end_time) == (1_000_000, 1_012_500)
-    assert child.data.params == {
-        "policy": "las",
-        "trace": "alibaba2018",
-        "capacity": "0.5",
-        "seed": "0",
-        "policy.las.levels": "5",
-    }
+    assert child.data.params == {"policy": "las", "seed": "0"}  # the others are the same in all
+    assert child.data.tags["policy.las.levels"] == "5"
     expected = frames.metrics_of("las", 0.5, 0)
     assert child.data.metrics == {k: v for k, v in expected.items() if not math.isnan(v)}
     tags = child.data.tags
@@ -386,3 +381,85 @@ def test_our_own_mistakes_are_not_called_mlflows(sweep: Sweep) -> None:
 
     with pytest.raises(KeyError, match="ours"):
         sweep.track(small(), on_progress=fail)
+
+
+class TestGranularity:
+    def test_a_run_for_all_seeds_of_a_setting(self, sweep: Sweep, tmp_path: Path) -> None:
+        result = sweep.track(small(), granularity="policy")
+        assert (result.n_logged, result.n_present) == (2, 0)
+        assert sweep.children() == []
+        (las,) = sweep.runs("tags.kind = 'policy' and tags.policy = 'las'")
+        assert las.info.run_name == "las 0.5 alibaba2018"
+        a, b = (frames.metrics_of("las", 0.5, seed)["jct_mean_s"] for seed in (0, 1))
+        assert las.data.metrics["jct_mean_s"] == pytest.approx((a + b) / 2)
+        # of two values: t(0.975, 1) s / sqrt(2), and s = |a - b| / sqrt(2)
+        half = 12.706204736 * abs(a - b) / 2
+        assert las.data.metrics["half/jct_mean_s"] == pytest.approx(half)
+        assert (las.data.metrics["cells"], las.data.metrics["cells_failed"]) == (2.0, 0.0)
+        assert "value_attained" not in las.data.metrics
+        assert "half/value_attained" not in las.data.metrics
+        assert "seed" not in las.data.tags
+
+    def test_a_setting_with_a_failed_seed_is_marked(self, sweep: Sweep, tmp_path: Path) -> None:
+        sweep.track(small(failed=[("las", 0.5, 1)]), granularity="policy")
+        (las,) = sweep.runs("attributes.status = 'FAILED' and tags.kind = 'policy'")
+        assert las.data.tags["policy"] == "las"
+        assert las.data.tags["error_type"] == "ZeroDivisionError"
+        assert "seed=1" in las.data.tags["mlflow.note.content"]
+        assert (las.data.metrics["cells"], las.data.metrics["cells_failed"]) == (2.0, 1.0)
+        alone = frames.metrics_of("las", 0.5, 0)["jct_mean_s"]
+        assert las.data.metrics["jct_mean_s"] == pytest.approx(alone)
+        assert "half/jct_mean_s" not in las.data.metrics
+        assert "boom" in sweep.artifact(las, "traceback.txt", tmp_path)
+        assert sweep.parent().data.metrics["cells_failed"] == 1.0
+
+    def test_the_sweep_alone(self, sweep: Sweep) -> None:
+        (sweep.folder / "cells.parquet").write_bytes(b"cells")
+        result = sweep.track(small(capacities=[0.5, 1.0]), granularity="sweep")
+        assert (result.n_logged, result.n_present) == (0, 0)
+        (parent,) = sweep.runs()
+        a, b = (frames.metrics_of("las", 0.5, seed)["jct_mean_s"] for seed in (0, 1))
+        assert parent.data.metrics["jct_mean_s/las 0.5"] == pytest.approx((a + b) / 2)
+        assert (parent.data.metrics["cells"], parent.info.status) == (8.0, "FINISHED")
+        with connection.connected(sweep.uri, "") as client:
+            names = {file.path for file in client.list_artifacts(parent.info.run_id)}
+        assert names == {"cells.parquet", "report.html", "table.md"}
+
+    def test_runs_of_another_granularity_make_way(self, sweep: Sweep) -> None:
+        sweep.track(small())
+        assert sweep.track(small(), granularity="policy").n_logged == 2
+        assert sweep.children() == []
+        assert sweep.track(small(), granularity="policy").n_logged == 0
+        sweep.track(small(), granularity="sweep")
+        assert len(sweep.runs()) == 1
+        assert sweep.track(small()).n_logged == 4
+        assert len(sweep.runs("tags.kind != 'sweep'")) == 4
+
+    def test_a_setting_that_is_logged_is_left_alone(self, sweep: Sweep) -> None:
+        sweep.track(small(), granularity="policy")
+        before = {(run.info.run_id, run.info.end_time) for run in sweep.runs("tags.kind='policy'")}
+        memo.path_of(sweep.folder).unlink()
+        result = sweep.track(small(), granularity="policy")
+        assert (result.n_logged, result.n_present) == (0, 2)
+        after = {(run.info.run_id, run.info.end_time) for run in sweep.runs("tags.kind='policy'")}
+        assert after == before
+
+    @pytest.mark.parametrize(
+        ("n_seeds", "n_settings", "expected"),
+        [(200, 1, "cell"), (201, 1, "policy"), (2, 1000, "policy"), (1, 1001, "sweep")],
+    )
+    def test_is_chosen_by_the_number_of_runs(
+        self, n_seeds: int, n_settings: int, expected: str
+    ) -> None:
+        n = n_seeds * n_settings
+        settings = [i % n_settings for i in range(n)]
+        cells = pa.table({"policy": ["fifo"] * n, "seed": range(n), "trace.jobs": settings})
+        assert tracking.choose(None, cells, ["trace.jobs"]) == expected
+        assert tracking.choose("cell", cells, ["trace.jobs"]) == "cell"
+
+
+def test_what_does_not_vary_is_a_tag_and_no_parameter(sweep: Sweep) -> None:
+    sweep.track(small())
+    (child,) = sweep.children("tags.policy = 'las' and tags.seed = '0'")
+    assert child.data.params == {"policy": "las", "seed": "0"}
+    assert (child.data.tags["trace"], child.data.tags["capacity"]) == ("alibaba2018", "0.5")

@@ -75,6 +75,13 @@ class TestPlan:
         assert "100 cells: nothing like it is cached" in planned.out
         assert "and 60 more" not in fake("plan", "policy=fifo", "seed=range(100)", "--all").out
 
+    def test_of_many_cells_the_nearest_is_named(self, fake: Command) -> None:
+        fake("policy=fifo", "seed=range(0,60)", "capacity=1")
+        planned = fake("plan", "policy=fifo", "seed=70", "capacity=1")
+        assert "seed: 59 → 70" in planned.out
+        planned = fake("plan", "policy=fifo", "seed=range(100,130)", "capacity=1", "--all")
+        assert planned.out.count("seed: 59 → ") == 30
+
 
 class TestStatus:
     def test_of_the_latest(self, fake: Command, ran: Ran) -> None:
@@ -235,6 +242,27 @@ class TestTrack:
         tracked = fake.verb("track", f"tracking.uri=http://127.0.0.1:{closed_port}")
         assert tracked.code == 1
         assert "could not log to MLflow" in tracked.err
+
+    def test_many_cells_become_fewer_runs(
+        self, fake: Command, ran: Ran, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from sweep.tracking import connection, granularity
+
+        monkeypatch.setattr(granularity, "MOST_CELLS", 3)
+        tracked = fake.verb("track")
+        assert tracked.code == 0
+        assert "MLflow gets a run for all seeds of each policy, trace and capacity" in tracked.err
+        asked = fake.verb("track", "tracking.granularity=sweep")
+        assert (asked.code, asked.err) == (0, "")
+        with connection.connected(f"sqlite:///{fake.results / 'mlflow.db'}", "") as client:
+            (parent,) = client.search_runs(["1"])
+        assert parent.data.tags["kind"] == "sweep"
+        assert "jct_mean_s/las 0.5" in parent.data.metrics
+
+    def test_an_unknown_granularity(self, fake: Command, ran: Ran) -> None:
+        tracked = fake.verb("track", "tracking.granularity=polic")
+        assert tracked.code == 2
+        assert "did you mean 'policy'" in tracked.err
 
 
 def test_config_yaml_tells_what_was_asked(ran: Ran) -> None:
