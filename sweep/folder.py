@@ -10,11 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sim.errors import InputError, unknown
-from sweep import files, report, table
+from sweep import contrasts, contrasts_table, contrasts_view, files, report, table
 from sweep.as_yaml import to_yaml
 
 CELLS, CONFIG, PROVENANCE = "cells.parquet", "config.yaml", "provenance.json"
 TABLE, DIFF, FINDINGS = "table.md", "changes.diff", "findings.parquet"
+CONTRASTS = "against_baseline.parquet"
 
 
 class SweepFolder:
@@ -98,25 +99,34 @@ class SweepFolder:
 
     def findings(self) -> pa.Table | None:
         """Read ``findings.parquet``; None if the sweep has none."""
-        if not (self.path / FINDINGS).is_file():
+        return self._read(FINDINGS)
+
+    def contrasts(self) -> pa.Table | None:
+        """Read ``against_baseline.parquet``; None if the sweep has no baseline."""
+        return self._read(CONTRASTS)
+
+    def _read(self, name: str) -> pa.Table | None:
+        if not (self.path / name).is_file():
             return None
-        with pq.ParquetFile(self.path / FINDINGS) as file:
+        with pq.ParquetFile(self.path / name) as file:
             return file.read(use_threads=False)
 
     def write_findings(self, findings: pa.Table | None) -> None:
         """Replace ``findings.parquet``."""
-        if findings is None:
-            (self.path / FINDINGS).unlink(missing_ok=True)
-            return
-        sink = pa.BufferOutputStream()
-        pq.write_table(findings, sink, compression="zstd", use_dictionary=False)
-        files.write_bytes(self.path / FINDINGS, sink.getvalue().to_pybytes())
+        self._replace(FINDINGS, findings)
 
     def write_cells(self, cells: pa.Table) -> None:
         """Replace ``cells.parquet``."""
+        self._replace(CELLS, cells)
+
+    def _replace(self, name: str, content: pa.Table | None) -> None:
+        """Replace a table; None deletes it."""
+        if content is None:
+            (self.path / name).unlink(missing_ok=True)
+            return
         sink = pa.BufferOutputStream()
-        pq.write_table(cells, sink, compression="zstd", use_dictionary=False)
-        files.write_bytes(self.path / CELLS, sink.getvalue().to_pybytes())
+        pq.write_table(content, sink, compression="zstd", use_dictionary=False)
+        files.write_bytes(self.path / name, sink.getvalue().to_pybytes())
 
     def write(
         self,
@@ -143,8 +153,23 @@ class SweepFolder:
         """Write the table and the report, with the metrics that the sweep's configuration names."""
         shown = shown_metrics(cells, config)
         about = {"swept": config["swept"], "baseline": config["baseline"]}
-        files.write_text(self.path / TABLE, table.to_markdown(table.summarise(shown, **about)))
-        report.write(self.path, shown, config, provenance, findings=self.findings(), **about)
+        compared = contrasts.compare(shown, **about, chosen=config["metrics"])
+        self._replace(CONTRASTS, compared)
+        headlines = contrasts_view.headlines(compared)
+        texts = [
+            table.to_markdown(table.summarise(shown, **about)),
+            contrasts_table.to_markdown(headlines, config["baseline"]),
+        ]
+        files.write_text(self.path / TABLE, "\n".join(filter(None, texts)))
+        report.write(
+            self.path,
+            shown,
+            config,
+            provenance,
+            findings=self.findings(),
+            headlines=headlines,
+            **about,
+        )
 
 
 def shown_metrics(cells: pa.Table, config: Mapping[str, Any]) -> pa.Table:

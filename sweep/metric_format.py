@@ -142,6 +142,39 @@ def format_value(metric: str, mean: float, half: float = math.nan) -> tuple[str,
     return text, _number(spread, decimals)
 
 
+def format_contrast(
+    metric: str, statistic: str, estimate: float, low: float, high: float
+) -> tuple[str, str]:
+    """Write how two policies compare, and the interval.
+
+    Parameters
+    ----------
+    metric : str
+        What is compared.
+    statistic : {"ratio", "difference"}
+        See `sweep.contrasts`.
+    estimate, low, high : float
+        In the metric's unit, or a ratio; NaN for none.
+
+    Returns
+    -------
+    estimate, interval : str
+        Such as ``("2.84×", "[2.10, 3.90]")``, ``("-270.3 s", "[-410.1, -150.2]")``, ``("+1.2 pp",
+        "[+0.4, +2.0]")`` (percentage points); an empty string for NaN.
+    """
+    if math.isnan(estimate):
+        return "", ""
+    kind: Kind = "ratio" if statistic == "ratio" else style(metric).kind
+    scale, unit, sign = 1.0, "×", ""
+    if statistic != "ratio":
+        scale = 100.0 if kind == "percent" else 1.0
+        unit, sign = {"percent": " pp", "seconds": " s", "ratio": "×"}.get(kind, ""), "+"
+    ends = [scale * end for end in (estimate, low, high) if not math.isnan(end)]
+    decimals = _decimals(kind, ends[0] if statistic == "ratio" else max(ends, key=abs))
+    texts = [_number(end, decimals, sign) for end in ends]
+    return texts[0] + unit, f"[{texts[1]}, {texts[2]}]" if len(texts) == 3 else ""
+
+
 def _decimals(kind: Kind, value: float) -> int | None:
     """Decimals to show, None for powers of ten."""
     size = abs(value)
@@ -159,5 +192,7 @@ def _decimals(kind: Kind, value: float) -> int | None:
     return max(0, 3 - exponent) if exponent < 3 else 0
 
 
-def _number(value: float, decimals: int | None) -> str:
-    return f"{value:.2e}" if decimals is None else f"{value:,.{decimals}f}"
+def _number(value: float, decimals: int | None, sign: str = "") -> str:
+    if decimals is None:
+        return f"{value:{sign}.2e}"
+    return f"{value + 0.0 if round(value, decimals) else 0.0:{sign},.{decimals}f}"

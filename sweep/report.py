@@ -10,9 +10,10 @@ from typing import Any
 import pyarrow as pa
 
 from sim import html
+from sweep import contrasts_table, report_plots, table, table_view
 from sweep import findings as of_study
-from sweep import report_plots, table, table_view
 from sweep.as_yaml import to_yaml
+from sweep.contrasts_view import Headline
 from sweep.masking import mask, mask_tree
 from sweep.metric_format import style
 from sweep.summary import Block, Summary, summarise
@@ -31,6 +32,7 @@ def write(
     baseline: str | None = None,
     title: str | None = None,
     findings: pa.Table | None = None,
+    headlines: Sequence[Headline] = (),
 ) -> tuple[Path, Path]:
     """Write ``report.md`` and ``report.html`` into a sweep's folder.
 
@@ -54,6 +56,8 @@ def write(
         Heading; the sweep's id otherwise.
     findings : pyarrow.Table, optional
         What the experiment's study found, see `sweep.findings.to_table`.
+    headlines : sequence of Headline
+        Each policy against the baseline, see `sweep.contrasts_view`.
 
     Returns
     -------
@@ -62,12 +66,16 @@ def write(
     """
     summary = summarise(cells, swept=swept, baseline=baseline)
     environment = html.environment(_TEMPLATES)
+    environment.filters["shortest"] = table_view.capacity_text
     context = _context(summary, config, provenance, title or f"Sweep {folder.name}")
     context["asked"] = _asked(summary, cells, swept)
     context["study"] = _study(config, findings)
+    context |= {"headlines": headlines, "baseline": baseline}
     pages = {
         MARKDOWN: environment.get_template("report.md.j2").render(
-            context, tables=table.to_markdown(summary, level=3)
+            context,
+            tables=table.to_markdown(summary, level=3),
+            headline_tables=contrasts_table.to_markdown(headlines, baseline or ""),
         ),
         HTML: environment.get_template("report.html.j2").render(
             context, **_html(summary, findings)
@@ -86,7 +94,7 @@ def _context(
     rest = {key: value for key, value in masked.items() if key not in facts}
     return {
         "title": title,
-        "headline": table_view.headline(summary),
+        "lead": table_view.headline(summary),
         "failures": [
             {
                 "cell": failure.cell,

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sweep import findings, report, table, ui
+from sweep import contrasts_table, contrasts_view, findings, report, table, ui
 from sweep.folder import SweepFolder, shown_metrics
 from sweep.prepare import Prepared
 from sweep.settings import Settings
@@ -70,7 +70,10 @@ def result(
     summary = table.summarise(
         shown_metrics(cells, config), swept=config["swept"], baseline=config["baseline"]
     )
-    table.print_table(summary, Console())
+    console = Console()
+    table.print_table(summary, console)
+    headlines = contrasts_view.headlines(folder.contrasts())
+    contrasts_table.print_headlines(headlines, config["baseline"], console)
     sys.stdout.flush()
     _findings(folder)
     _failures(cells, folder.sweep)
