@@ -2,7 +2,8 @@
 # make test    set up, run every test
 # make ui      open the results in the MLflow UI
 # make docs    set up, build the documentation as a site
-# make reproduce TRACES=DIR   set up, run the published experiments on the real traces in DIR
+# make reproduce TRACES=DIR   set up, run the published experiments on the real traces in DIR,
+#                             with fewer seeds where they say so; SCALE=paper: with all
 # make bench   set up the benchmarks' references, measure
 # make lock    resolve the lock files anew from pyproject.toml
 
@@ -14,6 +15,7 @@ READY = $(VENV)/.ready
 TESTS ?= tests
 WORKERS ?= 2
 TRACES ?= traces
+SCALE ?= gallery
 COMPILE = $(BIN)/python -c 'from sweep.runner.task import warm_up; warm_up([])'
 KERNEL_TESTS = $(addprefix tests/sim/test_,kernel.py engine.py overbooking.py packing.py \
 	unfairness.py locality.py inputs.py outages.py tokens.py failures.py faults.py levels.py \
@@ -54,7 +56,7 @@ docs: $(READY)
 	@echo "built into build/site; to read it: $(BIN)/python -m http.server -d build/site -b 127.0.0.1"
 
 reproduce: $(READY)
-	$(BIN)/python -m sweep reproduce paths.traces=$(TRACES)
+	$(BIN)/python -m sweep reproduce scale=$(SCALE) paths.traces=$(TRACES)
 
 bench: $(BENCH)/.ready
 	$(BENCH)/bin/python -m benchmarks

@@ -11,7 +11,7 @@ from sweep import studies
 from sweep.options import Options
 from sweep.overrides import Assignment, parse
 
-_KEYS = ("axes", "overrides", "baseline", "study")
+_KEYS = ("axes", "overrides", "baseline", "study", "gallery")
 
 
 def assignments(
@@ -29,7 +29,8 @@ def assignments(
         Of the experiment.
     config : mapping
         Its content: ``axes`` (key to list of values, or to a sweep in Hydra's grammar),
-        ``overrides`` (list of ``key=value``), ``baseline``, ``study`` (see `sweep.studies`).
+        ``overrides`` (list of ``key=value``), ``baseline``, ``study`` (see `sweep.studies`),
+        ``gallery`` (list of ``key=value`` that make it smaller, see `sweep.verbs.reproduce`).
     given : sequence of Assignment
         From the command line.
     options : Options
@@ -75,9 +76,10 @@ def _check(config: Any, file: Path) -> None:
             raise InputError(message, file=file, rule="unknown key")
     if not isinstance(config.get("axes") or {}, Mapping):
         raise InputError("axes: give a list of values for each key", file=file)
-    overrides = config.get("overrides") or []
-    if not isinstance(overrides, list) or not all(isinstance(text, str) for text in overrides):
-        raise InputError("overrides: give a list of texts such as trace.jobs=500", file=file)
+    for key in ("overrides", "gallery"):
+        texts = config.get(key) or []
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            raise InputError(f"{key}: give a list of texts such as trace.jobs=500", file=file)
     if config.get("study") is not None:
         studies.check(config["study"], file)
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from sim.errors import InputError
-from sweep import drive, files, findings, gallery
+from sim.errors import InputError, unknown
+from sweep import drive, files, findings, gallery, say
 from sweep.command import Command, add_grid_flags, ask, python_path
 from sweep.folder import SweepFolder
 from sweep.options import Options
 
 USAGE = "[EXPERIMENT ...] [key=value ...]"
 FOLDER = "reproductions"
+SCALES = ("paper", "gallery")
+"""Experiments as they stand, or as their key ``gallery`` makes them smaller."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,8 +27,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(command: Command) -> int:
-    """Run each, all of them if none is named; 1 if cells failed or a study found nothing."""
+    """Run each, all of them if none is named; 1 if cells failed or a study found nothing.
+
+    ``scale=gallery`` runs them with fewer seeds or smaller workloads where the experiment says so.
+    """
     options = Options.of(command.flags.config_dir)
+    given, scale = _scale(command.overrides)
     known = studies(options)
     if command.flags.list:
         print(_write_list(command.results() / FOLDER, options))
@@ -37,12 +43,40 @@ def run(command: Command) -> int:
             raise InputError(f"experiment={name} has no study; these have: {', '.join(known)}")
     code = 0
     for name in command.names or known:
-        words = [f"experiment={name}", *command.overrides]
-        request = ask(words, command.flags.config_dir, fail_fast=command.flags.fail_fast)
-        folders: list[SweepFolder] = []
-        failed = drive.run(request, python_path(request.options), on_folder=folders.append)
-        code = max(code, failed, _write(name, folders[0], options))
+        words = [f"experiment={name}", *_smaller(options, name, given, scale), *given]
+        try:
+            code = max(code, _one(name, words, command, options))
+        except InputError as error:
+            if command.names:
+                raise
+            say.note(f"{name}: {error}")  # the others can be made
+            code = 2
     return code
+
+
+def _one(name: str, words: list[str], command: Command, options: Options) -> int:
+    """Run an experiment and write its page."""
+    request = ask(words, command.flags.config_dir, fail_fast=command.flags.fail_fast)
+    folders: list[SweepFolder] = []
+    failed = drive.run(request, python_path(request.options), on_folder=folders.append)
+    return max(failed, _write(name, folders[0], options))
+
+
+def _scale(overrides: Sequence[str]) -> tuple[list[str], str]:
+    """Split the scale off: the other words, and which it is."""
+    named = [word.partition("=")[2] for word in overrides if word.startswith("scale=")]
+    for scale in named:
+        if scale not in SCALES:
+            raise InputError(unknown("scale", scale, SCALES), rule="range")
+    given = [word for word in overrides if not word.startswith("scale=")]
+    return given, named[-1] if named else SCALES[0]
+
+
+def _smaller(options: Options, name: str, given: Sequence[str], scale: str) -> list[str]:
+    """Return what makes an experiment fit the scale, less what is given."""
+    words = options.plain("experiment", name).get("gallery") or []
+    keys = {word.partition("=")[0] for word in given}
+    return [w for w in words if w.partition("=")[0] not in keys] if scale == "gallery" else []
 
 
 def _write(name: str, folder: SweepFolder, options: Options) -> int:

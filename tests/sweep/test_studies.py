@@ -32,6 +32,7 @@ def user(tmp_path: Path) -> Path:
         "# Four generators.\n"
         "axes:\n  measure.generator: [improved, ideal]\n  seed: [0, 1, 2]\n"
         "overrides: [measure=dag_distances, measure.per_dag=2]\n"
+        "gallery: ['seed=0,1']\n"
         "study:\n  name: alibaba_static\n  source: A paper, Fig. 1\n  notes: As it should be.\n"
     )
     return folder
@@ -138,6 +139,19 @@ def test_reproduce_keeps_a_page(command: Command, dags: Path, user: Path) -> Non
     assert "| KS distance, improved | critical path length |" in text
     assert str(command.results) not in text
     assert command.bare("reproduce", "demo", *command.words()).code == 2
+
+
+def test_reproduce_at_a_smaller_scale_says_so(command: Command, dags: Path, user: Path) -> None:
+    words = command.words("trace=parquet", f"trace.path={dags}", f"--config-dir={user}")
+    ran = command.bare("reproduce", "mine", "scale=gallery", *words)
+    assert ": 4 cells," in ran.err
+    page = (command.results / "reproductions" / "mine.md").read_text()
+    assert "Made by `python -m sweep reproduce mine seed=0,1 trace=parquet" in page
+    ran = command.bare("reproduce", "mine", "scale=gallery", "seed=3", *words)
+    assert ": 2 cells," in ran.err
+    wrong = command.bare("reproduce", "mine", "scale=galery", *words)
+    assert wrong.code == 2
+    assert "did you mean 'gallery'" in wrong.err
 
 
 def test_a_study_that_fails_takes_nothing_with_it(
