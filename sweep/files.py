@@ -8,16 +8,21 @@ import json
 import os
 import re
 import socket
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 _HOST = socket.gethostname()
 _NUMBERS = itertools.count()
 _TEMPORARY = re.compile(r"\.tmp-(?P<host>.+)-(?P<pid>\d+)-\d+")
 
 
-def write_bytes(path: Path, content: bytes) -> None:
-    """Replace the file at `path` in one step, by way of a temporary name in its folder."""
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """Give a file to write to that replaces the one at `path` in one step, once it is whole.
+
+    It has a temporary name in the same folder until then, and is gone if writing fails.
+    """
     temporary = path.with_name(f".tmp-{_HOST}-{os.getpid()}-{next(_NUMBERS)}")
     try:
         file = temporary.open("xb")
@@ -26,12 +31,18 @@ def write_bytes(path: Path, content: bytes) -> None:
         file = temporary.open("xb")
     try:
         with file:
-            file.write(content)
+            yield file
         temporary.replace(path)
     except BaseException:
         with contextlib.suppress(OSError):
             temporary.unlink()
         raise
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Replace the file at `path` in one step."""
+    with replacing(path) as file:
+        file.write(content)
 
 
 def write_text(path: Path, content: str) -> None:

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sweep import files, sources, traces
+from sim.errors import InputError
+from sweep import files, remote, sources, traces
 from sweep.cell import canonical
 
 if TYPE_CHECKING:
@@ -33,20 +34,29 @@ class Inputs:
 
     def __init__(self, results: Path) -> None:
         self._folder = results / "cache" / "workloads"
+        self._fetched = results / "cache" / "traces"
+        self._copies: dict[str, Path] = {}
         self._ids: dict[tuple[int, int], tuple[str, Cell]] = {}
         self._wanted: dict[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {}
         self._known: dict[str, dict[str, Any]] = {}
         self._loaded: OrderedDict[str, Workload] = OrderedDict()
 
     def id_of(self, cell: Cell) -> str:
-        """Name of the cell's workload: the same for cells that share it."""
+        """Name of the cell's workload: the same for cells that share it.
+
+        Raises
+        ------
+        InputError
+            If its trace lies in an object store and can't be fetched.
+        """
         pair = (id(cell.trace), id(cell.cluster))  # which cells share, and the kept one keeps alive
         if pair not in self._ids:
-            identity = traces.identity(cell.trace, cell.cluster)
+            trace = self._here(cell.trace)
+            identity = traces.identity(trace, cell.cluster)
             identity["sources"] = sources.simulator()
             name = hashlib.sha256(canonical(identity).encode()).hexdigest()
             self._ids[pair] = (name, cell)
-            self._wanted.setdefault(name, (cell.trace, cell.cluster))
+            self._wanted.setdefault(name, (trace, cell.cluster))
         return self._ids[pair][0]
 
     def describe(self, name: str) -> dict[str, Any]:
@@ -76,7 +86,13 @@ class Inputs:
         if name in self._loaded:
             self._loaded.move_to_end(name)
             return self._loaded[name]
-        workload = traces.prepare(*self._wanted[name])
+        trace, cluster = self._wanted[name]
+        try:
+            workload = traces.prepare(trace, cluster)
+        except InputError as error:
+            for uri, copy in self._copies.items():
+                error = remote.blame(error, uri, copy)
+            raise error from None
         self._remember(name, workload)
         self._loaded[name] = workload
         while len(self._loaded) > 1 and sum(map(_n_bytes, self._loaded.values())) > KEEP_BYTES:
@@ -86,6 +102,15 @@ class Inputs:
     def release(self, name: str) -> None:
         """Drop this process's copy, if there is one."""
         self._loaded.pop(name, None)
+
+    def _here(self, trace: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Fetch a trace that lies in an object store, once."""
+        uri = trace.get("path")
+        if not isinstance(uri, str) or not remote.is_remote(uri):
+            return trace
+        if uri not in self._copies:
+            self._copies[uri] = remote.fetch(uri, self._fetched)
+        return {**trace, "path": str(self._copies[uri])}
 
     def _remember(self, name: str, workload: Workload) -> None:
         if name in self._known:

@@ -25,9 +25,8 @@ from sim.lineage.store import Store
 from sim.traces._rows import OnBadRow
 from sim.verbs.lineage import add_arguments, options_of, show
 from sweep import say
-from sweep.runner.on_ray import environment_of
+from sweep.runner.start import environment_of, start_local
 from sweep.runner.start import join as join_cluster
-from sweep.runner.start import start_local
 
 PARTS: Final = 64
 """Splits of the log: one must fit into a worker's memory. The outcome does not depend on it."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sim.errors import InputError, unknown
-from sweep import clusters
+from sweep import clusters, remote
 
 if TYPE_CHECKING:
     from sim.workload import Workload
@@ -52,7 +51,7 @@ def identity(trace: Mapping[str, Any], cluster: Mapping[str, Any]) -> dict[str, 
     """
     found: dict[str, Any] = {"trace": dict(trace), "files": [], "stretch": None}
     if "path" in trace:
-        root = Path(trace["path"]).expanduser().resolve()
+        root = remote.here(trace["path"]).resolve()
         found["trace"]["path"] = str(root)
         files = sorted(root.rglob("*")) if root.is_dir() else [root]
         for file in files:
@@ -80,8 +79,7 @@ def prepare(trace: Mapping[str, Any], cluster: Mapping[str, Any]) -> Workload:
         if "synth" in trace:
             workload = sim.synthesize(trace["synth"], **options)
         else:
-            path = Path(trace["path"]).expanduser()
-            workload = sim.read_trace(trace["format"], path, **options)
+            workload = sim.read_trace(trace["format"], remote.here(trace["path"]), **options)
     except OSError as error:
         raise InputError(f"can't be read: {error}", file=trace.get("path")) from error
     begin, end = (trace.get(key) for key in _WINDOW)
@@ -122,5 +120,7 @@ def _check_path(option: str, path: Any) -> None:
         raise InputError(f"trace={option} needs a file: give trace.path=FILE", rule="missing path")
     if not isinstance(path, str):
         raise InputError(f"trace.path must be a file's name, not {path!r}", rule="wrong type")
-    if not Path(path).expanduser().exists():
+    if remote.is_remote(path):
+        remote.check(path)
+    elif not remote.here(path).exists():
         raise InputError(f"trace.path={path}: there is no such file", rule="missing file")

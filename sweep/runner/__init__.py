@@ -46,8 +46,10 @@ class Workloads(Protocol):
 class Runner(Protocol):
     """Runs cells somewhere."""
 
-    slots: int
-    """How many cells run at once; known once `run` has begun."""
+    @property
+    def slots(self) -> int:
+        """How many cells run at once; known once `run` has begun."""
+        ...
 
     def run(self, work: Sequence[Work], workloads: Workloads) -> Iterator[CellResult | str]:
         """Yield the outcome of each cell once, as it comes.

@@ -82,6 +82,10 @@ class Batches:
                 return Batch(name, [queue.popleft() for _ in range(self._size(name, len(queue)))])
         return None
 
+    def put_back(self, batch: Batch) -> None:
+        """Let a batch wait again that could not be handed out."""
+        self._again.appendleft(batch)
+
     def done(self, batch: Batch, seconds: float) -> None:
         """Note that a batch has come back.
 

@@ -31,5 +31,8 @@ def judge(error: Exception) -> Verdict:
         ray_errors.LocalRayletDiedError,
         ray_errors.ObjectLostError,
         ray_errors.TaskCancelledError,
+        ray_errors.RuntimeEnvSetupError,  # ours holds variables alone: the node's agent is gone
+        ray_errors.GetTimeoutError,
+        ray_errors.RpcError,
     )
     return "lost" if isinstance(error, lost) else "broken"

@@ -2,40 +2,43 @@
 
 from __future__ import annotations
 
-import gc
-import os
-import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sim.errors import InputError
 from sweep.cell import CellError, CellResult, error_of
 from sweep.runner import Work, Workloads
 from sweep.runner.batches import Batch, Batches
+from sweep.runner.connection import Connection, DisconnectedError, put
 from sweep.runner.losses import judge
-from sweep.runner.start import join, start_local
 
 if TYPE_CHECKING:
     from sweep.cell import Simulate
 
 PENDING_PER_SLOT = 3
 HEARTBEAT_S = 1.0
+GET_S = 60.0
+WARM_UP_S = 300.0
+AGAIN_S = 1.0
+MAX_IN_VAIN = 10
 
 
 class RayRunner:
     """Runs cells as Ray tasks that are never retried by Ray itself.
 
+    When this process's node or the cluster's head goes, it joins again once there is a cluster,
+    and hands out anew what was on its way.
+
     Parameters
     ----------
     launcher : mapping
-        ``kind`` ("local" or "ray"), ``workers`` (None: one a CPU), ``address``.
+        ``kind`` ("local" or "ray"), ``workers`` (None: one a CPU), ``address``, ``patience_s``.
     python_path : sequence of str
         Folders that workers find modules in.
     simulate : callable, optional
         Stands in for `sim.simulate`.
     """
-
-    slots = 0
 
     def __init__(
         self,
@@ -46,61 +49,79 @@ class RayRunner:
         self._launcher = launcher
         self._python_path = list(python_path)
         self._simulate = simulate
+        self._connection = Connection(launcher, python_path)
         self._refs: dict[str, Any] = {}
         self._tasks: dict[Any, Batch] = {}
+        self._memory: dict[Any, int] = {}
+
+    @property
+    def slots(self) -> int:
+        """How many cells run at once, as far as is known."""
+        return self._connection.slots
 
     def run(self, work: Sequence[Work], workloads: Workloads) -> Iterator[CellResult | str]:
-        """Yield each cell's outcome once, as it comes; a text every second without one."""
+        """Yield each cell's outcome once, as it comes; a text every second without one.
+
+        Raises
+        ------
+        InputError
+            If no cluster is there, or the one that was there does not come back.
+        """
+        batches = Batches(work, slots=1)
         yield "starting Ray" if self._launcher["kind"] == "local" else "joining the cluster"
-        self._start()
-        if self._simulate is None:
-            yield from self._warm_up()
+        self._connection.open()
+        try:
+            if self._simulate is None:
+                yield from self._warm_up()
+        except DisconnectedError as error:
+            yield from self._come_back(str(error))
+        n_in_vain = 0
+        while True:
+            try:
+                for outcome in self._run(batches, workloads):
+                    n_in_vain *= isinstance(outcome, str)
+                    yield outcome
+                return
+            except DisconnectedError as error:
+                why = str(error)  # and not its traceback, which holds on to objects
+            n_in_vain += 1
+            if n_in_vain > MAX_IN_VAIN:
+                raise InputError(f"{why}, {n_in_vain} times in a row", rule="no cluster")
+            yield from self._lose_all(batches, why)
+            yield from self._come_back(why)
+
+    def close(self) -> None:
+        """Stop Ray if it was started for this runner, else leave the cluster."""
+        self._refs.clear()
+        self._tasks.clear()
+        self._connection.close()
+
+    def _run(self, batches: Batches, workloads: Workloads) -> Iterator[CellResult | str]:
         import ray
 
         from sweep.runner import task
 
         run_batch = ray.remote(task.run_batch).options(max_retries=0, num_cpus=1)
-        batches = Batches(work, self.slots)
         while True:
+            if self._connection.look():
+                self._forget_what_fits_nowhere()
+            batches.slots = self.slots
             while len(self._tasks) < PENDING_PER_SLOT * self.slots:
                 batch = batches.next()
                 if batch is None:
                     break
-                self._submit(run_batch, batch, workloads)
+                self._submit(run_batch, batch, batches, workloads)
             if not self._tasks:
                 return
             waiting = list(self._tasks)
-            ready, _ = ray.wait(waiting, num_returns=1, timeout=HEARTBEAT_S)
+            with self._connection.guarded():
+                ready, _ = ray.wait(waiting, num_returns=1, timeout=HEARTBEAT_S)
+                if ready:
+                    ready, _ = ray.wait(waiting, num_returns=len(waiting), timeout=0)
             if not ready:
-                yield ""
-                continue
-            ready, _ = ray.wait(waiting, num_returns=len(waiting), timeout=0)
+                yield "" if self._connection.n_cpus else "waiting for a node to come up"
             for ref in ready:
                 yield from self._collect(ref, batches)
-
-    def close(self) -> None:
-        """Stop Ray if it was started for this runner, else leave the cluster."""
-        if "ray" in sys.modules:
-            import ray
-
-            self._refs.clear()
-            self._tasks.clear()
-            # an ObjectRef that is freed while another thread shuts down ends the process, silently
-            gc.collect()
-            ray.shutdown()
-
-    def _start(self) -> None:
-        """Start Ray, or join the cluster, and learn how many cells run at once."""
-        workers = self._launcher.get("workers")
-        environment = environment_of(self._python_path)
-        if self._launcher["kind"] == "local":
-            start_local(workers, environment)
-        else:
-            join(str(self._launcher.get("address") or "auto"), environment)
-        import ray
-
-        n_cpus = int(ray.cluster_resources().get("CPU", 0))
-        self.slots = max(1, min(workers or n_cpus, n_cpus))
 
     def _warm_up(self) -> Iterator[str]:
         """Let one task a node compile the kernels, so that its other workers only load them."""
@@ -112,49 +133,76 @@ class RayRunner:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         warm_up = ray.remote(task.warm_up)
-        nodes = [n for n in ray.nodes() if n["Alive"] and n["Resources"].get("CPU", 0) >= 1]
-        waiting = [
-            warm_up.options(
-                max_retries=0,
-                scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False),
-            ).remote(self._python_path)
-            for node in nodes
-        ]
+        end = time.monotonic() + WARM_UP_S
+        with self._connection.guarded():
+            nodes = [n for n in ray.nodes() if n["Alive"] and n["Resources"].get("CPU", 0) >= 1]
+            waiting = [
+                warm_up.options(
+                    max_retries=0,
+                    scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False),
+                ).remote(self._python_path)
+                for node in nodes
+            ]
         # what goes wrong here goes wrong in every cell, and becomes the cell's error there
-        while waiting:
-            _, waiting = ray.wait(waiting, num_returns=len(waiting), timeout=HEARTBEAT_S)
+        while waiting and time.monotonic() < end:
+            with self._connection.guarded():
+                _, waiting = ray.wait(waiting, num_returns=len(waiting), timeout=HEARTBEAT_S)
             yield task.COMPILING
 
-    def _submit(self, run_batch: Any, batch: Batch, workloads: Workloads) -> None:
-        import ray
-
+    def _submit(self, run_batch: Any, batch: Batch, batches: Batches, workloads: Workloads) -> None:
+        workload = None
         if batch.input not in self._refs:
             workload = workloads.workload(batch.input)
             _ = workload.columns  # computed once here, shared by all
-            self._refs[batch.input] = ray.put(workload)
+        specs = [one.spec for one in batch.work]
+        memory = self._connection.doubled_memory if batch.doubled else 0
+        try:
+            with self._connection.guarded():
+                if workload is not None:
+                    self._refs[batch.input] = put(workload)
+                task = run_batch.options(memory=memory) if memory else run_batch
+                shared = self._refs[batch.input]
+                ref = task.remote(shared, specs, self._python_path, self._simulate)
+        except DisconnectedError:
+            batches.put_back(batch)
+            raise
+        self._tasks[ref] = batch
+        if memory:
+            self._memory[ref] = memory
+        if workload is not None:
             del workload
             workloads.release(batch.input)
-        task = run_batch
-        if batch.doubled:
-            task = run_batch.options(memory=_doubled_memory(self.slots))
-        specs = [one.spec for one in batch.work]
-        ref = task.remote(self._refs[batch.input], specs, self._python_path, self._simulate)
-        self._tasks[ref] = batch
+
+    def _forget_what_fits_nowhere(self) -> None:
+        """Cancel tasks that ask for more memory than any node that is left has."""
+        import ray
+
+        for ref, memory in self._memory.items():
+            if memory > self._connection.largest_memory:
+                with self._connection.guarded():
+                    ray.cancel(ref)
 
     def _collect(self, ref: Any, batches: Batches) -> Iterator[CellResult]:
         """Take in what became of one task."""
         import ray
 
-        batch = self._tasks.pop(ref)
         try:
-            results: list[CellResult] = ray.get(ref)
+            results: list[CellResult] = ray.get(ref, timeout=GET_S)
         except (ray.exceptions.RayError, MemoryError) as error:
+            batch = self._pop(ref)
             yield from self._lose(batch, error, batches)
+        except OSError as error:
+            raise DisconnectedError(f"the connection to Ray broke: {error}") from error
         else:
+            batch = self._pop(ref)
             batches.done(batch, sum(result.seconds for result in results))
             yield from results
         if batches.is_over(batch.input):
             self._refs.pop(batch.input, None)
+
+    def _pop(self, ref: Any) -> Batch:
+        self._memory.pop(ref, None)
+        return self._tasks.pop(ref)
 
     def _lose(self, batch: Batch, error: Exception, batches: Batches) -> Iterator[CellResult]:
         verdict = judge(error)
@@ -165,33 +213,39 @@ class RayRunner:
         for one in given_up:
             yield CellResult(one.spec.key, error=_as_error(error))
 
+    def _lose_all(self, batches: Batches, why: str) -> Iterator[CellResult]:
+        """Let what was on its way wait again."""
+        on_their_way = list(self._tasks.values())
+        self._tasks.clear()
+        self._memory.clear()
+        self._refs.clear()
+        for batch in on_their_way:
+            for one in batches.lost(batch, "lost"):
+                yield CellResult(one.spec.key, error=_as_error(DisconnectedError(why)))
+
+    def _come_back(self, why: str) -> Iterator[str]:
+        """Join again, or start Ray again, as soon as it can be done."""
+        patience = float(self._launcher.get("patience_s") or 0.0)
+        end = time.monotonic() + patience
+        while True:
+            yield f"{why}; joining again"
+            self._connection.close()
+            try:
+                self._connection.open()
+            except (InputError, DisconnectedError) as error:
+                if time.monotonic() > end:
+                    raise InputError(
+                        f"{why}; it did not come back within {patience:g} s "
+                        f"(launcher.patience_s): {error}; what is done is kept, the same command "
+                        "again goes on",
+                        rule="no cluster",
+                    ) from error
+            else:
+                return
+            time.sleep(AGAIN_S)
+
 
 def _as_error(error: Exception) -> CellError:
     described = error_of("worker", error)
     described["message"] = described["message"].strip().splitlines()[0]
     return described
-
-
-def _doubled_memory(slots: int) -> int:
-    """Twice a slot's part of a node's memory, in bytes, but no more than any node has."""
-    import ray
-
-    memory = [node["Resources"].get("memory", 0.0) for node in ray.nodes() if node["Alive"]]
-    largest = max(memory, default=0.0)
-    return int(min(largest, 2 * sum(memory) / slots))
-
-
-def environment_of(python_path: Sequence[str]) -> dict[str, str]:
-    """Build the environment that workers need: where modules and compiled kernels lie."""
-    from sim.kernels import _jit
-
-    here = Path(__file__).resolve().parent.parent.parent
-    checkout = [] if here.name in ("site-packages", "dist-packages") else [str(here)]
-    inherited = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    folders = [*checkout, *(folder for folder in inherited if folder), *python_path]
-    path = dict.fromkeys(str(Path(folder).absolute()) for folder in folders)
-    return {
-        "NUMBA_CACHE_DIR": str(_jit.cache_dir()),
-        "PYTHONPATH": os.pathsep.join(path),
-        "RAY_USAGE_STATS_ENABLED": "0",
-    }

@@ -8,7 +8,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -66,14 +66,14 @@ def join(address: str, environment: Mapping[str, str]) -> None:
     what = f"no Ray cluster answers at launcher.address={address}"
     way_out = "start one with `ray start --head`, or leave launcher= out to run on this machine"
     try:
-        _knock(address)
+        knock(address)
     except OSError as error:
         raise InputError(f"{what}: {error}; {way_out}", rule="no cluster") from error
     _init(what, way_out, address=address, runtime_env={"env_vars": dict(environment)})
 
 
-def _knock(address: str) -> None:
-    """Raise OSError if nobody listens at HOST:PORT: Ray itself would wait for minutes."""
+def knock(address: str) -> None:
+    """Raise OSError if nobody listens at an address: Ray itself would wait for minutes."""
     if address == "auto":
         address = _latest()
     host, _, port = address.removeprefix("ray://").rpartition(":")
@@ -83,9 +83,13 @@ def _knock(address: str) -> None:
 
 def _latest() -> str:
     """Address that ``auto`` means: RAY_ADDRESS, or what the last ``ray start`` wrote down."""
-    given = os.environ.get("RAY_ADDRESS")
+    if given := os.environ.get("RAY_ADDRESS"):
+        return given
     note = Path(os.environ.get("RAY_TMPDIR", "/tmp")) / "ray" / "ray_current_cluster"
-    return given or (note.read_text().strip() if note.is_file() else "")
+    if not note.is_file():
+        # Ray would look through all processes, and join the cluster of anybody
+        raise FileNotFoundError(f"neither RAY_ADDRESS nor {note} says where it is")
+    return note.read_text().strip()
 
 
 def _init(what: str, way_out: str, **options: Any) -> None:
@@ -99,3 +103,19 @@ def _init(what: str, way_out: str, **options: Any) -> None:
         raise InputError(f"{what}: {reason}; {way_out}", rule="no cluster") from error
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, ours)  # Ray has put its own there
+
+
+def environment_of(python_path: Sequence[str]) -> dict[str, str]:
+    """Build the environment that workers need: where modules and compiled kernels lie."""
+    from sim.kernels import _jit
+
+    here = Path(__file__).resolve().parent.parent.parent
+    checkout = [] if here.name in ("site-packages", "dist-packages") else [str(here)]
+    inherited = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    folders = [*checkout, *(folder for folder in inherited if folder), *python_path]
+    path = dict.fromkeys(str(Path(folder).absolute()) for folder in folders)
+    return {
+        "NUMBA_CACHE_DIR": str(_jit.cache_dir()),
+        "PYTHONPATH": os.pathsep.join(path),
+        "RAY_USAGE_STATS_ENABLED": "0",
+    }

@@ -7,11 +7,12 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
+from tests.e2e.machines import NoMachinesError, Site, site
 from tests.sweep.small import Ran
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -109,6 +110,17 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def command(packages: Path, tmp_path: Path) -> Command:
     """Run the real command from a folder of the test's own."""
     return Command(packages, tmp_path)
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Site]:
+    """Three machines with a Ray node each; a test leaves them as it finds them."""
+    try:
+        with site() as there:
+            there.start()
+            yield there
+    except NoMachinesError as error:
+        pytest.skip(f"no cluster of several machines: it {error}")
 
 
 def every_file(folder: Path) -> dict[str, bytes]:

@@ -99,3 +99,10 @@ def test_a_broken_task_is_tried_again_only_to_find_the_cell_to_blame(n: int) -> 
     while (batch := batches.next()) is not None:
         assert len(batches.lost(batch, "broken")) == 1
     assert batches.is_over("w")
+
+
+def test_what_could_not_be_handed_out_is_next_again() -> None:
+    batches = Batches(work(3), slots=1)
+    first = take(batches)
+    batches.put_back(first)
+    assert [keys(batches.next()) for _ in range(3)] == [["w0"], ["w1"], ["w2"]]

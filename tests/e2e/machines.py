@@ -1,0 +1,252 @@
+"""Several machines on one: each a network namespace with an address, and a Ray node of its own.
+
+The namespaces hang on a bridge in a further one, so that nothing of the machine's own network is
+touched, and they have no way out. What runs in a namespace is its machine's: to kill those
+processes is to pull its plug.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+NETWORK = "10.77.0"
+SMALL = ("--num-cpus=1", "--object-store-memory=100000000", "--disable-usage-stats")
+# a raylet that has to wait for its agents to choose ports ends where that takes 15 s
+PORTS = tuple(
+    f"--{agent}-port={port}"
+    for port, agent in enumerate(
+        ("dashboard-agent-grpc", "dashboard-agent-listen", "runtime-env-agent"), 52001
+    )
+)
+START_S = 180
+PREFIX = "sweep-test"
+
+
+class NoMachinesError(RuntimeError):
+    """Namespaces can't be made here; the text says what is missing."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A network namespace and what runs in it.
+
+    Attributes
+    ----------
+    namespace : str
+        Its name.
+    address : str
+        Its one address beside loopback.
+    temporary : Path
+        In place of ``/tmp`` for Ray; a short name, as sockets lie in there.
+    environment : dict
+        For everything that runs there.
+    """
+
+    namespace: str
+    address: str
+    temporary: Path
+    environment: dict[str, str]
+
+    @property
+    def number(self) -> int:
+        """The namespace's number, as ``/proc/self/ns/net`` shows it to a process in there."""
+        return Path("/run/netns", self.namespace).stat().st_ino
+
+    def words(self, words: Sequence[str]) -> list[str]:
+        """Give the command that runs `words` on this machine."""
+        return ["ip", "netns", "exec", self.namespace, *words]
+
+    def join(self, head: str, *options: str, **environment: str) -> None:
+        """Start a Ray node as the documentation says to: the head if this is `head`.
+
+        Raises
+        ------
+        RuntimeError
+            If it does not start; holds what it printed.
+        """
+        line = documented("ray start --head" if self.address == head else "ray start --address")
+        given = [word.replace("HEAD", head) for word in shlex.split(line)]
+        ray = str(Path(sys.executable).with_name("ray"))
+        words = [ray, *given[1:], *SMALL, *PORTS, f"--temp-dir={self.temporary / 'ray'}", *options]
+        # not to a pipe: daemons inherit it and hold it open
+        with tempfile.TemporaryFile("w+") as out:
+            process = subprocess.Popen(
+                self.words(words),
+                env={**os.environ, **self.environment, **environment},
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+            try:
+                code = process.wait(START_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                code = process.wait()
+            if code:
+                out.seek(0)
+                raise RuntimeError(f"{shlex.join(given)} failed on {self.address}:\n{out.read()}")
+
+    def processes(self) -> dict[int, str]:
+        """Give the command lines of all that runs on this machine, by process id."""
+        listed = ip("netns", "pids", self.namespace).split()
+        found = {}
+        for pid in map(int, listed):
+            with contextlib.suppress(OSError):
+                line = Path(f"/proc/{pid}/cmdline").read_bytes()
+                found[pid] = line.replace(b"\0", b" ").decode(errors="replace")
+        return found
+
+    def kill(self, only: str = "") -> int:
+        """Kill what runs here, or what of it has `only` in its command line; give the count."""
+        killed: set[int] = set()
+        end = time.monotonic() + 20
+        while pids := [pid for pid, line in self.processes().items() if only in line]:
+            if time.monotonic() > end:
+                raise RuntimeError(f"{self.namespace} does not end: {self.processes()}")
+            for pid in pids:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+                killed.add(pid)
+            time.sleep(0.02)
+        return len(killed)
+
+
+@dataclass(frozen=True)
+class Site:
+    """Machines that see each other; the first is the cluster's head."""
+
+    machines: list[Machine]
+
+    @property
+    def head(self) -> Machine:
+        """The machine that Ray's head runs on."""
+        return self.machines[0]
+
+    def join(self, machines: Sequence[Machine], *options: str, **environment: str) -> None:
+        """Start Ray on machines, all at once."""
+        errors: list[Exception] = []
+
+        def one(machine: Machine) -> None:
+            try:
+                machine.join(self.head.address, *options, **environment)
+            except Exception as error:
+                errors.append(error)
+
+        threads = [threading.Thread(target=one, args=(machine,)) for machine in machines]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if errors:
+            raise errors[0]
+
+    def start(self) -> None:
+        """Start Ray on all of them, the head first."""
+        self.join([self.head])
+        self.join(self.machines[1:])
+
+
+def documented(beginning: str) -> str:
+    """Give the one command of the page on clusters that begins so."""
+    page = (ROOT / "docs" / "clusters.md").read_text()
+    lines = [line for line in page.splitlines() if line.startswith(beginning)]
+    if len(set(lines)) != 1:
+        raise ValueError(f"docs/clusters.md must say once how to {beginning}, not {lines}")
+    return lines[0].partition("  #")[0]
+
+
+@contextlib.contextmanager
+def site(n: int = 3) -> Iterator[Site]:
+    """Make machines, and take them away with all that runs on them.
+
+    Raises
+    ------
+    NoMachinesError
+        If they can't be made here.
+    """
+    if os.geteuid() != 0 or shutil.which("ip") is None:
+        raise NoMachinesError("needs root and iproute2 (apt-get install iproute2) for namespaces")
+    _sweep_up()
+    names = [f"{PREFIX}-{os.getpid()}-{secrets.token_hex(2)}-{at}" for at in range(n)]
+    lan = f"{names[0][:-2]}-lan"
+    # a short name: sockets lie in there, and the way to one has at most 107 characters
+    folder = Path(tempfile.mkdtemp(prefix="r", dir="/tmp"))
+    machines: list[Machine] = []
+    try:
+        try:
+            _wire(lan, names)
+        except subprocess.CalledProcessError as error:
+            raise NoMachinesError(
+                f"no network namespace can be made ({error.stderr.strip()}); run where root may "
+                "administer the system, as in a container started with --privileged"
+            ) from error
+        (folder / "token").write_text(secrets.token_hex(32))
+        (folder / "token").chmod(0o600)
+        for at, name in enumerate(names):
+            environment = {
+                "RAY_AUTH_MODE": "token",
+                "RAY_AUTH_TOKEN_PATH": str(folder / "token"),
+                "RAY_TMPDIR": str(folder / str(at)),
+            }
+            (folder / str(at)).mkdir()
+            machine = Machine(name, f"{NETWORK}.{at + 1}", folder / str(at), environment)
+            machines.append(machine)
+        yield Site(machines)
+    finally:
+        for machine in machines:
+            machine.kill()
+        for name in (*names, lan):
+            with contextlib.suppress(subprocess.CalledProcessError):
+                ip("netns", "del", name)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def ip(*words: str) -> str:
+    """Run iproute2's command; give what it printed."""
+    done = subprocess.run(["ip", *words], capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def _wire(lan: str, names: Sequence[str]) -> None:
+    """Make a namespace for the bridge and one a machine, and the wires between."""
+    ip("netns", "add", lan)
+    ip("-n", lan, "link", "add", "bridge", "type", "bridge")
+    ip("-n", lan, "link", "set", "bridge", "up")
+    for at, name in enumerate(names):
+        ip("netns", "add", name)
+        ip("-n", name, "link", "add", "eth0", "type", "veth", "peer", f"port{at}", "netns", lan)
+        ip("-n", lan, "link", "set", f"port{at}", "master", "bridge", "up")
+        ip("-n", name, "address", "add", f"{NETWORK}.{at + 1}/24", "dev", "eth0")
+        ip("-n", name, "link", "set", "lo", "up")
+        ip("-n", name, "link", "set", "eth0", "up")
+        # leads nowhere, but tells Ray which address is the machine's own
+        ip("-n", name, "route", "add", "default", "dev", "eth0")
+
+
+def _sweep_up() -> None:
+    """Take away what tests that were killed left behind."""
+    for line in ip("netns", "list").splitlines():
+        name = line.split()[0]
+        found = re.match(rf"{PREFIX}-(\d+)-", name)
+        if found and not Path("/proc", found[1]).exists():
+            for pid in ip("netns", "pids", name).split():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(int(pid), signal.SIGKILL)
+            with contextlib.suppress(subprocess.CalledProcessError):
+                ip("netns", "del", name)
