@@ -44,7 +44,7 @@ class CellSpec:
     cluster : dict
         For `sweep.clusters.build`.
     measure : dict
-        ``name`` and the options of a module of `sim.measures`.
+        ``name``, ``module`` if it is the user's own, and the options of one of `sim.measures`.
     seed : int
         Of the run.
     sources : str

@@ -100,7 +100,7 @@ def prepare(grid: Grid) -> Prepared:
 
 def source_of(cell: Cell) -> str:
     """Digest of the sources that a cell's numbers come from."""
-    return sources.of_cell(cell.policy["name"])
+    return sources.of_cell(cell.policy["name"], cell.measure.get("module"))
 
 
 def sweep_id(grid: Grid, keys: list[str]) -> str:
@@ -137,11 +137,13 @@ def specs(prepared: Prepared) -> Iterator[tuple[Planned, CellSpec]]:
 
 def kept_config(prepared: Prepared, one: Planned) -> dict[str, Any]:
     """Everything that a cell's key was made of, and its trace, to be kept beside its result."""
+    digests = {
+        "simulator": sources.simulator(),
+        "policy": sources.policy(one.cell.policy["name"]),
+    }
+    own = one.cell.measure.get("module")
     return {
         **mask_tree(one.cell.config),
         "workload": prepared.inputs.describe(one.input)["digest"],
-        "sources": {
-            "simulator": sources.simulator(),
-            "policy": sources.policy(one.cell.policy["name"]),
-        },
+        "sources": digests if own is None else {**digests, "measure": sources.measure(own)},
     }

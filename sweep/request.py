@@ -105,7 +105,7 @@ def read(texts: Sequence[str], options: Options, *, fail_fast: bool = False) -> 
         axes=_axes(lines, defaults, options),
         fixed=tuple(one for one in lines.values() if not one.swept and one.key not in AXES),
         baseline=_baseline(baseline),
-        metrics=_metrics(metrics),
+        metrics=_metrics(metrics, lines.get("measure")),
         experiment=name,
         study=None if name is None else experiment.study_of(defaults["experiment"]),
         options=options,
@@ -174,14 +174,14 @@ def _baseline(one: Assignment | None) -> str | None:
     return None if one is None or one.value is None else str(one.value)
 
 
-def _metrics(one: Assignment | None) -> tuple[str, ...]:
+def _metrics(one: Assignment | None, measure: Assignment | None) -> tuple[str, ...]:
     if one is None or one.values == (None,):
         return ()
     from sim.metrics import metric
 
     values = one.values if one.swept else one.value
     names = [values] if isinstance(values, str) else list(values)
-    for name in names:
+    for name in names if measure is None else ():  # a measure has metrics of its own
         metric(str(name))
     return tuple(map(str, names))
 

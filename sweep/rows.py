@@ -171,6 +171,8 @@ def _jct(cache: Cache, key: str) -> np.ndarray[Any, np.dtype[np.float64]] | None
     if result is None or result.jobs is None:
         return None
     jobs = result.jobs
+    if not {"submit_s", "finish_s", "failed"} <= set(jobs.column_names):
+        return None  # a measure may keep something else than jobs
     jct = jobs["finish_s"].to_numpy() - jobs["submit_s"].to_numpy()
     jct[jobs["failed"].to_numpy()] = math.nan
     return np.asarray(jct, dtype=np.float64)

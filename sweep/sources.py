@@ -1,8 +1,8 @@
 """Digests of the sources that a cell's numbers come from.
 
 A cell depends on the whole of ``sim`` and on its own policy: the policy's module and, of what
-that imports, everything inside ``policies`` or beside a user's module. A change elsewhere keeps
-cached cells valid.
+that imports, everything inside ``policies`` or beside a user's module. So it does on the module of
+a user's own measure. A change elsewhere keeps cached cells valid.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ _NO_NUMBERS = ("__main__.py", "cli.py", "verbs", "html", "describe")
 """What of ``sim`` only talks to people."""
 
 
-def of_cell(policy_name: str) -> str:
+def of_cell(policy_name: str, measure_module: str | None = None) -> str:
     """Digest of all that the numbers of a cell under a policy come from."""
-    return f"{simulator()}-{policy(policy_name)}"
+    own = "" if measure_module is None else f"-{measure(measure_module)}"
+    return f"{simulator()}-{policy(policy_name)}{own}"
 
 
 @cache
@@ -51,6 +52,12 @@ def policy(name: str) -> str:
         root = Path(str(policies.__file__)).resolve().parent
         modules |= {str(file.relative_to(root)): file for file in _files(root)}
     return _digest(modules)
+
+
+@cache
+def measure(module: str) -> str:
+    """SHA-256 over the sources of a measure of the user's own."""
+    return _digest(_closure([module]))
 
 
 _REGISTRY = "policies.registry"

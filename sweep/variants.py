@@ -161,8 +161,8 @@ def of_measure(request: Request) -> list[PolicyVariant]:
     """
     chosen = [one.value for one in request.fixed if one.key == "measure"]
     option = chosen[-1] if chosen else request.options.default("measure")
-    name = request.options.plain("measure", option)["name"]
-    if measures.uses_policy(name):
+    config = request.options.plain("measure", option)
+    if measures.uses_policy(config["name"], config.get("module")):
         return []
     asked = [key for key in request.named if key.partition(".")[0] in ("policy", "baseline")]
     if asked:
@@ -216,9 +216,9 @@ class Resolver:
 
 
 def _check_measure(config: Mapping[str, Any]) -> None:
-    known = measures.options(config["name"])
+    known = measures.options(config["name"], config.get("module"))
     for key in config:
-        if key not in ("name", *known):
+        if key not in ("name", "module", *known):
             message = unknown(f"option of measure={config['name']}", key, known)
             raise InputError(message, rule="unknown key")
 

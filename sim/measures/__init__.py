@@ -4,7 +4,8 @@ A measure is a module of this package with a function ``measure(run, workload, c
 seed, **options) -> (metrics, table)``: numbers by name, and a table of whatever they were computed
 from. ``run(workload, cluster, policy, seed=seed)`` simulates (`sim.simulate`). Its other arguments
 are the options, so adding a measure is adding a file. A measure that looks at the workload alone
-says ``USES_POLICY = False`` and is given None for a policy.
+says ``USES_POLICY = False`` and is given None for a policy. A measure of somebody's own is any
+importable module with such a function.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def names() -> list[str]:
     return sorted(m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_"))
 
 
-def options(name: str) -> dict[str, Any]:
+def options(name: str, module: str | None = None) -> dict[str, Any]:
     """Return the options of a measure with their defaults.
 
     Raises
@@ -44,11 +45,11 @@ def options(name: str) -> dict[str, Any]:
     InputError
         If there is no such measure, naming the nearest.
     """
-    parameters = list(inspect.signature(_module(name).measure).parameters.values())
+    parameters = list(inspect.signature(_module(name, module).measure).parameters.values())
     return {parameter.name: parameter.default for parameter in parameters[_GIVEN:]}
 
 
-def uses_policy(name: str) -> bool:
+def uses_policy(name: str, module: str | None = None) -> bool:
     """Tell whether a measure needs a policy.
 
     Raises
@@ -56,7 +57,7 @@ def uses_policy(name: str) -> bool:
     InputError
         If there is no such measure, naming the nearest.
     """
-    return bool(getattr(_module(name), "USES_POLICY", True))
+    return bool(getattr(_module(name, module), "USES_POLICY", True))
 
 
 def measure(
@@ -66,6 +67,8 @@ def measure(
     cluster: Cluster,
     policy: Scheduler | None,
     seed: int,
+    *,
+    module: str | None = None,
     **chosen: Any,
 ) -> Measured:
     """Measure.
@@ -73,11 +76,13 @@ def measure(
     Parameters
     ----------
     name : str
-        One of `names`.
+        One of `names`, or any with a `module`.
     run : callable
         `sim.simulate`, or what stands in for it.
     workload, cluster, policy, seed
         Of the run.
+    module : str, optional
+        The importable module that holds a measure of somebody's own.
     **chosen
         The measure's own options.
 
@@ -86,15 +91,34 @@ def measure(
     InputError
         On an unknown measure or option, naming the nearest.
     """
-    known = options(name)
+    known = options(name, module)
     for key in chosen:
         if key not in known:
             raise InputError(unknown(f"option of {name}", key, known), rule="unknown option")
-    measured: Measured = _module(name).measure(run, workload, cluster, policy, seed, **chosen)
+    measured: Measured = _module(name, module).measure(
+        run, workload, cluster, policy, seed, **chosen
+    )
     return measured
 
 
-def _module(name: str) -> Any:
+def _module(name: str, own: str | None) -> Any:
+    if own is not None:
+        return _imported(own)
     if name not in names():
         raise InputError(unknown("measure", name, names()), rule="unknown measure")
     return importlib.import_module(f"{__name__}.{name}")
+
+
+def _imported(module: str) -> Any:
+    try:
+        found = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is not None and (module == error.name or module.startswith(error.name + ".")):
+            raise InputError(
+                f"measure's module {module!r} can't be imported: {error}; "
+                "put its folder on PYTHONPATH"
+            ) from error
+        raise
+    if not callable(getattr(found, "measure", None)):
+        raise InputError(f"{found.__file__} has no function measure(run, workload, cluster, ...)")
+    return found

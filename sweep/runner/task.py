@@ -52,7 +52,7 @@ def _other_sources(spec: CellSpec) -> CellResult | None:
     try:
         if spec.policy["module"] is not None:
             policies.registry.load(spec.policy["module"])
-        if sources.of_cell(spec.policy["name"]) == spec.sources:
+        if sources.of_cell(spec.policy["name"], spec.measure.get("module")) == spec.sources:
             return None
     except Exception:
         return None  # the cell itself will say so better

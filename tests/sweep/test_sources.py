@@ -94,3 +94,22 @@ def test_relative_imports_are_followed(tmp_path: Path, monkeypatch: pytest.Monke
     (package / "deep.py").write_text("from . import helper\n")
     found = sources._closure(["sources_package.deep"])
     assert set(found) == {"sources_package", "sources_package.deep", "sources_package.helper"}
+
+
+def test_a_users_measure_and_what_it_imports(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    helper = tmp_path / "measure_helper.py"
+    helper.write_text("X = 1\n")
+    (tmp_path / "measure_mine.py").write_text("from measure_helper import X\n")
+
+    def of_cell(module: str | None) -> str:
+        sources.measure.cache_clear()
+        return sources.of_cell("fifo", module)
+
+    none, first = of_cell(None), of_cell("measure_mine")
+    assert first.startswith(f"{none}-")
+    helper.write_text("X = 2\n")
+    assert of_cell("measure_mine") != first
+    assert of_cell(None) == none
