@@ -26,6 +26,16 @@ OUTSIDE = {
 
 FOLDERS = {"docs": "", "results/reproductions": "reproductions/"}
 INDEX = {"docs/decisions": "decisions/index.md", "results/reproductions": "reproductions/README.md"}
+MADE_OF = {
+    "sim/metrics/names.py": "reference/metrics.md",
+    "sim/measures": "reference/measures.md",
+    "sim/plan": "reference/writing_policies.md",
+    "sim/result.py": "reference/python.md#sim.Result",
+    "sim/schema.py": "reference/python.md#tables-of-a-workload",
+    "sim/traces": "reference/traces.md",
+}
+"""Pages that are made of code: in the repository a link leads to the code itself."""
+
 _LINK = re.compile(r"\]\(([^)\s#:]+)(#[^)\s]*)?\)")
 
 
@@ -74,10 +84,9 @@ def on_post_build(config: Any) -> None:
 
 def page_of(path: str) -> str | None:
     """Page that a file or folder of the repository is, None if it is none."""
-    if path in INDEX:
-        return INDEX[path]
-    if path in OUTSIDE:
-        return OUTSIDE[path]
+    for table in (INDEX, OUTSIDE, MADE_OF):
+        if path in table:
+            return table[path]
     for folder, prefix in FOLDERS.items():
         if path.startswith(f"{folder}/"):
             return prefix + path.removeprefix(f"{folder}/")

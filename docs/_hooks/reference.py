@@ -12,6 +12,7 @@ import policies
 import sim.cli
 import sim.measures
 import sim.metrics
+import sim.schema
 import sim.synth
 import sim.traces
 import sweep.cli
@@ -21,7 +22,7 @@ from sweep.options import Options, bundled
 from sweep.verbs import VERBS
 
 OPTIONS = Options()
-_UNLISTED = {"show_root_toc_entry": "false"}
+_DEEPER = {"heading_level": "3"}
 
 
 def pages() -> dict[str, str]:
@@ -79,18 +80,15 @@ def _policies() -> str:
         cls = policies.spec(name)
         if not cls.__module__.startswith("policies."):
             continue
-        parts += ["", f"## {name}", "", *_class(cls)]
+        path = f"{cls.__module__}.{cls.__qualname__}"
+        parts += ["", f"::: {path}", *_settings(members="false", heading=name, toc_label=name)]
+        parts += ["", f"Class `{path}`."]
         rows = [
             f"| `{field.name}` | `{_default(field)}` | `{_type(field)}` |"
             for field in dataclasses.fields(cls)
         ]
         parts += ["", "| parameter | default | type |", "| --- | --- | --- |", *rows]
     return _page(parts)
-
-
-def _class(cls: type[Any]) -> list[str]:
-    path = f"{cls.__module__}.{cls.__qualname__}"
-    return [f"::: {path}", *_settings(members="false", heading_level="3", **_UNLISTED)]
 
 
 def _default(field: dataclasses.Field[Any]) -> Any:
@@ -106,10 +104,10 @@ def _traces() -> str:
     parts = ["# Traces", "", *_options("trace"), ""]
     parts += ["## Readers of real traces", "", "`format:` in a trace's YAML names one."]
     for name in sim.traces.names():
-        parts += ["", f"### {name}", "", *_object(f"sim.traces.{name}", "read")]
-    parts += ["", "## Generators", "", "`generator:` in a trace's YAML names one."]
+        parts += ["", *_named(name, f"sim.traces.{name}.read")]
+    parts += ["", "## Generators", "", "`synth:` in a trace's YAML names one."]
     for name in sim.synth.names():
-        parts += ["", f"### {name} ", "", *_object(f"sim.synth.{name}", "synthesize")]
+        parts += ["", *_named(name, f"sim.synth.{name}.synthesize")]
     return _page(parts)
 
 
@@ -134,9 +132,9 @@ def _metrics() -> str:
 
 def _measures() -> str:
     parts = ["# Measures", "", "What a cell does, and what is kept of it. The default simulates."]
-    parts += ["", *_options("measure")]
+    parts += ["", *_options("measure"), "", "## Each of them"]
     for name in sim.measures.names():
-        parts += ["", f"## {name}", "", *_object(f"sim.measures.{name}", "measure")]
+        parts += ["", *_named(name, f"sim.measures.{name}.measure")]
     return _page(parts)
 
 
@@ -150,11 +148,24 @@ def _python() -> str:
     parts = ["# From Python", "", "`import sim, policies` is all that a script needs."]
     for name in (*names, "synthesize"):
         parts += ["", *_object("sim", name, "members")]
-    parts += ["", "## Tables of a workload", "", "::: sim.schema", *_settings(members="false")]
+    parts += ["", "## Tables of a workload", "", *_schema()]
     parts += ["", "## Errors", ""]
     for name in ("SimError", "InputError", "PolicyError", "DeadlockError"):
         parts += [*_object("sim", name), ""]
     return _page(parts)
+
+
+def _schema() -> list[str]:
+    lines = [(sim.schema.__doc__ or "").partition("\n\n")[2].strip()]
+    for name, columns in {**sim.schema.TABLES, **sim.schema.OPTIONAL}.items():
+        lines += ["", f"### {name}", "", "| column | type | unit | default | meaning |"]
+        lines.append("| --- | --- | --- | --- | --- |")
+        for column in columns:
+            default = "" if column.default is sim.schema.REQUIRED else f"`{column.default!r}`"
+            kind = "category" if column.type == sim.schema.CATEGORY else str(column.type)
+            words = (f"`{column.name}`", f"`{kind}`", column.unit, default, column.meaning)
+            lines.append(f"| {' | '.join(map(_cell, words))} |")
+    return lines
 
 
 def _writing() -> str:
@@ -176,6 +187,14 @@ def _options(group: str) -> list[str]:
 
 def _object(module: str, name: str, *what: str) -> list[str]:
     return [f"::: {module}.{name}", *(() if "members" in what else _settings(members="false"))]
+
+
+def _named(name: str, path: str) -> list[str]:
+    """Show an object under the name by which configurations know it."""
+    return [
+        f"::: {path}",
+        *_settings(members="false", heading=name, toc_label=name, heading_level="3"),
+    ]
 
 
 def _settings(**options: str) -> list[str]:

@@ -77,6 +77,15 @@ def test_pages_are_whole_and_fetch_nothing_from_elsewhere(site: Path) -> None:
         assert not re.search(r"url\(\s*[\"']?https?:", style.read_text()), style
 
 
+def test_links_lead_somewhere_in_the_repository_too() -> None:
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    assert len(pages) > 20
+    for page in pages:
+        text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+        for link in re.findall(r"\]\(([^)\s#:]+)(?:#[^)\s]*)?\)", text):
+            assert (page.parent / link).exists(), f"{page.relative_to(ROOT)}: {link}"
+
+
 def test_reference_says_what_there_is(site: Path) -> None:
     policies = (site / "reference" / "policies.html").read_text()
     assert {"wing_oracle/agg", "SLearn"} <= set(re.findall(r"<code>([\w/]+)</code>", policies))

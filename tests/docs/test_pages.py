@@ -1,0 +1,48 @@
+"""What the tutorial and the how-to pages show runs as it stands there, and prints what they say."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from tests.docs import pages
+from tests.e2e.conftest import packages as packages  # the fixture
+
+pytestmark = pytest.mark.e2e
+
+PAGES = (
+    "tutorial.md",
+    "your_own_trace.md",
+    "your_own_policy.md",
+    "your_own_metric.md",
+    "mlflow_server.md",
+)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_page_does_what_it_says(page: str, packages: Path, tmp_path: Path) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    done = pages.do(page, tmp_path, packages, port)
+    assert "run" in done
+    assert "compared" in done
+
+
+def test_a_page_that_lies_is_found(
+    packages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "DOCS", tmp_path)
+    (tmp_path / "good.md").write_text("`a.txt`:\n\n```text\nx\n```\n\n```sh\ncat a.txt\n```\n")
+    assert pages.do("good.md", tmp_path, packages) == ["file", "run"]
+    lies = {
+        "prints.md": "```sh\necho one\n```\n\n```text\ntwo\n```\n",
+        "fails.md": "```sh\nfalse | true\n```\n",
+        "unsaid.md": "```yaml\na: 1\n```\n",
+    }
+    for name, text in lies.items():
+        (tmp_path / name).write_text(text)
+        with pytest.raises(AssertionError, match=f"docs/{name}:"):
+            pages.do(name, tmp_path, packages)
