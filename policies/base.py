@@ -21,7 +21,7 @@ class Policy:
 
     Subclass it as a frozen dataclass whose fields are the policy's typed parameters, name what it
     listens to in `events`, and register it. An instance holds parameters only; what a policy
-    learns during a run lives in the object that `start` returns.
+    learns during a run lives in the object that `prepare` returns.
 
     Attributes
     ----------

@@ -62,6 +62,8 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     if page.file.abs_src_path is None:
         return markdown
     here = Path(page.file.abs_src_path).parent
+    if page.file.src_uri.startswith("reproductions/"):
+        page.meta["hide"] = ["toc"]  # their tables are wide
 
     def rewritten(match: re.Match[str]) -> str:
         target = Path(os.path.normpath(here / match[1]))

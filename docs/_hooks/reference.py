@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable
 from typing import Any
 
-os.environ.update(COLUMNS="100", NO_COLOR="1")  # what help texts are wrapped to
+os.environ.update(COLUMNS="96", NO_COLOR="1")  # what help texts are wrapped to
 import policies
 import sim.cli
 import sim.measures
