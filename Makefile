@@ -4,6 +4,7 @@
 # make docs    set up, build the documentation as a site
 # make reproduce TRACES=DIR   set up, run the published experiments on the real traces in DIR,
 #                             with fewer seeds where they say so; SCALE=paper: with all
+# make fuzz    set up, feed every reader damaged files for SECONDS each (TARGETS="swf tpc": those)
 # make bench   set up the benchmarks' references, measure
 # make lock    resolve the lock files anew from pyproject.toml
 
@@ -15,6 +16,7 @@ READY = $(VENV)/.ready
 TESTS ?= tests
 WORKERS ?= 2
 TRACES ?= traces
+SECONDS ?= 60
 SCALE ?= gallery
 COMPILE = $(BIN)/python -c 'from sweep.runner.task import warm_up; warm_up([])'
 KERNEL_TESTS = $(addprefix tests/sim/test_,kernel.py engine.py overbooking.py packing.py \
@@ -22,7 +24,7 @@ KERNEL_TESTS = $(addprefix tests/sim/test_,kernel.py engine.py overbooking.py pa
 	bounds_kernels.py) \
 	tests/policies/dagps/test_placement.py
 
-.PHONY: sweep test compiled test-main test-nojit test-bounds ui docs reproduce bench lock clean
+.PHONY: sweep test compiled test-main test-nojit test-bounds ui docs reproduce fuzz bench lock clean
 
 sweep: $(READY)
 	$(BIN)/python -m sweep
@@ -57,6 +59,9 @@ docs: $(READY)
 
 reproduce: $(READY)
 	$(BIN)/python -m sweep reproduce scale=$(SCALE) paths.traces=$(TRACES)
+
+fuzz: $(READY)
+	$(BIN)/python -m tests.fuzz.run --seconds $(SECONDS) $(TARGETS)
 
 bench: $(BENCH)/.ready
 	$(BENCH)/bin/python -m benchmarks

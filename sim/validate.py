@@ -185,7 +185,8 @@ def _check_demands(workload: Workload) -> None:
                 rule="wrong quantum",
             )
         demand = values(workload.stages, DEMAND_PREFIX + resource)
-        row = first(demand / quantum > _MAX_QUANTA)
+        with np.errstate(over="ignore"):
+            row = first(demand / quantum > _MAX_QUANTA)
         if row is not None:
             fail(
                 workload,

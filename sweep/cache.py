@@ -18,6 +18,10 @@ from sweep.cell import CellResult
 RECENT_BYTES = 2**26
 """How much of what was just written is kept in memory too."""
 
+_OVERHEAD = 8192  # of a table's own objects, which weigh more than a few rows
+VERSION = 1
+"""Of the layout of a file; a file of another version is computed anew."""
+
 _MARK = b"checksum-sha256:"
 _BLANK = _MARK + b"0" * 64
 
@@ -45,7 +49,7 @@ class Cache:
         return self.folder / key[:2] / f"{key}.parquet"
 
     def get(self, key: str) -> CellResult | None:
-        """Read a cell; None if it is not there or its file is damaged."""
+        """Read a cell; None if it is not there, damaged, or from another version."""
         if key in self._recent:
             return self._recent[key]
         file = self._open(key)
@@ -64,7 +68,7 @@ class Cache:
         metrics = {name: _text(value) for name, value in result.metrics.items()}
         meta = {"key": result.key, "metrics": metrics, "config": config}
         files.write_bytes(self.file(result.key), _sealed(_parquet(result.jobs, meta)))
-        self._room -= result.jobs.nbytes
+        self._room -= result.jobs.nbytes + _OVERHEAD
         if self._room > 0:
             self._recent[result.key] = result
 
@@ -88,8 +92,14 @@ class Cache:
             return None
         if not _is_whole(content):
             return None
-        file = pq.ParquetFile(pa.BufferReader(content))
-        return file if _meta(file)["key"] == key else None
+        try:
+            file = pq.ParquetFile(pa.BufferReader(content))
+            meta = _meta(file)
+            _metrics(file)
+        except (pa.ArrowException, OSError, AttributeError, KeyError, TypeError, ValueError):
+            return None  # whole, but laid out otherwise: by another version
+        known = meta.keys() >= {"key", "metrics", "config"} and meta.get("version", 1) == VERSION
+        return file if known and meta["key"] == key else None
 
 
 def _parquet(table: pa.Table, meta: Mapping[str, Any]) -> bytes:
@@ -121,7 +131,9 @@ def _is_whole(content: bytes) -> bool:
 
 
 def _meta(file: pq.ParquetFile) -> dict[str, Any]:
-    meta: dict[str, Any] = json.loads(file.metadata.metadata[b"cell"])
+    meta = json.loads(file.metadata.metadata[b"cell"])
+    if not isinstance(meta, dict):
+        raise TypeError(f"a cell's description is a mapping, not {type(meta).__name__}")
     return meta
 
 

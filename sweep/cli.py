@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import io
 import os
@@ -15,6 +16,17 @@ from sweep.command import Parser, split
 from sweep.verbs import VERBS
 
 DONE, FAILED, WRONG, INTERRUPTED = 0, 1, 2, 130
+_NO_ROOM = (
+    "; make room, or move the results folder and name it with paths.results=DIR: "
+    "what is done is kept, and the same command goes on from here"
+)
+_READ_ONLY = "; name a folder that can be written to with paths.results=DIR"
+_WAY_OUT = {
+    errno.ENOSPC: _NO_ROOM,
+    errno.EDQUOT: _NO_ROOM,
+    errno.EFBIG: _NO_ROOM,
+    errno.EROFS: _READ_ONLY,
+}
 
 
 def main(argv: Sequence[str]) -> int:
@@ -42,7 +54,7 @@ def main(argv: Sequence[str]) -> int:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123
         return DONE
     except OSError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {error}{_WAY_OUT.get(error.errno or 0, '')}", file=sys.stderr)
         return WRONG
 
 

@@ -13,7 +13,7 @@ from sweep import files, finish, grid, prepare, runner, say, tracking
 from sweep.cell import CellError, Simulate
 from sweep.folder import SweepFolder
 from sweep.journal import Journal
-from sweep.masking import mask
+from sweep.masking import mask, mask_tree
 from sweep.prepare import Planned, Prepared
 from sweep.progress import Progress
 from sweep.request import Request
@@ -161,8 +161,8 @@ def _take_in(
         prepared.metrics[one.key] = result.metrics
         journal.append("cell", status="done", **fields)
     else:
-        errors[one.key] = result.error
-        journal.append("cell", status="failed", error=result.error["message"][:500], **fields)
+        errors[one.key] = error = mask_tree(result.error)  # it may quote what it could not reach
+        journal.append("cell", status="failed", error=error["message"][:500], **fields)
 
 
 def _cached_before(prepared: Prepared, journal: Journal) -> list[bool]:

@@ -33,9 +33,11 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         with file:
             yield file
         temporary.replace(path)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             temporary.unlink()
+        if isinstance(error, OSError) and error.errno is not None:  # writing names no file
+            raise OSError(error.errno, error.strerror, str(path)) from error
         raise
 
 

@@ -16,6 +16,8 @@ from sweep.as_yaml import to_yaml
 CELLS, CONFIG, PROVENANCE = "cells.parquet", "config.yaml", "provenance.json"
 TABLE, DIFF, FINDINGS = "table.md", "changes.diff", "findings.parquet"
 CONTRASTS = "against_baseline.parquet"
+_ALWAYS = {"words", "config_dirs", "swept", "baseline", "metrics", "study"}
+_DAMAGED = "it is damaged; running the sweep again writes it anew, from the cells that are cached"
 
 
 class SweepFolder:
@@ -74,22 +76,38 @@ class SweepFolder:
         if not all((self.path / name).is_file() for name in names):
             return False
         try:
-            return bool(self.cells().num_rows)
-        except (OSError, pa.ArrowException):
+            return bool(self.cells().num_rows) and bool(self.config())
+        except (OSError, InputError):
             return False
 
     def cells(self) -> pa.Table:
-        """Read ``cells.parquet``."""
-        # not pq.read_table: that imports pyarrow.dataset and pandas, half a second
-        with pq.ParquetFile(self.path / CELLS) as file:
-            return file.read(use_threads=False)
+        """Read ``cells.parquet``.
+
+        Raises
+        ------
+        InputError
+            If it is damaged.
+        """
+        return _table(self.path / CELLS)
 
     def config(self) -> dict[str, Any]:
-        """Read ``config.yaml``."""
+        """Read ``config.yaml``.
+
+        Raises
+        ------
+        InputError
+            If it is damaged.
+        """
         import yaml
 
-        text = (self.path / CONFIG).read_text(encoding="utf-8")
-        config: dict[str, Any] = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        file = self.path / CONFIG
+        try:
+            text = file.read_text(encoding="utf-8")
+            config = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        except (UnicodeDecodeError, yaml.YAMLError) as error:
+            raise InputError(_DAMAGED, file=file) from error
+        if not isinstance(config, dict) or not config.keys() >= _ALWAYS:
+            raise InputError(_DAMAGED, file=file)
         return config
 
     def provenance(self) -> dict[str, Any]:
@@ -106,10 +124,8 @@ class SweepFolder:
         return self._read(CONTRASTS)
 
     def _read(self, name: str) -> pa.Table | None:
-        if not (self.path / name).is_file():
-            return None
-        with pq.ParquetFile(self.path / name) as file:
-            return file.read(use_threads=False)
+        file = self.path / name
+        return _table(file) if file.is_file() else None
 
     def write_findings(self, findings: pa.Table | None) -> None:
         """Replace ``findings.parquet``."""
@@ -170,6 +186,15 @@ class SweepFolder:
             headlines=headlines,
             **about,
         )
+
+
+def _table(file: Path) -> pa.Table:
+    try:
+        # not pq.read_table: that imports pyarrow.dataset and pandas, half a second
+        with pq.ParquetFile(file) as parquet:
+            return parquet.read(use_threads=False)
+    except pa.ArrowException as error:
+        raise InputError(_DAMAGED, file=file) from error
 
 
 def shown_metrics(cells: pa.Table, config: Mapping[str, Any]) -> pa.Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import json
 import os
@@ -44,7 +45,10 @@ class Journal:
         with self.file.open("ab+", buffering=0) as file:
             if not self._is_clean:
                 text = self._clean(file) + text
-            file.write(text.encode())
+            content = text.encode()
+            if file.write(content) != len(content):  # the disk took a part: it is full
+                self._is_clean = False
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.file))
 
     def _clean(self, file: BinaryIO) -> str:
         """End the line that a kill may have cut off."""
@@ -63,7 +67,7 @@ class Journal:
         for line in lines:
             with contextlib.suppress(ValueError):
                 event = json.loads(line)
-                if isinstance(event, dict) and "event" in event:
+                if _is_event(event):
                     events.append(event)
         return events
 
@@ -97,3 +101,13 @@ class Journal:
     @property
     def _lock(self) -> Path:
         return self.file.with_suffix(".lock")
+
+
+def _is_event(line: Any) -> bool:
+    """Tell whether a line says what and when, and a ``begin`` what was cached."""
+    return (
+        isinstance(line, dict)
+        and isinstance(line.get("event"), str)
+        and isinstance(line.get("time"), int | float)
+        and (line["event"] != "begin" or isinstance(line.get("cached"), list))
+    )

@@ -11,6 +11,7 @@ from sweep.cell import canonical
 
 Config = Mapping[str, Any]
 _THINGS = ("policy", "trace", "cluster", "measure", "capacity", "seed", "sources")
+_NEEDED = {*_THINGS, "workload"}
 _NUMBERS = ("capacity", "seed")
 _MOST = 16
 """Of the cached cells that differ in one thing alone, how many are looked at closely."""
@@ -31,6 +32,8 @@ class Nearest:
     def __init__(self, kept: Iterable[Config]) -> None:
         self._without: dict[str, dict[int, list[Config]]] = {thing: {} for thing in _THINGS}
         for config in kept:
+            if not config.keys() >= _NEEDED:
+                continue  # of an older version
             parts = _parts(config)
             for thing, found in self._without.items():
                 found.setdefault(_others(parts, thing), []).append(config)

@@ -149,7 +149,10 @@ class Options:
             with initialize_config_dir(str(bundled()), version_base="1.3"):
                 config = compose("config", overrides)
             raw = OmegaConf.to_container(config, resolve=False)
-        except (HydraException, OmegaConfBaseException, yaml.YAMLError) as error:
+        except (
+            *(HydraException, OmegaConfBaseException, yaml.YAMLError),
+            *(ValueError, RecursionError),  # no UTF-8, no such date, lists without end
+        ) as error:
             chosen = " ".join(f"{group}={name}" for group, name in choices.items())
             raise InputError(f"{chosen} does not compose: {error}") from error
         assert isinstance(raw, dict)

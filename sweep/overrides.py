@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import fnmatch
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
 from sim.errors import InputError
+
+MOST_VALUES = 1_000_000
+"""Of an axis; a range with more is a slip."""
 
 
 @dataclass(frozen=True)
@@ -80,8 +84,8 @@ def parse(
     for text in texts:
         try:
             override = parser.parse_override(text)
-        except HydraException as error:
-            reason = str(error).splitlines()[0]
+        except (HydraException, RecursionError) as error:
+            reason = (str(error).splitlines() or [""])[0]
             raise InputError(
                 f"{text!r} ({source}) is not in Hydra's grammar: {reason}; write key=value, "
                 "key=a,b or key=range(0,5), and quote a value that holds , ( or =: \"key='a,b'\"",
@@ -122,17 +126,35 @@ def _swept(override: Any, text: str, names: list[str]) -> tuple[Any, ...]:
     if isinstance(sweep, Glob):
         if not names:
             raise InputError(f"{text}: glob() picks from the options of a group, such as policy")
+        if not all(isinstance(pattern, str) for pattern in (*sweep.include, *sweep.exclude)):
+            raise InputError(f"{text}: glob() takes patterns such as ali*", rule="grammar")
         found = [n for n in names if any(fnmatch.fnmatchcase(n, g) for g in sweep.include)]
         found = [n for n in found if not any(fnmatch.fnmatchcase(n, g) for g in sweep.exclude)]
         if not found:
             raise InputError(f"{text} matches none of {', '.join(names)}", rule="empty axis")
         return tuple(found)
     if isinstance(sweep, RangeSweep):
-        return tuple(_tidy(value) for value in sweep.range())
+        return _range(sweep, text)
     if isinstance(sweep, ChoiceSweep):
         plain = dataclasses.replace(sweep, shuffle=False)
         return tuple(Override._convert_value(value) for value in plain.list)
     raise InputError(f"{text}: interval() has no steps; use range(start,stop,step)")
+
+
+def _range(sweep: Any, text: str) -> tuple[float, ...]:
+    """Give the values of a range, of which there must be an end."""
+    start, stop, step = sweep.start, sweep.stop, sweep.step
+    if not step or not all(math.isfinite(number) for number in (start, stop, step)):
+        raise InputError(
+            f"{text}: range(start,stop,step) takes finite numbers, and a step that is not 0",
+            rule="grammar",
+        )
+    n_values = (stop - start) / step
+    if n_values > MOST_VALUES:
+        raise InputError(
+            f"{text} has {n_values:.3g} values; an axis may have {MOST_VALUES:,}", rule="long axis"
+        )
+    return tuple(_tidy(value) for value in sweep.range())
 
 
 def _tidy(value: float) -> float:

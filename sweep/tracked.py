@@ -115,5 +115,5 @@ def _times(folder: SweepFolder) -> dict[str, tuple[float, float]]:
     return {
         event["key"]: (event["time"] - event["seconds"], event["time"])
         for event in events
-        if event["event"] == "cell"
+        if event["event"] == "cell" and event.keys() >= {"key", "seconds"}
     }

@@ -65,7 +65,13 @@ def read_trace(name: str, path: str | os.PathLike[str], **chosen: Any) -> Worklo
             raise InputError(
                 unknown(f"option of trace {name}", option, known), rule="unknown option"
             )
-    workload: Workload = _reader(name)(path, **chosen)
+    try:
+        workload: Workload = _reader(name)(path, **chosen)
+    except InputError as error:
+        if error.file is not None or error.rule == "wrong option":
+            raise
+        # found in the columns, where nobody knows any more which file they came from
+        raise InputError(error.message, file=path, line=error.line, rule=error.rule) from error
     return workload
 
 

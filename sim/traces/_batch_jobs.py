@@ -273,12 +273,13 @@ def _stages(rows: Collected, row_of: I8, sizes: I8) -> dict[str, Any]:
 
 def _quantum(demand: F8) -> float:
     """Return the coarsest quantum of which every demand is a multiple."""
-    for quantum in _QUANTA:
-        if all(
-            (np.abs(part / quantum - np.rint(part / quantum)) < 1e-6).all()
-            for part in np.array_split(demand, len(demand) // 2**20 + 1)
-        ):
-            return quantum
+    with np.errstate(over="ignore", invalid="ignore"):  # too large for any: refused later
+        for quantum in _QUANTA:
+            if all(
+                (np.abs(part / quantum - np.rint(part / quantum)) < 1e-6).all()
+                for part in np.array_split(demand, len(demand) // 2**20 + 1)
+            ):
+                return quantum
     return DEFAULT_QUANTUM
 
 

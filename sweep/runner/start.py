@@ -15,6 +15,7 @@ from typing import Any
 from sim.errors import InputError
 
 KNOCK_S = 5.0
+LOOPBACK = "127.0.0.1"
 _QUIET: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
 
 
@@ -38,6 +39,9 @@ def start_local(workers: int | None, environment: Mapping[str, str]) -> None:
         # Ray reads these once, when it is imported
         os.environ["RAY_AUTH_MODE"] = "token"
         os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
+    if "ray" not in sys.modules:
+        # Ray's word for "no other machine takes part": else it listens on every address
+        os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
     os.environ.update(environment)
     _init(
         "Ray does not start on this machine",
@@ -45,6 +49,7 @@ def start_local(workers: int | None, environment: Mapping[str, str]) -> None:
         address="local",
         num_cpus=workers,
         include_dashboard=False,
+        _node_ip_address=LOOPBACK,
     )
 
 

@@ -106,7 +106,9 @@ def finish_parent(
         ],
         tags=[RunTag(FILES, state), RunTag(NOTE, _note(rows, n_failed, folder))],
     )
-    place.client.set_terminated(run.info.run_id, status)
+    # a clock that was set back would have it end before it began
+    ended_ms = max(now_ms, run.info.start_time or 0)
+    place.client.set_terminated(run.info.run_id, status, end_time=ended_ms)
 
 
 def _origin(provenance: Mapping[str, Any]) -> dict[str, str]:

@@ -59,24 +59,26 @@ def _status(results: Path, sweep: str) -> tuple[str, int]:
     events = events[begins[-1] :]
     begin = events[0]
     cells = [event for event in events if event["event"] == "cell"]
-    failed = [event for event in cells if event["status"] == "failed"]
+    failed = [event for event in cells if event.get("status") == "failed"]
     ends = [event for event in events if event["event"] == "end"]
     n_done = len(cells) - len(failed)
-    seconds = (ends[-1] if ends else cells[-1] if cells else begin)["time"] - begin["time"]
-    words = f"{n_done} of {begin['todo']} cells done, {len(failed)} failed"
-    words += f", {begin['cells'] - begin['todo']} cached before"
+    n_cells, n_todo = begin.get("cells", 0), begin.get("todo", 0)
+    # a clock that was set back would have it end before it began
+    seconds = max(0.0, (ends[-1] if ends else begin)["time"] - begin["time"])
+    words = f"{n_done} of {n_todo} cells done, {len(failed)} failed"
+    words += f", {n_cells - n_todo} cached before"
     if journal.is_running() and not ends:
-        elapsed = time.time() - begin["time"]
-        state = f"running (process {begin['pid']}) for {elapsed:.0f} s"
-        if 0 < len(cells) < begin["todo"]:
-            left = elapsed / len(cells) * (begin["todo"] - len(cells))
+        elapsed = max(0.0, time.time() - begin["time"])
+        state = f"running (process {begin.get('pid', '?')}) for {elapsed:.0f} s"
+        if 0 < len(cells) < n_todo and elapsed:
+            left = elapsed / len(cells) * (n_todo - len(cells))
             words += f", about {left:.0f} s left"
     elif ends:
         state = f"over, in {seconds:.0f} s"
     else:
         state = "interrupted; the same command goes on"
     lines = [f"{sweep}: {state}: {words}"]
-    lines += [f"  row {event['row']} failed: {event['error']}" for event in failed[:10]]
+    lines += [f"  row {e.get('row')} failed: {e.get('error')}" for e in failed[:10]]
     folder = SweepFolder.of(results, sweep)
     if folder.is_whole():
         lines.append(str(folder.path))

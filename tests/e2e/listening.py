@@ -1,0 +1,61 @@
+"""Which addresses the processes below one listen on, from ``/proc``."""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+from collections.abc import Iterator
+from pathlib import Path
+
+_LISTEN = "0A"
+
+
+def listening(pid: int) -> set[tuple[str, int]]:
+    """Address and port of every TCP socket that a process or one below it listens on."""
+    inodes = {inode for one in below(pid) for inode in _sockets(one)}
+    found = set()
+    for name in ("tcp", "tcp6"):
+        for line in Path(f"/proc/{pid}/net/{name}").read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == _LISTEN and fields[9] in inodes:
+                address, _, port = fields[1].partition(":")
+                found.add((_address(address), int(port, 16)))
+    return found
+
+
+def below(pid: int) -> set[int]:
+    """Give a process and all that descend from it or belong to its session."""
+    parents, sessions = {}, {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            parents[int(folder.name)], sessions[int(folder.name)] = int(fields[1]), int(fields[3])
+    found = {pid}
+    found |= {one for one, session in sessions.items() if session == sessions.get(pid) == pid}
+    while True:
+        more = {one for one, parent in parents.items() if parent in found} - found
+        if not more:
+            return found
+        found |= more
+
+
+def is_loopback(address: str) -> bool:
+    """Tell whether only this machine reaches an address."""
+    one = ipaddress.ip_address(address)
+    mapped = getattr(one, "ipv4_mapped", None)
+    return (mapped or one).is_loopback
+
+
+def _sockets(pid: int) -> Iterator[str]:
+    with contextlib.suppress(OSError):
+        for link in Path(f"/proc/{pid}/fd").iterdir():
+            with contextlib.suppress(OSError):
+                target = str(link.readlink())
+                if target.startswith("socket:["):
+                    yield target[8:-1]
+
+
+def _address(text: str) -> str:
+    """Read the kernel's way of writing an address: words of 32 bits, each least byte first."""
+    words = [bytes.fromhex(text[at : at + 8])[::-1] for at in range(0, len(text), 8)]
+    return str(ipaddress.ip_address(b"".join(words)))

@@ -1,0 +1,78 @@
+"""Damaging a file: in its bytes, its fields, its lines and its end."""
+
+from __future__ import annotations
+
+import random
+import re
+import zlib
+
+_TOKENS = (
+    *(b"", b"-1", b"0", b"nan", b"inf", b"-inf", b"1e308", b"-1e308", b"1e-320", b"9" * 19),
+    *(b"2147483647", b"2147483648", b"9223372036854775807", b"0.1", b"1_0", b"0x1", b"None"),
+    *(b"null", b"true", b"[]", b"{}", b'""', b"[[]]", b'"a"', b"a=b", b"range(0,3)", b"${seed}"),
+    *(b"\xff\xfe", b"\xef\xbb\xbf", b"\0", b"\r", b"\r\n", b"\n", b",", b'"', b"'", b"\\", b" "),
+    *("é".encode(), "\u2028".encode(), "١".encode(), "²".encode(), b"\xed\xa0\x80", b"PAR1"),
+)
+_FIELD = re.compile(rb"[\w.*/:+-]+")
+MOST = 4
+
+
+def mutated(content: bytes, rng: random.Random) -> bytes:
+    """Damage a file in one to four ways."""
+    for _ in range(rng.randint(1, MOST)):
+        content = rng.choice(_WAYS)(content, rng)
+    return content
+
+
+def _field(content: bytes, rng: random.Random) -> bytes:
+    """Put something odd in place of a word or number."""
+    found = list(_FIELD.finditer(content))
+    if not found:
+        return content + rng.choice(_TOKENS)
+    one = rng.choice(found)
+    return content[: one.start()] + rng.choice(_TOKENS) + content[one.end() :]
+
+
+def _insert(content: bytes, rng: random.Random) -> bytes:
+    at = rng.randint(0, len(content))
+    return content[:at] + rng.choice(_TOKENS) + content[at:]
+
+
+def _flip(content: bytes, rng: random.Random) -> bytes:
+    if not content:
+        return b"\0"
+    at = rng.randrange(len(content))
+    return content[:at] + bytes([content[at] ^ (1 << rng.randrange(8))]) + content[at + 1 :]
+
+
+def _cut(content: bytes, rng: random.Random) -> bytes:
+    return content[: rng.randint(0, len(content))]
+
+
+def _without(content: bytes, rng: random.Random) -> bytes:
+    first, last = sorted(rng.randint(0, len(content)) for _ in range(2))
+    return content[:first] + content[last:]
+
+
+def _lines(content: bytes, rng: random.Random) -> bytes:
+    """Repeat, drop or swap lines."""
+    lines = content.split(b"\n")
+    at, other = rng.randrange(len(lines)), rng.randrange(len(lines))
+    what = rng.randrange(3)
+    if what == 0:
+        lines.insert(other, lines[at])
+    elif what == 1:
+        del lines[at]
+    else:
+        lines[at], lines[other] = lines[other], lines[at]
+    return b"\n".join(lines)
+
+
+def _gzip(content: bytes, rng: random.Random) -> bytes:
+    """Pack it, and perhaps lose the end."""
+    pack = zlib.compressobj(wbits=31)
+    packed = pack.compress(content) + pack.flush()
+    return packed if rng.random() < 0.5 else packed[: rng.randint(0, len(packed))]
+
+
+_WAYS = (_field, _field, _field, _insert, _flip, _cut, _without, _lines, _gzip)

@@ -1,0 +1,303 @@
+"""Everything that reads what others wrote: what to feed it, and what it may do with it.
+
+Whatever the bytes, a reader gives its result or raises an `InputError`, which names the file where
+there is one; anything else is a fault. The samples are small and made up here.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+import sim
+from sim.errors import InputError
+from sim.lineage import read_logs
+from sim.lineage.openlineage import read_events
+from sim.traces._table_jobs import EDGES, JOBS
+from sweep import cache as cells
+from sweep import files, grid
+from sweep.command import ask
+from sweep.journal import Journal
+from sweep.options import Options
+from sweep.overrides import parse, quote
+
+BETWEEN = b"\x1e"
+"""Between the files of a reader that takes two."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A reader.
+
+    Attributes
+    ----------
+    read : callable
+        Takes bytes and a folder to lay them down in.
+    samples : tuple of bytes
+        What it reads without an error.
+    names_file : bool
+        Whether its errors name the file.
+    """
+
+    read: Callable[[bytes, Path], object]
+    samples: tuple[bytes, ...]
+    names_file: bool = True
+
+
+def check(target: Target, content: bytes, folder: Path) -> str:
+    """Feed a reader; say ``read`` or ``refused``; raise whatever else it raises."""
+    try:
+        target.read(content, folder)
+    except InputError as error:
+        if target.names_file and error.file is None:
+            raise AssertionError(f"the error names no file: {error}") from error
+        return "refused"
+    return "read"
+
+
+def _trace(name: str, **options: object) -> Callable[[bytes, Path], object]:
+    def read(content: bytes, folder: Path) -> object:
+        file = folder / "trace"
+        file.write_bytes(content)
+        return sim.read_trace(name, file, **options)
+
+    return read
+
+
+def _tables(content: bytes, folder: Path) -> object:
+    first, _, second = content.partition(BETWEEN)
+    (folder / JOBS).write_bytes(first)
+    (folder / EDGES).write_bytes(second)
+    return sim.read_trace("bqetl", folder, rounds=1)
+
+
+def _logs(content: bytes, folder: Path) -> object:
+    first, _, second = content.partition(BETWEEN)
+    (folder / "operations").write_bytes(first)
+    (folder / "jobs").write_bytes(second)
+    return read_logs(folder / "operations", folder / "jobs")
+
+
+def _events(content: bytes, folder: Path) -> object:
+    (folder / "events").write_bytes(content)
+    return read_events(folder / "events")
+
+
+def _workload(content: bytes, folder: Path) -> object:
+    """Put the bytes in place of one file of a workload; the first byte chooses which."""
+    whole = workload_files()
+    chosen = sorted(whole)[(content or b"\0")[0] % len(whole)]
+    for name in whole:
+        (folder / name).write_bytes(content[1:] if name == chosen else whole[name])
+    return sim.read_trace("parquet", folder)
+
+
+@cache
+def workload_files() -> dict[str, bytes]:
+    """Give the files of a small workload, by name."""
+    stages = [
+        {"name": "map", "durations_s": [3.0, 4.0], "demand": {"cpu": 1, "mem": 2}},
+        {
+            "name": "reduce",
+            "durations_s": [5.0],
+            "parents": ["map"],
+            "demand": {"cpu": 2, "mem": 0},
+        },
+    ]
+    jobs = [{"submit_s": float(at), "deadline_s": 60.0, "stages": stages} for at in range(3)]
+    with tempfile.TemporaryDirectory() as name:
+        sim.Workload.from_jobs(jobs).write(name)
+        return {file.name: file.read_bytes() for file in Path(name).iterdir() if file.is_file()}
+
+
+def _overrides(content: bytes, _: Path) -> object:
+    words = content.decode(errors="replace").split("\n")
+    found = parse(words, OPTIONS.names_swept)
+    for one in found:
+        if not one.swept and one.kind != "delete" and one.value == one.value:
+            (again,) = parse([quote(one.key, one.value)], OPTIONS.names_swept)
+            assert again.value == one.value, one.text
+    return found
+
+
+def _request(content: bytes, folder: Path) -> object:
+    words = [word for word in content.decode(errors="replace").split("\n") if word]
+    return grid.build(ask([*words, f"paths.results='{folder}'"], []))
+
+
+def _option(content: bytes, folder: Path) -> object:
+    (folder / "policy").mkdir(exist_ok=True)
+    (folder / "policy" / "fuzzed.yaml").write_bytes(content)
+    return grid.build(ask(["policy=fuzzed", "trace=alibaba_synth"], [str(folder)]))
+
+
+def _journal(content: bytes, folder: Path) -> object:
+    file = folder / "journal" / "s.jsonl"
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(content)
+    journal = Journal(folder, "s")
+    return journal.events(), journal.is_complete(), journal.open_attempt()
+
+
+def _cell(content: bytes, folder: Path) -> object:
+    """Read a cell's file that is whole by its checksum, whatever is in it."""
+    kept = cells.Cache(folder)
+    file = kept.file(KEY)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    at = content.rfind(cells._MARK)
+    if at >= 0:
+        at += len(cells._MARK)
+        content = content[: at - len(cells._MARK)] + cells._BLANK + content[at + 64 :]
+        content = cells._sealed(content)
+    file.write_bytes(content)
+    return kept.metrics(KEY), kept.config(KEY), files.read_json(file)
+
+
+KEY = "ab" + "0" * 62
+OPTIONS = Options()
+_LINE = "1 10 5 60 4 30 100 8 100 200 1 3 1 5 2 -1 -1 -1"
+_JOB = {
+    **{"job": "7", "user": 3, "lname": 11, "name": 21, "sched_class": 0, "priority": 2},
+    **{"cpu": 0.0125, "mem": 0.5, "disk": 0.0001, "submit_s": 9.0, "job_end_event": 4},
+    **{"job_end_s": 20.0, "start_s": [10.0, 12.0], "dur_s": [5.0, 8.0]},
+}
+_WAVES = {
+    "first_wave": {"2": [4000, 2000], "4": [1000]},
+    "rest_wave": {"2": [1000], "4": [500]},
+    "fresh_durations": {"2": [], "4": [900]},
+}
+_SPARK = {"2g": {"1": {"adj": [[0, 1], [0, 0]], "dur": {"0": _WAVES, "1": _WAVES}}}}
+_EVENT = {
+    "eventType": "START",
+    "eventTime": "2024-01-01T00:00:00Z",
+    "run": {"runId": "r1"},
+    "job": {"namespace": "team", "name": "load", "facets": {"sql": {"query": "copy t"}}},
+    "inputs": [{"namespace": "db", "name": "t"}],
+    "outputs": [],
+}
+
+
+def _sample_cell() -> bytes:
+    table = pa.table({"finish_s": np.array([1.0, 2.0])})
+    meta = {"key": KEY, "metrics": {"jct_mean_s": 1.0, "nothing": "nan"}, "config": {"seed": 0}}
+    return cells._sealed(cells._parquet(table, meta))
+
+
+def _lines(*rows: object) -> bytes:
+    return b"".join((r if isinstance(r, str) else json.dumps(r)).encode() + b"\n" for r in rows)
+
+
+TARGETS: dict[str, Target] = {
+    "alibaba2018": Target(
+        _trace("alibaba2018"),
+        (
+            _lines(
+                "task_name,instance_num,job_name,status,start_time,end_time,plan_cpu,plan_mem",
+                "M1,2,j_1,Terminated,100,110,100.0,0.5",
+                "R2_1,1,j_1,Terminated,110,120,50,0.25",
+            ),
+            _lines("M1,2,j_1,1,Terminated,100,110,100.0,0.5"),
+        ),
+    ),
+    "google2011": Target(_trace("google2011"), (_lines(_JOB, {**_JOB, "job": "8"}),)),
+    "google2011_walls": Target(
+        _trace("google2011", part="walls"),
+        (
+            _lines(
+                "job_id,user,sched_class,job_name,logical_job_name,submit_s,schedule_s,end_s,"
+                "end_event",
+                "1,0,1,10,20,1.0,2.0,700.0,4",
+                "2,0,1,10,20,0.0,605.0,700.0,4",
+            ),
+        ),
+    ),
+    "swf": Target(
+        _trace("swf"), (_lines("; MaxProcs: 128", _LINE, _LINE.replace("1 10", "2 20")),)
+    ),
+    "tpc": Target(
+        _trace("tpc"),
+        (
+            _lines(
+                *("# 3: TPC-H query10", "2 0 7.5", "Map1 11 0.2 0.2 0 0 0 0.2 4"),
+                *("Reducer2 1.5 0.1 0.1 0 0 0 0.1 3", "1", "Map1 Reducer2 ata"),
+            ),
+        ),
+    ),
+    "spark_tpch": Target(
+        _trace("spark_tpch", executors=4, trained_at=2), (json.dumps(_SPARK).encode(),)
+    ),
+    "bqetl": Target(
+        _tables,
+        (
+            _lines(
+                "job,dag,schedule_interval,dag_start_date,impact_tier,owner_id",
+                "load,early,0 2 * * *,2026-08-11,impact/tier_1,0",
+                "sum,late,0 12 * * 1,2020-01-01,impact/tier_3,1",
+            )
+            + BETWEEN
+            + _lines("producer_job,consumer_job", "load,sum"),
+        ),
+    ),
+    "parquet": Target(
+        _workload,
+        tuple(
+            bytes([at]) + content
+            for at, (_, content) in enumerate(sorted(workload_files().items()))
+        ),
+    ),
+    "lineage": Target(
+        _logs,
+        (
+            _lines("time_s,job,operation,file,n", "1,a,write,f,1", "2.5,b,read,f,")
+            + BETWEEN
+            + _lines("job_id,template_name,queue,submit_s,finish_s", "b,tb,o/x,1.5,3", "a,t,l,0,1"),
+        ),
+    ),
+    "openlineage": Target(
+        _events,
+        (
+            _lines(
+                _EVENT, {**_EVENT, "eventType": "COMPLETE", "eventTime": "2024-01-01T00:05:00Z"}
+            ),
+            json.dumps([_EVENT]).encode(),
+        ),
+    ),
+    "overrides": Target(
+        _overrides,
+        (
+            b"policy=fifo,sjf\nseed=range(0,5)\ncapacity=0.5,1.0",
+            b"trace=glob(ali*)\n~policy.x\n+policy.y={a:1,b:[2,'c,d']}\n++trace.path=\"a b\"",
+        ),
+        names_file=False,
+    ),
+    "request": Target(
+        _request,
+        (
+            b"policy=fifo,las\npolicy.queues=5\ntrace=alibaba_synth\nseed=range(0,3)\nbaseline=fifo",
+            b"capacity=choice(0.5,1)\ncluster=slots\nmetrics=[jct_mean_s]\nmax_failures=2",
+        ),
+        names_file=False,
+    ),
+    "option": Target(
+        _option, (b"# Mine.\nname: fifo\n", b"name: las\nqueues: 5\n"), names_file=False
+    ),
+    "journal": Target(
+        _journal,
+        (
+            _lines(
+                {"event": "begin", "time": 1.0, "pid": 1, "cells": 1, "todo": 1, "cached": []},
+                {"event": "cell", "time": 2.0, "row": 0, "key": KEY, "seconds": 0.1},
+                {"event": "end", "time": 3.0, "failed": 0},
+            ),
+        ),
+    ),
+    "cell": Target(_cell, (_sample_cell(),)),
+}
+"""By name."""

@@ -1,0 +1,58 @@
+"""The short lane: a few hundred damaged files for every reader, always the same."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz.mutate import mutated
+from tests.fuzz.targets import TARGETS, check
+
+N_FILES = {"request": 8, "option": 8, "overrides": 60}  # composing a configuration takes long
+ALL = 120
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_samples_are_read(name: str, tmp_path: Path) -> None:
+    target = TARGETS[name]
+    for at, sample in enumerate(target.samples):
+        folder = tmp_path / str(at)
+        folder.mkdir()
+        assert check(target, sample, folder) == "read"
+
+
+FOUND = {
+    "overrides": (
+        b"seed=range(0,5,0)",
+        b"seed=range(0,5,nan)",
+        b"seed=range(0,9999999999999999999)",
+        b"trace=glob([[]])",
+    ),
+    "alibaba2018": (
+        b"M1,2,j_1,1,Terminated,100,110,1999999999999999999900.0,0.5\n",
+        b"M1,2,j_1,1,Terminated,100,110,100.0,1e308\n",
+    ),
+    "option": (b"\x8b\xff", b"name: fifo\nsince: 2001-99-99\n"),
+}
+"""What fuzzing found once: other exceptions, warnings, an axis without end."""
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_what_was_found_is_refused(name: str, tmp_path: Path) -> None:
+    for content in FOUND[name]:
+        assert check(TARGETS[name], content, tmp_path) == "refused", content
+
+
+# pyarrow can't hand a row that is no UTF-8 to its handler, says so, and refuses the file
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("name", TARGETS)
+def test_damaged_ones_are_read_or_refused(name: str, tmp_path: Path) -> None:
+    target, rng = TARGETS[name], random.Random(0)
+    for _ in range(N_FILES.get(name, ALL)):
+        content = mutated(rng.choice(target.samples), rng)
+        try:
+            check(target, content, tmp_path)
+        except Exception as error:
+            raise AssertionError(f"on {content!r}") from error
