@@ -67,6 +67,27 @@ class Result:
         return self.job_estimate
 
     @cached_property
+    def bounds(self) -> dict[str, NDArray[np.float64]]:
+        """Lower bounds of each job, (J,) float64 each, s; see `sim.bounds.bound_arrays`."""
+        from sim.bounds import bound_arrays
+
+        return bound_arrays(self.workload.columns, self.cluster)
+
+    @cached_property
+    def gap_lb(self) -> NDArray[np.float64]:
+        """Completion time over ``new_lb`` - 1 of each job done whose bound is above 0, else NaN."""
+        from sim.metrics.of_jobs import gap_lb
+
+        return gap_lb(self)
+
+    @cached_property
+    def prediction_error(self) -> NDArray[np.float64]:
+        """|estimate - size| / size of each job done that has both, else NaN: (J,) float64."""
+        from sim.metrics.of_jobs import prediction_error
+
+        return prediction_error(self)
+
+    @cached_property
     def jobs(self) -> pa.Table:
         """A row a job: job_id, submit_s, start_s, finish_s, outcome, queue, n_tasks."""
         columns = self.workload.columns

@@ -48,6 +48,13 @@ class Cache:
         """Where the cell of this key is kept."""
         return self.folder / key[:2] / f"{key}.parquet"
 
+    def n_bytes(self, key: str) -> int:
+        """Size of a cell's file; 0 if there is none."""
+        try:
+            return self.file(key).stat().st_size
+        except OSError:
+            return 0
+
     def get(self, key: str) -> CellResult | None:
         """Read a cell; None if it is not there, damaged, or from another version."""
         if key in self._recent:
@@ -110,7 +117,11 @@ def _parquet(table: pa.Table, meta: Mapping[str, Any]) -> bytes:
     ) as writer:
         writer.write_table(table)
         writer.add_key_value_metadata(
-            {"cell": json.dumps(meta, ensure_ascii=False), "checksum": _BLANK.decode()}
+            {
+                **(table.schema.metadata or {}),  # what a measure keeps beside its table
+                "cell": json.dumps(meta, ensure_ascii=False),
+                "checksum": _BLANK.decode(),
+            }
         )
     content: bytes = sink.getvalue().to_pybytes()
     return content

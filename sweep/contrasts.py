@@ -46,7 +46,7 @@ SCHEMA = pa.schema(
 
 
 @dataclass(frozen=True)
-class _Pairs:
+class Pairs:
     """Rows of the two that are compared, side by side, and the trace of each pair."""
 
     own: list[int]
@@ -89,10 +89,10 @@ def compare(
     for (trace, settings), members in _worlds(them):
         about = {"trace": trace, "settings": ", ".join(f"{k}={v}" for k, v in settings)}
         table: list[dict[str, Any]] = []
-        for capacity, column, pairs in _pairs(them, members, baseline):
+        for capacity, column, both in pairs(them, members, baseline):
             of = {**about, "capacity": capacity, "policy": labels[column]}
             fitting = contrasts if trace != ALL_TRACES else filter(_is_of_any_trace, contrasts)
-            table += [of | _row(them, one, pairs, trace == ALL_TRACES) for one in fitting]
+            table += [of | _row(them, one, both, trace == ALL_TRACES) for one in fitting]
         table = [row for row in table if not math.isnan(row["estimate"])]
         adjusted = stats.holm(np.array([row["p"] for row in table], dtype=np.float64))
         found += [row | {"p_holm": float(p)} for row, p in zip(table, adjusted, strict=True)]
@@ -137,9 +137,9 @@ def _worlds(them: Arranged) -> Iterator[tuple[tuple[str, Settings], list[int]]]:
         yield from blocks
 
 
-def _pairs(
+def pairs(
     them: Arranged, members: Sequence[int], baseline: str
-) -> Iterator[tuple[float, int, _Pairs]]:
+) -> Iterator[tuple[float, int, Pairs]]:
     """Pairs by capacity, ascending, and column: cells of the same trace and seed."""
     at: dict[tuple[float, int], dict[tuple[str, int], int]] = {}
     for row in members:
@@ -161,16 +161,16 @@ def _pairs(
         else:
             continue
         mine, theirs = at[capacity, column], at[capacity, other]
-        both = sorted(mine.keys() & theirs.keys())
-        own, base = [mine[pair] for pair in both], [theirs[pair] for pair in both]
-        yield capacity, column, _Pairs(own, base, [trace for trace, _ in both])
+        shared = sorted(mine.keys() & theirs.keys())
+        own, base = [mine[pair] for pair in shared], [theirs[pair] for pair in shared]
+        yield capacity, column, Pairs(own, base, [trace for trace, _ in shared])
 
 
-def _row(them: Arranged, contrast: Contrast, pairs: _Pairs, several: bool) -> dict[str, Any]:
+def _row(them: Arranged, contrast: Contrast, both: Pairs, several: bool) -> dict[str, Any]:
     metric, statistic = contrast
     values = them.values[:, them.names.index(metric)]
-    own, other = values[pairs.own], values[pairs.other]
-    traces = pairs.traces if several else None
+    own, other = values[both.own], values[both.other]
+    traces = both.traces if several else None
     if statistic == "difference":
         found = stats.difference(own, other, traces)
     elif _is_against_baseline(metric):

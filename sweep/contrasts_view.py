@@ -151,7 +151,7 @@ def _notes(
             f"{most} {pairs}: too few for intervals and tests; {MIN_PAIRS} or more give them"
         )
     elif any(FEW in entry.mark for line in lines for entry in line.entries):
-        notes.append(f"{FEW}: too few pairs for this test among so many comparisons")
+        notes.append(f"{FEW}: too few pairs for Wilcoxon's test, which skewed differences need")
     if EXACT in tests:
         notes.append(f"{EXACT}: every seed gave the same difference; there is nothing to test")
     return tuple(notes)

@@ -55,7 +55,8 @@ def sweep(
     inputs = [{"trace": name, **prepared.inputs.describe(key)} for key, name in names.items()]
     words = [*request.words, *(f"--config-dir={folder}" for folder in request.options.user_dirs)]
     about, diff = provenance.collect(words, request.axes["seed"], inputs)
-    folder.write(cells, config, about, diff, study(cells, config, prepared.cache))
+    found = study(cells, config, prepared.cache)
+    folder.write(cells, config, about, diff, found, prepared.cache)
     target = track(folder, request.settings)
     journal.append("end", failed=len(errors), tracked=target)
     say.result(folder, cells, config, request.settings)

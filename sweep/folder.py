@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from sim.errors import InputError, unknown
 from sweep import contrasts, contrasts_table, contrasts_view, files, report, table
 from sweep.as_yaml import to_yaml
+from sweep.cache import Cache
 
 CELLS, CONFIG, PROVENANCE = "cells.parquet", "config.yaml", "provenance.json"
 TABLE, DIFF, FINDINGS = "table.md", "changes.diff", "findings.parquet"
@@ -151,6 +152,7 @@ class SweepFolder:
         provenance: Mapping[str, Any],
         diff: str,
         findings: pa.Table | None = None,
+        cache: Cache | None = None,
     ) -> None:
         """Write every file; ``cells.parquet`` last, as it says that the others are there."""
         files.write_text(self.path / CONFIG, to_yaml(config))
@@ -160,13 +162,22 @@ class SweepFolder:
         else:
             (self.path / DIFF).unlink(missing_ok=True)
         self.write_findings(findings)
-        self.write_report(cells, config, provenance)
+        self.write_report(cells, config, provenance, cache)
         self.write_cells(cells)
 
     def write_report(
-        self, cells: pa.Table, config: Mapping[str, Any], provenance: Mapping[str, Any]
+        self,
+        cells: pa.Table,
+        config: Mapping[str, Any],
+        provenance: Mapping[str, Any],
+        cache: Cache | None = None,
+        gantt: int | None = None,
     ) -> None:
-        """Write the table and the report, with the metrics that the sweep's configuration names."""
+        """Write the table and the report, with the metrics that the sweep's configuration names.
+
+        See `sweep.report.write` for `cache` and `gantt`; the cache is that of the results folder
+        if none is given.
+        """
         shown = shown_metrics(cells, config)
         about = {"swept": config["swept"], "baseline": config["baseline"]}
         compared = contrasts.compare(shown, **about, chosen=config["metrics"])
@@ -184,6 +195,8 @@ class SweepFolder:
             provenance,
             findings=self.findings(),
             headlines=headlines,
+            cache=cache or Cache(self.results),
+            gantt=gantt,
             **about,
         )
 

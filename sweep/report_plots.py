@@ -59,7 +59,7 @@ def figure(summary: Summary, block: Block, metric: str) -> dict[str, Any]:
             array = [_finite(half * scale) for half in halves]
             trace["error_y"] = {"type": "data", "array": array, "thickness": 1, "width": 3}
         if is_line:
-            trace |= _line(column, summary.columns[column].is_baseline)
+            trace |= line(column, summary.columns[column].is_baseline)
         else:
             trace["textposition"] = "none"
         data.append(trace)
@@ -107,7 +107,8 @@ def _curve_layout(along: str) -> dict[str, Any]:
     }
 
 
-def _line(column: int, is_baseline: bool) -> dict[str, Any]:
+def line(column: int, is_baseline: bool) -> dict[str, Any]:
+    """How a policy is drawn: its dash and its marker; colours are left to the page."""
     dash = "dash" if is_baseline else "solid" if column < html.N_COLOURS else "dot"
     return {
         "mode": "lines+markers",

@@ -46,9 +46,14 @@ def embedded(figures: list[dict[str, Any]]) -> dict[str, str]:
     return {
         "figures": _script_json(figures),
         "plotly_js": get_plotlyjs(),
-        "css": (_HERE / "page.css").read_text(encoding="utf-8"),
+        "css": css(),
         "js": (_HERE / "page.js").read_text(encoding="utf-8"),
     }
+
+
+def css() -> str:
+    """Return the style of the pages."""
+    return (_HERE / "page.css").read_text(encoding="utf-8")
 
 
 def symbol(number: int) -> str:

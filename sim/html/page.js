@@ -7,7 +7,7 @@
   const drawn = new Set();
   const config = { responsive: true, displaylogo: false, showSendToCloud: false,
     plotlyServerURL: "", displayModeBar: "hover",
-    modeBarButtons: [["toImage", "downloadJson"], ["zoom2d", "pan2d", "resetScale2d"]] };
+    modeBarButtons: [["toImage"], ["zoom2d", "pan2d", "resetScale2d"]] };
 
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const columnColour = (column) => swatches[column] ? getComputedStyle(swatches[column]).color
@@ -21,7 +21,7 @@
     const axis = { gridcolor: rule, linecolor: rule, zerolinecolor: rule, automargin: true };
     const data = figure.data.map((trace) => {
       const c = columnColour(trace.meta);
-      return { ...trace, visible: shown[trace.meta] ?? true, marker: { ...trace.marker, color: c },
+      return { ...trace, visible: !trace.hidden && (shown[trace.meta] ?? true), marker: { ...trace.marker, color: c },
         line: trace.line && { ...trace.line, color: c },
         error_y: trace.error_y && { ...trace.error_y, color: trace.type === "bar" ? ink : c } };
     });
@@ -35,8 +35,10 @@
     return [data, layout];
   }
 
+  const figureOf = (div) => figures[Number(div.id.slice("plot-".length))];
+
   function draw(div) {
-    const [data, layout] = themed(figures[Number(div.id.slice("plot-".length))]);
+    const [data, layout] = themed(figureOf(div));
     Plotly.react(div, data, layout, config);
     drawn.add(div);
   }
@@ -56,6 +58,70 @@
   }
 
   const divs = [...document.querySelectorAll(".plot")];
+
+  // a row a point; whatever has no number is left empty
+  function csv(figure) {
+    const title = (axis) => figure.layout[axis]?.title?.text || (axis === "xaxis" ? "x" : "y");
+    const isGantt = figure.data.some((trace) => trace.base);
+    const hasSpread = figure.data.some((trace) => trace.error_y);
+    const header = isGantt ? ["series", "start", "length", "line", "what"]
+      : ["series", title("xaxis"), title("yaxis"), ...(hasSpread ? ["plus or minus"] : [])];
+    const rows = figure.data.flatMap((trace) => (trace.x ?? trace.y ?? []).map((_, i) => isGantt
+      ? [trace.name, trace.base[i], trace.x[i], trace.y[i], trace.text[i]]
+      : [trace.name, trace.x?.[i], trace.y?.[i], ...(hasSpread ? [trace.error_y?.array[i]] : [])]));
+    const quoted = (value) => /[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value;
+    return [header, ...rows].map((row) => row.map((v) => quoted(String(v ?? ""))).join(",") + "\r\n")
+      .join("");
+  }
+
+  function download(name, text) {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
+    link.download = name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  }
+
+  function addButton(div) {
+    const caption = div.closest("figure")?.querySelector("figcaption");
+    if (!caption) return;
+    const words = (caption.querySelector("code") ?? caption.firstChild).textContent.trim();
+    const page = document.title.replace(/^.* /, "");
+    const name = `${page}-${words}-${div.id}`.replace(/[^\w.=-]+/g, "_") + ".csv";
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "csv";
+    button.textContent = "CSV";
+    button.setAttribute("aria-label", `Download the numbers of ${words} as CSV`);
+    button.addEventListener("click", () => download(name, csv(figureOf(div))));
+    caption.append(" ", button);
+  }
+
+  // plotly's own legend can't be reached by keys: boxes stand in for it
+  function addLegend(div) {
+    const figure = figureOf(div);
+    if (!figure.layout.showlegend) return;
+    figure.layout.showlegend = false;
+    const list = document.createElement("div");
+    list.className = "legend";
+    for (const trace of figure.data) {
+      const label = document.createElement("label"), box = document.createElement("input");
+      const swatch = document.createElement("span");
+      box.type = "checkbox";
+      box.checked = true;
+      box.addEventListener("change", () => { trace.hidden = !box.checked; draw(div); });
+      swatch.className = "dash";
+      swatch.dataset.dash = trace.line?.dash ?? "solid";
+      swatch.style.setProperty("--c", columnColour(trace.meta));
+      dark.addEventListener("change", () => swatch.style.setProperty("--c", columnColour(trace.meta)));
+      label.append(box, swatch, trace.name);
+      list.append(label);
+    }
+    div.after(list);
+  }
+
+  divs.forEach(addButton);
+  divs.forEach(addLegend);
   const near = new IntersectionObserver((entries) => {
     for (const entry of entries) {
       if (entry.isIntersecting) { near.unobserve(entry.target); draw(entry.target); }

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 if TYPE_CHECKING:
     from sim.measures import Measured, Run
+
+MAX_TASKS_RECORDED = 1_000_000
+"""Larger workloads are run without a record of their tasks."""
 
 
 def measure(run: Run, workload: Any, cluster: Any, policy: Any, seed: int) -> Measured:
@@ -17,16 +23,26 @@ def measure(run: Run, workload: Any, cluster: Any, policy: Any, seed: int) -> Me
         See `sim.metrics`.
     jobs : pyarrow.Table
         A row a job: ``submit_s``, ``start_s``, ``finish_s`` (NaN if never), ``failed`` (bool),
-        ``estimate_s`` (the policy's estimate of the job's size; NaN for none).
+        ``estimate_s`` (the policy's estimate of the job's size; NaN for none), ``gap_lb`` and
+        ``prediction_error`` (float32, see `sim.metrics.of_jobs`). Its metadata has, as JSON,
+        ``utilization`` and ``tasks`` (`sim.metrics.over_time`), where the workload is small enough.
     """
     import pyarrow as pa
 
-    result = run(workload, cluster, policy, seed=seed)
+    from sim.metrics.over_time import tasks_over_time, utilization_over_time
+
+    record = "tasks" if workload.n_tasks <= MAX_TASKS_RECORDED else "jobs"
+    result = run(workload, cluster, policy, seed=seed, record=record)
     jobs = {
         "submit_s": result.job_submit,
         "start_s": result.job_start,
         "finish_s": result.job_finish,
         "failed": result.job_failed,
         "estimate_s": result.estimate_s,
+        "gap_lb": result.gap_lb.astype(np.float32),
+        "prediction_error": result.prediction_error.astype(np.float32),
     }
-    return {name: float(value) for name, value in result.metrics.items()}, pa.table(jobs)
+    kept = {"utilization": utilization_over_time(result), "tasks": tasks_over_time(result)}
+    texts = {name: json.dumps(value) for name, value in kept.items() if value is not None}
+    metrics = {name: float(value) for name, value in result.metrics.items()}
+    return metrics, pa.table(jobs).replace_schema_metadata(texts)

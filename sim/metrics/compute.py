@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.bounds import bound_arrays
 from sim.deadlines import final_deadline_s
 from sim.limits import above_oracle
 from sim.locality import local_share
@@ -72,10 +71,12 @@ def compute(run: Result) -> dict[str, float]:
     done = np.isfinite(run.job_finish) & ~run.job_failed
     submit, finish = run.job_submit[done], run.job_finish[done]
     jct = finish - submit
-    bounds = bound_arrays(columns, run.cluster)
-    cp_len, new_lb = bounds["cp_len"][done], bounds["new_lb"][done]
+    cp_len = run.bounds["cp_len"][done]
     p50, p90, p99 = _percentiles(jct, 50, 90, 99)
-    gap_p50, gap_p90 = _percentiles(jct[new_lb > 0] / new_lb[new_lb > 0] - 1, 50, 90)
+    gap_p50, gap_p90 = _percentiles(run.gap_lb[~np.isnan(run.gap_lb)], 50, 90)
+    error_p50, error_p90 = _percentiles(
+        run.prediction_error[~np.isnan(run.prediction_error)], 50, 90
+    )
     makespan = float(finish.max() - columns.job_submit[0]) if len(finish) else NAN
     return {
         "jct_mean_s": _mean(jct),
@@ -93,7 +94,8 @@ def compute(run: Result) -> dict[str, float]:
         "value_attained": _value_attained(run, done),
         "deadlines_missed": _deadlines_missed(run, done),
         "allocation_above_oracle": above_oracle(run),
-        **_prediction_errors(run, done),
+        "prediction_error_p50": error_p50,
+        "prediction_error_p90": error_p90,
         "tasks_local": local_share(run),
     }
 
@@ -156,13 +158,6 @@ def _value_attained(run: Result, done: NDArray[np.bool_]) -> float:
     job = downloads["job"].to_numpy()
     attained = done[job] & (downloads["time_s"].to_numpy() >= run.job_finish[job])
     return float(n[attained].sum() / n.sum())
-
-
-def _prediction_errors(run: Result, done: NDArray[np.bool_]) -> dict[str, float]:
-    size = run.workload.columns.job_work
-    known = done & np.isfinite(run.estimate_s) & (size > 0)
-    p50, p90 = _percentiles(np.abs(run.estimate_s - size)[known] / size[known], 50, 90)
-    return {"prediction_error_p50": p50, "prediction_error_p90": p90}
 
 
 def _deadlines_missed(run: Result, done: NDArray[np.bool_]) -> float:

@@ -23,7 +23,7 @@ def private_bytes() -> int:
     return 1024 * sum(int(line.split()[1]) for line in lines if line.startswith("Private_"))
 
 
-def simulate(workload: Workload, cluster: Any, policy: Any, *, seed: int) -> Any:
+def simulate(workload: Workload, cluster: Any, policy: Any, *, seed: int, **_: Any) -> Any:
     """Read every column, and say what memory that took."""
     total = sum(
         float(np.nansum(column))
@@ -47,6 +47,10 @@ def simulate(workload: Workload, cluster: Any, policy: Any, *, seed: int) -> Any
         job_finish=jobs,
         job_failed=failed,
         estimate_s=jobs,
+        gap_lb=jobs,
+        prediction_error=jobs,
+        task_start=None,
+        task_finish=None,
     )
 
 

@@ -1,13 +1,14 @@
 """Metrics against numbers worked by hand, and against a slow restatement on random runs."""
 
+import dataclasses
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import sim
 from sim import metrics
+from sim.result import Result
 
 NAN = float("nan")
 
@@ -26,10 +27,10 @@ def run(w, cluster, start, finish, failed=(), task_start=None, task_finish=None,
         "task_finish": task_finish,
     }  # fmt: skip
     arrays = {k: None if v is None else np.asarray(v, float) for k, v in as_array.items()}
-    arrays["estimate_s"] = np.broadcast_to(np.asarray(estimate, float), w.n_jobs)
+    arrays["job_estimate"] = np.broadcast_to(np.asarray(estimate, float), w.n_jobs)
     arrays["job_submit"] = w.columns.job_submit
     arrays["limits_set"] = ()
-    return SimpleNamespace(workload=w, cluster=cluster, job_failed=mask, **arrays)
+    return Result(w, cluster, None, 0, job_failed=mask, **arrays)
 
 
 def two_stage_job(submit_s):
@@ -207,8 +208,8 @@ def test_jain_only_counts_windows_of_demand_in_every_queue():
 def test_jain_needs_task_records_of_several_queues():
     r = queue_run([("a", 0, 0, 50), ("b", 0, 0, 50)], sim.Cluster.slots(2))
     assert metrics.compute(r)["jain_10s"] == 1
-    r.task_start = r.task_finish = None
-    assert math.isnan(metrics.compute(r)["jain_10s"])
+    without = dataclasses.replace(r, task_start=None, task_finish=None)
+    assert math.isnan(metrics.compute(without)["jain_10s"])
 
 
 def slow_jain(r, width):

@@ -40,10 +40,14 @@ class FakeResult:
     """What `fake_simulate` gives: finish times that follow from policy, cluster and seed."""
 
     workload: Workload
+    cluster: Cluster
     job_start: np.ndarray[Any, Any]
     job_finish: np.ndarray[Any, Any]
     job_failed: np.ndarray[Any, Any]
     metrics: dict[str, float]
+    task_start: None = None
+    task_finish: None = None
+    task_machine: None = None
 
     @property
     def job_submit(self) -> np.ndarray[Any, Any]:
@@ -53,14 +57,24 @@ class FakeResult:
     def estimate_s(self) -> np.ndarray[Any, Any]:
         return np.full(len(self.job_finish), np.nan)
 
+    @property
+    def gap_lb(self) -> np.ndarray[Any, Any]:
+        return (self.job_finish - self.job_submit) / 5.0 - 1.0
 
-def fake_simulate(workload: Workload, cluster: Cluster, policy: Policy, *, seed: int) -> FakeResult:
+    @property
+    def prediction_error(self) -> np.ndarray[Any, Any]:
+        return self.estimate_s
+
+
+def fake_simulate(
+    workload: Workload, cluster: Cluster, policy: Policy, *, seed: int, record: str = "jobs"
+) -> FakeResult:
     submit = workload.columns.job_submit
     slow = 1 + len(policy.name) + seed + 10 / float(cluster.total[0])
     jct = slow * (1.0 + np.arange(len(submit)))
     metrics = {"jct_mean_s": float(jct.mean()), "value_attained": float("nan")}
     failed = np.zeros(len(submit), dtype=bool)
-    return FakeResult(workload, submit.copy(), submit + jct, failed, metrics)
+    return FakeResult(workload, cluster, submit.copy(), submit + jct, failed, metrics)
 
 
 @dataclass

@@ -38,6 +38,8 @@ def test_gives_metrics_and_a_row_a_job(workload: Workload) -> None:
         "finish_s",
         "failed",
         "estimate_s",
+        "gap_lb",
+        "prediction_error",
     ]
     assert result.jobs.num_rows == 1
     assert result.seconds > 0

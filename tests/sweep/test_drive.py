@@ -22,7 +22,7 @@ GRID = ("policy=fifo,sjf,las", "capacity=0.5,1", "seed=0,1", "baseline=fifo")
 
 
 def failing(when: Callable[[Any, int], bool]) -> Callable[..., FakeResult]:
-    def simulate(workload: Any, cluster: Any, policy: Any, *, seed: int) -> FakeResult:
+    def simulate(workload: Any, cluster: Any, policy: Any, *, seed: int, **_: Any) -> FakeResult:
         if when(policy, seed):
             raise RuntimeError(f"{policy.name} can't with seed {seed}")
         return fake_simulate(workload, cluster, policy, seed=seed)
@@ -160,7 +160,7 @@ def test_fail_fast_ends_at_the_first(command: Command, monkeypatch: pytest.Monke
 def interrupted_after(n: int) -> Callable[..., FakeResult]:
     left = [n]
 
-    def simulate(workload: Any, cluster: Any, policy: Any, *, seed: int) -> FakeResult:
+    def simulate(workload: Any, cluster: Any, policy: Any, *, seed: int, **_: Any) -> FakeResult:
         left[0] -= 1
         if left[0] < 0:
             raise KeyboardInterrupt

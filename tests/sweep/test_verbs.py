@@ -20,7 +20,7 @@ def ran(fake: Command) -> Ran:
     return fake(*GRID)
 
 
-def broken(workload: Any, cluster: Any, policy: Any, *, seed: int) -> Any:
+def broken(workload: Any, cluster: Any, policy: Any, *, seed: int, **_: Any) -> Any:
     if policy.name == "las":
         raise RuntimeError("no las today")
     return fake_simulate(workload, cluster, policy, seed=seed)
@@ -201,7 +201,7 @@ class TestVerify:
         assert len({chosen(seed) for seed in range(8)}) > 1
 
     def test_other_bits(self, fake: Command, ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
-        def drifts(workload: Any, cluster: Any, policy: Any, *, seed: int) -> Any:
+        def drifts(workload: Any, cluster: Any, policy: Any, *, seed: int, **_: Any) -> Any:
             result = fake_simulate(workload, cluster, policy, seed=seed)
             result.job_finish[0] += 1e-12
             return result
@@ -214,7 +214,7 @@ class TestVerify:
     def test_other_metrics_and_failures(
         self, fake: Command, ran: Ran, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def other(workload: Any, cluster: Any, policy: Any, *, seed: int) -> Any:
+        def other(workload: Any, cluster: Any, policy: Any, *, seed: int, **_: Any) -> Any:
             result = broken(workload, cluster, policy, seed=seed)
             result.metrics["jct_mean_s"] += 1.0
             return result

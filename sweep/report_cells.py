@@ -1,0 +1,181 @@
+"""Which cells of a sweep the report looks into, job by job, and what they keep."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sweep.arrange import Arranged, arrange
+from sweep.cache import Cache
+from sweep.contrasts import pairs
+
+F8 = NDArray[np.float64]
+
+MAX_BLOCKS, MAX_CAPACITIES, MAX_COLUMNS, MAX_SEEDS = 4, 3, 10, 10
+MAX_BYTES = 2**28
+"""Of cells' files that a report reads."""
+
+COLUMNS = frozenset(("submit_s", "finish_s", "failed"))
+
+
+@dataclass
+class Jobs:
+    """All jobs of one policy at one capacity, of all the seeds looked into.
+
+    ``jct_s``, ``speedup``, ``gap`` and ``error`` are float64 arrays, a value a job that has one;
+    ``utilization`` is as `sim.metrics.over_time` has it, of the first seed.
+    """
+
+    jct_s: list[F8] = field(default_factory=list)
+    speedup: list[F8] = field(default_factory=list)
+    gap: list[F8] = field(default_factory=list)
+    error: list[F8] = field(default_factory=list)
+    utilization: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What is looked into at one capacity of one block; ``of`` is by position of the column."""
+
+    block: int
+    capacity: float
+    of: dict[int, Jobs]
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """What the report looks into, and what it leaves out, in words."""
+
+    samples: list[Sample]
+    left_out: list[str]
+
+
+def look_into(
+    cells: pa.Table, cache: Cache, *, swept: Sequence[str], baseline: str | None
+) -> Sampled:
+    """Read some of the cells' jobs: bounded in number and size, the same ones every time.
+
+    The first `MAX_BLOCKS` blocks and `MAX_COLUMNS` policies, the lowest, middle and highest
+    capacity, and as many seeds as `MAX_SEEDS` and `MAX_BYTES` allow.
+    """
+    them = arrange(cells, swept, baseline)
+    left_out = []
+    blocks = list(them.blocks.values())
+    if len(blocks) > MAX_BLOCKS:
+        left_out.append(f"{len(blocks) - MAX_BLOCKS} of {len(blocks)} traces and settings")
+    if len(them.columns) > MAX_COLUMNS:
+        left_out.append(f"{len(them.columns) - MAX_COLUMNS} of {len(them.columns)} policies")
+    capacities = sorted({float(row["capacity"]) for row in them.rows})
+    if len(capacities) > MAX_CAPACITIES:
+        left_out.append("all capacities but the lowest, the middle and the highest")
+    chosen = [
+        (at, capacity, column, rows)
+        for at, members in enumerate(blocks[:MAX_BLOCKS])
+        for capacity, column, rows in _groups(them, members)
+    ]
+    n_seeds, n_all = _n_seeds(them, [rows for *_, rows in chosen], cache)
+    if n_seeds < n_all:
+        left_out.append(f"all but the first {n_seeds} seed{'s' * (n_seeds != 1)}")
+    other = dict(_baselines(them, blocks[:MAX_BLOCKS], baseline))
+    samples: dict[tuple[int, float], Sample] = {}
+    reader = _Reader(them, cache)
+    for at, capacity, column, rows in chosen:
+        jobs = Jobs()
+        for row in rows[:n_seeds]:
+            reader.add(jobs, row, other.get(row))
+        if jobs.jct_s:
+            samples.setdefault((at, capacity), Sample(at, capacity, {})).of[column] = jobs
+    return Sampled(list(samples.values()), left_out if samples else [])
+
+
+def _groups(them: Arranged, members: Sequence[int]) -> Iterator[tuple[float, int, list[int]]]:
+    """Rows of a block by capacity and column, seeds ascending, those that did not fail."""
+    capacities = sorted({float(them.rows[at]["capacity"]) for at in members})
+    if len(capacities) > MAX_CAPACITIES:
+        capacities = [capacities[0], capacities[len(capacities) // 2], capacities[-1]]
+    groups: dict[tuple[float, int], list[int]] = {}
+    for at in sorted(members, key=lambda at: int(them.rows[at]["seed"])):
+        where = (float(them.rows[at]["capacity"]), them.column[at])
+        if where[0] in capacities and where[1] < MAX_COLUMNS and not them.failed[at]:
+            groups.setdefault(where, []).append(at)
+    for (capacity, column), rows in sorted(groups.items()):
+        yield capacity, column, rows
+
+
+def _n_seeds(them: Arranged, groups: Sequence[Sequence[int]], cache: Cache) -> tuple[int, int]:
+    """How many seeds of each group to read, at least one; and how many there are."""
+    n_all = max(map(len, groups), default=0)
+    used, n = 0, 0
+    while n < min(n_all, MAX_SEEDS):
+        rows = [group[n] for group in groups if len(group) > n]
+        used += sum(cache.n_bytes(them.rows[at]["key"]) for at in rows)
+        if n and used > MAX_BYTES:
+            break
+        n += 1
+    return n, n_all
+
+
+def _baselines(
+    them: Arranged, blocks: Sequence[Sequence[int]], baseline: str | None
+) -> Iterator[tuple[int, int]]:
+    """Each row with the baseline's of the same pair."""
+    for members in blocks if baseline is not None else ():
+        for _, _, both in pairs(them, members, baseline or ""):
+            yield from zip(both.own, both.other, strict=True)
+
+
+class _Reader:
+    """Reads cells, the last few of the baseline's once."""
+
+    def __init__(self, them: Arranged, cache: Cache) -> None:
+        self._them = them
+        self._cache = cache
+        self._kept: dict[int, F8] = {}
+
+    def add(self, jobs: Jobs, row: int, other: int | None) -> None:
+        """Add a cell's jobs, where they are kept; `other` is the baseline's row."""
+        table = self._table(row)
+        if table is None:
+            return
+        jct = _jct(table)
+        is_first = not jobs.jct_s
+        jobs.jct_s.append(jct[np.isfinite(jct)])
+        if other is not None:
+            if other not in self._kept:
+                base = self._table(other)
+                self._kept = dict([*self._kept.items()][-MAX_SEEDS:])
+                self._kept[other] = np.empty(0) if base is None else _jct(base)
+            base_jct = self._kept[other]
+            if base_jct.shape == jct.shape:
+                both = np.isfinite(jct) & np.isfinite(base_jct) & (jct > 0) & (base_jct > 0)
+                jobs.speedup.append(base_jct[both] / jct[both])
+        for name, values in (("gap_lb", jobs.gap), ("prediction_error", jobs.error)):
+            if name in table.column_names:
+                column = table[name].to_numpy().astype(np.float64)
+                values.append(column[np.isfinite(column)])
+        if is_first:
+            jobs.utilization = metadata(table, "utilization")
+
+    def _table(self, row: int) -> pa.Table | None:
+        found = self._cache.get(self._them.rows[row]["key"])
+        if found is None or found.jobs is None or not set(found.jobs.column_names) >= COLUMNS:
+            return None
+        return found.jobs
+
+
+def metadata(table: pa.Table, name: str) -> Any | None:
+    """Read what a measure kept beside its table; None where there is no such thing."""
+    text = (table.schema.metadata or {}).get(name.encode())
+    return None if text is None else json.loads(text)
+
+
+def _jct(table: pa.Table) -> F8:
+    jct = table["finish_s"].to_numpy() - table["submit_s"].to_numpy()
+    done: F8 = np.where(table["failed"].to_numpy(), np.nan, jct)
+    return done

@@ -1,0 +1,148 @@
+"""The plots of the report that look into cells: distributions over jobs, use of the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweep.arrange import Column
+from sweep.report_cells import Jobs, Sample
+from sweep.report_plots import line
+
+F8 = NDArray[np.float64]
+Figure = dict[str, Any]
+
+N_POINTS = 200
+"""At most so many of a curve."""
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """A distribution: its caption, its axis, and the values of a policy's jobs."""
+
+    caption: str
+    note: str
+    axis: str
+    values: Callable[[Jobs], Sequence[F8]]
+    is_log: bool
+    is_against_baseline: bool = False
+
+
+_KINDS = (
+    _Kind("JCT of jobs", "share of jobs done within", "JCT, s", lambda j: j.jct_s, True),
+    _Kind(
+        "Speed-up of jobs",
+        "job by job against the baseline; right of 1 is faster",
+        "speed-up",
+        lambda j: j.speedup,
+        True,
+        is_against_baseline=True,
+    ),
+    _Kind(
+        "Distance to the lower bound",
+        "1 is the least that any schedule could take",
+        "JCT over lower bound",
+        lambda j: [1.0 + gap for gap in j.gap],
+        True,
+    ),
+    _Kind(
+        "Errors of predictions",
+        "of job sizes by the policy's estimator",
+        "|estimate - size| / size",
+        lambda j: j.error,
+        False,
+    ),
+)
+
+
+def figures(sample: Sample, columns: Sequence[Column]) -> Iterator[tuple[str, str, Figure]]:
+    """Draw what is known of the jobs at one capacity: caption, note and plotly figure.
+
+    Curves are of all seeds' jobs together, thinned to `N_POINTS` quantiles, which are values that
+    occur. What no job has is not drawn.
+    """
+    for kind in _KINDS:
+        data = []
+        for at, jobs in sample.of.items():
+            if kind.is_against_baseline and columns[at].is_baseline:
+                continue
+            parts = kind.values(jobs)
+            values = np.sort(np.concatenate(parts)) if parts else np.empty(0)
+            if len(values):
+                x, y = _cdf(values)
+                data.append(_trace(at, columns[at], x, y) | {"line": _look(at, columns[at], "hv")})
+        if data:
+            x_axis: dict[str, Any] = {"type": "log"}
+            if not (kind.is_log and _is_positive(data)):
+                x_axis = {"range": [0, 1.05 * max(map(_nearly_all, data))]}
+            layout = _layout(kind.axis, "share of jobs", x_axis)
+            layout["yaxis"] |= {"range": [0, 1.02], "tickformat": ".0%"}
+            yield kind.caption, kind.note, {"data": data, "layout": layout}
+    yield from _utilization(sample, columns)
+
+
+def _cdf(values: F8) -> tuple[list[float], list[float]]:
+    """Quantiles of sorted values, and the share of values up to each."""
+    n = len(values)
+    at = np.unique(np.linspace(0, n - 1, min(n, N_POINTS)).astype(np.int64))
+    return [_short(values[i]) for i in at], [_short((i + 1) / n) for i in at]
+
+
+def _utilization(sample: Sample, columns: Sequence[Column]) -> Iterator[tuple[str, str, Figure]]:
+    data, resources = [], []
+    for at, jobs in sample.of.items():
+        use = jobs.utilization
+        if use is not None:
+            edges = np.linspace(use["begin_s"], use["end_s"], len(use["used"]) + 1)
+            x = [_short(value / 3600) for value in (edges[:-1] + edges[1:]) / 2]
+            y = [_short(100 * value) for value in use["used"]]
+            data.append(_trace(at, columns[at], x, y) | {"line": _look(at, columns[at], "hvh")})
+            resources.append(use["resource"])
+    if data:
+        layout = _layout("time, h", f"% of {', '.join(dict.fromkeys(resources))} in use", {})
+        layout["yaxis"] |= {"rangemode": "tozero"}
+        yield (
+            "Utilisation over time",
+            "of the bottleneck, first seed",
+            {
+                "data": data,
+                "layout": layout,
+            },
+        )
+
+
+def _trace(at: int, column: Column, x: list[float], y: list[float]) -> dict[str, Any]:
+    name = {"name": column.label, "meta": at}
+    return {"type": "scatter", "mode": "lines", **name, "x": x, "y": y, "marker": {}}
+
+
+def _look(at: int, column: Column, shape: str) -> dict[str, Any]:
+    dash = line(at, column.is_baseline)["line"]["dash"]
+    return {"width": 1.6, "dash": dash, "shape": shape}
+
+
+def _nearly_all(trace: Figure) -> float:
+    """Up to where 99 % of a curve's values lie: the few beyond would squeeze them."""
+    return float(next(x for x, y in zip(trace["x"], trace["y"], strict=True) if y >= 0.99))
+
+
+def _is_positive(data: Sequence[Figure]) -> bool:
+    return all(trace["x"][0] > 0 for trace in data)
+
+
+def _layout(x: str, y: str, x_axis: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "xaxis": {"zeroline": False, "title": {"text": x}, **x_axis},
+        "yaxis": {"title": {"text": y}, "type": "linear"},
+        "hovermode": "closest",
+        "showlegend": False,
+        "margin": {"l": 64, "r": 16, "t": 30, "b": 44},
+    }
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.5g}")

@@ -1,0 +1,125 @@
+"""The schedule of one small cell, task by task."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from sim.errors import InputError
+from sim.metrics.over_time import MAX_TASKS_DRAWN
+from sweep.cache import Cache
+from sweep.report_cells import metadata
+
+N_COLOURS = 10
+FREE = 1_000
+"""Added to a colour's number: these traces belong to no policy's box on the page."""
+
+
+@dataclass(frozen=True)
+class Gantt:
+    """A cell: its row, its labels, its tasks (see `sim.metrics.over_time.tasks_over_time`)."""
+
+    row: int
+    title: str
+    tasks: Mapping[str, Sequence[Any]]
+
+
+def choose(cells: pa.Table, cache: Cache, row: int | None = None) -> Gantt | None:
+    """Take a cell to draw: the one asked for, else the first cell if that is small enough.
+
+    Raises
+    ------
+    InputError
+        If the cell asked for is not there, failed, or has more tasks than are kept.
+    """
+    wanted = 0 if row is None else row
+    if not 0 <= wanted < cells.num_rows:
+        raise InputError(f"there is no cell {row}; valid: 0 to {cells.num_rows - 1}")
+    cell = cells.slice(wanted, 1).to_pylist()[0]
+    kept = None if cell["status"] == "failed" else cache.get(cell["key"])
+    tasks = None if kept is None or kept.jobs is None else metadata(kept.jobs, "tasks")
+    if tasks is not None:
+        labels = f"{cell['policy']}, {cell['trace']}, capacity {cell['capacity']:g}"
+        return Gantt(wanted, f"{labels}, seed {cell['seed']}", tasks)
+    if row is not None:
+        reason = "failed" if cell["status"] == "failed" else "keeps no tasks"
+        raise InputError(
+            f"cell {row} {reason}; a simulation of {MAX_TASKS_DRAWN} tasks or fewer can be drawn"
+        )
+    return None
+
+
+def figure(gantt: Gantt) -> dict[str, Any]:
+    """Draw it: time to the right, machines below each other, tasks of one job in one colour."""
+    tasks = gantt.tasks
+    lanes, machines = _lanes(tasks["machine"], tasks["start_s"], tasks["finish_s"])
+    data: dict[int, dict[str, Any]] = {}
+    for at, job in enumerate(tasks["job"]):
+        trace = data.setdefault(
+            job,
+            {
+                "type": "bar",
+                "orientation": "h",
+                "name": f"job {job}",
+                "meta": FREE + job % N_COLOURS,
+                "base": [],
+                "x": [],
+                "y": [],
+                "text": [],
+                "textposition": "none",
+                "hovertemplate": "%{text}<extra></extra>",
+                "marker": {},
+            },
+        )
+        start, finish = tasks["start_s"][at], tasks["finish_s"][at]
+        trace["base"].append(start)
+        trace["x"].append(round(finish - start, 6))
+        trace["y"].append(lanes[at])
+        stage, machine = tasks["stage"][at], tasks["machine"][at]
+        text = f"job {job}, stage {stage}, machine {machine}: {start:g} to {finish:g} s"
+        trace["text"].append(text)
+    layout = {
+        "xaxis": {"title": {"text": "time, s"}, "zeroline": False},
+        "yaxis": {
+            "title": {"text": "machine"},
+            "autorange": "reversed",
+            "tickvals": list(machines.values()),
+            "ticktext": [str(machine) for machine in machines],
+            "type": "linear",
+            "showgrid": False,
+        },
+        "barmode": "overlay",
+        "bargap": 0.08,
+        "showlegend": False,
+        "hovermode": "closest",
+        "margin": {"l": 64, "r": 16, "t": 30, "b": 44},
+    }
+    return {"data": [data[job] for job in sorted(data)], "layout": layout}
+
+
+def _lanes(
+    machine: Sequence[int], start: Sequence[float], finish: Sequence[float]
+) -> tuple[list[int], dict[int, int]]:
+    """Give each task a line of its own among those that run beside it on its machine.
+
+    Returns
+    -------
+    lanes : list of int
+        Of each task.
+    machines : dict of int to int
+        The first line of each machine; at most a dozen, evenly chosen.
+    """
+    order = sorted(range(len(start)), key=lambda at: (machine[at], start[at], finish[at], at))
+    lanes, first, free, base = [0] * len(start), dict[int, int](), list[float](), 0
+    for at in order:
+        if machine[at] not in first:
+            base += len(free)
+            first[machine[at]], free = base, []
+        lane = next((i for i, until in enumerate(free) if until <= start[at]), len(free))
+        free[lane : lane + 1] = [finish[at]]
+        lanes[at] = base + lane
+    step = -(-len(first) // 12)
+    return lanes, dict(list(first.items())[::step])
