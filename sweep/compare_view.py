@@ -1,0 +1,156 @@
+"""What differs between two sweeps, as text for terminal, Markdown and HTML."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sim import html
+from sweep import files, say
+from sweep.compare import CHANGED, SAME, Comparison, Pair
+from sweep.metric_format import format_contrast, format_value
+
+Rows = tuple[list[str], list[list[str]]]
+_TEMPLATES = Path(__file__).parent / "templates"
+MAX_CELLS = 500
+"""Cells that the pages list; whatever is the same comes last."""
+LONG = 60
+
+
+def summary(found: Comparison) -> list[str]:
+    """Say in a few lines how the cells came out."""
+    n_cells = len(found.pairs)
+    words = [f"{n} {verdict}" for verdict, n in found.counts.items()]
+    lines = [f"{n_cells} cell{'s' * (n_cells != 1)}: {', '.join(words)}"]
+    if found.n_same_by_other_means:
+        lines.append(
+            f"{found.n_same_by_other_means} of the same cells were computed twice: sources, inputs "
+            "or configuration differ, the bits do not"
+        )
+    return lines
+
+
+def metrics(found: Comparison) -> Rows:
+    """Give a row a metric that changed: in how many cells, by how much on average and at most."""
+    names = dict.fromkeys(name for pair in found.pairs for name in pair.changes)
+    rows = []
+    for name in names:
+        cells = [pair for pair in found.pairs if name in pair.changes]
+        ends = np.array([pair.changes[name] for pair in cells])
+        change = ends[:, 1] - ends[:, 0]
+        known = np.isfinite(change)
+        mean = _change(name, float(change[known].mean())) if known.any() else ""
+        most = int(np.argmax(np.where(known, np.abs(change), -1.0)))
+        values = " → ".join(format_value(name, end)[0] or "none" for end in ends[most])
+        rows.append([name, str(len(cells)), mean, f"{values} ({_label(cells[most])})"])
+    return ["metric", "cells", "mean change", "largest change"], rows
+
+
+def cells(found: Comparison, n: int = MAX_CELLS) -> Rows:
+    """Give a row a cell, up to `n`, those that changed first: its labels and what changed."""
+    used = [name for name in found.labels if any(pair.labels[name] for pair in found.pairs)]
+    order = sorted(found.pairs, key=lambda pair: (pair.verdict != CHANGED, pair.verdict == SAME))
+    rows = [
+        [*(pair.labels[name] for name in used), pair.verdict, "; ".join(_changes(pair))]
+        for pair in order[:n]
+    ]
+    return [*used, "", "what changed"], rows
+
+
+def _changes(pair: Pair) -> Iterator[str]:
+    for name, ends in list(pair.changes.items())[:3]:
+        texts = [format_value(name, end)[0] or "none" for end in ends]
+        if texts[0] == texts[1]:
+            texts = [repr(end) for end in ends]
+        yield f"{name} {texts[0]} → {texts[1]}"
+    if len(pair.changes) > 3:
+        yield f"and {len(pair.changes) - 3} more"
+
+
+def _change(metric: str, change: float) -> str:
+    return format_contrast(metric, "difference", change, math.nan, math.nan)[0]
+
+
+def _label(pair: Pair) -> str:
+    named = ("capacity", "seed")
+    return ", ".join(f"{k} {v}" if k in named else v for k, v in pair.labels.items() if v)
+
+
+def print_comparison(found: Comparison) -> None:
+    """Print what differs; the cells themselves are on the pages."""
+    print(f"A: {found.a}\nB: {found.b}")
+    for title, differences in _sections(found):
+        print(f"\n{title}:")
+        header, rows = differences
+        print(say.rows_as_text(header, [[_cut(cell) for cell in row] for row in rows]))
+    print()
+    print("\n".join(summary(found)))
+    header, rows = metrics(found)
+    if rows:
+        print()
+        print(say.rows_as_text(header, rows))
+
+
+def write(found: Comparison, results: Path) -> tuple[Path, Path]:
+    """Write ``comparisons/A--B.md`` and ``.html`` under a folder of results.
+
+    The same sweeps give the same bytes; each file is replaced as a whole.
+    """
+    base = results / "comparisons" / f"{found.a}--{found.b}"
+    markdown, page = Path(f"{base}.md"), Path(f"{base}.html")
+    files.write_text(markdown, to_markdown(found))
+    files.write_text(page, to_html(found))
+    return markdown, page
+
+
+def to_markdown(found: Comparison) -> str:
+    """Write it as Markdown."""
+    parts = [f"# {found.a} and {found.b}", "  \n".join(summary(found))]
+    for title, (header, rows) in [*_sections(found), *_tables(found)]:
+        lines = [_pipes(header), _pipes(["---"] * len(header)), *map(_pipes, rows)]
+        parts.append(f"## {title}\n\n" + "\n".join(lines))
+    return "\n\n".join(parts) + "\n"
+
+
+def to_html(found: Comparison) -> str:
+    """Write it as one page that loads nothing."""
+    context: dict[str, Any] = {
+        "a": found.a,
+        "b": found.b,
+        "lines": summary(found),
+        "tables": [*_sections(found), *_tables(found)],
+        "css": html.css(),
+    }
+    text: str = html.environment(_TEMPLATES).get_template("compare.html.j2").render(context)
+    return text
+
+
+def _sections(found: Comparison) -> list[tuple[str, Rows]]:
+    sections = [("Configuration", found.config), ("Provenance", found.provenance)]
+    header = ["what", "A", "B"]
+    return [(title, (header, [list(row) for row in rows])) for title, rows in sections if rows]
+
+
+def _tables(found: Comparison) -> list[tuple[str, Rows]]:
+    tables = [("Metrics that changed", metrics(found))] if metrics(found)[1] else []
+    shown = cells(found)
+    n_left = len(found.pairs) - len(shown[1])
+    return [*tables, (f"Cells ({n_left} more are not shown)" if n_left else "Cells", shown)]
+
+
+def _cut(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= LONG else line[: LONG - 1] + "…"
+
+
+def _pipes(texts: Sequence[str]) -> str:
+    escaped = []
+    for text in texts:
+        for sign in ("\\", "|", "*", "_", "<", "`"):
+            text = text.replace(sign, "\\" + sign)
+        escaped.append(" ".join(text.split()))
+    return f"| {' | '.join(escaped)} |"
