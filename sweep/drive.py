@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from sim.errors import InputError
-from sweep import files, finish, grid, prepare, runner, say, tracking
+from sweep import compute, files, finish, grid, prepare, rows, say, seeds
 from sweep.cell import CellError, Simulate
 from sweep.folder import SweepFolder
 from sweep.journal import Journal
-from sweep.masking import mask, mask_tree
-from sweep.prepare import Planned, Prepared
-from sweep.progress import Progress
+from sweep.prepare import Prepared
 from sweep.request import Request
-from sweep.runner import Work
-
-if TYPE_CHECKING:
-    from sweep.cell import CellResult, CellSpec
+from sweep.stats import MIN_PAIRS
 
 
 def run(
@@ -59,6 +53,9 @@ def run(
     _check_writable(results)
     for part in ("cache", "sweeps", "journal"):
         files.sweep_temporaries(results / part)
+    if request.precision is not None:
+        request = _settled(seeds.with_seeds(request, MIN_PAIRS), python_path, simulate)
+        cells = grid.build(request)
     prepared = prepare.prepare(cells)
     journal = Journal(results, prepared.sweep)
     if on_folder is not None:
@@ -88,29 +85,10 @@ def _run(
     simulate: Simulate | None,
 ) -> int:
     specs = list(prepare.specs(prepared))
-    say.grid(prepared, len(specs))
-    cached = _cached_before(prepared, journal)
-    journal.append(
-        "begin",
-        cells=len(prepared.planned),
-        todo=len(specs),
-        cached=[row for row, was in enumerate(cached) if was],
-        argv=[mask(word) for word in sys.argv[1:]],
-    )
-    errors: dict[str, CellError] = {}
+    cached = compute.begin(prepared, journal, len(specs))
     if not specs:
-        return finish.sweep(prepared, folder, journal, cached, errors)
-    settings = prepared.grid.request.settings
-    cells = runner.make(settings.launcher, python_path, simulate)
-    if settings.tracking["kind"] == "mlflow":
-        tracking.warm_up()
-    try:
-        _run_cells(prepared, specs, cells, journal, errors)
-    except BaseException as error:
-        if isinstance(error, KeyboardInterrupt):
-            say.interrupted(prepared, len(specs))
-        cells.close()
-        raise
+        return finish.sweep(prepared, folder, journal, cached, {})
+    errors, cells = compute.run(prepared, specs, journal, python_path, simulate)
     with ThreadPoolExecutor(1) as aside:  # stopping Ray takes a second or two
         closed = aside.submit(cells.close)
         code = finish.sweep(prepared, folder, journal, cached, errors)
@@ -118,65 +96,47 @@ def _run(
     return code
 
 
-def _run_cells(
-    prepared: Prepared,
-    specs: Sequence[tuple[Planned, CellSpec]],
-    cells: runner.Runner,
-    journal: Journal,
-    errors: dict[str, CellError],
-) -> None:
-    """Take in results as they come, until there are none or too many failed."""
-    by_key = {one.key: one for one, _ in specs}
-    limit = prepared.grid.request.settings.max_failures
-    work = [Work(spec, one.input) for one, spec in specs]
-    with Progress(say.err(), len(work)) as progress:
-        for result in cells.run(work, prepared.inputs):
-            if isinstance(result, str):
-                progress.beat(result)
-                continue
-            _take_in(result, by_key.pop(result.key), prepared, journal, errors)
-            progress.cell(failed=result.error is not None)
-            if limit is not None and len(errors) >= limit and by_key:
-                break
-    for one in by_key.values():
-        errors[one.key] = {
-            "stage": "skipped",
-            "type": "Skipped",
-            "message": f"not run: {limit} cells had failed before (max_failures={limit})",
-            "traceback": "",
-        }
+def _settled(request: Request, python_path: Sequence[str], simulate: Simulate | None) -> Request:
+    """Add seeds until there are enough: the request with all of them, their cells computed.
 
-
-def _take_in(
-    result: CellResult,
-    one: Planned,
-    prepared: Prepared,
-    journal: Journal,
-    errors: dict[str, CellError],
-) -> None:
-    """Keep a result, then say in the journal that it is there."""
-    fields: dict[str, Any] = {"row": one.row, "key": one.key, "seconds": round(result.seconds, 3)}
-    if result.error is None:
-        prepared.cache.put(result, prepare.kept_config(prepared, one))
-        prepared.metrics[one.key] = result.metrics
-        journal.append("cell", status="done", **fields)
-    else:
-        errors[one.key] = error = mask_tree(result.error)  # it may quote what it could not reach
-        journal.append("cell", status="failed", error=error["message"][:500], **fields)
-
-
-def _cached_before(prepared: Prepared, journal: Journal) -> list[bool]:
-    """Tell for each row whether an earlier sweep computed it.
-
-    A run that was killed is part of this one: what it computed counts as done here, so that the
-    table is the same with or without the kill.
+    The attempt of the last round stays open in the journal: the sweep itself goes on with it.
     """
-    begun = journal.open_attempt()
-    known = None if begun is None else set(begun["cached"])
-    return [
-        one.key in prepared.metrics and (known is None or one.row in known)
-        for one in prepared.planned
-    ]
+    while True:
+        prepared, errors = _round(request, python_path, simulate)
+        nothing_cached = [False] * len(prepared.planned)
+        cells = rows.table(
+            prepared.grid,
+            prepared.planned,
+            prepared.metrics,
+            errors,
+            nothing_cached,
+            prepared.cache,
+        )
+        n_seeds, about = seeds.more(request, cells, len(errors))
+        if n_seeds == len(request.axes["seed"]):
+            say.note(seeds.in_words(request, about))
+            return replace(request, seeds=about)
+        journal = Journal(request.settings.results, prepared.sweep)
+        if not journal.is_complete():
+            journal.append("end", failed=0)
+        request = seeds.with_seeds(request, n_seeds)
+
+
+def _round(
+    request: Request, python_path: Sequence[str], simulate: Simulate | None
+) -> tuple[Prepared, dict[str, CellError]]:
+    """Run the cells of so many seeds, into the cache alone."""
+    cells = grid.build(request)
+    journal = Journal(request.settings.results, prepare.prepare(cells).sweep)
+    with journal.locked(lambda: say.note("another process runs these cells; waiting for it")):
+        prepared = prepare.prepare(cells)
+        specs = list(prepare.specs(prepared))
+        errors: dict[str, CellError] = {}
+        if specs:
+            compute.begin(prepared, journal, len(specs))
+            errors, started = compute.run(prepared, specs, journal, python_path, simulate)
+            started.close()
+    return prepared, errors
 
 
 def _check_writable(results: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -117,6 +118,9 @@ def config_of(prepared: Prepared) -> dict[str, Any]:
             **options,
         }
     )
+    if request.precision is not None:
+        wanted = dataclasses.asdict(request.precision)
+        config["seeds"] = {"asked": wanted, "found": dict(request.seeds or {})}
     return config
 
 

@@ -63,6 +63,7 @@ def figure(gantt: Gantt) -> dict[str, Any]:
             {
                 "type": "bar",
                 "orientation": "h",
+                "width": 0.9,
                 "name": f"job {job}",
                 "meta": FREE + job % N_COLOURS,
                 "base": [],
@@ -71,7 +72,7 @@ def figure(gantt: Gantt) -> dict[str, Any]:
                 "text": [],
                 "textposition": "none",
                 "hovertemplate": "%{text}<extra></extra>",
-                "marker": {},
+                "marker": {"line": {"width": 1, "color": "rgba(128,128,128,0.5)"}},
             },
         )
         start, finish = tasks["start_s"][at], tasks["finish_s"][at]
@@ -85,14 +86,13 @@ def figure(gantt: Gantt) -> dict[str, Any]:
         "xaxis": {"title": {"text": "time, s"}, "zeroline": False},
         "yaxis": {
             "title": {"text": "machine"},
-            "autorange": "reversed",
+            "range": [max(lanes) + 0.6, -0.6],
             "tickvals": list(machines.values()),
             "ticktext": [str(machine) for machine in machines],
             "type": "linear",
             "showgrid": False,
         },
         "barmode": "overlay",
-        "bargap": 0.08,
         "showlegend": False,
         "hovermode": "closest",
         "margin": {"l": 64, "r": 16, "t": 30, "b": 44},

@@ -8,14 +8,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from sim.errors import InputError, unknown
-from sweep import experiment, settings, tree
+from sweep import experiment, precision, settings, tree
 from sweep.options import SWEPT_GROUPS, Options
 from sweep.overrides import Assignment, parse
+from sweep.precision import Precision
 from sweep.settings import Settings
+from sweep.stats import MIN_PAIRS
 
 AXES = ("policy", "trace", "capacity", "seed")
 DEMO = "demo"
 _SINGLE = ("experiment", "launcher", "tracking")
+_NOT_SWEPT = ("baseline", "measure", *precision.KEYS)
 _PARTS = (*SWEPT_GROUPS, "measure")
 
 
@@ -47,6 +50,10 @@ class Request:
     words : tuple of str
         The command line less what says where and how to run, except for where the real traces
         lie: with it the same sweep can be had again.
+    precision : Precision or None
+        Until when to add seeds, with ``seeds=auto``; the axis has the first few.
+    seeds : mapping or None
+        What was found when there were enough; see `sweep.seeds.more`.
     """
 
     axes: dict[str, tuple[Any, ...]]
@@ -59,6 +66,8 @@ class Request:
     settings: Settings
     named: frozenset[str]
     words: tuple[str, ...]
+    precision: Precision | None = None
+    seeds: Mapping[str, Any] | None = None
 
 
 def read(texts: Sequence[str], options: Options, *, fail_fast: bool = False) -> Request:
@@ -100,6 +109,11 @@ def read(texts: Sequence[str], options: Options, *, fail_fast: bool = False) -> 
         if one.key in _PARTS:
             for value in one.values:
                 options.check(one.key, value)
+    wanted = precision.take(lines, defaults)
+    if wanted is not None:
+        if "seed" in named:
+            raise InputError("seeds=auto chooses the seeds: leave seed= out", rule="wrong type")
+        lines["seed"] = _first_seeds()
     baseline, metrics = lines.pop("baseline", None), lines.pop("metrics", None)
     return Request(
         axes=_axes(lines, defaults, options),
@@ -112,7 +126,12 @@ def read(texts: Sequence[str], options: Options, *, fail_fast: bool = False) -> 
         settings=settings.read(running, defaults, fail_fast=fail_fast),
         named=named,
         words=words,
+        precision=wanted,
     )
+
+
+def _first_seeds() -> Assignment:
+    return Assignment("seed", tuple(range(MIN_PAIRS)), True, "set", "seeds=auto")
 
 
 def _experiment_of(given: Sequence[Assignment]) -> str | None:
@@ -125,8 +144,8 @@ def _experiment_of(given: Sequence[Assignment]) -> str | None:
 def _check_key(one: Assignment, defaults: Mapping[str, Any]) -> None:
     """Refuse a key that nothing could have; those inside a group are checked for each option."""
     head, _, inner = one.key.partition(".")
-    if one.key in (*AXES, "cluster", "measure", "baseline", "metrics"):
-        if one.kind == "delete" or (one.swept and one.key in ("baseline", "measure")):
+    if one.key in (*AXES, "cluster", "measure", "baseline", "metrics", *precision.KEYS):
+        if one.kind == "delete" or (one.swept and one.key in _NOT_SWEPT):
             raise InputError(f"{one.text}: give {one.key}=VALUE ({one.source})", rule="wrong type")
     elif not (head in _PARTS and inner):
         known = [key for key in tree.keys(dict(defaults)) if ("." in key) == bool(inner)]
