@@ -117,7 +117,7 @@ def _settled(request: Request, python_path: Sequence[str], simulate: Simulate | 
             say.note(seeds.in_words(request, about))
             return replace(request, seeds=about)
         journal = Journal(request.settings.results, prepared.sweep)
-        if not journal.is_complete():
+        if journal.open_attempt() is not None:
             journal.append("end", failed=0)
         request = seeds.with_seeds(request, n_seeds)
 

@@ -3,30 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from sim import html
-from sweep import (
-    contrasts_table,
-    report_cells,
-    report_curves,
-    report_gantt,
-    report_plots,
-    table,
-    table_view,
-)
+from sweep import contrasts_table, report_page, table, table_view
 from sweep import findings as of_study
 from sweep.as_yaml import to_yaml
 from sweep.cache import Cache
 from sweep.contrasts_view import Headline
 from sweep.masking import mask, mask_tree
-from sweep.metric_format import style
-from sweep.summary import Block, Summary, summarise
+from sweep.summary import Summary, summarise
 
 MARKDOWN, HTML = "report.md", "report.html"
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -87,6 +76,7 @@ def write(
     context["asked"] = _asked(summary, cells, swept)
     context["study"] = _study(config, findings)
     context |= {"headlines": headlines, "baseline": baseline}
+    looked = report_page.Looked.into(cells, cache, gantt, swept, baseline)
     pages = {
         MARKDOWN: environment.get_template("report.md.j2").render(
             context,
@@ -94,7 +84,7 @@ def write(
             headline_tables=contrasts_table.to_markdown(headlines, baseline or ""),
         ),
         HTML: environment.get_template("report.html.j2").render(
-            context, **_html(summary, findings, _Looked.into(cells, cache, gantt, swept, baseline))
+            context, **report_page.context(summary, findings, looked)
         ),
     }
     for name, text in pages.items():
@@ -159,107 +149,6 @@ def _study(config: Mapping[str, Any], found: pa.Table | None) -> dict[str, Any] 
         "markdown": of_study.to_markdown(found),
         **{key: (config["study"] or {}).get(key, "") for key in ("source", "notes")},
     }
-
-
-@dataclass(frozen=True)
-class _Looked:
-    """What the cells' own files show."""
-
-    sampled: report_cells.Sampled
-    gantt: report_gantt.Gantt | None
-
-    @classmethod
-    def into(
-        cls,
-        cells: pa.Table,
-        cache: Cache | None,
-        row: int | None,
-        swept: Sequence[str],
-        baseline: str | None,
-    ) -> _Looked:
-        if cache is None or "key" not in cells.column_names:
-            return cls(report_cells.Sampled([], []), None)
-        sampled = report_cells.look_into(cells, cache, swept=swept, baseline=baseline)
-        return cls(sampled, report_gantt.choose(cells, cache, row))
-
-
-class _Plots:
-    """The page's figures; each is added with what is written above it."""
-
-    def __init__(self) -> None:
-        self.figures: list[dict[str, Any]] = []
-
-    def add(self, figure: dict[str, Any], caption: str, **about: str) -> dict[str, str]:
-        self.figures.append(figure)
-        number = len(self.figures) - 1
-        return {"id": f"plot-{number}", "caption": caption, "code": "", "note": "", **about}
-
-
-def _html(summary: Summary, found: pa.Table | None, looked: _Looked) -> dict[str, Any]:
-    plots = _Plots()
-    curves = {} if found is None else report_plots.curves(found, len(summary.columns))
-    drawn = [plots.add(figure, name) for name, figure in curves.items()]
-    blocks = []
-    for number, block in enumerate(summary.blocks):
-        families = []
-        for family, metrics in groupby(summary.metrics, key=lambda name: style(name).family):
-            of_family = [_metric_plot(plots, summary, block, metric) for metric in metrics]
-            families.append({"name": family, "plots": of_family})
-        for sample in looked.sampled.samples if families else ():
-            if sample.block == number:
-                name = f"Jobs at capacity {table_view.capacity_text(sample.capacity)}"
-                of_jobs = report_curves.figures(sample, summary.columns)
-                of_family = [plots.add(f, caption, note=note) for caption, note, f in of_jobs]
-                families.append({"name": name, "plots": of_family})
-        blocks.append(
-            {
-                "id": f"block-{number}",
-                "title": block.title,
-                "families": families,
-                "columns": [summary.columns[at] for at in table_view.columns_of(summary, block)],
-                "tables": _tables(summary, block),
-            }
-        )
-    gantt = None
-    if looked.gantt is not None:
-        about = f"row {looked.gantt.row}; report --gantt ROW draws another"
-        gantt = plots.add(report_gantt.figure(looked.gantt), looked.gantt.title, note=about)
-    return {
-        "blocks": blocks,
-        "curves": drawn,
-        "gantt": gantt,
-        "left_out": looked.sampled.left_out,
-        "columns": [
-            {
-                "label": column.label,
-                "is_baseline": column.is_baseline,
-                "symbol": html.symbol(at),
-                "colour": at % html.N_COLOURS,
-            }
-            for at, column in enumerate(summary.columns)
-        ],
-        "legend": table_view.legend(summary, best="bold"),
-        "meanings": {name: style(name).meaning for name in summary.metrics if style(name).meaning},
-        **html.embedded(plots.figures),
-    }
-
-
-def _metric_plot(plots: _Plots, summary: Summary, block: Block, metric: str) -> dict[str, str]:
-    look = style(metric)
-    note = f"{look.better} is better" if look.better else ""
-    figure = report_plots.figure(summary, block, metric)
-    return plots.add(figure, look.label, code=metric, note=note)
-
-
-def _tables(summary: Summary, block: Block) -> list[dict[str, Any]]:
-    tables = []
-    for number, capacity in enumerate(block.capacities):
-        rows = table_view.rows_of(summary, block, number)
-        columns = zip(*(row.entries for row in rows), strict=True)
-        widths = [max(len(e.spread) + e.is_fewer for e in entries) for entries in columns]
-        text = table_view.capacity_text(capacity)
-        tables.append({"capacity": text, "rows": rows, "widths": widths})
-    return tables
 
 
 def _is_short(value: Any) -> bool:
