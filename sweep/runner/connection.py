@@ -12,7 +12,7 @@ from typing import Any
 from sim.errors import InputError
 from sweep.runner.start import environment_of, join, knock, start_local
 
-LOOK_S = 5.0
+LOOK_S = 2.0
 HEAD_GONE_S = 30.0
 """After a minute without the head, Ray ends the processes that miss it."""
 
@@ -45,6 +45,7 @@ class Connection:
         self.slots = 1
         self.n_cpus = 0
         self._memory: list[float] = []
+        self._own: list[str] = []
         self._looked_s = self._heard_s = 0.0
 
     def open(self) -> None:
@@ -59,6 +60,7 @@ class Connection:
             start_local(self._launcher.get("workers"), self._environment)
         else:
             join(str(self._launcher.get("address") or "auto"), self._environment)
+        self._own = []
         self._looked_s = 0.0
         self._heard_s = time.monotonic()
         self.look()
@@ -69,7 +71,7 @@ class Connection:
         Raises
         ------
         DisconnectedError
-            If the head has not answered for half a minute.
+            If the node of this process does not answer, or the head has not for half a minute.
         """
         now = time.monotonic()
         if now < self._looked_s + LOOK_S:
@@ -77,6 +79,7 @@ class Connection:
         self._looked_s = now
         import ray
 
+        self._knock_at_own_node()
         try:
             knock(self._head())
         except OSError as error:
@@ -84,7 +87,14 @@ class Connection:
                 raise DisconnectedError(f"the head of the cluster is gone: {error}") from error
             return False
         with self.guarded():
-            nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+            up = [node for node in ray.nodes() if node["Alive"]]
+            own = ray.get_runtime_context().get_node_id()
+        nodes = [node["Resources"] for node in up]
+        self._own = [
+            f"{node['NodeManagerAddress']}:{node['NodeManagerPort']}"
+            for node in up
+            if node["NodeID"] == own and not self._head().startswith("ray://")
+        ]
         self._heard_s = time.monotonic()
         self._memory = [node.get("memory", 0.0) for node in nodes]
         self.n_cpus = int(sum(node.get("CPU", 0) for node in nodes))
@@ -125,6 +135,14 @@ class Connection:
     def doubled_memory(self) -> int:
         """Twice a slot's part of the memory, bytes, but no more than any node has."""
         return int(min(self.largest_memory, 2 * sum(self._memory) / self.slots))
+
+    def _knock_at_own_node(self) -> None:
+        """Find out by ourselves: Ray may wait for a minute, and then ends this process."""
+        for address in self._own:
+            try:
+                knock(address)
+            except OSError as error:
+                raise DisconnectedError(f"the node of this process is gone: {error}") from error
 
     def _head(self) -> str:
         import ray

@@ -27,8 +27,8 @@ MAX_IN_VAIN = 10
 class RayRunner:
     """Runs cells as Ray tasks that are never retried by Ray itself.
 
-    When this process's node or the cluster's head goes, it joins again once there is a cluster,
-    and hands out anew what was on its way.
+    When the cluster's head goes, it joins again once there is a cluster, and hands out anew what
+    was on its way. So it does when this process's node goes, unless Ray ends the process first.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class RayRunner:
 
         from sweep.runner import task
 
-        run_batch = ray.remote(task.run_batch).options(max_retries=0, num_cpus=1)
+        run_batch = ray.remote(task.run_batch)
         while True:
             if self._connection.look():
                 self._forget_what_fits_nowhere()
@@ -160,7 +160,7 @@ class RayRunner:
             with self._connection.guarded():
                 if workload is not None:
                     self._refs[batch.input] = put(workload)
-                task = run_batch.options(memory=memory) if memory else run_batch
+                task = run_batch.options(max_retries=0, num_cpus=1, memory=memory or None)
                 shared = self._refs[batch.input]
                 ref = task.remote(shared, specs, self._python_path, self._simulate)
         except DisconnectedError:

@@ -34,6 +34,7 @@ PORTS = tuple(
     )
 )
 START_S = 180
+STARTS = 3  # a node that takes longer than Ray allows, as on a busy machine, is started again
 PREFIX = "sweep-test"
 
 
@@ -71,8 +72,10 @@ class Machine:
         """Give the command that runs `words` on this machine."""
         return ["ip", "netns", "exec", self.namespace, *words]
 
-    def join(self, head: str, *options: str, **environment: str) -> None:
+    def join(self, head: str, *options: str, meminfo: Path | None = None) -> None:
         """Start a Ray node as the documentation says to: the head if this is `head`.
+
+        With `meminfo` the node reads how much memory is in use from that file.
 
         Raises
         ------
@@ -83,11 +86,24 @@ class Machine:
         given = [word.replace("HEAD", head) for word in shlex.split(line)]
         ray = str(Path(sys.executable).with_name("ray"))
         words = [ray, *given[1:], *SMALL, *PORTS, f"--temp-dir={self.temporary / 'ray'}", *options]
+        if meminfo is not None:
+            # `ip netns exec` gives each command mounts of its own
+            bind = 'mount --bind "$0" /proc/meminfo && exec "$@"'
+            words = ["sh", "-c", bind, str(meminfo), *words]
+        said = ""
+        for _ in range(STARTS):
+            code, said = self._start(words)
+            if code == 0:
+                return
+            self.end_ray()
+        raise RuntimeError(f"{shlex.join(given)} failed on {self.address}:\n{said}")
+
+    def _start(self, words: Sequence[str]) -> tuple[int, str]:
         # not to a pipe: daemons inherit it and hold it open
         with tempfile.TemporaryFile("w+") as out:
             process = subprocess.Popen(
                 self.words(words),
-                env={**os.environ, **self.environment, **environment},
+                env={**os.environ, **self.environment},
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT,
@@ -98,9 +114,13 @@ class Machine:
             except subprocess.TimeoutExpired:
                 process.kill()
                 code = process.wait()
-            if code:
-                out.seek(0)
-                raise RuntimeError(f"{shlex.join(given)} failed on {self.address}:\n{out.read()}")
+            out.seek(0)
+            return code, out.read()
+
+    def end_ray(self) -> None:
+        """Kill all that is Ray's here, but not who uses it."""
+        for part in ("/ray/", "ray::"):
+            self.kill(part)
 
     def processes(self) -> dict[int, str]:
         """Give the command lines of all that runs on this machine, by process id."""
@@ -138,13 +158,13 @@ class Site:
         """The machine that Ray's head runs on."""
         return self.machines[0]
 
-    def join(self, machines: Sequence[Machine], *options: str, **environment: str) -> None:
+    def join(self, machines: Sequence[Machine], *options: str) -> None:
         """Start Ray on machines, all at once."""
         errors: list[Exception] = []
 
         def one(machine: Machine) -> None:
             try:
-                machine.join(self.head.address, *options, **environment)
+                machine.join(self.head.address, *options)
             except Exception as error:
                 errors.append(error)
 
@@ -158,7 +178,7 @@ class Site:
 
     def start(self) -> None:
         """Start Ray on all of them, the head first."""
-        self.join([self.head])
+        self.join([self.head], "--include-dashboard=false")
         self.join(self.machines[1:])
 
 
