@@ -68,8 +68,8 @@ def headlines(found: pa.Table | None) -> list[Headline]:
 
 def _headline(trace: str, settings: str, rows: Sequence[Mapping[str, Any]]) -> Headline:
     contrasts = list(dict.fromkeys((row["metric"], row["statistic"]) for row in rows))
-    all_few = all(row["test"] == "few" for row in rows)
     most = max(row["n_pairs"] for row in rows)
+    all_few = most < MIN_PAIRS and all(row["test"] == FEW for row in rows)
     lines = []
     for (capacity, policy), group in groupby(rows, key=lambda r: (r["capacity"], r["policy"])):
         by_contrast = {
@@ -137,8 +137,9 @@ def _notes(
     what = " or ".join(dict.fromkeys(kinds[row["statistic"]] for row in rows))
     tests = {row["test"] for row in rows}
     notes = [f"{what} over {most} {pairs}, paired"]
-    if tests & {"t", "wilcoxon"}:
+    if any(entry.interval for line in lines for entry in line.entries):
         notes[0] += " [95% bootstrap interval]"
+    if tests & {"t", "wilcoxon"}:
         names = {"t": "Student's t", "wilcoxon": "Wilcoxon's"}
         used = " or ".join(names[test] for test in names if test in tests)
         n_tested = sum(not math.isnan(row["p"]) for row in rows)

@@ -135,6 +135,15 @@ def test_few_seeds_are_said_to_be_few() -> None:
     assert not any(entry.verdict for line in headline.lines for entry in line.entries)
 
 
+def test_five_skewed_pairs_have_intervals_but_no_test() -> None:
+    (headline,) = shown(with_jct("las", [-5.0, -5.1, -5.2, -5.3, -90.0]), chosen=["jct_mean_s"])
+    assert {entry.mark for line in headline.lines for entry in line.entries} == {"few"}
+    text = "\n".join(printed([headline]))
+    assert "[95% bootstrap interval]" in text
+    assert "too few pairs for Wilcoxon's test" in text
+    assert "or more give them" not in text
+
+
 def with_jct(policy: str, values: list[float]) -> pa.Table:
     cells = frames.frame(policies=["fifo", policy], capacities=[1.0], seeds=range(len(values)))
     rows = cells.to_pylist()
