@@ -119,7 +119,7 @@ class Machine:
 
     def end_ray(self) -> None:
         """Kill all that is Ray's here, but not who uses it."""
-        for part in ("/ray/", "ray::"):
+        for part in ("/ray/", "ray::", "ray.util.client"):
             self.kill(part)
 
     def processes(self) -> dict[int, str]:
