@@ -14,7 +14,6 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from policies.jockey.copies import Copies
 from policies.jockey.indicators import Indicator
@@ -82,6 +81,8 @@ class Remaining:
         The sampling error of R runs, whatever the distribution: of an order statistic of rank k
         the fraction of all runs that lie below is distributed as Beta(k, R + 1 - k).
         """
+        from scipy import stats  # slow to import, and every command lists the policies
+
         k = _rank(q, self.n_runs)
         return float(1.0 - stats.beta.ppf(1.0 - confidence, k, self.n_runs + 1 - k))
 
@@ -90,6 +91,8 @@ class Remaining:
 
         The upper end is inf where that needs a rank beyond the R runs, as for the worst case.
         """
+        from scipy import stats
+
         whole = np.concatenate([self.left_s[:, 0], np.full((len(self.tokens), 1), np.inf)], axis=1)
         tail = (1.0 - confidence) / 2
         low = int(stats.binom.ppf(tail, self.n_runs, q))
