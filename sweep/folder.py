@@ -10,9 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sim.errors import InputError, unknown
-from sweep import contrasts, contrasts_table, contrasts_view, files, report, table
+from sweep import files, report, table
 from sweep.as_yaml import to_yaml
 from sweep.cache import Cache
+from sweep.table import contrasts, contrasts_table, contrasts_view
 
 CELLS, CONFIG, PROVENANCE = "cells.parquet", "config.yaml", "provenance.json"
 TABLE, DIFF, FINDINGS = "table.md", "changes.diff", "findings.parquet"
@@ -215,7 +216,7 @@ def shown_metrics(cells: pa.Table, config: Mapping[str, Any]) -> pa.Table:
     chosen = set(config["metrics"] or ())
     if not chosen:
         return cells
-    from sweep.summary import NOT_METRICS
+    from sweep.table.summary import NOT_METRICS
 
     keep = {*NOT_METRICS, *config["swept"], *chosen}
     return cells.select([name for name in cells.column_names if name in keep])

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sweep import contrasts_table, contrasts_view, findings, report, table, ui
+from sweep import findings, report, table, ui
 from sweep.folder import SweepFolder, shown_metrics
 from sweep.prepare import Prepared
 from sweep.settings import Settings
+from sweep.table import contrasts_table, contrasts_view
 
 if TYPE_CHECKING:
     import pyarrow as pa

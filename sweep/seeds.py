@@ -16,12 +16,12 @@ from typing import Any
 import pyarrow as pa
 
 from sim.errors import InputError
-from sweep import contrasts
-from sweep.metric_format import style
 from sweep.precision import KEYS
 from sweep.request import Request
-from sweep.summary import summarise
-from sweep.table_view import capacity_text
+from sweep.table import contrasts
+from sweep.table.metric_format import style
+from sweep.table.summary import summarise
+from sweep.table.view import capacity_text
 
 NARROW, SPENT, FAILED = "narrow enough", "seeds_max", "cells failed"
 

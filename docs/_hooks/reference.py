@@ -17,8 +17,8 @@ import sim.synth
 import sim.traces
 import sweep.cli
 import sweep.help_text
-from sweep.metric_format import in_order, style
 from sweep.options import Options, bundled
+from sweep.table.metric_format import in_order, style
 from sweep.verbs import VERBS
 
 OPTIONS = Options()

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from sweep.summary import AXES
+from sweep.table.summary import AXES
 from sweep.tracking.connection import Place
 from sweep.tracking.rows import MAX_TAG, Row, identity
 

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from sweep.stats import intervals
-from sweep.summary import AXES
+from sweep.table.summary import AXES
 from sweep.tracking.rows import Row, allowed
 
 Granularity = Literal["cell", "policy", "sweep"]

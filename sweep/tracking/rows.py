@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from sweep.masking import mask
-from sweep.summary import AXES, NOT_METRICS
+from sweep.table.summary import AXES, NOT_METRICS
 
 _FORBIDDEN = re.compile(r"[^\w.\-/ :]")
 MAX_TAG = 5000  # MLflow takes 8,000 characters; some databases fewer

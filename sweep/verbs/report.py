@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 
 from sim.errors import InputError
-from sweep import compare, compare_view, finish, report
+from sweep import finish, report
 from sweep.cache import Cache
 from sweep.command import Command
 from sweep.folder import SweepFolder
+from sweep.report import compare, compare_view
 
 USAGE = "[SWEEP [SWEEP]] [--gantt ROW] [paths.results=DIR]"
 

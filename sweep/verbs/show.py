@@ -12,7 +12,7 @@ from sweep import say
 from sweep.as_yaml import to_yaml
 from sweep.command import Command
 from sweep.folder import SweepFolder
-from sweep.summary import NOT_METRICS
+from sweep.table.summary import NOT_METRICS
 
 USAGE = "[SWEEP] [CELL] [paths.results=DIR]"
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from sim.errors import InputError
-from sweep import compare, compare_view
 from sweep.folder import SweepFolder
+from sweep.report import compare, compare_view
 from tests.sweep.small import Command, FakeResult, every_file, fake_engine, fake_simulate
 
 GRID = ("policy=fifo,sjf", "capacity=0.5,1", "seed=0,1", "baseline=fifo")

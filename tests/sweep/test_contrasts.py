@@ -9,9 +9,10 @@ import pyarrow as pa
 import pytest
 from rich.console import Console
 
-from sweep import contrasts, contrasts_table, contrasts_view, stats
-from sweep.contrasts_view import Headline
-from sweep.metric_format import format_contrast
+from sweep import stats
+from sweep.table import contrasts, contrasts_table, contrasts_view
+from sweep.table.contrasts_view import Headline
+from sweep.table.metric_format import format_contrast
 from tests.sweep import frames
 
 SEEDS = range(8)

@@ -9,8 +9,9 @@ from typing import Any, cast
 import pyarrow as pa
 import pytest
 
-from sweep import findings, report_plots
+from sweep import findings
 from sweep.findings import Finding, Finished
+from sweep.report import plots as report_plots
 from sweep.studies import (
     jockey,
     jockey_arbiter,

@@ -10,8 +10,9 @@ import plotly.graph_objects as go
 import pyarrow as pa
 import pytest
 
-from sweep import report, report_plots
-from sweep.summary import summarise
+from sweep import report
+from sweep.report import plots as report_plots
+from sweep.table.summary import summarise
 from tests.sweep import frames
 
 CONFIG = {

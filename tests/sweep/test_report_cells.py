@@ -10,10 +10,12 @@ import pyarrow as pa
 import pytest
 
 from sim.errors import InputError
-from sweep import report_cells, report_curves, report_gantt
 from sweep.cache import Cache
 from sweep.cell import CellResult
-from sweep.summary import summarise
+from sweep.report import cells as report_cells
+from sweep.report import curves as report_curves
+from sweep.report import gantt as report_gantt
+from sweep.table.summary import summarise
 from tests.sweep import frames
 
 TASKS = {

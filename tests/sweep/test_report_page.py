@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sweep import contrasts, contrasts_view, findings, report
+from sweep import findings, report
 from sweep.findings import Finding
-from sweep.summary import summarise
+from sweep.table import contrasts, contrasts_view
+from sweep.table.summary import summarise
 from tests.sweep import frames
 from tests.sweep.test_report_cells import TASKS, kept
 

@@ -9,9 +9,10 @@ import pyarrow as pa
 import pytest
 from rich.console import Console
 
-from sweep import metric_format, table
+from sweep import table
 from sweep.stats import interval
-from sweep.summary import summarise
+from sweep.table import metric_format
+from sweep.table.summary import summarise
 from tests.sweep import frames
 
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from sim import html
 from sweep import files, say
-from sweep.compare import CHANGED, SAME, Comparison, Pair
-from sweep.metric_format import format_contrast, format_value
+from sweep.report.compare import CHANGED, SAME, Comparison, Pair
+from sweep.table.metric_format import format_contrast, format_value
 
 Rows = tuple[list[str], list[list[str]]]
 _TEMPLATES = Path(__file__).parent / "templates"

@@ -6,9 +6,9 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from sim import html
-from sweep.metric_format import format_value, style
-from sweep.summary import Block, Summary
-from sweep.table_view import capacity_text, columns_of
+from sweep.table.metric_format import format_value, style
+from sweep.table.summary import Block, Summary
+from sweep.table.view import capacity_text, columns_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

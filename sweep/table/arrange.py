@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sweep import metric_format
 from sweep.cell import NO_POLICY
+from sweep.table import metric_format
 
 AXES = ("policy", "trace", "capacity", "seed")
 ERROR = ("error_stage", "error_type", "error_message", "error_traceback")
@@ -76,7 +76,7 @@ class Arranged:
 
 
 def arrange(cells: pa.Table, swept: Sequence[str], baseline: str | None) -> Arranged:
-    """Put cells in order; see `sweep.summary.summarise` for the arguments."""
+    """Put cells in order; see `sweep.table.summary.summarise` for the arguments."""
     swept = [key for key in swept if key in cells.column_names and key not in AXES]
     rows: list[dict[str, Any]] = cells.select(
         [name for name in cells.column_names if name in NOT_METRICS or name in swept]

@@ -11,7 +11,7 @@ import pyarrow as pa
 from sim.errors import InputError
 from sim.metrics.over_time import MAX_TASKS_DRAWN
 from sweep.cache import Cache
-from sweep.report_cells import metadata
+from sweep.report.cells import metadata
 
 N_COLOURS = 10
 FREE = 1_000

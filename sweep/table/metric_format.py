@@ -152,7 +152,7 @@ def format_contrast(
     metric : str
         What is compared.
     statistic : {"ratio", "difference"}
-        See `sweep.contrasts`.
+        See `sweep.table.contrasts`.
     estimate, low, high : float
         In the metric's unit, or a ratio; NaN for none.
 

@@ -9,13 +9,16 @@ from typing import Any
 import pyarrow as pa
 
 from sim import html
-from sweep import contrasts_table, report_page, table, table_view
 from sweep import findings as of_study
+from sweep import table
 from sweep.as_yaml import to_yaml
 from sweep.cache import Cache
-from sweep.contrasts_view import Headline
 from sweep.masking import mask, mask_tree
-from sweep.summary import Summary, summarise
+from sweep.report import page as report_page
+from sweep.table import contrasts_table
+from sweep.table import view as table_view
+from sweep.table.contrasts_view import Headline
+from sweep.table.summary import Summary, summarise
 
 MARKDOWN, HTML = "report.md", "report.html"
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -46,7 +49,7 @@ def write(
     folder : Path
         The sweep's folder; its name is the sweep's id.
     cells : pyarrow.Table
-        One row a cell, see `sweep.summary.summarise`.
+        One row a cell, see `sweep.table.summary.summarise`.
     config, provenance : mapping
         What was asked, and from which state of which machine. Passwords and tokens are masked.
     swept : sequence of str
@@ -58,7 +61,7 @@ def write(
     findings : pyarrow.Table, optional
         What the experiment's study found, see `sweep.findings.to_table`.
     headlines : sequence of Headline
-        Each policy against the baseline, see `sweep.contrasts_view`.
+        Each policy against the baseline, see `sweep.table.contrasts_view`.
     cache : Cache, optional
         What the cells keep of their jobs; without it nothing is plotted of them.
     gantt : int, optional

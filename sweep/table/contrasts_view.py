@@ -10,10 +10,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from sweep.contrasts import ALL_TRACES
-from sweep.metric_format import format_contrast, style
 from sweep.stats import MIN_PAIRS
 from sweep.stats.paired import ALPHA
+from sweep.table.contrasts import ALL_TRACES
+from sweep.table.metric_format import format_contrast, style
 
 NOT_SIGNIFICANT, FEW, EXACT = "n.s.", "few", "exact"
 ABSENT = "–"
@@ -58,7 +58,7 @@ class Headline:
 
 
 def headlines(found: pa.Table | None) -> list[Headline]:
-    """Word the comparisons of `sweep.contrasts.compare`, a table for each trace and settings."""
+    """Word the comparisons of `contrasts.compare`, a table for each trace and settings."""
     rows = [] if found is None else found.to_pylist()
     return [
         _headline(trace, settings, list(group))

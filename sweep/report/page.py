@@ -10,10 +10,14 @@ from typing import Any
 import pyarrow as pa
 
 from sim import html
-from sweep import report_cells, report_curves, report_gantt, report_plots, table_view
 from sweep.cache import Cache
-from sweep.metric_format import style
-from sweep.summary import Block, Summary
+from sweep.report import cells as report_cells
+from sweep.report import curves as report_curves
+from sweep.report import gantt as report_gantt
+from sweep.report import plots as report_plots
+from sweep.table import view as table_view
+from sweep.table.metric_format import style
+from sweep.table.summary import Block, Summary
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sweep.metric_format import Style, format_value, style
-from sweep.summary import Block, Column, Summary
+from sweep.table.metric_format import Style, format_value, style
+from sweep.table.summary import Block, Column, Summary
 
 ABSENT = "–"
 FAILED = "failed"

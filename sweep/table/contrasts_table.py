@@ -8,9 +8,9 @@ from itertools import groupby
 from rich.console import Console
 from rich.text import Text
 
-from sweep.contrasts_view import Entry, Headline, Line
-from sweep.table_rich import signs
-from sweep.table_view import capacity_text
+from sweep.table.contrasts_view import Entry, Headline, Line
+from sweep.table.rich import signs
+from sweep.table.view import capacity_text
 
 _STYLES = {"better": "green", "worse": "red", "": "dim"}
 _GAP = "  "

@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sweep.arrange import Arranged, arrange
 from sweep.cache import Cache
-from sweep.contrasts import pairs
+from sweep.table.arrange import Arranged, arrange
+from sweep.table.contrasts import pairs
 
 F8 = NDArray[np.float64]
 

@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from sim.metrics import METRICS
 from sweep import stats
-from sweep.arrange import Arranged, Settings, arrange
-from sweep.metric_format import style
+from sweep.table.arrange import Arranged, Settings, arrange
+from sweep.table.metric_format import style
 
 Statistic = Literal["ratio", "difference"]
 Contrast = tuple[str, Statistic]
@@ -62,7 +62,7 @@ def compare(
     Parameters
     ----------
     cells : pyarrow.Table
-        As for `sweep.summary.summarise`.
+        As for `sweep.table.summary.summarise`.
     swept : sequence of str
         As there. A policy's key that the baseline has too must be the same in both.
     baseline : str or None

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sweep.arrange import Column
-from sweep.report_cells import Jobs, Sample
-from sweep.report_plots import line
+from sweep.report.cells import Jobs, Sample
+from sweep.report.plots import line
+from sweep.table.arrange import Column
 
 F8 = NDArray[np.float64]
 Figure = dict[str, Any]

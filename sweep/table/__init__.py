@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from sweep import table_rich, table_view
-from sweep.summary import Summary, summarise
-from sweep.table_view import Entry, capacity_text
+from sweep.table import rich as table_rich
+from sweep.table import view as table_view
+from sweep.table.summary import Summary, summarise
+from sweep.table.view import Entry, capacity_text
 
 __all__ = ["print_table", "summarise", "to_markdown", "to_text"]
 

@@ -11,9 +11,9 @@ from rich.segment import Segments
 from rich.table import Table
 from rich.text import Text
 
-from sweep import table_view
-from sweep.summary import Block, Summary
-from sweep.table_view import Entry, capacity_text
+from sweep.table import view as table_view
+from sweep.table.summary import Block, Summary
+from sweep.table.view import Entry, capacity_text
 
 _PLAIN = str.maketrans({"±": "+/-", "×": "x", "–": "-", "·": "|", "†": "#", "∞": "inf"})
 _GAP = 2  # blanks between columns

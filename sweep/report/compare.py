@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from sim.errors import InputError
-from sweep.arrange import AXES, text
 from sweep.folder import SweepFolder
 from sweep.masking import mask_tree
-from sweep.metric_format import in_order
-from sweep.summary import NOT_METRICS
+from sweep.table.arrange import AXES, text
+from sweep.table.metric_format import in_order
+from sweep.table.summary import NOT_METRICS
 
 SAME, CHANGED, ONLY_A, ONLY_B = "same", "changed", "only in A", "only in B"
 FAILS, MENDED, FAILS_TOO = "fails in B", "failed in A", "fails in both"

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sweep.arrange import AXES, NOT_METRICS, Arranged, Column, arrange, text
 from sweep.stats import intervals
+from sweep.table.arrange import AXES, NOT_METRICS, Arranged, Column, arrange, text
 
 __all__ = ["AXES", "NOT_METRICS", "Block", "Column", "Failure", "Summary", "summarise"]
 
