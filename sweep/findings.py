@@ -168,6 +168,11 @@ def to_markdown(table: pa.Table) -> str:
     return "".join("| " + " | ".join(cells) + " |\n" for cells in lines)
 
 
+def beside(source: str) -> str:
+    """Word what the figures stand beside; nothing, where a source says ``Beyond ...``."""
+    return f"{source}." if source.startswith("Beyond") else f"Beside {source}."
+
+
 def _number(value: float) -> str:
     if value != value or math.isinf(value):
         return str(value)

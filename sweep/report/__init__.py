@@ -146,11 +146,13 @@ def _study(config: Mapping[str, Any], found: pa.Table | None) -> dict[str, Any] 
     if found is None:
         return None
     header, rows = of_study.to_text(found)
+    about = config["study"] or {}
     return {
         "header": header,
         "rows": rows,
         "markdown": of_study.to_markdown(found),
-        **{key: (config["study"] or {}).get(key, "") for key in ("source", "notes")},
+        "beside": of_study.beside(about["source"]) if about.get("source") else "",
+        "notes": about.get("notes", ""),
     }
 
 

@@ -23,6 +23,8 @@ BESTS: tuple[tuple[str, str, Callable[[Iterable[float]], float], float], ...] = 
 )
 """What is shown of each workload: title, metric, which is best, and its scale."""
 
+MOST_NAMED = 4
+
 
 def find(finished: Finished) -> list[Finding]:
     """Give each policy's speed-up over the baseline on average, and the best of each workload.
@@ -53,9 +55,15 @@ def find(finished: Finished) -> list[Finding]:
             if len(set(values.values())) < 2:
                 continue  # it does not apply, or says nothing
             top = best(values.values())
-            names = ", ".join(name for name, value in values.items() if value == top)
+            names = _named([name for name, value in values.items() if value == top])
             found.append(Finding(f"best {title}", f"{trace}, {capacity:g}: {names}", scale * top))
     return found
+
+
+def _named(policies: list[str]) -> str:
+    shown = ", ".join(policies[:MOST_NAMED])
+    more = len(policies) - MOST_NAMED
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def _means(finished: Finished) -> dict[Where, dict[str, Row]]:

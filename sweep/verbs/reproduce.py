@@ -119,7 +119,7 @@ def page(name: str, folder: SweepFolder, summary: str, study: Mapping[str, str])
     parts = [
         f"# {name}",
         summary,
-        f"Beside {study['source']}. Made by `{command}`.",
+        f"{findings.beside(study['source'])} Made by `{command}`.",
         findings.to_markdown(found).rstrip(),
         study.get("notes", "").strip(),
     ]
