@@ -1,5 +1,5 @@
 # make sweep   set up, run the demonstration grid, show its table
-# make test    set up, run every test
+# make test    set up, run every test but those of `make test-long`
 # make ui      open the results in the MLflow UI
 # make docs    set up, build the documentation as a site
 # make reproduce TRACES=DIR   set up, run the published experiments on the real traces in DIR,
@@ -14,7 +14,7 @@ BIN = $(VENV)/bin
 BENCH = $(VENV)-bench
 READY = $(VENV)/.ready
 TESTS ?= tests
-WORKERS ?= 2
+WORKERS ?= 3
 TRACES ?= traces
 SECONDS ?= 60
 SCALE ?= gallery
@@ -24,7 +24,7 @@ KERNEL_TESTS = $(addprefix tests/sim/test_,kernel.py engine.py overbooking.py pa
 	bounds_kernels.py) \
 	tests/policies/dagps/test_placement.py
 
-.PHONY: sweep test compiled test-main test-nojit test-bounds ui docs reproduce fuzz bench lock clean
+.PHONY: sweep test compiled test-main test-long test-nojit test-bounds ui docs reproduce fuzz bench lock clean
 
 sweep: $(READY)
 	$(BIN)/python -m sweep
@@ -38,7 +38,11 @@ compiled: $(READY)
 	@NUMBA_BOUNDSCHECK=1 $(COMPILE) & $(COMPILE); wait $$!
 
 test-main: $(READY)
-	$(BIN)/python -m pytest $(TESTS) -q -n $(WORKERS) --dist worksteal
+	$(BIN)/python -m pytest $(TESTS) -q -n $(WORKERS) --dist worksteal -m "not long"
+
+# machines, workers and drivers of a cluster that are killed: minutes of waiting
+test-long: $(READY)
+	$(BIN)/python -m pytest tests/e2e -q -m long
 
 # the same kernels as plain Python, where a local that is never assigned shows
 test-nojit: $(READY)

@@ -148,6 +148,7 @@ def test_several_machines_give_the_same_bytes(cluster: Site, watch: Watch) -> No
     once_and_the_same(watch, ran, 6)
 
 
+@pytest.mark.long
 def test_no_token_no_entry(cluster: Site, watch: Watch) -> None:
     outsider = Machine(
         cluster.head.namespace,
@@ -162,6 +163,7 @@ def test_no_token_no_entry(cluster: Site, watch: Watch) -> None:
     assert "Traceback" not in ran.err
 
 
+@pytest.mark.long
 def test_machines_die_in_the_middle_of_a_cell_and_come_back(cluster: Site, watch: Watch) -> None:
     watch.gate.touch()
     process = watch.start(cluster.head, 8)
@@ -178,6 +180,7 @@ def test_machines_die_in_the_middle_of_a_cell_and_come_back(cluster: Site, watch
     once_and_the_same(watch, ran, 8)
 
 
+@pytest.mark.long
 def test_workers_are_killed(cluster: Site, watch: Watch) -> None:
     watch.gate.touch()
     process = watch.start(cluster.head, 4)
@@ -193,6 +196,7 @@ def test_workers_are_killed(cluster: Site, watch: Watch) -> None:
     once_and_the_same(watch, ran, 4)
 
 
+@pytest.mark.long
 def test_a_worker_is_killed_for_memory(cluster: Site, watch: Watch) -> None:
     """Ray's own monitor kills it: on its machine nearly all memory seems to be in use."""
     machine = cluster.machines[1]
@@ -220,6 +224,7 @@ def test_a_worker_is_killed_for_memory(cluster: Site, watch: Watch) -> None:
     once_and_the_same(watch, ran, 6)
 
 
+@pytest.mark.long
 def test_the_driver_is_killed_and_run_again(cluster: Site, watch: Watch) -> None:
     process = watch.start(cluster.head, 6)
     wait_until(lambda: len(watch.seen()) >= 2, process, "some cells began")
