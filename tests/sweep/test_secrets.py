@@ -36,10 +36,10 @@ DIFF = f"""--- a/conf/tracking/mlflow.yaml
 """
 
 
-def engine(workload: Any, cluster: Any, policy: Any, *, seed: int) -> Any:
+def engine(workload: Any, cluster: Any, policy: Any, *, seed: int, **more: Any) -> Any:
     if seed == 1:
         raise RuntimeError(MESSAGE)
-    return fake_simulate(workload, cluster, policy, seed=seed)
+    return fake_simulate(workload, cluster, policy, seed=seed, **more)
 
 
 def test_no_file_of_a_sweep_holds_a_secret(
