@@ -40,9 +40,9 @@ compiled: $(READY)
 test-main: $(READY)
 	$(BIN)/python -m pytest $(TESTS) -q -n $(WORKERS) --dist worksteal -m "not long"
 
-# machines, workers and drivers of a cluster that are killed: minutes of waiting
+# clusters whose machines, workers and drivers are killed, pages that start servers: minutes
 test-long: $(READY)
-	$(BIN)/python -m pytest tests/e2e -q -m long
+	$(BIN)/python -m pytest tests/e2e tests/docs -q -m long
 
 # the same kernels as plain Python, where a local that is never assigned shows
 test-nojit: $(READY)

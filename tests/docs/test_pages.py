@@ -15,10 +15,10 @@ pytestmark = pytest.mark.e2e
 
 PAGES = (
     "tutorial.md",
-    "your_own_trace.md",
     "your_own_policy.md",
     "your_own_metric.md",
-    "mlflow_server.md",
+    pytest.param("your_own_trace.md", marks=pytest.mark.long),
+    pytest.param("mlflow_server.md", marks=pytest.mark.long),
 )
 
 

@@ -9,7 +9,7 @@ import pytest
 from benchmarks.soak import Soak
 from tests.e2e.machines import Site
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.long]
 
 
 def test_a_sweep_outlives_kills_of_all_kinds(cluster: Site, packages: Path, tmp_path: Path) -> None:
