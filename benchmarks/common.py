@@ -15,6 +15,8 @@ from importlib.metadata import version
 from pathlib import Path
 from statistics import median
 
+from sim import Workload
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -56,6 +58,13 @@ def row(
         return Row(what, values, unit, wanted, at_most is None)
     low, high = min(values), max(values)
     return Row(what, median(values), unit, wanted, at_most is None, low, high)
+
+
+def write_tiny(folder: Path) -> None:
+    """Write a workload of five jobs that take no time to simulate."""
+    stage = {"durations_s": [1.0, 2.0, 3.0]}
+    jobs = [{"submit_s": float(i), "stages": [stage]} for i in range(5)]
+    Workload.from_jobs(jobs).write(folder)
 
 
 def cpu_seconds(run: Callable[[], object]) -> float:

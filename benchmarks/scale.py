@@ -17,8 +17,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.common import ROOT, Row, row, scratch, show
-from sim import Workload
+from benchmarks.common import ROOT, Row, row, scratch, show, write_tiny
 
 FEW, MANY = 1_000, 10_000
 CAPACITIES, POLICIES = "0.5,0.75,1,1.5,2", "fifo,random"
@@ -30,9 +29,7 @@ def main() -> int:
     """Measure, and print what was wanted beside it."""
     with scratch() as name:
         folder = Path(name)
-        stage = {"durations_s": [1.0, 2.0, 3.0]}
-        jobs = [{"submit_s": float(i), "stages": [stage]} for i in range(5)]
-        Workload.from_jobs(jobs).write(folder / "tiny")
+        write_tiny(folder / "tiny")
         _sweep(folder, "run", N_SETTINGS)  # compiles the kernels
         rows = _scale(folder)
     return show("scale", rows)

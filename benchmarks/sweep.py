@@ -14,7 +14,7 @@ import sys
 import time
 from pathlib import Path
 
-from benchmarks.common import ROOT, Row, child, row, scratch, show
+from benchmarks.common import ROOT, Row, child, row, scratch, show, write_tiny
 from benchmarks.sweep_code import BURN, HYDRA, NAP, PLAIN_BURN, SIMULATION, TUNE, WEIGH
 from sim import Workload
 
@@ -26,9 +26,7 @@ def main() -> int:
     """Measure, and print what was wanted beside it."""
     with scratch() as name:
         folder = Path(name)
-        stage = {"durations_s": [1.0, 2.0, 3.0]}
-        jobs = [{"submit_s": float(i), "stages": [stage]} for i in range(5)]
-        Workload.from_jobs(jobs).write(folder / "tiny")
+        write_tiny(folder / "tiny")
         _add_policies(folder)
         _sweep(folder, "first", "tiny", "policy=random")  # compiles the kernels
         rows = _overhead(folder) + _cached(folder) + _scaling(folder) + _memory(folder)

@@ -162,6 +162,11 @@ def error_of(stage: str, error: BaseException) -> CellError:
     }
 
 
+def in_a_line(error: BaseException) -> str:
+    """Return the first line of what an exception says, its type's name if it says nothing."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
 def _run(
     workload: Workload, spec: CellSpec, simulate: Simulate | None, stage: list[str]
 ) -> tuple[dict[str, float], pa.Table]:

@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 
 from sim.errors import InputError
 from sweep import files
-from sweep.cell import canonical
+from sweep.cell import canonical, in_a_line
 from sweep.masking import mask
 
 MAX_FILES = 10_000
@@ -106,7 +106,7 @@ def fetch(uri: str, folder: Path) -> Path:
     except (OSError, ValueError, NotImplementedError, pa.ArrowException) as error:
         if isinstance(error, InputError):
             raise
-        reason = mask(str(error).strip().splitlines()[0])
+        reason = mask(in_a_line(error))
         raise InputError(
             f"trace.path={mask(uri)} can't be fetched: {reason}; {_WAY_OUT}", rule="fetching"
         ) from None

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sim.errors import InputError
-from sweep.cell import CellError, CellResult, error_of
+from sweep.cell import CellError, CellResult, error_of, in_a_line
 from sweep.runner import Work, Workloads
 from sweep.runner.batches import Batch, Batches
 from sweep.runner.connection import Connection, DisconnectedError, put
@@ -246,6 +246,4 @@ class RayRunner:
 
 
 def _as_error(error: Exception) -> CellError:
-    described = error_of("worker", error)
-    described["message"] = described["message"].strip().splitlines()[0]
-    return described
+    return {**error_of("worker", error), "message": in_a_line(error)}

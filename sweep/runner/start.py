@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sim.errors import InputError
+from sweep.cell import in_a_line
 
 KNOCK_S = 5.0
 LOOPBACK = "127.0.0.1"
@@ -104,8 +105,7 @@ def _init(what: str, way_out: str, **options: Any) -> None:
     try:
         ray.init(**options, **_QUIET)
     except (OSError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise InputError(f"{what}: {reason}; {way_out}", rule="no cluster") from error
+        raise InputError(f"{what}: {in_a_line(error)}; {way_out}", rule="no cluster") from error
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, ours)  # Ray has put its own there
 

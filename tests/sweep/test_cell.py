@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sim import Workload
-from sweep.cell import CellSpec, canonical, key_of, run_cell
+from sweep.cell import CellSpec, canonical, in_a_line, key_of, run_cell
 from tests.sweep.small import fake_simulate
 
 SPEC = CellSpec(
@@ -146,3 +146,11 @@ def test_where_a_users_module_lies_does_not() -> None:
 
 def test_canonical_json_does_not_depend_on_order() -> None:
     assert canonical({"b": 1, "a": [1.5, None]}) == '{"a":[1.5,null],"b":1}'
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [(OSError("one\ntwo"), "one"), (MemoryError(), "MemoryError"), (OSError("\n"), "OSError")],
+)
+def test_an_error_in_a_line_says_something(error: Exception, said: str) -> None:
+    assert in_a_line(error) == said
