@@ -6,13 +6,13 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from sweep import prepare, runner, say, tracking
-from sweep.cell import CellError, Simulate
+from sweep import prepare, say, tracking
+from sweep.cell import CellError
 from sweep.journal import Journal
 from sweep.masking import mask, mask_tree
 from sweep.prepare import Planned, Prepared
 from sweep.progress import Progress
-from sweep.runner import Work
+from sweep.runner import Runner, Work
 
 if TYPE_CHECKING:
     from sweep.cell import CellResult, CellSpec
@@ -36,42 +36,35 @@ def run(
     prepared: Prepared,
     specs: Sequence[tuple[Planned, CellSpec]],
     journal: Journal,
-    python_path: Sequence[str],
-    simulate: Simulate | None,
-) -> tuple[dict[str, CellError], runner.Runner]:
+    cells: Runner,
+) -> dict[str, CellError]:
     """Run cells, and keep what comes of them.
 
     Returns
     -------
-    errors : dict of str to CellError
+    dict of str to CellError
         Of the cells that failed, by key.
-    runner : Runner
-        To be closed.
 
     Raises
     ------
     KeyboardInterrupt
-        When interrupted, which is said; the runner is closed then.
+        When interrupted, which is said.
     """
-    settings = prepared.grid.request.settings
     errors: dict[str, CellError] = {}
-    cells = runner.make(settings.launcher, python_path, simulate)
-    if settings.tracking["kind"] == "mlflow":
+    if prepared.grid.request.settings.tracking["kind"] == "mlflow":
         tracking.warm_up()
     try:
         _run_cells(prepared, specs, cells, journal, errors)
-    except BaseException as error:
-        if isinstance(error, KeyboardInterrupt):
-            say.interrupted(prepared, len(specs))
-        cells.close()
+    except KeyboardInterrupt:
+        say.interrupted(prepared, len(specs))
         raise
-    return errors, cells
+    return errors
 
 
 def _run_cells(
     prepared: Prepared,
     specs: Sequence[tuple[Planned, CellSpec]],
-    cells: runner.Runner,
+    cells: Runner,
     journal: Journal,
     errors: dict[str, CellError],
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -9,11 +10,14 @@ from pathlib import Path
 
 from sim.errors import InputError
 from sweep import compute, files, finish, grid, prepare, rows, say, seeds
+from sweep import runner as runners
 from sweep.cell import CellError, Simulate
 from sweep.folder import SweepFolder
+from sweep.grid import Grid
 from sweep.journal import Journal
 from sweep.prepare import Prepared
 from sweep.request import Request
+from sweep.runner import Runner
 from sweep.stats import MIN_PAIRS
 
 
@@ -53,9 +57,17 @@ def run(
     _check_writable(results)
     for part in ("cache", "sweeps", "journal"):
         files.sweep_temporaries(results / part)
-    if request.precision is not None:
-        request = _settled(seeds.with_seeds(request, MIN_PAIRS), python_path, simulate)
-        cells = grid.build(request)
+    runner = runners.make(request.settings.launcher, python_path, simulate)
+    with contextlib.closing(runner):
+        if request.precision is not None:
+            request = _settled(seeds.with_seeds(request, MIN_PAIRS), runner)
+            cells = grid.build(request)
+        return _whole(cells, runner, on_folder)
+
+
+def _whole(cells: Grid, runner: Runner, on_folder: Callable[[SweepFolder], object] | None) -> int:
+    """Run what is not cached, and write the sweep's folder."""
+    results = cells.request.settings.results
     prepared = prepare.prepare(cells)
     journal = Journal(results, prepared.sweep)
     if on_folder is not None:
@@ -74,35 +86,27 @@ def run(
         if not prepared.todo() and folder.is_whole() and journal.is_complete():
             finish.again(prepared, folder, journal)
             return 0
-        return _run(prepared, folder, journal, python_path, simulate)
+        return _run(prepared, folder, journal, runner)
 
 
-def _run(
-    prepared: Prepared,
-    folder: SweepFolder,
-    journal: Journal,
-    python_path: Sequence[str],
-    simulate: Simulate | None,
-) -> int:
+def _run(prepared: Prepared, folder: SweepFolder, journal: Journal, runner: Runner) -> int:
     specs = list(prepare.specs(prepared))
     cached = compute.begin(prepared, journal, len(specs))
-    if not specs:
-        return finish.sweep(prepared, folder, journal, cached, {})
-    errors, cells = compute.run(prepared, specs, journal, python_path, simulate)
+    errors = compute.run(prepared, specs, journal, runner) if specs else {}
     with ThreadPoolExecutor(1) as aside:  # stopping Ray takes a second or two
-        closed = aside.submit(cells.close)
+        closed = aside.submit(runner.close)
         code = finish.sweep(prepared, folder, journal, cached, errors)
         closed.result()
     return code
 
 
-def _settled(request: Request, python_path: Sequence[str], simulate: Simulate | None) -> Request:
+def _settled(request: Request, runner: Runner) -> Request:
     """Add seeds until there are enough: the request with all of them, their cells computed.
 
     The attempt of the last round stays open in the journal: the sweep itself goes on with it.
     """
     while True:
-        prepared, errors = _round(request, python_path, simulate)
+        prepared, errors = _round(request, runner)
         nothing_cached = [False] * len(prepared.planned)
         cells = rows.table(
             prepared.grid,
@@ -122,9 +126,7 @@ def _settled(request: Request, python_path: Sequence[str], simulate: Simulate | 
         request = seeds.with_seeds(request, n_seeds)
 
 
-def _round(
-    request: Request, python_path: Sequence[str], simulate: Simulate | None
-) -> tuple[Prepared, dict[str, CellError]]:
+def _round(request: Request, runner: Runner) -> tuple[Prepared, dict[str, CellError]]:
     """Run the cells of so many seeds, into the cache alone."""
     cells = grid.build(request)
     journal = Journal(request.settings.results, prepare.prepare(cells).sweep)
@@ -134,8 +136,9 @@ def _round(
         errors: dict[str, CellError] = {}
         if specs:
             compute.begin(prepared, journal, len(specs))
-            errors, started = compute.run(prepared, specs, journal, python_path, simulate)
-            started.close()
+            errors = compute.run(prepared, specs, journal, runner)
+            if errors:
+                runner.close()  # cells may be left on their way
     return prepared, errors
 
 

@@ -26,6 +26,17 @@ and why; and how many are as wanted, where something is. The page has all of the
 
 A page is made again by `python -m sweep reproduce PAGE paths.traces=DIR`, for instance
 `python -m sweep reproduce wing/fig10`; all of them by `make reproduce TRACES=DIR`."""
+_SMALLER = """`make reproduce` takes less of these, to be done within two hours on two cores; with
+`SCALE=paper` it takes all. Each page here says which command made it."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """An experiment that has a study: what it is, of which source, and what a gallery changes."""
+
+    summary: str
+    source: str
+    gallery: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -46,15 +57,15 @@ class Row:
         return ", ".join(filter(None, (self.figure, self.what)))
 
 
-def index(folder: Path, studies: Mapping[str, tuple[str, str]]) -> str:
+def index(folder: Path, studies: Mapping[str, Study]) -> str:
     """Word the list of the pages in `folder`, in Markdown.
 
     Parameters
     ----------
     folder : Path
         Where the pages are.
-    studies : mapping of str to (str, str)
-        Of every experiment that has a study: its summary and its source.
+    studies : mapping of str to Study
+        Every experiment that has one.
     """
     parts = [_INTRO]
     for paper in papers():
@@ -68,10 +79,17 @@ def index(folder: Path, studies: Mapping[str, tuple[str, str]]) -> str:
     if beyond:
         rows = ["| what | source | in all | page |", "| --- | --- | --- | --- |"]
         for name in beyond:
-            summary, source = studies[name]
-            cells = (_ASIDE.sub("", summary), source, _in_all(read(folder, name)))
+            study = studies[name]
+            cells = (_ASIDE.sub("", study.summary), study.source, _in_all(read(folder, name)))
             rows.append(_line(*cells, _link(folder, name)))
         parts += ["## Beyond the papers' figures", "\n".join(rows)]
+    smaller = [
+        f"- {_link(folder, name)}: {', '.join(f'`{word}`' for word in study.gallery)}"
+        for name, study in sorted(studies.items())
+        if study.gallery
+    ]
+    if smaller:
+        parts += ["## Smaller at `scale=gallery`", _SMALLER, "\n".join(smaller)]
     return "\n\n".join(parts) + "\n"
 
 

@@ -13,7 +13,8 @@ _SHORT = 200
 _NAME = r"(?:password|passwd|pwd|secret|token|api[_-]?key|access[_-]?key|credentials?)"
 _KEY = rf"(?<![A-Za-z])(?:[\w.-]*[._-])?{_NAME}"
 # A token may be a quantity (a share of a cluster): a number after it stays.
-_VALUE = r"(?!(?<=token=)[\d.]+(?![^\s,&\"']))[^\s&;,\"']+"
+# What follows a comma belongs to it, unless it is another word: x_password=a,b,seed=0.
+_VALUE = r"(?!(?<=token=)[\d.]+(?![^\s,&\"']))[^\s&;,\"']+(?:,[^\s&;,\"'=]+(?!=))*"
 _PATTERNS = tuple(
     re.compile(pattern, re.IGNORECASE | re.MULTILINE)
     for pattern in (
@@ -69,13 +70,17 @@ def mask_tree(tree: Any) -> Any:
     if isinstance(tree, str):
         return mask(tree)
     if isinstance(tree, Mapping):
-        return {
-            key: MASK if _is_secret(str(key), value) else mask_tree(value)
-            for key, value in tree.items()
-        }
+        return {key: mask_under(str(key), value) for key, value in tree.items()}
     if isinstance(tree, list | tuple):
         return [mask_tree(item) for item in tree]
     return tree
+
+
+def mask_under(key: str, value: Any) -> Any:
+    """Do `mask_tree` for a value, or a list of them, that stands under a key."""
+    if isinstance(value, list | tuple):
+        return [mask_under(key, item) for item in value]
+    return MASK if _is_secret(key, value) else mask_tree(value)
 
 
 def _is_secret(key: str, value: Any) -> bool:

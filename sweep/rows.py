@@ -15,7 +15,7 @@ from sim.metrics import METRICS, speedups
 from sweep.cache import Cache
 from sweep.cell import CellError, canonical
 from sweep.grid import Grid
-from sweep.masking import mask, mask_tree
+from sweep.masking import mask, mask_tree, mask_under
 from sweep.overrides import quote
 from sweep.prepare import Planned
 from sweep.request import AXES
@@ -69,7 +69,7 @@ def table(
         "status": pa.array(status, pa.string()),
     }
     for key in grid.swept:
-        columns[key] = _swept_column([row[key] for row in labels])
+        columns[key] = _swept_column(_masked(key, [row[key] for row in labels]))
     against = _against_baseline(grid, planned, metrics, cache)
     known = [{**metrics.get(one.key, {}), **against[one.row]} for one in planned]
     for name in _names(known):
@@ -183,6 +183,20 @@ def _names(rows: Sequence[Mapping[str, float]]) -> list[str]:
     seen = dict.fromkeys(name for row in rows for name in row)
     known = [name for name in METRICS if name in seen or name in AGAINST_BASELINE]
     return [*known, *sorted(name for name in seen if name not in METRICS)]
+
+
+def _masked(key: str, values: Sequence[Any]) -> list[Any]:
+    """Mask secrets; values that differ still do, by a number."""
+    shown, used = dict[str, Any](), dict[str, int]()
+    for value in values:
+        text = json.dumps(value)
+        if text not in shown:
+            masked = mask_under(key, value)
+            if masked != value:
+                n = used[str(masked)] = used.get(str(masked), 0) + 1
+                masked = masked if n == 1 else f"{masked} ({n})"
+            shown[text] = masked
+    return [shown[json.dumps(value)] for value in values]
 
 
 def _swept_column(values: Sequence[Any]) -> pa.Array:

@@ -25,10 +25,12 @@ def measure(run: Run, workload: Any, cluster: Any, policy: Any, seed: int) -> Me
         A row a job: ``submit_s``, ``start_s``, ``finish_s`` (NaN if never), ``failed`` (bool),
         ``estimate_s`` (the policy's estimate of the job's size; NaN for none), ``gap_lb`` and
         ``prediction_error`` (float32, see `sim.metrics.of_jobs`). Its metadata has, as JSON,
-        ``utilization`` and ``tasks`` (`sim.metrics.over_time`), where the workload is small enough.
+        ``utilization`` and ``tasks`` (`sim.metrics.over_time`), where the workload is small enough,
+        and ``value`` (`sim.metrics.of_downloads`), where it has downloads.
     """
     import pyarrow as pa
 
+    from sim.metrics.of_downloads import value_over_time
     from sim.metrics.over_time import tasks_over_time, utilization_over_time
 
     record = "tasks" if workload.n_tasks <= MAX_TASKS_RECORDED else "jobs"
@@ -42,7 +44,11 @@ def measure(run: Run, workload: Any, cluster: Any, policy: Any, seed: int) -> Me
         "gap_lb": result.gap_lb.astype(np.float32),
         "prediction_error": result.prediction_error.astype(np.float32),
     }
-    kept = {"utilization": utilization_over_time(result), "tasks": tasks_over_time(result)}
+    kept = {
+        "utilization": utilization_over_time(result),
+        "value": value_over_time(result),
+        "tasks": tasks_over_time(result),
+    }
     texts = {name: json.dumps(value) for name, value in kept.items() if value is not None}
     metrics = {name: float(value) for name, value in result.metrics.items()}
     return metrics, pa.table(jobs).replace_schema_metadata(texts)

@@ -11,6 +11,7 @@ from sim.deadlines import final_deadline_s
 from sim.limits import above_oracle
 from sim.locality import local_share
 from sim.metrics.fairness import jain
+from sim.metrics.of_downloads import value_attained
 from sim.metrics.usage import utilization
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def compute(run: Result) -> dict[str, float]:
         "jobs_failed": _mean(run.job_failed),
         "gap_lb_p50": gap_p50,
         "gap_lb_p90": gap_p90,
-        "value_attained": _value_attained(run, done),
+        "value_attained": value_attained(run),
         "deadlines_missed": _deadlines_missed(run, done),
         "allocation_above_oracle": above_oracle(run),
         "prediction_error_p50": error_p50,
@@ -148,16 +149,6 @@ def _percentiles(values: F8, *q: float) -> list[float]:
     if len(values) == 0:
         return [NAN] * len(q)
     return [float(v) for v in np.percentile(values, q)]
-
-
-def _value_attained(run: Result, done: NDArray[np.bool_]) -> float:
-    downloads = run.workload.downloads
-    n = downloads["n"].to_numpy().astype(np.float64)
-    if n.sum() == 0:
-        return NAN
-    job = downloads["job"].to_numpy()
-    attained = done[job] & (downloads["time_s"].to_numpy() >= run.job_finish[job])
-    return float(n[attained].sum() / n.sum())
 
 
 def _deadlines_missed(run: Result, done: NDArray[np.bool_]) -> float:

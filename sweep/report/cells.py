@@ -29,7 +29,7 @@ class Jobs:
     """All jobs of one policy at one capacity, of all the seeds looked into.
 
     ``jct_s``, ``speedup``, ``gap`` and ``error`` are float64 arrays, a value a job that has one;
-    ``utilization`` is as `sim.metrics.over_time` has it, of the first seed.
+    ``utilization`` and ``value`` are as `sim.metrics` has them over time, of the first seed.
     """
 
     jct_s: list[F8] = field(default_factory=list)
@@ -37,6 +37,7 @@ class Jobs:
     gap: list[F8] = field(default_factory=list)
     error: list[F8] = field(default_factory=list)
     utilization: Mapping[str, Any] | None = None
+    value: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -161,6 +162,7 @@ class _Reader:
                 values.append(column[np.isfinite(column)])
         if is_first:
             jobs.utilization = metadata(table, "utilization")
+            jobs.value = metadata(table, "value")
 
     def _table(self, row: int) -> pa.Table | None:
         found = self._cache.get(self._them.rows[row]["key"])

@@ -83,6 +83,7 @@ def figures(sample: Sample, columns: Sequence[Column]) -> Iterator[tuple[str, st
             layout["yaxis"] |= {"range": [0, 1.02], "tickformat": ".0%"}
             yield kind.caption, kind.note, {"data": data, "layout": layout}
     yield from _utilization(sample, columns)
+    yield from _value(sample, columns)
 
 
 def _cdf(values: F8) -> tuple[list[float], list[float]]:
@@ -98,21 +99,33 @@ def _utilization(sample: Sample, columns: Sequence[Column]) -> Iterator[tuple[st
         use = jobs.utilization
         if use is not None:
             edges = np.linspace(use["begin_s"], use["end_s"], len(use["used"]) + 1)
-            x = [_short(value / 3600) for value in (edges[:-1] + edges[1:]) / 2]
-            y = [_short(100 * value) for value in use["used"]]
-            data.append(_trace(at, columns[at], x, y) | {"line": _look(at, columns[at], "hvh")})
+            middles = (edges[:-1] + edges[1:]) / 2
+            data.append(_over_time(at, columns[at], middles, use["used"], "hvh"))
             resources.append(use["resource"])
     if data:
         layout = _layout("time, h", f"% of {', '.join(dict.fromkeys(resources))} in use", {})
         layout["yaxis"] |= {"rangemode": "tozero"}
-        yield (
-            "Utilisation over time",
-            "of the bottleneck, first seed",
-            {
-                "data": data,
-                "layout": layout,
-            },
-        )
+        figure = {"data": data, "layout": layout}
+        yield "Utilisation over time", "of the bottleneck, first seed", figure
+
+
+def _value(sample: Sample, columns: Sequence[Column]) -> Iterator[tuple[str, str, Figure]]:
+    data = []
+    for at, jobs in sample.of.items():
+        value = jobs.value
+        if value is not None:
+            times = np.linspace(value["begin_s"], value["end_s"], len(value["attained"]))
+            data.append(_over_time(at, columns[at], times, value["attained"], "linear"))
+    if data:
+        layout = _layout("time, h", "% of the downloads so far", {})
+        note = "downloads so far that came after their job was done, first seed"
+        yield "Value attained over time", note, {"data": data, "layout": layout}
+
+
+def _over_time(at: int, column: Column, times: F8, shares: Sequence[float], shape: str) -> Figure:
+    """Draw shares, in percent, against times in hours."""
+    x, y = [_short(time / 3600) for time in times], [_short(100 * share) for share in shares]
+    return _trace(at, column, x, y) | {"line": _look(at, column, shape)}
 
 
 def _trace(at: int, column: Column, x: list[float], y: list[float]) -> dict[str, Any]:

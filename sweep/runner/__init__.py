@@ -55,11 +55,12 @@ class Runner(Protocol):
         """Yield the outcome of each cell once, as it comes.
 
         When none came for a while, a text: what is going on, empty if cells are simply running.
+        May be called again once all have come; `close` it first if they have not.
         """
         ...
 
     def close(self) -> None:
-        """Stop what was started."""
+        """Stop what was started, if anything was; `run` would start it again."""
         ...
 
 

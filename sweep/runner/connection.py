@@ -37,6 +37,8 @@ class Connection:
         How many cells run at once; 1 if no node is up.
     n_cpus : int
         CPUs of the nodes that are up.
+    is_open : bool
+        Whether there is something to close.
     """
 
     def __init__(self, launcher: Mapping[str, Any], python_path: Sequence[str]) -> None:
@@ -44,6 +46,7 @@ class Connection:
         self._environment = environment_of(python_path)
         self.slots = 1
         self.n_cpus = 0
+        self.is_open = False
         self._memory: list[float] = []
         self._own: list[str] = []
         self._looked_s = self._heard_s = 0.0
@@ -56,6 +59,7 @@ class Connection:
         InputError
             If it can't be done.
         """
+        self.is_open = True
         if self._launcher["kind"] == "local":
             start_local(self._launcher.get("workers"), self._environment)
         else:
@@ -103,12 +107,13 @@ class Connection:
 
     def close(self) -> None:
         """Stop Ray if it was started here, else leave the cluster."""
-        if "ray" in sys.modules:
+        if self.is_open and "ray" in sys.modules:
             import ray
 
             # an ObjectRef that is freed while another thread shuts down ends the process, silently
             gc.collect()
             ray.shutdown()
+        self.is_open = False
 
     @contextlib.contextmanager
     def guarded(self) -> Iterator[None]:

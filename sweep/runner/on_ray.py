@@ -62,19 +62,16 @@ class RayRunner:
     def run(self, work: Sequence[Work], workloads: Workloads) -> Iterator[CellResult | str]:
         """Yield each cell's outcome once, as it comes; a text every second without one.
 
+        Ray stays up afterwards, for more work, until `close`.
+
         Raises
         ------
         InputError
             If no cluster is there, or the one that was there does not come back.
         """
         batches = Batches(work, slots=1)
-        yield "starting Ray" if self._launcher["kind"] == "local" else "joining the cluster"
-        self._connection.open()
-        try:
-            if self._simulate is None:
-                yield from self._warm_up()
-        except DisconnectedError as error:
-            yield from self._come_back(str(error))
+        if not self._connection.is_open:
+            yield from self._open()
         n_in_vain = 0
         while True:
             try:
@@ -89,6 +86,15 @@ class RayRunner:
                 raise InputError(f"{why}, {n_in_vain} times in a row", rule="no cluster")
             yield from self._lose_all(batches, why)
             yield from self._come_back(why)
+
+    def _open(self) -> Iterator[str]:
+        yield "starting Ray" if self._launcher["kind"] == "local" else "joining the cluster"
+        self._connection.open()
+        try:
+            if self._simulate is None:
+                yield from self._warm_up()
+        except DisconnectedError as error:
+            yield from self._come_back(str(error))
 
     def close(self) -> None:
         """Stop Ray if it was started for this runner, else leave the cluster."""

@@ -7,6 +7,7 @@ from collections import Counter
 
 from sweep import grid, prepare, say
 from sweep.command import Command, add_grid_flags
+from sweep.masking import mask_tree
 from sweep.nearest import Nearest
 from sweep.prepare import Prepared
 
@@ -37,7 +38,8 @@ def _lines(prepared: Prepared, waiting: set[str], *, show_all: bool) -> str:
     header = ["row", *prepared.planned[0].cell.labels, "", "what changed"]
     rows, reasons = [], Counter[str]()
     for one in prepared.planned:
-        labels = ["" if value is None else str(value) for value in one.cell.labels.values()]
+        shown = mask_tree(one.cell.labels).values()
+        labels = ["" if value is None else str(value) for value in shown]
         if one.key not in waiting:
             if show_all:
                 rows.append([str(one.row), *labels, "cached", ""])

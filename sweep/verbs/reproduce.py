@@ -43,7 +43,7 @@ def run(command: Command) -> int:
             raise InputError(f"experiment={name} has no study; these have: {', '.join(known)}")
     code = 0
     for name in command.names or known:
-        words = [f"experiment={name}", *_smaller(options, name, given, scale), *given]
+        words = [f"experiment={name}", *_smaller(known[name], given, scale), *given]
         try:
             code = max(code, _one(name, words, command, options))
         except InputError as error:
@@ -72,11 +72,12 @@ def _scale(overrides: Sequence[str]) -> tuple[list[str], str]:
     return given, named[-1] if named else SCALES[0]
 
 
-def _smaller(options: Options, name: str, given: Sequence[str], scale: str) -> list[str]:
+def _smaller(study: gallery.Study, given: Sequence[str], scale: str) -> list[str]:
     """Return what makes an experiment fit the scale, less what is given."""
-    words = options.plain("experiment", name).get("gallery") or []
+    if scale != "gallery":
+        return []
     keys = {word.partition("=")[0] for word in given}
-    return [w for w in words if w.partition("=")[0] not in keys] if scale == "gallery" else []
+    return [word for word in study.gallery if word.partition("=")[0] not in keys]
 
 
 def _write(name: str, folder: SweepFolder, options: Options) -> int:
@@ -97,11 +98,15 @@ def _write_list(folder: Path, options: Options) -> Path:
     return path
 
 
-def studies(options: Options) -> dict[str, tuple[str, str]]:
-    """Return the experiments that have a study, by name: what each is, and of which source."""
+def studies(options: Options) -> dict[str, gallery.Study]:
+    """Return the experiments that have a study, by name."""
     found = {name: options.plain("experiment", name) for name in options.names("experiment")}
     return {
-        name: (options.summary("experiment", name), about["study"]["source"])
+        name: gallery.Study(
+            options.summary("experiment", name),
+            about["study"]["source"],
+            tuple(about.get("gallery") or ()),
+        )
         for name, about in found.items()
         if about.get("study")
     }

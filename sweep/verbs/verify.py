@@ -11,6 +11,7 @@ from sweep import clusters, grid, prepare
 from sweep.cache import Cache
 from sweep.cell import CellResult, CellSpec, run_cell
 from sweep.command import Command
+from sweep.masking import mask_tree
 from sweep.prepare import Planned, Prepared
 from sweep.stored import NOTHING_ELSE, request_of
 
@@ -44,7 +45,7 @@ def run(command: Command) -> int:
         one = prepared.planned[row]
         verdict, is_same = _verify(prepared, one, recorded[row]["key"])
         n_wrong += not is_same
-        labels = " ".join(f"{value}" for value in one.cell.labels.values())
+        labels = " ".join(f"{value}" for value in mask_tree(one.cell.labels).values())
         print(f"row {row}: {labels}: {verdict}")
     n_run = min(command.flags.cells, len(done))
     print(f"{n_run - n_wrong} of {n_run} cells are the same, bit for bit")

@@ -8,6 +8,7 @@ import pytest
 
 import sim
 from sim import metrics
+from sim.metrics.of_downloads import value_over_time
 from sim.result import Result
 
 NAN = float("nan")
@@ -138,6 +139,27 @@ def test_value_is_what_is_downloaded_from_completion_on():
     assert done["value_attained"] == pytest.approx(9 / 10)
     failed = metrics.compute(run(w, slots, [0, NAN], [5, NAN], failed=[1]))
     assert failed["value_attained"] == pytest.approx(5 / 10)
+
+
+def test_value_over_time_counts_the_downloads_so_far():
+    base = sim.Workload.from_jobs([job(0, [5]), job(0, [5])])
+    downloads = {"job": [0, 0, 0, 1, 1], "time_s": [4.0, 5, 6, 8, 9], "n": [1, 2, 3, 4, 0]}
+    w = sim.Workload.from_tables(base.jobs, base.stages, base.tasks, downloads=downloads)
+    done = run(w, sim.Cluster.slots(2), [0, 0], [5, 9])
+    found = value_over_time(done, n_points=5)
+    shares = [0, 2 / 3, 5 / 6, 5 / 6, 5 / 10]  # at 4, 5, 6, 7 and 8 s
+    assert found is not None
+    assert (found["begin_s"], found["end_s"]) == (4, 8)
+    assert found["attained"] == pytest.approx(shares, rel=1e-3)
+    whole = value_over_time(done)
+    assert whole is not None
+    assert whole["attained"][-1] == pytest.approx(metrics.compute(done)["value_attained"])
+    only = sim.Workload.from_tables(
+        base.jobs, base.stages, base.tasks, downloads={"job": [1], "time_s": [7.0], "n": [2]}
+    )
+    at_once = value_over_time(run(only, sim.Cluster.slots(2), [0, 0], [5, 6]), n_points=3)
+    assert at_once == {"begin_s": 7, "end_s": 7, "attained": [1, 1, 1]}
+    assert value_over_time(run(base, sim.Cluster.slots(2), [0, 0], [5, 6])) is None
 
 
 def test_every_metric_is_named_and_described():

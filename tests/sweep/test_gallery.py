@@ -39,10 +39,14 @@ def test_each_figure_has_a_row_and_says_how_it_came_out(
 ) -> None:
     (tmp_path / "wing-a.md").write_text(PAGE)
     monkeypatch.setattr(gallery, "papers", lambda: [PAPER])
-    names = {"wing/b": ("B | b (Fig. 3).", "Two"), "wing/a": ("A.", "One")}
-    text = gallery.index(tmp_path, names)
+    studies = {
+        "wing/b": gallery.Study("B | b (Fig. 3).", "Two", ("seed=0", "capacity=1")),
+        "wing/a": gallery.Study("A.", "One"),
+    }
+    text = gallery.index(tmp_path, studies)
     page, in_all = "[wing/a](wing-a.md)", "1 same, 1 different, 1 of 2 as wanted"
-    assert [line for line in text.splitlines() if line.startswith(("| Fig", "| B", "## "))] == [
+    kinds = ("| Fig", "| B", "## ", "- ")
+    assert [line for line in text.splitlines() if line.startswith(kinds)] == [
         "## Wing",
         f"| Fig. 1 | a | Fig. 1, x: 1 | 1.0 (0.5 to 1.5) | {in_all} | so "
         f"| {page}, wing/none (no page yet) |",
@@ -52,6 +56,8 @@ def test_each_figure_has_a_row_and_says_how_it_came_out(
         "| Fig. 5 | e |  |  | held by a test |  | `python -m pytest tests/x.py` |",
         "## Beyond the papers' figures",
         "| B \\| b. | Two |  | wing/b (no page yet) |",
+        "## Smaller at `scale=gallery`",
+        "- wing/b (no page yet): `seed=0`, `capacity=1`",
     ]
 
 

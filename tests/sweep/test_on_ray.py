@@ -33,7 +33,14 @@ def test_no_garbage_is_left_to_free_while_ray_shuts_down(monkeypatch: pytest.Mon
         there: list[bool] = []
         fake = SimpleNamespace(shutdown=lambda: there.append(left() is not None))
         monkeypatch.setitem(sys.modules, "ray", fake)
-        RayRunner({"kind": "local"}).close()
+        monkeypatch.setattr(connection, "start_local", lambda *_: None)
+        monkeypatch.setattr(connection.Connection, "look", lambda _: True)
+        opened = connection.Connection({"kind": "local"}, [])
+        opened.close()
+        assert there == []
+        opened.open()
+        opened.close()
+        opened.close()
         assert there == [False]
     finally:
         gc.enable()

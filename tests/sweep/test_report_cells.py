@@ -58,7 +58,8 @@ def kept(tmp_path: Path, cells: pa.Table, n_jobs: int = 40, **metadata: Any) -> 
 
 def look(tmp_path: Path, cells: pa.Table, n_jobs: int = 40) -> report_cells.Sampled:
     use = {"resource": "cpu", "begin_s": 0.0, "end_s": 7200.0, "used": [0.5, 1.0]}
-    cache = kept(tmp_path, cells, n_jobs, utilization=use)
+    value = {"begin_s": 0.0, "end_s": 3600.0, "attained": [0.0, 0.25, 0.5]}
+    cache = kept(tmp_path, cells, n_jobs, utilization=use, value=value)
     return report_cells.look_into(cells, cache, swept=(), baseline="fifo")
 
 
@@ -79,6 +80,7 @@ def test_curves_are_of_the_jobs_of_all_seeds(tmp_path: Path) -> None:
         "Distance to the lower bound",
         "Errors of predictions",
         "Utilisation over time",
+        "Value attained over time",
     ]
     jct = figures["JCT of jobs"]["data"]
     assert [trace["name"] for trace in jct] == list(frames.POLICIES)
@@ -93,6 +95,8 @@ def test_curves_are_of_the_jobs_of_all_seeds(tmp_path: Path) -> None:
     assert [trace["name"] for trace in figures["Errors of predictions"]["data"]] == ["sjf"]
     use = figures["Utilisation over time"]["data"][0]
     assert (use["x"], use["y"]) == ([0.5, 1.5], [50.0, 100.0])
+    value = figures["Value attained over time"]["data"][1]
+    assert (value["x"], value["y"]) == ([0.0, 0.5, 1.0], [0.0, 25.0, 50.0])
 
 
 def test_many_jobs_are_thinned_to_quantiles_that_occur(tmp_path: Path) -> None:

@@ -56,7 +56,8 @@ def test_no_file_of_a_sweep_holds_a_secret(
     trace = write_workload(tmp_path / f"token={SECRET}-in-path")
     words = [
         *("policy=leaky", "seed=0,1", "trace=parquet", f"trace.path='{trace}'"),
-        f"policy.where='s3://key:{SECRET}-in-word@bucket/x?secret={SECRET}-in-query'",
+        f"policy.where='s3://key:{SECRET}-in-word@bucket/x?secret={SECRET}-in-query','s3://a:{SECRET}@b'",
+        f"policy.api_key={SECRET}-swept,{SECRET}-swept-too",
         *("launcher=inline", f"paths.results={command.results}", f"--config-dir={user}"),
     ]
     monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", f"{SECRET}-in-environment")
@@ -81,6 +82,7 @@ def test_no_file_of_a_sweep_holds_a_secret(
     }
     assert holders == {}
     assert SECRET not in "".join(str(row) for row in ran.rows)
+    assert {row["policy.api_key"] for row in ran.rows} == {"***", "*** (2)"}
 
 
 def test_provenance_names_no_remote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
