@@ -15,10 +15,6 @@ import pyarrow.parquet as pq
 from sweep import files
 from sweep.cell import CellResult
 
-RECENT_BYTES = 2**26
-"""How much of what was just written is kept in memory too."""
-
-_OVERHEAD = 8192  # of a table's own objects, which weigh more than a few rows
 VERSION = 1
 """Of the layout of a file; a file of another version is computed anew."""
 
@@ -41,8 +37,6 @@ class Cache:
 
     def __init__(self, results: Path) -> None:
         self.folder = results / "cache" / "cells"
-        self._recent: dict[str, CellResult] = {}
-        self._room = RECENT_BYTES
 
     def file(self, key: str) -> Path:
         """Where the cell of this key is kept."""
@@ -57,8 +51,6 @@ class Cache:
 
     def get(self, key: str) -> CellResult | None:
         """Read a cell; None if it is not there, damaged, or from another version."""
-        if key in self._recent:
-            return self._recent[key]
         file = self._open(key)
         if file is None:
             return None
@@ -75,9 +67,6 @@ class Cache:
         metrics = {name: _text(value) for name, value in result.metrics.items()}
         meta = {"key": result.key, "metrics": metrics, "config": config}
         files.write_bytes(self.file(result.key), _sealed(_parquet(result.jobs, meta)))
-        self._room -= result.jobs.nbytes + _OVERHEAD
-        if self._room > 0:
-            self._recent[result.key] = result
 
     def config(self, key: str) -> dict[str, Any] | None:
         """Return the configuration a cell was computed with; None if there is no such cell."""

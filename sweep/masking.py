@@ -12,9 +12,9 @@ _SHORT = 200
 
 _NAME = r"(?:password|passwd|pwd|secret|token|api[_-]?key|access[_-]?key|credentials?)"
 _KEY = rf"(?<![A-Za-z])(?:[\w.-]*[._-])?{_NAME}"
-# A token may be a quantity (a share of a cluster): a number after it stays.
-# What follows a comma belongs to it, unless it is another word: x_password=a,b,seed=0.
-_VALUE = r"(?!(?<=token=)[\d.]+(?![^\s,&\"']))[^\s&;,\"']+(?:,[^\s&;,\"'=]+(?!=))*"
+# A token may be a quantity (a share of a cluster): a number after it stays. What follows a comma
+# belongs to the value, unless it is another word: password=a,b,seed=0 has two passwords.
+_VALUE = r"(?!(?<=token=)[\d.]+(?![^\s,&\"']))[^\s&;,\"']+(?:,[^\s&;,\"'=]++(?!=))*"
 _PATTERNS = tuple(
     re.compile(pattern, re.IGNORECASE | re.MULTILINE)
     for pattern in (

@@ -106,11 +106,12 @@ def _findings(folder: SweepFolder) -> None:
 
 
 def _failures(cells: pa.Table, sweep: str) -> None:
-    failed = [row for row in cells.to_pylist() if row["status"] == "failed"]
+    failed = [at for at, status in enumerate(cells["status"].to_pylist()) if status == "failed"]
     if not failed:
         return
     print(f"\n{_count(len(failed), 'cells')} failed:")
-    for row in failed[:MAX_FAILURES]:
+    for at in failed[:MAX_FAILURES]:
+        row = cells.slice(at, 1).to_pylist()[0]
         where = f"{row['policy']} {row['trace']} capacity {row['capacity']:g} seed {row['seed']}"
         print(f"  {where}: {row['error_type']} ({row['error_stage']}): {row['error_message']}")
         print(f"    {row['reproduce']}")

@@ -13,6 +13,7 @@ from sweep.stats.student import CONFIDENCE
 
 F8 = NDArray[np.float64]
 N_RESAMPLES = 10_000
+_AT_ONCE = 1_000
 
 
 def mean_interval(strata: Sequence[F8]) -> tuple[float, float]:
@@ -57,7 +58,10 @@ def mean_interval(strata: Sequence[F8]) -> tuple[float, float]:
 
 
 @lru_cache(maxsize=64)
-def _times_taken(n: int, stratum: int) -> F8:
+def _times_taken(n: int, stratum: int) -> NDArray[np.uint16]:
     """How often each of n values is in each resample: (n, N_RESAMPLES)."""
-    draws = stream(0, "bootstrap", n, stratum).multinomial(n, np.full(n, 1 / n), N_RESAMPLES)
-    return np.ascontiguousarray(draws.T, dtype=np.float64)
+    chance, rng = np.full(n, 1 / n), stream(0, "bootstrap", n, stratum)
+    times = np.empty((n, N_RESAMPLES), dtype=np.uint16)  # an eighth of what the draws take
+    for part in np.split(times, N_RESAMPLES // _AT_ONCE, axis=1):
+        part[:] = rng.multinomial(n, chance, _AT_ONCE).T
+    return times

@@ -15,6 +15,8 @@ from sweep.masking import mask, mask_tree
         ("MLFLOW_TRACKING_TOKEN=abcd next", "MLFLOW_TRACKING_TOKEN=*** next"),
         ("mysql://u:p@h/d?ssl_password=12", "mysql://u:***@h/d?ssl_password=***"),
         ("run --api-key sdf now", "run --api-key *** now"),
+        ("policy.api_key=ab,cd seed=0,1", "policy.api_key=*** seed=0,1"),
+        ("password=ab,cd,seed=0", "password=***,seed=0"),
         ("Authorization: Bearer abcdefghijkl", "Authorization: Bearer ***"),
         ("+  password: hunter2\n", "+  password: ***\n"),
         ('  "db_password": "hunter2",', '  "db_password": "***",'),
