@@ -122,7 +122,7 @@ def _settled(request: Request, runner: Runner) -> Request:
             return replace(request, seeds=about)
         journal = Journal(request.settings.results, prepared.sweep)
         if journal.open_attempt() is not None:
-            journal.append("end", failed=0)
+            journal.append("end", failed=0, seeds=n_seeds)
         request = seeds.with_seeds(request, n_seeds)
 
 

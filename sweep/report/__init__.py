@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from sim import html
+from sweep import files, table
 from sweep import findings as of_study
-from sweep import table
 from sweep.as_yaml import to_yaml
 from sweep.cache import Cache
 from sweep.masking import mask, mask_tree
@@ -91,7 +91,7 @@ def write(
         ),
     }
     for name, text in pages.items():
-        html.replace(folder / name, text)
+        files.write_text(folder / name, text)
     return folder / MARKDOWN, folder / HTML
 
 

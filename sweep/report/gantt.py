@@ -14,6 +14,7 @@ from sweep.cache import Cache
 from sweep.report.cells import metadata
 
 N_COLOURS = 10
+MAX_TRIED = 10
 FREE = 1_000
 """Added to a colour's number: these traces belong to no policy's box on the page."""
 
@@ -28,28 +29,39 @@ class Gantt:
 
 
 def choose(cells: pa.Table, cache: Cache, row: int | None = None) -> Gantt | None:
-    """Take a cell to draw: the one asked for, else the first cell if that is small enough.
+    """Take a cell to draw: the one asked for, else the first of the traces' first that is small.
 
     Raises
     ------
     InputError
         If the cell asked for is not there, failed, or has more tasks than are kept.
     """
-    wanted = 0 if row is None else row
-    if not 0 <= wanted < cells.num_rows:
+    if row is None:
+        traces = cells["trace"].to_pylist()
+        first = {trace: at for at, trace in reversed([*enumerate(traces)])}
+        drawn = (_of(cells, cache, at) for at in sorted(first.values())[:MAX_TRIED])
+        return next(filter(None, drawn), None)
+    if not 0 <= row < cells.num_rows:
         raise InputError(f"there is no cell {row}; valid: 0 to {cells.num_rows - 1}")
-    cell = cells.slice(wanted, 1).to_pylist()[0]
+    gantt = _of(cells, cache, row)
+    if gantt is None:
+        failed = cells["status"][row].as_py() == "failed"
+        raise InputError(
+            f"cell {row} {'failed' if failed else 'keeps no tasks'}; a simulation of "
+            f"{MAX_TASKS_DRAWN} tasks or fewer can be drawn"
+        )
+    return gantt
+
+
+def _of(cells: pa.Table, cache: Cache, row: int) -> Gantt | None:
+    """Read what a cell keeps of its tasks; None if it keeps none."""
+    cell = cells.slice(row, 1).to_pylist()[0]
     kept = None if cell["status"] == "failed" else cache.get(cell["key"])
     tasks = None if kept is None or kept.jobs is None else metadata(kept.jobs, "tasks")
-    if tasks is not None:
-        labels = f"{cell['policy']}, {cell['trace']}, capacity {cell['capacity']:g}"
-        return Gantt(wanted, f"{labels}, seed {cell['seed']}", tasks)
-    if row is not None:
-        reason = "failed" if cell["status"] == "failed" else "keeps no tasks"
-        raise InputError(
-            f"cell {row} {reason}; a simulation of {MAX_TASKS_DRAWN} tasks or fewer can be drawn"
-        )
-    return None
+    if tasks is None:
+        return None
+    labels = f"{cell['policy']}, {cell['trace']}, capacity {cell['capacity']:g}"
+    return Gantt(row, f"{labels}, seed {cell['seed']}", tasks)
 
 
 def figure(gantt: Gantt) -> dict[str, Any]:

@@ -22,11 +22,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(command: Command) -> int:
     """Print the plan."""
-    prepared = prepare.prepare(grid.build(command.request()))
+    request = command.request()
+    prepared = prepare.prepare(grid.build(request))
     waiting = {one.key for one in prepared.todo()}
     n_cells, n_todo = len(prepared.planned), len(waiting)
     n_cached = sum(one.key not in waiting for one in prepared.planned)
     print(f"{prepared.sweep}: {n_cells} cells, {n_cached} cached, {n_todo} to run")
+    if request.precision is not None:
+        n, most = len(request.axes["seed"]), request.precision.most
+        print(f"seeds=auto begins with these {n} seeds and adds more, up to {most}, as results ask")
     if n_todo or command.flags.all:
         print(_lines(prepared, waiting, show_all=command.flags.all))
     return 0

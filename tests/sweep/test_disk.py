@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import resource
 import subprocess
 import sys
 import time
@@ -106,6 +108,19 @@ class TestAFullDisk:
         assert ran.code == 0
         assert "1 cached, 0 to run" in ran.err
         assert [row["status"] for row in ran.rows] == ["done"]
+
+    def test_a_limit_on_the_size_of_files_is_like_a_full_disk(self, fake: Command) -> None:
+        limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2**18, limit[1]))
+        try:
+            ran = fake("policy=fifo")  # the report holds a library of plots
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+        assert ran.code == cli.WRONG
+        assert re.search(r"File too large: '.*/report.html'; make room", ran.err)
+        again = fake("policy=fifo")
+        assert again.code == 0
+        assert "1 cached, 0 to run" in again.err
 
 
 class TestAReadOnlyFolder:

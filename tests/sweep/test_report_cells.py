@@ -171,6 +171,15 @@ def test_a_schedule_has_a_bar_a_task_that_overlaps_no_other(tmp_path: Path) -> N
     assert asked.title.startswith("srpt")
 
 
+def test_the_first_trace_that_is_small_is_drawn(tmp_path: Path) -> None:
+    cells = frames.frame(capacities=[1.0], seeds=[0], traces=["large", "small", "smaller"])
+    kept(tmp_path, cells.slice(0, 4))
+    cache = kept(tmp_path, cells.slice(4), tasks=TASKS)
+    gantt = report_gantt.choose(cells, cache)
+    assert gantt is not None
+    assert (gantt.row, gantt.title) == (4, "fifo, small, capacity 1, seed 0")
+
+
 def test_a_schedule_that_can_not_be_drawn(tmp_path: Path) -> None:
     cells = frames.frame(capacities=[1.0], seeds=[0], failed=[("sjf", 1.0, 0)])
     cache = kept(tmp_path, cells)

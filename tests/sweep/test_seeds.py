@@ -79,11 +79,16 @@ def test_the_budget_ends_it_and_that_is_said(
     command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake_engine(monkeypatch, noisy_simulate(0.5))
-    ran = command(*GRID, "seeds_width=0.001", "seeds_max=7")
+    words = (*GRID, "seeds_width=0.001", "seeds_max=7")
+    planned = command.bare("plan", *command.words(*words)).out
+    assert "20 cells, 0 cached" in planned
+    assert "begins with these 5 seeds and adds more, up to 7, as results ask" in planned
+    ran = command(*words)
     assert ran.code == 0
     assert len({row["seed"] for row in ran.rows}) == 7
     assert "seeds_max=7 allows no more" in ran.err
     assert SweepFolder(ran.folder).config()["seeds"]["found"]["because"] == seeds.SPENT
+    assert "seeds=auto went on to 7 seeds" in command.verb("status", "--all").out
 
 
 def test_an_interrupted_sweep_ends_with_the_same_bytes(
