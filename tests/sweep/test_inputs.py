@@ -74,12 +74,17 @@ def test_a_file_that_changed_is_loaded_again(
     assert len(loads) == 2
 
 
-def test_a_broken_memory_is_made_anew(tmp_path: Path, trace: list[str], loads: list[Any]) -> None:
+@pytest.mark.parametrize("damage", [("{", "{half"), ('"n_jobs": 6', '"n_jobs": 7')])
+def test_a_broken_memory_is_made_anew(
+    tmp_path: Path, trace: list[str], loads: list[Any], damage: tuple[str, str]
+) -> None:
     (cell,) = cells(*trace)
     first = Inputs(tmp_path)
     about = first.describe(first.id_of(cell))
     (file,) = (tmp_path / "cache" / "workloads").iterdir()
-    file.write_text("{half")
+    whole = file.read_text()
+    file.write_text(whole.replace(*damage, 1))
+    assert file.read_text() != whole
     again = Inputs(tmp_path)
     assert again.describe(again.id_of(cell)) == about
     assert len(loads) == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -69,6 +70,18 @@ def measure(workload: Workload) -> dict[str, tuple[float, float]]:
     seen = np.unique(columns.job_template, return_index=True)[1]
     found["recurring"] = (published.RECURRING, 1 - len(seen) / len(columns.job_template))
     return found
+
+
+def beside(workload: Workload, seed: int) -> Iterator[tuple[str, str, float, float]]:
+    """Give what is published beside what the workload has: where it stands, what, both numbers.
+
+    `seed` is not used: everything that was drawn is in the workload.
+    """
+    for what, (wanted, got) in measure(workload).items():
+        table = "Table 1" if what.startswith("variation") else "Text of §2.3, §4.4 and §7.1"
+        if what.startswith(tuple(published.HISTOGRAM)):
+            table = "Table 2"
+        yield table, what, wanted, got
 
 
 def work_shares(workload: Workload) -> dict[str, F8]:

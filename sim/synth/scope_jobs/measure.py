@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.synth.scope_jobs.published import INIT_S, TABLE_2, WORK_H
+from sim.random import stream
+from sim.synth.scope_jobs.population import variation
+from sim.synth.scope_jobs.published import INIT_S, TABLE_2, TABLE_3, WORK_H
+from sim.synth.scope_jobs.runs import recorded_run
 from sim.synth.scope_jobs.templates import template
 from sim.synth.scope_jobs.times import WIDE
 from sim.synth.scope_jobs.training import training_of
 
+if TYPE_CHECKING:
+    from sim.workload import Workload
+
 F8 = NDArray[np.float64]
+
+_OF_TRAINING = ("work, h", "queueing, median, s", "queueing, 90th percentile, s")
+_OF_RUN = (*_OF_TRAINING, "latency, median, s", "latency, 90th percentile, s")
 
 
 def measure(job: str) -> dict[str, tuple[float, float]]:
@@ -54,3 +66,35 @@ def measure(job: str) -> dict[str, tuple[float, float]]:
             "queueing, 90th percentile, s": (INIT_S[1], np.percentile(init_s, 90)),
         }
     return {what: (float(w), float(g)) for what, (w, g) in found.items()}
+
+
+def beside(workload: Workload, seed: int) -> Iterator[tuple[str, str, float, float]]:
+    """Give what is published beside what is synthesized: where it stands, what, both numbers.
+
+    Parameters
+    ----------
+    workload : Workload
+        Not used: the tables are of all jobs and of many runs, a workload has some.
+    seed : int
+        Of the runs of Tables 1 and 3. The recorded run of a job is always the same.
+    """
+    for what, percentiles in variation(seed=seed).items():
+        for percentile, (wanted, got) in percentiles.items():
+            yield "Table 1", f"variation over runs, {what}, P{percentile}", wanted, got
+    for job in TABLE_2:
+        for what, (wanted, got) in measure(job).items():
+            is_chosen = (job, what) == ("A", "90th percentile, s")
+            table = "Table 3" if what in _OF_TRAINING else "Table 2"
+            name = "training" if what in _OF_TRAINING else f"job {job}"
+            if not is_chosen:  # the table leaves it out
+                yield table, f"{name}, {what}", wanted, got
+    for name, wanted_all in TABLE_3.items():
+        rng = stream(seed, "scope_jobs", "Table 3", name)
+        run = recorded_run(template("F"), rng, WORK_H[name] / WORK_H["training"])
+        got_all = (
+            run.run_s.sum() / 3600,
+            *np.percentile(run.init_s, (50, 90)),
+            *np.percentile(run.run_s, (50, 90)),
+        )
+        for what, wanted, got in zip(_OF_RUN, wanted_all, got_all, strict=True):
+            yield "Table 3", f"{name}, {what}", wanted, float(got)

@@ -53,6 +53,12 @@ ln(23.5 / 12.7), and ln(6.9 / 5.8) over ln(18.5 / 12.7), are 0.26 and 0.46 (Tabl
 WORK_H = {"training": 12.7, "job 1": 23.5, "job 2": 18.5}
 """Total work of job F in training and of the two runs of Table 3, hours."""
 
+TABLE_3 = {
+    "job 1": (23.5, 6.8, 11.6, 5.8, 36.6),
+    "job 2": (18.5, 6.9, 11.4, 5.2, 27.1),
+}
+"""Two runs of job F: work in hours; median and 90th percentile of queueing and of latency, s."""
+
 PERCENTILES = (10, 50, 90, 99)
 COV = {"all": (0.15, 0.28, 0.59, 1.55), "like inputs": (0.13, 0.20, 0.37, 0.85)}
 """Table 1: variation of completion time over the runs of a job, at `PERCENTILES` over jobs; of all

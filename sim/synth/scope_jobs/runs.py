@@ -59,9 +59,9 @@ class JobRun:
         return both
 
 
-def recorded_run(template: Template, rng: np.random.Generator) -> JobRun:
-    """Draw a run that takes no more and no less work than published: the recorded one."""
-    return _run(template, 1.0, 1.0, np.ones(len(template.structure.n_tasks)), rng)
+def recorded_run(template: Template, rng: np.random.Generator, slower: float = 1.0) -> JobRun:
+    """Draw a run that takes as much work as published of the recorded one, or `slower` times it."""
+    return _run(template, 1.0, slower, np.ones(len(template.structure.n_tasks)), rng)
 
 
 def draw_run(template: Template, rng: np.random.Generator, like_inputs: bool = True) -> JobRun:
