@@ -118,10 +118,31 @@ WORKLOADS: Any = SimpleNamespace(
 )
 
 
-def outcomes(patience_s: float = 0.0) -> list[CellResult]:
+def runner_of(patience_s: float = 0.0) -> RayRunner:
     launcher = {"kind": "ray", "address": "auto", "patience_s": patience_s}
-    runner = RayRunner(launcher, simulate=lambda *_, **__: pytest.fail("runs nothing"))
-    return [one for one in runner.run(WORK, WORKLOADS) if isinstance(one, CellResult)]
+    return RayRunner(launcher, simulate=lambda *_, **__: pytest.fail("runs nothing"))
+
+
+def outcomes(patience_s: float = 0.0) -> list[CellResult]:
+    run = runner_of(patience_s).run(WORK, WORKLOADS)
+    return [one for one in run if isinstance(one, CellResult)]
+
+
+def test_ray_stays_up_for_more_work_until_it_is_closed(fake: FakeRay) -> None:
+    runner = runner_of()
+    assert [*runner.run(WORK[:3], WORKLOADS)].count("joining the cluster") == 1
+    more = [*runner.run(WORK[3:5], WORKLOADS)]
+    assert [one.key for one in more if isinstance(one, CellResult)] == ["cell3", "cell4"]
+    assert "joining the cluster" not in more
+    assert fake.n_inits == 1
+    runner.close()
+    half = runner.run(WORK, WORKLOADS)
+    assert next(half) == "joining the cluster"
+    assert isinstance(next(half), CellResult)
+    runner.close()  # what was on its way is forgotten
+    again = [one for one in runner.run(WORK[:2], WORKLOADS) if isinstance(one, CellResult)]
+    assert [one.key for one in again] == ["cell0", "cell1"]
+    assert fake.n_inits == 3
 
 
 @pytest.mark.parametrize("at", range(1, 12))
