@@ -152,6 +152,7 @@ class Options:
         except (
             *(HydraException, OmegaConfBaseException, yaml.YAMLError),
             *(ValueError, RecursionError),  # no UTF-8, no such date, lists without end
+            OSError,  # a number in place of a mapping; what can't be read
         ) as error:
             chosen = " ".join(f"{group}={name}" for group, name in choices.items())
             raise InputError(f"{chosen} does not compose: {error}") from error

@@ -36,7 +36,7 @@ FOUND = {
         b"M1,2,j_1,1,Terminated,100,110,1999999999999999999900.0,0.5\n",
         b"M1,2,j_1,1,Terminated,100,110,100.0,1e308\n",
     ),
-    "option": (b"\x8b\xff", b"name: fifo\nsince: 2001-99-99\n"),
+    "option": (b"\x8b\xff", b"name: fifo\nsince: 2001-99-99\n", b"5\n"),
 }
 """What fuzzing found once: other exceptions, warnings, an axis without end."""
 
