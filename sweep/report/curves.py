@@ -118,7 +118,7 @@ def _value(sample: Sample, columns: Sequence[Column]) -> Iterator[tuple[str, str
             data.append(_over_time(at, columns[at], times, value["attained"], "linear"))
     if data:
         layout = _layout("time, h", "% of the downloads so far", {})
-        note = "downloads so far that came after their job was done, first seed"
+        note = "downloads that found their job done, first seed"
         yield "Value attained over time", note, {"data": data, "layout": layout}
 
 
