@@ -7,6 +7,7 @@ experiment names it, and what its figures are compared with::
       name: alibaba_static
       source: Tian et al., SoCC 2019, Figs. 11 and 12
       notes: why figures differ where they do
+      table: what the whole table is of, where that is to be kept beside the page
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any
 from sim.errors import InputError, unknown
 from sweep.findings import Finding, Finished
 
-KEYS = ("name", "source", "notes")
+KEYS = ("name", "source", "notes", "table")
 
 
 def names() -> list[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from sim.errors import InputError, unknown
 from sweep import drive, files, findings, gallery, say
 from sweep.command import Command, add_grid_flags, ask, python_path
-from sweep.folder import SweepFolder
+from sweep.folder import TABLE, SweepFolder
 from sweep.options import Options
 
 USAGE = "[EXPERIMENT ...] [key=value ...]"
@@ -87,9 +87,16 @@ def _write(name: str, folder: SweepFolder, options: Options) -> int:
     path = folder.results / FOLDER / f"{name.replace('/', '-')}.md"
     about = options.plain("experiment", name)["study"]
     files.write_text(path, page(name, folder, options.summary("experiment", name), about))
+    if "table" in about:
+        text = (folder.path / TABLE).read_text(encoding="utf-8")
+        files.write_text(path.parent / _table(name), f"# {name}\n\n{about['table']}.\n\n{text}")
     _write_list(path.parent, options)
     print(path)
     return 0
+
+
+def _table(name: str) -> str:
+    return f"tables/{name.replace('/', '-')}.md"
 
 
 def _write_list(folder: Path, options: Options) -> Path:
@@ -121,11 +128,13 @@ def page(name: str, folder: SweepFolder, summary: str, study: Mapping[str, str])
     assert found is not None
     words = [word for word in config["words"] if not word.startswith(("experiment=", "paths."))]
     command = " ".join(["python -m sweep reproduce", name, *words])
+    table = f"{study['table']}: [{_table(name)}]({_table(name)})." if "table" in study else ""
     parts = [
         f"# {name}",
         summary,
         f"{findings.beside(study['source'])} Made by `{command}`.",
         findings.to_markdown(found).rstrip(),
         study.get("notes", "").strip(),
+        table,
     ]
     return "\n\n".join(filter(None, parts)) + "\n"

@@ -34,6 +34,7 @@ def user(tmp_path: Path) -> Path:
         "overrides: [measure=dag_distances, measure.per_dag=2]\n"
         "gallery: ['seed=0,1']\n"
         "study:\n  name: alibaba_static\n  source: A paper, Fig. 1\n  notes: As it should be.\n"
+        "  table: All distances\n"
     )
     return folder
 
@@ -137,7 +138,12 @@ def test_reproduce_keeps_a_page(command: Command, dags: Path, user: Path) -> Non
     text = page.read_text()
     assert text.startswith("# mine\n\nFour generators.\n\nBeside A paper, Fig. 1. Made by `python")
     assert "| KS distance, improved | critical path length |" in text
-    assert str(command.results) not in text
+    assert text.endswith("All distances: [tables/mine.md](tables/mine.md).\n")
+    table = (page.parent / "tables" / "mine.md").read_text()
+    assert table.startswith("# mine\n\nAll distances.\n\n")
+    assert "generator=improved, generator=ideal on parquet" in table
+    assert table.count("| `") > 3
+    assert str(command.results) not in text + table
     assert command.bare("reproduce", "demo", *command.words()).code == 2
 
 
