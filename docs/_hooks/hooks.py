@@ -48,8 +48,9 @@ def on_config(config: Any) -> Any:
 def on_files(files: Any, config: Any) -> Any:
     """Add the pages that lie elsewhere, and those that are made of the code."""
     outside = dict(OUTSIDE)
-    for file in sorted((ROOT / "results" / "reproductions").glob("*.md")):
-        outside[f"results/reproductions/{file.name}"] = f"reproductions/{file.name}"
+    for file in sorted((ROOT / "results" / "reproductions").rglob("*.md")):
+        path = file.relative_to(ROOT).as_posix()
+        outside[path] = path.removeprefix("results/")
     for path, uri in outside.items():
         files.append(File.generated(config, uri, abs_src_path=str(ROOT / path)))
     for uri, text in {**reference.pages(), "decisions/index.md": _decisions()}.items():
