@@ -117,7 +117,9 @@ def legend(summary: Summary, best: str = BEST) -> list[str]:
     words = []
     if seeds > 1:
         words.append(f"mean ± half-width of the 95% confidence interval over {seeds} seeds")
-    if len(summary.columns) > 1:
+    tables = ((block, at) for block in summary.blocks for at in range(len(block.capacities)))
+    rows = (row for block, at in tables for row in rows_of(summary, block, at))
+    if any(entry.is_best for row in rows for entry in row.entries):
         words.append(f"{best}: best mean of the row")
     if summary.failures and seeds > 1:
         words.append(f"{FEWER}: fewer seeds, some failed")
