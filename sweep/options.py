@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -136,19 +137,15 @@ class Options:
             If a file is not valid YAML or does not compose.
         """
         import yaml
-        from hydra import compose, initialize_config_dir
         from hydra.errors import HydraException
-        from omegaconf import OmegaConf
         from omegaconf.errors import OmegaConfBaseException
 
         overrides = [f"{group}={self.check(group, name)}" for group, name in choices.items()]
-        if self.user_dirs:
-            paths = ",".join(f"'file://{folder}'" for folder in self.user_dirs)
-            overrides.append(f"hydra.searchpath=[{paths}]")
         try:
-            with initialize_config_dir(str(bundled()), version_base="1.3"):
-                config = compose("config", overrides)
-            raw = OmegaConf.to_container(config, resolve=False)
+            if self.user_dirs:  # the user may be at work on them
+                paths = ",".join(f"'file://{folder}'" for folder in self.user_dirs)
+                return _composed((*overrides, f"hydra.searchpath=[{paths}]"))
+            return copy.deepcopy(_composed_of_bundled(tuple(overrides)))
         except (
             *(HydraException, OmegaConfBaseException, yaml.YAMLError),
             *(ValueError, RecursionError),  # no UTF-8, no such date, lists without end
@@ -156,5 +153,18 @@ class Options:
         ) as error:
             chosen = " ".join(f"{group}={name}" for group, name in choices.items())
             raise InputError(f"{chosen} does not compose: {error}") from error
-        assert isinstance(raw, dict)
-        return {str(key): value for key, value in raw.items()}
+
+
+def _composed(overrides: tuple[str, ...]) -> dict[str, Any]:
+    from hydra import compose, initialize_config_dir
+    from omegaconf import OmegaConf
+
+    with initialize_config_dir(str(bundled()), version_base="1.3"):
+        config = compose("config", list(overrides))
+    raw = OmegaConf.to_container(config, resolve=False)
+    assert isinstance(raw, dict)
+    return {str(key): value for key, value in raw.items()}
+
+
+# a fifth of a second each; a process asks for the same ones again and again
+_composed_of_bundled = lru_cache(maxsize=256)(_composed)

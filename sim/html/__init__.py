@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star", "
 _HERE = Path(__file__).parent
 
 
+@cache
 def environment(folder: Path) -> jinja2.Environment:
     """Return where the templates of `folder` are rendered; HTML escapes what is put in."""
     import jinja2

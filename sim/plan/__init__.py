@@ -45,7 +45,7 @@ class Plan:
     """The columns that a policy fills; the defaults are first come, first served.
 
     Change job columns with `set_jobs` and stage columns with `set_stages`; the kernel looks again
-    only at the rows named there. all else but `timer_s` is read once,
+    only at the rows named there. All else but `timer_s` is read once,
     before the run.
 
     Attributes
