@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
 
 from sweep import gallery
+from sweep.command import ask
 from sweep.options import Options
 from sweep.verbs import reproduce
 from sweep.verdict import DIFFERS
@@ -78,6 +80,19 @@ def test_what_the_papers_have_points_to_what_there_is() -> None:
             assert not differs or entry["why"], f"{entry['at']} differs: say why"
             assert {row.figure for row in rows} >= set(entry.get("of", ())), entry
             assert "show" not in entry or entry["show"] in {row.name for row in rows}, entry
+
+
+SMALLER = {n: s.gallery for n, s in reproduce.studies(Options.of([])).items() if s.gallery}
+
+
+@pytest.mark.parametrize("name", SMALLER)
+def test_what_a_gallery_takes_less_of_is_still_swept(name: str, shared_traces: Path) -> None:
+    where = [f"experiment={name}", f"paths.traces={shared_traces}"]
+    whole, smaller = ask(where, []), ask([*where, *SMALLER[name]], [])
+    assert list(smaller.axes) == list(whole.axes)  # a study looks for the columns
+    for key, values in smaller.axes.items():
+        assert set(values) <= set(whole.axes[key])
+    assert math.prod(map(len, smaller.axes.values())) < math.prod(map(len, whole.axes.values()))
 
 
 def test_the_kept_list_is_of_the_kept_pages() -> None:
