@@ -43,7 +43,7 @@ class Connection:
 
     def __init__(self, launcher: Mapping[str, Any], python_path: Sequence[str]) -> None:
         self._launcher = launcher
-        self._environment = environment_of(python_path)
+        self._python_path = python_path
         self.slots = 1
         self.n_cpus = 0
         self.is_open = False
@@ -60,10 +60,11 @@ class Connection:
             If it can't be done.
         """
         self.is_open = True
+        environment = environment_of(self._python_path)
         if self._launcher["kind"] == "local":
-            start_local(self._launcher.get("workers"), self._environment)
+            start_local(self._launcher.get("workers"), environment)
         else:
-            join(str(self._launcher.get("address") or "auto"), self._environment)
+            join(str(self._launcher.get("address") or "auto"), environment)
         self._own = []
         self._looked_s = 0.0
         self._heard_s = time.monotonic()
