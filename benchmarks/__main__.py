@@ -22,7 +22,7 @@ ALL = (
     "jockey",
 )
 WHEN_NAMED = ("soak",)
-"""It needs root, and takes half an hour."""
+"""It needs root, and takes ten minutes."""
 
 
 def main(names: list[str]) -> int:

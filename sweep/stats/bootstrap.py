@@ -61,7 +61,7 @@ def mean_interval(strata: Sequence[F8]) -> tuple[float, float]:
 def _times_taken(n: int, stratum: int) -> NDArray[np.uint16]:
     """How often each of n values is in each resample: (n, N_RESAMPLES)."""
     chance, rng = np.full(n, 1 / n), stream(0, "bootstrap", n, stratum)
-    times = np.empty((n, N_RESAMPLES), dtype=np.uint16)  # an eighth of what the draws take
+    times = np.empty((n, N_RESAMPLES), dtype=np.uint16)  # a quarter of what the draws take
     for part in np.split(times, N_RESAMPLES // _AT_ONCE, axis=1):
         part[:] = rng.multinomial(n, chance, _AT_ONCE).T
     return times
