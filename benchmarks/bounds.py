@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 import sim
 from benchmarks.common import Row, cpu_seconds, row, show
 from sim.bounds import bound_arrays
+from sim.bounds.machine_counts import machines_per_job
 from sim.bounds.optimum import optimum
-from sim.machine_counts import machines_per_job
-from tests.sim.small_jobs import small_job
+from tests.sim.bounds.small_jobs import small_job
 
 ONE = {"cpu": 1, "mem": 1, "disk": 1, "net": 1}
 

@@ -20,9 +20,9 @@ from benchmarks.common import cpu_seconds, row, show
 from policies.dagps.dag import demand_quanta, one_job
 from policies.dagps.offline import MAX_CANDIDATES, build_schedule
 from policies.heft import heft_schedule
+from sim.base.random import stream
 from sim.bounds import bound_arrays
-from sim.random import stream
-from sim.workload import Columns
+from sim.workload.workload import Columns
 
 RESOURCES = ("cpu", "mem", "disk", "net")
 CLUSTER = sim.Cluster.machines(50, **dict.fromkeys(RESOURCES, 1000.0))

@@ -19,7 +19,7 @@ import policies
 import sim
 from benchmarks.common import Row, cpu_seconds, rounds, row, show
 from policies.base import Policy
-from sim.plan import Batch, Event, Plan, World
+from sim.engine.plan import Batch, Event, Plan, World
 
 N_JOBS, N_TASKS, MACHINES, TEMPLATES, DEPTH = 200, 1000, 200, 20, 7
 SHAPE = {"cpu": 1.0, "mem": 1.0, "disk": 1.0, "net": 1.0}

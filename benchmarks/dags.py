@@ -23,8 +23,8 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
 from sim import dags
+from sim.base.random import stream
 from sim.dags import Graphs
-from sim.random import stream
 from sim.synth.alibaba2018.structure import synthesize_dags
 from sim.synth.alibaba2018.tables_file import read_tables
 

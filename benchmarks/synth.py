@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 import sim
+from sim.base.random import stream
 from sim.dags import compact_levels
-from sim.random import stream
 from sim.synth.alibaba2018.fit import fit_workload
 from sim.synth.alibaba2018.structure import synthesize_dags
 from sim.synth.alibaba2018.tables_file import read_tables

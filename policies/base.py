@@ -6,11 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from sim.plan import Batch, Event, Fit, Plan, World
+from sim.engine.plan import Batch, Event, Fit, Plan, World
 
 if TYPE_CHECKING:
-    from sim.cluster import Cluster
-    from sim.workload import Workload
+    from sim.cluster.cluster import Cluster
+    from sim.workload.workload import Workload
 
 _FITS = {"strict": Fit.STRICT, "skip": Fit.SKIP, "pack": Fit.PACK}
 
@@ -26,7 +26,7 @@ class Policy:
     Attributes
     ----------
     fit : {"strict", "skip", "pack"}
-        What happens when the first in order does not fit (`sim.plan.Fit`).
+        What happens when the first in order does not fit (`sim.engine.plan.Fit`).
     fit_resources : tuple of str
         The resources that are looked at when it is decided what fits; empty for all. A fungible
         resource that is left out may be overbooked, and then slows down who uses it.

@@ -9,8 +9,8 @@ import numpy as np
 
 from policies.base import Policy
 from policies.registry import register
-from sim.paths import stage_depth
-from sim.plan import Plan, World
+from sim.engine.plan import Plan, World
+from sim.workload.paths import stage_depth
 
 
 @register("bfs")

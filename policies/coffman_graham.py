@@ -9,8 +9,8 @@ import numpy as np
 
 from policies.base import Policy
 from policies.registry import register
-from sim.paths import topological_order
-from sim.plan import Plan, World
+from sim.engine.plan import Plan, World
+from sim.workload.paths import topological_order
 
 
 @register("coffman_graham")
@@ -34,7 +34,7 @@ class CoffmanGraham(Policy):
 
     def prepare(self, world: World, plan: Plan) -> None:
         """Key each stage by its negative label."""
-        from sim.kernels.levels import coffman_graham_labels
+        from sim.dags.kernels.levels import coffman_graham_labels
 
         c = world.columns
         order = topological_order(c)

@@ -7,7 +7,7 @@ from typing import Literal
 
 from policies.base import Policy
 from policies.registry import register
-from sim.plan import Order, Plan, Queues, Share, World
+from sim.engine.plan import Order, Plan, Queues, Share, World
 
 
 @register("drf")

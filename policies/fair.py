@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from policies.base import Policy
 from policies.registry import register
-from sim.errors import InputError, unknown
-from sim.plan import Order, Plan, Queues, World
+from sim.base.errors import InputError, unknown
+from sim.engine.plan import Order, Plan, Queues, World
 
 
 @register("fair")

@@ -13,8 +13,8 @@ from policies.dagps.board import Board, Placed, placed
 from policies.dagps.dag import F8, I1, I4, I8, Dag, read_only
 from policies.dagps.offline import stage_profile
 from policies.registry import register
-from sim.paths import topological_order
-from sim.plan import Plan, World
+from sim.engine.plan import Plan, World
+from sim.workload.paths import topological_order
 
 
 @register("heft")
@@ -82,7 +82,7 @@ def upward_rank(order: I8, edge0: I8, edge_child: I4, edge_kind: I1, task0: I8, 
     duration : (T,) float64
         Of each task, the same in all of a stage, s.
     """
-    from sim.kernels.paths import tails
+    from sim.workload.kernels.paths import tails
 
     profile, group = duration[task0[:-1]], np.zeros(len(order), dtype=np.int64)
     given: list[NDArray[Any]] = [order, group, edge0, edge_child]

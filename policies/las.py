@@ -8,7 +8,7 @@ import numpy as np
 
 from policies.levels import Levels
 from policies.registry import register
-from sim.plan import Plan, World
+from sim.engine.plan import Plan, World
 
 
 @register("las")

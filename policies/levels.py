@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from policies.base import Policy
-from sim.errors import InputError
-from sim.plan import Order, Queues
+from sim.base.errors import InputError
+from sim.engine.plan import Order, Queues
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from policies.base import Policy
 from policies.registry import register
-from sim.plan import Plan, World
+from sim.engine.plan import Plan, World
 
 
 @register("priority")

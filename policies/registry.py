@@ -10,8 +10,8 @@ from functools import cache
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from policies.base import Policy
-from sim.errors import InputError
-from sim.errors import unknown as unknown
+from sim.base.errors import InputError
+from sim.base.errors import unknown as unknown
 
 _REGISTRY: dict[str, type[Policy]] = {}
 P = TypeVar("P", bound=type[Policy])

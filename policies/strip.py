@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from policies.base import Policy
 from policies.registry import register
-from sim.columns import offsets
-from sim.paths import topological_order
-from sim.plan import Batch, Event, Plan, World
+from sim.engine.plan import Batch, Event, Plan, World
+from sim.workload.columns import offsets
+from sim.workload.paths import topological_order
 
 if TYPE_CHECKING:
-    from sim.workload import Columns
+    from sim.workload.workload import Columns
 
 
 @register("strip")
@@ -37,7 +37,7 @@ class Strip(Policy):
 
     def prepare(self, world: World, plan: Plan) -> Gates:
         """Order stages by level and length, and let each job start its first level only."""
-        from sim.kernels.levels import strip_levels
+        from sim.dags.kernels.levels import strip_levels
 
         c = world.columns
         order = topological_order(c)

@@ -7,9 +7,9 @@ from typing import Literal
 
 from policies.base import Policy
 from policies.registry import register
-from sim.locality import task_homes
-from sim.paths import stage_depth, stage_tail_s
-from sim.plan import Order, Plan, Queues, Share, World
+from sim.engine.plan import Order, Plan, Queues, Share, World
+from sim.metrics.locality import task_homes
+from sim.workload.paths import stage_depth, stage_tail_s
 
 
 @register("tez")

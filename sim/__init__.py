@@ -9,26 +9,26 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sim.base.errors import DeadlockError, InputError, PolicyError, SimError
     from sim.bounds import lower_bound
-    from sim.cluster import Cluster
-    from sim.engine import simulate
-    from sim.errors import DeadlockError, InputError, PolicyError, SimError
-    from sim.result import Result
+    from sim.cluster.cluster import Cluster
+    from sim.engine.result import Result
+    from sim.engine.simulate import simulate
     from sim.synth import synthesize
     from sim.traces import read_trace
-    from sim.workload import Workload
+    from sim.workload.workload import Workload
 
 _HOME = {
-    "Cluster": "sim.cluster",
-    "DeadlockError": "sim.errors",
-    "InputError": "sim.errors",
-    "PolicyError": "sim.errors",
-    "Result": "sim.result",
-    "SimError": "sim.errors",
-    "Workload": "sim.workload",
+    "Cluster": "sim.cluster.cluster",
+    "DeadlockError": "sim.base.errors",
+    "InputError": "sim.base.errors",
+    "PolicyError": "sim.base.errors",
+    "Result": "sim.engine.result",
+    "SimError": "sim.base.errors",
+    "Workload": "sim.workload.workload",
     "lower_bound": "sim.bounds",
     "read_trace": "sim.traces",
-    "simulate": "sim.engine",
+    "simulate": "sim.engine.simulate",
     "synthesize": "sim.synth",
 }
 

@@ -16,17 +16,17 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from sim.errors import InputError
+from sim.base.errors import InputError
+from sim.cli.verbs.lineage import add_arguments, options_of, show
 from sim.lineage.logs import IDLE, Logs, idle, read_jobs, read_operations
 from sim.lineage.parts import split, together
 from sim.lineage.profile import Options, profile
 from sim.lineage.single_hop import SingleHop, acyclic, join, merged
 from sim.lineage.store import Store
 from sim.traces._rows import OnBadRow
-from sim.verbs.lineage import add_arguments, options_of, show
-from sweep import say
-from sweep.runner.start import environment_of, start_local
-from sweep.runner.start import join as join_cluster
+from sweep.cli import say
+from sweep.run.on_ray.start import environment_of, start_local
+from sweep.run.on_ray.start import join as join_cluster
 
 PARTS: Final = 64
 """Splits of the log: one must fit into a worker's memory. The outcome does not depend on it."""

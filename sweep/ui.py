@@ -12,8 +12,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from sim.errors import InputError
-from sweep.masking import mask
+from sim.base.errors import InputError
+from sweep.grid.masking import mask
 
 HOST, PORT = "127.0.0.1", 5000
 DATABASE, RESULTS = "mlflow.db", "results"

@@ -30,8 +30,8 @@ MADE_OF = {
     "sim/metrics/names.py": "reference/metrics.md",
     "sim/measures": "reference/measures.md",
     "sim/plan": "reference/writing_policies.md",
-    "sim/result.py": "reference/python.md#sim.Result",
-    "sim/schema.py": "reference/python.md#tables-of-a-workload",
+    "sim/engine/result.py": "reference/python.md#sim.Result",
+    "sim/workload/schema.py": "reference/python.md#tables-of-a-workload",
     "sim/traces": "reference/traces.md",
 }
 """Pages that are made of code: in the repository a link leads to the code itself."""

@@ -9,17 +9,17 @@ from typing import Any
 
 os.environ.update(COLUMNS="96", NO_COLOR="1")  # what help texts are wrapped to
 import policies
-import sim.cli
+import sim.cli.main
 import sim.measures
 import sim.metrics
-import sim.schema
 import sim.synth
 import sim.traces
-import sweep.cli
-import sweep.help_text
-from sweep.options import Options, bundled
-from sweep.table.metric_format import in_order, style
-from sweep.verbs import VERBS
+import sim.workload.schema
+import sweep.cli.help_text
+import sweep.cli.main
+from sweep.cli.verbs import VERBS
+from sweep.grid.options import Options, bundled
+from sweep.stats.metric_format import in_order, style
 
 OPTIONS = Options()
 _DEEPER = {"heading_level": "3"}
@@ -31,16 +31,16 @@ def pages() -> dict[str, str]:
 
 
 def _commands() -> str:
-    overview = sweep.help_text.overview()
+    overview = sweep.cli.help_text.overview()
     head = overview.partition("\npolicy=\n")[0]
     exits = overview[overview.rindex("\nexamples\n") :]
     parts = ["# Commands", "", "## python -m sweep", "", *_fenced("text", head + "\n" + exits)]
     parts += ["", "The options of each group are on the next pages."]
     for verb in VERBS:
-        text = sweep.cli.parser(verb).format_help()
+        text = sweep.cli.main.parser(verb).format_help()
         parts += ["", f"### python -m sweep {verb}", "", *_fenced("text", text)]
     parts += ["", "### python -m sweep.ui", "", "Opens results in the MLflow UI; see `--help`."]
-    top = sim.cli.parser()
+    top = sim.cli.main.parser()
     parts += ["", "## python -m sim", "", *_fenced("text", top.format_help())]
     for verb, parser in _subparsers(top).items():
         parts += ["", f"### python -m sim {verb}", "", *_fenced("text", parser.format_help())]
@@ -156,13 +156,15 @@ def _python() -> str:
 
 
 def _schema() -> list[str]:
-    lines = [(sim.schema.__doc__ or "").partition("\n\n")[2].strip()]
-    for name, columns in {**sim.schema.TABLES, **sim.schema.OPTIONAL}.items():
+    lines = [(sim.workload.schema.__doc__ or "").partition("\n\n")[2].strip()]
+    for name, columns in {**sim.workload.schema.TABLES, **sim.workload.schema.OPTIONAL}.items():
         lines += ["", f"### {name}", "", "| column | type | unit | default | meaning |"]
         lines.append("| --- | --- | --- | --- | --- |")
         for column in columns:
-            default = "" if column.default is sim.schema.REQUIRED else f"`{column.default!r}`"
-            kind = "category" if column.type == sim.schema.CATEGORY else str(column.type)
+            default = (
+                "" if column.default is sim.workload.schema.REQUIRED else f"`{column.default!r}`"
+            )
+            kind = "category" if column.type == sim.workload.schema.CATEGORY else str(column.type)
             words = (f"`{column.name}`", f"`{kind}`", column.unit, default, column.meaning)
             lines.append(f"| {' | '.join(map(_cell, words))} |")
     return lines
@@ -174,8 +176,8 @@ def _writing() -> str:
     for name in ("Policy", "register", "build", "names", "spec"):
         parts += [*_object("policies", name, "members"), ""]
     for name in ("World", "Batch", "Event", "Plan", "Queues", "Order", "Fit", "Share"):
-        parts += [*_object("sim.plan", name, "members"), ""]
-    return _page([*parts, *_object("sim.packing", "Packing", "members")])
+        parts += [*_object("sim.engine.plan", name, "members"), ""]
+    return _page([*parts, *_object("sim.engine.plan.packing", "Packing", "members")])
 
 
 def _options(group: str) -> list[str]:

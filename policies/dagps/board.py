@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from policies.dagps.dag import F8, I4, I8, Dag
-from sim.columns import offsets
+from sim.workload.columns import offsets
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Board:
     N_SPACES = 6
 
     def __init__(self, dag: Dag, capacity: I8, priority: F8 | None = None) -> None:
-        from sim.kernels import dagrecord, space
+        from policies.dagps.kernels import dagrecord, space
 
         arrays = _arrays(dag, dag.duration if priority is None else priority)
         self.dag = dag
@@ -90,7 +90,7 @@ class Board:
         Space or None
             None if the span would reach the limit.
         """
-        from sim.kernels import placement, space
+        from policies.dagps.kernels import placement, space
 
         record = self._spare[into]
         space.copy(on.record, record, on.mirrored != backward)
@@ -112,7 +112,7 @@ class Board:
 
 def placed(space: Space) -> Placed:
     """Copy out what a space holds, in time that runs forward."""
-    from sim.kernels.space import columns
+    from policies.dagps.kernels.space import columns
 
     arrays = columns(space.record)
     begin, end = arrays["state_begin"], arrays["state_end"]

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.columns import capacity_quanta, offsets, ranges
-from sim.errors import InputError, unknown
+from sim.base.errors import InputError, unknown
+from sim.workload.columns import capacity_quanta, offsets, ranges
 
 if TYPE_CHECKING:
-    from sim.cluster import Cluster
-    from sim.workload import Columns
+    from sim.cluster.cluster import Cluster
+    from sim.workload.workload import Columns
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]
@@ -152,7 +152,7 @@ def parts(dag: Dag) -> list[I8]:
     list of (n,) int64
         The stages of each part in the order in which the parts run, ascending in each.
     """
-    from sim.kernels.bounds import part_starts
+    from sim.bounds.kernels.bounds import part_starts
 
     n = len(dag.order)
     if n == 0:
@@ -190,7 +190,7 @@ def take(dag: Dag, stages: I8) -> tuple[Dag, I8]:
 
 
 def _topological(edge0: I8, child: I4) -> I8:
-    from sim.kernels.paths import topological_order
+    from sim.workload.kernels.paths import topological_order
 
     if len(edge0) == 1:
         return np.zeros(0, dtype=np.int64)

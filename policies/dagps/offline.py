@@ -9,11 +9,11 @@ import numpy as np
 
 from policies.dagps.dag import F8, I4, I8, Dag, check_demand, demand_quanta, one_job, parts, take
 from policies.dagps.search import most_compact
-from sim.errors import InputError
+from sim.base.errors import InputError
 
 if TYPE_CHECKING:
-    from sim.cluster import Cluster
-    from sim.workload import Columns, Workload
+    from sim.cluster.cluster import Cluster
+    from sim.workload.workload import Columns, Workload
 
 MAX_CANDIDATES = 128
 """Default of how many sets of troublesome tasks are tried for each part of a DAG.

@@ -10,20 +10,20 @@ import numpy as np
 from policies.base import Policy
 from policies.dagps.offline import MAX_CANDIDATES, stage_profile
 from policies.dagps.order import offline_order
-from policies.estimators.stage_profiles import StageProfiles
 from policies.registry import register
-from sim.columns import ranges
-from sim.errors import InputError
-from sim.locality import task_homes
-from sim.packing import MAX_BUNDLE, Packing
-from sim.plan import Batch, Event, Order, Plan, Queues, World
-from sim.sizing import demand_of
+from policies.slearn.estimators.stage_profiles import StageProfiles
+from sim.base.errors import InputError
+from sim.cluster.sizing import demand_of
+from sim.engine.plan import Batch, Event, Order, Plan, Queues, World
+from sim.engine.plan.packing import MAX_BUNDLE, Packing
+from sim.metrics.locality import task_homes
+from sim.workload.columns import ranges
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sim.cluster import Cluster
-    from sim.workload import Workload
+    from sim.cluster.cluster import Cluster
+    from sim.workload.workload import Workload
 
 
 NO_BOUND = 1e300
@@ -38,11 +38,11 @@ class Dagps(Policy):
     Grandl et al., *Do the hard stuff first: scheduling dependent computations in data-analytics
     clusters* (DAGPS, Graphene), MSR-TR-2016-19, §5 and Fig. 8, §7: a task's score is its place in
     the offline order of its job (`policies.dagps.order`) times how well it fills the machine, less
-    what its job's remaining work counts. `sim.packing` defines it, with bundling, overbooking and
-    deficit counters. Remaining work is the L1 norm of demands, as fractions of a machine, times
-    the seconds that unfinished tasks are expected to last. Demands are known, as a task's
-    container states them; durations are profiles, one a stage (§7.1, §8.2.1). With a `fit` other
-    than "pack" jobs go first come, first served, and the offline order holds inside each.
+    what its job's remaining work counts. `sim.engine.plan.packing` defines it, with bundling,
+    overbooking and deficit counters. Remaining work is the L1 norm of demands, as fractions of a
+    machine, times the seconds that unfinished tasks are expected to last. Demands are known, as a
+    task's container states them; durations are profiles, one a stage (§7.1, §8.2.1). With a `fit`
+    other than "pack" jobs go first come, first served, and the offline order holds inside each.
 
     Attributes
     ----------

@@ -11,8 +11,8 @@ from policies.dagps.dag import F8, I4, Dag, demand_quanta, one_job
 from policies.dagps.offline import MAX_CANDIDATES, schedule, stage_profile
 
 if TYPE_CHECKING:
-    from sim.cluster import Cluster
-    from sim.workload import Columns
+    from sim.cluster.cluster import Cluster
+    from sim.workload.workload import Columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +27,8 @@ class Order:
     stage_pri : (G,) float64
         The greatest of the stage's tasks'.
     task_order : (T,) int32
-        For each stage its tasks (index within the stage) by begin: `sim.plan.Plan.task_order`.
+        For each stage its tasks (index within the stage) by begin:
+        `sim.engine.plan.Plan.task_order`.
     makespan_s : (J,) float64
         How long each job's offline schedule takes.
     n_built : int

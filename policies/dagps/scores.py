@@ -53,8 +53,8 @@ def least_span(dag: Dag, capacity: I8, alone: F8) -> float:
     The greatest of CPLen, TWork and ModCP (§6); a stage whose tasks are alike can't take less than
     it takes alone, as never more of them run at once than the greedy packer runs.
     """
-    from sim.kernels.bounds import whole_stage_paths
-    from sim.kernels.paths import tails
+    from sim.bounds.kernels.bounds import whole_stage_paths
+    from sim.workload.kernels.paths import tails
 
     first = dag.task0[:-1]
     longest = np.maximum.reduceat(dag.duration, first)

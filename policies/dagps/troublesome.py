@@ -31,7 +31,7 @@ def candidates(
     frag_score : (T,) float64
         How well the task's stage packs, from 0.
     ahead, back
-        The DAG of `sim.kernels.dagrecord`, and with its edges turned round.
+        The DAG of `policies.dagps.kernels.dagrecord`, and with its edges turned round.
     max_candidates : int or None
         At most so many are returned, evenly spread over all of them, the first included; None
         for all. Thresholds are thinned in the same way, to four times as many pairs.
@@ -55,7 +55,7 @@ def candidates(
 
 def divide(picked: NDArray[np.bool_], ahead: Any, back: Any) -> I4:
     """Label the tasks, given those that were `picked` as troublesome."""
-    from sim.kernels.dagrecord import reach
+    from policies.dagps.kernels.dagrecord import reach
 
     below, above = np.empty_like(picked), np.empty_like(picked)
     reach(ahead, picked, below)

@@ -15,7 +15,7 @@ from policies.jockey.pace import Pace
 from policies.jockey.policy import Jockey
 from policies.jockey.timetable import Choice, best_timetable
 from policies.registry import register
-from sim.plan import Event, Plan, World
+from sim.engine.plan import Event, Plan, World
 
 F8 = NDArray[np.float64]
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 import sim
 from policies.base import Policy
 from policies.jockey.profile import Profile
-from sim.random import stream
-from sim.schema import EDGE_KINDS
+from sim.base.random import stream
+from sim.workload.schema import EDGE_KINDS
 
 F8 = NDArray[np.float64]
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from policies.jockey.profile import Profile
-from sim.errors import InputError, unknown
+from sim.base.errors import InputError, unknown
 
 F8 = NDArray[np.float64]
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from policies.jockey.model import Model
 from policies.jockey.profile import Profile, Records, profile_of
 from policies.jockey.shape import shape_of
-from sim.columns import Columns
-from sim.errors import InputError
-from sim.plan import NO_LIMIT, Fit, Order, Plan, Queues, World
+from sim.base.errors import InputError
+from sim.engine.plan import NO_LIMIT, Fit, Order, Plan, Queues, World
+from sim.workload.columns import Columns
 
 F8 = NDArray[np.float64]
 I4 = NDArray[np.int32]

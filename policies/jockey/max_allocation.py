@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from policies.base import Policy
 from policies.jockey.loop import share_out, with_deadline
 from policies.registry import register
-from sim.errors import InputError
-from sim.plan import Plan, World
+from sim.base.errors import InputError
+from sim.engine.plan import Plan, World
 
 
 @register("max_allocation")

@@ -14,8 +14,8 @@ from policies.jockey.model import Effort, simulated_model
 from policies.jockey.policy import Jockey
 from policies.jockey.rest import Rest, rest_of
 from policies.registry import register
-from sim.errors import InputError
-from sim.plan import Plan, World
+from sim.base.errors import InputError
+from sim.engine.plan import Plan, World
 
 F8 = NDArray[np.float64]
 

@@ -20,9 +20,9 @@ from policies.jockey.profile import Profile
 from policies.jockey.remaining import level_of
 from policies.jockey.utility import Utility, utility
 from policies.registry import register
-from sim.columns import Columns
-from sim.errors import InputError
-from sim.plan import Batch, Event, Plan, World
+from sim.base.errors import InputError
+from sim.engine.plan import Batch, Event, Plan, World
+from sim.workload.columns import Columns
 
 F8 = NDArray[np.float64]
 

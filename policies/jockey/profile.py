@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from policies.jockey.shape import Shape
-from sim.errors import InputError
+from sim.base.errors import InputError
 
 F8 = NDArray[np.float64]
 I4 = NDArray[np.int32]

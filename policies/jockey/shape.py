@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from sim.workload import Columns
+    from sim.workload.workload import Columns
 
 F8 = NDArray[np.float64]
 I4 = NDArray[np.int32]
@@ -26,7 +26,7 @@ class Shape:
     parent, child : (E,) int32
         Stages, by their index in the job.
     kind : (E,) int8
-        0 barrier, 1 one-to-one (`sim.schema.EDGE_KINDS`).
+        0 barrier, 1 one-to-one (`sim.workload.schema.EDGE_KINDS`).
     """
 
     n_tasks: I4

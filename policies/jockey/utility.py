@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sim.errors import InputError
+from sim.base.errors import InputError
 
 F8 = NDArray[np.float64]
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from policies.registry import register
 from policies.wing.efficiency import Valued
 from policies.wing.knowledge import Past, Statistic, truth
-from sim.errors import InputError
+from sim.base.errors import InputError
+from sim.engine.plan import Batch, Event, Plan, World
 from sim.lineage.worth import WAITS_S, after
-from sim.plan import Batch, Event, Plan, World
 
 F8 = NDArray[np.float64]
 

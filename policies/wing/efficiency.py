@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from policies.base import Policy
 from policies.registry import register
 from policies.wing.knowledge import Knowledge, Past, ratio, truth
-from sim.errors import InputError
-from sim.plan import Plan, World
+from sim.base.errors import InputError
+from sim.engine.plan import Plan, World
 
 F8 = NDArray[np.float64]
 

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sim.errors import PolicyError
+from sim.base.errors import PolicyError
+from sim.engine.plan import World
 from sim.lineage.groups import medians
-from sim.plan import World
-from sim.tables import values
+from sim.workload.tables import values
 
 F8 = NDArray[np.float64]
 I4 = NDArray[np.int32]

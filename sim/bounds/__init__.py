@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.bounds.tight import tight_part_bounds
-from sim.paths import F8, I8, stage_tail_s, topological_order
-from sim.sizing import demand_of, share_of_queues
+from sim.cluster.sizing import demand_of, share_of_queues
+from sim.workload.paths import F8, I8, stage_tail_s, topological_order
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from sim.cluster import Cluster
-    from sim.workload import Columns, Workload
+    from sim.cluster.cluster import Cluster
+    from sim.workload.workload import Columns, Workload
 
 
 NAMES = ("cp_len", "twork", "mod_cp", "new_lb")
@@ -37,7 +37,7 @@ def lower_bound(workload: Workload, cluster: Cluster) -> pa.Table:
     - ``twork``: max over resources r of Σ duration × demand_r / C_r (1b);
     - ``mod_cp``: max over p and s on p of max(twork_s, longest task of s) + Σ over the other
       stages of p of their shortest task (1c); a one-to-one edge between stages of different sizes
-      is followed only as far as that stays a bound (`sim.kernels.bounds.whole_stage_paths`);
+      is followed only as far as that stays a bound (`sim.bounds.kernels.bounds.whole_stage_paths`);
     - ``new_lb``: Σ over the job's totally ordered parts of the greatest of the three (1d). Parts
       are cut wherever every task after the cut waits for every task before it;
     - ``tight_lb``: the same sum, with a fourth bound for each part, by heads, tails and packing
@@ -86,7 +86,7 @@ def bound_arrays(columns: Columns, cluster: Cluster, tight: bool = False) -> dic
     dict of str to (J,) float64
         ``cp_len``, ``twork``, ``mod_cp``, ``new_lb`` and, if wanted, ``tight_lb``, s.
     """
-    from sim.kernels import bounds
+    from sim.bounds.kernels import bounds
 
     n_jobs = len(columns.job_submit)
     if n_jobs == 0:

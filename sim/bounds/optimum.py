@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sim.base.errors import InputError
 from sim.bounds.tight import in_quanta
-from sim.errors import InputError
-from sim.sizing import demand_of
+from sim.cluster.sizing import demand_of
 
 if TYPE_CHECKING:
-    from sim.cluster import Cluster
-    from sim.workload import Workload
+    from sim.cluster.cluster import Cluster
+    from sim.workload.workload import Workload
 
 MOST_TASKS = 200
 """Larger jobs are refused: the model grows with tasks × machines, and proofs are hopeless."""

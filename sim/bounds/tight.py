@@ -1,12 +1,13 @@
 """A lower bound tighter than NewLB: gaps between stages, closed by work and by packing.
 
-Everything here bounds one totally ordered part (`sim.kernels.bounds.part_starts`) from below: the
-parts follow each other, so a schedule of the job is one of each, and their bounds add up. Each
-piece with the reason why it holds, for any schedule that does not interrupt tasks:
+Everything here bounds one totally ordered part (`sim.bounds.kernels.bounds.part_starts`) from
+below: the parts follow each other, so a schedule of the job is one of each, and their bounds add
+up. Each piece with the reason why it holds, for any schedule that does not interrupt tasks:
 
 - *A stage run whole* takes at least its work over the capacity, its longest task, and, as at most
-  K of its tasks run at once, what its tasks take on K slots (`sim.kernels.packing.stage_waves`).
-- *Gaps and leads* (`sim.kernels.gaps`). R(s) of the recursion over barriers, the time before
+  K of its tasks run at once, what its tasks take on K slots
+  (`sim.bounds.kernels.packing.stage_waves`).
+- *Gaps and leads* (`sim.bounds.kernels.gaps`). R(s) of the recursion over barriers, the time before
   which no task of s begins, is the gap from the begin to s. Over a barrier from p to s it is at
   least R(p) + the time p takes whole, as all of s waits for all of p. Over a one-to-one edge it is
   at least R(p) + p's shortest task, if no task of s lacks a partner (n_s ≤ n_p). All of s ends
@@ -24,12 +25,12 @@ piece with the reason why it holds, for any schedule that does not interrupt tas
   machine can run holds within its capacity in all resources together, and no task in it waits for
   another. Weights are made by lifting: the first stage weighs 1 over how many of its tasks fit;
   the next one as much as the heaviest set beside j of its tasks leaves, over j, the least over j
-  (`sim.kernels.packing.lift`). With one task a machine they are cliques of tasks that exclude
-  each other; with chains they are paths.
+  (`sim.bounds.kernels.packing.lift`). With one task a machine they are cliques of tasks that
+  exclude each other; with chains they are paths.
 
-Packing and waves count only resources that can't be overbooked (`sim.cluster.Cluster`). Over a
-fungible one only the capacity counts: however much its tasks are stretched, they do not get more
-of it at any instant, and while they are stretched they hold the rest no shorter.
+Packing and waves count only resources that can't be overbooked (`sim.cluster.cluster.Cluster`).
+Over a fungible one only the capacity counts: however much its tasks are stretched, they do not get
+more of it at any instant, and while they are stretched they hold the rest no shorter.
 """
 
 from __future__ import annotations
@@ -39,11 +40,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.columns import capacity_quanta
+from sim.workload.columns import capacity_quanta
 
 if TYPE_CHECKING:
-    from sim.cluster import Cluster
-    from sim.workload import Columns
+    from sim.cluster.cluster import Cluster
+    from sim.workload.workload import Columns
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]
@@ -74,7 +75,7 @@ def tight_part_bounds(
     (P,) float64
         Seconds; 0 for a part that is too large to be looked at.
     """
-    from sim.kernels import gaps, packing
+    from sim.bounds.kernels import gaps, packing
 
     demand, shapes, count = in_quanta(columns, cluster)
     n_tasks = np.diff(columns.stage_task0)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sim.errors import InputError
+from sim.base.errors import InputError
 
 if TYPE_CHECKING:
-    from sim.workload import Workload
+    from sim.workload.workload import Workload
 
 I4 = NDArray[np.int32]
 I8 = NDArray[np.int64]
@@ -118,7 +118,7 @@ class Graphs:
         InputError
             If the edges of a job form a cycle.
         """
-        from sim.kernels import paths
+        from sim.workload.kernels import paths
 
         order = paths.topological_order(self.job_stage0, self.edge0, self.edge_child)
         if len(order) and order.min() < 0:
@@ -129,7 +129,7 @@ class Graphs:
     @cached_property
     def by_child(self) -> tuple[I8, I8]:
         """First edge of each child, (G + 1,) int64, and rows of the edges by child, (E,) int64."""
-        from sim.kernels import edges
+        from sim.workload.kernels import edges
 
         in0, in_edge = edges.by_child(self.n_stages, self.edge_child)
         return in0, in_edge

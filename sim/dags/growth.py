@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sim.errors import InputError
+from sim.base.errors import InputError
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]

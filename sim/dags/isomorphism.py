@@ -22,7 +22,7 @@ def classes(graphs: Graphs) -> I8:
 
     Jobs of equal edge lists are put together first, and the others are cut into their connected
     pieces. Each piece gets a Weisfeiler–Leman hash and is written anew under a numbering of its
-    stages by colour (`sim.kernels.isomorphism`). Equal lists are isomorphic by that very
+    stages by colour (`sim.dags.kernels.isomorphism`). Equal lists are isomorphic by that very
     numbering. Where a hash comes with several lists, VF2 (networkx) compares them with one of
     each class found so far. Jobs are isomorphic if their pieces are.
 
@@ -51,7 +51,7 @@ def classes(graphs: Graphs) -> I8:
 
 
 def _connected_classes(graphs: Graphs) -> I8:
-    from sim.kernels import isomorphism as kernel
+    from sim.dags.kernels import isomorphism as kernel
 
     of_job, first = _by_edges(graphs)
     distinct = graphs.take(first)

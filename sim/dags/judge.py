@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from sim.base.errors import InputError, unknown
+from sim.base.random import stream
 from sim.dags.compare import distances, properties
 from sim.dags.graphs import Graphs
 from sim.dags.random_dags import uniform_dags
-from sim.errors import InputError, unknown
-from sim.random import stream
 
 if TYPE_CHECKING:
     from sim.synth.alibaba2018.tables import Tables
-    from sim.workload import Workload
+    from sim.workload.workload import Workload
 
 I8 = NDArray[np.int64]
 

@@ -28,7 +28,7 @@ def longest_path_levels(graphs: Graphs) -> I4:
     InputError
         If the edges of a job form a cycle.
     """
-    from sim.kernels import paths
+    from sim.workload.kernels import paths
 
     levels: I4 = paths.depths(graphs.order, graphs.edge0, graphs.edge_child) + np.int32(1)
     return levels
@@ -51,7 +51,7 @@ def compact_levels(graphs: Graphs) -> I4:
     The exact minimum of the sum of l(child) − l(parent), subject to l(child) ≥ l(parent) + 1 and
     1 ≤ l ≤ critical path length; of the assignments that reach it, the one that is least in every
     stage (there is one, as they are closed under the componentwise minimum). See
-    `sim.kernels.compact` for the method and its proof.
+    `sim.dags.kernels.compact` for the method and its proof.
 
     Returns
     -------
@@ -63,7 +63,7 @@ def compact_levels(graphs: Graphs) -> I4:
     InputError
         If the edges of a job form a cycle.
     """
-    from sim.kernels import compact
+    from sim.dags.kernels import compact
 
     levels = longest_path_levels(graphs)
     in0, in_edge = graphs.by_child

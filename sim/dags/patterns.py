@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sim.base.errors import InputError
 from sim.dags.graphs import Graphs
-from sim.errors import InputError
 
 Bool = NDArray[np.bool_]
 F8 = NDArray[np.float64]
@@ -87,7 +87,7 @@ def decompose(graphs: Graphs, k: int = 1) -> Decomposition:
 
 
 def _scatter(graphs: Graphs, k: int) -> Bool:
-    from sim.kernels import decompose as kernel
+    from sim.dags.kernels import decompose as kernel
 
     kept = np.empty(graphs.n_stages, dtype=np.bool_)
     back = graphs.reversed

@@ -13,9 +13,9 @@ from math import comb
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sim.base.errors import InputError
+from sim.base.random import stream
 from sim.dags.graphs import Graphs, offsets
-from sim.errors import InputError
-from sim.random import stream
 
 F8 = NDArray[np.float64]
 
@@ -77,7 +77,7 @@ def uniform_dags(n_stages: ArrayLike, seed: int) -> Graphs:
     InputError
         If a size is less than 1.
     """
-    from sim.kernels import random_dags as kernel
+    from sim.dags.kernels import random_dags as kernel
 
     sizes = np.asarray(n_stages, dtype=np.int64)
     if (sizes < 1).any():

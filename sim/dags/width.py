@@ -25,7 +25,7 @@ def width(graphs: Graphs) -> NDArray[np.int64]:
     InputError
         If the edges of a job form a cycle.
     """
-    from sim.kernels import width as kernel
+    from sim.dags.kernels import width as kernel
 
     widths = np.empty(graphs.n_jobs, dtype=np.int64)
     levels = longest_path_levels(graphs)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.columns import stage_work_s
 from sim.dags.graphs import Graphs
-from sim.schema import DEMAND_PREFIX
-from sim.tables import values
+from sim.workload.columns import stage_work_s
+from sim.workload.schema import DEMAND_PREFIX
+from sim.workload.tables import values
 
 if TYPE_CHECKING:
-    from sim.workload import Workload
+    from sim.workload.workload import Workload
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from sim.base.errors import InputError
 from sim.describe.measure import Kind, Measure, to_table
-from sim.errors import InputError
 
 SECTIONS = {
     "input": "What was read",
@@ -138,7 +138,7 @@ class Description:
         """
         import pyarrow.parquet as pq
 
-        from sim import html
+        from sim.base import html
         from sim.describe.page import page
 
         target = Path(folder)

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sim import html
+from sim.base import html
 from sim.describe.description import Description
 from sim.describe.overview import POPULATION_WORDS
 from sim.describe.variability import metric_words

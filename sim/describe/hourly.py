@@ -13,16 +13,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sim.columns import stage_demand
 from sim.dags.graphs import Graphs
 from sim.dags.levels import longest_path_levels
 from sim.describe.dataset import Dataset
 from sim.describe.measure import Measure, Section
 from sim.describe.overview import HOUR_S, POPULATION_WORDS, populations
-from sim.tables import values
+from sim.workload.columns import stage_demand
+from sim.workload.tables import values
 
 if TYPE_CHECKING:
-    from sim.workload import Workload
+    from sim.workload.workload import Workload
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.columns import stage_demand, stage_work_s
 from sim.describe.dataset import Bools, Dataset
 from sim.describe.measure import Measure, Section
-from sim.tables import values
+from sim.workload.columns import stage_demand, stage_work_s
+from sim.workload.tables import values
 
 HOUR_S = 3600.0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from sim import html
+from sim.base import html
 from sim.describe.description import NOTES, SECTIONS, Description, Row
 from sim.describe.figures import figures
 from sim.describe.measure import shown

@@ -6,13 +6,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sim.columns import ranges, stage_demand
 from sim.describe.dataset import Dataset
 from sim.describe.measure import Measure, Section
 from sim.describe.numbers import mean
 from sim.describe.periodic import PERIODS_S, periodic_groups
 from sim.describe.variability import Variation, set_spread
-from sim.tables import values
+from sim.workload.columns import ranges, stage_demand
+from sim.workload.tables import values
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]

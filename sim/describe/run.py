@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow as pa
 
 from sim import dags
+from sim.base.errors import InputError
 from sim.describe import hourly, inputs, levels, overview, paper, recurrence, shapes, structure
 from sim.describe import variability as vary
 from sim.describe.dataset import Dataset
 from sim.describe.description import Description
 from sim.describe.measure import Measure
-from sim.errors import InputError
 
 
 def describe(data: Dataset, beside: Iterable[Dataset] = ()) -> Description:

@@ -12,7 +12,7 @@ from sim.dags.graphs import Graphs, offsets
 from sim.describe.dataset import USED_PREFIX, Dataset
 from sim.describe.measure import Measure, Section
 from sim.describe.numbers import largest, mean, quantile
-from sim.schema import DEMAND_PREFIX
+from sim.workload.schema import DEMAND_PREFIX
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]

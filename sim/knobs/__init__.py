@@ -13,7 +13,7 @@ import importlib
 import inspect
 from typing import TYPE_CHECKING, Any
 
-from sim.errors import InputError, unknown
+from sim.base.errors import InputError, unknown
 from sim.knobs.amplifier import amplify
 from sim.knobs.arrivals import arrive, squeeze
 from sim.knobs.faults import fail_tasks, straggle
@@ -27,7 +27,7 @@ from sim.knobs.queues import deal_queues
 from sim.knobs.tasks import scale_tasks
 
 if TYPE_CHECKING:
-    from sim.workload import Workload
+    from sim.workload.workload import Workload
 
 __all__ = [
     "amplify",

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.errors import InputError, unknown
+from sim.base.errors import InputError, unknown
 from sim.knobs.parts import check_positive, rebuilt, replaced
-from sim.schema import DEMAND_PREFIX
-from sim.tables import values
+from sim.workload.schema import DEMAND_PREFIX
+from sim.workload.tables import values
 
 if TYPE_CHECKING:
-    from sim.workload import Workload
+    from sim.workload.workload import Workload
 
 F8 = NDArray[np.float64]
 

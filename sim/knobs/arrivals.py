@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sim.errors import InputError
+from sim.base.errors import InputError
+from sim.base.random import stream
 from sim.knobs.parts import check_positive, rebuilt, replaced
 from sim.knobs.repeat import repeat_jobs
-from sim.random import stream
-from sim.tables import values
+from sim.workload.tables import values
 
 if TYPE_CHECKING:
-    from sim.workload import Workload
+    from sim.workload.workload import Workload
 
 
 def arrive(

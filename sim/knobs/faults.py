@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.errors import InputError
+from sim.base.errors import InputError
+from sim.base.random import stream
 from sim.knobs.parts import beside, meta_with, replaced, with_durations
-from sim.random import stream
 
 if TYPE_CHECKING:
-    from sim.workload import Columns, Workload
+    from sim.workload.workload import Columns, Workload
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]
@@ -163,7 +163,7 @@ def _inputs(columns: Columns, task: I8, stage: I8, rng: np.random.Generator) -> 
 
 
 def _again(workload: Workload, noted: Mapping[str, object], **changed: object) -> Workload:
-    from sim.workload import Workload
+    from sim.workload.workload import Workload
 
     names = ("jobs", "stages", "stage_edges", "job_edges", "downloads", "history", "training")
     tables: dict[str, object] = {name: getattr(workload, name) for name in names}

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sim.errors import InputError
+from sim.base.errors import InputError
+from sim.base.random import stream
 from sim.knobs.repeat import repeat_jobs, sample_jobs
-from sim.random import stream
-from sim.tables import values
+from sim.workload.tables import values
 
 if TYPE_CHECKING:
-    from sim.workload import Workload
+    from sim.workload.workload import Workload
 
 HOUR_S, DAY_S = 3600.0, 86_400.0
 
@@ -47,7 +47,7 @@ def hour_of(
     InputError
         If `jobs` is no whole number from 1 on, no job is left, or jobs depend on each other.
     """
-    from sim.paths import critical_path_s
+    from sim.workload.paths import critical_path_s
 
     if type(jobs) is not int or jobs < 1:
         raise InputError(f"an hour needs a whole number of jobs from 1 on, not {jobs!r}")

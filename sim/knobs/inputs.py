@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from sim.errors import InputError
+from sim.base.errors import InputError
+from sim.base.random import stream
 from sim.knobs.parts import rebuilt
-from sim.random import stream
-from sim.schema import INPUT_HOME, REMOTE_FACTOR
+from sim.workload.schema import INPUT_HOME, REMOTE_FACTOR
 
 if TYPE_CHECKING:
-    from sim.workload import Workload
+    from sim.workload.workload import Workload
 
 
 def place_inputs(workload: Workload, remote_factor: float = 1.0, seed: int = 0) -> Workload:

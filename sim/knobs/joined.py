@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.errors import InputError
+from sim.base.errors import InputError
+from sim.base.random import stream
 from sim.knobs.parts import beside, meta_with, replaced, with_durations
-from sim.random import stream
-from sim.schema import FEATURES
-from sim.tables import names, take_rows, values
+from sim.workload.schema import FEATURES
+from sim.workload.tables import names, take_rows, values
 
 if TYPE_CHECKING:
-    from sim.workload import Workload
+    from sim.workload.workload import Workload
 
 I8 = NDArray[np.int64]
 
@@ -46,7 +46,7 @@ def named_dags(workload: Workload, jobs: int = 900, seed: int = 0) -> Workload:
     InputError
         If a job has several stages or no name, jobs depend on each other, or there are too few.
     """
-    from sim.workload import Workload
+    from sim.workload.workload import Workload
 
     if type(jobs) is not int or jobs < 1:
         raise InputError(f"jobs must be a whole number from 1 on, not {jobs!r}")

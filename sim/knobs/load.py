@@ -9,14 +9,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sim.base.random import stream
 from sim.knobs.parts import beside, check_positive, rebuilt, with_durations
 from sim.knobs.repeat import repeat_jobs, sample_jobs
-from sim.random import stream
-from sim.tables import take_rows, values
+from sim.workload.tables import take_rows, values
 
 if TYPE_CHECKING:
     from sim.synth.alibaba2018.tables import Tables
-    from sim.workload import Workload
+    from sim.workload.workload import Workload
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]
@@ -77,7 +77,7 @@ def _with_fresh_edges(
     """Return the workload with other dependencies in the jobs that are copies."""
     from sim.dags import Graphs
     from sim.synth.alibaba2018.rewire import synthesized_edges
-    from sim.workload import Workload
+    from sim.workload.workload import Workload
 
     graphs = Graphs.of(workload)
     kept = ~np.repeat(copy, graphs.job_n_edges)

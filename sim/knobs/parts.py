@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sim.errors import InputError
+from sim.base.errors import InputError
 
 if TYPE_CHECKING:
-    from sim.workload import Workload
+    from sim.workload.workload import Workload
 
 F8 = NDArray[np.float64]
 
@@ -33,7 +33,7 @@ def rebuilt(
     jobs: pa.Table | None = None,
 ) -> Workload:
     """Build the workload again with other jobs, stages, tasks or durations, and note the knob."""
-    from sim.workload import Workload
+    from sim.workload.workload import Workload
 
     uniform = workload.stage_duration_s if duration_s is None else duration_s
     if uniform is None and tasks is None:

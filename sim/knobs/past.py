@@ -8,16 +8,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sim.columns import ranges
-from sim.errors import InputError
-from sim.features import NAMES
+from sim.base.errors import InputError
+from sim.base.random import stream
 from sim.knobs.parts import check_positive, meta_with, replaced, with_durations
-from sim.random import stream
-from sim.tables import take_rows, values
-from sim.windows import loads, statistics
+from sim.workload.columns import ranges
+from sim.workload.features import NAMES
+from sim.workload.tables import take_rows, values
+from sim.workload.windows import loads, statistics
 
 if TYPE_CHECKING:
-    from sim.workload import Workload
+    from sim.workload.workload import Workload
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]
@@ -52,7 +52,7 @@ def history_and_trace(
     Parameters
     ----------
     workload : Workload
-        A trace whose jobs have features (`sim.schema.FEATURES`) or users.
+        A trace whose jobs have features (`sim.workload.schema.FEATURES`) or users.
     jobs : int
         How many to draw.
     seed : int
@@ -72,7 +72,7 @@ def history_and_trace(
     Returns
     -------
     Workload
-        ``meta["knobs"]`` notes sizes, and the load in windows (`sim.windows.statistics`).
+        ``meta["knobs"]`` notes sizes, and the load in windows (`sim.workload.windows.statistics`).
 
     Raises
     ------
@@ -80,8 +80,8 @@ def history_and_trace(
         On a number out of range; if the workload has a history, earlier runs or failures already,
         or jobs that depend on each other; if the second half has too few jobs.
     """
-    from sim.cluster import Cluster
-    from sim.workload import Workload
+    from sim.cluster.cluster import Cluster
+    from sim.workload.workload import Workload
 
     for name, count in (("jobs", jobs), ("slots", slots), ("widest", widest)):
         if type(count) is not int or count < 1:
@@ -151,7 +151,7 @@ def _n_tasks(workload: Workload) -> I8:
 
 
 def _finish_s(workload: Workload) -> F8:
-    from sim.paths import critical_path_s
+    from sim.workload.paths import critical_path_s
 
     if "recorded_finish_s" in workload.jobs.column_names:
         return values(workload.jobs, "recorded_finish_s")
@@ -193,7 +193,7 @@ def _without_end(jobs: pa.Table) -> pa.Table:
 
 def _compressed(workload: Workload, ratio: float, widest: int, seed: int) -> Workload:
     """Keep one task of each stage for `ratio` of them, and `widest` of a job at most."""
-    from sim.workload import Workload
+    from sim.workload.workload import Workload
 
     n_tasks = values(workload.stages, "n_tasks").astype(np.int64)
     n_stages = np.bincount(values(workload.stages, "job"))[values(workload.stages, "job")]

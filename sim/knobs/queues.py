@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from sim.errors import InputError
+from sim.base.errors import InputError
+from sim.base.random import stream
 from sim.knobs.parts import rebuilt, replaced
-from sim.random import stream
 
 if TYPE_CHECKING:
-    from sim.workload import Workload
+    from sim.workload.workload import Workload
 
 
 def deal_queues(workload: Workload, n: int = 2, seed: int = 0) -> Workload:

@@ -8,13 +8,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sim.columns import ranges
+from sim.base.random import stream
 from sim.knobs.parts import beside, meta_with, replaced, with_durations
-from sim.random import stream
-from sim.tables import take_rows, values
+from sim.workload.columns import ranges
+from sim.workload.tables import take_rows, values
 
 if TYPE_CHECKING:
-    from sim.workload import Workload
+    from sim.workload.workload import Workload
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]
@@ -59,7 +59,7 @@ def repeat_jobs(
         What is noted in ``meta["knobs"]``.
     """
     from sim.dags import Graphs
-    from sim.workload import Workload
+    from sim.workload.workload import Workload
 
     graphs = Graphs.of(workload)
     many = graphs.take(rows)

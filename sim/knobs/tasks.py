@@ -10,10 +10,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sim.knobs.parts import beside, check_positive, meta_with, with_durations
-from sim.tables import take_rows, values
+from sim.workload.tables import take_rows, values
 
 if TYPE_CHECKING:
-    from sim.workload import Workload
+    from sim.workload.workload import Workload
 
 I8 = NDArray[np.int64]
 STEPS = 60
@@ -32,8 +32,8 @@ def scale_tasks(
     workload : Workload
         Of jobs that come over some time.
     load : float
-        Wished offered load (`sim.transform.offered_load`) of the bottleneck resource; what comes
-        out is as near as whole tasks allow.
+        Wished offered load (`sim.workload.transform.offered_load`) of the bottleneck resource; what
+        comes out is as near as whole tasks allow.
     machines : float
         Of the cluster.
     shape : mapping of str to float
@@ -44,9 +44,9 @@ def scale_tasks(
     InputError
         If a number is not positive, or tasks demand a resource that machines do not have.
     """
-    from sim.cluster import Cluster
-    from sim.transform import offered_load
-    from sim.workload import Workload
+    from sim.cluster.cluster import Cluster
+    from sim.workload.transform import offered_load
+    from sim.workload.workload import Workload
 
     check_positive("the load", load)
     check_positive("the number of machines", machines)

@@ -79,7 +79,7 @@ def inversions(
         ``template`` (i4), ``priority``, ``downstream`` (the template of highest priority that
         reads it), ``downstream_priority``, ``mended_priority``; the widest gap first.
     """
-    from sim.kernels.flows import upward_max
+    from sim.lineage.kernels.flows import upward_max
 
     low = pairs["upstream_priority"].to_numpy()
     high = pairs["downstream_priority"].to_numpy()

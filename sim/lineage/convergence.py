@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sim.base.random import stream
 from sim.lineage.dependencies import Dependencies
 from sim.lineage.graph import Graph, WeightFunction, Window, share_of_inputs
-from sim.random import stream
 
 F8 = NDArray[np.float64]
 I4 = NDArray[np.int32]
@@ -53,7 +53,7 @@ def value_by_round(
     -------
     (S, R) float64
     """
-    from sim.kernels.flows import sums_by_round
+    from sim.lineage.kernels.flows import sums_by_round
 
     g, n = numbered, edges.n_jobs
     submit_s = np.zeros(n) if within is None else within.submit_s

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.acyclic import nodes_on_cycles
+from sim.base.acyclic import nodes_on_cycles
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]

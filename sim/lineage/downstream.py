@@ -34,8 +34,8 @@ def count_downstream(
     (N,) float64
         Whole numbers.
     """
-    from sim.kernels.edges import by_child
-    from sim.kernels.reach import BITS, count_reached
+    from sim.lineage.kernels.reach import BITS, count_reached
+    from sim.workload.kernels.edges import by_child
 
     g = graph(edges) if numbered is None else numbered
     n = edges.n_jobs

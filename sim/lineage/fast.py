@@ -38,7 +38,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.errors import InputError
+from sim.base.errors import InputError
 from sim.lineage.dependencies import Dependencies
 from sim.lineage.graph import Graph, WeightFunction, Window, graph, share_of_inputs
 
@@ -89,7 +89,7 @@ def aggregate(
     InputError
         On a negative value or weight, or a cycle.
     """
-    from sim.kernels.flows import sums_of_rows, upward
+    from sim.lineage.kernels.flows import sums_of_rows, upward
 
     g = graph(edges) if numbered is None else numbered
     weight = _weights(edges, g, wt_fn)
@@ -147,7 +147,7 @@ def _enclose(
     g: Graph, weight: F8, own: F8, within: Window, which: NDArray[np.bool_], jobs_per_cut: int
 ) -> Bounds:
     """Return the totals of some jobs under the cut-offs below and above each one's own."""
-    from sim.kernels.flows import LANES, upward_cut
+    from sim.lineage.kernels.flows import LANES, upward_cut
 
     if jobs_per_cut < 1:
         raise InputError(f"jobs_per_cut must be at least 1, not {jobs_per_cut}")

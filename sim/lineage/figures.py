@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sim import html
+from sim.base import html
 
 if TYPE_CHECKING:
     from sim.lineage.store import Store

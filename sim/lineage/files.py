@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sim.errors import InputError, hint
+from sim.base.errors import InputError, hint
 from sim.lineage.schema import TABLES
-from sim.schema import CATEGORY, REQUIRED, Column
 from sim.traces._rows import Field, Layout, OnBadRow, read_blocks
 from sim.traces._text_file import first_line, open_text
+from sim.workload.schema import CATEGORY, REQUIRED, Column
 
 _PARQUET = b"PAR1"
 

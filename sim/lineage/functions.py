@@ -9,10 +9,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.errors import InputError
+from sim.base.errors import InputError
+from sim.base.random import stream
 from sim.lineage.dependencies import Dependencies
 from sim.lineage.graph import WeightFunction, share_of_inputs
-from sim.random import stream
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.errors import InputError
+from sim.base.errors import InputError
 from sim.lineage.dependencies import Dependencies
 from sim.lineage.single_hop import DAY_S
 
@@ -93,8 +93,8 @@ def graph(edges: Dependencies) -> Graph:
     InputError
         If the edges form a cycle; `sim.lineage.dependencies.without_cycles` breaks them.
     """
-    from sim.kernels.edges import by_child
-    from sim.kernels.topological import topological_order
+    from sim.lineage.kernels.topological import topological_order
+    from sim.workload.kernels.edges import by_child
 
     n = edges.n_jobs
     if (edges.upstream < edges.downstream).all():

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.errors import InputError
+from sim.base.errors import InputError
 from sim.lineage.dependencies import Dependencies
 from sim.lineage.logs import Logs
 from sim.lineage.single_hop import DAY_S

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from sim.lineage.files import as_table, read_table
 from sim.lineage.schema import OPERATIONS_NAMES, OUTCOMES
-from sim.tables import plain
 from sim.traces._rows import OnBadRow
+from sim.workload.tables import plain
 
 F8 = NDArray[np.float64]
 I4 = NDArray[np.int32]

@@ -26,7 +26,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.errors import InputError
+from sim.base.errors import InputError
 from sim.lineage.dependencies import Dependencies
 from sim.lineage.functions import Functions, Pairs, check
 from sim.lineage.graph import Graph, Window, graph
@@ -51,7 +51,7 @@ SEMIRINGS: Final = {
     (np.add, np.minimum): 3,
     (np.minimum, np.maximum): 4,
 }
-"""Codes in `sim.kernels.closure` of the pairs (e_op, p_op) that are compiled."""
+"""Codes in `sim.lineage.kernels.closure` of the pairs (e_op, p_op) that are compiled."""
 
 
 def multi_hop(
@@ -137,7 +137,7 @@ class _Walk:
     """The compiled walks over one graph."""
 
     def __init__(self, g: Graph, weight: F8, code: int, within: Window | None) -> None:
-        from sim.kernels.closure import LANES
+        from sim.lineage.kernels.closure import LANES
 
         self.g, self.code = g, code
         self.weight = weight[g.edge]
@@ -152,7 +152,7 @@ class _Walk:
         self.reached = np.empty(0, np.uint8)
 
     def blocks(self, source: I4, rounds: int | None, block_pairs: int) -> Iterator[Pairs]:
-        from sim.kernels.closure import hop_rows, reach_rows
+        from sim.lineage.kernels.closure import hop_rows, reach_rows
 
         g, n = self.g, len(self.g.row)
         budget = min(n, _ROW_BUDGET)
@@ -190,8 +190,8 @@ class _Walk:
         return Pairs(source[keep], ends, self.g.row[down[:n]], wt[:n].copy())
 
     def _lanes(self, source: I4) -> Pairs:
-        from sim.kernels.closure import LANES, lane_counts, lane_rows, lane_totals
-        from sim.kernels.edges import by_child
+        from sim.lineage.kernels.closure import LANES, lane_counts, lane_rows, lane_totals
+        from sim.workload.kernels.edges import by_child
 
         g, n = self.g, len(self.g.row)
         if self.incoming is None:

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sim.errors import InputError
+from sim.base.errors import InputError
 from sim.lineage.logs import Logs, logs_of
 from sim.traces._rows import OnBadRow
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from sim import html
+from sim.base import html
 from sim.describe.measure import Kind, shown
 from sim.lineage.figures import figures
 from sim.lineage.observations import PAPER, SECTIONS

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sim.errors import InputError
+from sim.base.errors import InputError
 from sim.lineage import advice, predict
 from sim.lineage.convergence import convergence
 from sim.lineage.dependencies import Dependencies

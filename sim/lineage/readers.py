@@ -2,7 +2,7 @@
 
 What is foretold of dependencies (Chung et al., OSDI 2020, §3) is learnt from jobs of the past and
 held against those of the week. So a workload's ``history`` and ``jobs`` have, beside the columns of
-`sim.schema` and of `sim.lineage.worth`, those of `COLUMNS`.
+`sim.workload.schema` and of `sim.lineage.worth`, those of `COLUMNS`.
 """
 
 from __future__ import annotations

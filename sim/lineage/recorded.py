@@ -14,14 +14,14 @@ from sim.lineage import readers
 from sim.lineage.dependencies import plain_edges
 from sim.lineage.predict import Uses, first_uses
 from sim.lineage.worth import Past
-from sim.schema import INPUT_MODES, JOB_EDGE_KINDS
-from sim.workload import Workload
+from sim.workload.schema import INPUT_MODES, JOB_EDGE_KINDS
+from sim.workload.workload import Workload
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]
 
 NONE, BLIND, POLL = range(3)
-"""Codes of `sim.schema.INPUT_MODES`."""
+"""Codes of `sim.workload.schema.INPUT_MODES`."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from sim.schema import CATEGORY, REQUIRED, Column
+from sim.workload.schema import CATEGORY, REQUIRED, Column
 
 OPERATIONS_NAMES: Final = ("read", "write", "download")
 """What a file may meet: a job reads it or writes it, a person takes it out."""

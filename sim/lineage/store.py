@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sim.base.errors import InputError, hint
 from sim.describe.measure import Measure, to_table
-from sim.errors import InputError, hint
 
 TABLES = (
     "jobs",
@@ -132,7 +132,7 @@ class Store:
         """
         import pyarrow.parquet as pq
 
-        from sim import html
+        from sim.base import html
         from sim.lineage.page import page
 
         target = Path(folder)

@@ -2,7 +2,7 @@
 
 Policies after Wing (Chung et al., OSDI 2020) learn from jobs of the past what jobs of a program are
 worth, and their oracles know it of every job. So a workload's ``history`` and ``jobs`` have, beside
-the columns of `sim.schema`, those of `COLUMNS`; ``history`` also has ``template``.
+the columns of `sim.workload.schema`, those of `COLUMNS`; ``history`` also has ``template``.
 """
 
 from __future__ import annotations

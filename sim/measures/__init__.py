@@ -16,15 +16,15 @@ import pkgutil
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from sim.errors import InputError, unknown
+from sim.base.errors import InputError, unknown
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from sim.cluster import Cluster
-    from sim.plan import Scheduler
-    from sim.result import Result
-    from sim.workload import Workload
+    from sim.cluster.cluster import Cluster
+    from sim.engine.plan import Scheduler
+    from sim.engine.result import Result
+    from sim.workload.workload import Workload
 
 Run = Callable[..., "Result"]
 Measured = tuple[dict[str, float], "pa.Table"]

@@ -31,7 +31,7 @@ def measure(
     run, workload, cluster, policy, seed
         As every measure is given; of the cluster only the shape of its first machine matters.
     low, high : float
-        See `sim.machine_counts.machines_per_job`; the same machines for every policy.
+        See `sim.bounds.machine_counts.machines_per_job`; the same machines for every policy.
 
     Returns
     -------
@@ -46,8 +46,8 @@ def measure(
     import pyarrow as pa
 
     from sim.bounds import bound_arrays
-    from sim.cluster import Cluster
-    from sim.machine_counts import machines_per_job
+    from sim.bounds.machine_counts import machines_per_job
+    from sim.cluster.cluster import Cluster
 
     shape = dict(zip(cluster.resources, cluster.capacity[0].tolist(), strict=True))
     counts = machines_per_job(workload, shape, seed, low, high).tolist()

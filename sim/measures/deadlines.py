@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.deadlines import final_deadline_s
+from sim.workload.deadlines import final_deadline_s
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from sim.engine.result import Result
     from sim.measures import Measured, Run
-    from sim.result import Result
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]
@@ -106,7 +106,7 @@ class _Allocation:
     @classmethod
     def of(cls, result: Result, job: int, deadline_s: float) -> _Allocation | None:
         """Return that of a job, None if it had no limit at some time."""
-        from sim.plan import NO_LIMIT
+        from sim.engine.plan import NO_LIMIT
 
         limits = result.limits
         mine = limits["job"].to_numpy() == job

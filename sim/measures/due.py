@@ -27,8 +27,8 @@ def measure(run: Run, workload: Any, cluster: Any, policy: Any, seed: int) -> Me
     """
     import pyarrow as pa
 
-    from sim.deadlines import final_deadline_s
-    from sim.paths import critical_path_s
+    from sim.workload.deadlines import final_deadline_s
+    from sim.workload.paths import critical_path_s
 
     result = run(workload, cluster, policy, seed=seed)
     columns = result.workload.columns

@@ -21,7 +21,7 @@ def measure(run: Run, workload: Any, cluster: Any, policy: Any, seed: int) -> Me
         them, ``value_attained_<kind>``, of their downloads, and ``value_of_<kind>``, of all
         downloads; NaN where there are none.
     jobs : pyarrow.Table
-        A row a job, see `sim.result.Result.jobs`.
+        A row a job, see `sim.engine.result.Result.jobs`.
     """
     import numpy as np
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sim.plan import Event
+from sim.engine.plan import Event
 
 if TYPE_CHECKING:
+    from sim.engine.plan import Batch, Plan, World
     from sim.measures import Measured, Run
-    from sim.plan import Batch, Plan, World
 
 
 def measure(
@@ -42,7 +42,7 @@ def measure(
     """
     import pyarrow as pa
 
-    from sim.cluster import Cluster
+    from sim.cluster.cluster import Cluster
 
     columns = workload.columns
     rows = []

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    from sim.engine.result import Result
     from sim.measures import Measured, Run
-    from sim.result import Result
 
 F8 = NDArray[np.float64]
 HAIR = 1e-12

@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import sim.synth
-from sim.errors import InputError, unknown
+from sim.base.errors import InputError, unknown
 
 if TYPE_CHECKING:
     from sim.measures import Measured, Run

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sim.errors import InputError
+from sim.base.errors import InputError
 
 if TYPE_CHECKING:
     from sim.measures import Measured, Run
@@ -45,7 +45,7 @@ def measure(run: Run, workload: Any, cluster: Any, policy: Any, seed: int) -> Me
 
     from sim.lineage import predict
     from sim.lineage.readers import COLUMNS, uses_of
-    from sim.tables import names, values
+    from sim.workload.tables import names, values
 
     tables = (workload.history, workload.jobs)
     if any(name not in table.column_names for table in tables for name in COLUMNS):

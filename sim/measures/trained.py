@@ -45,7 +45,7 @@ def measure(run: Run, workload: Any, cluster: Any, policy: Any, seed: int) -> Me
     import pyarrow as pa
 
     from sim.dags.compare import distance
-    from sim.recording import alone
+    from sim.engine.recording import alone
 
     columns = workload.columns
     known = columns.training
@@ -90,8 +90,8 @@ def with_times(one: Any, stage: NDArray[np.int32], held_s: F8) -> Any:
     held_s : (K,) float64
         How long it took, s.
     """
-    from sim.tables import values
-    from sim.workload import Workload
+    from sim.workload.tables import values
+    from sim.workload.workload import Workload
 
     n_tasks = np.bincount(stage, minlength=one.n_stages).astype(np.int32)
     kept = [name for name in one.stages.column_names if name != "n_tasks"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sim.posterior import Normal, posterior
+from sim.base.posterior import Normal, posterior
 
 if TYPE_CHECKING:
     from sim.measures import Measured, Run
@@ -57,8 +57,8 @@ def measure(
     """
     import pyarrow as pa
 
-    from sim.errors import InputError
-    from sim.random import stream
+    from sim.base.errors import InputError
+    from sim.base.random import stream
 
     if samples < 1 or draws < 1 or not (sd_jobs >= 0 and sd_tasks >= 0):
         raise InputError(

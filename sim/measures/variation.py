@@ -45,9 +45,9 @@ def measure(
     import numpy as np
     import pyarrow as pa
 
-    from sim.random import stream
-    from sim.variation import jobs_over_space, jobs_over_time
-    from sim.windows import loads, statistics
+    from sim.base.random import stream
+    from sim.describe.variation import jobs_over_space, jobs_over_time
+    from sim.workload.windows import loads, statistics
 
     columns = workload.columns
     submit_s = columns.job_submit

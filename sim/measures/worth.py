@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.errors import InputError
+from sim.base.errors import InputError
 
 if TYPE_CHECKING:
     from sim.measures import Measured, Run
@@ -67,7 +67,7 @@ def measure(run: Run, workload: Any, cluster: Any, policy: Any, seed: int) -> Me
 
 def _errors(workload: Any, value: str, compute: str) -> F8:
     from sim.lineage.groups import medians
-    from sim.tables import names, values
+    from sim.workload.tables import names, values
 
     known = {name: code for code, name in enumerate(names(workload.jobs, "template")) if name}
     past = workload.history

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.deadlines import final_deadline_s
-from sim.limits import above_oracle
-from sim.locality import local_share
 from sim.metrics.fairness import jain
+from sim.metrics.limits import above_oracle
+from sim.metrics.locality import local_share
 from sim.metrics.of_downloads import value_attained
 from sim.metrics.usage import utilization
+from sim.workload.deadlines import final_deadline_s
 
 if TYPE_CHECKING:
-    from sim.result import Result
+    from sim.engine.result import Result
 
 F8 = NDArray[np.float64]
 NAN = float("nan")
@@ -49,11 +49,12 @@ def compute(run: Result) -> dict[str, float]:
       none.
     - ``allocation_above_oracle``: of the tokens that the policy guaranteed, the fraction that was
       above ceil(work / deadline), over the jobs that met their deadlines. See
-      `sim.limits.above_oracle`. NaN where the policy sets no limits.
+      `sim.metrics.limits.above_oracle`. NaN where the policy sets no limits.
     - ``prediction_error_p50``, ``prediction_error_p90``: percentiles of |estimate - size| / size
-      over the jobs done whose size the policy estimated (`sim.plan.Plan.estimate_s`), the size
-      being the sum of its tasks' durations; a job of no size is left out.
-    - ``tasks_local``: of the tasks whose input lies on some machine (`sim.schema.INPUT_HOME`),
+      over the jobs done whose size the policy estimated (`sim.engine.plan.Plan.estimate_s`), the
+      size being the sum of its tasks' durations; a job of no size is left out.
+    - ``tasks_local``: of the tasks whose input lies on some machine
+    (`sim.workload.schema.INPUT_HOME`),
       the fraction that ran there. NaN where there are none.
 
     A mean or percentile over no jobs is NaN.

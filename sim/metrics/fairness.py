@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.sizing import demand_of, share_of_queues
+from sim.cluster.sizing import demand_of, share_of_queues
 
 if TYPE_CHECKING:
-    from sim.result import Result
+    from sim.engine.result import Result
 
 F8 = NDArray[np.float64]
 NAN = float("nan")
@@ -24,8 +24,8 @@ def jain(run: Result, windows_s: Sequence[float]) -> list[float]:
     every queue has demand: at each instant of the window, some job of it is submitted and not
     finished. In a window, x of a queue is its allocation over its share. The allocation is the
     dominant share of what its tasks hold on average over the window; its share is that of
-    `sim.sizing.share_of_queues`. The index is (Σ x)² / (n Σ x²): 1 when all get what is theirs,
-    1/n when one gets all. A window in which no queue holds anything is left out.
+    `sim.cluster.sizing.share_of_queues`. The index is (Σ x)² / (n Σ x²): 1 when all get what is
+    theirs, 1/n when one gets all. A window in which no queue holds anything is left out.
 
     Parameters
     ----------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from sim.errors import InputError, unknown
+from sim.base.errors import InputError, unknown
 
 UTILIZATION = "utilization_"
 """Prefix of the metrics that each resource of the cluster has."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from sim.result import Result
+    from sim.engine.result import Result
 
 F8 = NDArray[np.float64]
 

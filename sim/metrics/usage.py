@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.sizing import demand_of
+from sim.cluster.sizing import demand_of
 
 if TYPE_CHECKING:
-    from sim.result import Result
+    from sim.engine.result import Result
 
 
 def utilization(run: Result, done: NDArray[np.bool_], makespan_s: float) -> dict[str, float]:

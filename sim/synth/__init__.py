@@ -11,10 +11,10 @@ import inspect
 import pkgutil
 from typing import TYPE_CHECKING, Any
 
-from sim.errors import InputError, unknown
+from sim.base.errors import InputError, unknown
 
 if TYPE_CHECKING:
-    from sim.workload import Workload
+    from sim.workload.workload import Workload
 
 
 def names() -> list[str]:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.errors import InputError
+from sim.base.errors import InputError
 
 if TYPE_CHECKING:
-    from sim.workload import Workload
+    from sim.workload.workload import Workload
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]
@@ -65,7 +65,7 @@ def to_workload(
     meta : dict
         Of the workload.
     """
-    from sim.workload import Workload
+    from sim.workload.workload import Workload
 
     sizes = np.array([len(d.n_tasks) for d in dags], np.int64)
     stage0 = np.cumsum(sizes) - sizes

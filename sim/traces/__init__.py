@@ -13,8 +13,8 @@ import os
 import pkgutil
 from typing import Any
 
-from sim.errors import InputError, unknown
-from sim.workload import Workload
+from sim.base.errors import InputError, unknown
+from sim.workload.workload import Workload
 
 __all__ = ["names", "options", "read_trace"]
 

@@ -9,15 +9,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sim.acyclic import nodes_on_cycles
-from sim.columns import ranges
-from sim.errors import InputError
-from sim.schema import DEFAULT_QUANTUM
-from sim.text import number_by_appearance
+from sim.base.acyclic import nodes_on_cycles
+from sim.base.errors import InputError
+from sim.base.strings import number_by_appearance
 from sim.traces._batch_rows import USED, Collected
 from sim.traces._rows import OnBadRow
 from sim.traces._text_file import count_rule, nothing_left, open_text
-from sim.workload import Workload
+from sim.workload.columns import ranges
+from sim.workload.schema import DEFAULT_QUANTUM
+from sim.workload.workload import Workload
 
 F8 = NDArray[np.float64]
 I4 = NDArray[np.int32]

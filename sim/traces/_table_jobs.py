@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.acyclic import nodes_on_cycles
-from sim.errors import InputError
+from sim.base.acyclic import nodes_on_cycles
+from sim.base.errors import InputError
 from sim.traces._rows import OnBadRow
 from sim.traces._schedules import is_schedule
 from sim.traces._text_file import broken_text, open_text

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.random import stream
+from sim.base.random import stream
 from sim.traces._schedules import run_times
 from sim.traces._table_jobs import TableJobs
 

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sim.errors import InputError
+from sim.base.errors import InputError
 
 _GZIP = b"\x1f\x8b"
 

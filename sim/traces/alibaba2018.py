@@ -11,12 +11,12 @@ from typing import Literal
 
 import numpy as np
 
-from sim.errors import InputError
+from sim.base.errors import InputError
 from sim.traces._batch_jobs import assemble
 from sim.traces._batch_rows import Collected
 from sim.traces._rows import Field, Layout, OnBadRow, read_blocks
 from sim.traces._text_file import check_choice, first_line, open_text
-from sim.workload import Workload
+from sim.workload.workload import Workload
 
 ORIGINAL_COLUMNS = (
     "task_name",

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sim.errors import InputError
+from sim.base.errors import InputError
 from sim.traces._rows import Field, Layout, OnBadRow, read_blocks
 from sim.traces._text_file import (
     broken_text,
@@ -27,7 +27,7 @@ from sim.traces._text_file import (
     nothing_left,
     open_text,
 )
-from sim.workload import Workload
+from sim.workload.workload import Workload
 
 FILES = {"tasks": "manytask_jobs.jsonl", "walls": "job_history_29d.csv"}
 """The file of each part, in the trace's folder; plain or with ``.gz``."""

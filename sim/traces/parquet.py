@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 
-from sim.workload import Workload
+from sim.workload.workload import Workload
 
 
 def read(path: str | os.PathLike[str]) -> Workload:
-    """Read the folder `path`; see `sim.folder.read`.
+    """Read the folder `path`; see `sim.workload.folder.read`.
 
     Raises
     ------

@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.acyclic import find_cycle
-from sim.errors import InputError, unknown
-from sim.recording import record
+from sim.base.acyclic import find_cycle
+from sim.base.errors import InputError, unknown
+from sim.engine.recording import record
 from sim.traces._text_file import broken_text, nothing_left, open_text
-from sim.workload import Workload
+from sim.workload.workload import Workload
 
 F8 = NDArray[np.float64]
 

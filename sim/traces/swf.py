@@ -22,7 +22,7 @@ from sim.traces._text_file import (
     nothing_left,
     open_text,
 )
-from sim.workload import Workload
+from sim.workload.workload import Workload
 
 F8 = NDArray[np.float64]
 Bools = NDArray[np.bool_]

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from sim.acyclic import nodes_on_cycles
-from sim.errors import InputError
+from sim.base.acyclic import nodes_on_cycles
+from sim.base.errors import InputError
 from sim.traces._rows import OnBadRow
 from sim.traces._text_file import broken_text, check_choice, nothing_left, open_text
-from sim.workload import Workload
+from sim.workload.workload import Workload
 
 RESOURCES = ("cpu", "mem", "io1", "io2", "io3", "io4")
 """What r1 to r6 demand. Of the last four it is known only that they are disk and network I/O."""

@@ -8,17 +8,17 @@ from typing import Any
 
 import pyarrow as pa
 
-from sim import html
-from sweep import files, table
-from sweep import findings as of_study
-from sweep.as_yaml import to_yaml
-from sweep.cache import Cache
-from sweep.masking import mask, mask_tree
+from sim.base import files, html
+from sweep.grid.as_yaml import to_yaml
+from sweep.grid.masking import mask, mask_tree
+from sweep.report import findings as of_study
 from sweep.report import page as report_page
-from sweep.table import contrasts_table
-from sweep.table import view as table_view
-from sweep.table.contrasts_view import Headline
-from sweep.table.summary import Summary, summarise
+from sweep.report import table
+from sweep.report.table import contrasts_table
+from sweep.report.table import view as table_view
+from sweep.report.table.contrasts_view import Headline
+from sweep.stats.summary import Summary, summarise
+from sweep.store.cache import Cache
 
 MARKDOWN, HTML = "report.md", "report.html"
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -49,7 +49,7 @@ def write(
     folder : Path
         The sweep's folder; its name is the sweep's id.
     cells : pyarrow.Table
-        One row a cell, see `sweep.table.summary.summarise`.
+        One row a cell, see `sweep.stats.summary.summarise`.
     config, provenance : mapping
         What was asked, and from which state of which machine. Passwords and tokens are masked.
     swept : sequence of str
@@ -59,9 +59,9 @@ def write(
     title : str, optional
         Heading; the sweep's id otherwise.
     findings : pyarrow.Table, optional
-        What the experiment's study found, see `sweep.findings.to_table`.
+        What the experiment's study found, see `sweep.report.findings.to_table`.
     headlines : sequence of Headline
-        Each policy against the baseline, see `sweep.table.contrasts_view`.
+        Each policy against the baseline, see `sweep.report.table.contrasts_view`.
     cache : Cache, optional
         What the cells keep of their jobs; without it nothing is plotted of them.
     gantt : int, optional

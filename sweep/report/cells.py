@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sweep.cache import Cache
-from sweep.table.arrange import Arranged, arrange
-from sweep.table.contrasts import pairs
+from sweep.stats.arrange import Arranged, arrange
+from sweep.stats.contrasts import pairs
+from sweep.store.cache import Cache
 
 F8 = NDArray[np.float64]
 

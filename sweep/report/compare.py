@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sim.errors import InputError
-from sweep.folder import SweepFolder
-from sweep.masking import mask_tree
-from sweep.table.arrange import AXES, text
-from sweep.table.metric_format import in_order
-from sweep.table.summary import NOT_METRICS
+from sim.base.errors import InputError
+from sweep.grid.masking import mask_tree
+from sweep.stats.arrange import AXES, text
+from sweep.stats.metric_format import in_order
+from sweep.stats.summary import NOT_METRICS
+from sweep.store.folder import SweepFolder
 
 SAME, CHANGED, ONLY_A, ONLY_B = "same", "changed", "only in A", "only in B"
 FAILS, MENDED, FAILS_TOO = "fails in B", "failed in A", "fails in both"

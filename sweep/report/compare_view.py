@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from sim import html
-from sweep import files, say
+from sim.base import files, html
+from sweep.cli import say
 from sweep.report.compare import CHANGED, SAME, Comparison, Pair
-from sweep.table.metric_format import format_contrast, format_value
+from sweep.stats.metric_format import format_contrast, format_value
 
 Rows = tuple[list[str], list[list[str]]]
 _TEMPLATES = Path(__file__).parent / "templates"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sweep.report.cells import Jobs, Sample
 from sweep.report.plots import line
-from sweep.table.arrange import Column
+from sweep.stats.arrange import Column
 
 F8 = NDArray[np.float64]
 Figure = dict[str, Any]

@@ -8,10 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from sim.errors import InputError
+from sim.base.errors import InputError
 from sim.metrics.over_time import MAX_TASKS_DRAWN
-from sweep.cache import Cache
 from sweep.report.cells import metadata
+from sweep.store.cache import Cache
 
 N_COLOURS = 10
 MAX_TRIED = 10

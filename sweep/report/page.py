@@ -9,15 +9,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from sim import html
-from sweep.cache import Cache
+from sim.base import html
 from sweep.report import cells as report_cells
 from sweep.report import curves as report_curves
 from sweep.report import gantt as report_gantt
 from sweep.report import plots as report_plots
-from sweep.table import view as table_view
-from sweep.table.metric_format import style
-from sweep.table.summary import Block, Summary
+from sweep.report.table import view as table_view
+from sweep.stats.metric_format import style
+from sweep.stats.summary import Block, Summary
+from sweep.store.cache import Cache
 
 
 @dataclass(frozen=True)

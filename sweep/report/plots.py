@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from sim import html
-from sweep.table.metric_format import format_value, style
-from sweep.table.summary import Block, Summary
-from sweep.table.view import capacity_text, columns_of
+from sim.base import html
+from sweep.report.table.view import capacity_text, columns_of
+from sweep.stats.metric_format import format_value, style
+from sweep.stats.summary import Block, Summary
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -72,7 +72,7 @@ def curves(findings: pa.Table, n_columns: int) -> dict[str, dict[str, Any]]:
     Parameters
     ----------
     findings : pyarrow.Table
-        See `sweep.findings.to_table`.
+        See `sweep.report.findings.to_table`.
     n_columns : int
         How many columns the page's other plots have: colours go on from there.
     """

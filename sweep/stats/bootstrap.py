@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.random import stream
+from sim.base.random import stream
 from sweep.stats.student import CONFIDENCE
 
 F8 = NDArray[np.float64]
@@ -27,9 +27,9 @@ def mean_interval(strata: Sequence[F8]) -> tuple[float, float]:
     degrees of freedom. For symmetric values it comes close to Student's interval; for skewed ones
     it is not symmetric, as it should be.
 
-    Which values a resample takes is drawn once for each n (`sim.random.stream`) and used for all
-    samples of that size, sorted: the result depends on the values alone, not on their order, and
-    on no library that adds in an order of its own.
+    Which values a resample takes is drawn once for each n (`sim.base.random.stream`) and used for
+    all samples of that size, sorted: the result depends on the values alone, not on their order,
+    and on no library that adds in an order of its own.
 
     Parameters
     ----------

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from policies import names
-from sweep.options import Options
+from sweep.grid.options import Options
 from tests.docs.pages import DOCS
 
 ROOT = DOCS.parent

@@ -47,7 +47,7 @@ def test_a_local_sweep_listens_on_loopback_alone(command: Command) -> None:
 
 @pytest.mark.slow
 def test_the_ui_listens_on_loopback_alone(tmp_path: Path) -> None:
-    from sweep.tracking import connection
+    from sweep.track import connection
 
     with connection.connected(f"sqlite:///{tmp_path / 'mlflow.db'}", ""):
         pass

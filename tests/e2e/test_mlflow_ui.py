@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from sweep import report, tracking, ui
-from sweep.tracking import connection
+from sweep import report, track, ui
+from sweep.track import connection
 from tests.sweep import frames
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
@@ -46,7 +46,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     report.write(place, cells, {"study": None}, {}, swept=SWEPT, baseline="fifo")
     uri = f"sqlite:///{folder / 'mlflow.db'}"
-    tracking.track(place, cells, {}, {}, {}, uri, "sweeps", swept=SWEPT, baseline="fifo")
+    track.track(place, cells, {}, {}, {}, uri, "sweeps", swept=SWEPT, baseline="fifo")
     return folder
 
 

@@ -17,16 +17,17 @@ import numpy as np
 import pyarrow as pa
 
 import sim
-from sim.errors import InputError
+from sim.base import files
+from sim.base.errors import InputError
 from sim.lineage import read_logs
 from sim.lineage.openlineage import read_events
 from sim.traces._table_jobs import EDGES, JOBS
-from sweep import cache as cells
-from sweep import files, grid
-from sweep.command import ask
-from sweep.journal import Journal
-from sweep.options import Options
-from sweep.overrides import parse, quote
+from sweep.cli.command import ask
+from sweep.grid import grid
+from sweep.grid.options import Options
+from sweep.grid.overrides import parse, quote
+from sweep.store import cache as cells
+from sweep.store.journal import Journal
 
 BETWEEN = b"\x1e"
 """Between the files of a reader that takes two."""

@@ -12,7 +12,7 @@ from policies.jockey.control import (
 )
 from policies.jockey.policy import POINTS
 from policies.jockey.utility import utility
-from sim.errors import InputError
+from sim.base.errors import InputError
 
 MIN = 60.0
 U = utility(POINTS)

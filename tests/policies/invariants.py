@@ -11,9 +11,9 @@ import numpy as np
 
 import sim
 from sim.bounds import bound_arrays, makespan_bound
-from sim.plan import Fit, Plan, World
-from sim.result import Result
-from sim.sizing import share_of_queues
+from sim.cluster.sizing import share_of_queues
+from sim.engine.plan import Fit, Plan, World
+from sim.engine.result import Result
 
 SLACK = 1e-9
 

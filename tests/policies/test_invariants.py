@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import policies
 import sim
 from tests.policies import invariants
-from tests.strategies import clusters, workloads
+from tests.sim.engine.strategies import clusters, workloads
 
 NAMES = policies.names()
 QUEUES = ("x", "y", "z")

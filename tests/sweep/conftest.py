@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sweep import provenance
+from sweep.store import provenance
 from tests.sweep.small import Command, fake_engine
 
 

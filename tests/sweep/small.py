@@ -14,9 +14,9 @@ import pytest
 import sim
 from policies import Policy
 from sim import Cluster, Workload
-from sweep import cli
-from sweep.command import ask
-from sweep.request import Request
+from sweep.cli import main
+from sweep.cli.command import ask
+from sweep.grid.request import Request
 
 
 def write_workload(folder: Path, n_jobs: int = 6) -> Path:
@@ -116,7 +116,7 @@ class Command:
     def bare(self, *words: str) -> Ran:
         """Run a command line as it is."""
         self._capfd.readouterr()
-        code = cli.main(words)
+        code = main.main(words)
         out, err = self._capfd.readouterr()
         return Ran(code, out, err)
 

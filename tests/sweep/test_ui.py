@@ -13,21 +13,21 @@ from pathlib import Path
 
 import pytest
 
-from sim.errors import InputError
-from sweep import tracking, ui
-from sweep.tracking import connection
+from sim.base.errors import InputError
+from sweep import track, ui
+from sweep.track import connection
 from tests.sweep import frames
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def tracked(folder: Path, uri: str) -> tracking.Tracked:
+def tracked(folder: Path, uri: str) -> track.Tracked:
     cells = frames.frame(seeds=[0], capacities=[0.5, 1.0], failed=[("las", 0.5, 0)])
     place = folder / "sweeps" / "demo-0123"
     place.mkdir(parents=True, exist_ok=True)
     (place / "table.md").write_text("| a |\n")
     configs = {key: {"seed": 0} for key in cells.column("key").to_pylist()}
-    return tracking.track(place, cells, {}, {}, configs, uri, "sweeps")
+    return track.track(place, cells, {}, {}, configs, uri, "sweeps")
 
 
 def fetch(url: str, body: dict[str, object] | None = None) -> bytes:

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.errors import InputError
-from sim.random import stream
+from sim.base.errors import InputError
+from sim.base.random import stream
 from sim.synth.alibaba2018.attributes import draw_attributes
 from sim.synth.alibaba2018.structure import synthesize_dags
 from sim.synth.alibaba2018.tables import Tables
@@ -27,7 +27,7 @@ from sim.synth.alibaba2018.tables_file import SHIPPED, read_tables
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from sim.workload import Workload
+    from sim.workload.workload import Workload
 
 F8 = NDArray[np.float64]
 
@@ -87,7 +87,7 @@ def synthesize(
         If a number is out of its range, or the tables can't be read or lack what is asked for.
     """
     from sim.knobs import amplify, fit_machines
-    from sim.workload import Workload
+    from sim.workload.workload import Workload
 
     _check_whole("jobs", jobs, 1)
     _check_whole("seed", seed, None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.random import stream
+from sim.base.random import stream
 from sim.synth.alibaba2018.tables import Tables
 
 F8 = NDArray[np.float64]
@@ -18,12 +18,12 @@ def draw_lengths(tables: Tables, n_stages: I8, seed: int) -> I8:
 
     Where the table has none, as it was counted of larger jobs only, it is n: a chain.
     """
-    from sim.kernels import synth
+    from sim.synth.alibaba2018.kernels import algorithm2
 
     length = np.empty(len(n_stages), dtype=np.int64)
     cell = tables.length.cell_of(n_stages)
     uniform = _uniform(seed, "length", len(n_stages))
-    synth.draw_lengths(n_stages, cell, *tables.length.packed(), uniform, length)
+    algorithm2.draw_lengths(n_stages, cell, *tables.length.packed(), uniform, length)
     return np.minimum(length, n_stages)
 
 
@@ -43,11 +43,11 @@ def link_levels(tables: Tables, stage0: I8, length: I8, seed: int) -> tuple[I4, 
     edge0, child : (G + 1,) int64, (E,) int32
         Each stage's children, ascending.
     """
-    from sim.kernels import synth
+    from sim.synth.alibaba2018.kernels import algorithm2
 
     n_all = int(stage0[-1])
     level = np.empty(n_all, dtype=np.int32)
-    synth.assign_levels(
+    algorithm2.assign_levels(
         stage0,
         length,
         tables.level.cell_of(length),
@@ -57,11 +57,13 @@ def link_levels(tables: Tables, stage0: I8, length: I8, seed: int) -> tuple[I4, 
         level,
     )
     out_degree = np.empty(n_all, dtype=np.int32)
-    synth.count_children(stage0, length, level, out_degree)
+    algorithm2.count_children(stage0, length, level, out_degree)
     edge0 = np.zeros(n_all + 1, dtype=np.int64)
     np.cumsum(out_degree, out=edge0[1:])
     child = np.empty(int(edge0[-1]), dtype=np.int32)
-    synth.sample_children(stage0, length, level, edge0, _uniform(seed, "child", len(child)), child)
+    algorithm2.sample_children(
+        stage0, length, level, edge0, _uniform(seed, "child", len(child)), child
+    )
     return level, edge0, child
 
 

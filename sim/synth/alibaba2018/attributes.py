@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sim.base.errors import InputError
+from sim.base.random import stream
 from sim.dags import Graphs
-from sim.errors import InputError
-from sim.random import stream
-from sim.schema import DEMAND_PREFIX
 from sim.synth.alibaba2018.joint import draw_jointly
 from sim.synth.alibaba2018.tables import Tables
+from sim.workload.schema import DEMAND_PREFIX
 
 
 def draw_attributes(

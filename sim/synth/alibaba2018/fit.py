@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.errors import InputError
+from sim.base.errors import InputError
 from sim.synth.alibaba2018.fit_joint import fit_joint
 from sim.synth.alibaba2018.fit_links import fit_links
 from sim.synth.alibaba2018.histograms import Histogram
@@ -21,7 +21,7 @@ from sim.synth.alibaba2018.tables import Tables, check_tables
 
 if TYPE_CHECKING:
     from sim.dags import Graphs
-    from sim.workload import Workload
+    from sim.workload.workload import Workload
 
 MOST_VALUES = 4096
 """A table of more distinct values keeps three significant digits of them."""
@@ -49,7 +49,7 @@ def fit(
     InputError
         If there is neither, or the workload is too small to fit.
     """
-    from sim.workload import Workload
+    from sim.workload.workload import Workload
 
     path = Path(source)
     if path.is_dir():

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from sim.base.random import stream
 from sim.dags import Graphs
-from sim.random import stream
 from sim.synth.alibaba2018.copula import Binned, correlation, taken_over
 from sim.synth.alibaba2018.histograms import Histogram
 from sim.synth.alibaba2018.joint import ROLES, Joint, draw_jointly

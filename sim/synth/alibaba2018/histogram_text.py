@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.errors import InputError
+from sim.base.errors import InputError
 from sim.synth.alibaba2018.histograms import Conditional, Grid, Histogram
 
 MOST = 2**31 - 1

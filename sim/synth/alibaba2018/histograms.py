@@ -74,7 +74,8 @@ class Conditional:
         return low, high
 
     def packed(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Return (cell0 [C+1], value, cum), as `sim.kernels.synth` reads tables."""
+        """Return (cell0 [C+1], value, cum), as `sim.synth.alibaba2018.kernels.algorithm2` reads
+        tables."""
         cell0 = np.zeros(len(self.cells) + 1, dtype=np.int64)
         np.cumsum([len(cell.values) for cell in self.cells], out=cell0[1:])
         value = np.concatenate([cell.values for cell in self.cells]).astype(np.int64)
@@ -107,7 +108,8 @@ class Grid:
         return cls(table.lower, tuple(Conditional(zero, (cell,)) for cell in table.cells))
 
     def packed(self) -> NDArray[np.int64]:
-        """Return the table as one array, as `sim.kernels.chance.draw` reads it."""
+        """Return the table as one array, as `sim.synth.alibaba2018.kernels.chance.draw` reads
+        it."""
         cells = [cell for row in self.rows for cell in row.cells]
         row_begin = np.cumsum([0, *(len(row.cells) for row in self.rows)])
         cell_begin = np.cumsum([0, *(len(cell.values) for cell in cells)])

@@ -8,7 +8,7 @@ which are gathering trees.
 
 The edges: how many stages of a level have children on the next, how many of the next have parents,
 who shares them, and which edges go further down are drawn from tables, given the two levels' sizes
-and the shape: see `sim.kernels.link`.
+and the shape: see `sim.synth.alibaba2018.kernels.link`.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from sim.base.random import stream
 from sim.dags.graphs import offsets
-from sim.random import stream
 from sim.synth.alibaba2018.links import NARROW, TREE, WIDE, Links
 from sim.synth.alibaba2018.tables import Tables
 
@@ -27,8 +27,9 @@ I8 = NDArray[np.int64]
 
 
 def generators(seed: int, n_jobs: int) -> I8:
-    """Return the states of one small generator a job, (J, 2), as `sim.kernels.chance` has them."""
-    from sim.kernels.chance import MODULUS
+    """Return the states of one small generator a job, (J, 2), as
+    `sim.synth.alibaba2018.kernels.chance` has them."""
+    from sim.synth.alibaba2018.kernels.chance import MODULUS
 
     uniform = stream(seed, "synth", "alibaba2018", "job").random((n_jobs, 2))
     states: I8 = 1 + (uniform * (np.array(MODULUS) - 1)).astype(np.int64)
@@ -58,7 +59,7 @@ def spread(
     shape : (J,) int64
         TREE, NARROW or WIDE.
     """
-    from sim.kernels import spread as kernel
+    from sim.synth.alibaba2018.kernels import spread as kernel
 
     if shape is None:
         shape = np.empty(len(length), dtype=np.int64)
@@ -82,7 +83,7 @@ def spread(
 
 def link(links: Links, stage0: I8, length: I8, size: I8, shape: I8, random: I8) -> tuple[I8, I4]:
     """Draw edges between levels of given sizes; return (edge0, child)."""
-    from sim.kernels import link as kernel
+    from sim.synth.alibaba2018.kernels import link as kernel
 
     return kernel.link(stage0, offsets(length), size, shape, links.book(), links.weight, random)
 

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sim.base.random import stream
 from sim.dags import Graphs
-from sim.random import stream
 from sim.synth.alibaba2018.histograms import Histogram
 
 F8 = NDArray[np.float64]
@@ -62,7 +62,7 @@ class Joint:
         By metric: ``duration_s``, ``n_tasks``, ``demand <resource>``.
     job, root, pull, noise : (M, M) float64
         The latent numbers that all stages of a job share are ``job @ e``, with e independent
-        standard normal numbers; for the others see `sim.kernels.joint.follow`.
+        standard normal numbers; for the others see `sim.synth.alibaba2018.kernels.joint.follow`.
     taken_over : (M,) float64
         Chance that a stage takes the value over from its first child.
     unequal : float
@@ -103,7 +103,7 @@ def draw_jointly(
     dict of str to (G,) float64
         Values by metric.
     """
-    from sim.kernels import joint as kernel
+    from sim.synth.alibaba2018.kernels import joint as kernel
 
     uniform = latent_uniform(joint, graphs, seed)
     role = np.minimum(graphs.n_parents, ROLES - 1)
@@ -125,7 +125,7 @@ def latent_uniform(joint: Joint, graphs: Graphs, seed: int) -> F8:
     """Draw the latent numbers of all stages, (G, M), as uniforms in their distribution."""
     from scipy.special import ndtr
 
-    from sim.kernels import joint as kernel
+    from sim.synth.alibaba2018.kernels import joint as kernel
 
     n = len(joint.ranks)
     latent = _stream(seed, "stage").standard_normal((graphs.n_stages, n))

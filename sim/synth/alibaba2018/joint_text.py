@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.errors import InputError
+from sim.base.errors import InputError
 from sim.synth.alibaba2018 import histogram_text as text
 from sim.synth.alibaba2018.joint import ROLES, Joint, Ranks
 

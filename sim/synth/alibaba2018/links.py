@@ -82,14 +82,16 @@ class Links:
 
     @property
     def weight(self) -> NDArray[np.float64]:
-        """The counts by number of parents as rates, (6, 3), as `sim.kernels.linkparts` has them."""
+        """The counts by number of parents as rates, (6, 3), as
+        `sim.synth.alibaba2018.kernels.linkparts` has them."""
         far_idle = np.stack([self.far_idle] * 3)
         idle = (self.idle_tree, self.idle_other, self.idle_late)
         rows = (*idle, self.scatter, self.far_busy, far_idle)
         return np.array([[n / max(of, 1) for n, of in row] for row in rows], dtype=np.float64)
 
     def book(self) -> NDArray[np.int64]:
-        """Return the tables of the edge step as one array, as `sim.kernels.link` reads them."""
+        """Return the tables of the edge step as one array, as `sim.synth.alibaba2018.kernels.link`
+        reads them."""
         tables = [
             self.joined_tree.packed(),
             self.joined_first.packed(),

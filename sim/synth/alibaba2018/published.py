@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from sim.errors import InputError
+from sim.base.errors import InputError
 from sim.synth.alibaba2018.histograms import Conditional, Histogram
 from sim.synth.alibaba2018.tables import Tables, check_tables
 

@@ -15,7 +15,7 @@ from sim.synth.alibaba2018.tables import Tables
 from sim.synth.alibaba2018.tables_file import read_tables
 
 if TYPE_CHECKING:
-    from sim.workload import Workload
+    from sim.workload.workload import Workload
 
 I8 = NDArray[np.int64]
 
@@ -44,7 +44,7 @@ def rewire(
     variant : {"improved", "paper"}
         See `synthesize_dags`.
     """
-    from sim.workload import Workload
+    from sim.workload.workload import Workload
 
     parent, child = synthesized_edges(Graphs.of(workload), tables, seed, variant)
     uniform = workload.stage_duration_s
@@ -81,7 +81,7 @@ def synthesized_edges(
 
 def _by_branch(graphs: Graphs) -> I8:
     """Return the stages in depth-first order, (G,) int64, job by job."""
-    from sim.kernels.postorder import postorder
+    from sim.synth.alibaba2018.kernels.postorder import postorder
 
     order = postorder(graphs.job_stage0, graphs.edge0, graphs.edge_child, graphs.edge_parent)
     by_job: I8 = order[np.argsort(graphs.stage_job[order], kind="stable")]

@@ -8,9 +8,9 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from sim.base.errors import InputError, unknown
 from sim.dags import Graphs
 from sim.dags.graphs import offsets
-from sim.errors import InputError, unknown
 from sim.synth.alibaba2018.algorithm2 import draw_lengths, link_levels
 from sim.synth.alibaba2018.improved import generators, link, spread
 from sim.synth.alibaba2018.tables import Tables

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sim.errors import InputError
+from sim.base.errors import InputError
 from sim.synth.alibaba2018.histograms import Conditional, Histogram
 from sim.synth.alibaba2018.joint import Joint
 from sim.synth.alibaba2018.links import Links

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from sim.errors import InputError
+from sim.base.errors import InputError
 from sim.synth.alibaba2018 import histogram_text as text
 from sim.synth.alibaba2018.joint_text import read_joint, show_joint
 from sim.synth.alibaba2018.links_text import read_links, show_links

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sim.errors import InputError
+from sim.base.errors import InputError
 from sim.synth._dag import check_number, check_whole
 
 if TYPE_CHECKING:
     from sim.lineage import Logs
-    from sim.workload import Workload
+    from sim.workload.workload import Workload
 
 __all__ = ["logs", "synthesize"]
 

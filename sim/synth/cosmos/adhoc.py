@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.columns import ranges
-from sim.random import stream
+from sim.base.random import stream
 from sim.synth.cosmos.clock import ad_hoc_times
 from sim.synth.cosmos.flows import READ_BY_AD_HOC, Flows, closed, some, team_sizes
 from sim.synth.cosmos.published import JOBS_A_DAY, RECURRING
 from sim.synth.cosmos.reads import Finished, distinct
 from sim.synth.cosmos.runs import BEGIN_S, Runs
+from sim.workload.columns import ranges
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]

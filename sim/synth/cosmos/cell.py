@@ -12,7 +12,7 @@ from sim.synth.cosmos.month import Month
 from sim.synth.cosmos.published import WEEK_S
 
 if TYPE_CHECKING:
-    from sim.workload import Workload
+    from sim.workload.workload import Workload
 
 
 def workload(month: Month, scale: float, seed: int, rounds: int | None = None) -> Workload:

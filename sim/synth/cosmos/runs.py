@@ -8,12 +8,12 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.columns import ranges
-from sim.random import stream
+from sim.base.random import stream
 from sim.synth.cosmos.clock import daily_offset
 from sim.synth.cosmos.flows import Flows
 from sim.synth.cosmos.published import WEEK_S
 from sim.synth.cosmos.reads import Finished, distinct
+from sim.workload.columns import ranges
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from sim.columns import ranges
-from sim.random import stream
+from sim.base.random import stream
 from sim.synth.cosmos.flows import Flows
 from sim.synth.cosmos.published import VALUE_RATIO, WEEK_S
+from sim.workload.columns import ranges
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]

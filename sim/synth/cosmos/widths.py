@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.random import stream
+from sim.base.random import stream
 from sim.synth.cosmos.flows import Flows
 from sim.synth.cosmos.published import PEAK, WEEK_S
 

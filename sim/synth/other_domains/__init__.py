@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from sim.errors import InputError, unknown
-from sim.random import stream
+from sim.base.errors import InputError, unknown
+from sim.base.random import stream
 from sim.synth._dag import check_number, check_whole, to_workload
 from sim.synth.other_domains.builds import draw_build
 from sim.synth.other_domains.recipe import RESOURCES
 from sim.synth.other_domains.requests import draw_request
-from sim.workload import Workload
+from sim.workload.workload import Workload
 
 DOMAINS = {"build": draw_build, "request": draw_request}
 INTERVAL_S = {"build": 60.0, "request": 0.02}

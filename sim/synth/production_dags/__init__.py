@@ -11,12 +11,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.random import stream
+from sim.base.random import stream
 from sim.synth._dag import Dag, check_number, check_whole, to_workload
 from sim.synth.production_dags.published import RECURRING, TASKS_P50, VARIATION
 from sim.synth.production_dags.structure import draw_structure
 from sim.synth.production_dags.work import draw_dag
-from sim.workload import Workload
+from sim.workload.workload import Workload
 
 QUANTUM = 1e-4
 FOUR = ("cpu", "mem", "disk", "net")

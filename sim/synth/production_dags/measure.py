@@ -11,11 +11,11 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_flow
 
 from sim.dags import Graphs
-from sim.paths import stage_depth, stage_tail_s, topological_order
 from sim.synth.production_dags import published
+from sim.workload.paths import stage_depth, stage_tail_s, topological_order
 
 if TYPE_CHECKING:
-    from sim.workload import Columns, Workload
+    from sim.workload.workload import Columns, Workload
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]
@@ -164,7 +164,7 @@ def _quantile(values: I8, weights: I8, q: float) -> float:
 
 
 def _n_parts(columns: Columns) -> I8:
-    from sim.kernels import bounds
+    from sim.bounds.kernels import bounds
 
     starts = bounds.part_starts(
         topological_order(columns), columns.job_stage0, columns.edge0, columns.edge_child,

@@ -15,12 +15,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from sim.errors import InputError, unknown
+from sim.base.errors import InputError, unknown
 from sim.synth.recurring.drift import Drift
 from sim.synth.recurring.presets import PRESETS
 
 if TYPE_CHECKING:
-    from sim.workload import Workload
+    from sim.workload.workload import Workload
 
 __all__ = ["PRESETS", "synthesize"]
 
@@ -58,7 +58,7 @@ def synthesize(
         Jobs of the past: of the preset's days before time 0.
     over_time, over_space : tuple of float, optional
         Median and 90th percentile over jobs of how much like jobs vary over time, and tasks within
-        a job (`sim.variation`); left out, the preset's.
+        a job (`sim.describe.variation`); left out, the preset's.
     recurring : float, optional
         Share of jobs whose program runs more than once, 0 to 1; left out, the preset's.
     stale : tuple of float, optional

@@ -8,8 +8,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.random import stream
-from sim.windows import loads
+from sim.base.random import stream
+from sim.workload.windows import loads
 
 F8 = NDArray[np.float64]
 
@@ -47,7 +47,8 @@ def fitted(
     n_jobs : int
         Their number J.
     load : tuple of float
-        Wanted mean, median and 90th percentile of the load in windows (`sim.windows.loads`).
+        Wanted mean, median and 90th percentile of the load in windows
+        (`sim.workload.windows.loads`).
     n_slots : int
         Of the cluster.
     seed : int

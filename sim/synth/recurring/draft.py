@@ -8,12 +8,12 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.random import stream
+from sim.base.random import stream
+from sim.describe.variation import SAMPLED, Similar
 from sim.synth.recurring.arrivals import error_of, fitted
 from sim.synth.recurring.drift import DAY_S, Drift, deviations
 from sim.synth.recurring.presets import SMALL_S, Group, Preset
 from sim.synth.recurring.programs import Programs
-from sim.variation import SAMPLED, Similar
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]

@@ -9,17 +9,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sim.random import stream
+from sim.base.random import stream
+from sim.describe.variation import jobs_over_space, jobs_over_time
 from sim.synth.recurring.draft import WELL, Draft, Pair, fitted_draft, longest, means
 from sim.synth.recurring.drift import DAY_S, Drift
 from sim.synth.recurring.presets import PRESETS, Preset
 from sim.synth.recurring.programs import REQUESTS, draw_programs
 from sim.synth.recurring.tasks import durations, variations
-from sim.variation import jobs_over_space, jobs_over_time
-from sim.windows import loads, statistics
+from sim.workload.windows import loads, statistics
 
 if TYPE_CHECKING:
-    from sim.workload import Workload
+    from sim.workload.workload import Workload
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]
@@ -71,7 +71,7 @@ def make(
 
 
 def _workload(name: str, draft: Draft, mean_s: F8, task_s: F8) -> Workload:
-    from sim.workload import Workload
+    from sim.workload.workload import Workload
 
     programs, n_jobs = draft.programs, draft.programs.n_jobs
     program = programs.program

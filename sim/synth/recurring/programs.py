@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.random import stream
+from sim.base.random import stream
 from sim.synth.recurring.presets import Group, Preset
 
 F8 = NDArray[np.float64]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.columns import offsets
-from sim.random import stream
+from sim.base.random import stream
+from sim.describe.variation import SAMPLED, spread
 from sim.synth.recurring.programs import Programs
-from sim.variation import SAMPLED, spread
+from sim.workload.columns import offsets
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sim.random import stream
-from sim.recording import alone
+from sim.base.random import stream
+from sim.engine.recording import alone
 from sim.synth.scope_jobs import tables
 from sim.synth.scope_jobs.published import TOKENS
 from sim.synth.scope_jobs.runs import JobRun, recorded_run
 
 if TYPE_CHECKING:
     from sim.synth.scope_jobs.templates import Template
-    from sim.workload import Workload
+    from sim.workload.workload import Workload
 
 
 def workload_of(run: JobRun) -> Workload:
     """Make a workload of one run, submitted at 0."""
-    from sim.workload import Workload
+    from sim.workload.workload import Workload
 
     piece = tables.of_runs([run], [run.template.name], [0.0])
     return Workload.from_tables(**tables.joined([piece]), validate=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sim.errors import InputError, unknown
+from sim.base.errors import InputError, unknown
 
 SHORT_MIN = {"A": 45.0, "B": 20.0, "C": 30.0, "D": 45.0, "E": 45.0, "F": 45.0, "G": 60.0}
 """Of the seven. Those of E, F and G are the captions' of Fig. 6; the others are chosen

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sim.random import stream
+from sim.base.random import stream
 from sim.synth.scope_jobs import TAIL, WARM_UP_S, tables
 from sim.synth.scope_jobs.background import draw_background, draw_waiting
 from sim.synth.scope_jobs.deadlines import change_of, deadline_s
@@ -16,7 +16,7 @@ from sim.synth.scope_jobs.templates import template
 from sim.synth.scope_jobs.training import training_of
 
 if TYPE_CHECKING:
-    from sim.workload import Workload
+    from sim.workload.workload import Workload
 
 
 def make(
@@ -36,7 +36,7 @@ def make(
 ) -> Workload:
     """Make the workload; see `sim.synth.scope_jobs.synthesize`."""
     from sim.knobs.faults import fail_tasks
-    from sim.workload import Workload
+    from sim.workload.workload import Workload
 
     drawn = [_run(name, i, seed, like_inputs, work) for i, name in enumerate(names)]
     runs = [_slowed(run, slow_stage) for run in drawn]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.random import stream
+from sim.base.random import stream
 from sim.synth.scope_jobs.population import variation
 from sim.synth.scope_jobs.published import INIT_S, TABLE_2, TABLE_3, WORK_H
 from sim.synth.scope_jobs.runs import recorded_run
@@ -17,7 +17,7 @@ from sim.synth.scope_jobs.times import WIDE
 from sim.synth.scope_jobs.training import training_of
 
 if TYPE_CHECKING:
-    from sim.workload import Workload
+    from sim.workload.workload import Workload
 
 F8 = NDArray[np.float64]
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.random import stream
-from sim.recording import FirstComeFirstServed
+from sim.base.random import stream
+from sim.engine.recording import FirstComeFirstServed
 from sim.synth.scope_jobs import tables
 from sim.synth.scope_jobs.published import COV, PERCENTILES
 from sim.synth.scope_jobs.runs import JobRun, draw_run
@@ -64,9 +64,9 @@ def variation(
 
 def alone_s(runs: Sequence[JobRun], tokens: int = TOKENS) -> F8:
     """Return how long each run takes with so many tokens of its own, (n,) s."""
-    from sim.cluster import Cluster
-    from sim.engine import simulate
-    from sim.workload import Workload
+    from sim.cluster.cluster import Cluster
+    from sim.engine.simulate import simulate
+    from sim.workload.workload import Workload
 
     took_s = []
     for begin in range(0, len(runs), AT_ONCE):

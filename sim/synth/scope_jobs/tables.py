@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.columns import offsets
 from sim.synth.scope_jobs.background import Background
 from sim.synth.scope_jobs.runs import JobRun
+from sim.workload.columns import offsets
 
 F8 = NDArray[np.float64]
 NAN = float("nan")

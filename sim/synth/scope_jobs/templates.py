@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.random import stream
+from sim.base.random import stream
 from sim.synth.scope_jobs.published import TABLE_2
 from sim.synth.scope_jobs.structure import Structure, draw_structure
 from sim.synth.scope_jobs.times import Law, draw_law, fit_law

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from sim.random import stream
-from sim.recording import record
+from sim.base.random import stream
+from sim.engine.recording import record
 from sim.synth.scope_jobs.alone import workload_of
 from sim.synth.scope_jobs.runs import recorded_run
 from sim.synth.scope_jobs.templates import template
@@ -19,7 +19,7 @@ TRAINING_TOKENS = 50
 
 
 def training_of(names: Sequence[str]) -> dict[str, Any]:
-    """Return the table of recorded tasks (`sim.schema.TRAINING`) of some of the jobs."""
+    """Return the table of recorded tasks (`sim.workload.schema.TRAINING`) of some of the jobs."""
     recorded = [_training(name) for name in names]
     return {
         "template": [name for name, r in zip(names, recorded, strict=True) for _ in r["task"]],

@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from policies.dagps.dag import Dag
-from sim.columns import offsets
-from sim.kernels.paths import topological_order
+from sim.workload.columns import offsets
+from sim.workload.kernels.paths import topological_order
 
 EXACT = (0.0, 0.5, 1.0, 2.0, 3.0)  # their sums are exact
 DURATIONS = (*EXACT, 0.1, 0.7)

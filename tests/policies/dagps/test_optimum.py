@@ -5,11 +5,11 @@ import pytest
 import sim
 from policies.dagps.dag import demand_quanta, one_job
 from policies.dagps.offline import build_schedule
+from sim.base.random import stream
 from sim.bounds.optimum import optimum
-from sim.random import stream
 from tests.policies.dagps.dags import check_feasible
 from tests.policies.dagps.reference import Graph
-from tests.sim.small_jobs import small_job
+from tests.sim.bounds.small_jobs import small_job
 
 NEAR = 1e-9
 

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from policies.dagps.board import Board
+from policies.dagps.kernels import space as kernel
 from policies.dagps.troublesome import divide
-from sim.kernels import space as kernel
 from tests.examples import examples
 from tests.policies.dagps.dags import capacities, dags, make_dag
 from tests.policies.dagps.reference import Graph, Plane

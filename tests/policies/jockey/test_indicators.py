@@ -5,7 +5,7 @@ import pytest
 
 from policies.jockey.indicators import NAMES, LeastStage, WeightedSum, indicator
 from policies.jockey.profile import profile_of
-from sim.errors import InputError
+from sim.base.errors import InputError
 from tests.policies.jockey.test_copies import profile
 from tests.policies.jockey.test_profile import ONE_RUN, TWO_STAGES, records
 

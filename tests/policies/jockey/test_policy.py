@@ -8,7 +8,7 @@ import policies
 import sim
 from policies.jockey import model
 from policies.jockey.policy import Jockey
-from sim.errors import InputError
+from sim.base.errors import InputError
 from tests.policies.jockey.worlds import trained, world
 
 ADAPTIVE = ["jockey", "jockey_amdahl", "jockey_online", "jockey_arbiter"]

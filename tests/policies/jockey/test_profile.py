@@ -7,7 +7,7 @@ import pytest
 
 from policies.jockey.profile import Records, profile_of
 from policies.jockey.shape import Shape, shape_of
-from sim.errors import InputError
+from sim.base.errors import InputError
 from tests.policies.jockey.worlds import world
 
 

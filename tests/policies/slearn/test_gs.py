@@ -9,9 +9,9 @@ import pytest
 
 import policies
 import sim
-from policies.estimators.jobs import usable_slots
-from policies.gs import thin_limit_at
-from sim.plan import Batch, Event, Plan, World
+from policies.slearn.estimators.jobs import usable_slots
+from policies.slearn.gs import thin_limit_at
+from sim.engine.plan import Batch, Event, Plan, World
 
 SAMPLING = ("slearn", "slearn_dag", "bayes", "adaptive_thin")
 HISTORY = ("threesigma", "threesigma_tl", "point", "threesigma_dag", "point_dag")

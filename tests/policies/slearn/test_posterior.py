@@ -9,9 +9,9 @@ import pytest
 
 import policies
 import sim
-from policies.estimators.histogram import Histogram
-from policies.estimators.posterior import chance_of_other_queue, gain, prior_of
-from sim.posterior import Normal, posterior
+from policies.slearn.estimators.histogram import Histogram
+from policies.slearn.estimators.posterior import chance_of_other_queue, gain, prior_of
+from sim.base.posterior import Normal, posterior
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from policies.estimators.pilots import n_pilots
-from policies.estimators.ratio import AdaptiveRatio
+from policies.slearn.estimators.pilots import n_pilots
+from policies.slearn.estimators.ratio import AdaptiveRatio
 
 
 class Figure4:

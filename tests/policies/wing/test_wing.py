@@ -9,9 +9,9 @@ import pytest
 import policies
 import sim
 from policies.wing.knowledge import Past
-from sim.errors import InputError, PolicyError
+from sim.base.errors import InputError, PolicyError
+from sim.engine.plan import World
 from sim.lineage.worth import DECAYED, WAITS_S, after
-from sim.plan import World
 
 H = 3600.0
 ONE = sim.Cluster.machines(1, tokens=1)

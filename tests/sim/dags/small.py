@@ -11,8 +11,8 @@ import networkx as nx
 import numpy as np
 import pyarrow as pa
 
+from sim.base.random import stream
 from sim.dags import Graphs
-from sim.random import stream
 from sim.traces._dag_names import parse
 
 Job = tuple[int, list[tuple[int, int]]]

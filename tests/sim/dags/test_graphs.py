@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import sim
+from sim.base.errors import InputError
+from sim.base.random import stream
 from sim.dags import Graphs
-from sim.errors import InputError
-from sim.random import stream
 from tests.sim.dags.small import assorted, graphs_of, job_of
 
 JOBS = assorted(60, 9)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import linregress
 
+from sim.base.errors import InputError
+from sim.base.random import stream
 from sim.dags import mean_by_size, slope
-from sim.errors import InputError
-from sim.random import stream
 
 
 def test_means_are_taken_by_size():

@@ -5,8 +5,8 @@ from __future__ import annotations
 import networkx as nx
 import pytest
 
+from sim.base.random import stream
 from sim.dags import classes, uniform_dags
-from sim.random import stream
 from tests.sim.dags.small import assorted, digraph, every_dag, graphs_of, job_of
 
 

@@ -7,10 +7,10 @@ import pytest
 from scipy.stats import ks_2samp
 
 import sim
+from sim.base.errors import InputError
 from sim.dags import Graphs, uniform_dags
 from sim.dags.compare import PROPERTIES, distance, distances, properties
 from sim.dags.judge import GENERATORS, clean_dags, judge
-from sim.errors import InputError
 
 
 def test_the_distance_is_scipys():

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from sim.base.errors import InputError
 from sim.dags import (
     Graphs,
     compact_levels,
@@ -17,7 +18,6 @@ from sim.dags import (
     path_lengths,
     uniform_dags,
 )
-from sim.errors import InputError
 from tests.sim.dags.small import assorted, digraph, graphs_of, job_of
 
 SMALL = assorted(120, 9)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from sim.base.errors import InputError
 from sim.dags import decompose, is_complex, is_gather, is_scatter
-from sim.errors import InputError
 from tests.sim.dags.small import assorted, digraph, graphs_of
 
 CHAIN = (4, [(0, 1), (1, 2), (2, 3)])

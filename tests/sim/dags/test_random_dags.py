@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
+from sim.base.errors import InputError
 from sim.dags import critical_path_length, edge_density, mean_by_size, slope, uniform_dags
 from sim.dags.random_dags import EXACT, _ways, count_by_outpoints, count_dags
-from sim.errors import InputError
 from tests.sim.dags.small import every_dag, job_of
 
 

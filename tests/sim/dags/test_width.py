@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from networkx.algorithms.bipartite import hopcroft_karp_matching
 
+from sim.base.errors import InputError
 from sim.dags import longest_path_levels, uniform_dags, width
-from sim.errors import InputError
 from tests.sim.dags.small import assorted, digraph, every_dag, graphs_of, job_of, random_job
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from sim.cli import main
+from sim.cli.main import main
 from tests.sim.describe.workloads import drawn
 
 TRACE = """task_name,instance_num,job_name,status,start_time,end_time,plan_cpu,plan_mem

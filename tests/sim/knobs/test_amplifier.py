@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sim
-from sim.errors import InputError
+from sim.base.errors import InputError
 from sim.knobs import amplify
 
 

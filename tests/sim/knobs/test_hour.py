@@ -7,7 +7,7 @@ import pytest
 
 import sim
 from sim import knobs
-from sim.errors import InputError
+from sim.base.errors import InputError
 from sim.knobs import hour_of
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import sim
+from sim.base.errors import InputError
 from sim.dags import Graphs
-from sim.errors import InputError
 from sim.knobs import change_load
 
 SAMPLE = "alibaba2018/batch_task_6600_jobs.csv.gz"

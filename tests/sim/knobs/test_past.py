@@ -8,7 +8,7 @@ import pytest
 import sim
 from sim import knobs
 from sim.knobs import history_and_trace
-from sim.windows import loads, statistics
+from sim.workload.windows import loads, statistics
 
 
 def trace(n: int = 40, **others) -> sim.Workload:

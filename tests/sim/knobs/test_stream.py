@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sim
-from sim.errors import InputError
+from sim.base.errors import InputError
 from sim.knobs import arrive, deal_queues, scale_tasks, squeeze
 
 SHAPE = {"cpu": 1.0, "mem": 2.0}

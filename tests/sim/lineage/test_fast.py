@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.errors import InputError
+from sim.base.errors import InputError
 from sim.lineage.dependencies import plain_edges
 from sim.lineage.fast import aggregate, bounds
 from sim.lineage.graph import Window, share_of_inputs

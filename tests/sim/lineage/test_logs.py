@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sim.errors import InputError
+from sim.base.errors import InputError
 from sim.lineage import logs_of, read_logs
 
 OPERATIONS = """time_s,job,operation,file,n

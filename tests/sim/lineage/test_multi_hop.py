@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.errors import InputError
+from sim.base.errors import InputError
 from sim.lineage import multi_hop as module
 from sim.lineage.dependencies import plain_edges
 from sim.lineage.fast import aggregate

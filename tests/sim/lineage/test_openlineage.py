@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from sim.errors import InputError
+from sim.base.errors import InputError
 from sim.lineage.openlineage import is_openlineage, read_events
 from sim.lineage.profile import profile
 from sim.lineage.single_hop import single_hop

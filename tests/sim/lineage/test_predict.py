@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sim.errors import InputError
+from sim.base.errors import InputError
 from sim.lineage.dependencies import plain_edges
 from sim.lineage.predict import (
     best_threshold,

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sim.cli import main
-from sim.errors import InputError
+from sim.base.errors import InputError
+from sim.cli.main import main
 from sim.lineage.groups import medians, quantiles
 from sim.lineage.profile import Options, profile
 from sim.lineage.store import TABLES, Store

@@ -8,7 +8,7 @@ import pytest
 
 import sim
 from sim import measures
-from sim.errors import InputError
+from sim.base.errors import InputError
 from sim.lineage.predict import Uses
 from sim.lineage.readers import COLUMNS, columns, uses_of
 from sim.synth.cosmos.month import draw_month

@@ -8,7 +8,7 @@ import pytest
 
 import policies
 import sim
-from sim.machine_counts import machines_per_job
+from sim.bounds.machine_counts import machines_per_job
 from sim.measures import measure
 
 SHAPE = {"cpu": 1.0, "mem": 1.0}

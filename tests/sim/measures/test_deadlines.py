@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import sim
+from sim.engine.plan import Event, Plan, World
 from sim.measures import measure
-from sim.plan import Event, Plan, World
 
 
 class Steps:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sim
+from sim.engine.recording import FirstComeFirstServed
 from sim.measures import measure
-from sim.recording import FirstComeFirstServed
 
 
 def test_a_row_for_each_job_with_a_deadline():

@@ -9,8 +9,8 @@ import policies
 import sim
 from policies.base import Policy
 from policies.jockey.indicators import NAMES
+from sim.cluster.slowdowns import Slowdowns
 from sim.measures import measure
-from sim.slowdowns import Slowdowns
 from tests.policies.jockey.worlds import world
 
 

@@ -11,7 +11,7 @@ import pytest
 import policies
 import sim
 from sim import measures
-from sim.errors import InputError
+from sim.base.errors import InputError
 
 FIFO = policies.build("fifo")
 ONE = sim.Cluster.slots(1)

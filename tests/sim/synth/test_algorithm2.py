@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
+from sim.base.random import stream
 from sim.dags import longest_path_levels, path_lengths
-from sim.random import stream
 from sim.synth.alibaba2018 import structure
 from sim.synth.alibaba2018.histograms import Conditional, Histogram
 from sim.synth.alibaba2018.structure import Structure

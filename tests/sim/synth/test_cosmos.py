@@ -9,7 +9,7 @@ import pytest
 
 import policies
 import sim
-from sim.errors import InputError
+from sim.base.errors import InputError
 from sim.lineage.schema import READ, WRITE
 from sim.synth import cosmos
 from sim.synth.cosmos.measure import measure
@@ -151,7 +151,7 @@ def test_no_job_fails_where_there_is_room_for_all(week, capacity):
 
 def test_all_jobs_fit_a_fifth_of_their_queue_of_any_seed(week):
     fifth = sim.Cluster.machines(0.2, tokens=TOKENS).with_queues("hard", week.meta["queue_share"])
-    sim.validate.check_fits(week, fifth)
+    sim.workload.validate.check_fits(week, fifth)
     assert sum(week.meta["queue_share"].values()) == pytest.approx(1.0)
 
 

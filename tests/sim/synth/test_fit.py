@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import sim
-from sim.errors import InputError
+from sim.base.errors import InputError
 from sim.synth.alibaba2018.fit import fit, fit_sample, fit_workload
 from sim.synth.alibaba2018.histograms import Histogram
 from sim.synth.alibaba2018.pooling import LEAST

@@ -9,13 +9,13 @@ import pytest
 from scipy.stats import chisquare, kstest
 
 import sim
+from sim.base.errors import InputError
+from sim.base.random import stream
 from sim.dags import critical_path_length
-from sim.errors import InputError
-from sim.kernels.chance import MODULUS, uniform
-from sim.random import stream
 from sim.synth.alibaba2018.fit import fit_structure
 from sim.synth.alibaba2018.histograms import Conditional, Grid, Histogram
 from sim.synth.alibaba2018.improved import further_stages, generators, spread
+from sim.synth.alibaba2018.kernels.chance import MODULUS, uniform
 from sim.synth.alibaba2018.links import NARROW, TREE, WIDE
 from sim.synth.alibaba2018.seen import Seen
 from sim.synth.alibaba2018.structure import Structure, synthesize_dags
@@ -154,7 +154,7 @@ def test_a_fit_on_what_it_made_gives_the_tables_back(many):
 
 
 def test_a_packed_grid_is_read_as_it_is_written():
-    from sim.kernels.chance import draw
+    from sim.synth.alibaba2018.kernels.chance import draw
 
     cells = [Histogram.of([1, 4, 9], [1, 2, 1]), Histogram.of([2]), Histogram.of([0, 7])]
     grid = Grid(

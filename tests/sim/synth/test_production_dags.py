@@ -10,7 +10,7 @@ import sim
 from sim.dags import Graphs
 from sim.synth.production_dags import measure as m
 from sim.synth.production_dags.work import capped_log_normal
-from tests.sim.test_bounds import stage, workload
+from tests.sim.bounds.test_bounds import stage, workload
 
 
 @pytest.fixture(scope="module")

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import sim
+from sim.describe.variation import jobs_over_space, jobs_over_time, over_space
 from sim.synth.recurring import PRESETS
 from sim.synth.recurring.tasks import durations
-from sim.variation import jobs_over_space, jobs_over_time, over_space
-from sim.windows import loads, statistics
+from sim.workload.windows import loads, statistics
 
 TABLE_4 = {
     "2sigma": (1.00, 3.10, 0.18, 0.55),

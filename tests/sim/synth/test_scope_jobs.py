@@ -7,7 +7,7 @@ import pytest
 from scipy.special import ndtri
 
 import sim
-from sim.recording import FirstComeFirstServed
+from sim.engine.recording import FirstComeFirstServed
 from sim.synth.scope_jobs import deadlines
 from sim.synth.scope_jobs.alone import alone_s
 from sim.synth.scope_jobs.background import draw_background

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sim
-from sim.errors import InputError
+from sim.base.errors import InputError
 from sim.synth.alibaba2018.histograms import Histogram
 from sim.synth.alibaba2018.tables_file import SHIPPED, read_tables, write_tables
 

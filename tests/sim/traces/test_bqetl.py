@@ -9,7 +9,7 @@ import pytest
 
 import policies
 import sim
-from sim.errors import InputError
+from sim.base.errors import InputError
 from sim.traces import bqetl
 from sim.traces._schedules import is_schedule, run_times
 from sim.traces._table_jobs import EDGES, JOBS

@@ -6,7 +6,7 @@ import pytest
 
 import sim
 from sim import traces
-from tests.sim.tables import build
+from tests.sim.workload.tables import build
 
 
 def test_formats_are_the_modules_of_the_package():

@@ -1,0 +1,113 @@
+"""A DAG as the kernels of DAGPS know it, and what of it lies behind what.
+
+Edges go both ways, so that the DAG with its edges turned round is one with two groups of fields
+exchanged.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.base.jit import JIT, jit, record
+
+FIELDS: tuple[tuple[str, str, int], ...] = (
+    ("w_task0", "i8", 1),  # [G+1] first task of each stage
+    ("w_task_stage", "i4", 1),  # [T]
+    ("w_duration", "f8", 1),  # [T] s
+    ("w_demand", "i8", 2),  # [G, R] quanta a task
+    ("w_order", "i8", 1),  # [G] stages, parents first
+    ("w_parent0", "i8", 1),  # [G+1] edges of each stage
+    ("w_parent", "i4", 1),  # [E]
+    ("w_parent_kind", "i1", 1),  # [E] 0 barrier, 1 one-to-one
+    ("w_child0", "i8", 1),
+    ("w_child", "i4", 1),
+    ("w_child_kind", "i1", 1),
+    ("w_task_at", "i4", 1),  # [T] the tasks in order: of the ready ones the first goes next
+    ("w_place", "i4", 1),  # [T] the place of each task in that order
+    ("w_places", "i4", 1),  # [T] the same, ascending in each stage's stretch
+    # what is kept while tasks are placed
+    ("state_missing", "i4", 1),  # [T] counterparts that are to be placed before it
+    ("state_left", "i4", 1),  # [G] tasks still to be placed
+    ("state_waits", "i4", 1),  # [G] barrier parents with tasks still to be placed
+    ("state_release", "f8", 1),  # [G] when its barrier parents have ended
+    ("state_heap", "i4", 1),  # [T] ready runs: places of their first tasks, as a binary heap
+    ("state_until", "i4", 1),  # [T] where the run that begins at a place ends
+    ("state_room", "f8", 2),  # [G, P] no machine has room for a task of the stage before this
+    ("state_fit", "f8", 2),  # [G, 2P] nor, before this, for as long: a tree of least values
+    ("state_fit_for", "f8", 2),  # [G, 2] as long as what, and the release that both hold from
+)
+
+Dag = namedtuple("Dag", [name for name, _, _ in FIELDS])  # type: ignore[misc]
+_pack = record("PlacedDag", FIELDS, ("w_",)) if JIT else None
+
+
+def make(arrays: dict[str, NDArray[Any]], n_machines: int) -> Any:
+    """Bind the arrays of a DAG into the record that kernels take.
+
+    Parameters
+    ----------
+    arrays : dict of str to array
+        The fields ``w_`` by their names without it.
+    n_machines : int
+        Of the spaces into which its tasks will be placed.
+    """
+    n_stages, n_tasks = len(arrays["order"]), len(arrays["duration"])
+    width = 1
+    while width < n_machines:
+        width *= 2
+    scratch: dict[str, int | tuple[int, int]] = {
+        **dict.fromkeys(("left", "waits", "release"), n_stages),
+        **dict.fromkeys(("missing", "heap", "until"), n_tasks),
+        "room": (n_stages, width),
+        "fit": (n_stages, 2 * width),
+        "fit_for": (n_stages, 2),
+    }
+    fields: list[NDArray[Any]] = []
+    for name, code, _ in FIELDS:
+        kind, _, key = name.partition("_")
+        if kind == "w":
+            array = np.ascontiguousarray(arrays[key], dtype=code).view()
+            array.setflags(write=False)
+        else:
+            array = np.full(scratch[key], np.inf if code == "f8" else 0, dtype=code)
+        fields.append(array)
+    return _pack(fields) if _pack else Dag(*fields)
+
+
+@jit
+def reach(dag, picked, out):
+    """Mark the tasks that have an ancestor among `picked`.
+
+    Parameters
+    ----------
+    dag : record
+        Of `make`; with its edges turned round the descendants are meant.
+    picked : (T,) bool
+    out : (T,) bool
+        Overwritten.
+    """
+    out[:] = False
+    n_stages = len(dag.w_order)
+    any_below = np.zeros(n_stages, np.bool_)  # a task of the stage is picked or marked
+    for i in range(n_stages):
+        g = dag.w_order[i]
+        t0, n = dag.w_task0[g], dag.w_task0[g + 1] - dag.w_task0[g]
+        for e in range(dag.w_parent0[g], dag.w_parent0[g + 1]):
+            p = dag.w_parent[e]
+            if dag.w_parent_kind[e] == 0:
+                if any_below[p]:
+                    out[t0 : t0 + n] = True
+                continue
+            p0 = dag.w_task0[p]
+            for k in range(min(n, dag.w_task0[p + 1] - p0)):
+                out[t0 + k] |= out[p0 + k] | picked[p0 + k]
+        for t in range(t0, t0 + n):
+            if out[t] or picked[t]:
+                any_below[g] = True
+                break

@@ -1,0 +1,205 @@
+"""Places a set of a DAG's tasks into a resource-time space, the first ready one in order first.
+
+`place` is PlaceTasksF of Grandl et al., *Do the hard stuff first* (§4.2, Fig. 7). Placing backward
+is placing forward in the mirrored space with the edges turned round.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+
+from __future__ import annotations
+
+import numpy as np
+
+from policies.dagps.kernels.regions import earliest, hold
+from policies.dagps.kernels.runheap import run_pop, run_push
+from policies.dagps.kernels.space import BEGIN, END
+from sim.base.jit import inlined, jit, part
+
+
+@jit
+def place(dag, space, label, which, limit):
+    """Place the tasks whose `label` is `which`; give up when the span reaches `limit`.
+
+    Of those whose parents in the set are all placed, the first in the DAG's order goes next, at
+    the earliest time not before the ends of its placed parents and the space's begin at which
+    some machine has room for it throughout (ties: the lowest row). Like tasks of a stage that
+    become ready together are handed on as one run, and what is learnt of the machines for one of
+    them holds for the next: room only ever goes.
+
+    Parameters
+    ----------
+    dag : record
+        Of `policies.dagps.kernels.dagrecord.make`.
+    space : record
+        Of `policies.dagps.kernels.space.make`; overwritten.
+    label : (T,) int32
+        The set that each task is of.
+    which : int
+        The set to place.
+    limit : float
+        Inf, or a span (s) that is not to be reached.
+
+    Returns
+    -------
+    bool
+        Whether all were placed and the span of all that is placed is less than `limit`.
+    """
+    base = space.state_span[BEGIN]
+    n_left = _count(dag, label, which)
+    n_ready = 0
+    for g in range(len(dag.w_order)):
+        if dag.state_left[g] > 0 and dag.state_waits[g] == 0:
+            n_ready = _open(dag, space, g, label, which, base, n_ready)
+    while n_ready > 0:
+        turn, n_ready = run_pop(dag.state_heap, n_ready)
+        until = dag.state_until[turn]
+        while turn < until:
+            if n_ready > 0 and dag.state_heap[0] < turn:
+                dag.state_until[turn] = until
+                n_ready = run_push(dag.state_heap, turn, n_ready)
+                break
+            t = dag.w_task_at[turn]
+            g = dag.w_task_stage[t]
+            release = _release(dag, space, t, g)
+            machine, begin = _find(dag, space, g, dag.w_duration[t], release, base, limit)
+            if machine < 0:
+                return False
+            end = begin + dag.w_duration[t]
+            hold(space, machine, begin, end, dag.w_demand, g)
+            space.state_begin[t] = begin
+            space.state_end[t] = end
+            space.state_machine[t] = machine
+            space.state_first[g] = min(space.state_first[g], begin)
+            space.state_last[g] = max(space.state_last[g], end)
+            space.state_span[END] = max(space.state_span[END], end)
+            n_left -= 1
+            n_ready = _placed(dag, space, t, g, label, which, base, n_ready)
+            turn += 1
+    return n_left == 0 and space.state_span[END] - base < limit
+
+
+@inlined
+def _count(dag, label, which):
+    """Count what waits for what; return how many tasks are to be placed."""
+    dag.state_left[:] = 0
+    dag.state_waits[:] = 0
+    dag.state_fit_for[:] = np.inf
+    n = 0
+    for t in range(len(label)):
+        dag.state_missing[t] = 0
+        if label[t] == which:
+            dag.state_left[dag.w_task_stage[t]] += 1
+            n += 1
+    for g in range(len(dag.w_order)):
+        if dag.state_left[g] == 0:
+            continue
+        for e in range(dag.w_child0[g], dag.w_child0[g + 1]):
+            child = dag.w_child[e]
+            if dag.w_child_kind[e] == 0:
+                dag.state_waits[child] += 1
+                continue
+            t0, c0 = dag.w_task0[g], dag.w_task0[child]
+            for k in range(min(dag.w_task0[g + 1] - t0, dag.w_task0[child + 1] - c0)):
+                dag.state_missing[c0 + k] += label[t0 + k] == which
+    return n
+
+
+@part
+def _open(dag, space, g, label, which, base, n_ready):
+    """Make ready, in runs, the tasks of stage `g` that wait for no counterpart."""
+    release = base
+    for e in range(dag.w_parent0[g], dag.w_parent0[g + 1]):
+        if dag.w_parent_kind[e] == 0:
+            release = max(release, space.state_last[dag.w_parent[e]])
+    dag.state_release[g] = release
+    first, until = -1, -1
+    for k in range(dag.w_task0[g], dag.w_task0[g + 1]):
+        turn = dag.w_places[k]
+        t = dag.w_task_at[turn]
+        if label[t] != which or dag.state_missing[t] > 0:
+            continue
+        if turn != until:
+            if first >= 0:
+                dag.state_until[first] = until
+                n_ready = run_push(dag.state_heap, first, n_ready)
+            first = turn
+        until = turn + 1
+    if first >= 0:
+        dag.state_until[first] = until
+        n_ready = run_push(dag.state_heap, first, n_ready)
+    return n_ready
+
+
+@inlined
+def _release(dag, space, t, g):
+    """Return the end of the latest placed parent of task `t`, or the space's begin."""
+    release = dag.state_release[g]
+    k = t - dag.w_task0[g]
+    for e in range(dag.w_parent0[g], dag.w_parent0[g + 1]):
+        p = dag.w_parent[e]
+        other = dag.w_task0[p] + k
+        if dag.w_parent_kind[e] == 0 or other >= dag.w_task0[p + 1]:
+            continue
+        if space.state_machine[other] >= 0:
+            release = max(release, space.state_end[other])
+    return release
+
+
+@part
+def _find(dag, space, g, duration, release, base, limit):
+    """Find the machine with room for a task of stage `g` earliest, -1 if it would end too late."""
+    tree, room = dag.state_fit[g], dag.state_room[g]
+    width = len(room)
+    earlier = release < dag.state_fit_for[g, 1]
+    if earlier:
+        room[: len(space.state_head)] = -np.inf
+    if earlier or duration != dag.state_fit_for[g, 0]:
+        tree[width:] = room
+        for node in range(width - 1, 0, -1):
+            tree[node] = min(tree[2 * node], tree[2 * node + 1])
+    dag.state_fit_for[g, 0] = duration
+    dag.state_fit_for[g, 1] = release
+    while True:
+        bound = max(release, tree[1])
+        if bound + duration - base >= limit:
+            return -1, bound
+        node = 1
+        while node < width:
+            node *= 2
+            if tree[node] > bound:
+                node += 1
+        machine = node - width
+        begin, at_all = earliest(space, machine, bound, duration, dag.w_demand, g)
+        if bound <= max(release, room[machine]):  # else there may be some before the bound
+            room[machine] = at_all
+        if tree[node] < begin:
+            tree[node] = begin
+            while node > 1:
+                node //= 2
+                tree[node] = min(tree[2 * node], tree[2 * node + 1])
+        if begin == bound:
+            return machine, begin
+
+
+@inlined
+def _placed(dag, space, t, g, label, which, base, n_ready):
+    """Make ready what waited only for task `t`."""
+    dag.state_left[g] -= 1
+    k = t - dag.w_task0[g]
+    for e in range(dag.w_child0[g], dag.w_child0[g + 1]):
+        child = dag.w_child[e]
+        if dag.w_child_kind[e] == 0:
+            if dag.state_left[g] == 0:
+                dag.state_waits[child] -= 1
+                if dag.state_waits[child] == 0 and dag.state_left[child] > 0:
+                    n_ready = _open(dag, space, child, label, which, base, n_ready)
+            continue
+        other = dag.w_task0[child] + k
+        if other >= dag.w_task0[child + 1]:
+            continue
+        dag.state_missing[other] -= 1
+        if dag.state_missing[other] == 0 and dag.state_waits[child] == 0 and label[other] == which:
+            turn = dag.w_place[other]
+            dag.state_until[turn] = turn + 1
+            n_ready = run_push(dag.state_heap, turn, n_ready)
+    return n_ready

@@ -1,0 +1,148 @@
+"""The resource-time space of a few machines: what is free of each resource, when and where.
+
+A machine's time is cut into regions of equal room. They lie in the order of time in a chain of
+chunks of at most CHUNK regions, and every chunk knows the most and the least that its regions have
+free of each resource (Grandl et al., *Do the hard stuff first*, §4.4, index theirs by time and
+resource as well). The first region of a machine begins at -inf, the last ends at inf.
+`policies.dagps.kernels.regions` searches and fills them.
+
+Time runs forward only: what is wanted backward is done in the mirrored space (`copy`).
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.base.jit import JIT, jit, part, record
+
+CHUNK = 32
+"""Regions to a chunk, at most."""
+
+BEGIN, END = 0, 1
+"""Registers of the span: the least begin and the greatest end of what is placed; 0 when empty."""
+
+FIELDS: tuple[tuple[str, str, int], ...] = (
+    ("state_used", "i8", 1),  # [1] chunks in use
+    ("state_head", "i8", 1),  # [M] first chunk of each machine
+    ("state_next", "i8", 1),  # [C] the chunk after each, -1 for none
+    ("state_n", "i8", 1),  # [C] regions in it
+    ("state_most", "i8", 2),  # [C, R] the most that one of them has free
+    ("state_least", "i8", 2),  # [C, R]
+    ("state_time", "f8", 2),  # [C, CHUNK] when a region begins, s
+    ("state_free", "i8", 3),  # [C, CHUNK, R] what it has free, quanta
+    ("state_span", "f8", 1),  # [2] BEGIN, END
+    ("state_begin", "f8", 1),  # [T] of each task, s
+    ("state_end", "f8", 1),  # [T]
+    ("state_machine", "i4", 1),  # [T] -1 for what is not placed
+    ("state_first", "f8", 1),  # [G] least begin of a stage's placed tasks, inf for none
+    ("state_last", "f8", 1),  # [G] greatest end, -inf for none
+)
+
+Space = namedtuple("Space", [name for name, _, _ in FIELDS])  # type: ignore[misc]
+_pack = record("ResourceTimeSpace", FIELDS, ()) if JIT else None
+
+
+def make(capacity: NDArray[np.int64], n_tasks: int, n_stages: int) -> Any:
+    """Make the empty space of some machines.
+
+    Parameters
+    ----------
+    capacity : (M, R) int64
+        What each machine has, quanta.
+    n_tasks, n_stages : int
+        How many tasks may be placed in it, and the number of their stages.
+    """
+    n_machines, n_resources = capacity.shape
+    n_chunks = n_machines + n_tasks // (CHUNK // 4) + 1
+    arrays = {
+        "state_used": np.array([n_machines]),
+        "state_head": np.arange(n_machines),
+        "state_next": np.full(n_chunks, -1),
+        "state_n": np.ones(n_chunks, np.int64),
+        "state_most": np.zeros((n_chunks, n_resources), np.int64),
+        "state_least": np.zeros((n_chunks, n_resources), np.int64),
+        "state_time": np.full((n_chunks, CHUNK), -np.inf),
+        "state_free": np.zeros((n_chunks, CHUNK, n_resources), np.int64),
+        "state_span": np.zeros(2),
+        "state_begin": np.zeros(n_tasks),
+        "state_end": np.zeros(n_tasks),
+        "state_machine": np.full(n_tasks, -1, np.int32),
+        "state_first": np.full(n_stages, np.inf),
+        "state_last": np.full(n_stages, -np.inf),
+    }
+    arrays["state_most"][:n_machines] = capacity
+    arrays["state_least"][:n_machines] = capacity
+    arrays["state_free"][:n_machines, 0] = capacity
+    return _pack(arrays.values()) if _pack else Space(**arrays)
+
+
+def columns(space: Any) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a space by name, as they are now."""
+    arrays = space.arrays if _pack else space
+    return {name: array for (name, _, _), array in zip(FIELDS, arrays, strict=True)}
+
+
+@jit
+def copy(source, out, mirrored):
+    """Make `out` the same as `source`, or its mirror image in time.
+
+    Mirrored, time t is -t: what begins at b and ends at e begins at -e and ends at -b. Negating is
+    exact, so what is found in the mirror has the same bits as if it had been looked for backward.
+    """
+    used = source.state_used[0]
+    out.state_used[0] = used
+    for c in range(used):
+        n = source.state_n[c]
+        out.state_n[c] = n
+        out.state_most[c] = source.state_most[c]
+        out.state_least[c] = source.state_least[c]
+        if not mirrored:
+            out.state_next[c] = source.state_next[c]
+        for i in range(n):
+            k = n - 1 - i if mirrored else i
+            for r in range(source.state_free.shape[2]):
+                out.state_free[c, k, r] = source.state_free[c, i, r]
+            if not mirrored:
+                out.state_time[c, i] = source.state_time[c, i]
+            elif i > 0:
+                out.state_time[c, k + 1] = 0.0 - source.state_time[c, i]
+    for m in range(len(source.state_head)):
+        c = source.state_head[m]
+        if not mirrored:
+            out.state_head[m] = c
+            continue
+        before = -1
+        while c >= 0:
+            after = source.state_next[c]
+            begin = 0.0 - source.state_time[after, 0] if after >= 0 else -np.inf
+            out.state_time[c, 0] = begin
+            out.state_next[c] = before
+            before, c = c, after
+        out.state_head[m] = before
+    _copy_placed(source, out, mirrored)
+
+
+@part
+def _copy_placed(source, out, mirrored):
+    out.state_machine[:] = source.state_machine
+    if not mirrored:
+        out.state_span[:] = source.state_span
+        out.state_begin[:] = source.state_begin
+        out.state_end[:] = source.state_end
+        out.state_first[:] = source.state_first
+        out.state_last[:] = source.state_last
+        return
+    out.state_span[BEGIN] = 0.0 - source.state_span[END]
+    out.state_span[END] = 0.0 - source.state_span[BEGIN]
+    for t in range(len(source.state_begin)):
+        out.state_begin[t] = 0.0 - source.state_end[t]
+        out.state_end[t] = 0.0 - source.state_begin[t]
+    for g in range(len(source.state_first)):
+        out.state_first[g] = 0.0 - source.state_last[g]
+        out.state_last[g] = 0.0 - source.state_first[g]

@@ -1,0 +1,1 @@
+"""SLearn: job sizes learnt from pilot tasks, or from history (NSDI 2022)."""

@@ -1,0 +1,79 @@
+"""What estimators look up about jobs and stages, as plain lists."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.cluster.cluster import Cluster
+from sim.cluster.sizing import demand_of
+from sim.engine.plan import World
+from sim.workload.columns import Columns
+
+
+class Jobs:
+    """Sizes by job and stage; lists, because callbacks ask for one number at a time.
+
+    Attributes
+    ----------
+    stage0 : list of int
+        First stage of each job, and the number of stages.
+    n_tasks : list of int
+        Number of tasks of each stage.
+    gang : list of int
+        How many tasks of each job start together; 0 for no gang.
+    sampled : list of int
+        The stage of each job that pilots come from: the first that waits for no other.
+    """
+
+    def __init__(self, world: World) -> None:
+        columns = world.columns
+        self._view = world.view
+        self._cluster, self._columns = world.cluster, columns
+        sizes = np.diff(columns.stage_task0)
+        self.stage0: list[int] = columns.job_stage0.tolist()
+        self.n_tasks: list[int] = sizes.tolist()
+        self._work: list[float] = columns.stage_work.tolist()
+        self._submit: list[float] = columns.job_submit.tolist()
+        waits = (columns.stage_n_barrier + columns.stage_n_o2o) > 0
+        rows = np.where(waits, len(waits), np.arange(len(waits)))
+        self.sampled: list[int] = np.minimum.reduceat(rows, columns.job_stage0[:-1]).tolist()
+        self.gang: list[int] = columns.job_min_tasks.tolist()
+
+    @cached_property
+    def slots(self) -> list[int]:
+        """See `usable_slots`."""
+        slots: list[int] = usable_slots(self._columns, self._cluster).tolist()
+        return slots
+
+    def mean_task_s(self, stage: int) -> float:
+        """Return the mean task duration of a stage that has ended, s."""
+        return self._work[stage] / self.n_tasks[stage]
+
+    def normalised_jct(self, job: int, now: float) -> float:
+        """Return completion time over (size / slots the job can use) of a job that ends now.
+
+        NaN for a job of no size (NSDI 2022, §5.1.2: "normalized by the job runtime").
+        """
+        work = float(self._view["done_work"][job])
+        return (now - self._submit[job]) * self.slots[job] / work if work > 0 else float("nan")
+
+
+def usable_slots(columns: Columns, cluster: Cluster) -> NDArray[np.int64]:
+    """Return how many tasks of each job's widest stage an empty cluster runs at once, (J,)."""
+    sizes = np.diff(columns.stage_task0)
+    demand = demand_of(columns, cluster)
+    kinds, kind = np.unique(demand, axis=0, return_inverse=True)
+    room = np.zeros(len(kinds))
+    for i, wants in enumerate(kinds):
+        needed = wants > 0
+        if not needed.any():
+            room[i] = np.inf
+            continue
+        fit = np.floor(cluster.capacity[:, needed] / wants[needed] * (1 + 1e-12))
+        room[i] = fit.min(axis=1).sum()
+    at_once = np.minimum(sizes, room[kind.reshape(-1)]).astype(np.int64)
+    widest: NDArray[np.int64] = np.maximum.reduceat(at_once, columns.job_stage0[:-1])
+    return np.maximum(widest, 1)

@@ -1,0 +1,230 @@
+"""GS, the generic scheduler of SLearn: queues by estimated size, whoever estimates it."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from policies.levels import Levels
+from policies.registry import register
+from policies.slearn.estimators import Estimator
+from policies.slearn.estimators.history import History
+from policies.slearn.estimators.oracle import Oracle
+from policies.slearn.estimators.past import Past
+from policies.slearn.estimators.pilots import Pilots
+from policies.slearn.estimators.posterior import Posterior
+from sim.base.errors import InputError
+from sim.engine.plan import NO_LIMIT, Batch, Event, Plan, World
+
+Name = Literal["oracle", "history", "pilots", "posterior"]
+Statistic = Literal["utility", "median", "mean"]
+Later = Literal["pilots", "history"]
+
+# plain numbers: comparing with a flag takes longer than the rest of a callback's dispatch
+_ARRIVED, _TASKS_DONE, _STAGE_DONE = (
+    int(event) for event in (Event.JOB_ARRIVED, Event.TASKS_DONE, Event.STAGE_DONE)
+)
+
+
+@register("gs")
+@dataclass(frozen=True)
+class GenericScheduler(Levels):
+    """Jobs wait in the queue of their estimated total size (SLearn, NSDI 2022, §5.1.1).
+
+    The estimator says how large a job is: at once, or after some of its tasks, the pilots, have
+    run. Pilots wait in the second queue (the sampling queue) in their turn; what else their job
+    has may take room that nothing else wants, first come, first served. A thin job goes to the
+    first queue unasked, and so does one of whose size nothing is known.
+
+    Attributes
+    ----------
+    estimator : {"oracle", "history", "pilots", "posterior"}
+        Who says how large a job is (`policies.slearn.estimators`).
+    thin_limit : int
+        Jobs of fewer tasks are thin.
+    adaptive_thin : bool
+        Whether the limit falls as the load rises (`thin_limit_at`), ``thin_limit`` being the most.
+    sampling_percent : float
+        How many percent of a job's tasks are pilots; 0 for the adaptive ratio, or, with
+        "posterior", for the number of greatest expected gain.
+    later_stages : {"pilots", "history"}
+        Whether pilots speak for all stages of a job, or correct what history says of later ones.
+    statistic : {"utility", "median", "mean"}
+        What of the history's distribution is the estimate.
+    window_days : float
+        How far back history reaches; 0 for as many days as the workload's own history covers.
+    bins : int
+        Most bins of a histogram of history.
+    """
+
+    estimator: Name = "oracle"
+    thin_limit: int = 0
+    adaptive_thin: bool = False
+    sampling_percent: float = 0.0
+    later_stages: Later = "pilots"
+    statistic: Statistic = "utility"
+    window_days: float = 0.0
+    bins: int = 80
+
+    @property
+    def events(self) -> Event:  # type: ignore[override]
+        """Arrivals, and what the estimator learns from."""
+        events = Event.JOB_ARRIVED
+        if self.samples:
+            events |= Event.TASKS_DONE
+        if self.samples and self.sampling_percent == 0:
+            events |= Event.JOB_DONE
+        if self._remembers:
+            events |= Event.STAGE_DONE
+        return events
+
+    @property
+    def samples(self) -> bool:
+        """Whether some jobs have pilots."""
+        return self.estimator in ("pilots", "posterior")
+
+    @property
+    def _remembers(self) -> bool:
+        return self.estimator in ("history", "posterior") or (
+            self.samples and self.later_stages == "history"
+        )
+
+    def __post_init__(self) -> None:
+        """Raise InputError on a parameter out of its range."""
+        super().__post_init__()
+        limits = {"thin_limit": 0, "sampling_percent": 0, "bins": 2, "window_days": 0}
+        for name, low in limits.items():
+            if not low <= getattr(self, name) < math.inf:
+                raise InputError(
+                    f"policy {self.name}: {name} must be at least {low}, "
+                    f"not {getattr(self, name)!r}"
+                )
+        if self.sampling_percent > 100:
+            raise InputError(
+                f"policy {self.name}: sampling_percent must be 0 to 100, "
+                f"not {self.sampling_percent!r}"
+            )
+
+    def prepare(self, world: World, plan: Plan) -> _Memory:
+        """Set up the queues; where there will be pilots, let every job wait for its own."""
+        plan.queues = self.make_queues(surplus=self.samples)
+        thin = job_widths(world) < (0 if self.adaptive_thin else self.thin_limit)
+        if self.samples:
+            plan.task_order = random_turns(world)
+            plan.set_jobs(
+                queue=np.where(thin, 0, min(1, self.queues - 1)),
+                start_gate=np.where(thin, NO_LIMIT, 1),
+                notify_at=np.where(thin, 0, 1),
+                overflow_queue=self.queues,
+            )
+        return _Memory(self, world, plan)
+
+    def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
+        """Hand on what happened, and put jobs where they belong now."""
+        assert isinstance(memory, _Memory)
+        memory.react(batch)
+
+    def make_estimator(self, world: World) -> Estimator:
+        """Make the estimator of one run."""
+        history = None
+        if self._remembers:
+            features = world.columns.features
+            history = History(features, self.statistic, self.window_days, self.bins)
+        if self.estimator == "oracle":
+            return Oracle(world)
+        if self.estimator == "pilots":
+            return Pilots(world, self.sampling_percent, history)
+        assert history is not None
+        if self.estimator == "history":
+            return Past(world, history)
+        return Posterior(world, self.sampling_percent, history, self.thresholds_s.tolist())
+
+
+class _Memory:
+    """What a run of the scheduler keeps: its estimator, and where the thresholds are."""
+
+    def __init__(self, policy: GenericScheduler, world: World, plan: Plan) -> None:
+        self._estimator = policy.make_estimator(world)
+        self._plan = plan
+        self._thresholds = policy.thresholds_s.tolist()
+        self._width = job_widths(world).tolist()
+        self._thin_limit, self._adaptive = policy.thin_limit, policy.adaptive_thin
+        self._view, self._samples = world.view, policy.samples
+
+    def react(self, batch: Batch) -> None:
+        estimator, now = self._estimator, batch.now
+        for kind, row in zip(batch.kind.tolist(), batch.row.tolist(), strict=True):
+            if kind == _ARRIVED:
+                self._arrived(row, now)
+            elif kind == _TASKS_DONE:
+                self._place(row, now)
+            elif kind == _STAGE_DONE:
+                estimator.stage_done(row, now)
+            else:
+                estimator.job_done(row, now)
+
+    def _arrived(self, job: int, now: float) -> None:
+        thin = self._width[job] < self._limit(job)
+        n_pilots = self._estimator.arrived(job, now, thin)
+        if thin:
+            if self._adaptive:
+                self._plan.set_jobs(job, queue=0, start_gate=NO_LIMIT, notify_at=0)
+        elif n_pilots == 0:
+            self._place(job, now)
+            if self._samples:
+                self._plan.set_jobs(job, notify_at=0)
+        elif n_pilots > 1:
+            self._plan.set_jobs(job, start_gate=n_pilots, notify_at=n_pilots)
+
+    def _limit(self, job: int) -> int:
+        if not self._adaptive:
+            return self._thin_limit
+        left = int(self._view["left"][:job].sum())  # jobs come in the order of their rows
+        running = int(self._view["running"][:job].sum())
+        return thin_limit_at(left / max(1, running), self._thin_limit)
+
+    def _place(self, job: int, now: float) -> None:
+        size = self._estimator.size_s(job, now)
+        self._plan.estimate_s[job] = size
+        queue = 0 if math.isnan(size) else bisect_right(self._thresholds, size)
+        self._plan.set_jobs(job, queue=queue, start_gate=NO_LIMIT)
+
+
+def thin_limit_at(load: float, most: int) -> int:
+    """Return the number of tasks below which a job is thin at a load, at most `most`.
+
+    Where all that has come runs at once, it is `most`; at twice that load half of it, and so on
+    down to 2. The more jobs wait for each other, the more it costs to let a large job of few tasks
+    pass unmeasured; where none waits, measuring costs more than it tells. SLearn (NSDI 2022, §7)
+    leaves open how the limit follows the load.
+
+    Parameters
+    ----------
+    load : float
+        Unfinished tasks of the jobs that have come, over the tasks that run.
+    most : int
+        The limit where nothing waits.
+    """
+    return min(most, max(2, math.ceil(most / max(1.0, load))))
+
+
+def job_widths(world: World) -> NDArray[np.int64]:
+    """Return the number of tasks of each job, (J,)."""
+    columns = world.columns
+    widths: NDArray[np.int64] = np.diff(columns.stage_task0[columns.job_stage0])
+    return widths
+
+
+def random_turns(world: World) -> NDArray[np.int32]:
+    """Return a random order of tasks within each stage, for `Plan.task_order`."""
+    task0 = world.columns.stage_task0
+    sizes = np.diff(task0)
+    stage = np.repeat(np.arange(len(sizes)), sizes)
+    order = np.argsort(stage + world.rng("pilots").random(len(stage)), kind="stable")
+    turns: NDArray[np.int32] = (order - task0[stage]).astype(np.int32)
+    return turns

@@ -1,0 +1,1 @@
+"""Compiled loops behind the lower bounds."""

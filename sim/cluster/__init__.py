@@ -1,0 +1,1 @@
+"""What it runs on: machines and queues, sizing and what fits, faults."""

@@ -1,0 +1,201 @@
+"""The simulated cluster: machines × resources, and how queues share it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeGuard
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.base.errors import InputError, unknown
+from sim.cluster.outages import NO_OUTAGES, Outages
+from sim.cluster.slowdowns import NO_SLOWDOWNS, Slowdowns
+
+QueueMode = Literal["global", "hard", "weighted"]
+_MODES = ("global", "hard", "weighted")
+_HAIR = 1e-9
+"""A part of a machine smaller than this is rounding, not a machine."""
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """What the cluster has.
+
+    Use `Cluster.slots` or `Cluster.machines`; the fields are public to read.
+
+    Attributes
+    ----------
+    resources : tuple of str
+        Names of the R resources; ``("slot",)`` for a pool of slots.
+    capacity : (M, R) float64, read-only
+        What each of the M machines has, in the resource's own unit.
+    unit : bool
+        True for a pool of slots: every task takes one slot, whatever it demands.
+    queue_mode : {"global", "hard", "weighted"}
+        One cluster-wide queue; a hard capacity share for each of the workload's queues;
+        or weighted sharing between them, which leaves nothing idle.
+    queue_share : dict of str to float
+        Share (hard) or weight (weighted) of each queue; empty for equal ones.
+    fungible : tuple of str
+        Resources that may be overbooked (disk, network): where the tasks on a machine demand
+        more of one than it has, those that demand it run slower, in proportion, until it is
+        relieved (DAGPS, §8.2.1). Only a policy that asks for it overbooks (`sim.engine.plan.Plan`).
+    outages : Outages
+        When machines are lost and come back; none by default.
+    slowdowns : Slowdowns
+        When everything runs slower, or faster; never by default.
+    """
+
+    resources: tuple[str, ...]
+    capacity: NDArray[np.float64]
+    unit: bool = False
+    queue_mode: QueueMode = "global"
+    queue_share: Mapping[str, float] = field(default_factory=dict)
+    fungible: tuple[str, ...] = ()
+    outages: Outages = NO_OUTAGES
+    slowdowns: Slowdowns = NO_SLOWDOWNS
+
+    @classmethod
+    def slots(cls, n: int) -> Cluster:
+        """One pool of `n` slots, one slot a task.
+
+        Parameters
+        ----------
+        n : int
+            Number of slots, at least 1.
+
+        Raises
+        ------
+        InputError
+            If `n` is not a whole number of at least 1.
+        """
+        if not _is_whole(n) or n < 1:
+            raise InputError(f"a cluster needs a whole number of slots >= 1, not {n!r}")
+        return cls(("slot",), _frozen(np.full((1, 1), float(n))), unit=True)
+
+    @classmethod
+    def machines(cls, count: float, *, fungible: Sequence[str] = (), **resources: float) -> Cluster:
+        """`count` like machines, each with the named amounts of resources.
+
+        Parameters
+        ----------
+        count : float
+            Number of machines, positive; of a fraction there is one smaller machine, the last, so
+            that capacity can be varied as finely as one likes.
+        fungible : sequence of str
+            Which of the resources may be overbooked; see the class.
+        **resources : float
+            Amount of each resource on one machine, positive and finite.
+
+        Raises
+        ------
+        InputError
+            If a number is out of its range, no resource is named, or a fungible one is unknown.
+        """
+        if not _is_number(count) or count <= 0:
+            raise InputError(f"a cluster needs a positive number of machines, not {count!r}")
+        if not resources:
+            raise InputError("a machine needs at least one resource, e.g. cpu=16, mem=128")
+        for name, amount in resources.items():
+            if not np.isfinite(amount) or amount <= 0:
+                raise InputError(f"a machine's {name} must be a positive number, not {amount!r}")
+        for name in fungible:
+            if name not in resources:
+                raise InputError(unknown("fungible resource", name, resources))
+        row = np.array([[float(a) for a in resources.values()]])
+        whole = int(count + _HAIR)
+        part = count - whole
+        rows = [np.repeat(row, whole, axis=0)] + ([row * part] if part > _HAIR else [])
+        capacity = _frozen(np.concatenate(rows))
+        kept = tuple(name for name in resources if name in fungible)
+        return cls(tuple(resources), capacity, fungible=kept)
+
+    def with_queues(self, mode: QueueMode, shares: Mapping[str, float] | None = None) -> Cluster:
+        """Return the same cluster, shared between the workload's queues by `mode`.
+
+        Parameters
+        ----------
+        mode : {"global", "hard", "weighted"}
+            See the class.
+        shares : mapping of str to float, optional
+            A positive number for each queue; hard shares are fractions that add up to at
+            most 1. Left out: equal shares for the queues that the workload names.
+
+        Raises
+        ------
+        InputError
+            On an unknown mode or a share out of its range.
+        """
+        if mode not in _MODES:
+            raise InputError(f"unknown queue mode {mode!r}; valid: {', '.join(_MODES)}")
+        table = {str(k): float(v) for k, v in (shares or {}).items()}
+        for name, share in table.items():
+            if not np.isfinite(share) or share <= 0:
+                raise InputError(f"the share of queue {name!r} must be positive, not {share!r}")
+        if mode == "hard" and sum(table.values()) > 1 + 1e-9:
+            raise InputError(
+                f"hard queue shares add up to {sum(table.values()):g}; they must stay within 1"
+            )
+        return replace(self, queue_mode=mode, queue_share=table)
+
+    def with_outages(self, outages: Outages) -> Cluster:
+        """Return the same cluster, whose machines are lost and come back as `outages` says.
+
+        The tasks on a lost machine start again from the beginning, elsewhere or when it is back.
+
+        Raises
+        ------
+        InputError
+            If it names a machine that is not there.
+        """
+        if len(outages) and outages.machine.max() >= self.n_machines:
+            raise InputError(
+                f"an outage of machine {outages.machine.max()}, of {self.n_machines}: "
+                f"valid: 0 to {self.n_machines - 1}"
+            )
+        return replace(self, outages=outages)
+
+    def with_slowdowns(self, slowdowns: Slowdowns) -> Cluster:
+        """Return the same cluster, on which everything is slower when `slowdowns` says so."""
+        return replace(self, slowdowns=slowdowns)
+
+    @property
+    def n_machines(self) -> int:
+        """Number of machines M (1 for a pool)."""
+        return int(self.capacity.shape[0])
+
+    @property
+    def total(self) -> NDArray[np.float64]:
+        """Capacity of the whole cluster, (R,) float64."""
+        total: NDArray[np.float64] = self.capacity.sum(axis=0)
+        return total
+
+    def describe(self) -> str:
+        """One line for people, e.g. ``200 machines: cpu 16, mem 128``."""
+        if self.unit:
+            text = f"{int(self.capacity[0, 0])} slots"
+        else:
+            first = self.capacity[0]
+            shape = ", ".join(
+                f"{name} {amount:g}" for name, amount in zip(self.resources, first, strict=True)
+            )
+            text = f"{self.total[0] / first[0]:.4g} machines: {shape}"
+            text += f" ({', '.join(self.fungible)} fungible)" if self.fungible else ""
+        return text if self.queue_mode == "global" else f"{text}; {self.queue_mode} queues"
+
+
+def _is_number(n: object) -> TypeGuard[float]:
+    if isinstance(n, bool) or not isinstance(n, (int, float, np.integer, np.floating)):
+        return False
+    return bool(np.isfinite(n))
+
+
+def _is_whole(n: object) -> bool:
+    return _is_number(n) and float(n) == int(n)
+
+
+def _frozen(a: NDArray[np.float64]) -> NDArray[np.float64]:
+    a.setflags(write=False)
+    return a

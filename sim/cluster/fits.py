@@ -1,0 +1,228 @@
+"""Whether a cluster can hold a workload at all: a demand or gang that can't is no hang later."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.base.errors import InputError, hint
+from sim.workload.columns import capacity_quanta, job_stage0, stage_demand
+from sim.workload.tables import names, values
+
+if TYPE_CHECKING:
+    from sim.cluster.cluster import Cluster
+    from sim.workload.workload import Workload
+
+I8 = NDArray[np.int64]
+
+
+def check_fits(workload: Workload, cluster: Cluster) -> None:
+    """Check that every task, and every gang, fits the empty cluster and its own queue.
+
+    A task needs one machine that holds its whole demand. A gang of ``min_tasks`` needs as many
+    slots at once, on any machines, each large enough for any of the job's tasks. In hard queues
+    both stay within the queue's share: the whole quanta in share × total, for each resource; equal
+    shares over the workload's queues where the cluster states none. In a pool of slots each task
+    takes one slot.
+
+    Raises
+    ------
+    InputError
+        Naming job, stage, resource, demand and the largest machine or the queue's share. Its
+        ``rule`` is "missing resource", "demand too large", "gang too large", "unknown queue" or
+        "gang with faults".
+    """
+    demand, quantum, resources = _demands(workload, cluster)
+    capacity = capacity_quanta(_for_resources(cluster, resources), quantum)
+    shapes, count = np.unique(capacity, axis=0, return_counts=True)
+    _check_tasks(workload, demand, quantum, resources, shapes)
+    gangs = _Gangs(workload, demand)
+    if len(gangs.rows) and (len(cluster.outages) or workload.failures.num_rows):
+        _fail(
+            f"job {workload.jobs['job_id'][int(gangs.rows[0])].as_py()!r} is a gang, and what "
+            "becomes of a gang that loses a task is not simulated; set min_tasks to 0, or leave "
+            "outages and failures out",
+            "gang with faults",
+        )
+    _check_gangs(workload, gangs, shapes, count)
+    if cluster.queue_mode != "global":
+        _check_queue_names(workload, cluster)
+    if cluster.queue_mode == "hard":
+        share = queue_quanta(workload, cluster, capacity.sum(axis=0))
+        _check_queues(workload, demand, gangs, quantum, resources, share)
+
+
+def queue_quanta(workload: Workload, cluster: Cluster, total: I8) -> I8:
+    """Return the hard share of each of the workload's queues in whole quanta, (Q, R).
+
+    Parameters
+    ----------
+    workload : Workload
+        With Q queue names.
+    cluster : Cluster
+        With hard queues.
+    total : (R,) int64
+        Quanta of the whole cluster.
+    """
+    queue_names = names(workload.jobs, "queue")
+    table = cluster.queue_share or dict.fromkeys(queue_names, 1 / len(queue_names))
+    share = np.array([table[name] for name in queue_names])
+    return capacity_quanta(np.outer(share, total), 1.0)
+
+
+class _Gangs:
+    """Jobs that start together, and what one slot of each holds: the most any stage demands."""
+
+    def __init__(self, workload: Workload, demand: I8) -> None:
+        self.size = values(workload.jobs, "min_tasks").astype(np.int64)
+        self.rows = np.flatnonzero(self.size)
+        if len(self.rows):
+            self.size = self.size[self.rows]
+            first = job_stage0(workload)[:-1]
+            self.slot = np.maximum.reduceat(demand, first, axis=0)[self.rows]
+
+
+def _demands(
+    workload: Workload, cluster: Cluster
+) -> tuple[I8, NDArray[np.float64], tuple[str, ...]]:
+    if cluster.unit:
+        return np.ones((workload.n_stages, 1), np.int64), np.ones(1), cluster.resources
+    demand, _, quantum = stage_demand(workload)
+    for r, name in enumerate(workload.resources):
+        if name not in cluster.resources and demand[:, r].any():
+            stage = int(np.argmax(demand[:, r] > 0))
+            _fail(
+                f"{_stage(workload, stage)} demands {name}, of which the cluster has none; it has "
+                f"{', '.join(cluster.resources)}: give its machines some {name}",
+                "missing resource",
+            )
+    kept = [r for r, name in enumerate(workload.resources) if name in cluster.resources]
+    return demand[:, kept], quantum[kept], tuple(workload.resources[r] for r in kept)
+
+
+def _for_resources(cluster: Cluster, resources: tuple[str, ...]) -> NDArray[np.float64]:
+    return cluster.capacity[:, [cluster.resources.index(r) for r in resources]]
+
+
+def _check_tasks(
+    workload: Workload,
+    demand: I8,
+    quantum: NDArray[np.float64],
+    resources: tuple[str, ...],
+    shapes: I8,
+) -> None:
+    fits = np.zeros(len(demand), dtype=bool)
+    for shape in shapes:
+        fits |= (demand <= shape).all(axis=1)
+    if fits.all():
+        return
+    stage = int(np.argmin(fits))
+    largest = shapes.max(axis=0)
+    over = np.flatnonzero(demand[stage] > largest)
+    if len(over):
+        r = int(over[0])
+        _fail(
+            f"{_stage(workload, stage)} demands {_amount(demand[stage, r], quantum[r])} "
+            f"{resources[r]} per task, but the largest machine has "
+            f"{_amount(largest[r], quantum[r])}; make the machines larger or drop the job",
+            "demand too large",
+        )
+    asked = ", ".join(
+        f"{_amount(d, q)} {r}" for d, q, r in zip(demand[stage], quantum, resources, strict=True)
+    )
+    _fail(
+        f"{_stage(workload, stage)} demands {asked} per task, and no one machine has all of it",
+        "demand too large",
+    )
+
+
+def _check_gangs(workload: Workload, gangs: _Gangs, shapes: I8, count: I8) -> None:
+    if not len(gangs.rows):
+        return
+    room = np.zeros(len(gangs.rows), np.int64)
+    for shape, n in zip(shapes, count, strict=True):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slots = np.where(gangs.slot > 0, shape // gangs.slot, gangs.size[:, None])
+        room += n * np.minimum(slots.min(axis=1, initial=np.iinfo(np.int32).max), gangs.size)
+    over = np.flatnonzero(room < gangs.size)
+    if len(over):
+        g = int(over[0])
+        _fail(
+            f"{_job(workload, int(gangs.rows[g]))} is a gang of {gangs.size[g]} tasks that start "
+            f"together, but the empty cluster has room for {room[g]} of them at once (each slot "
+            "holds the most that any stage of the job demands); make the cluster larger or drop "
+            "the job",
+            "gang too large",
+        )
+
+
+def _check_queue_names(workload: Workload, cluster: Cluster) -> None:
+    if not cluster.queue_share:
+        return
+    for code, name in enumerate(names(workload.jobs, "queue")):
+        if name not in cluster.queue_share:
+            job = int(np.argmax(values(workload.jobs, "queue") == code))
+            known = cluster.queue_share
+            _fail(
+                f"{_job(workload, job)} is in queue {name!r}, for which the cluster states no "
+                f"share; {hint(name, known)}it has shares for {', '.join(known)}",
+                "unknown queue",
+            )
+
+
+def _check_queues(
+    workload: Workload,
+    demand: I8,
+    gangs: _Gangs,
+    quantum: NDArray[np.float64],
+    resources: tuple[str, ...],
+    share: I8,
+) -> None:
+    queue = values(workload.jobs, "queue")
+    queue_names = names(workload.jobs, "queue")
+    own = queue[values(workload.stages, "job")]
+    for r, name in enumerate(resources):
+        over = demand[:, r] > share[own, r]
+        if over.any():
+            stage = int(np.argmax(over))
+            _fail(
+                f"{_stage(workload, stage)} demands {_amount(demand[stage, r], quantum[r])} {name} "
+                f"per task, but its queue {queue_names[own[stage]]!r} has a hard share of "
+                f"{_amount(share[own[stage], r], quantum[r])}; give the queue a larger share",
+                "demand too large",
+            )
+    if not len(gangs.rows):
+        return
+    for r, name in enumerate(resources):
+        need = gangs.slot[:, r] * gangs.size
+        limit = share[queue[gangs.rows], r]
+        if (need > limit).any():
+            g = int(np.argmax(need > limit))
+            job = int(gangs.rows[g])
+            _fail(
+                f"{_job(workload, job)} is a gang of {gangs.size[g]} tasks that hold "
+                f"{_amount(need[g], quantum[r])} {name} together, but its queue "
+                f"{queue_names[queue[job]]!r} has a hard share of {_amount(limit[g], quantum[r])}; "
+                "give the queue a larger share",
+                "gang too large",
+            )
+
+
+def _amount(n_quanta: np.int64, quantum: np.float64) -> str:
+    return f"{float(n_quanta * quantum):.10g}"
+
+
+def _job(workload: Workload, row: int) -> str:
+    return f"job {workload.jobs['job_id'][row].as_py()!r} (row {row})"
+
+
+def _stage(workload: Workload, row: int) -> str:
+    job = int(values(workload.stages, "job")[row])
+    name = workload.stages["name"][row].as_py()
+    return f"{_job(workload, job)}, stage {name!r} (row {row}),"
+
+
+def _fail(text: str, rule: str) -> NoReturn:
+    raise InputError(text, rule=rule)

@@ -1,0 +1,200 @@
+"""How big a cluster must be for a workload, and how a workload's demands meet a cluster."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.base.errors import InputError
+from sim.cluster.cluster import Cluster
+from sim.cluster.fits import check_fits
+from sim.workload.tables import values
+
+if TYPE_CHECKING:
+    from sim.workload.workload import Columns, Workload
+
+F8 = NDArray[np.float64]
+Shape = Literal["slots"] | Mapping[str, float]
+
+
+def size_cluster(
+    workload: Workload, shape: Shape, load: float = 0.8, fraction: float = 1.0
+) -> Cluster:
+    """Build the cluster that `workload` loads as wished, or a fraction of it.
+
+    At fraction 1 the cluster has as many slots or machines as bring the offered load of the
+    bottleneck resource to `load`, and no fewer than the largest gang needs. Slots come whole,
+    machines to the fraction (`Cluster.machines`). The offered load of a resource is
+    Σ duration × demand over capacity × `submit_span_s`.
+
+    Parameters
+    ----------
+    workload : Workload
+        What is to run.
+    shape : "slots" or mapping of str to float
+        One pool of slots, one a task; or what one machine has of each resource.
+    load : float
+        Offered load of the bottleneck at fraction 1, positive.
+    fraction : float
+        The number of slots or machines is this times that at fraction 1.
+
+    Returns
+    -------
+    Cluster
+        With one cluster-wide queue.
+
+    Raises
+    ------
+    InputError
+        If `load` or `fraction` is not positive and finite, or no machine of that shape holds a
+        task's demand; the message names the job.
+    """
+    for name, value in (("load", load), ("capacity fraction", fraction)):
+        if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
+            raise InputError(f"the {name} must be a number, not {value!r}", rule="wrong type")
+        if not (math.isfinite(value) and value > 0):
+            raise InputError(f"the {name} must be positive and finite, not {value!r}", rule="range")
+    one = _one(shape)
+    at_load = max(workload.offered_load(one).values()) / load
+    full = max(at_load, _count_for_gangs(workload, one))
+    check_fits(workload, times(one, full))
+    return times(one, fraction * full)
+
+
+def submit_span_s(columns: Columns) -> float:
+    """Return the time over which a workload's work is offered.
+
+    Parameters
+    ----------
+    columns : Columns
+        Of a workload.
+
+    Returns
+    -------
+    float
+        Last submission minus first, s. Where all jobs come at one instant: the longest critical
+        path among them, so that a load of 1 is a cluster which the work fills for as long as the
+        longest job takes at best; 1 where that is 0 as well.
+    """
+    from sim.workload.paths import critical_path_s
+
+    if len(columns.job_submit) == 0:
+        return 1.0
+    span = float(columns.job_submit[-1] - columns.job_submit[0])
+    return span or float(critical_path_s(columns).max()) or 1.0
+
+
+def demand_of(columns: Columns, cluster: Cluster) -> F8:
+    """Return what a task of each stage holds of each of the cluster's resources.
+
+    Parameters
+    ----------
+    columns : Columns
+        Of a workload with G stages.
+    cluster : Cluster
+        With R resources.
+
+    Returns
+    -------
+    (G, R) float64
+        Demands as the kernel holds them, in whole quanta, in the resource's own unit; ones for a
+        pool of slots, zeros for a resource that the workload does not name.
+
+    Raises
+    ------
+    InputError
+        If a stage demands a resource that the cluster does not have.
+    """
+    n_stages = len(columns.stage_job)
+    if cluster.unit:
+        return np.ones((n_stages, 1))
+    demand = np.zeros((n_stages, len(cluster.resources)))
+    for i, name in enumerate(columns.resources):
+        held = columns.stage_demand[:, i]
+        if name in cluster.resources:
+            demand[:, cluster.resources.index(name)] = held * columns.quantum[i]
+        elif held.any():
+            job = int(columns.stage_job[int(np.argmax(held > 0))])
+            raise InputError(
+                f"the job in row {job} demands {name!r}, of which the cluster has none; it has "
+                f"{', '.join(cluster.resources)}: give its machines {name}=... too",
+                rule="missing resource",
+            )
+    return demand
+
+
+def share_of_queues(columns: Columns, cluster: Cluster) -> F8:
+    """Return the part of the cluster that belongs to each of the workload's queues.
+
+    Parameters
+    ----------
+    columns : Columns
+        Of a workload with Q queue names.
+    cluster : Cluster
+        With hard shares, weights, or one queue for all.
+
+    Returns
+    -------
+    (Q,) float64
+        The shares of a cluster with hard queues as they are; weights divided by their sum;
+        equal parts where the cluster states none.
+
+    Raises
+    ------
+    InputError
+        If the cluster states shares, but none for a queue in which there are jobs.
+    """
+    names = columns.queue_names
+    if cluster.queue_mode == "global" or not cluster.queue_share:
+        return np.full(len(names), 1 / max(1, len(names)))
+    used = np.bincount(columns.job_queue, minlength=len(names)) > 0
+    for name, has_jobs in zip(names, used, strict=True):
+        if has_jobs and name not in cluster.queue_share:
+            raise InputError(
+                f"queue {name!r} has jobs but no share; the cluster has shares for "
+                f"{', '.join(sorted(cluster.queue_share))}",
+                rule="missing share",
+            )
+    share = np.array([cluster.queue_share.get(name, 0.0) for name in names])
+    return share if cluster.queue_mode == "hard" else share / share.sum()
+
+
+def _one(shape: Shape) -> Cluster:
+    """Build the cluster of one slot, or of one machine of that shape."""
+    if isinstance(shape, Mapping):
+        return Cluster.machines(1, fungible=(), **shape)
+    if shape != "slots":
+        raise InputError(
+            f"unknown cluster shape {shape!r}; valid: 'slots', or the resources of one machine, "
+            "e.g. {cpu: 16, mem: 128}",
+            rule="unknown shape",
+        )
+    return Cluster.slots(1)
+
+
+def times(one: Cluster, count: float) -> Cluster:
+    """Build the cluster of `count` times the slot or machine of `one`; slots come whole."""
+    if one.unit:
+        whole = math.floor(count + 0.5)
+        return Cluster.slots(1 if 0 < count < 1 else whole)
+    shape = dict(zip(one.resources, one.capacity[0], strict=True))
+    return Cluster.machines(count, fungible=one.fungible, **shape)
+
+
+def _count_for_gangs(workload: Workload, one: Cluster) -> int:
+    """Count the slots or machines with room for each gang, whose slots hold what any stage asks."""
+    gang = values(workload.jobs, "min_tasks").astype(np.int64)
+    if not gang.any():
+        return 1
+    if one.unit:
+        return int(gang.max())
+    demand = demand_of(workload.columns, one)
+    slot = np.maximum.reduceat(demand, workload.columns.job_stage0[:-1], axis=0)
+    with np.errstate(divide="ignore"):
+        on_one = np.floor(one.total / slot * (1 + 1e-12)).min(axis=1)
+    # where no slot fits a machine, no number of them helps, and the check that follows says so
+    return int(np.ceil(gang / np.maximum(on_one, 1)).max())

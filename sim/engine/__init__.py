@@ -1,0 +1,1 @@
+"""simulate(): the plan that a policy writes, its layout, the run's record."""

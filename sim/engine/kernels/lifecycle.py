@@ -1,0 +1,319 @@
+"""What happens to a job: it arrives, its stages open, its tasks start and end, it is done."""
+
+import math
+
+from sim.base.jit import inlined, part
+from sim.engine.kernels.finheap import fin_push
+from sim.engine.kernels.inputs import inputs_made
+from sim.engine.kernels.resources import give, give_held, take
+from sim.engine.kernels.service import accrue, forget, watch
+from sim.engine.kernels.state import (
+    EVENTS,
+    FAILS,
+    GANGS,
+    INPUTS,
+    JOBS_LEFT,
+    LIMITS,
+    MOVING,
+    N_ARRIVED,
+    N_EVENTS,
+    N_GANG,
+    N_SLOT_FREE,
+    NOW,
+    PACED,
+    PER_TASK,
+    PREFERS,
+    PRIORITY,
+    RECORD,
+    SEEN,
+    SERVICE,
+    TASK_ORDER,
+)
+from sim.engine.kernels.stretch import begin_task, leave_machine
+from sim.engine.kernels.taskheap import turn_pop, turn_push
+from sim.engine.kernels.waiting import (
+    kernel_queue,
+    rank_changed,
+    settle,
+    stage_drained,
+    stage_ready,
+)
+
+JOB_ARRIVED, TASKS_DONE, STAGE_DONE, JOB_DONE, SERVICE_CROSSED, TIMER_TICK = 1, 2, 4, 8, 16, 32
+JOB_FAILED = 128
+
+FIRST_K, HELD = 1, 2
+
+
+@part
+def emit(st, kind, row):
+    """Note an event for the policy, if it subscribed to its kind."""
+    if st.state_i[EVENTS] & kind:
+        n = st.state_i[N_EVENTS]
+        st.state_event_kind[n] = kind
+        st.state_event_row[n] = row
+        st.state_i[N_EVENTS] = n + 1
+
+
+@inlined
+def arrive(st, j):
+    """Job `j` is submitted: open its stages that wait for no barrier."""
+    st.state_job_turn[j] = st.state_i[N_ARRIVED]
+    st.state_i[N_ARRIVED] += 1
+    st.state_job_since[j] = st.state_f[NOW]
+    st.state_job_home[j] = kernel_queue(st, j, st.p_job_queue[j])
+    settle(st, j)
+    for g in range(st.w_job_stage0[j], st.w_job_stage0[j + 1]):
+        if st.state_stage_barriers[g] == 0:
+            open_stage(st, g)
+    emit(st, JOB_ARRIVED, j)
+
+
+@part
+def open_stage(st, g):
+    """Make the tasks of stage `g`, before which no barrier is left, ready (or wait one for one)."""
+    task0 = st.w_stage_task0[g]
+    n = st.w_stage_task0[g + 1] - task0
+    if st.w_stage_o2o[g] & 1:
+        for turn in range(n):
+            if st.state_task_missing[task0 + _index_of(st, task0, turn)] == 0:
+                turn_push(st, g, turn)
+    else:
+        st.state_stage_waiting[g] = n
+    if st.state_stage_waiting[g] > 0:
+        stage_ready(st, g)
+        look_at_gang(st, st.w_stage_job[g])
+
+
+@part
+def start_task(st, g, machine, held):
+    """Start the next task of stage `g` on `machine`, in a slot its gang holds or in free room."""
+    now = st.state_f[NOW]
+    j = st.w_stage_job[g]
+    task0 = st.w_stage_task0[g]
+    if st.w_stage_o2o[g] & 1:
+        task = task0 + _index_of(st, task0, turn_pop(st, g))
+    else:
+        if st.state_i[PREFERS]:
+            _bring_forward(st, g, turn_for(st, g, machine))
+        task = task0 + _index_of(st, task0, st.state_stage_next[g])
+        st.state_stage_waiting[g] -= 1
+    st.state_stage_next[g] += 1
+    if st.state_i[SERVICE] or st.state_i[MOVING]:
+        accrue(st, j)
+    n = st.state_i[N_SLOT_FREE] - 1
+    st.state_i[N_SLOT_FREE] = n
+    slot = st.state_slot_free[n]
+    st.state_slot_task[slot] = task
+    st.state_slot_stage[slot] = g
+    st.state_slot_machine[slot] = machine
+    flag = 0
+    if st.state_job_first[j] < st.p_job_notify_at[j]:
+        flag = FIRST_K
+        st.state_job_first[j] += 1
+    if held:
+        flag |= HELD
+    else:
+        take(st, j, g, machine)
+    st.state_slot_flag[slot] = flag
+    st.state_slot_start[slot] = now
+    if st.state_job_started[j] == 0 and math.isnan(st.out_job_start[j]):
+        st.out_job_start[j] = now
+    st.state_job_started[j] += 1
+    st.state_job_running[j] += 1
+    if st.state_i[RECORD]:
+        st.out_task_start[task] = now
+        st.out_task_machine[task] = machine
+    if st.state_i[PACED]:
+        begin_task(st, slot)
+    else:
+        fin_push(st, now + st.w_task_duration[task], slot)
+    if st.state_stage_waiting[g] == 0:
+        stage_drained(st, g)
+    look_again(st, j)
+
+
+@inlined
+def end_task(st, slot):
+    """End the task in `slot` now: give back its room and open what waited for it."""
+    now = st.state_f[NOW]
+    task = st.state_slot_task[slot]
+    g = st.state_slot_stage[slot]
+    j = st.w_stage_job[g]
+    flag = st.state_slot_flag[slot]
+    st.state_slot_free[st.state_i[N_SLOT_FREE]] = slot
+    st.state_i[N_SLOT_FREE] += 1
+    if st.state_i[PACED]:
+        leave_machine(st, slot)
+    if st.state_i[RECORD]:
+        st.out_task_finish[task] = now
+    if st.state_i[SERVICE] or st.state_i[MOVING]:
+        accrue(st, j)
+    duration = st.w_task_duration[task]
+    st.state_job_done_work[j] += duration
+    if st.state_i[SEEN]:
+        st.state_stage_done_work[g] += duration
+        st.state_job_remaining[j] -= st.p_stage_seen_s[g] * st.p_stage_weight[g]
+    else:
+        st.state_job_remaining[j] -= duration * st.p_stage_weight[g]
+    st.state_job_running[j] -= 1
+    st.state_job_done[j] += 1
+    st.state_job_left[j] -= 1
+    st.state_stage_left[g] -= 1
+    if flag & HELD:
+        st.state_hold_machine[st.w_job_hold0[j] + st.state_job_gang[j]] = st.state_slot_machine[
+            slot
+        ]
+        st.state_job_gang[j] += 1
+    else:
+        give(st, j, g, st.state_slot_machine[slot])
+    if flag & FIRST_K:
+        st.state_job_notify[j] += 1
+        st.state_job_first_work[j] += duration
+        if st.state_job_notify[j] == st.p_job_notify_at[j]:
+            emit(st, TASKS_DONE, j)
+    again = st.state_i[FAILS] and st.state_task_again[task]
+    if st.state_i[PER_TASK] and st.w_stage_o2o[g] & 2 and not again:
+        _release_children(st, g, task - st.w_stage_task0[g])
+    if st.state_stage_left[g] == 0 and not st.state_stage_done[g]:
+        _stage_done(st, g)
+    if st.state_job_left[j] == 0:
+        _job_done(st, j)
+        return
+    look_again(st, j)
+    look_at_gang(st, j)
+
+
+@inlined
+def look_again(st, j):
+    """Job `j` runs more or fewer tasks than before: see where it waits, and when it is served."""
+    if st.state_i[LIMITS]:
+        settle(st, j)
+    if st.state_i[MOVING]:
+        rank_changed(st, j)
+    if st.state_i[SERVICE]:
+        watch(st, j)
+
+
+@inlined
+def _stage_done(st, g):
+    st.state_stage_done[g] = 1
+    emit(st, STAGE_DONE, g)
+    for e in range(st.w_edge0[g], st.w_edge0[g + 1]):
+        if st.w_edge_kind[e] == 0:
+            child = st.w_edge_child[e]
+            st.state_stage_barriers[child] -= 1
+            if st.state_stage_barriers[child] == 0:
+                open_stage(st, child)
+
+
+@inlined
+def _job_done(st, j):
+    st.out_job_finish[j] = st.state_f[NOW]
+    st.state_i[JOBS_LEFT] -= 1
+    if st.state_i[SERVICE]:
+        forget(st, j)
+    if st.state_i[GANGS] and st.state_job_gang[j] > 0:
+        base = st.w_job_hold0[j]
+        for i in range(st.state_job_gang[j]):
+            give_held(st, j, st.state_hold_machine[base + i])
+        st.state_job_gang[j] = -1
+    if st.state_i[INPUTS]:
+        inputs_made(st, j)
+    emit(st, JOB_DONE, j)
+
+
+@inlined
+def _release_children(st, g, index):
+    for e in range(st.w_edge0[g], st.w_edge0[g + 1]):
+        if st.w_edge_kind[e] == 0:
+            continue
+        child = st.w_edge_child[e]
+        task0 = st.w_stage_task0[child]
+        if task0 + index >= st.w_stage_task0[child + 1]:
+            continue
+        st.state_task_missing[task0 + index] -= 1
+        if st.state_task_missing[task0 + index] == 0 and st.state_stage_barriers[child] == 0:
+            turn_push(st, child, turn_of(st, task0, index))
+            if st.state_stage_waiting[child] == 1:
+                stage_ready(st, child)
+                look_at_gang(st, st.w_stage_job[child])
+
+
+@part
+def next_task(st, g, machine):
+    """Return the task of stage `g` that `machine` takes next; it must have a ready one."""
+    task0 = st.w_stage_task0[g]
+    return task0 + _index_of(st, task0, turn_for(st, g, machine))
+
+
+@inlined
+def turn_for(st, g, machine):
+    """Return the turn of the task of stage `g` that `machine` takes next.
+
+    The first that prefers it, if all are ready at once; else the first.
+    """
+    task0 = st.w_stage_task0[g]
+    turn = st.state_task_heap[task0] if st.w_stage_o2o[g] & 1 else st.state_stage_next[g]
+    if st.state_i[PREFERS] and not st.w_stage_o2o[g] & 1:
+        turn = _preferring(st, g, machine, turn)
+    return turn
+
+
+@part
+def _preferring(st, g, machine, first):
+    task0 = st.w_stage_task0[g]
+    for turn in range(first, st.w_stage_task0[g + 1] - task0):
+        if st.p_turn_prefers[task0 + turn] == machine:
+            return turn
+    return first
+
+
+@part
+def _bring_forward(st, g, turn):
+    """Let the task of that turn be the next of stage `g`, before those that it passes over."""
+    task0 = st.w_stage_task0[g]
+    first, last = task0 + st.state_stage_next[g], task0 + turn
+    order, prefers = st.p_task_order, st.p_turn_prefers
+    index, machine = order[last], prefers[last]
+    for i in range(last, first, -1):
+        order[i] = order[i - 1]
+        prefers[i] = prefers[i - 1]
+    order[first] = index
+    prefers[first] = machine
+    if st.state_i[PRIORITY]:
+        priority = st.p_turn_priority
+        worth = priority[last]
+        for i in range(last, first, -1):
+            priority[i] = priority[i - 1]
+        priority[first] = worth
+
+
+@part
+def _index_of(st, task0, turn):
+    """Return the index within the stage of the task whose turn is `turn`."""
+    return st.p_task_order[task0 + turn] if st.state_i[TASK_ORDER] else turn
+
+
+@part
+def turn_of(st, task0, index):
+    """Return the turn of the task of that index within its stage."""
+    return st.p_task_turn[task0 + index] if st.state_i[TASK_ORDER] else index
+
+
+@part
+def see_remaining(st, j):
+    """Sum the remaining work of job `j` anew, from what its stages' tasks are taken to last."""
+    remaining = 0.0
+    for g in range(st.w_job_stage0[j], st.w_job_stage0[j + 1]):
+        remaining += st.state_stage_left[g] * st.p_stage_seen_s[g] * st.p_stage_weight[g]
+    st.state_job_remaining[j] = remaining
+
+
+@part
+def look_at_gang(st, j):
+    """If job `j` has idle held slots, see to it that the next dispatch uses them."""
+    if st.state_i[GANGS] and st.state_job_gang[j] > 0 and not st.state_gang_listed[j]:
+        st.state_gang_listed[j] = 1
+        st.state_gang_list[st.state_i[N_GANG]] = j
+        st.state_i[N_GANG] += 1

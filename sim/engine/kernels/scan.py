@@ -1,0 +1,267 @@
+"""Placement that skips what does not fit, and placement that packs by free · demand.
+
+After a dispatch no (waiting stage, machine) pair fits, so the next one holds the stages that are
+new against all machines and the others only against the machines freed since. A stage refused by
+its organisation's cap stays new.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+
+from sim.base.jit import inlined, part
+from sim.engine.kernels.bundle import pick_bundle, start_bundle
+from sim.engine.kernels.candidates import find_new, may_start
+from sim.engine.kernels.gang import admit_gang, gang_within_cap, is_waiting_gang, room_for_gang
+from sim.engine.kernels.lifecycle import start_task
+from sim.engine.kernels.overbook import best_overbooking
+from sim.engine.kernels.queues import goes_first
+from sim.engine.kernels.resources import clear_dirty, demand_row, hold_back
+from sim.engine.kernels.scanhold import find_fitting, first_fitting, still_fitting
+from sim.engine.kernels.scanlist import BY_ALL, mark_new, put_aside, queue_end, refuse, scan_settled
+from sim.engine.kernels.score import start_charged
+from sim.engine.kernels.state import (
+    GANGS,
+    N_DIRTY,
+    N_NEW,
+    N_REFUSED,
+    N_SCAN,
+    N_SLOT_FREE,
+    OVERBOOK,
+    RELEASED,
+    SCAN_SHIFTS,
+    SCORED,
+)
+from sim.engine.kernels.strict import first_dirty, first_fit
+
+
+@inlined
+def dispatch_skip(st):
+    """Start all that may start now: of what fits, the first in order, on the first machine."""
+    begin = 0
+    hint_stage, hint = -1, 0
+    while st.state_i[N_DIRTY] > 0 or st.state_i[N_NEW] > 0:
+        at = _first_that_fits(st, begin)
+        if at < 0:
+            break
+        g = st.state_scan[at]
+        j = st.w_stage_job[g]
+        begin = 0
+        if st.state_i[GANGS] and is_waiting_gang(st, j):
+            _admit(st, j)
+            continue
+        one_queue = st.state_scan_queue[0] == st.state_scan_queue[st.state_i[N_SCAN] - 1]
+        shifts = st.state_i[SCAN_SHIFTS]
+        hint = _machine_for(st, g, hint if g == hint_stage else 0)
+        hint_stage = g
+        start_task(st, g, hint, False)
+        if one_queue and st.state_i[SCAN_SHIFTS] == shifts:
+            begin = at  # what goes before it found no room, and now there is less
+    _done(st)
+
+
+@inlined
+def dispatch_pack(st):
+    """Start all that may start now: machine by machine the fitting tasks of greatest score.
+
+    Of the score (`sim.engine.plan.packing`) the alignment is the sum over resources of (free /
+    capacity) × (demand / capacity) of the machine, added in the order of the resources.
+    """
+    while st.state_i[GANGS]:
+        at = _first_gang(st)
+        if at < 0:
+            break
+        _admit(st, st.w_stage_job[st.state_scan[at]])
+    idle = -1
+    while idle < 0 or (st.state_i[N_DIRTY] > 0 and st.state_i[N_SLOT_FREE] < idle):
+        idle = st.state_i[N_SLOT_FREE]  # for whom room was kept may have found it elsewhere
+        _pack(st)
+
+
+@part
+def _pack(st):
+    every = st.state_i[N_NEW] > 0
+    if not every:
+        _sort_dirty(st)
+    for i in range(st.state_mach_free.shape[0] if every else st.state_i[N_DIRTY]):
+        machine = i if every else st.state_dirty[i]
+        if st.state_mach_lost[machine]:
+            continue
+        if st.state_mach_dirty[machine]:
+            _fill(st, machine)
+            if st.state_i[OVERBOOK]:
+                _overbook(st, machine)
+        elif st.state_i[N_NEW] > st.state_i[N_REFUSED]:
+            _fill_with_new(st, machine)
+    _done(st)
+
+
+@inlined
+def _first_that_fits(st, begin):
+    """Return the place from `begin` on of the stage that starts next, -1 for none."""
+    n = st.state_i[N_SCAN]
+    best = -1
+    low = begin
+    while low < n:
+        high = queue_end(st, low, n)
+        if best < 0 or goes_first(st, st.state_scan_queue[low], st.state_scan_queue[best]):
+            at = _first_between(st, low, high)
+            if at >= 0:
+                best = at
+        low = high
+    return best
+
+
+@inlined
+def _first_between(st, low, high):
+    best = high
+    for i in range(st.state_i[N_DIRTY]):
+        best = _first_on(st, st.state_dirty[i], low, best)
+    i = st.state_i[N_REFUSED]
+    while i < st.state_i[N_NEW]:
+        g = st.state_scan_fresh[i]
+        at = st.state_scan_at[g]
+        if st.state_scan_new[g] > 1:
+            put_aside(st, i)
+        elif low <= at < best and may_start(st, g):
+            if first_fit(st, demand_row(st, g), 0) >= 0:
+                best = at
+            else:
+                refuse(st, g, BY_ALL)
+                put_aside(st, i)
+        i += 1
+    if st.state_i[GANGS]:
+        for at in range(low, best):
+            if _gang_may_start(st, at):
+                best = at
+                break
+    return -1 if best == high else best
+
+
+@inlined
+def _first_on(st, machine, low, high):
+    """Return the first place of [low, high) whose stage may start on `machine`, else `high`."""
+    at = first_fitting(st, machine, low, high)
+    while at < high and not may_start(st, st.state_scan[at]):
+        at = first_fitting(st, machine, at + 1, high)
+    return at
+
+
+@part
+def _gang_may_start(st, at):
+    g = st.state_scan[at]
+    if g < 0:
+        return False
+    j = st.w_stage_job[g]
+    return is_waiting_gang(st, j) and gang_within_cap(st, j) and room_for_gang(st, j)
+
+
+@inlined
+def _first_gang(st):
+    best = -1
+    for at in range(st.state_i[N_SCAN]):
+        if best >= 0:
+            queue, of_best = st.state_scan_queue[at], st.state_scan_queue[best]
+            if queue == of_best or not goes_first(st, queue, of_best):
+                continue
+        if _gang_may_start(st, at):
+            best = at
+    return best
+
+
+@inlined
+def _machine_for(st, g, begin):
+    """Return the first machine with room for stage `g`; none before `begin` has any."""
+    row = demand_row(st, g)
+    if st.state_scan_new[g]:
+        return first_fit(st, row, begin)
+    return first_dirty(st, row)
+
+
+@inlined
+def _fill(st, machine):
+    """Fill `machine`, freed since the last dispatch, from all that waits."""
+    shifts = st.state_i[SCAN_SHIFTS] - 1
+    n = 0
+    while True:
+        if st.state_i[SCAN_SHIFTS] == shifts:
+            n = still_fitting(st, machine, n)
+        else:  # places have moved
+            n = find_fitting(st, machine)
+            shifts = st.state_i[SCAN_SHIFTS]
+        if not _start_best(st, machine, n):
+            return
+
+
+@inlined
+def _fill_with_new(st, machine):
+    """Start what is new on `machine`, which everything else has been held against."""
+    while _start_best(st, machine, find_new(st, machine)):
+        pass
+
+
+@part
+def _start_best(st, machine, n):
+    """Start what `machine` likes best of the `n` found; tell whether anything did."""
+    if st.state_i[SCORED]:
+        k = pick_bundle(st, machine, n)
+        if k < 0:
+            hold_back(st, machine)
+            return False
+        start_bundle(st, machine, k)
+        return k > 0
+    best, best_score = -1, 0.0
+    for i in range(n):
+        at, score = st.state_scan_found[i], st.state_scan_score[i]
+        if _is_better(st, at, score, best, best_score) and may_start(st, st.state_scan[at]):
+            best, best_score = at, score
+    if best < 0:
+        return False
+    start_task(st, st.state_scan[best], machine, False)
+    return True
+
+
+@part
+def _is_better(st, at, score, best, best_score):
+    if best < 0:
+        return True
+    queue, queue_of_best = st.state_scan_queue[at], st.state_scan_queue[best]
+    if queue != queue_of_best:
+        return goes_first(st, queue, queue_of_best)
+    return score > best_score or (score == best_score and at < best)
+
+
+@part
+def _overbook(st, machine):
+    while True:
+        at = best_overbooking(st, machine)
+        if at < 0:
+            return
+        start_charged(st, st.state_scan[at], machine)
+
+
+@part
+def _admit(st, j):
+    """Give gang job `j` its slots, then hold its single tasks against every machine."""
+    admit_gang(st, j)
+    g = st.state_job_ready[j]
+    while g >= 0:
+        if st.state_scan_at[g] >= 0:
+            mark_new(st, g)
+        g = st.state_stage_ready_next[g]
+
+
+@inlined
+def _sort_dirty(st):
+    dirty = st.state_dirty
+    for i in range(1, st.state_i[N_DIRTY]):
+        machine, k = dirty[i], i
+        while k > 0 and dirty[k - 1] > machine:
+            dirty[k] = dirty[k - 1]
+            k -= 1
+        dirty[k] = machine
+
+
+@part
+def _done(st):
+    scan_settled(st)
+    st.state_i[RELEASED] = 0
+    clear_dirty(st)

@@ -1,0 +1,140 @@
+"""What a task is worth to a machine, which queue is served, and what each queue is owed.
+
+`sim.engine.plan.packing` says what the parameters mean (DAGPS, §5, Fig. 8).
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+
+import math
+
+from sim.base.jit import inlined, part
+from sim.engine.kernels.gang import is_waiting_gang
+from sim.engine.kernels.lifecycle import start_task, turn_for
+from sim.engine.kernels.queues import goes_first
+from sim.engine.kernels.resources import demand_row, within_cap
+from sim.engine.kernels.state import (
+    GANGS,
+    HARD,
+    LEFTS,
+    N_SCAN,
+    PACK_REMAINING,
+    PACK_REMOTE,
+    PACK_UNFAIRNESS,
+    PREFERS,
+    PRIORITY,
+    WORTHS,
+)
+
+
+@part
+def worth_of(st, g, machine, what):
+    """Return `what` the next task of stage `g` brings, weighted by its priority and place."""
+    if not (st.state_i[PRIORITY] or st.state_i[PREFERS]):
+        return what
+    task0 = st.w_stage_task0[g]
+    turn = turn_for(st, g, machine)
+    worth = what
+    if st.state_i[PRIORITY]:
+        worth = st.p_turn_priority[task0 + turn] * what
+    if st.state_i[PREFERS]:
+        prefers = st.p_turn_prefers[task0 + turn]
+        if prefers >= 0 and prefers != machine:
+            worth = worth * st.p_pack[PACK_REMOTE]
+    return worth
+
+
+@part
+def eta(st):
+    """Return what a unit of remaining work counts beside worth."""
+    if st.state_f[LEFTS] > 0:
+        return st.p_pack[PACK_REMAINING] * st.state_f[WORTHS] / st.state_f[LEFTS]
+    return 0.0
+
+
+@part
+def compete(st):
+    """Tell whether the queues of a tier compete by score."""
+    return st.p_pack[PACK_UNFAIRNESS] < math.inf
+
+
+@part
+def before_queue(st, a, b):
+    """Tell whether queue `a` is served before `b`; among competing ones, by tier alone."""
+    if not compete(st):
+        return goes_first(st, a, b)
+    return _tier(st, a) < _tier(st, b)
+
+
+@part
+def owed_queue(st, queue):
+    """Return the queue of the tier of `queue` that nothing else may go before, -1 for none.
+
+    Of those with a task that only room is wanted for it is the one of greatest deficit, if that
+    is as much as unfairness may be.
+    """
+    if not compete(st):
+        return -1
+    best, most = -1, st.p_pack[PACK_UNFAIRNESS]
+    for q in range(len(st.state_queue_waiting)):
+        owed = st.state_queue_deficit[q]
+        if st.state_queue_waiting[q] == 0 or owed < most or (owed == most and best >= 0):
+            continue
+        if _tier(st, q) == _tier(st, queue) and _wants_room(st, q):
+            best, most = q, owed
+    return best
+
+
+@part
+def is_served(st, queue, first, owed):
+    """Tell whether `queue` may be picked from, where `first` goes before others, or `owed` does."""
+    if owed >= 0:
+        return queue == owed
+    return queue == first or (compete(st) and _tier(st, queue) == _tier(st, first))
+
+
+@part
+def _wants_room(st, queue):
+    """Tell whether a task that waits in `queue` could start if there were room."""
+    if not (st.state_i[GANGS] or st.state_i[HARD]):
+        return True
+    for at in range(st.state_i[N_SCAN]):
+        g = st.state_scan[at]
+        if g < 0 or st.state_scan_queue[at] != queue:
+            continue
+        j = st.w_stage_job[g]
+        if st.state_i[GANGS] and is_waiting_gang(st, j):
+            continue
+        if within_cap(st, j, st.w_stage_demand, demand_row(st, g), 1):
+            return True
+    return False
+
+
+@inlined
+def start_charged(st, g, machine):
+    """Start the next task of stage `g`, and count it in what the queues are owed."""
+    if compete(st):
+        _charge(st, st.state_job_where[st.w_stage_job[g]], st.p_stage_cost[g])
+    start_task(st, g, machine, False)
+
+
+@inlined
+def _charge(st, mine, cost):
+    total = 0.0
+    for q in range(len(st.state_queue_waiting)):
+        if st.state_queue_waiting[q] > 0:
+            total += _weight(st, q)
+    for q in range(len(st.state_queue_waiting)):
+        if st.state_queue_waiting[q] > 0:
+            share = _weight(st, q) / total
+            st.state_queue_deficit[q] += cost * (share - 1.0) if q == mine else cost * share
+
+
+@part
+def _weight(st, queue):
+    n = len(st.p_queue_weight)
+    return st.c_org_weight[queue // n] * st.p_queue_weight[queue % n]
+
+
+@part
+def _tier(st, queue):
+    return st.p_queue_tier[queue % len(st.p_queue_tier)]

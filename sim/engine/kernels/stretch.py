@@ -1,0 +1,191 @@
+"""Overbooked machines: who demands a resource of which too much is demanded runs slower.
+
+A machine's fungible resource r of capacity C, of which its tasks hold D > C, lets each task that
+demands it run at C / D of its speed; a task goes at the least of its resources' rates. So what is
+really used of r stays within C. Rates are looked at once an instant, after placement, on the
+machines where something was taken or given back. A task that will end earlier than its entry in the
+heap of ends says gets a new one; the old one is stale, and dropped when it comes up. One that will
+end later keeps its entry, which is put off when it comes up.
+"""
+
+from sim.base.jit import inlined, part
+from sim.engine.kernels.finheap import fin_pop, fin_push
+from sim.engine.kernels.resources import demand_row
+from sim.engine.kernels.speed import done_since, end_of
+from sim.engine.kernels.state import FAILS, N_FIN, N_RIGID, N_TOUCHED, NOW, REMOTE
+
+ENDED = -1.0
+
+
+@part
+def begin_task(st, slot):
+    """Let the task in `slot` go at the rate that its machine had for it last."""
+    machine = st.state_slot_machine[slot]
+    first = st.state_mach_slot[machine]
+    st.state_slot_prev[slot] = -1
+    st.state_slot_next[slot] = first
+    if first >= 0:
+        st.state_slot_prev[first] = slot
+    st.state_mach_slot[machine] = slot
+    st.state_slot_left[slot] = _lasts(st, slot)
+    st.state_slot_rate[slot] = _rate(st, st.state_slot_stage[slot], machine)
+    _expect(st, slot)
+
+
+@inlined
+def _lasts(st, slot):
+    """Return how long the task in `slot` runs at full speed: longer where its input is remote.
+
+    Less than it is long if it fails.
+    """
+    task, g = st.state_slot_task[slot], st.state_slot_stage[slot]
+    lasts = st.w_task_duration[task]
+    if st.state_i[FAILS]:
+        attempt = st.w_attempt0[task] + st.state_task_failed[task]
+        if attempt < st.w_attempt0[task + 1]:
+            lasts = st.w_attempt_s[attempt]
+    if st.state_i[REMOTE] and st.w_stage_home[g] >= 0:
+        home = (st.w_stage_home[g] + task - st.w_stage_task0[g]) % st.state_mach_free.shape[0]
+        if home != st.state_slot_machine[slot]:
+            lasts = lasts * st.w_stage_remote_factor[g]
+    return lasts
+
+
+@part
+def leave_machine(st, slot):
+    """Take the task in `slot`, which ends, off the list of its machine."""
+    after, before = st.state_slot_next[slot], st.state_slot_prev[slot]
+    if before >= 0:
+        st.state_slot_next[before] = after
+    else:
+        st.state_mach_slot[st.state_slot_machine[slot]] = after
+    if after >= 0:
+        st.state_slot_prev[after] = before
+
+
+@inlined
+def forget_end(st, slot):
+    """Let whatever the heap of ends says of `slot` be stale."""
+    st.state_slot_end[slot] = ENDED
+    st.state_slot_entry[slot] = ENDED
+
+
+@part
+def stretch(st):
+    """After a placement: bring the machines it touched, and their tasks, to their new rates."""
+    for i in range(st.state_i[N_TOUCHED]):
+        machine = st.state_touched[i]
+        st.state_mach_touched[machine] = 0
+        if not _rates_changed(st, machine):
+            continue
+        slot = st.state_mach_slot[machine]
+        while slot >= 0:
+            rate = _rate(st, st.state_slot_stage[slot], machine)
+            if rate != st.state_slot_rate[slot]:
+                st.state_slot_left[slot] = left_of(st, slot)
+                st.state_slot_rate[slot] = rate
+                _expect(st, slot)
+            slot = st.state_slot_next[slot]
+    st.state_i[N_TOUCHED] = 0
+
+
+@part
+def drop_stale(st):
+    """See to it that the first entry of the heap of ends, if any, is that of an end."""
+    while st.state_i[N_FIN] > 0:
+        if st.state_fin_time[0] == st.state_slot_end[st.state_fin_slot[0]]:
+            return
+        _pop(st)
+
+
+@part
+def collect_ended(st):
+    """List the slots whose tasks end now, by task, in ``state_ended``; return how many."""
+    now, n = st.state_f[NOW], 0
+    ended, task = st.state_ended, st.state_slot_task
+    while st.state_i[N_FIN] > 0 and st.state_fin_time[0] <= now:
+        slot = _pop(st)
+        if slot < 0:
+            continue
+        forget_end(st, slot)  # an equal entry may follow
+        at = n
+        while at > 0 and task[ended[at - 1]] > task[slot]:
+            ended[at] = ended[at - 1]
+            at -= 1
+        ended[at] = slot
+        n += 1
+    return n
+
+
+@inlined
+def _pop(st):
+    """Take the first entry off the heap; return its slot if its task ends then, -1 otherwise."""
+    time = st.state_fin_time[0]
+    slot = fin_pop(st)
+    end = st.state_slot_end[slot]
+    if end == time:
+        return slot
+    if st.state_slot_entry[slot] == time:  # put off
+        st.state_slot_entry[slot] = end
+        fin_push(st, end, slot)
+    return -1
+
+
+@part
+def _rates_changed(st, machine):
+    changed = False
+    for r in range(st.state_i[N_RIGID], st.state_mach_free.shape[1]):
+        has = st.c_capacity[machine, r]
+        demanded = has - st.state_mach_free[machine, r]
+        has = max(has, 1)
+        rate = has / demanded if demanded > has else 1.0
+        if rate != st.state_mach_rate[machine, r]:
+            st.state_mach_rate[machine, r] = rate
+            changed = True
+    return changed
+
+
+@part
+def _rate(st, g, machine):
+    row = demand_row(st, g)
+    rate = 1.0
+    for r in range(st.state_i[N_RIGID], st.state_mach_free.shape[1]):
+        if st.w_stage_demand[row, r] > 0:
+            rate = min(rate, st.state_mach_rate[machine, r])
+    return rate
+
+
+@part
+def left_of(st, slot):
+    """Return what is left of the task in `slot`, in seconds at full speed."""
+    ran = done_since(st, st.state_slot_since[slot])
+    return max(0.0, st.state_slot_left[slot] - st.state_slot_rate[slot] * ran)
+
+
+@part
+def _expect(st, slot):
+    """Put the end of the task in `slot`, at its rate from now on, into the heap."""
+    now = st.state_f[NOW]
+    st.state_slot_since[slot] = now
+    end = end_of(st, st.state_slot_left[slot] / st.state_slot_rate[slot])
+    st.state_slot_end[slot] = end
+    entry = st.state_slot_entry[slot]
+    if entry != ENDED and entry <= end:
+        return
+    st.state_slot_entry[slot] = end
+    if st.state_i[N_FIN] == len(st.state_fin_time):
+        _rebuild(st)
+    else:
+        fin_push(st, end, slot)
+
+
+@part
+def _rebuild(st):
+    """Leave no stale entry in the heap of ends."""
+    st.state_i[N_FIN] = 0
+    for machine in range(len(st.state_mach_slot)):
+        slot = st.state_mach_slot[machine]
+        while slot >= 0:
+            st.state_slot_entry[slot] = st.state_slot_end[slot]
+            fin_push(st, st.state_slot_end[slot], slot)
+            slot = st.state_slot_next[slot]

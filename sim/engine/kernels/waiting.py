@@ -1,0 +1,191 @@
+"""Where a job's ready stages wait: its queue, the overflow queue, or nowhere.
+
+The stages with a ready task form a list in their job. They stand in the heap of the kernel queue
+``state_job_where`` (strict order) or in the scan list (skip and pack), or in neither while the job
+is parked because its run limit or its start gate binds.
+"""
+
+from sim.base.jit import inlined, part
+from sim.engine.kernels.readyheap import heap_fewer, heap_insert, heap_remove
+from sim.engine.kernels.scanlist import scan_insert, scan_remove
+from sim.engine.kernels.state import FIT, LIMITS, USAGE
+
+KEY, FIFO, REMAINING_ORDER, ATTAINED_ORDER, SHARE_ORDER = range(5)
+STRICT, SKIP, PACK = range(3)
+
+
+@part
+def kernel_queue(st, j, queue):
+    """Return the kernel queue of job `j` in the policy's `queue`."""
+    return st.w_job_org[j] * len(st.p_queue_weight) + queue
+
+
+@part
+def stage_ready(st, g):
+    """Stage `g` has a ready task again: list it in its job and let it wait."""
+    j = st.w_stage_job[g]
+    first = st.state_job_ready[j]
+    st.state_stage_ready_next[g] = first
+    st.state_stage_ready_prev[g] = -1
+    if first >= 0:
+        st.state_stage_ready_prev[first] = g
+    st.state_job_ready[j] = g
+    queue = st.state_job_where[j]
+    if queue >= 0:
+        _enter(st, queue, g)
+
+
+@part
+def stage_drained(st, g):
+    """Stage `g` has no ready task left: take it off its job's list and out of its queue."""
+    j = st.w_stage_job[g]
+    nxt, prev = st.state_stage_ready_next[g], st.state_stage_ready_prev[g]
+    if prev >= 0:
+        st.state_stage_ready_next[prev] = nxt
+    else:
+        st.state_job_ready[j] = nxt
+    if nxt >= 0:
+        st.state_stage_ready_prev[nxt] = prev
+    queue = st.state_job_where[j]
+    if queue >= 0:
+        _leave(st, queue, g)
+
+
+@part
+def settle(st, j):
+    """Put the stages of job `j` where its limits and columns say that they wait."""
+    queue = _wanted(st, j)
+    if queue == st.state_job_where[j]:
+        return
+    g = st.state_job_ready[j]
+    if st.state_job_where[j] >= 0:
+        while g >= 0:
+            _leave(st, st.state_job_where[j], g)
+            g = st.state_stage_ready_next[g]
+    st.state_job_where[j] = queue
+    if queue >= 0:
+        st.state_job_rank[j] = rank(st, j)
+        g = st.state_job_ready[j]
+        while g >= 0:
+            _enter(st, queue, g)
+            g = st.state_stage_ready_next[g]
+
+
+@part
+def move_home(st, j):
+    """Follow ``p_job_queue``: change the kernel queue of job `j` and whose use it counts as."""
+    old = st.state_job_home[j]
+    new = kernel_queue(st, j, st.p_job_queue[j])
+    if old == new:
+        return
+    st.state_job_home[j] = new
+    if st.state_i[USAGE]:
+        used = st.state_job_used
+        for r in range(used.shape[1]):
+            st.state_queue_used[old, r] -= used[j, r]
+            st.state_queue_used[new, r] += used[j, r]
+
+
+@part
+def rank(st, j):
+    """Return what the queue that job `j` waits in orders it by."""
+    order = st.p_queue_order[st.state_job_where[j] % len(st.p_queue_order)]
+    if order == FIFO:
+        return float(st.state_job_turn[j])
+    if order == REMAINING_ORDER:
+        return st.state_job_remaining[j]
+    if order == ATTAINED_ORDER:
+        return st.state_job_attained[j]
+    if order == SHARE_ORDER:
+        return _share_of_job(st, j)
+    return st.p_job_key[j]
+
+
+@part
+def rank_changed(st, j):
+    """Bring the stages of job `j` into the place that its rank now gives them."""
+    queue = st.state_job_where[j]
+    if queue < 0:
+        return
+    old, new = st.state_job_rank[j], rank(st, j)
+    if new == old:
+        return
+    g = st.state_job_ready[j]
+    if g < 0:
+        st.state_job_rank[j] = new
+    elif st.state_i[FIT] == STRICT and new < old and st.state_stage_ready_next[g] < 0:
+        st.state_job_rank[j] = new
+        heap_fewer(st, queue, g)
+    else:
+        _reinsert(st, j, queue, new)
+
+
+@inlined
+def rekey(st, j):
+    """Bring job `j` into its place after the policy changed its columns."""
+    queue = st.state_job_where[j]
+    if queue < 0:
+        return
+    new = rank(st, j)
+    if st.state_i[FIT] == STRICT or new != st.state_job_rank[j] or _key_changed(st, j):
+        _reinsert(st, j, queue, new)
+
+
+@inlined
+def _key_changed(st, j):
+    g = st.state_job_ready[j]
+    while g >= 0:
+        if st.state_scan_key[st.state_scan_at[g]] != st.p_stage_key[g]:
+            return True
+        g = st.state_stage_ready_next[g]
+    return False
+
+
+@part
+def _reinsert(st, j, queue, new):
+    g = st.state_job_ready[j]
+    while g >= 0:
+        _leave(st, queue, g)
+        g = st.state_stage_ready_next[g]
+    st.state_job_rank[j] = new
+    g = st.state_job_ready[j]
+    while g >= 0:
+        _enter(st, queue, g)
+        g = st.state_stage_ready_next[g]
+
+
+@inlined
+def _wanted(st, j):
+    if st.state_i[LIMITS]:
+        shut = st.state_job_running[j] >= st.p_job_run_limit[j]
+        if shut or st.state_job_started[j] >= st.p_job_start_gate[j]:
+            overflow = st.p_job_overflow_queue[j]
+            return -1 if overflow < 0 else kernel_queue(st, j, overflow)
+    return st.state_job_home[j]
+
+
+@inlined
+def _share_of_job(st, j):
+    share = 0.0
+    for r in range(st.state_job_used.shape[1]):
+        share = max(share, st.state_job_used[j, r] * st.c_scale[r])
+    return share
+
+
+@part
+def _enter(st, queue, g):
+    if st.state_i[FIT] == STRICT:
+        heap_insert(st, queue, g)
+    else:
+        scan_insert(st, queue, g)
+
+
+@part
+def _leave(st, queue, g):
+    if st.state_i[FIT] != STRICT:
+        scan_remove(st, g)
+        return
+    heap_remove(st, queue, g)
+    if st.state_queue_blocked_stage[queue] == g:
+        st.state_queue_blocked_stage[queue] = -1
+        st.state_queue_blocked[queue] = 0

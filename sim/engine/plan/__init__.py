@@ -1,0 +1,267 @@
+"""What a policy sees and what it fills: the vocabulary between policies and the kernel.
+
+The kernel moves time; a policy fills *columns*. Before the run it gets a `World` to read and a
+`Plan` to fill; at the moments it subscribed to it gets a `Batch` of events of one instant, before
+anything is placed at that instant, and may change the plan for the jobs it names. What it sees is
+in `seen`, its queues are in `queues`, and the columns here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sim.base.errors import PolicyError, unknown
+from sim.engine.plan.packing import Packing
+from sim.engine.plan.queues import Fit, Order, Queues, Share
+from sim.engine.plan.seen import Batch, Event, World
+
+__all__ = [
+    "NO_LIMIT",
+    "Batch",
+    "Event",
+    "Fit",
+    "Order",
+    "Plan",
+    "Queues",
+    "Scheduler",
+    "Share",
+    "World",
+]
+
+F8 = NDArray[np.float64]
+I4 = NDArray[np.int32]
+
+NO_LIMIT = np.iinfo(np.int32).max
+"""A run limit or start gate that never binds."""
+
+_NO_ROWS = np.empty(0, dtype=np.int32)
+
+
+class Plan:
+    """The columns that a policy fills; the defaults are first come, first served.
+
+    Change job columns with `set_jobs` and stage columns with `set_stages`; the kernel looks again
+    only at the rows named there. All else but `timer_s` is read once,
+    before the run.
+
+    Attributes
+    ----------
+    queues : Queues
+        One queue in key order, unless the policy says otherwise.
+    fit : Fit
+        STRICT by default.
+    fit_resources : tuple of str
+        The resources that are looked at when it is decided what fits, on machines and in hard
+        shares; empty for all. Only a fungible resource (`sim.cluster.cluster.Cluster`) may be left
+        out.
+    share : int
+        `Share.DOMINANT`, or the index of the one resource whose use counts.
+    packing : Packing
+        What Fit.PACK weighs; by default how well a task fills a machine, alone.
+    task_order : (T,) int32 or None
+        For each stage a permutation of its tasks (index within the stage): which goes first.
+    task_priority : (T,) float64 or None
+        What the worth of each task is multiplied by in Fit.PACK, 0 or more; 1 by default.
+    task_prefers : (T,) int32 or None
+        The machine that each task prefers, -1 for none. Of a stage's tasks that are ready at once,
+        which those are that wait for no single task of a parent, a machine takes the first that
+        prefers it, if any; Fit.PACK also weighs it between stages
+        (`sim.engine.plan.packing.Packing.remote`). Where tasks may have to start again (faults,
+        evictions), the first in order goes first.
+    evict : bool
+        Whether a job that runs fewer tasks than its ``run_limit``, and finds no room, gets that of
+        tasks which other jobs run beyond theirs: these start again later, the last started go
+        first. Only with Fit.STRICT and without gangs. False by default.
+    timer_s : float
+        Time of the next TIMER event, s; inf for none. A tick sets it to inf: set it again then.
+    estimate_s : (J,) float64
+        What the policy took for the sum of the job's task durations, s; NaN for nothing. Nothing
+        follows from it: it is there to be compared with the truth. Fill it at any time.
+    """
+
+    JOB_COLUMNS: Mapping[str, tuple[type, float]] = {
+        "key": (np.float64, 0.0),
+        "queue": (np.int32, 0),
+        "run_limit": (np.int32, NO_LIMIT),
+        "start_gate": (np.int32, NO_LIMIT),
+        "overflow_queue": (np.int32, -1),
+        "notify_at": (np.int32, 0),
+        "service_at": (np.float64, np.inf),
+    }
+    STAGE_COLUMNS: Mapping[str, tuple[type, float]] = {
+        "key": (np.float64, 0.0),
+        "weight": (np.float64, 1.0),
+        "cost": (np.float64, 1.0),
+        "seen_s": (np.float64, np.nan),
+    }
+
+    def __init__(self, n_jobs: int, n_stages: int, n_tasks: int) -> None:
+        self.queues = Queues.make(1)
+        self.fit = Fit.STRICT
+        self.fit_resources: tuple[str, ...] = ()
+        self.packing = Packing()
+        self.share: int = Share.DOMINANT
+        self.task_order: I4 | None = None
+        self.task_priority: F8 | None = None
+        self.task_prefers: I4 | None = None
+        self.evict = False
+        self.timer_s = np.inf
+        self.n_tasks = n_tasks
+        self.estimate_s = np.full(n_jobs, np.nan)
+        self.jobs = _defaults(self.JOB_COLUMNS, n_jobs)
+        self.stages = _defaults(self.STAGE_COLUMNS, n_stages)
+        self.jobs["key"][:] = np.arange(n_jobs)
+        self._changed: list[NDArray[Any] | int] | None = None
+        self._limited: list[NDArray[Any]] = []
+
+    def set_jobs(self, rows: ArrayLike | slice | None = None, /, **columns: ArrayLike) -> None:
+        """Set columns of the jobs `rows` (None: all of them).
+
+        Parameters
+        ----------
+        rows : array of int, int, slice or None
+            Rows of jobs.
+        **columns
+            key : float64, smallest first;
+            queue : int32, one of the plan's queues;
+            run_limit : int32, how many of the job's tasks may run at once, or are guaranteed to
+            where it has an overflow queue;
+            start_gate : int32, how many of its tasks may start in all (raise it in a callback);
+            overflow_queue : int32, where a job at its limit or gate waits, there free of both
+            (a queue of a higher tier, so that it takes only what nothing else wants); -1 for none;
+            notify_at : int32, k for a TASKS_DONE event when the first k started tasks have ended;
+            service_at : float64, attained task seconds at which a SERVICE event is wanted.
+
+        Raises
+        ------
+        PolicyError
+            On an unknown column, a NaN, or a queue, limit or gate out of its range.
+        """
+        where: Any = slice(None) if rows is None else rows
+        for name, value in columns.items():
+            checked = self._checked_job(name, value)
+            self.jobs[name][where] = checked
+        if "run_limit" in columns:
+            self._limited.append(_rows(where, len(self.jobs["key"])))
+        if self._changed is not None:
+            is_one = isinstance(where, int)
+            self._changed.append(where if is_one else _rows(where, len(self.jobs["key"])))
+
+    def set_stages(
+        self,
+        rows: ArrayLike | slice | None = None,
+        /,
+        *,
+        jobs: ArrayLike = (),
+        **columns: ArrayLike,
+    ) -> None:
+        """Set columns of the stages `rows` (None: all of them).
+
+        Parameters
+        ----------
+        rows : array of int, int, slice or None
+            Rows of stages.
+        jobs : array of int
+            The jobs those stages belong to; needed in a callback, so that the kernel looks again.
+        **columns
+            key : float64, smallest first, among the stages of jobs of equal key;
+            weight : float64, how much a second of its tasks counts in remaining work (read once);
+            cost : float64, what starting one counts between queues (`sim.engine.plan.packing`; read
+            once); seen_s : float64, what each of its tasks is taken to last, s, in remaining work
+            and overbooking; if given before the run, for all stages, it may be refined at any time.
+
+        Raises
+        ------
+        PolicyError
+            On an unknown column or a NaN.
+        """
+        where: Any = slice(None) if rows is None else rows
+        for name, value in columns.items():
+            if name not in self.STAGE_COLUMNS:
+                raise PolicyError(unknown("stage column", name, self.STAGE_COLUMNS))
+            array = np.asarray(value, dtype=np.float64)
+            if np.isnan(array).any():
+                raise PolicyError(f"stage column {name!r} holds a NaN")
+            self.stages[name][where] = array
+        if self._changed is not None:
+            self._changed.append(np.atleast_1d(np.asarray(jobs, dtype=np.int64)))
+
+    def take_changed(self) -> I4:
+        """Return the jobs named since the last call, for the kernel; from the first call on."""
+        changed, self._changed = self._changed, []
+        if not changed:
+            return _NO_ROWS
+        if len(changed) == 1 and isinstance(changed[0], int):
+            return np.array(changed, dtype=np.int32)
+        rows = np.concatenate([np.atleast_1d(each) for each in changed])
+        return rows.astype(np.int32, copy=False)
+
+    def take_limited(self) -> tuple[I4, I4] | None:
+        """Return the jobs whose run limit was set since the last call, by row, and the limits.
+
+        None if there are none.
+        """
+        if not self._limited:
+            return None
+        rows = np.unique(np.concatenate(self._limited)).astype(np.int32)
+        self._limited = []
+        limits: I4 = self.jobs["run_limit"][rows]
+        return rows, limits
+
+    def _checked_job(self, name: str, value: Any) -> NDArray[Any] | int:
+        if name not in self.JOB_COLUMNS:
+            raise PolicyError(unknown("job column", name, self.JOB_COLUMNS))
+        low, high = self._range(name)
+        if isinstance(value, int) and low <= value <= high:  # what callbacks do, a job at a time
+            return value
+        array = np.asarray(value)
+        if array.dtype.kind not in "iufb":
+            raise PolicyError(f"job column {name!r} must be numeric, not {array.dtype}")
+        if array.dtype.kind == "f" and np.isnan(array).any():
+            raise PolicyError(f"job column {name!r} holds a NaN")
+        if array.size and (array.min() < low or array.max() > high):
+            bad = array.min() if array.min() < low else array.max()
+            raise PolicyError(f"job column {name!r} holds {bad.item()!r}; valid: {low} to {high}")
+        return array.astype(self.JOB_COLUMNS[name][0], copy=False)
+
+    def _range(self, name: str) -> tuple[float, float]:
+        if name == "queue":
+            return 0, len(self.queues.weight) - 1
+        if name == "overflow_queue":
+            return -1, len(self.queues.weight) - 1
+        if name in ("run_limit", "start_gate", "notify_at"):
+            return 0, NO_LIMIT
+        return -np.inf, np.inf
+
+
+class Scheduler(Protocol):
+    """What `sim.engine.simulate.simulate` needs of a policy; `policies.Policy` is one."""
+
+    @property
+    def name(self) -> str:
+        """Its name in the registry."""
+
+    @property
+    def events(self) -> Event:
+        """What it subscribes to."""
+
+    def begin(self, world: World, plan: Plan) -> object:
+        """Fill `plan` before the run; return what `react` needs."""
+
+    def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
+        """Change `plan` at one instant."""
+
+
+def _defaults(spec: Mapping[str, tuple[type, float]], n: int) -> dict[str, NDArray[Any]]:
+    return {name: np.full(n, default, dtype=dtype) for name, (dtype, default) in spec.items()}
+
+
+def _rows(where: Any, n: int) -> NDArray[Any]:
+    if isinstance(where, slice):
+        return np.arange(n)[where]
+    rows = np.atleast_1d(np.asarray(where))
+    return np.flatnonzero(rows) if rows.dtype.kind == "b" else rows

@@ -1,0 +1,90 @@
+"""What a policy sees: the world before the run, and batches of events during it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntFlag
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from sim.cluster.cluster import Cluster
+    from sim.workload.workload import Columns
+
+I4 = NDArray[np.int32]
+
+
+class Event(IntFlag):
+    """What a policy can subscribe to."""
+
+    NONE = 0
+    JOB_ARRIVED = 1
+    TASKS_DONE = 2  #: the first ``notify_at`` started tasks of a job have all ended
+    STAGE_DONE = 4
+    JOB_DONE = 8
+    SERVICE = 16  #: a job's attained service crossed its ``service_at``
+    TIMER = 32
+    FAULT = 64  #: a machine was lost or came back
+    JOB_FAILED = 128  #: for want of an input, be the job submitted or not
+
+
+@dataclass(frozen=True)
+class World:
+    """What a policy may read.
+
+    Attributes
+    ----------
+    columns : Columns
+        The workload as read-only arrays (see `sim.workload.workload.Columns`). A policy that claims
+        not to know durations must not look at ``task_duration`` and what is summed from it.
+    cluster : Cluster
+        The simulated cluster.
+    seed : int
+        The seed of the run.
+    view : Mapping of str to array
+        Live read-only views of the kernel's counters, one entry a job: ``left`` (unfinished
+        tasks), ``running``, ``started`` (but for those lost with their machine), ``done``
+        (finished tasks), ``done_work`` (their summed durations, s), ``first_work`` (the same of
+        the first ``notify_at`` started tasks), ``submit`` (s; that of the workload until it
+        happens), ``start`` and ``finish`` (s, NaN before), ``failed`` (0 or 1), ``turn`` (how many
+        were submitted before it, -1 until it is). And one entry a stage: ``stage_left`` (unfinished
+        tasks) and, where the plan gives ``seen_s``, ``stage_done_work`` (summed durations of the
+        finished ones, s).
+    """
+
+    columns: Columns
+    cluster: Cluster
+    seed: int
+    view: Mapping[str, NDArray[Any]]
+
+    def rng(self, purpose: str) -> np.random.Generator:
+        """Return a counter-based stream of its own for each (seed, purpose)."""
+        from sim.base.random import stream
+
+        return stream(self.seed, purpose)
+
+
+class Batch(NamedTuple):
+    """All subscribed events of one instant.
+
+    Attributes
+    ----------
+    now : float
+        The instant, s.
+    kind : (n,) int32
+        `Event` codes, in the order in which the kernel met them.
+    row : (n,) int32
+        The job's row (the stage's for STAGE_DONE, the machine's for FAULT, -1 for TIMER).
+    """
+
+    now: float
+    kind: I4
+    row: I4
+
+    def rows(self, kind: Event) -> I4:
+        """Rows of the events of one kind."""
+        picked: I4 = self.row[self.kind == int(kind)]
+        return picked

@@ -1,0 +1,105 @@
+"""Running a job alone to record its tasks, as the table of earlier runs wants them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.engine.plan import NO_LIMIT, Batch, Event, Plan, World
+
+if TYPE_CHECKING:
+    from sim.engine.result import Result
+    from sim.workload.workload import Workload
+
+F8 = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class FirstComeFirstServed:
+    """A scheduler that leaves the plan as it is, but for how many tasks of a job run at once.
+
+    Attributes
+    ----------
+    limit : int
+        That many.
+    """
+
+    limit: int = NO_LIMIT
+    name: str = "first come, first served"
+    events: Event = Event.NONE
+
+    def begin(self, world: World, plan: Plan) -> object:
+        """Set the limit."""
+        plan.set_jobs(run_limit=self.limit)
+        return None
+
+    def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
+        """Do nothing."""
+
+
+def alone(workload: Workload, tokens: int) -> Result:
+    """Run a workload of one job on `tokens` slots, first come, first served, with task records."""
+    from sim.cluster.cluster import Cluster
+    from sim.engine.simulate import simulate
+
+    return simulate(workload, Cluster.slots(tokens), FirstComeFirstServed(), record="tasks")
+
+
+def record(workload: Workload, tokens: int, init_s: F8 | None = None) -> dict[str, Any]:
+    """Run a workload of one job alone on `tokens` slots, and return what is recorded of its tasks.
+
+    Parameters
+    ----------
+    workload : Workload
+        Of one job, submitted at 0, and T tasks.
+    tokens : int
+        How many slots there are.
+    init_s : (T,) float64, optional
+        What of each task was initialisation, s; left out, nothing.
+
+    Returns
+    -------
+    dict of str to (T,) array
+        Columns of `sim.workload.schema.TRAINING`, but for ``template``.
+    """
+    run = alone(workload, tokens)
+    assert run.task_start is not None
+    assert run.task_finish is not None
+    columns = workload.columns
+    sizes = np.diff(columns.stage_task0)
+    n = int(sizes.sum())
+    n_failed = np.diff(columns.attempt0) if len(columns.attempt0) > 1 else np.zeros(n)
+    stage = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+    return {
+        "run": np.zeros(n, np.int32),
+        "stage": stage,
+        "task": (np.arange(n) - columns.stage_task0[stage]).astype(np.int32),
+        "ready_s": np.minimum(_ready_s(run), run.task_start),
+        "start_s": run.task_start,
+        "finish_s": run.task_finish,
+        "init_s": np.zeros(n) if init_s is None else init_s,
+        "n_failed": n_failed.astype(np.int32),
+    }
+
+
+def _ready_s(run: Result) -> F8:
+    """Return when the inputs of each task were there, (T,) s; a lost one, when it is again."""
+    columns = run.workload.columns
+    finish_s = run.task_finish
+    assert finish_s is not None
+    task0 = columns.stage_task0
+    ready_s = np.zeros(len(finish_s))
+    last_s = np.maximum.reduceat(finish_s, task0[:-1])
+    parent = np.repeat(np.arange(len(task0) - 1), np.diff(columns.edge0))
+    for p, c, kind in zip(parent, columns.edge_child, columns.edge_kind, strict=True):
+        begin, end = task0[c], task0[c + 1]
+        if kind == 1:  # one to one: those that have a counterpart
+            end = begin + min(end - begin, task0[p + 1] - task0[p])
+            there = finish_s[task0[p] : task0[p] + end - begin]
+        else:
+            there = last_s[p]
+        ready_s[begin:end] = np.maximum(ready_s[begin:end], there)
+    return ready_s

@@ -1,0 +1,159 @@
+"""simulate(): validate, allocate, alternate the kernel and the policy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.base.errors import DeadlockError, InputError, PolicyError
+from sim.base.jit import compiled
+from sim.cluster.cluster import Cluster
+from sim.engine.kernels import run as kernel
+from sim.engine.kernels import state as layout
+from sim.engine.layout import lay_out
+from sim.engine.plan import Batch, Plan, Scheduler, World
+from sim.engine.result import LimitsSet, Result
+from sim.metrics.locality import has_homes
+from sim.workload.validate import check_fits
+from sim.workload.workload import Workload
+
+
+def simulate(
+    workload: Workload,
+    cluster: Cluster,
+    policy: Scheduler,
+    *,
+    seed: int = 0,
+    record: Literal["jobs", "tasks"] = "jobs",
+) -> Result:
+    """Run `workload` on `cluster` under `policy`.
+
+    A run is a pure function of its arguments: the same bits on every machine and in every process.
+
+    Parameters
+    ----------
+    workload : Workload
+        What is submitted.
+    cluster : Cluster
+        What it runs on.
+    policy : Scheduler
+        What decides, e.g. ``policies.build("sjf")``.
+    seed : int
+        Seed of whatever the policy draws.
+    record : {"jobs", "tasks"}
+        "tasks" keeps when and where each task ran.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    InputError
+        If a demand, a gang or a queue can never fit, before anything runs.
+    PolicyError
+        If the policy fills a column with nonsense.
+    DeadlockError
+        If jobs are left that can never go on.
+    """
+    if record not in ("jobs", "tasks"):
+        raise InputError(f"record must be 'jobs' or 'tasks', not {record!r}")
+    check_fits(workload, cluster)
+    columns = workload.columns
+    plan = Plan(len(columns.job_submit), len(columns.stage_job), len(columns.task_duration))
+    keep_tasks = record == "tasks" or len(columns.queue_names) > 1 or has_homes(columns)
+    # the live views need the kernel's arrays, which need the filled plan: views come first
+    views = _views(columns.job_submit, len(columns.stage_job))
+    world = World(columns, cluster, seed, {k: _read_only(v) for k, v in views.items()})
+    memory = policy.begin(world, plan)
+    arrays = lay_out(columns, cluster, plan, policy.events, views, keep_tasks)
+    limited = plan.take_limited()
+    limits = [(np.nan, *limited)] if limited else []
+    if not _alternate(layout.make(arrays), arrays, policy, memory, world, plan, limits):
+        raise DeadlockError(_stuck(workload, arrays))
+    return Result(
+        workload,
+        cluster,
+        policy,
+        seed,
+        job_submit=arrays["out_job_submit"],
+        job_start=arrays["out_job_start"],
+        job_finish=arrays["out_job_finish"],
+        job_failed=arrays["out_job_failed"].astype(np.bool_),
+        task_start=arrays["out_task_start"] if keep_tasks else None,
+        task_finish=arrays["out_task_finish"] if keep_tasks else None,
+        task_machine=arrays["out_task_machine"] if keep_tasks else None,
+        record=record,
+        job_estimate=plan.estimate_s,
+        limits_set=limits,
+    )
+
+
+def _alternate(
+    state: Any,
+    arrays: dict[str, NDArray[Any]],
+    policy: Scheduler,
+    memory: object,
+    world: World,
+    plan: Plan,
+    limits: list[LimitsSet],
+) -> bool:
+    """Run to the end and note `limits`; False if jobs are left that can never go on."""
+    changed = plan.take_changed()
+    run: Callable[..., int] = compiled(kernel.run, state, changed, -1)
+    code = run(state, changed, -1)
+    counts, times = arrays["state_i"], arrays["state_f"]
+    kinds, rows = arrays["state_event_kind"], arrays["state_event_row"]
+    while code == kernel.WANTS_POLICY:
+        n, now = counts.item(layout.N_EVENTS), times.item(layout.NOW)
+        plan.timer_s = timer_s = times.item(layout.TIMER)
+        policy.react(memory, Batch(now, kinds[:n].copy(), rows[:n].copy()), world, plan)
+        if plan.timer_s != timer_s:
+            times[layout.TIMER] = _checked_timer(plan.timer_s, now)
+        changed, limited = plan.take_changed(), plan.take_limited()
+        if limited:
+            limits.append((now, *limited))
+        code = run(state, changed, len(changed))
+    return bool(code == kernel.DONE)
+
+
+def _checked_timer(timer_s: float, now: float) -> float:
+    if math.isnan(timer_s) or timer_s <= now:
+        raise PolicyError(
+            f"timer_s must be later than now ({now:g} s) or inf for none, not {timer_s!r}"
+        )
+    return float(timer_s)
+
+
+def _views(submit: NDArray[np.float64], n_stages: int) -> dict[str, NDArray[Any]]:
+    n_jobs = len(submit)
+    tasks = ("left", "running", "started", "done")
+    counts = {name: np.zeros(n_jobs, dtype=np.int32) for name in tasks}
+    times = {name: np.full(n_jobs, np.nan) for name in ("start", "finish")}
+    times["submit"] = submit.copy()
+    sums = {name: np.zeros(n_jobs) for name in ("done_work", "first_work")}
+    stage_left = np.zeros(n_stages, dtype=np.int32)
+    stages = {"stage_left": stage_left, "stage_done_work": np.zeros(n_stages)}
+    marks = {"failed": np.zeros(n_jobs, np.int8), "turn": np.full(n_jobs, -1, np.int32)}
+    return counts | times | sums | stages | marks
+
+
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    view = array.view()
+    view.setflags(write=False)
+    return view
+
+
+def _stuck(workload: Workload, arrays: dict[str, NDArray[Any]]) -> str:
+    left = np.flatnonzero((arrays["state_job_left"] > 0) & (arrays["out_job_failed"] == 0))
+    shown = ", ".join(repr(workload.jobs["job_id"][int(j)].as_py()) for j in left[:5])
+    more = f" and {len(left) - 5} more" if len(left) > 5 else ""
+    return (
+        f"{len(left)} jobs can never go on after {arrays['state_f'][layout.NOW]:g} s ({shown}"
+        f"{more}): nothing runs and no event will come; does a run limit or start gate of the "
+        "policy stay shut, or does it count on an event it did not subscribe to?"
+    )

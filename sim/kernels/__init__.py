@@ -1,1 +1,0 @@
-"""Compiled loops over plain arrays; `_jit` is the only module here that imports numba."""

@@ -1,0 +1,249 @@
+"""Linear aggregates over everything downstream, in one pass against the topological order.
+
+Nodes are numbered topologically: every edge leads to a higher number.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.base.jit import jit
+
+F8 = NDArray[np.float64]
+I8 = NDArray[np.int64]
+I4 = NDArray[np.int32]
+
+LANES = 8
+"""Cut-offs that one pass serves."""
+
+
+@jit
+def upward(out0: I8, child: I4, weight: F8, value: F8) -> F8:
+    """Return value + weight · total of the children, for every node.
+
+    Parameters
+    ----------
+    out0 : (N + 1,) int64
+        First place of each node's edges.
+    child, weight : (E,)
+        Where an edge leads, and what share of the child's total it hands up.
+    value : (N,) float64
+        Each node's own.
+
+    Returns
+    -------
+    (N,) float64
+    """
+    n = len(out0) - 1
+    total = np.empty(n)
+    for node in range(n - 1, -1, -1):
+        t = value[node]
+        for e in range(out0[node], out0[node + 1]):
+            t += weight[e] * total[child[e]]
+        total[node] = t
+    return total
+
+
+@jit
+def upward_cut(
+    out0: I8,
+    child: I4,
+    weight: F8,
+    value: F8,
+    submit_s: F8,
+    first: int,
+    end: int,
+    cut_s: F8,
+    total: F8,
+) -> None:
+    """Do as `upward` under `LANES` cut-offs at once: a value counts if submitted by then.
+
+    The lanes are written out, as locals: an array of sums would be stored and loaded at each edge.
+
+    Parameters
+    ----------
+    out0, child, weight, value
+        As for `upward`.
+    submit_s : (N,) float64
+        When each node was submitted, s.
+    first, end : int
+        The nodes wanted; from `end` on none is submitted by the last cut-off.
+    cut_s : (LANES,) float64
+        Cut-offs, s; not falling.
+    total : (N, LANES) float64
+        Overwritten at the nodes wanted.
+    """
+    for node in range(end - 1, first - 1, -1):
+        t0 = t1 = t2 = t3 = t4 = t5 = t6 = t7 = 0.0
+        for e in range(out0[node], out0[node + 1]):
+            c = child[e]
+            if c >= end:
+                break
+            w = weight[e]
+            t0 += w * total[c, 0]
+            t1 += w * total[c, 1]
+            t2 += w * total[c, 2]
+            t3 += w * total[c, 3]
+            t4 += w * total[c, 4]
+            t5 += w * total[c, 5]
+            t6 += w * total[c, 6]
+            t7 += w * total[c, 7]
+        v, s = value[node], submit_s[node]
+        total[node, 0] = t0 + (v if s <= cut_s[0] else 0.0)
+        total[node, 1] = t1 + (v if s <= cut_s[1] else 0.0)
+        total[node, 2] = t2 + (v if s <= cut_s[2] else 0.0)
+        total[node, 3] = t3 + (v if s <= cut_s[3] else 0.0)
+        total[node, 4] = t4 + (v if s <= cut_s[4] else 0.0)
+        total[node, 5] = t5 + (v if s <= cut_s[5] else 0.0)
+        total[node, 6] = t6 + (v if s <= cut_s[6] else 0.0)
+        total[node, 7] = t7 + (v if s <= cut_s[7] else 0.0)
+
+
+@jit
+def sums_of_rows(
+    out0: I8,
+    child: I4,
+    weight: F8,
+    value: F8,
+    submit_s: F8,
+    source: I4,
+    end: I4,
+    cut_s: F8,
+    budget: int,
+) -> F8:
+    """Return what `upward_cut` would for each source under its own cut-off.
+
+    Parameters
+    ----------
+    out0, child, weight, value, submit_s
+        As for `upward_cut`.
+    source : (S,) int32
+        Nodes.
+    end : (S,) int32
+        The node from which on nothing counts, for each source.
+    cut_s : (S,) float64
+        Cut-off of each source, s.
+    budget : int
+        Most nodes that are visited for one source.
+
+    Returns
+    -------
+    (S,) float64
+        Totals; NaN where the budget did not do.
+    """
+    n = len(out0) - 1
+    seen = np.full(n, -1, np.int32)
+    total = np.empty(n)
+    stack = np.empty(budget + 1, np.int32)
+    at = np.empty(budget + 1, np.int64)
+    out = np.empty(len(source))
+    for i in range(len(source)):
+        s, stop, cut = source[i], end[i], cut_s[i]
+        depth, n_seen = 0, 1
+        stack[0], at[0], total[s], seen[s] = s, out0[s], 0.0, i
+        while depth >= 0:
+            node = stack[depth]
+            e = at[depth]
+            if e < out0[node + 1] and child[e] < stop:
+                other = child[e]
+                if seen[other] == i:
+                    total[node] += weight[e] * total[other]
+                    at[depth] = e + 1
+                elif n_seen == budget:
+                    break
+                else:
+                    seen[other] = i
+                    total[other] = 0.0
+                    n_seen += 1
+                    depth += 1
+                    stack[depth], at[depth] = other, out0[other]
+            else:
+                total[node] += value[node] if submit_s[node] <= cut else 0.0
+                depth -= 1
+        out[i] = np.nan if depth >= 0 else total[s]
+    return out
+
+
+@jit
+def upward_max(out0: I8, child: I4, value: F8) -> F8:
+    """Return the greatest value of each node and everything downstream, (N,) float64."""
+    n = len(out0) - 1
+    most = np.empty(n)
+    for node in range(n - 1, -1, -1):
+        m = value[node]
+        for e in range(out0[node], out0[node + 1]):
+            m = max(m, most[child[e]])
+        most[node] = m
+    return most
+
+
+@jit
+def sums_by_round(
+    out0: I8,
+    child: I4,
+    weight: F8,
+    value: F8,
+    submit_s: F8,
+    source: I4,
+    end: I4,
+    cut_s: F8,
+    n_rounds: int,
+) -> F8:
+    """Return what each round of Algorithm 1 adds to each source's total: hop after hop.
+
+    Parameters
+    ----------
+    out0, child, weight, value, submit_s, source, end, cut_s
+        As for `sums_of_rows`.
+    n_rounds : int
+        Rounds; what the last one does not reach is left out.
+
+    Returns
+    -------
+    (S, n_rounds + 1) float64
+        Round 0: the source's own value; round k: of paths of more than 2^(k-1) hops (round 1: of
+        any) and at most 2^k.
+    """
+    n = len(out0) - 1
+    fresh = np.full(n, -1, np.int64)
+    here, there = np.empty(n, np.int32), np.empty(n, np.int32)
+    now, later = np.zeros(n), np.zeros(n)
+    stamp = 0
+    out = np.zeros((len(source), n_rounds + 1))
+    for i in range(len(source)):
+        stop, cut = end[i], cut_s[i]
+        out[i, 0] = value[source[i]]
+        here[0], now[source[i]], n_here = source[i], 1.0, 1
+        hops, reach, k = 0, 2, 1
+        while n_here > 0 and k <= n_rounds:
+            hops += 1
+            if hops > reach:
+                reach *= 2
+                k += 1
+                if k > n_rounds:
+                    break
+            n_there = 0
+            stamp += 1
+            for at in range(n_here):
+                node = here[at]
+                for e in range(out0[node], out0[node + 1]):
+                    other = child[e]
+                    if other >= stop:
+                        break
+                    if fresh[other] != stamp:
+                        fresh[other] = stamp
+                        later[other] = 0.0
+                        there[n_there] = other
+                        n_there += 1
+                    later[other] += now[node] * weight[e]
+            total = 0.0
+            for at in range(n_there):
+                node = there[at]
+                if submit_s[node] <= cut:
+                    total += later[node] * value[node]
+            out[i, k] += total
+            here, there = there, here
+            now, later = later, now
+            n_here = n_there
+    return out

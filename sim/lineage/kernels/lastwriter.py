@@ -1,0 +1,77 @@
+"""Who wrote a file last before somebody took it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.base.jit import jit
+
+F8 = NDArray[np.float64]
+I8 = NDArray[np.int64]
+I4 = NDArray[np.int32]
+I1 = NDArray[np.int8]
+
+WRITE = 1
+"""Code of the operation that makes a file; all others take it."""
+
+FOUND, NEVER_WRITTEN, TOO_EARLY, TOO_OLD, OWN = range(5)
+"""What became of an operation that takes a file; `FOUND` of writes too."""
+
+
+@jit
+def last_writer(
+    file0: I8, order: I8, time_s: F8, job: I4, operation: I1, window_s: float
+) -> tuple[I4, F8, I1, int]:
+    """Join each taking of a file to the latest write strictly before it.
+
+    Parameters
+    ----------
+    file0 : (F + 1,) int64
+        First place of each file in `order`.
+    order : (O,) int64
+        Operations by file, those of one file by time; writes of one instant as they rank.
+    time_s, job, operation : (O,)
+        The operations.
+    window_s : float
+        Writes that lie further back are not joined.
+
+    Returns
+    -------
+    (O,) int32, (O,) float64, (O,) int8, int
+        Job and time of the write (-1 and NaN for writes, and where there is none), what became of
+        each operation, and how many writes followed one by another job at the same instant.
+    """
+    n = len(order)
+    writer = np.full(n, -1, np.int32)
+    written_s = np.full(n, np.nan)
+    fate = np.zeros(n, np.int8)
+    n_simultaneous = 0
+    for f in range(len(file0) - 1):
+        first, end = file0[f], file0[f + 1]
+        is_written = False
+        for i in range(first, end):
+            if operation[order[i]] == WRITE:
+                is_written = True
+                break
+        known, known_s = -1, 0.0  # the latest write before the present instant
+        latest, latest_s = -1, 0.0  # the latest one, the present instant included
+        for i in range(first, end):
+            o = order[i]
+            now = time_s[o]
+            if latest >= 0 and latest_s < now:
+                known, known_s = latest, latest_s
+            if operation[o] == WRITE:
+                if latest >= 0 and latest_s == now and latest != job[o]:
+                    n_simultaneous += 1
+                latest, latest_s = job[o], now
+            elif known < 0:
+                fate[o] = TOO_EARLY if is_written else NEVER_WRITTEN
+            elif now - known_s > window_s:
+                fate[o] = TOO_OLD
+            elif known == job[o]:
+                fate[o] = OWN
+            else:
+                writer[o] = known
+                written_s[o] = known_s
+    return writer, written_s, fate, n_simultaneous

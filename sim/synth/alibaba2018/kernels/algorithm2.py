@@ -1,0 +1,190 @@
+"""Algorithm 2 of Tian et al. (SoCC 2019): lengths, levels and edges of many DAGs at once.
+
+The caller brings the uniforms, one array a purpose, so that a draw is bound to its place and not
+to how many were made before it. Tables travel as cells of ascending values: cell c holds
+``value[cell0[c]:cell0[c + 1]]`` with their counts added up in `cum`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.base.jit import jit
+
+F8 = NDArray[np.float64]
+I8 = NDArray[np.int64]
+I4 = NDArray[np.int32]
+
+
+@jit
+def draw_lengths(
+    n_stages: I8, cell: I8, cell0: I8, value: I8, cum: I8, uniform: F8, out_length: I8
+) -> None:
+    """Draw each job's critical path length, CP(n), among the lengths of at most n stages.
+
+    Parameters
+    ----------
+    n_stages, cell : [J] int64
+        Stages of each job, and its cell of the table.
+    cell0, value, cum : int64
+        The table of lengths given the number of stages.
+    uniform : [J] float64 in [0, 1)
+        One draw a job.
+    out_length : [J] int64
+        Overwritten.
+    """
+    for j in range(len(n_stages)):
+        out_length[j] = _draw(cell0, value, cum, cell[j], n_stages[j], uniform[j])
+
+
+@jit
+def assign_levels(
+    stage0: I8,
+    length: I8,
+    cell: I8,
+    cell0: I8,
+    value: I8,
+    cum: I8,
+    u_order: F8,
+    u_level: F8,
+    out_level: I4,
+) -> None:
+    """Give every stage a level, from 1 to its job's length (lines 4 to 8).
+
+    Parameters
+    ----------
+    stage0 : [J+1] int64
+        First stage of each job.
+    length, cell : [J] int64
+        Critical path lengths, and their cells of the table.
+    cell0, value, cum : int64
+        The table of levels given the length.
+    u_order, u_level : [G] float64 in [0, 1)
+        Draws for the permutation and for the levels; those of the first `length` vertices
+        of `u_level` stay unused.
+    out_level : [G] int32
+        Overwritten.
+    """
+    n_jobs = len(length)
+    widest = 0
+    for j in range(n_jobs):
+        widest = max(widest, stage0[j + 1] - stage0[j])
+    order = np.empty(widest, dtype=np.int64)
+    for j in range(n_jobs):
+        begin = stage0[j]
+        n = stage0[j + 1] - begin
+        for i in range(n):
+            order[i] = i
+        for i in range(n):
+            pick = i + int(u_order[begin + i] * (n - i))
+            order[i], order[pick] = order[pick], order[i]
+            if i < length[j]:
+                level = i + 1
+            else:
+                level = _draw(cell0, value, cum, cell[j], length[j], u_level[begin + i])
+            out_level[begin + order[i]] = level
+
+
+@jit
+def count_children(stage0: I8, length: I8, level: I4, out_degree: I4) -> None:
+    """Say how many children each stage gets: ceil(next level's size / own level's) (line 11).
+
+    Parameters
+    ----------
+    stage0, length, level
+        As in `assign_levels`.
+    out_degree : [G] int32
+        Overwritten; 0 on the last level.
+    """
+    deepest = 0
+    for j in range(len(length)):
+        deepest = max(deepest, length[j])
+    size = np.zeros(deepest + 2, dtype=np.int64)
+    for j in range(len(length)):
+        size[: length[j] + 2] = 0
+        for s in range(stage0[j], stage0[j + 1]):
+            size[level[s]] += 1
+        for s in range(stage0[j], stage0[j + 1]):
+            own = size[level[s]]
+            out_degree[s] = (size[level[s] + 1] + own - 1) // own
+
+
+@jit
+def sample_children(
+    stage0: I8, length: I8, level: I4, edge0: I8, uniform: F8, out_child: I4
+) -> None:
+    """Draw each stage's children from the next level, without replacement (lines 9 to 12).
+
+    Parameters
+    ----------
+    stage0, length, level
+        As in `assign_levels`.
+    edge0 : [G+1] int64
+        First edge of each stage, from the counts of `count_children`.
+    uniform : [E] float64 in [0, 1)
+        One draw an edge.
+    out_child : [E] int32
+        Overwritten: the child of each edge, ascending within a parent.
+    """
+    n_jobs = len(length)
+    widest = 0
+    deepest = 0
+    for j in range(n_jobs):
+        widest = max(widest, stage0[j + 1] - stage0[j])
+        deepest = max(deepest, length[j])
+    member = np.empty(widest, dtype=np.int64)  # the job's stages, by level
+    first = np.zeros(deepest + 2, dtype=np.int64)  # where each level begins in `member`
+    for j in range(n_jobs):
+        n_levels = length[j]
+        first[: n_levels + 2] = 0
+        for s in range(stage0[j], stage0[j + 1]):
+            first[level[s]] += 1
+        total = 0
+        for i in range(n_levels + 2):
+            total, first[i] = total + first[i], total
+        for s in range(stage0[j], stage0[j + 1]):
+            member[first[level[s]]] = s
+            first[level[s]] += 1
+        for i in range(n_levels + 1, 0, -1):
+            first[i] = first[i - 1]
+        for i in range(1, n_levels):
+            pool = first[i + 1]
+            n_pool = first[i + 2] - pool
+            for k in range(first[i], pool):
+                begin = edge0[member[k]]
+                for e in range(begin, edge0[member[k] + 1]):
+                    taken = pool + e - begin
+                    pick = taken + int(uniform[e] * (n_pool - (e - begin)))
+                    child = member[pick]
+                    member[pick] = member[taken]
+                    member[taken] = child
+                    at = e
+                    while at > begin and out_child[at - 1] > child:
+                        out_child[at] = out_child[at - 1]
+                        at -= 1
+                    out_child[at] = child
+
+
+@jit
+def _draw(cell0: I8, value: I8, cum: I8, cell: int, limit: int, uniform: float) -> int:
+    """Draw from the cell's values of at most `limit`, in proportion to their counts."""
+    low = cell0[cell]
+    high = cell0[cell + 1]
+    while low < high:  # the first value above the limit
+        middle = (low + high) >> 1
+        if value[middle] <= limit:
+            low = middle + 1
+        else:
+            high = middle
+    high = low - 1
+    ticket = int(uniform * cum[high])
+    low = cell0[cell]
+    while low < high:  # the first value whose counts, added up, pass the ticket
+        middle = (low + high) >> 1
+        if cum[middle] <= ticket:
+            low = middle + 1
+        else:
+            high = middle
+    drawn: int = value[low]
+    return drawn

@@ -1,0 +1,1 @@
+"""What is submitted: tables, columns, validation, folder and digest, transformations."""

@@ -1,0 +1,228 @@
+"""A workload on disk: a folder of Parquet files, one a table."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sim.base.errors import InputError
+from sim.workload.schema import OPTIONAL, TABLES
+from sim.workload.tables import normalise, values
+
+if TYPE_CHECKING:
+    from sim.workload.workload import Workload
+
+_ROWS = 1 << 20
+_META = b"workload.meta"
+_DIGEST = b"workload.digest"
+
+
+def write(workload: Workload, folder: str | os.PathLike[str]) -> None:
+    """Write `workload` as ``<table>.parquet`` files.
+
+    The same content gives the same bytes. Each file is written under a temporary name and moved
+    into place when all are complete, so that a reader sees whole files only; each also holds
+    the workload's digest, by which `read` notices files of different writes in one folder.
+    `Workload.meta` goes into the metadata of ``jobs.parquet``.
+
+    Parameters
+    ----------
+    workload : Workload
+        What is written. Tasks are expanded piece by piece, never all at once.
+    folder : path-like
+        Made if it is not there; files of other names in it stay.
+
+    Raises
+    ------
+    InputError
+        If the folder can't be made, or `meta` can't be written as JSON.
+    """
+    target = Path(folder)
+    try:
+        meta = json.dumps(dict(workload.meta), sort_keys=True).encode()
+    except TypeError as error:
+        raise InputError(f"meta must hold what JSON can: {error}", rule="wrong meta") from error
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"can't make the folder: {error}", file=target) from error
+    optional = [name for name in OPTIONAL if getattr(workload, name).num_rows]
+    written = (*TABLES, *optional)
+    temporary = {name: target / f".{name}.parquet.{os.getpid()}.tmp" for name in written}
+    try:
+        for name, path in temporary.items():
+            extra = {_DIGEST: workload.digest.encode()}
+            if name == "jobs":
+                extra[_META] = meta
+            _write_file(path, _pieces(workload, name), extra)
+        for name, path in temporary.items():
+            path.replace(target / f"{name}.parquet")
+        for name in set(OPTIONAL) - set(optional):
+            (target / f"{name}.parquet").unlink(missing_ok=True)
+    finally:
+        for path in temporary.values():
+            path.unlink(missing_ok=True)
+
+
+def read(folder: str | os.PathLike[str]) -> Workload:
+    """Read a workload from a folder of Parquet files.
+
+    Parameters
+    ----------
+    folder : path-like
+        With the six files and perhaps those of optional tables (`sim.workload.schema.OPTIONAL`), as
+        `write` leaves them or made by any other program after `sim.workload.schema`. Tasks that all
+        last the same within each stage are not expanded.
+
+    Returns
+    -------
+    Workload
+        Valid.
+
+    Raises
+    ------
+    InputError
+        Naming the file, and the rule it breaks: a missing or unreadable file, a column that is
+        missing or of the wrong type, a rule of `sim.workload.validate`, or files that were not
+        written together.
+    """
+    from sim.workload.workload import Workload
+
+    source = Path(folder)
+    if not source.is_dir():
+        what = "is a file, not a folder" if source.exists() else "does not exist"
+        raise InputError(
+            f"the folder of a workload {what}; it holds {', '.join(TABLES)} as .parquet files",
+            file=source,
+            rule="missing folder",
+        )
+    paths = {name: source / f"{name}.parquet" for name in TABLES}
+    for path in paths.values():
+        if not path.is_file():
+            raise InputError(
+                "the file is missing from the workload", file=path, rule="missing file"
+            )
+    optional = {name: source / f"{name}.parquet" for name in OPTIONAL}
+    paths |= {name: path for name, path in optional.items() if path.is_file()}
+    with _naming_the_file(source):
+        tables = {n: normalise(n, _read_file(p)) for n, p in paths.items() if n != "tasks"}
+        meta = _joint_metadata(paths)
+        duration_s = _uniform_durations(paths["tasks"], tables["stages"])
+        if duration_s is not None:
+            stages = tables.pop("stages").append_column("duration_s", pa.array(duration_s))
+            return Workload.from_tables(**tables, stages=stages, meta=meta)
+        return Workload.from_tables(**tables, tasks=_read_file(paths["tasks"]), meta=meta)
+
+
+def _pieces(workload: Workload, name: str) -> Iterator[pa.Table]:
+    if name != "tasks":
+        yield getattr(workload, name)
+        return
+    for begin in range(0, workload.n_tasks, _ROWS):
+        yield workload.task_rows(begin, min(begin + _ROWS, workload.n_tasks))
+
+
+def _write_file(path: Path, pieces: Iterator[pa.Table], extra: dict[bytes, bytes]) -> None:
+    import pyarrow.parquet as pq
+
+    first = next(pieces)
+    schema = first.schema.with_metadata(extra)
+    with path.open("wb") as file:
+        with pq.ParquetWriter(file, schema, compression="zstd") as writer:
+            writer.write_table(first.cast(schema), row_group_size=_ROWS)
+            for piece in pieces:
+                writer.write_table(piece.cast(schema), row_group_size=_ROWS)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _read_file(path: Path) -> pa.Table:
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path) as file:
+            return file.read()
+    except (pa.ArrowException, OSError) as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: Exception) -> InputError:
+    return InputError(f"not a readable Parquet file: {error}", file=path, rule="not Parquet")
+
+
+def _joint_metadata(paths: dict[str, Path]) -> dict[str, Any]:
+    import pyarrow.parquet as pq
+
+    found = {}
+    for name, path in paths.items():
+        try:
+            found[name] = pq.read_schema(path).metadata or {}
+        except (pa.ArrowException, OSError) as error:
+            raise _unreadable(path, error) from error
+    digests = {name: kept[_DIGEST] for name, kept in found.items() if _DIGEST in kept}
+    for name, digest in digests.items():
+        if digest != digests.get("jobs", digest):
+            raise InputError(
+                "the file was not written together with jobs.parquet (a write was interrupted, or "
+                "files were mixed); write the workload again",
+                file=paths[name],
+                rule="mixed files",
+            )
+    try:
+        meta = json.loads(found["jobs"].get(_META, b"{}"))
+    except ValueError as error:
+        raise InputError(
+            f"its metadata is no JSON: {error}", file=paths["jobs"], rule="wrong meta"
+        ) from error
+    return dict(meta)
+
+
+def _uniform_durations(path: Path, stages: pa.Table) -> NDArray[np.float64] | None:
+    """Return the one duration of each stage's tasks, or None if that is not all there is."""
+    import pyarrow.parquet as pq
+
+    n_tasks = values(stages, "n_tasks")
+    counts = np.zeros(len(n_tasks), np.int64)
+    duration_s = np.full(len(n_tasks), np.nan)
+    try:
+        with pq.ParquetFile(path) as file:
+            schema = file.schema_arrow
+            kinds = [schema.field(i).type for i in range(len(schema))]
+            if schema.names != ["stage", "duration_s"] or kinds != [pa.int32(), pa.float64()]:
+                return None
+            for batch in file.iter_batches(batch_size=_ROWS):
+                if any(column.null_count for column in batch.columns):
+                    return None
+                stage, duration = (column.to_numpy() for column in batch.columns)
+                if not len(stage) or stage.min() < 0 or stage.max() >= len(counts):
+                    return None
+                fresh = counts[stage] == 0
+                duration_s[stage[fresh][::-1]] = duration[fresh][::-1]
+                if (stage[1:] < stage[:-1]).any() or (duration_s[stage] != duration).any():
+                    return None
+                counts[stage[0] : stage[-1] + 1] += np.bincount(stage - stage[0])
+    except (pa.ArrowException, OSError) as error:
+        raise _unreadable(path, error) from error
+    return duration_s if (counts == n_tasks).all() else None
+
+
+@contextlib.contextmanager
+def _naming_the_file(folder: Path) -> Iterator[None]:
+    """Add to an error which file its table came from."""
+    try:
+        yield
+    except InputError as error:
+        table = re.match(r"\w*", error.message)
+        if error.file is not None or table is None:
+            raise
+        file = folder / f"{table[0]}.parquet" if table[0] in TABLES | OPTIONAL else folder
+        raise InputError(error.message, file=file, rule=error.rule) from error

@@ -1,0 +1,243 @@
+"""Small workloads written by hand, as a list of dicts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from sim.base.errors import InputError, hint, unknown
+from sim.workload.schema import DEMAND_PREFIX, EDGE_KINDS, FEATURES, JOB_EDGE_KINDS
+
+if TYPE_CHECKING:
+    from sim.workload.workload import Workload
+
+_JOB_KEYS: Mapping[str, Any] = {
+    "job_id": None,
+    "submit_s": None,
+    "template": "",
+    "user": "",
+    "queue": "default",
+    "priority": 0.0,
+    "deadline_s": None,
+    "min_tasks": 0,
+    "input_mode": "none",
+    "stages": None,
+}
+_DEADLINES = ("new_deadline_s", "new_deadline_at_s")
+_MAY_HAVE = ("poll_lag_s", "inputs", "downloads", *_DEADLINES)
+_FEATURES = tuple(column.name for column in FEATURES)
+_STAGE_KEYS = ("name", "durations_s", "demand", "parents", *_FEATURES)
+
+
+def from_jobs(jobs: Iterable[Mapping[str, Any]]) -> Workload:
+    """Build a workload from what a person would write.
+
+    Parameters
+    ----------
+    jobs : iterable of dict
+        One dict a job, in any order; jobs are sorted by ``submit_s``, those of one instant stay
+        in the order given. ``submit_s`` (s) and ``stages`` are required. ``job_id`` defaults to
+        ``"job-<i>"`` with the dict's place in the list; ``template``, ``user``, ``queue``
+        ("default"), ``priority`` (0), ``deadline_s`` (None: none; relative to submit_s),
+        ``new_deadline_s`` and ``new_deadline_at_s`` (the deadline that holds from then on),
+        ``min_tasks`` (0: no gang), ``input_mode`` ("none") and ``poll_lag_s`` (0 s) to the schema's
+        defaults. ``inputs`` is a list of the ``job_id`` of other jobs, whose output it can't do
+        without, or a dict of job_id to kind ("hard" or "soft"); ``downloads`` a list of times (s).
+        Jobs and stages may have the features ``application``, ``job_name`` and ``requested``
+        (strings).
+
+        ``stages`` is a list of dicts: ``durations_s`` (one number a task) is required; ``name``
+        defaults to ``"stage-<i>"`` and is unique within the job; ``demand`` (default
+        ``{"cpu": 1.0}``) is what each task holds; ``parents`` is a list of names of stages of
+        the same job, all waited for with a barrier, or a dict of name to kind of edge, e.g.
+        ``{"map": "one_to_one"}``.
+
+    Raises
+    ------
+    InputError
+        On an unknown key, a missing one, a parent or an input that is not there, or a broken rule
+        of the schema (`sim.workload.validate`).
+
+    Examples
+    --------
+    >>> w = from_jobs(
+    ...     [
+    ...         {
+    ...             "submit_s": 0.0,
+    ...             "stages": [
+    ...                 {"name": "map", "durations_s": [3.0, 4.0], "demand": {"cpu": 1, "mem": 2}},
+    ...                 {"name": "reduce", "durations_s": [5.0], "parents": ["map"]},
+    ...             ],
+    ...         }
+    ...     ]
+    ... )
+    >>> w.n_tasks
+    3
+    """
+    from sim.workload.workload import Workload
+
+    listed = [_checked_job(i, job) for i, job in enumerate(jobs)]
+    listed.sort(key=lambda job: float(job["submit_s"]))
+    columns: dict[str, list[Any]] = {k: [j[k] for j in listed] for k in _JOB_KEYS if k != "stages"}
+    stages: dict[str, list[Any]] = {"job": [], "name": [], "n_tasks": []}
+    tasks: dict[str, list[Any]] = {"stage": [], "duration_s": []}
+    edges: dict[str, list[Any]] = {"parent": [], "child": [], "kind": []}
+    demands: list[Mapping[str, float]] = []
+    columns |= _features(listed)
+    if any("poll_lag_s" in job for job in listed):
+        columns["poll_lag_s"] = [job.get("poll_lag_s", 0.0) for job in listed]
+    for key in _DEADLINES:
+        if any(key in job for job in listed):
+            columns[key] = [job.get(key) for job in listed]
+    for row, job in enumerate(listed):
+        stage0 = len(demands)
+        names: dict[str, int] = {}
+        for i, stage in enumerate(job["stages"]):
+            where = f"job {job['job_id']!r} stage {i}"
+            _check_keys(where, stage, _STAGE_KEYS, ("durations_s",))
+            name = str(stage.get("name", f"stage-{i}"))
+            if name in names:
+                raise InputError(
+                    f"{where}: the name {name!r} is taken by stage {names[name] - stage0}",
+                    rule="duplicate stage name",
+                )
+            names[name] = len(demands)
+            durations = _durations(where, stage["durations_s"])
+            stages["job"].append(row)
+            stages["name"].append(name)
+            stages["n_tasks"].append(len(durations))
+            tasks["stage"] += [len(demands)] * len(durations)
+            tasks["duration_s"] += durations
+            demands.append(_demand(where, stage.get("demand", {"cpu": 1.0})))
+        for i, stage in enumerate(job["stages"]):
+            where = f"job {job['job_id']!r} stage {i}"
+            parents = _by_kind(f"{where}: parents", stage.get("parents", ()), EDGE_KINDS)
+            for parent, kind in parents.items():
+                if parent not in names:
+                    raise InputError(
+                        f"{where}: parent {parent!r} is no stage of the job"
+                        f"; {hint(parent, names)}stages: {', '.join(names)}",
+                        rule="missing parent",
+                    )
+                edges["parent"].append(names[parent])
+                edges["child"].append(stage0 + i)
+                edges["kind"].append(kind)
+    stages |= _features([stage for job in listed for stage in job["stages"]])
+    resources = sorted({r for demand in demands for r in demand}) or ["cpu"]
+    for r in resources:
+        stages[DEMAND_PREFIX + r] = [float(d.get(r, 0.0)) for d in demands]
+    return Workload.from_tables(
+        jobs=columns,
+        stages=stages,
+        tasks=tasks,
+        stage_edges=edges if edges["parent"] else None,
+        job_edges=_job_edges(listed),
+        downloads=_downloads(listed),
+        meta={"name": "jobs"},
+    )
+
+
+def _job_edges(listed: list[dict[str, Any]]) -> dict[str, list[Any]] | None:
+    row_of = {job["job_id"]: row for row, job in enumerate(listed)}
+    edges: list[tuple[int, int, str]] = []
+    for row, job in enumerate(listed):
+        where = f"job {job['job_id']!r}: inputs"
+        for name, kind in _by_kind(where, job.get("inputs", ()), JOB_EDGE_KINDS).items():
+            if name not in row_of:
+                raise InputError(
+                    f"{where}: {name!r} is no job; {hint(name, row_of)}name one by its job_id",
+                    rule="missing input",
+                )
+            edges.append((row_of[name], row, kind))
+    if not edges:
+        return None
+    columns = zip(*edges, strict=True)
+    return dict(zip(("upstream", "downstream", "kind"), map(list, columns), strict=True))
+
+
+def _downloads(listed: list[dict[str, Any]]) -> dict[str, list[Any]] | None:
+    rows = [
+        (row, _number(f"job {job['job_id']!r}: downloads", time))
+        for row, job in enumerate(listed)
+        for time in job.get("downloads", ())
+    ]
+    return {"job": [r for r, _ in rows], "time_s": [t for _, t in rows]} if rows else None
+
+
+def _features(dicts: list[Any]) -> dict[str, list[Any]]:
+    """Return the columns of the features that any of the jobs or stages says."""
+    said = [f for f in _FEATURES if any(f in each for each in dicts)]
+    return {f: [str(each.get(f, "")) for each in dicts] for f in said}
+
+
+def _checked_job(i: int, job: Mapping[str, Any]) -> dict[str, Any]:
+    where = f"job {job['job_id']!r}" if "job_id" in job else f"job {i}"
+    _check_keys(where, job, (*_JOB_KEYS, *_MAY_HAVE, *_FEATURES), ("submit_s", "stages"))
+    checked = {**_JOB_KEYS, "job_id": f"job-{i}", **job}
+    checked["job_id"] = str(checked["job_id"])
+    for key in [k for k in ("submit_s", "priority", "poll_lag_s") if k in checked]:
+        checked[key] = _number(f"{where}: {key}", checked[key])
+    if not checked["stages"]:
+        raise InputError(f"{where} has no stages; it needs at least one", rule="job without stages")
+    return checked
+
+
+def _check_keys(where: str, given: object, known: Iterable[str], required: tuple[str, ...]) -> None:
+    if not isinstance(given, Mapping):
+        raise InputError(f"{where} must be a dict, not {given!r}", rule="wrong type")
+    for key in given:
+        if key not in known:
+            raise InputError(
+                f"{where}: {unknown('key', key, known)}",
+                rule="unknown key",
+            )
+    for key in required:
+        if key not in given:
+            raise InputError(f"{where} has no {key!r}", rule="missing key")
+
+
+def _durations(where: str, durations: Any) -> list[float]:
+    if isinstance(durations, (str, bytes)) or not hasattr(durations, "__iter__"):
+        raise InputError(
+            f"{where}: durations_s must be a list of numbers, not {durations!r}", rule="wrong type"
+        )
+    listed = [_number(f"{where}: durations_s", d) for d in durations]
+    if not listed:
+        raise InputError(
+            f"{where} has no tasks; durations_s needs one number a task", rule="no tasks"
+        )
+    return listed
+
+
+def _demand(where: str, demand: Any) -> Mapping[str, float]:
+    if not isinstance(demand, Mapping):
+        raise InputError(f"{where}: demand must be a dict, not {demand!r}", rule="wrong type")
+    return {str(r): _number(f"{where}: demand for {r}", d) for r, d in demand.items()}
+
+
+def _by_kind(where: str, given: Any, known: tuple[str, ...]) -> dict[str, str]:
+    """Return the kind of each name in a dict of them, or in a list: the first of those known."""
+    if isinstance(given, Mapping):
+        kinds = {str(k): str(v) for k, v in given.items()}
+        for kind in kinds.values():
+            if kind not in known:
+                raise InputError(
+                    f"{where}: {unknown('kind of edge', kind, known)}",
+                    rule="unknown kind",
+                )
+        return kinds
+    if isinstance(given, (str, bytes)) or not hasattr(given, "__iter__"):
+        raise InputError(
+            f"{where} must be a list of names or a dict of name to kind, not {given!r}",
+            rule="wrong type",
+        )
+    return {str(name): known[0] for name in given}
+
+
+def _number(what: str, value: Any) -> float:
+    if isinstance(value, (str, bytes, bool)) or value is None:
+        raise InputError(f"{what} must be a number, not {value!r}", rule="wrong type")
+    try:
+        return float(value)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{what} must be a number, not {value!r}", rule="wrong type") from error

@@ -1,0 +1,157 @@
+"""Longest paths through the DAGs of all jobs at once.
+
+Stages are rows; the edges are in CSR form by parent (``edge0``, ``edge_child``, ``edge_kind``: 0
+for a barrier, 1 for one-to-one). All arrays that come in are read-only; what goes out is new.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.base.jit import jit
+
+F8 = NDArray[np.float64]
+I8 = NDArray[np.int64]
+I4 = NDArray[np.int32]
+I1 = NDArray[np.int8]
+
+
+@jit
+def topological_order(job_stage0: I8, edge0: I8, edge_child: I4) -> I8:
+    """Order the stages of each job so that parents come before children (Kahn).
+
+    Parameters
+    ----------
+    job_stage0 : (J + 1,) int64
+        First stage of each job.
+    edge0, edge_child : (G + 1,) int64, (E,) int32
+        Children of each stage.
+
+    Returns
+    -------
+    (G,) int64
+        Rows of stages; job j's are at ``job_stage0[j]:job_stage0[j + 1]``. Where a job's edges
+        form a cycle, the places left over hold -1.
+    """
+    n_stages = edge0.shape[0] - 1
+    order = np.full(n_stages, -1, np.int64)
+    waits = np.zeros(n_stages, np.int32)
+    for e in range(edge_child.shape[0]):
+        waits[edge_child[e]] += 1
+    for j in range(job_stage0.shape[0] - 1):
+        tail = job_stage0[j]
+        for s in range(job_stage0[j], job_stage0[j + 1]):
+            if waits[s] == 0:
+                order[tail] = s
+                tail += 1
+        head = job_stage0[j]
+        while head < tail:
+            s = order[head]
+            head += 1
+            for e in range(edge0[s], edge0[s + 1]):
+                child = edge_child[e]
+                waits[child] -= 1
+                if waits[child] == 0:
+                    order[tail] = child
+                    tail += 1
+    return order
+
+
+@jit
+def depths(order: I8, edge0: I8, edge_child: I4) -> I4:
+    """Count the edges on the longest path from a source to each stage.
+
+    Parameters
+    ----------
+    order : (G,) int64
+        Of `topological_order`.
+    edge0, edge_child : (G + 1,) int64, (E,) int32
+        Children of each stage.
+
+    Returns
+    -------
+    (G,) int32
+        By row of stage; 0 for a stage without parents.
+    """
+    depth = np.zeros(order.shape[0], np.int32)
+    for i in range(order.shape[0]):
+        s = order[i]
+        for e in range(edge0[s], edge0[s + 1]):
+            child = edge_child[e]
+            depth[child] = max(depth[child], depth[s] + 1)
+    return depth
+
+
+@jit
+def tails(
+    order: I8,
+    group: I8,
+    edge0: I8,
+    edge_child: I4,
+    edge_kind: I1,
+    stage_task0: I8,
+    stage_max: F8,
+    task_duration: F8,
+) -> F8:
+    """Find the longest path, task by task, from each stage to the end of its group.
+
+    A task's path goes on through every task of a barrier child, and through the task of the same
+    index of a one-to-one child, where there is one. Single tasks are looked at only in stages
+    that one-to-one edges touch; elsewhere the longest task stands for its stage.
+
+    Parameters
+    ----------
+    order : (G,) int64
+        Of `topological_order`.
+    group : (G,) int64
+        Edges between stages of different groups do not count.
+    edge0, edge_child, edge_kind : (G + 1,) int64, (E,) int32, (E,) int8
+        Children of each stage, and how they wait.
+    stage_task0 : (G + 1,) int64
+        First task of each stage.
+    stage_max : (G,) float64
+        Duration of its longest task, s.
+    task_duration : (T,) float64
+        Duration of each task, s; read only where there are one-to-one edges.
+
+    Returns
+    -------
+    (G,) float64
+        By row of stage, s: the largest sum of durations on a path that begins in the stage.
+    """
+    n_stages = order.shape[0]
+    tail = np.zeros(n_stages, np.float64)
+    paired = np.zeros(n_stages, np.bool_)
+    any_paired = False
+    for s in range(n_stages):
+        for e in range(edge0[s], edge0[s + 1]):
+            if edge_kind[e] == 1 and group[s] == group[edge_child[e]]:
+                paired[s] = True
+                paired[edge_child[e]] = True
+                any_paired = True
+    chain = np.zeros(task_duration.shape[0] if any_paired else 1, np.float64)
+    for i in range(n_stages - 1, -1, -1):
+        s = order[i]
+        after = 0.0
+        for e in range(edge0[s], edge0[s + 1]):
+            child = edge_child[e]
+            if edge_kind[e] == 0 and group[s] == group[child]:
+                after = max(after, tail[child])
+        if not paired[s]:
+            tail[s] = after + stage_max[s]
+            continue
+        t0, n = stage_task0[s], stage_task0[s + 1] - stage_task0[s]
+        chain[t0 : t0 + n] = after
+        for e in range(edge0[s], edge0[s + 1]):
+            child = edge_child[e]
+            if edge_kind[e] == 1 and group[s] == group[child]:
+                c0 = stage_task0[child]
+                for k in range(min(n, stage_task0[child + 1] - c0)):
+                    chain[t0 + k] = max(chain[t0 + k], chain[c0 + k])
+        longest = 0.0
+        for k in range(t0, t0 + n):
+            chain[k] += task_duration[k]
+            longest = max(longest, chain[k])
+        tail[s] = longest
+    return tail

@@ -1,0 +1,246 @@
+"""Brings tables to the one form that the schema prescribes: types, plain buffers, order of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import ArrayLike, NDArray
+
+from sim.base.errors import InputError
+from sim.workload.schema import (
+    CATEGORY,
+    DEMAND_PREFIX,
+    MAY_HAVE,
+    REQUIRED,
+    SORT_KEYS,
+    Column,
+    columns_of,
+    demand_column,
+)
+
+TableLike: TypeAlias = pa.Table | Mapping[str, ArrayLike]
+
+
+def normalise(name: str, table: TableLike) -> pa.Table:
+    """Return `table` with the columns and types of the schema.
+
+    Parameters
+    ----------
+    name : str
+        Which of the tables it is.
+    table : pyarrow.Table or mapping of str to array-like
+        Its columns; numbers are cast where no value changes, strings are dictionary-encoded,
+        columns that have a default may be left out, and others than the schema's are kept (last,
+        sorted by name).
+
+    Returns
+    -------
+    pyarrow.Table
+        Every column one chunk without offset, null mask or slack; demand columns sorted by
+        name; categories numbered by first appearance; edges and downloads sorted.
+
+    Raises
+    ------
+    InputError
+        On a missing column, a missing value, or one that can't be cast.
+    """
+    source = table if isinstance(table, pa.Table) else _from_mapping(name, table)
+    repeated = [c for c in source.column_names if source.column_names.count(c) > 1]
+    if repeated:
+        raise InputError(f"{name} has two columns {repeated[0]!r}", rule="duplicate column")
+    columns: dict[str, pa.Array] = {}
+    for column in _columns_of(name, source):
+        if column.name in source.column_names:
+            columns[column.name] = _cast(name, column, source[column.name])
+        elif column.default is REQUIRED:
+            raise InputError(
+                f"{name} has no column {column.name!r} ({column.meaning}); "
+                f"it has {', '.join(source.column_names) or 'none'}",
+                rule="missing column",
+            )
+        else:
+            columns[column.name] = _constant(column, source.num_rows)
+    for extra in sorted(set(source.column_names) - set(columns)):
+        columns[extra] = plain(_one_chunk(source[extra]))
+    return in_order(name, pa.table(columns))
+
+
+def plain(array: pa.Array) -> pa.Array:
+    """Return `array` with buffers that hold its values and nothing else.
+
+    Slices, null masks without nulls and spare capacity go, so that a pickle ships no byte twice
+    or in vain; categories are numbered by first appearance and unused ones go.
+    """
+    if pa.types.is_dictionary(array.type):
+        return _plain_category(array)
+    if len(array) == 0:
+        return pa.array([], array.type)
+    if array.null_count:
+        return array.take(pa.array(np.arange(len(array)))) if array.offset else array
+    if pa.types.is_string(array.type):
+        return _plain_string(array)
+    if pa.types.is_floating(array.type) or pa.types.is_integer(array.type):
+        return pa.array(array.to_numpy(zero_copy_only=True), type=array.type)
+    if pa.types.is_list(array.type):
+        offsets = array.offsets.to_numpy()
+        return pa.ListArray.from_arrays(pa.array(offsets - offsets[0]), plain(array.flatten()))
+    return array
+
+
+def _from_mapping(name: str, columns: Mapping[str, ArrayLike]) -> pa.Table:
+    try:
+        return pa.table({str(k): _as_array(v) for k, v in columns.items()})
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        raise InputError(f"{name}: {error}", rule="wrong type") from error
+
+
+def _as_array(values: Any) -> Any:
+    if isinstance(values, (pa.Array, pa.ChunkedArray)):
+        return values
+    if isinstance(values, np.ndarray):
+        return pa.array(np.ascontiguousarray(values))
+    return pa.array(values)
+
+
+def _columns_of(name: str, source: pa.Table) -> list[Column]:
+    columns = list(columns_of(name))
+    if name == "stages":
+        demands = sorted(c for c in source.column_names if c.startswith(DEMAND_PREFIX))
+        if DEMAND_PREFIX in demands:
+            raise InputError("stages: column 'demand_' names no resource", rule="wrong column")
+        columns += [demand_column(c.removeprefix(DEMAND_PREFIX)) for c in demands]
+    columns += [c for c in MAY_HAVE.get(name, ()) if c.name in source.column_names]
+    return columns
+
+
+def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
+    if pa.types.is_dictionary(column.type):
+        column = column.unify_dictionaries()
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    one = column.combine_chunks()
+    if isinstance(one, pa.ChunkedArray):
+        raise InputError("a column of strings is longer than 2 GiB", rule="too large")
+    return one
+
+
+def _cast(table: str, column: Column, values: pa.ChunkedArray) -> pa.Array:
+    if values.null_count and not column.nullable:
+        row = int(np.flatnonzero(_one_chunk(values.is_null()).to_numpy(zero_copy_only=False))[0])
+        raise InputError(
+            f"{table} row {row}: {column.name} has no value; every row needs one",
+            rule="missing value",
+        )
+    want = pa.string() if column.type == CATEGORY else column.type
+    kind = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
+    numeric = pa.types.is_floating(want) or pa.types.is_integer(want)
+    is_number = pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_null(kind)
+    try:
+        if numeric and not is_number:
+            raise pa.ArrowInvalid(f"expected numbers, found {kind}")
+        if column.type == CATEGORY and values.type == CATEGORY:
+            return plain(_one_chunk(values))
+        one = _one_chunk(values.cast(want))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise InputError(
+            f"{table}: column {column.name!r} must be {want} ({column.unit}): {error}",
+            rule="wrong type",
+        ) from error
+    if column.nullable:  # NaN says the same as null
+        return pa.array(one.to_numpy(zero_copy_only=False), column.type, from_pandas=True)
+    return plain(one.dictionary_encode() if column.type == CATEGORY else one)
+
+
+def _constant(column: Column, n: int) -> pa.Array:
+    if column.type == CATEGORY:
+        codes = pa.array(np.zeros(n, np.int32))
+        return pa.DictionaryArray.from_arrays(codes, pa.array([column.default][: min(n, 1)]))
+    if column.default is None:  # pa.nulls would share one buffer between mask and values
+        return pa.array(np.full(n, np.nan), column.type, from_pandas=True)
+    if pa.types.is_string(column.type):
+        return plain(pa.repeat(pa.scalar(column.default, column.type), n))
+    return pa.array(np.full(n, column.default, column.type.to_pandas_dtype()))
+
+
+def _plain_string(array: pa.Array) -> pa.Array:
+    _, offsets, data = array.buffers()
+    ends = np.frombuffer(offsets, np.int32)[array.offset : array.offset + len(array) + 1]
+    if ends[0] != 0:
+        data = data.slice(int(ends[0]), int(ends[-1] - ends[0]))
+        ends = ends - ends[0]
+    elif data is None or data.size > int(ends[-1]):
+        data = pa.py_buffer(b"") if data is None else data.slice(0, int(ends[-1]))
+    return pa.StringArray.from_buffers(len(array), pa.py_buffer(ends), data)
+
+
+def _plain_category(array: pa.DictionaryArray) -> pa.Array:
+    if array.null_count or array.dictionary.null_count:
+        return array  # only extra columns get here
+    if array.type != CATEGORY or array.dictionary.null_count:
+        array = array.cast(array.type.value_type).dictionary_encode()
+        if array.type != CATEGORY:
+            return array
+    codes = array.indices.to_numpy(zero_copy_only=True)
+    n_names = len(array.dictionary)
+    first = np.full(n_names, len(codes), np.int64)
+    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
+    order = np.argsort(first, kind="stable")[: int((first < len(codes)).sum())]
+    if len(order) == n_names and (order == np.arange(n_names)).all():
+        return pa.DictionaryArray.from_arrays(pa.array(codes), plain(array.dictionary))
+    new_code = np.zeros(n_names, np.int32)
+    new_code[order] = np.arange(len(order))
+    names = array.dictionary.take(pa.array(order))
+    return pa.DictionaryArray.from_arrays(pa.array(new_code[codes]), plain(names))
+
+
+def in_order(name: str, table: pa.Table) -> pa.Table:
+    """Return the table called `name` with its rows in the order of
+    `sim.workload.schema.SORT_KEYS`."""
+    if name not in SORT_KEYS or table.num_rows < 2:
+        return table
+    keys = [values(table, key) for key in SORT_KEYS[name]]
+    if _is_sorted(keys):
+        return table
+    rows = pa.array(np.lexsort(keys[::-1]))
+    return take_rows(table, rows)
+
+
+def take_rows(table: pa.Table, rows: pa.Array | NDArray[np.int64]) -> pa.Table:
+    """Return the named rows of `table`, each column plain."""
+    rows = pa.array(rows)
+    return pa.table(
+        {c: plain(_one_chunk(table[c]).take(rows)) for c in table.column_names},
+    )
+
+
+def _is_sorted(keys: list[NDArray[Any]]) -> bool:
+    tied = np.ones(len(keys[0]) - 1, dtype=bool)
+    for key in keys:
+        if (tied & (key[1:] < key[:-1])).any():
+            return False
+        tied &= key[1:] == key[:-1]
+    return True
+
+
+def values(table: pa.Table, column: str) -> NDArray[Any]:
+    """Return a column of numbers as a read-only view; a category as its codes."""
+    array = table[column].chunk(0)
+    if pa.types.is_dictionary(array.type):
+        array = array.indices
+    out: NDArray[Any] = array.to_numpy(zero_copy_only=True)
+    return out
+
+
+def names(table: pa.Table, column: str) -> tuple[str, ...]:
+    """Return the distinct strings of a category, in the order of their codes."""
+    return tuple(table[column].chunk(0).dictionary.to_pylist())
+
+
+def spelled(column: pa.Array, value: str) -> NDArray[np.int64]:
+    """Return the rows of `column` that hold `value`."""
+    found: NDArray[np.int64] = np.flatnonzero(pc.equal(column, value).to_numpy(False))
+    return found

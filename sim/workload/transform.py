@@ -1,0 +1,279 @@
+"""New workloads out of old ones: fewer jobs, a window of time, another offered load."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import ArrayLike, NDArray
+
+from sim.base.errors import InputError
+from sim.workload.columns import job_stage0, ranges, stage_demand, stage_work_s
+from sim.workload.tables import in_order, take_rows, values
+
+if TYPE_CHECKING:
+    from sim.cluster.cluster import Cluster
+    from sim.workload.workload import Workload
+
+F8 = NDArray[np.float64]
+I8 = NDArray[np.int64]
+
+
+def take(workload: Workload, job_rows: ArrayLike) -> Workload:
+    """Return the workload of some of the jobs, in their old order and at their old times.
+
+    Parameters
+    ----------
+    workload : Workload
+        With J jobs.
+    job_rows : array of int or (J,) array of bool
+        Rows of the jobs to keep, in any order; or a mask.
+
+    Returns
+    -------
+    Workload
+        Job edges and downloads of jobs that are not kept are gone: inputs made by jobs outside
+        a workload exist from the start.
+
+    Raises
+    ------
+    InputError
+        If a row is out of range or named twice, or no job is left.
+    """
+    rows = _checked_rows(job_rows, workload.n_jobs)
+    if len(rows) == workload.n_jobs:
+        return workload
+    stage0 = job_stage0(workload)
+    stages = ranges(stage0[rows], stage0[rows + 1])
+    new_job = _renumber(rows, workload.n_jobs)
+    new_stage = _renumber(stages, workload.n_stages)
+    tables = {
+        "jobs": take_rows(workload.jobs, rows),
+        "stages": _relabel(take_rows(workload.stages, stages), new_job, "job"),
+        "stage_edges": _kept(workload.stage_edges, new_stage, "parent", "child"),
+        "job_edges": _kept(workload.job_edges, new_job, "upstream", "downstream"),
+        "downloads": _kept(workload.downloads, new_job, "job"),
+        "history": workload.history,
+        "training": workload.training,
+        "failures": _kept_failures(workload, stages),
+    }
+    uniform = workload.stage_duration_s
+    if uniform is None:
+        task0 = workload.stage_task0
+        tasks = take_rows(workload.tasks, ranges(task0[stages], task0[stages + 1]))
+        tables["tasks"] = _relabel(tasks, new_stage, "stage")
+    return _rebuilt(workload, tables, None if uniform is None else uniform[stages])
+
+
+def slice_time(workload: Workload, begin_s: float, end_s: float) -> Workload:
+    """Return the jobs submitted in [begin, end), times shifted so that begin becomes 0.
+
+    Parameters
+    ----------
+    workload : Workload
+        What is sliced.
+    begin_s, end_s : float
+        The window, s; ``inf`` is a fine end.
+
+    Returns
+    -------
+    Workload
+        See `take`. Downloads from before the window, lost either way, move to 0; the history's
+        times are shifted too.
+
+    Raises
+    ------
+    InputError
+        If the window is empty or no job is submitted in it.
+    """
+    if not (np.isfinite(begin_s) and begin_s < end_s):
+        raise InputError(
+            f"a slice needs a finite begin before its end, not [{begin_s!r}, {end_s!r})",
+            rule="empty slice",
+        )
+    submit = values(workload.jobs, "submit_s")
+    first, last = np.searchsorted(submit, [begin_s, end_s], side="left")
+    if first == last:
+        raise InputError(
+            f"no job is submitted in [{begin_s:g}, {end_s:g}) s; the workload's are submitted from "
+            f"{submit[0]:g} to {submit[-1]:g} s",
+            rule="empty slice",
+        )
+    kept = take(workload, np.arange(first, last))
+    history = kept.history
+    for column in ("submit_s", "finish_s"):
+        history = _set(history, column, values(history, column) - begin_s)
+    return _with_times(
+        kept,
+        values(kept.jobs, "submit_s") - begin_s,
+        np.maximum(values(kept.downloads, "time_s") - begin_s, 0.0),
+        history,
+    )
+
+
+def offered_load(workload: Workload, cluster: Cluster) -> dict[str, float]:
+    """Return how much work is submitted for each second and unit of capacity.
+
+    For each resource of the cluster this is Σ duration × demand over all tasks, divided by
+    capacity × the time over which jobs are submitted: last submission minus first (or, where all
+    jobs come at one instant, their longest critical path: `sim.cluster.sizing.submit_span_s`).
+    Demands count as the kernel holds them, in whole quanta. In a pool of slots a task demands one
+    slot.
+
+    Parameters
+    ----------
+    workload : Workload
+        What is submitted.
+    cluster : Cluster
+        What it is offered to.
+
+    Returns
+    -------
+    dict of str to float
+        One number for each resource of the cluster; the largest is the bottleneck's.
+
+    Raises
+    ------
+    InputError
+        If tasks demand a resource that the cluster does not have.
+    """
+    submit = values(workload.jobs, "submit_s")
+    span = float(submit[-1] - submit[0])
+    if span == 0:
+        from sim.cluster.sizing import submit_span_s
+
+        span = submit_span_s(workload.columns)
+    work = stage_work_s(workload)
+    if cluster.unit:
+        return {cluster.resources[0]: float(work.sum() / (span * cluster.total[0]))}
+    demand, _, quantum = stage_demand(workload)
+    held = dict(zip(workload.resources, (work @ demand) * quantum, strict=True))
+    for name, amount in held.items():
+        if amount > 0 and name not in cluster.resources:
+            raise InputError(
+                f"the workload demands {name}, of which the cluster has none; it has "
+                f"{', '.join(cluster.resources)}",
+                rule="missing resource",
+            )
+    return {
+        name: float(held.get(name, 0.0) / (span * total))
+        for name, total in zip(cluster.resources, cluster.total, strict=True)
+    }
+
+
+def scale_load(workload: Workload, load: float, cluster: Cluster) -> Workload:
+    """Stretch or squeeze arrival times so that the bottleneck's offered load is as wished.
+
+    The first job keeps its time; every other is submitted at ``first + factor × (submit − first)``,
+    with ``factor`` the present `offered_load` of the bottleneck over the wished one, and downloads
+    move along; the history stays as it is. Which job comes when in relation to others, hence the
+    shape of bursts, is preserved (Jajoo et al., NSDI 2022, §4.3: "we adjust the arrival time of
+    the jobs so that the average cluster load matches").
+
+    Parameters
+    ----------
+    workload : Workload
+        Whose arrivals are stretched; its tasks stay as they are.
+    load : float
+        Wished offered load of the bottleneck resource, positive; 1 keeps the whole cluster busy.
+    cluster : Cluster
+        What the work is offered to.
+
+    Raises
+    ------
+    InputError
+        If `load` is not positive and finite, or can't be had: all jobs come at one instant, or
+        there is no work.
+    """
+    if isinstance(load, (str, bool)) or not (np.isfinite(load) and load > 0):
+        raise InputError(f"the load must be positive and finite, not {load!r}", rule="wrong load")
+    submit = values(workload.jobs, "submit_s")
+    now = max(offered_load(workload, cluster).values())
+    if submit[-1] == submit[0] or now == 0:
+        reason = "there is no work" if now == 0 else "all jobs are submitted at one instant"
+        raise InputError(f"{reason}, so no stretch of arrivals gives a load", rule="wrong load")
+    factor = now / load
+    first = submit[0]
+    time = values(workload.downloads, "time_s")
+    return _with_times(
+        workload,
+        first + factor * (submit - first),
+        np.maximum(first + factor * (time - first), 0.0),
+        workload.history,
+    )
+
+
+def _checked_rows(job_rows: ArrayLike, n_jobs: int) -> I8:
+    rows = np.asarray(job_rows)
+    if rows.dtype == np.bool_:
+        if rows.shape != (n_jobs,):
+            raise InputError(
+                f"a mask of jobs needs {n_jobs} entries, not {rows.shape}", rule="row out of range"
+            )
+        rows = np.flatnonzero(rows)
+    if rows.size == 0:
+        raise InputError("no job is left; keep at least one", rule="empty workload")
+    if rows.dtype.kind not in "iu" or rows.ndim != 1:
+        raise InputError(f"rows of jobs must be whole numbers, not {rows!r}", rule="wrong type")
+    rows = np.sort(rows.astype(np.int64))
+    if rows[0] < 0 or rows[-1] >= n_jobs:
+        bad = rows[0] if rows[0] < 0 else rows[-1]
+        raise InputError(
+            f"there is no row {bad} of jobs; valid: 0 to {n_jobs - 1}", rule="row out of range"
+        )
+    again = rows[1:] == rows[:-1]
+    if again.any():
+        raise InputError(
+            f"row {rows[int(np.argmax(again))]} of jobs is named twice", rule="duplicate id"
+        )
+    return rows
+
+
+def _renumber(rows: I8, n: int) -> NDArray[np.int32]:
+    new = np.full(n, -1, np.int32)
+    new[rows] = np.arange(len(rows), dtype=np.int32)
+    return new
+
+
+def _relabel(table: pa.Table, new: NDArray[np.int32], *keys: str) -> pa.Table:
+    for key in keys:
+        at = table.column_names.index(key)
+        table = table.set_column(at, key, pa.array(new[values(table, key)]))
+    return table
+
+
+def _kept(table: pa.Table, new: NDArray[np.int32], *keys: str) -> pa.Table:
+    keep = np.ones(table.num_rows, dtype=bool)
+    for key in keys:
+        keep &= new[values(table, key)] >= 0
+    return _relabel(take_rows(table, np.flatnonzero(keep)), new, *keys)
+
+
+def _kept_failures(workload: Workload, stages: I8) -> pa.Table:
+    if workload.failures.num_rows == 0:
+        return workload.failures
+    task0 = workload.stage_task0
+    rows = ranges(task0[stages], task0[stages + 1])
+    new = _renumber(rows, workload.n_tasks)
+    kept = _kept(workload.failures, new, "task")
+    lost = values(kept, "lost")
+    return _set(kept, "lost", np.where(lost < 0, lost, new[lost]))
+
+
+def _set(table: pa.Table, column: str, numbers: NDArray[Any]) -> pa.Table:
+    return table.set_column(table.column_names.index(column), column, pa.array(numbers))
+
+
+def _with_times(workload: Workload, submit_s: F8, download_s: F8, history: pa.Table) -> Workload:
+    kept = ("stages", "stage_edges", "job_edges", "training", "failures")
+    tables = {"history": history} | {name: getattr(workload, name) for name in kept}
+    if workload.stage_duration_s is None:
+        tables["tasks"] = workload.tasks
+    for name, column, time in (("jobs", "submit_s", submit_s), ("downloads", "time_s", download_s)):
+        tables[name] = in_order(name, _set(getattr(workload, name), column, time))
+    return _rebuilt(workload, tables, workload.stage_duration_s)
+
+
+def _rebuilt(workload: Workload, tables: dict[str, Any], duration_s: F8 | None) -> Workload:
+    return type(workload)(tables, duration_s, workload.meta)

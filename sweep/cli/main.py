@@ -1,0 +1,94 @@
+"""``python -m sweep``: find the verb, run it, turn what happened into an exit code."""
+
+from __future__ import annotations
+
+import errno
+import importlib
+import io
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from sim.base.errors import InputError, unknown
+from sweep.cli.command import Parser, split
+from sweep.cli.verbs import VERBS
+
+DONE, FAILED, WRONG, INTERRUPTED = 0, 1, 2, 130
+_NO_ROOM = (
+    "; make room, or move the results folder and name it with paths.results=DIR: "
+    "what is done is kept, and the same command goes on from here"
+)
+_READ_ONLY = "; name a folder that can be written to with paths.results=DIR"
+_WAY_OUT = {
+    errno.ENOSPC: _NO_ROOM,
+    errno.EDQUOT: _NO_ROOM,
+    errno.EFBIG: _NO_ROOM,
+    errno.EROFS: _READ_ONLY,
+}
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run a command line.
+
+    Returns
+    -------
+    int
+        0 all done; 1 some cells failed, or a check found a difference; 2 the configuration or
+        the input is wrong; 130 interrupted.
+    """
+    signal.signal(signal.SIGTERM, _interrupt)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # no sign of ours is worth a traceback
+    try:
+        return _main(list(argv))
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return WRONG
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # whoever read our output has enough; nothing can be said to them any more
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123
+        return DONE
+    except OSError as error:
+        print(f"error: {error}{_WAY_OUT.get(error.errno or 0, '')}", file=sys.stderr)
+        return WRONG
+
+
+def _main(argv: list[str]) -> int:
+    name = "run"
+    if argv and not argv[0].startswith(("-", "+", "~")) and "=" not in argv[0]:
+        name = argv.pop(0)
+    elif {"-h", "--help"} & set(argv):
+        name = "help"
+    if name == "help":
+        from sweep.cli import help_text
+
+        print(help_text.overview(argv))
+        return DONE
+    if name not in VERBS:
+        hint = "axes are given as policy=fifo,sjf"
+        raise InputError(f"{unknown('verb', name, VERBS)}; {hint}", rule="unknown verb")
+    verb: Any = importlib.import_module(f"sweep.cli.verbs.{name}")
+    code: int = verb.run(split(parser(name), argv))
+    return code
+
+
+def parser(name: str) -> Parser:
+    """Build the parser of a verb."""
+    verb: Any = importlib.import_module(f"sweep.cli.verbs.{name}")
+    made = Parser(
+        prog=f"python -m sweep {name}",
+        usage=f"python -m sweep {name} {getattr(verb, 'USAGE', '[key=value ...]')} [flags]",
+        description=verb.__doc__,
+        allow_abbrev=False,
+    )
+    verb.add_arguments(made)
+    return made
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt

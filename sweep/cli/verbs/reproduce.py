@@ -1,0 +1,143 @@
+"""Run experiments that have a study; write their figures beside the source's, to be kept."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from sim.base import files
+from sim.base.errors import InputError, unknown
+from sweep.cli import drive, say
+from sweep.cli.command import Command, add_grid_flags, ask, python_path
+from sweep.grid.options import Options
+from sweep.papers import gallery
+from sweep.report import findings
+from sweep.store.folder import TABLE, SweepFolder
+
+USAGE = "[EXPERIMENT ...] [key=value ...]"
+FOLDER = "reproductions"
+SCALES = ("paper", "gallery")
+"""Experiments as they stand, or as their key ``gallery`` makes them smaller."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's flags."""
+    add_grid_flags(parser)
+    parser.add_argument(
+        "--list", action="store_true", help="run nothing; write the list of the pages anew"
+    )
+
+
+def run(command: Command) -> int:
+    """Run each, all of them if none is named; 1 if cells failed or a study found nothing.
+
+    ``scale=gallery`` runs them with fewer seeds or smaller workloads where the experiment says so.
+    """
+    options = Options.of(command.flags.config_dir)
+    given, scale = _scale(command.overrides)
+    known = studies(options)
+    if command.flags.list:
+        print(_write_list(command.results() / FOLDER, options))
+        return 0
+    for name in command.names:
+        if name not in known:
+            options.check("experiment", name)
+            raise InputError(f"experiment={name} has no study; these have: {', '.join(known)}")
+    code = 0
+    for name in command.names or known:
+        words = [f"experiment={name}", *_smaller(known[name], given, scale), *given]
+        try:
+            code = max(code, _one(name, words, command, options))
+        except InputError as error:
+            if command.names:
+                raise
+            say.note(f"{name}: {error}")  # the others can be made
+            code = 2
+    return code
+
+
+def _one(name: str, words: list[str], command: Command, options: Options) -> int:
+    """Run an experiment and write its page."""
+    request = ask(words, command.flags.config_dir, fail_fast=command.flags.fail_fast)
+    folders: list[SweepFolder] = []
+    failed = drive.run(request, python_path(request.options), on_folder=folders.append)
+    return max(failed, _write(name, folders[0], options))
+
+
+def _scale(overrides: Sequence[str]) -> tuple[list[str], str]:
+    """Split the scale off: the other words, and which it is."""
+    named = [word.partition("=")[2] for word in overrides if word.startswith("scale=")]
+    for scale in named:
+        if scale not in SCALES:
+            raise InputError(unknown("scale", scale, SCALES), rule="range")
+    given = [word for word in overrides if not word.startswith("scale=")]
+    return given, named[-1] if named else SCALES[0]
+
+
+def _smaller(study: gallery.Study, given: Sequence[str], scale: str) -> list[str]:
+    """Return what makes an experiment fit the scale, less what is given."""
+    if scale != "gallery":
+        return []
+    keys = {word.partition("=")[0] for word in given}
+    return [word for word in study.gallery if word.partition("=")[0] not in keys]
+
+
+def _write(name: str, folder: SweepFolder, options: Options) -> int:
+    found = folder.findings()
+    if found is None:
+        return 1
+    path = folder.results / FOLDER / f"{name.replace('/', '-')}.md"
+    about = options.plain("experiment", name)["study"]
+    files.write_text(path, page(name, folder, options.summary("experiment", name), about))
+    if "table" in about:
+        text = (folder.path / TABLE).read_text(encoding="utf-8")
+        files.write_text(path.parent / _table(name), f"# {name}\n\n{about['table']}.\n\n{text}")
+    _write_list(path.parent, options)
+    print(path)
+    return 0
+
+
+def _table(name: str) -> str:
+    return f"tables/{name.replace('/', '-')}.md"
+
+
+def _write_list(folder: Path, options: Options) -> Path:
+    path = folder / gallery.NAME
+    files.write_text(path, gallery.index(folder, studies(options)))
+    return path
+
+
+def studies(options: Options) -> dict[str, gallery.Study]:
+    """Return the experiments that have a study, by name."""
+    found = {name: options.plain("experiment", name) for name in options.names("experiment")}
+    return {
+        name: gallery.Study(
+            options.summary("experiment", name),
+            about["study"]["source"],
+            tuple(about.get("gallery") or ()),
+        )
+        for name, about in found.items()
+        if about.get("study")
+    }
+
+
+def page(name: str, folder: SweepFolder, summary: str, study: Mapping[str, str]) -> str:
+    """Word the figures of a sweep beside those of the source, in Markdown.
+
+    Nothing in it tells of the machine, so that the same numbers give the same page.
+    """
+    config, found = folder.config(), folder.findings()
+    assert found is not None
+    words = [word for word in config["words"] if not word.startswith(("experiment=", "paths."))]
+    command = " ".join(["python -m sweep reproduce", name, *words])
+    table = f"{study['table']}: [{_table(name)}]({_table(name)})." if "table" in study else ""
+    parts = [
+        f"# {name}",
+        summary,
+        f"{findings.beside(study['source'])} Made by `{command}`.",
+        findings.to_markdown(found).rstrip(),
+        study.get("notes", "").strip(),
+        table,
+    ]
+    return "\n\n".join(filter(None, parts)) + "\n"

@@ -1,0 +1,1 @@
+"""From words to cells: options, Hydra's grammar, axes."""

@@ -1,0 +1,166 @@
+"""From a cell's cluster configuration to the simulated cluster."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sim.base.errors import InputError, unknown
+from sim.cluster.cluster import Cluster
+from sweep.grid import cluster_faults
+
+if TYPE_CHECKING:
+    from sim.workload.workload import Workload
+
+_KEYS = ("shape", "count", "load", "queues", "fungible", *cluster_faults.KINDS)
+_OF_TRACE = "trace"
+_MODES = ("global", "hard", "weighted")
+
+
+def check(config: Mapping[str, Any]) -> None:
+    """Refuse a cluster that can't be built, whatever the workload.
+
+    Raises
+    ------
+    InputError
+        Naming the key, its value and the valid ones.
+    """
+    for key in config:
+        if key not in _KEYS:
+            raise InputError(unknown("key", f"cluster.{key}", _KEYS), rule="unknown key")
+    shape, count, load = (config.get(key) for key in ("shape", "count", "load"))
+    if shape != "slots":
+        if not isinstance(shape, Mapping) or not shape:
+            raise InputError(
+                f"cluster.shape must be slots, or the resources of one machine such as "
+                f"{{cpu:16,mem:128}}, not {shape!r}",
+                rule="wrong type",
+            )
+        for name, amount in shape.items():
+            _positive(f"cluster.shape.{name}", amount)
+    if load is not None:
+        _positive("cluster.load", load)
+    if count is not None and (type(count) is not int or count < 1):
+        raise InputError(
+            f"cluster.count must be a whole number >= 1 or null, not {count!r}", rule="wrong type"
+        )
+    if load is None and count is None:
+        raise InputError("give cluster.load or cluster.count: one of them sizes the cluster")
+    _check_queues(config.get("queues") or {})
+    _check_fungible(config.get("fungible") or [], shape)
+    cluster_faults.check(config)
+
+
+def stretch(config: Mapping[str, Any]) -> Cluster | None:
+    """Return the cluster to which arrivals are stretched, None if they stay as they are."""
+    if config.get("count") is None or config.get("load") is None:
+        return None
+    return _of(config["shape"], config["count"])
+
+
+def size(workload: Workload, config: Mapping[str, Any], capacity: float) -> dict[str, Any]:
+    """Size the cluster for a workload and a capacity, and check that every job fits it.
+
+    Returns
+    -------
+    dict
+        What `build` makes a cluster of: ``shape``, ``count``, ``queues``, ``fungible``, and the
+        faults to draw.
+
+    Raises
+    ------
+    InputError
+        If a job's demand or gang does not fit, naming the job.
+    """
+    from sim.cluster.sizing import size_cluster
+    from sim.workload.validate import check_fits
+
+    shape = config["shape"]
+    if config.get("count") is None:
+        cluster = size_cluster(workload, shape, config["load"], capacity)
+    else:
+        cluster = _of(shape, capacity * config["count"])
+    one = 1.0 if cluster.unit else float(shape[cluster.resources[0]])
+    count = float(cluster.total[0]) / one
+    sized = {"shape": shape, "count": count, "queues": _queues(workload, config)}
+    sized["fungible"] = list(config.get("fungible") or [])
+    sized |= {kind: dict(config[kind]) for kind in cluster_faults.KINDS if config.get(kind)}
+    try:
+        check_fits(workload, build(sized))
+    except InputError as error:
+        raise InputError(
+            f"at capacity {capacity:g} the cluster is {build(sized).describe()}: {error.message}",
+            rule=error.rule,
+        ) from error
+    return sized
+
+
+def _queues(workload: Workload, config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return mode and shares of the queues, those of the trace where it is to say them."""
+    queues = dict(config.get("queues") or {})
+    if queues.get("shares") == _OF_TRACE:
+        if "queue_share" not in workload.meta:
+            raise InputError(
+                "cluster.queues.shares is 'trace', but the trace states no shares; give a number "
+                "for each queue such as {a:0.6,b:0.4}, or null for equal ones"
+            )
+        queues["shares"] = dict(workload.meta["queue_share"])
+    return queues
+
+
+def build(sized: Mapping[str, Any], seed: int = 0) -> Cluster:
+    """Build the cluster that `size` described, with the faults of that seed."""
+    cluster = _of(sized["shape"], sized["count"], sized.get("fungible", ()))
+    queues = sized["queues"]
+    cluster = cluster.with_queues(queues.get("mode", "global"), queues.get("shares"))
+    return cluster_faults.with_faults(cluster, sized, seed)
+
+
+def _of(shape: Any, count: float, fungible: Sequence[str] = ()) -> Cluster:
+    from sim.cluster.sizing import times
+
+    slots = shape == "slots"
+    one = Cluster.slots(1) if slots else Cluster.machines(1, fungible=fungible, **shape)
+    return times(one, count)
+
+
+def _check_fungible(fungible: Any, shape: Any) -> None:
+    names = () if shape == "slots" else tuple(shape)
+    if not isinstance(fungible, Sequence) or isinstance(fungible, str):
+        raise InputError(
+            f"cluster.fungible must be a list of resources such as [disk,net], not {fungible!r}",
+            rule="wrong type",
+        )
+    for name in fungible:
+        if name not in names:
+            raise InputError(unknown("resource in cluster.fungible", name, names), rule="range")
+
+
+def _check_queues(queues: Any) -> None:
+    if not isinstance(queues, Mapping):
+        raise InputError(f"cluster.queues has the keys mode and shares, not {queues!r}")
+    for key in queues:
+        if key not in ("mode", "shares"):
+            message = unknown("key", f"cluster.queues.{key}", ("mode", "shares"))
+            raise InputError(message, rule="unknown key")
+    mode, shares = queues.get("mode", "global"), queues.get("shares")
+    if mode not in _MODES:
+        raise InputError(unknown("cluster.queues.mode", str(mode), _MODES), rule="unknown mode")
+    if shares == _OF_TRACE:
+        return
+    if shares is not None and not isinstance(shares, Mapping):
+        raise InputError(
+            f"cluster.queues.shares must be a number for each queue such as {{a:0.6,b:0.4}}, "
+            f"or {_OF_TRACE}, not {shares!r}",
+            rule="wrong type",
+        )
+    for name, share in (shares or {}).items():
+        _positive(f"cluster.queues.shares.{name}", share)
+    Cluster.slots(1).with_queues(mode, shares)
+
+
+def _positive(key: str, value: Any) -> None:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not is_number or not math.isfinite(value) or value <= 0:
+        raise InputError(f"{key} must be a positive number, not {value!r}", rule="range")

@@ -1,0 +1,170 @@
+"""Where the configuration lies, what can be chosen in it, and composing one choice."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+from sim.base.errors import InputError, unknown
+
+GROUPS = ("policy", "trace", "cluster", "measure", "experiment", "launcher", "tracking")
+SWEPT_GROUPS = ("policy", "trace", "cluster")
+
+
+def bundled() -> Path:
+    """Folder of the bundled configuration: inside an installed package, else the checkout's."""
+    here = Path(__file__).resolve().parent
+    inside = here / "_conf"
+    return inside if inside.is_dir() else here.parent / "conf"
+
+
+@dataclass(frozen=True)
+class Options:
+    """Everything that can be chosen: the bundled configuration and the user's own folders.
+
+    Parameters
+    ----------
+    user_dirs : tuple of Path
+        Folders laid out as the bundled one (``policy/mine.yaml``), absolute.
+    """
+
+    user_dirs: tuple[Path, ...] = ()
+
+    @classmethod
+    def of(cls, user_dirs: Sequence[str]) -> Options:
+        """Take the user's folders by name.
+
+        Raises
+        ------
+        InputError
+            If one is not a folder.
+        """
+        folders = []
+        for name in user_dirs:
+            folder = Path(name).expanduser().resolve()
+            if not folder.is_dir():
+                raise InputError(f"--config-dir {name}: there is no such folder")
+            folders.append(folder)
+        return cls(tuple(folders))
+
+    @cached_property
+    def files(self) -> dict[str, dict[str, Path]]:
+        """File of every option, by group and name.
+
+        Raises
+        ------
+        InputError
+            If an option of the user's has the name of another.
+        """
+        table: dict[str, dict[str, Path]] = {group: {} for group in GROUPS}
+        for root in (bundled(), *self.user_dirs):
+            for group, known in table.items():
+                for file in sorted((root / group).rglob("*.yaml")):
+                    name = file.relative_to(root / group).with_suffix("").as_posix()
+                    if name in known:
+                        raise InputError(
+                            f"{group}={name} is there already ({known[name]}); rename this one",
+                            file=file,
+                        )
+                    known[name] = file
+        return table
+
+    def names(self, group: str) -> list[str]:
+        """Names of the options of a group, sorted."""
+        return sorted(self.files[group])
+
+    def names_swept(self, key: str) -> list[str]:
+        """Names that ``glob()`` picks from for a key: none unless it is a group to sweep."""
+        return self.names(key) if key in SWEPT_GROUPS else []
+
+    def default(self, group: str) -> str:
+        """Option of a group that holds where none is named.
+
+        Raises
+        ------
+        InputError
+            If the bundled configuration names none.
+        """
+        import yaml
+
+        file = bundled() / "config.yaml"
+        for entry in yaml.safe_load(file.read_text(encoding="utf-8"))["defaults"]:
+            if isinstance(entry, dict) and group in entry:
+                return self.check(group, entry[group])
+        raise InputError(f"no default for {group}; give {group}=NAME", file=file)
+
+    def check(self, group: str, name: object) -> str:
+        """Return `name` if it is an option of `group`.
+
+        Raises
+        ------
+        InputError
+            If it is not, with the nearest that is.
+        """
+        if not isinstance(name, str) or name not in self.files[group]:
+            raise InputError(unknown(group, str(name), self.names(group)), rule=f"unknown {group}")
+        return name
+
+    def plain(self, group: str, name: str) -> dict[str, Any]:
+        """Return an option's file as it is, its defaults not composed."""
+        import yaml
+
+        text = self.files[group][self.check(group, name)].read_text(encoding="utf-8")
+        content: dict[str, Any] = yaml.safe_load(text) or {}
+        return content
+
+    def summary(self, group: str, name: str) -> str:
+        """First line of the option's leading comment, empty if there is none."""
+        with self.files[group][name].open(encoding="utf-8") as lines:
+            first = lines.readline()
+        return first.removeprefix("#").strip() if first.startswith("#") else ""
+
+    def compose(self, **choices: str) -> dict[str, Any]:
+        """Compose the whole configuration with these choices, one option a group.
+
+        Returns
+        -------
+        dict
+            Plain nested dicts; interpolations such as ``${seed}`` are left in.
+
+        Raises
+        ------
+        InputError
+            If a file is not valid YAML or does not compose.
+        """
+        import yaml
+        from hydra.errors import HydraException
+        from omegaconf.errors import OmegaConfBaseException
+
+        overrides = [f"{group}={self.check(group, name)}" for group, name in choices.items()]
+        try:
+            if self.user_dirs:  # the user may be at work on them
+                paths = ",".join(f"'file://{folder}'" for folder in self.user_dirs)
+                return _composed((*overrides, f"hydra.searchpath=[{paths}]"))
+            return copy.deepcopy(_composed_of_bundled(tuple(overrides)))
+        except (
+            *(HydraException, OmegaConfBaseException, yaml.YAMLError),
+            *(ValueError, RecursionError),  # no UTF-8, no such date, lists without end
+            OSError,  # a number in place of a mapping; what can't be read
+        ) as error:
+            chosen = " ".join(f"{group}={name}" for group, name in choices.items())
+            raise InputError(f"{chosen} does not compose: {error}") from error
+
+
+def _composed(overrides: tuple[str, ...]) -> dict[str, Any]:
+    from hydra import compose, initialize_config_dir
+    from omegaconf import OmegaConf
+
+    with initialize_config_dir(str(bundled()), version_base="1.3"):
+        config = compose("config", list(overrides))
+    raw = OmegaConf.to_container(config, resolve=False)
+    assert isinstance(raw, dict)
+    return {str(key): value for key, value in raw.items()}
+
+
+# a fifth of a second each; a process asks for the same ones again and again
+_composed_of_bundled = lru_cache(maxsize=256)(_composed)

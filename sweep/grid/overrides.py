@@ -1,0 +1,192 @@
+"""Hydra's override grammar, read into plain assignments."""
+
+from __future__ import annotations
+
+import dataclasses
+import fnmatch
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal
+
+from sim.base.errors import InputError
+
+MOST_VALUES = 1_000_000
+"""Of an axis; a range with more is a slip."""
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """One ``key=value`` as given.
+
+    Attributes
+    ----------
+    key : str
+        Dotted key or group.
+    values : tuple
+        One value, or all those that are swept; empty for a deletion.
+    swept : bool
+        Written as a sweep: a comma list, ``range()``, ``choice()`` or ``glob()``.
+    kind : {"set", "add", "delete"}
+        ``key=``, ``+key=`` (or ``++key=``), ``~key``.
+    text : str
+        As it was written.
+    source : str
+        Where it was written, for messages.
+    """
+
+    key: str
+    values: tuple[Any, ...]
+    swept: bool
+    kind: Literal["set", "add", "delete"]
+    text: str
+    source: str = "command line"
+
+    @property
+    def value(self) -> Any:
+        """The one value of a key that can't be swept.
+
+        Raises
+        ------
+        InputError
+            If several were given.
+        """
+        if len(self.values) != 1:
+            raise InputError(f"{self.text}: {self.key} takes one value; it can't be swept")
+        return self.values[0]
+
+
+def parse(
+    texts: Sequence[str], names: Callable[[str], Iterable[str]], source: str = "command line"
+) -> list[Assignment]:
+    """Parse overrides in Hydra's grammar.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        Such as ``policy=fifo,sjf``, ``seed=range(0,5)``, ``trace=glob(ali*)``.
+    names : callable
+        Names of the options of a group, which ``glob()`` picks from; empty for other keys.
+    source : str
+        Where they were written, for messages.
+
+    Raises
+    ------
+    InputError
+        If one is not in the grammar, sweeps over nothing, or its glob matches nothing.
+    """
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.errors import HydraException
+
+    parser = OverridesParser.create()
+    assignments = []
+    for text in texts:
+        try:
+            override = parser.parse_override(text)
+        except (HydraException, RecursionError) as error:
+            reason = (str(error).splitlines() or [""])[0]
+            raise InputError(
+                f"{text!r} ({source}) is not in Hydra's grammar: {reason}; write key=value, "
+                "key=a,b or key=range(0,5), and quote a value that holds , ( or =: \"key='a,b'\"",
+                rule="grammar",
+            ) from error
+        if not override.key_or_group or override.package is not None:
+            raise InputError(f"{text!r} ({source}): write key=value", rule="grammar")
+        assignments.append(_assignment(override, text, names, source))
+    return assignments
+
+
+def quote(key: str, value: Any) -> str:
+    """Write an assignment in the grammar, such that `parse` reads the same value."""
+    return f"{key}={_quoted(value)}"
+
+
+def _assignment(
+    override: Any, text: str, names: Callable[[str], Iterable[str]], source: str
+) -> Assignment:
+    from hydra.core.override_parser.types import OverrideType
+
+    key = override.key_or_group
+    if override.type is OverrideType.DEL:
+        return Assignment(key, (), False, "delete", text, source)
+    kind: Literal["set", "add"] = "set" if override.type is OverrideType.CHANGE else "add"
+    if not override.is_sweep_override():
+        return Assignment(key, (override.value(),), False, kind, text, source)
+    values = _swept(override, text, list(names(key)))
+    if not values:
+        raise InputError(f"{text} ({source}) sweeps over nothing", rule="empty axis")
+    return Assignment(key, values, True, kind, text, source)
+
+
+def _swept(override: Any, text: str, names: list[str]) -> tuple[Any, ...]:
+    from hydra.core.override_parser.types import ChoiceSweep, Glob, Override, RangeSweep
+
+    sweep = override._value
+    if isinstance(sweep, Glob):
+        if not names:
+            raise InputError(f"{text}: glob() picks from the options of a group, such as policy")
+        if not all(isinstance(pattern, str) for pattern in (*sweep.include, *sweep.exclude)):
+            raise InputError(f"{text}: glob() takes patterns such as ali*", rule="grammar")
+        found = [n for n in names if any(fnmatch.fnmatchcase(n, g) for g in sweep.include)]
+        found = [n for n in found if not any(fnmatch.fnmatchcase(n, g) for g in sweep.exclude)]
+        if not found:
+            raise InputError(f"{text} matches none of {', '.join(names)}", rule="empty axis")
+        return tuple(found)
+    if isinstance(sweep, RangeSweep):
+        return _range(sweep, text)
+    if isinstance(sweep, ChoiceSweep):
+        plain = dataclasses.replace(sweep, shuffle=False)
+        return tuple(Override._convert_value(value) for value in plain.list)
+    raise InputError(f"{text}: interval() has no steps; use range(start,stop,step)")
+
+
+def _range(sweep: Any, text: str) -> tuple[float, ...]:
+    """Give the values of a range, of which there must be an end."""
+    start, stop, step = sweep.start, sweep.stop, sweep.step
+    if not step or not all(math.isfinite(number) for number in (start, stop, step)):
+        raise InputError(
+            f"{text}: range(start,stop,step) takes finite numbers, and a step that is not 0",
+            rule="grammar",
+        )
+    n_values = (stop - start) / step
+    if n_values > MOST_VALUES:
+        raise InputError(
+            f"{text} has {n_values:.3g} values; an axis may have {MOST_VALUES:,}", rule="long axis"
+        )
+    return tuple(_tidy(value) for value in sweep.range())
+
+
+def _tidy(value: float) -> float:
+    """Take the drift out of a range's sum (0.6000000000000001)."""
+    return float(f"{value:.12g}") if isinstance(value, float) else value
+
+
+def _quoted(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (int, float)):
+        return repr(value)
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{key}:{_quoted(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ",".join(map(_quoted, value)) + "]"
+    return _quoted_text(str(value))
+
+
+@cache
+def _quoted_text(text: str) -> str:
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.core.override_parser.types import Quote, QuotedString
+    from hydra.errors import HydraException
+
+    try:
+        # inside a list, where more needs quotes than outside
+        override = OverridesParser.create().parse_override(f"key=[{text}]")
+        if override.value() == [text]:
+            return text
+    except HydraException:
+        pass
+    return str(QuotedString(text, Quote.single).with_quotes())

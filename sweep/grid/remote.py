@@ -1,0 +1,144 @@
+"""Traces in an object store: fetched once, then read like any file.
+
+What lies at ``s3://bucket/...`` (or ``gs://``, ``abfs://``, ``hdfs://``: all that `pyarrow.fs`
+knows) is copied by the driver to ``<results>/cache/traces/<digest>``. The digest is of the address
+and of each file's size, time of change and, where the store has one, tag of content: as long as
+these are the same, nothing is fetched.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from sim.base import files
+from sim.base.errors import InputError
+from sweep.grid.masking import mask
+from sweep.run.cell import canonical, in_a_line
+
+MAX_FILES = 10_000
+_WAY_OUT = (
+    "see that the address, the credentials (in the environment, as for other tools of the store) "
+    "and the network are right, or copy it here and give trace.path=FILE"
+)
+
+
+def is_remote(path: Any) -> bool:
+    """Tell whether a path names something in an object store."""
+    return isinstance(path, str) and "://" in path and not path.startswith("file://")
+
+
+def here(path: str) -> Path:
+    """Turn a path or a ``file://`` address into a path of this machine."""
+    if path.startswith("file://"):
+        path = unquote(urlsplit(path).path)
+    return Path(path).expanduser()
+
+
+def blame(error: InputError, uri: str, copy: Path) -> InputError:
+    """Name the address in an error where it names the copy."""
+    if error.file is None or not Path(error.file).is_relative_to(copy):
+        return error
+    below = Path(error.file).relative_to(copy).as_posix()
+    where = mask(uri if below == "." else f"{uri.rstrip('/')}/{below}")
+    return InputError(error.message, file=where, line=error.line, rule=error.rule)
+
+
+def check(uri: str) -> None:
+    """Refuse an address that can't be one, without asking its store.
+
+    Raises
+    ------
+    InputError
+        On a scheme that `pyarrow.fs` does not know, or an address without a path.
+    """
+    parts = urlsplit(uri)
+    known = ("s3", "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")
+    if parts.scheme not in known:
+        raise InputError(
+            f"trace.path={mask(uri)}: unknown scheme {parts.scheme!r}; valid: a file's name, "
+            f"file://, {', '.join(f'{scheme}://' for scheme in known)}",
+            rule="unknown scheme",
+        )
+    if not parts.netloc or not parts.path.strip("/"):
+        raise InputError(
+            f"trace.path={mask(uri)} names no file or folder: it must be "
+            f"{parts.scheme}://BUCKET/PATH",
+            rule="missing path",
+        )
+
+
+def fetch(uri: str, folder: Path) -> Path:
+    """Copy a file, or all files of a folder, unless they are here; return the copy.
+
+    Parameters
+    ----------
+    uri : str
+        Where they are.
+    folder : Path
+        Where copies are kept.
+
+    Raises
+    ------
+    InputError
+        If there is nothing at the address, or it can't be fetched; credentials are masked.
+    """
+    check(uri)
+    import pyarrow as pa
+
+    try:
+        system, root, found = _listing(uri)
+        content = [
+            [name, info.size, info.mtime_ns, _tag(system, info)] for name, info in found.items()
+        ]
+        about = canonical([mask(uri), content])
+        kept = folder / hashlib.sha256(about.encode()).hexdigest()
+        for name, info in found.items():
+            copy = kept / name
+            if ".." in copy.parts or not copy.is_relative_to(kept):
+                raise InputError(f"trace.path={mask(uri)}: no file can be called {name!r} here")
+            if not (copy.is_file() and copy.stat().st_size == info.size):
+                with system.open_input_stream(info.path) as stream, files.replacing(copy) as out:
+                    shutil.copyfileobj(stream, out, 2**20)
+    except (OSError, ValueError, NotImplementedError, pa.ArrowException) as error:
+        if isinstance(error, InputError):
+            raise
+        reason = mask(in_a_line(error))
+        raise InputError(
+            f"trace.path={mask(uri)} can't be fetched: {reason}; {_WAY_OUT}", rule="fetching"
+        ) from None
+    return kept / next(iter(found)) if root in {info.path for info in found.values()} else kept
+
+
+def _listing(uri: str) -> tuple[Any, str, dict[str, Any]]:
+    """Find the files at an address: by name below it, sorted."""
+    from pyarrow import fs
+
+    system, root = fs.FileSystem.from_uri(uri)
+    root = root.rstrip("/")
+    (info,) = system.get_file_info([root])
+    if info.type == fs.FileType.NotFound:
+        raise InputError(
+            f"trace.path={mask(uri)}: there is no such file or folder; {_WAY_OUT}",
+            rule="missing file",
+        )
+    if info.type == fs.FileType.File:
+        return system, root, {info.base_name: info}
+    inside = system.get_file_info(fs.FileSelector(root, recursive=True))
+    found = {one.path[len(root) + 1 :]: one for one in inside if one.type == fs.FileType.File}
+    if not 0 < len(found) <= MAX_FILES:
+        raise InputError(
+            f"trace.path={mask(uri)} holds {len(found)} files; a trace has 1 to {MAX_FILES}",
+            rule="missing file",
+        )
+    return system, root, dict(sorted(found.items()))
+
+
+def _tag(system: Any, info: Any) -> str:
+    """Tag of a file's content, empty if its store has none."""
+    with system.open_input_file(info.path) as file:
+        about = file.metadata() or {}
+    return str({key.lower(): value for key, value in about.items()}.get("etag", ""))

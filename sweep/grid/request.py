@@ -1,0 +1,213 @@
+"""What a command line asks for: axes, fixed values, and how to run it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sim.base.errors import InputError, unknown
+from sweep.grid import experiment, precision, settings, tree
+from sweep.grid.options import SWEPT_GROUPS, Options
+from sweep.grid.overrides import Assignment, parse
+from sweep.grid.precision import Precision
+from sweep.grid.settings import Settings
+from sweep.stats import MIN_PAIRS
+
+AXES = ("policy", "trace", "capacity", "seed")
+DEMO = "demo"
+_SINGLE = ("experiment", "launcher", "tracking")
+_NOT_SWEPT = ("baseline", "measure", *precision.KEYS)
+_PARTS = (*SWEPT_GROUPS, "measure")
+
+
+@dataclass(frozen=True)
+class Request:
+    """A grid as asked for.
+
+    Attributes
+    ----------
+    axes : dict of str to tuple
+        Policies, traces, capacities and seeds, then whatever else is swept, in the order given.
+    fixed : tuple of Assignment
+        What holds for all cells: keys under ``policy.``, ``trace.``, ``cluster.``, ``measure.``,
+        and the choice of ``cluster`` and of ``measure``.
+    baseline : str or None
+        One of the policies.
+    metrics : tuple of str
+        What the tables show; empty for all.
+    experiment : str or None
+        Name of the experiment it comes from.
+    study : dict of str to str or None
+        What the experiment makes of the sweep; see `sweep.papers.studies`.
+    options : Options
+        What can be chosen.
+    settings : Settings
+        How to run it.
+    named : frozenset of str
+        Keys that the command line itself names.
+    words : tuple of str
+        The command line less what says where and how to run, except for where the real traces
+        lie: with it the same sweep can be had again.
+    precision : Precision or None
+        Until when to add seeds, with ``seeds=auto``; the axis has the first few.
+    seeds : mapping or None
+        What was found when there were enough; see `sweep.run.seeds.more`.
+    """
+
+    axes: dict[str, tuple[Any, ...]]
+    fixed: tuple[Assignment, ...]
+    baseline: str | None
+    metrics: tuple[str, ...]
+    experiment: str | None
+    study: dict[str, str] | None
+    options: Options
+    settings: Settings
+    named: frozenset[str]
+    words: tuple[str, ...]
+    precision: Precision | None = None
+    seeds: Mapping[str, Any] | None = None
+
+
+def read(texts: Sequence[str], options: Options, *, fail_fast: bool = False) -> Request:
+    """Turn the overrides of a command line into a request, experiment and defaults filled in.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        Overrides in Hydra's grammar. Without an axis or an experiment among them, the experiment
+        is `DEMO`.
+    options : Options
+        What can be chosen.
+    fail_fast : bool
+        Stop at the first failure.
+
+    Raises
+    ------
+    InputError
+        On anything that is not in the grammar, not known, or of the wrong type.
+    """
+    given = parse(texts, options.names_swept)
+    name = _experiment_of(given)
+    choices = {one.key: one.value for one in given if one.key in _SINGLE}
+    choices["experiment"] = name
+    defaults = options.compose(**{k: v for k, v in choices.items() if v is not None})
+    words = tuple(
+        one.text
+        for one in given
+        if one.key == "paths.traces" or not settings.is_about_running(one.key)
+    )
+    given = [one for one in given if one.key not in _SINGLE]
+    named = frozenset(one.key for one in given)
+    if name is not None:
+        given = [*experiment.assignments(name, defaults["experiment"], given, options), *given]
+    running = [one for one in given if settings.is_about_running(one.key)]
+    lines = {one.key: one for one in given if not settings.is_about_running(one.key)}
+    for one in lines.values():
+        _check_key(one, defaults)
+        if one.key in _PARTS:
+            for value in one.values:
+                options.check(one.key, value)
+    wanted = precision.take(lines, defaults)
+    if wanted is not None:
+        if "seed" in named:
+            raise InputError("seeds=auto chooses the seeds: leave seed= out", rule="wrong type")
+        lines["seed"] = _first_seeds()
+    baseline, metrics = lines.pop("baseline", None), lines.pop("metrics", None)
+    return Request(
+        axes=_axes(lines, defaults, options),
+        fixed=tuple(one for one in lines.values() if not one.swept and one.key not in AXES),
+        baseline=_baseline(baseline),
+        metrics=_metrics(metrics, lines.get("measure")),
+        experiment=name,
+        study=None if name is None else experiment.study_of(defaults["experiment"]),
+        options=options,
+        settings=settings.read(running, defaults, fail_fast=fail_fast),
+        named=named,
+        words=words,
+        precision=wanted,
+    )
+
+
+def _first_seeds() -> Assignment:
+    return Assignment("seed", tuple(range(MIN_PAIRS)), True, "set", "seeds=auto")
+
+
+def _experiment_of(given: Sequence[Assignment]) -> str | None:
+    named = [one for one in given if one.key == "experiment"]
+    if named:
+        return None if named[-1].value is None else str(named[-1].value)
+    return None if any(one.key in AXES for one in given) else DEMO
+
+
+def _check_key(one: Assignment, defaults: Mapping[str, Any]) -> None:
+    """Refuse a key that nothing could have; those inside a group are checked for each option."""
+    head, _, inner = one.key.partition(".")
+    if one.key in (*AXES, "cluster", "measure", "baseline", "metrics", *precision.KEYS):
+        if one.kind == "delete" or (one.swept and one.key in _NOT_SWEPT):
+            raise InputError(f"{one.text}: give {one.key}=VALUE ({one.source})", rule="wrong type")
+    elif not (head in _PARTS and inner):
+        known = [key for key in tree.keys(dict(defaults)) if ("." in key) == bool(inner)]
+        message = f"{unknown('key', one.key, known)} ({one.source})"
+        raise InputError(message, rule="unknown key")
+
+
+def _axes(
+    lines: Mapping[str, Assignment], defaults: Mapping[str, Any], options: Options
+) -> dict[str, tuple[Any, ...]]:
+    axes: dict[str, tuple[Any, ...]] = {
+        "policy": (options.default("policy"),),
+        "trace": (options.default("trace"),),
+        "capacity": (defaults["capacity"],),
+        "seed": (defaults["seed"],),
+    }
+    for one in lines.values():
+        if one.swept or one.key in AXES:
+            axes[one.key] = one.values
+    axes["capacity"] = tuple(_capacity(value) for value in axes["capacity"])
+    axes["seed"] = tuple(_seed(value) for value in axes["seed"])
+    return {key: tuple(_unique(values)) for key, values in axes.items()}
+
+
+def _capacity(value: Any) -> float:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not is_number or not math.isfinite(value) or value <= 0:
+        raise InputError(
+            f"capacity must be a positive number, not {value!r}: it is the fraction of the "
+            "trace's cluster, e.g. capacity=0.5,1.0",
+            rule="capacity",
+        )
+    return float(value)
+
+
+def _seed(value: Any) -> int:
+    if type(value) is not int or not 0 <= value < 2**63:
+        raise InputError(
+            f"seed must be a whole number >= 0, not {value!r}, e.g. seed=range(0,5)", rule="seed"
+        )
+    return value
+
+
+def _baseline(one: Assignment | None) -> str | None:
+    return None if one is None or one.value is None else str(one.value)
+
+
+def _metrics(one: Assignment | None, measure: Assignment | None) -> tuple[str, ...]:
+    if one is None or one.values == (None,):
+        return ()
+    from sim.metrics import metric
+
+    values = one.values if one.swept else one.value
+    names = [values] if isinstance(values, str) else list(values)
+    for name in names if measure is None else ():  # a measure has metrics of its own
+        metric(str(name))
+    return tuple(map(str, names))
+
+
+def _unique(values: Sequence[Any]) -> list[Any]:
+    unique: list[Any] = []
+    for value in values:
+        if value not in unique:
+            unique.append(value)
+    return unique

@@ -1,0 +1,126 @@
+"""From a cell's trace configuration to its workload."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from sim.base.errors import InputError, unknown
+from sweep.grid import clusters, remote
+
+if TYPE_CHECKING:
+    from sim.workload.workload import Workload
+
+_WINDOW = ("begin_s", "end_s")
+_OWN = ("format", "synth", "path", "knobs", *_WINDOW)
+
+
+def check(option: str, trace: Mapping[str, Any]) -> None:
+    """Refuse a trace that can't be loaded, as far as can be told without loading it.
+
+    Raises
+    ------
+    InputError
+        On an unknown format, generator or option, a missing file or a window without length.
+    """
+    known = ("format", "synth")
+    if sum(key in trace for key in known) != 1:
+        raise InputError(
+            f"trace={option} must name either a format to read or a synth to draw from, "
+            f"not {' and '.join(key for key in known if key in trace) or 'neither'}"
+        )
+    for key in _WINDOW:
+        value = trace.get(key)
+        if value is not None and (type(value) not in (int, float) or not math.isfinite(value)):
+            raise InputError(f"trace.{key} must be a time in s, not {value!r}", rule="wrong type")
+    begin, end = (trace.get(key) for key in _WINDOW)
+    if begin is not None and end is not None and begin >= end:
+        raise InputError(f"trace.begin_s ({begin}) must be before trace.end_s ({end})")
+    _check_options(option, trace)
+    _check_knobs(option, trace.get("knobs") or {})
+    if "format" in trace:
+        _check_path(option, trace.get("path"))
+
+
+def identity(trace: Mapping[str, Any], cluster: Mapping[str, Any]) -> dict[str, Any]:
+    """Everything that a workload's content follows from, without loading it.
+
+    Two equal identities are the same workload, as long as the sources are: the configuration, the
+    size and time of change of every file, and the cluster where arrivals are stretched to it.
+    """
+    found: dict[str, Any] = {"trace": dict(trace), "files": [], "stretch": None}
+    if "path" in trace:
+        root = remote.here(trace["path"]).resolve()
+        found["trace"]["path"] = str(root)
+        files = sorted(root.rglob("*")) if root.is_dir() else [root]
+        for file in files:
+            if file.is_file():
+                stat = file.stat()
+                found["files"].append([str(file), stat.st_size, stat.st_mtime_ns])
+    if clusters.stretch(cluster) is not None:
+        found["stretch"] = {key: cluster[key] for key in ("shape", "count", "load")}
+    return found
+
+
+def prepare(trace: Mapping[str, Any], cluster: Mapping[str, Any]) -> Workload:
+    """Load or draw the workload, cut it to its window, turn its knobs, stretch it to the cluster.
+
+    Raises
+    ------
+    InputError
+        On anything wrong in the file, naming file, line and rule; or if no job is in the window.
+    """
+    import sim
+    import sim.knobs
+
+    options = {key: value for key, value in trace.items() if key not in _OWN}
+    try:
+        if "synth" in trace:
+            workload = sim.synthesize(trace["synth"], **options)
+        else:
+            workload = sim.read_trace(trace["format"], remote.here(trace["path"]), **options)
+    except OSError as error:
+        raise InputError(f"can't be read: {error}", file=trace.get("path")) from error
+    begin, end = (trace.get(key) for key in _WINDOW)
+    if begin is not None or end is not None:
+        workload = workload.slice_time(begin or 0.0, math.inf if end is None else end)
+    for name, chosen in (trace.get("knobs") or {}).items():
+        workload = sim.knobs.turn(workload, name, **(chosen or {}))
+    fixed = clusters.stretch(cluster)
+    return workload if fixed is None else workload.scale_load(cluster["load"], fixed)
+
+
+def _check_options(option: str, trace: Mapping[str, Any]) -> None:
+    from sim import synth
+    from sim import traces as formats
+
+    module: Any = synth if "synth" in trace else formats
+    name = trace["synth" if "synth" in trace else "format"]
+    given = {key for key in trace if key not in _OWN}
+    known = {*module.options(name)}
+    for key in sorted(given - known):
+        raise InputError(unknown(f"option of trace={option}", key, known), rule="unknown key")
+
+
+def _check_knobs(option: str, chosen: Any) -> None:
+    from sim import knobs
+
+    if not isinstance(chosen, Mapping):
+        raise InputError(f"trace.knobs of {option} must be {{name: {{option: value}}}}")
+    for name, options in chosen.items():
+        known = knobs.options(name)
+        for key in options or {}:
+            if key not in known:
+                raise InputError(unknown(f"option of knob {name}", key, known), rule="unknown key")
+
+
+def _check_path(option: str, path: Any) -> None:
+    if path is None or path == "???":
+        raise InputError(f"trace={option} needs a file: give trace.path=FILE", rule="missing path")
+    if not isinstance(path, str):
+        raise InputError(f"trace.path must be a file's name, not {path!r}", rule="wrong type")
+    if remote.is_remote(path):
+        remote.check(path)
+    elif not remote.here(path).exists():
+        raise InputError(f"trace.path={path}: there is no such file", rule="missing file")

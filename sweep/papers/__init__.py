@@ -1,0 +1,1 @@
+"""Published numbers beside ours: studies, pages, the gallery."""

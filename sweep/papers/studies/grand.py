@@ -1,0 +1,86 @@
+"""All policies on all workloads: which is best where, by how much, and how far from the bound."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from sweep.report.findings import Finding, Finished
+
+Row = dict[str, Any]
+Where = tuple[str, float]
+
+BESTS: tuple[tuple[str, str, Callable[[Iterable[float]], float], float], ...] = (
+    ("mean JCT, s", "jct_mean_s", min, 1.0),
+    ("99th percentile of JCT, s", "jct_p99_s", min, 1.0),
+    ("median gap to the lower bound, %", "gap_lb_p50", min, 100.0),
+    ("value attained, %", "value_attained", max, 100.0),
+    ("deadlines missed, %", "deadlines_missed", min, 100.0),
+)
+"""What is shown of each workload: title, metric, which is best, and its scale."""
+
+MOST_NAMED = 4
+
+
+def find(finished: Finished) -> list[Finding]:
+    """Give each policy's speed-up over the baseline on average, and the best of each workload.
+
+    The average is the geometric mean over the workloads of mean JCT under the baseline over mean
+    JCT under the policy, of those on which both have a mean; its interval is Student's, of the
+    logarithms, over workloads. On each workload the figures are means over seeds, and policies that
+    come out the same are named together.
+    """
+    baseline = finished.config["baseline"]
+    means = _means(finished)
+    found = []
+    capacities = sorted({capacity for (_, capacity) in means})
+    for capacity in capacities:
+        title = f"capacity {capacity:g}, speed-up of mean JCT over {baseline}"
+        of = {trace: policies for (trace, at), policies in means.items() if at == capacity}
+        for policy in dict.fromkeys(name for policies in of.values() for name in policies):
+            logs = [
+                math.log(policies[baseline]["jct_mean_s"] / policies[policy]["jct_mean_s"])
+                for policies in of.values()
+                if policy in policies and baseline in policies
+            ]
+            found.append(_geometric(title, policy, logs))
+    for title, metric, best, scale in BESTS:
+        for (trace, capacity), policies in means.items():
+            known = {name: row for name, row in policies.items() if row[metric] == row[metric]}
+            values = {name: row[metric] for name, row in known.items()}
+            if len(set(values.values())) < 2:
+                continue  # it does not apply, or says nothing
+            top = best(values.values())
+            names = _named([name for name, value in values.items() if value == top])
+            found.append(Finding(f"best {title}", f"{trace}, {capacity:g}: {names}", scale * top))
+    return found
+
+
+def _named(policies: list[str]) -> str:
+    shown = ", ".join(policies[:MOST_NAMED])
+    more = len(policies) - MOST_NAMED
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _means(finished: Finished) -> dict[Where, dict[str, Row]]:
+    """Average every metric shown over seeds, by workload and capacity, and by policy."""
+    metrics = [metric for _, metric, _, _ in BESTS]
+    groups: dict[tuple[Where, str], list[Row]] = defaultdict(list)
+    for row in finished.cells:
+        groups[(row["trace"], row["capacity"]), row["policy"]].append(row)
+    means: dict[Where, dict[str, Row]] = defaultdict(dict)
+    for (where, policy), rows in groups.items():
+        values = {m: [row[m] for row in rows if row.get(m) is not None] for m in metrics}
+        means[where][policy] = {
+            metric: float(np.mean(of)) if of else math.nan for metric, of in values.items()
+        }
+    return means
+
+
+def _geometric(title: str, what: str, logs: list[float]) -> Finding:
+    one = Finding.of(title, what, [log for log in logs if math.isfinite(log)])
+    return Finding(title, what, math.exp(one.ours), math.exp(one.low), math.exp(one.high))

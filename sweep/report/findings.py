@@ -1,0 +1,180 @@
+"""What a study found in a sweep that is over: its figures beside those of its source."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import compress
+from typing import Any
+
+import pyarrow as pa
+
+from sweep.report.agreement import verdict
+from sweep.stats import interval
+from sweep.store.cache import Cache
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One figure.
+
+    Attributes
+    ----------
+    figure : str
+        Where it stands in the source, such as ``Fig. 13``; rows of one figure are kept together.
+    what : str
+        What was measured; empty for what is plotted but not tabulated.
+    ours, low, high : float
+        The value and its 95 % confidence interval (NaN where there is none).
+    paper : str
+        What the source has; empty where it has nothing.
+    at_least, at_most : float
+        What is wanted; infinite where nothing is.
+    curve, along, at : str, str, float
+        Where it is a point of a plot: of which curve, what the plot is along, and where there.
+    """
+
+    figure: str
+    what: str
+    ours: float
+    low: float = math.nan
+    high: float = math.nan
+    paper: str = ""
+    at_least: float = -math.inf
+    at_most: float = math.inf
+    curve: str = ""
+    along: str = ""
+    at: float = math.nan
+
+    @classmethod
+    def of(cls, figure: str, what: str, values: Sequence[float], **others: Any) -> Finding:
+        """Make one of the mean over seeds, with Student's interval."""
+        mean, low, high = interval(values)
+        return cls(figure, what, mean, low, high, **others)
+
+    @property
+    def wanted(self) -> str:
+        """What is wanted, in signs; empty if nothing is."""
+        low = f"≥ {self.at_least:g}" if math.isfinite(self.at_least) else ""
+        high = f"≤ {self.at_most:g}" if math.isfinite(self.at_most) else ""
+        return ", ".join(filter(None, (low, high)))
+
+    @property
+    def is_met(self) -> bool:
+        """Whether the value is as wanted."""
+        return self.at_least <= self.ours <= self.at_most
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A sweep that is over, for a study to look at.
+
+    Attributes
+    ----------
+    cells : list of dict
+        The rows of ``cells.parquet`` that did not fail.
+    config : dict
+        The sweep's ``config.yaml``.
+    """
+
+    cells: list[dict[str, Any]]
+    config: Mapping[str, Any]
+    cache: Cache
+
+    def table(self, row: Mapping[str, Any]) -> pa.Table:
+        """Read what a cell's metrics were computed from; of a simulation, a row a job."""
+        result = self.cache.get(row["key"])
+        assert result is not None, "a cell that did not fail is kept"
+        assert result.jobs is not None
+        return result.jobs
+
+    def by(self, *keys: str) -> dict[tuple[Any, ...], list[dict[str, Any]]]:
+        """Group the cells by some of their columns, in order of first appearance."""
+        groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+        for row in self.cells:
+            groups.setdefault(tuple(row[key] for key in keys), []).append(row)
+        return groups
+
+
+def to_table(findings: Sequence[Finding]) -> pa.Table:
+    """Make columns of them."""
+    rows = [
+        {**asdict(one), "wanted": one.wanted, "met": one.is_met if one.wanted else None}
+        for one in findings
+    ]
+    schema = pa.schema(
+        [
+            ("figure", pa.string()),
+            ("what", pa.string()),
+            *((name, pa.float64()) for name in ("ours", "low", "high")),
+            ("paper", pa.string()),
+            ("at_least", pa.float64()),
+            ("at_most", pa.float64()),
+            ("curve", pa.string()),
+            ("along", pa.string()),
+            ("at", pa.float64()),
+            ("wanted", pa.string()),
+            ("met", pa.bool_()),
+        ]
+    )
+    return pa.Table.from_pylist(rows, schema)
+
+
+_HEADER = ("figure", "what", "ours", "95 % interval", "paper", "verdict", "wanted", "met")
+_ALWAYS = ("figure", "what", "ours")
+
+
+def to_text(table: pa.Table) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Word them: a header, and a row of texts each; a column in which nothing stands is left out.
+
+    The verdict is that of `sweep.report.agreement`.
+
+    A figure is named in its first row alone.
+    """
+    rows = []
+    before = None
+    for row in table.to_pylist():
+        if not row["what"]:
+            continue
+        between = f"{_number(row['low'])} to {_number(row['high'])}"
+        rows.append(
+            (
+                "" if row["figure"] == before else row["figure"],
+                row["what"],
+                _number(row["ours"]),
+                "" if math.isnan(row["low"]) else between,
+                row["paper"],
+                verdict(
+                    *(row[key] for key in ("ours", "low", "high", "paper")),
+                    percent="%" in row["figure"],
+                ),
+                row["wanted"],
+                {True: "yes", False: "no", None: ""}[row["met"]],
+            )
+        )
+        before = row["figure"]
+    used = [n in _ALWAYS or any(row[i] for row in rows) for i, n in enumerate(_HEADER)]
+    header, *kept = (tuple(compress(row, used)) for row in [_HEADER, *rows])
+    return header, kept
+
+
+def to_markdown(table: pa.Table) -> str:
+    """Write them as a Markdown table."""
+    header, rows = to_text(table)
+    ruler = ["---:" if name == "ours" else "---" for name in header]
+    lines = [[cell.replace("|", "\\|") for cell in row] for row in [header, *rows]]
+    lines.insert(1, ruler)
+    return "".join("| " + " | ".join(cells) + " |\n" for cells in lines)
+
+
+def beside(source: str) -> str:
+    """Word what the figures stand beside; nothing, where a source says ``Beyond ...``."""
+    return f"{source}." if source.startswith("Beyond") else f"Beside {source}."
+
+
+def _number(value: float) -> str:
+    if value != value or math.isinf(value):
+        return str(value)
+    digits = 0 if abs(value) >= 1000 else 4 if abs(value) < 0.1 else 3 if abs(value) < 10 else 1
+    return f"{value:,.{digits}f}"

@@ -1,0 +1,1 @@
+"""Cells are planned and run."""

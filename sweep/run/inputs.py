@@ -1,0 +1,142 @@
+"""The workloads of a sweep: known by digest without loading, loaded when a cell needs them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import OrderedDict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sim.base import files
+from sim.base.errors import InputError
+from sweep.grid import remote, traces
+from sweep.run.cell import canonical
+from sweep.store import sources
+
+if TYPE_CHECKING:
+    from sim.workload.workload import Workload
+    from sweep.grid.grid import Cell
+
+KEEP_BYTES = 2**30
+
+
+class Inputs:
+    """Loads each distinct workload once, and remembers between runs what came of it.
+
+    ``<results>/cache/workloads`` holds one small JSON file for each trace that was ever loaded:
+    its content digest, its size, and what the loader dropped. As long as the configuration, the
+    files and the sources are the same, nothing needs to be loaded to know the digest.
+
+    Parameters
+    ----------
+    results : Path
+        Folder of all results.
+    """
+
+    def __init__(self, results: Path) -> None:
+        self._folder = results / "cache" / "workloads"
+        self._fetched = results / "cache" / "traces"
+        self._copies: dict[str, Path] = {}
+        self._ids: dict[tuple[int, int], tuple[str, Cell]] = {}
+        self._wanted: dict[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {}
+        self._known: dict[str, dict[str, Any]] = {}
+        self._loaded: OrderedDict[str, Workload] = OrderedDict()
+
+    def id_of(self, cell: Cell) -> str:
+        """Name of the cell's workload: the same for cells that share it.
+
+        Raises
+        ------
+        InputError
+            If its trace lies in an object store and can't be fetched.
+        """
+        pair = (id(cell.trace), id(cell.cluster))  # which cells share, and the kept one keeps alive
+        if pair not in self._ids:
+            trace = self._here(cell.trace)
+            identity = traces.identity(trace, cell.cluster)
+            identity["sources"] = sources.simulator()
+            name = hashlib.sha256(canonical(identity).encode()).hexdigest()
+            self._ids[pair] = (name, cell)
+            self._wanted.setdefault(name, (trace, cell.cluster))
+        return self._ids[pair][0]
+
+    def describe(self, name: str) -> dict[str, Any]:
+        """Describe a workload: ``digest``, ``n_jobs``, ``n_stages``, ``n_tasks``, ``meta``.
+
+        Raises
+        ------
+        InputError
+            If it has to be loaded and can't be.
+        """
+        if name not in self._known:
+            kept = files.read_json(self._folder / f"{name}.json")
+            if isinstance(kept, dict) and kept.pop("checksum", None) == _checksum(kept):
+                self._known[name] = kept
+            else:
+                self.workload(name)
+        return self._known[name]
+
+    def workload(self, name: str) -> Workload:
+        """Return the workload itself, loading it unless it is still in memory.
+
+        Raises
+        ------
+        InputError
+            If it can't be loaded.
+        """
+        if name in self._loaded:
+            self._loaded.move_to_end(name)
+            return self._loaded[name]
+        trace, cluster = self._wanted[name]
+        try:
+            workload = traces.prepare(trace, cluster)
+        except InputError as error:
+            for uri, copy in self._copies.items():
+                error = remote.blame(error, uri, copy)
+            raise error from None
+        self._remember(name, workload)
+        self._loaded[name] = workload
+        while len(self._loaded) > 1 and sum(map(_n_bytes, self._loaded.values())) > KEEP_BYTES:
+            self._loaded.popitem(last=False)
+        return workload
+
+    def release(self, name: str) -> None:
+        """Drop this process's copy, if there is one."""
+        self._loaded.pop(name, None)
+
+    def _here(self, trace: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Fetch a trace that lies in an object store, once."""
+        uri = trace.get("path")
+        if not isinstance(uri, str) or not remote.is_remote(uri):
+            return trace
+        if uri not in self._copies:
+            self._copies[uri] = remote.fetch(uri, self._fetched)
+        return {**trace, "path": str(self._copies[uri])}
+
+    def _remember(self, name: str, workload: Workload) -> None:
+        if name in self._known:
+            return
+        meta = {key: value for key, value in workload.meta.items() if key != "quantum"}
+        about = {
+            "digest": workload.digest,
+            "n_jobs": workload.n_jobs,
+            "n_stages": workload.n_stages,
+            "n_tasks": workload.n_tasks,
+            "meta": meta,
+        }
+        about = json.loads(canonical(about))  # as it will be read back
+        files.write_json(self._folder / f"{name}.json", {**about, "checksum": _checksum(about)})
+        self._known[name] = about
+
+
+def _checksum(about: Mapping[str, Any]) -> str:
+    """Sum up what is known of a workload: cells are found by its digest."""
+    return hashlib.sha256(canonical(about).encode()).hexdigest()
+
+
+def _n_bytes(workload: Workload) -> int:
+    tables = (workload.jobs, workload.stages, workload.stage_edges, workload.job_edges)
+    n_bytes = sum(table.nbytes for table in (*tables, workload.downloads))
+    return int(n_bytes) + 8 * workload.n_tasks

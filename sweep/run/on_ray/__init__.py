@@ -1,0 +1,1 @@
+"""Cells as Ray tasks."""

@@ -1,0 +1,179 @@
+"""The way to Ray: opened, watched, closed; and its own failures, told from those of tasks."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from sim.base.errors import InputError
+from sweep.run.on_ray.start import environment_of, join, knock, start_local
+
+LOOK_S = 2.0
+HEAD_GONE_S = 30.0
+"""After a minute without the head, Ray ends the processes that miss it."""
+
+
+class DisconnectedError(Exception):
+    """The node of this process, or the cluster's head, is gone; the text says which."""
+
+
+class Connection:
+    """Where the tasks of a sweep are sent to.
+
+    Parameters
+    ----------
+    launcher : mapping
+        ``kind`` ("local" or "ray"), ``workers`` (None: one a CPU), ``address``.
+    python_path : sequence of str
+        Folders that workers find modules in.
+
+    Attributes
+    ----------
+    slots : int
+        How many cells run at once; 1 if no node is up.
+    n_cpus : int
+        CPUs of the nodes that are up.
+    is_open : bool
+        Whether there is something to close.
+    """
+
+    def __init__(self, launcher: Mapping[str, Any], python_path: Sequence[str]) -> None:
+        self._launcher = launcher
+        self._python_path = python_path
+        self.slots = 1
+        self.n_cpus = 0
+        self.is_open = False
+        self._memory: list[float] = []
+        self._own: list[str] = []
+        self._looked_s = self._heard_s = 0.0
+
+    def open(self) -> None:
+        """Start Ray, or join the cluster.
+
+        Raises
+        ------
+        InputError
+            If it can't be done.
+        """
+        self.is_open = True
+        environment = environment_of(self._python_path)
+        if self._launcher["kind"] == "local":
+            start_local(self._launcher.get("workers"), environment)
+        else:
+            join(str(self._launcher.get("address") or "auto"), environment)
+        self._own = []
+        self._looked_s = 0.0
+        self._heard_s = time.monotonic()
+        self.look()
+
+    def look(self) -> bool:
+        """Every few seconds, see which nodes are up; tell whether it was time to.
+
+        Raises
+        ------
+        DisconnectedError
+            If the node of this process does not answer, or the head has not for half a minute.
+        """
+        now = time.monotonic()
+        if now < self._looked_s + LOOK_S:
+            return False
+        self._looked_s = now
+        import ray
+
+        self._knock_at_own_node()
+        try:
+            knock(self._head())
+        except OSError as error:
+            if now > self._heard_s + HEAD_GONE_S:
+                raise DisconnectedError(f"the head of the cluster is gone: {error}") from error
+            return False
+        with self.guarded():
+            up = [node for node in ray.nodes() if node["Alive"]]
+            own = ray.get_runtime_context().get_node_id()
+        nodes = [node["Resources"] for node in up]
+        self._own = [
+            f"{node['NodeManagerAddress']}:{node['NodeManagerPort']}"
+            for node in up
+            if node["NodeID"] == own and not self._head().startswith("ray://")
+        ]
+        self._heard_s = time.monotonic()
+        self._memory = [node.get("memory", 0.0) for node in nodes]
+        self.n_cpus = int(sum(node.get("CPU", 0) for node in nodes))
+        self.slots = max(1, min(self._launcher.get("workers") or self.n_cpus, self.n_cpus))
+        return True
+
+    def close(self) -> None:
+        """Stop Ray if it was started here, else leave the cluster."""
+        if self.is_open and "ray" in sys.modules:
+            import ray
+
+            # an ObjectRef that is freed while another thread shuts down ends the process, silently
+            gc.collect()
+            ray.shutdown()
+        self.is_open = False
+
+    @contextlib.contextmanager
+    def guarded(self) -> Iterator[None]:
+        """Turn what a broken connection raises into one exception.
+
+        Raises
+        ------
+        DisconnectedError
+            In place of an error of a pipe, a socket or this process's node.
+        """
+        import ray
+
+        try:
+            yield
+        except (OSError, ray.exceptions.RpcError, ray.exceptions.RaySystemError) as error:
+            raise DisconnectedError(f"the connection to Ray broke: {error}") from error
+
+    @property
+    def largest_memory(self) -> float:
+        """Memory of the largest node that is up, bytes."""
+        return max(self._memory, default=0.0)
+
+    @property
+    def doubled_memory(self) -> int:
+        """Twice a slot's part of the memory, bytes, but no more than any node has."""
+        return int(min(self.largest_memory, 2 * sum(self._memory) / self.slots))
+
+    def _knock_at_own_node(self) -> None:
+        """Find out by ourselves: Ray may wait for a minute, and then ends this process."""
+        for address in self._own:
+            try:
+                knock(address)
+            except OSError as error:
+                raise DisconnectedError(f"the node of this process is gone: {error}") from error
+
+    def _head(self) -> str:
+        import ray
+
+        address = str(self._launcher.get("address") or "")
+        if address.startswith("ray://"):
+            return address
+        return str(ray.get_runtime_context().gcs_address)
+
+
+def put(workload: Any) -> Any:
+    """Put a workload into the object store.
+
+    Raises
+    ------
+    InputError
+        If it does not fit, with the way out.
+    """
+    import ray
+
+    try:
+        return ray.put(workload)
+    except (ray.exceptions.ObjectStoreFullError, ray.exceptions.OutOfDiskError) as error:
+        raise InputError(
+            "a workload does not fit into this node's object store: start the node with a larger "
+            "one (`ray start --object-store-memory=BYTES`) or make room on its disk",
+            rule="object store",
+        ) from error

@@ -1,0 +1,89 @@
+"""Where cells run: in this process, or as Ray tasks.
+
+A runner takes work and gives outcomes, in whatever order they come. It decides nothing about
+what to keep: the driver stores, counts and stops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from sim.workload.workload import Workload
+    from sweep.run.cell import CellResult, CellSpec, Simulate
+
+
+@dataclass(frozen=True)
+class Work:
+    """A cell to run.
+
+    Attributes
+    ----------
+    spec : CellSpec
+        The cell.
+    input : str
+        Name of its workload.
+    """
+
+    spec: CellSpec
+    input: str
+
+
+class Workloads(Protocol):
+    """Where a runner gets workloads by name."""
+
+    def workload(self, name: str) -> Workload:
+        """Return one, loading it if need be."""
+        ...
+
+    def release(self, name: str) -> None:
+        """Forget this process's copy of one."""
+        ...
+
+
+class Runner(Protocol):
+    """Runs cells somewhere."""
+
+    @property
+    def slots(self) -> int:
+        """How many cells run at once; known once `run` has begun."""
+        ...
+
+    def run(self, work: Sequence[Work], workloads: Workloads) -> Iterator[CellResult | str]:
+        """Yield the outcome of each cell once, as it comes.
+
+        When none came for a while, a text: what is going on, empty if cells are simply running.
+        May be called again once all have come; `close` it first if they have not.
+        """
+        ...
+
+    def close(self) -> None:
+        """Stop what was started, if anything was; `run` would start it again."""
+        ...
+
+
+def make(
+    launcher: Mapping[str, Any],
+    python_path: Sequence[str] = (),
+    simulate: Simulate | None = None,
+) -> Runner:
+    """Make the runner that a launcher's configuration names; nothing is started yet.
+
+    Parameters
+    ----------
+    launcher : mapping
+        ``kind`` and the options of its kind.
+    python_path : sequence of str
+        Folders that workers find modules in.
+    simulate : callable, optional
+        Stands in for `sim.simulate`.
+    """
+    if launcher["kind"] == "inline":
+        from sweep.run.inline import InlineRunner
+
+        return InlineRunner(simulate)
+    from sweep.run.on_ray.pool import RayRunner
+
+    return RayRunner(launcher, python_path, simulate)

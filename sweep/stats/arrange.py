@@ -1,0 +1,147 @@
+"""The cells of a sweep in order: what the columns of its tables are, and what its blocks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sweep.run.cell import NO_POLICY
+from sweep.stats import metric_format
+
+AXES = ("policy", "trace", "capacity", "seed")
+ERROR = ("error_stage", "error_type", "error_message", "error_traceback")
+NOT_METRICS = frozenset((*AXES, "status", *ERROR, "reproduce", "key"))
+_OF_COLUMN = ("policy.", "measure.")
+
+Settings = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A policy as the tables show it, with the swept parameters that tell its variants apart."""
+
+    policy: str
+    parameters: tuple[str, ...]
+    is_baseline: bool
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Policy, if there is one, and parameters."""
+        has_name = self.policy != NO_POLICY or not self.parameters
+        return (self.policy, *self.parameters) if has_name else self.parameters
+
+    @property
+    def label(self) -> str:
+        """One line, such as ``las levels=5``."""
+        return " ".join(self.words)
+
+
+@dataclass(frozen=True)
+class Arranged:
+    """The rows of ``cells.parquet``, and where each stands.
+
+    Attributes
+    ----------
+    rows : list of dict
+        A cell each: its labels, status and error; no metrics.
+    swept : list of str
+        Columns swept besides policy, trace, capacity and seed.
+    columns : dict of tuple to Column
+        By identity; see `identity`.
+    column : list of int
+        Position among `columns` of each row's.
+    blocks : dict of (str, tuple) to list of int
+        Rows by trace and by the settings that are no policy's.
+    names : list of str
+        Of the metrics, in the order shown.
+    values : float64 array, shape (n_rows, n_metrics)
+        NaN where a cell failed or a metric does not apply.
+    failed : bool array, shape (n_rows,)
+    """
+
+    rows: list[dict[str, Any]]
+    swept: list[str]
+    columns: dict[tuple[str, ...], Column]
+    column: list[int]
+    blocks: dict[tuple[str, Settings], list[int]]
+    names: list[str]
+    values: NDArray[np.float64]
+    failed: NDArray[np.bool_]
+
+
+def arrange(cells: pa.Table, swept: Sequence[str], baseline: str | None) -> Arranged:
+    """Put cells in order; see `sweep.stats.summary.summarise` for the arguments."""
+    swept = [key for key in swept if key in cells.column_names and key not in AXES]
+    rows: list[dict[str, Any]] = cells.select(
+        [name for name in cells.column_names if name in NOT_METRICS or name in swept]
+    ).to_pylist()
+    names = [name for name in cells.column_names if name not in NOT_METRICS and name not in swept]
+    names = metric_format.in_order([n for n in names if _is_number(cells.schema.field(n).type)])
+    values = _matrix(cells, names)
+    failed = np.array([row["status"] == "failed" for row in rows], dtype=bool)
+    values[failed] = math.nan
+
+    of_policy = [key for key in swept if key.startswith(_OF_COLUMN)]
+    of_block = [key for key in swept if not key.startswith(_OF_COLUMN)]
+    columns = _columns(rows, of_policy, baseline)
+    position = {identity: at for at, identity in enumerate(columns)}
+    blocks: dict[tuple[str, Settings], list[int]] = {}
+    for at, row in enumerate(rows):
+        settings = tuple((key, text(row[key])) for key in of_block if row[key] is not None)
+        blocks.setdefault((str(row["trace"]), settings), []).append(at)
+    placed = [position[_identity(row, of_policy)] for row in rows]
+    return Arranged(rows, swept, columns, placed, blocks, names, values, failed)
+
+
+def _columns(
+    rows: list[dict[str, Any]], of_policy: list[str], baseline: str | None
+) -> dict[tuple[str, ...], Column]:
+    """Columns by identity: policies by first appearance, the variants of each together."""
+    seen: dict[str, dict[tuple[str, ...], dict[str, Any]]] = {}
+    for row in rows:
+        seen.setdefault(str(row["policy"]), {}).setdefault(_identity(row, of_policy), row)
+    columns: dict[tuple[str, ...], Column] = {}
+    for policy, variants in seen.items():
+        differing = [
+            key for key in of_policy if len({text(row[key]) for row in variants.values()}) > 1
+        ]
+        for identity, row in variants.items():
+            parameters = tuple(
+                f"{key.partition('.')[2].removeprefix(policy + '.')}={text(row[key])}"
+                for key in differing
+                if row[key] is not None
+            )
+            columns[identity] = Column(policy, parameters, policy == baseline)
+    return columns
+
+
+def _identity(row: Mapping[str, Any], of_policy: list[str]) -> tuple[str, ...]:
+    return (str(row["policy"]), *(text(row[key]) for key in of_policy))
+
+
+def _matrix(cells: pa.Table, names: list[str]) -> NDArray[np.float64]:
+    """Metrics as one float64 array, shape (n_cells, n_metrics); null becomes NaN."""
+    values = np.full((cells.num_rows, len(names)), math.nan)
+    for at, name in enumerate(names):
+        column = cells.column(name).cast(pa.float64()).combine_chunks()
+        values[:, at] = column.to_numpy(zero_copy_only=False)
+    return values
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)
+    )
+
+
+def text(value: object) -> str:
+    """Write a label: shortest text that reads back the same; nothing for None."""
+    if value is None:
+        return ""
+    return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)

@@ -1,0 +1,191 @@
+"""Every policy against the baseline, by the (trace, seed) pairs that both met."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from sim.metrics import METRICS
+from sweep import stats
+from sweep.stats.arrange import Arranged, Settings, arrange
+from sweep.stats.metric_format import style
+
+Statistic = Literal["ratio", "difference"]
+Contrast = tuple[str, Statistic]
+
+ALL_TRACES = ""
+"""In place of a trace's name where the pairs of all traces are taken together."""
+
+_USUAL: tuple[Contrast, ...] = (
+    ("jct_speedup_mean", "ratio"),
+    ("jct_mean_s", "difference"),
+    ("value_attained", "difference"),
+    ("deadlines_missed", "difference"),
+    ("jobs_failed", "difference"),
+)
+
+SCHEMA = pa.schema(
+    [
+        ("trace", pa.string()),
+        ("settings", pa.string()),
+        ("capacity", pa.float64()),
+        ("policy", pa.string()),
+        ("metric", pa.string()),
+        ("statistic", pa.string()),
+        ("n_pairs", pa.int64()),
+        *((name, pa.float64()) for name in ("estimate", "low", "high", "p", "p_holm")),
+        ("test", pa.string()),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Rows of the two that are compared, side by side, and the trace of each pair."""
+
+    own: list[int]
+    other: list[int]
+    traces: list[str]
+
+
+def compare(
+    cells: pa.Table, *, swept: Sequence[str], baseline: str | None, chosen: Sequence[str] = ()
+) -> pa.Table | None:
+    """Compare each policy with the baseline, wherever both ran.
+
+    Parameters
+    ----------
+    cells : pyarrow.Table
+        As for `sweep.stats.summary.summarise`.
+    swept : sequence of str
+        As there. A policy's key that the baseline has too must be the same in both.
+    baseline : str or None
+        Without one there is nothing to compare with.
+    chosen : sequence of str
+        Metrics to compare; the usual ones if empty.
+
+    Returns
+    -------
+    pyarrow.Table or None
+        `SCHEMA`, a row a comparison: ``trace`` (`ALL_TRACES` for all together, where there are
+        several), ``settings``, ``capacity``, ``policy``, ``metric``; ``statistic`` is
+        ``difference`` (own - baseline) or ``ratio`` (a geometric mean, above 1 where the policy
+        is better); the others are of `sweep.stats.Paired`, ``p_holm`` corrected over all
+        comparisons of one trace and settings, which are one table. None where nothing can be
+        compared.
+    """
+    if baseline is None:
+        return None
+    them = arrange(cells, swept, baseline)
+    contrasts = _contrasts(them, chosen)
+    labels = [column.label for column in them.columns.values()]
+    found: list[dict[str, Any]] = []
+    for (trace, settings), members in _worlds(them):
+        about = {"trace": trace, "settings": ", ".join(f"{k}={v}" for k, v in settings)}
+        table: list[dict[str, Any]] = []
+        for capacity, column, both in pairs(them, members, baseline):
+            of = {**about, "capacity": capacity, "policy": labels[column]}
+            fitting = contrasts if trace != ALL_TRACES else filter(_is_of_any_trace, contrasts)
+            table += [of | _row(them, one, both, trace == ALL_TRACES) for one in fitting]
+        table = [row for row in table if not math.isnan(row["estimate"])]
+        adjusted = stats.holm(np.array([row["p"] for row in table], dtype=np.float64))
+        found += [row | {"p_holm": float(p)} for row, p in zip(table, adjusted, strict=True)]
+    return pa.Table.from_pylist(found, SCHEMA) if found else None
+
+
+def _contrasts(them: Arranged, chosen: Sequence[str]) -> list[Contrast]:
+    """Choose what to compare, and how: the usual, or of each metric what suits its kind."""
+    values = dict(zip(them.names, them.values.T, strict=True))
+    varies = {name for name, v in values.items() if len(np.unique(v[~np.isnan(v)])) > 1}
+    usual = [one for one in _USUAL if one[0] in varies]
+    if not chosen and usual:
+        return usual
+    names = [name for name in (chosen or them.names) if name in varies and style(name).better]
+    return [one for name in (names if chosen else names[:2]) for one in _statistics(name)]
+
+
+def _statistics(metric: str) -> list[Contrast]:
+    if _is_against_baseline(metric):
+        return [(metric, "ratio")]
+    if style(metric).kind in ("percent", "index"):
+        return [(metric, "difference")]
+    return [(metric, "ratio"), (metric, "difference")]
+
+
+def _is_of_any_trace(contrast: Contrast) -> bool:
+    """Tell whether a mean over traces makes sense: seconds of one are no seconds of another."""
+    return contrast[1] == "ratio" or style(contrast[0]).kind in ("percent", "index")
+
+
+def _is_against_baseline(metric: str) -> bool:
+    return metric in METRICS and METRICS[metric].against_baseline
+
+
+def _worlds(them: Arranged) -> Iterator[tuple[tuple[str, Settings], list[int]]]:
+    """Blocks; before those of several traces under the same settings, all of these together."""
+    by_settings = sorted(them.blocks.items(), key=lambda item: item[0][1])
+    for settings, group in groupby(by_settings, key=lambda item: item[0][1]):
+        blocks = list(group)
+        if len(blocks) > 1:
+            yield (ALL_TRACES, settings), [at for _, members in blocks for at in members]
+        yield from blocks
+
+
+def pairs(
+    them: Arranged, members: Sequence[int], baseline: str
+) -> Iterator[tuple[float, int, Pairs]]:
+    """Pairs by capacity, ascending, and column: cells of the same trace and seed."""
+    at: dict[tuple[float, int], dict[tuple[str, int], int]] = {}
+    for row in members:
+        cell = them.rows[row]
+        group = at.setdefault((float(cell["capacity"]), them.column[row]), {})
+        group[str(cell["trace"]), int(cell["seed"])] = row
+    identities = list(them.columns)
+    columns = list(them.columns.values())
+    for capacity, column in sorted(at):
+        if columns[column].policy == baseline:
+            continue
+        for other, candidate in enumerate(columns):
+            agrees = all(
+                mine == theirs or "" in (mine, theirs)
+                for mine, theirs in zip(identities[column][1:], identities[other][1:], strict=True)
+            )
+            if candidate.policy == baseline and agrees and (capacity, other) in at:
+                break
+        else:
+            continue
+        mine, theirs = at[capacity, column], at[capacity, other]
+        shared = sorted(mine.keys() & theirs.keys())
+        own, base = [mine[pair] for pair in shared], [theirs[pair] for pair in shared]
+        yield capacity, column, Pairs(own, base, [trace for trace, _ in shared])
+
+
+def _row(them: Arranged, contrast: Contrast, both: Pairs, several: bool) -> dict[str, Any]:
+    metric, statistic = contrast
+    values = them.values[:, them.names.index(metric)]
+    own, other = values[both.own], values[both.other]
+    traces = both.traces if several else None
+    if statistic == "difference":
+        found = stats.difference(own, other, traces)
+    elif _is_against_baseline(metric):
+        found = stats.ratio(own, np.where(np.isnan(other), np.nan, 1.0), traces)
+    elif style(metric).better == "higher":
+        found = stats.ratio(own, other, traces)
+    else:
+        found = stats.ratio(other, own, traces)
+    return {
+        "metric": metric,
+        "statistic": statistic,
+        "n_pairs": found.n,
+        "estimate": found.estimate,
+        "low": found.low,
+        "high": found.high,
+        "p": found.p,
+        "test": found.test,
+    }

@@ -1,0 +1,198 @@
+"""How a metric is shown: its label, its number format, and where it stands among the others.
+
+What a metric means and which way is better is said in `sim.metrics`. A metric that is listed
+nowhere is shown too: its unit follows from its name (``_s`` is seconds) and no value of it is
+called the best.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+from sim.base.errors import InputError
+from sim.metrics.names import metric as look_up
+
+Kind = Literal["seconds", "percent", "ratio", "index", "number"]
+Better = Literal["lower", "higher"]
+
+
+@dataclass(frozen=True)
+class Style:
+    """What the tables and plots need to know of one metric.
+
+    Parameters
+    ----------
+    label : str
+        For people, with no unit.
+    kind : str
+        ``seconds``; ``percent`` (a fraction, shown times 100); ``ratio`` (shown as 1.23×);
+        ``index`` (between 0 and 1, three decimals); ``number``.
+    better : {"lower", "higher"} or None
+        None when it is not known.
+    meaning : str
+        One line; empty when it is not known.
+    family : str
+        Heading under which metrics stand together.
+    rank : int
+        Place among all metrics.
+    """
+
+    label: str
+    kind: Kind
+    better: Better | None
+    meaning: str
+    family: str
+    rank: int
+
+    @property
+    def unit(self) -> str:
+        """Short unit for an axis: ``s``, ``%``, ``×`` or empty."""
+        return {"seconds": "s", "percent": "%", "ratio": "×"}.get(self.kind, "")
+
+
+_COMPLETION, _BASELINE, _BOUND = "Job completion", "Against the baseline", "Against the lower bound"
+_CLUSTER, _OUTCOME, _ESTIMATE = "Cluster", "Outcomes", "Estimation"
+
+# name pattern, label (\1: what the pattern caught), kind, family; in the order shown
+_STYLES: tuple[tuple[str, str, Kind, str], ...] = (
+    (r"jct_mean_s", "mean JCT", "seconds", _COMPLETION),
+    (r"jct_p(\d+)_s", r"p\1 JCT", "seconds", _COMPLETION),
+    (r"slowdown_mean", "mean slowdown", "ratio", _COMPLETION),
+    (r"slowdown_p(\d+)", r"p\1 slowdown", "ratio", _COMPLETION),
+    (r"wait_mean_s", "mean wait", "seconds", _COMPLETION),
+    (r"jct_speedup_mean", "speed-up of the mean JCT", "ratio", _BASELINE),
+    (r"jct_speedup_p50", "median per-job speed-up", "ratio", _BASELINE),
+    (r"gap_lb_p(\d+)", r"p\1 gap to the lower bound", "percent", _BOUND),
+    (r"gap_tight_lb_p(\d+)", r"p\1 gap to the tighter bound", "percent", _BOUND),
+    (r"makespan_mean_s", "mean makespan", "seconds", _CLUSTER),
+    (r"makespan_s", "makespan", "seconds", _CLUSTER),
+    (r"utilization", "utilization", "percent", _CLUSTER),
+    (r"utilization_(\w+)", r"utilization of \1", "percent", _CLUSTER),
+    (r"jain_(\w+)s", r"Jain's index, \1 s windows", "index", _CLUSTER),
+    (r"jobs_failed", "jobs failed", "percent", _OUTCOME),
+    (r"value_attained", "value attained", "percent", _OUTCOME),
+    (r"deadlines_missed", "deadlines missed", "percent", _OUTCOME),
+    (r"allocation_above_oracle", "allocation above oracle", "percent", _OUTCOME),
+    (r"prediction_error_p(\d+)", r"p\1 prediction error", "percent", _ESTIMATE),
+)
+
+
+@cache
+def style(metric: str) -> Style:
+    """Look up how a metric is shown; never fails, whatever the name."""
+    better: Better | None = None
+    meaning = ""
+    with contextlib.suppress(InputError):
+        known = look_up(metric)
+        better, meaning = known.better, known.meaning
+    for rank, (pattern, label, kind, family) in enumerate(_STYLES):
+        match = re.fullmatch(pattern, metric)
+        if match:
+            text = match.expand(label).replace("p50 ", "median ")
+            return Style(text, kind, better, meaning, family, rank)
+    fallback: Kind = "seconds" if metric.endswith("_s") else "number"
+    return Style(metric.replace("_", " "), fallback, better, meaning, "Other", len(_STYLES))
+
+
+def in_order(metrics: list[str]) -> list[str]:
+    """Sort metrics as they are shown: families together, as given inside a pattern."""
+    return sorted(metrics, key=lambda name: style(name).rank)
+
+
+def format_value(metric: str, mean: float, half: float = math.nan) -> tuple[str, str]:
+    """Write a mean and the half-width of its interval.
+
+    Seconds keep four significant digits (whole numbers above 1,000 s), fractions become per
+    cent, ratios end in ``×``. The half-width has the decimals of the mean, or one significant
+    digit where these would make it look like zero.
+
+    Parameters
+    ----------
+    metric : str
+        Its name, which decides the format.
+    mean, half : float
+        In the metric's unit; NaN for none.
+
+    Returns
+    -------
+    mean, half : str
+        Such as ``("1,234", "56")``, ``("83.1%", "0.4")``, ``("1.23×", "0.02")``; an empty string
+        for NaN.
+    """
+    if math.isnan(mean):
+        return "", ""
+    kind = style(metric).kind
+    scale = 100.0 if kind == "percent" else 1.0
+    suffix = {"percent": "%", "ratio": "×"}.get(kind, "")
+    if math.isinf(mean):
+        return ("∞" if mean > 0 else "-∞") + suffix, ""
+    decimals = _decimals(kind, mean * scale)
+    text = _number(mean * scale, decimals) + suffix
+    if math.isnan(half):
+        return text, ""
+    spread = half * scale
+    if decimals is not None and kind != "percent" and 0 < spread < 0.5 * 10.0**-decimals:
+        decimals = -math.floor(math.log10(spread))
+        decimals = decimals if decimals <= 6 else None
+    return text, _number(spread, decimals)
+
+
+def format_contrast(
+    metric: str, statistic: str, estimate: float, low: float, high: float
+) -> tuple[str, str]:
+    """Write how two policies compare, and the interval.
+
+    Parameters
+    ----------
+    metric : str
+        What is compared.
+    statistic : {"ratio", "difference"}
+        See `sweep.stats.contrasts`.
+    estimate, low, high : float
+        In the metric's unit, or a ratio; NaN for none.
+
+    Returns
+    -------
+    estimate, interval : str
+        Such as ``("2.84×", "[2.10, 3.90]")``, ``("-270.3 s", "[-410.1, -150.2]")``, ``("+1.2 pp",
+        "[+0.4, +2.0]")`` (percentage points); an empty string for NaN.
+    """
+    if math.isnan(estimate):
+        return "", ""
+    kind: Kind = "ratio" if statistic == "ratio" else style(metric).kind
+    scale, unit, sign = 1.0, "×", ""
+    if statistic != "ratio":
+        scale = 100.0 if kind == "percent" else 1.0
+        unit, sign = {"percent": " pp", "seconds": " s", "ratio": "×"}.get(kind, ""), "+"
+    ends = [scale * end for end in (estimate, low, high) if not math.isnan(end)]
+    decimals = _decimals(kind, ends[0] if statistic == "ratio" else max(ends, key=abs))
+    texts = [_number(end, decimals, sign) for end in ends]
+    return texts[0] + unit, f"[{texts[1]}, {texts[2]}]" if len(texts) == 3 else ""
+
+
+def _decimals(kind: Kind, value: float) -> int | None:
+    """Decimals to show, None for powers of ten."""
+    size = abs(value)
+    if size == 0:
+        return 0
+    exponent = math.floor(math.log10(size))
+    if kind == "percent" and exponent < 9:
+        return min(1 - exponent, 3) if exponent < 0 else (1 if exponent < 3 else 0)
+    if exponent >= 9 or exponent < -5:
+        return None
+    if kind == "ratio":
+        return max(0, 2 - max(exponent, 0)) if exponent >= -2 else 1 - exponent
+    if kind == "index":
+        return 3 if exponent >= -3 else 1 - exponent
+    return max(0, 3 - exponent) if exponent < 3 else 0
+
+
+def _number(value: float, decimals: int | None, sign: str = "") -> str:
+    if decimals is None:
+        return f"{value:{sign}.2e}"
+    return f"{value + 0.0 if round(value, decimals) else 0.0:{sign},.{decimals}f}"

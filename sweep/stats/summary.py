@@ -1,0 +1,169 @@
+"""From one row a cell to means over seeds: what the tables, the plots and the report show."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sweep.stats import intervals
+from sweep.stats.arrange import AXES, NOT_METRICS, Arranged, Column, arrange, text
+
+__all__ = ["AXES", "NOT_METRICS", "Block", "Column", "Failure", "Summary", "summarise"]
+
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")  # of a worker's terminal
+
+
+@dataclass(frozen=True)
+class Block:
+    """All that was measured on one trace under one setting of the other swept parameters.
+
+    ``mean``, ``half`` (float64) and ``n`` (int64) have shape (n_capacities, n_columns, n_metrics);
+    ``n_planned`` and ``n_failed`` (int64), shape (n_capacities, n_columns), count cells.
+    """
+
+    trace: str
+    settings: tuple[tuple[str, str], ...]
+    capacities: tuple[float, ...]
+    mean: NDArray[np.float64]
+    half: NDArray[np.float64]
+    n: NDArray[np.int64]
+    n_planned: NDArray[np.int64]
+    n_failed: NDArray[np.int64]
+
+    @property
+    def title(self) -> str:
+        """The trace and the settings, in one line."""
+        return ", ".join((self.trace, *(f"{key}={value}" for key, value in self.settings)))
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A cell that failed: which, why, and the command that shows it again."""
+
+    policy: str
+    trace: str
+    capacity: float
+    seed: int
+    settings: tuple[tuple[str, str], ...]
+    stage: str
+    type: str
+    message: str
+    reproduce: str
+
+    @property
+    def cell(self) -> str:
+        """Name of the cell in one line."""
+        words = [self.policy, self.trace, f"capacity {text(self.capacity)}", f"seed {self.seed}"]
+        return ", ".join(words + [f"{key}={value}" for key, value in self.settings])
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A sweep's numbers, ready to be shown.
+
+    ``metrics`` are in the order shown and have a value somewhere; ``unavailable`` are the
+    others. ``baseline`` is None when speed-ups are quoted against nothing.
+    """
+
+    columns: tuple[Column, ...]
+    metrics: tuple[str, ...]
+    unavailable: tuple[str, ...]
+    blocks: tuple[Block, ...]
+    baseline: str | None
+    seeds: tuple[int, ...]
+    capacities: tuple[float, ...]
+    n_cells: int
+    failures: tuple[Failure, ...]
+
+
+def summarise(
+    cells: pa.Table, *, swept: Sequence[str] = (), baseline: str | None = None
+) -> Summary:
+    """Average every metric over the seeds of each (policy, trace, capacity, other parameters).
+
+    Parameters
+    ----------
+    cells : pyarrow.Table
+        One row a cell, as in ``cells.parquet``. A row whose status is ``failed`` counts as
+        failed and gives no number; a NaN or null metric is left out.
+    swept : sequence of str
+        Columns swept besides policy, trace, capacity and seed. A key that begins with
+        ``policy.`` or ``measure.`` tells columns apart; each combination of the others is a block
+        of its own. Null means that the key does not apply to the cell.
+    baseline : str, optional
+        Name of the policy that speed-ups are quoted against.
+
+    Returns
+    -------
+    Summary
+        Policies in their order of appearance, capacities ascending. Every number is independent
+        of the order of the seeds' rows.
+    """
+    them = arrange(cells, swept, baseline)
+    rows, values = them.rows, them.values
+    some = [not np.isnan(column).all() for column in values.T]
+    shown = np.flatnonzero(some)
+    return Summary(
+        columns=tuple(them.columns.values()),
+        metrics=tuple(them.names[at] for at in shown),
+        unavailable=tuple(n for n, known in zip(them.names, some, strict=True) if not known),
+        blocks=tuple(
+            _block(trace, settings, members, them, values[:, shown])
+            for (trace, settings), members in them.blocks.items()
+        ),
+        baseline=baseline,
+        seeds=tuple(sorted({int(row["seed"]) for row in rows})),
+        capacities=tuple(sorted({float(row["capacity"]) for row in rows})),
+        n_cells=len(rows),
+        failures=tuple(_failure(rows[at], them.swept) for at in np.flatnonzero(them.failed)),
+    )
+
+
+def _block(
+    trace: str,
+    settings: tuple[tuple[str, str], ...],
+    members: list[int],
+    them: Arranged,
+    values: NDArray[np.float64],
+) -> Block:
+    rows = them.rows
+    capacities = sorted({float(rows[at]["capacity"]) for at in members})
+    shape = (len(capacities), len(them.columns))
+    groups: dict[tuple[int, int], list[int]] = {}
+    for at in members:
+        where = (capacities.index(float(rows[at]["capacity"])), them.column[at])
+        groups.setdefault(where, []).append(at)
+    mean = np.full((*shape, values.shape[1]), math.nan)
+    half = np.full_like(mean, math.nan)
+    n = np.zeros(mean.shape, dtype=np.int64)
+    n_planned, n_failed = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+    for where, group in groups.items():
+        group.sort(key=lambda at: int(rows[at]["seed"]))
+        mean[where], half[where], n[where] = intervals(values[group])
+        n_planned[where], n_failed[where] = len(group), int(them.failed[group].sum())
+    return Block(trace, settings, tuple(capacities), mean, half, n, n_planned, n_failed)
+
+
+def _failure(row: Mapping[str, Any], swept: Sequence[str]) -> Failure:
+    def error(name: str) -> str:
+        value = row.get(name)
+        return "" if value is None else _COLOURS.sub("", str(value))
+
+    return Failure(
+        policy=str(row["policy"]),
+        trace=str(row["trace"]),
+        capacity=float(row["capacity"]),
+        seed=int(row["seed"]),
+        settings=tuple((key, text(row[key])) for key in swept if row[key] is not None),
+        stage=error("error_stage"),
+        type=error("error_type"),
+        message=error("error_message"),
+        reproduce=error("reproduce"),
+    )

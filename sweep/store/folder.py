@@ -1,0 +1,225 @@
+"""The folder of a sweep: what it found, byte for byte the same however it got there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sim.base import files
+from sim.base.errors import InputError, unknown
+from sweep import report
+from sweep.grid.as_yaml import to_yaml
+from sweep.report import table
+from sweep.report.table import contrasts_table, contrasts_view
+from sweep.stats import contrasts
+from sweep.store.cache import Cache
+
+CELLS, CONFIG, PROVENANCE = "cells.parquet", "config.yaml", "provenance.json"
+TABLE, DIFF, FINDINGS = "table.md", "changes.diff", "findings.parquet"
+CONTRASTS = "against_baseline.parquet"
+_ALWAYS = {"words", "config_dirs", "swept", "baseline", "metrics", "study"}
+_DAMAGED = "it is damaged; running the sweep again writes it anew, from the cells that are cached"
+
+
+class SweepFolder:
+    """``<results>/sweeps/<sweep id>``.
+
+    Parameters
+    ----------
+    path : Path
+        The folder.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @classmethod
+    def of(cls, results: Path, sweep: str) -> SweepFolder:
+        """Folder of a sweep by its id."""
+        return cls(results / "sweeps" / sweep)
+
+    @classmethod
+    def find(cls, results: Path, name: str | None) -> SweepFolder:
+        """Folder of a sweep that is over, by id, beginning of an id, or path; the latest if None.
+
+        Raises
+        ------
+        InputError
+            If there is none, or several begin like that.
+        """
+        if name is not None and (Path(name) / CELLS).is_file():
+            return cls(Path(name).resolve())
+        known = sorted(file.parent for file in (results / "sweeps").glob(f"*/{CELLS}"))
+        if not known:
+            raise InputError(f"there is no sweep in {results}; paths.results=DIR names another")
+        if name is None:
+            return cls(max(known, key=lambda path: (path / CELLS).stat().st_mtime_ns))
+        found = [path for path in known if path.name == name]
+        found = found or [path for path in known if path.name.startswith(name)]
+        if len(found) != 1:
+            several = f" ({len(found)} begin like that)" if found else ""
+            raise InputError(unknown("sweep", name, [path.name for path in known]) + several)
+        return cls(found[0])
+
+    @property
+    def sweep(self) -> str:
+        """Id of the sweep."""
+        return self.path.name
+
+    @property
+    def results(self) -> Path:
+        """Folder of all results."""
+        return self.path.parent.parent
+
+    def is_whole(self) -> bool:
+        """Tell whether every file is there, and the cells can be read."""
+        names = (CELLS, CONFIG, PROVENANCE, TABLE, report.MARKDOWN, report.HTML)
+        if not all((self.path / name).is_file() for name in names):
+            return False
+        try:
+            return bool(self.cells().num_rows) and bool(self.config())
+        except (OSError, InputError):
+            return False
+
+    def cells(self) -> pa.Table:
+        """Read ``cells.parquet``.
+
+        Raises
+        ------
+        InputError
+            If it is damaged.
+        """
+        return _table(self.path / CELLS)
+
+    def config(self) -> dict[str, Any]:
+        """Read ``config.yaml``.
+
+        Raises
+        ------
+        InputError
+            If it is damaged.
+        """
+        import yaml
+
+        file = self.path / CONFIG
+        try:
+            text = file.read_text(encoding="utf-8")
+            config = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        except (UnicodeDecodeError, yaml.YAMLError) as error:
+            raise InputError(_DAMAGED, file=file) from error
+        if not isinstance(config, dict) or not config.keys() >= _ALWAYS:
+            raise InputError(_DAMAGED, file=file)
+        return config
+
+    def provenance(self) -> dict[str, Any]:
+        """Read ``provenance.json``."""
+        provenance: dict[str, Any] = files.read_json(self.path / PROVENANCE) or {}
+        return provenance
+
+    def findings(self) -> pa.Table | None:
+        """Read ``findings.parquet``; None if the sweep has none."""
+        return self._read(FINDINGS)
+
+    def contrasts(self) -> pa.Table | None:
+        """Read ``against_baseline.parquet``; None if the sweep has no baseline."""
+        return self._read(CONTRASTS)
+
+    def _read(self, name: str) -> pa.Table | None:
+        file = self.path / name
+        return _table(file) if file.is_file() else None
+
+    def write_findings(self, findings: pa.Table | None) -> None:
+        """Replace ``findings.parquet``."""
+        self._replace(FINDINGS, findings)
+
+    def write_cells(self, cells: pa.Table) -> None:
+        """Replace ``cells.parquet``."""
+        self._replace(CELLS, cells)
+
+    def _replace(self, name: str, content: pa.Table | None) -> None:
+        """Replace a table; None deletes it."""
+        if content is None:
+            (self.path / name).unlink(missing_ok=True)
+            return
+        sink = pa.BufferOutputStream()
+        pq.write_table(content, sink, compression="zstd", use_dictionary=False)
+        files.write_bytes(self.path / name, sink.getvalue().to_pybytes())
+
+    def write(
+        self,
+        cells: pa.Table,
+        config: Mapping[str, Any],
+        provenance: Mapping[str, Any],
+        diff: str,
+        findings: pa.Table | None = None,
+        cache: Cache | None = None,
+    ) -> None:
+        """Write every file; ``cells.parquet`` last, as it says that the others are there."""
+        files.write_text(self.path / CONFIG, to_yaml(config))
+        provenance = files.write_json(self.path / PROVENANCE, provenance)
+        if diff:
+            files.write_text(self.path / DIFF, diff)
+        else:
+            (self.path / DIFF).unlink(missing_ok=True)
+        self.write_findings(findings)
+        self.write_report(cells, config, provenance, cache)
+        self.write_cells(cells)
+
+    def write_report(
+        self,
+        cells: pa.Table,
+        config: Mapping[str, Any],
+        provenance: Mapping[str, Any],
+        cache: Cache | None = None,
+        gantt: int | None = None,
+    ) -> None:
+        """Write the table and the report, with the metrics that the sweep's configuration names.
+
+        See `sweep.report.write` for `cache` and `gantt`; the cache is that of the results folder
+        if none is given.
+        """
+        shown = shown_metrics(cells, config)
+        about = {"swept": config["swept"], "baseline": config["baseline"]}
+        compared = contrasts.compare(shown, **about, chosen=config["metrics"])
+        self._replace(CONTRASTS, compared)
+        headlines = contrasts_view.headlines(compared)
+        texts = [
+            table.to_markdown(table.summarise(shown, **about)),
+            contrasts_table.to_markdown(headlines, config["baseline"]),
+        ]
+        files.write_text(self.path / TABLE, "\n".join(filter(None, texts)))
+        report.write(
+            self.path,
+            shown,
+            config,
+            provenance,
+            findings=self.findings(),
+            headlines=headlines,
+            cache=cache or Cache(self.results),
+            gantt=gantt,
+            **about,
+        )
+
+
+def _table(file: Path) -> pa.Table:
+    try:
+        # not pq.read_table: that imports pyarrow.dataset and pandas, half a second
+        with pq.ParquetFile(file) as parquet:
+            return parquet.read(use_threads=False)
+    except pa.ArrowException as error:
+        raise InputError(_DAMAGED, file=file) from error
+
+
+def shown_metrics(cells: pa.Table, config: Mapping[str, Any]) -> pa.Table:
+    """Leave out the metrics that are not among those to show, if there are such."""
+    chosen = set(config["metrics"] or ())
+    if not chosen:
+        return cells
+    from sweep.stats.summary import NOT_METRICS
+
+    keep = {*NOT_METRICS, *config["swept"], *chosen}
+    return cells.select([name for name in cells.column_names if name in keep])

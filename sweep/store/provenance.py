@@ -1,0 +1,117 @@
+"""Where the numbers come from: code, packages, machine, seeds, command line.
+
+Nothing in it depends on when or in which folder a sweep ran, so that the same sweep gives the
+same bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import subprocess
+from collections.abc import Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from sweep.grid.masking import mask, mask_tree
+
+_ROOT = Path(__file__).resolve().parent.parent
+_PACKAGES = (
+    *("cluster-sweep", "hydra-core", "mlflow", "networkx", "numba", "numpy", "omegaconf"),
+    *("pandas", "plotly", "pyarrow", "ray", "rich", "scipy"),
+)
+_LOCK = "requirements.lock"
+_CODE = ("sim", "policies", "sweep", "conf", "pyproject.toml", _LOCK)
+
+
+def collect(
+    words: Sequence[str], seeds: Sequence[int], inputs: Sequence[Mapping[str, Any]]
+) -> tuple[dict[str, Any], str]:
+    """Describe where a sweep's numbers come from.
+
+    Parameters
+    ----------
+    words : sequence of str
+        The command line, without what says where and how to run.
+    seeds : sequence of int
+        All of them.
+    inputs : sequence of mapping
+        What is known of each workload.
+
+    Returns
+    -------
+    provenance : dict
+        JSON-able; secrets are masked.
+    diff : str
+        What the code in the working tree has beyond its commit; empty if nothing, or if it is no
+        checkout.
+    """
+    git, diff = _git()
+    provenance = {
+        "command": mask(" ".join(["python -m sweep", *words])),
+        "seeds": list(seeds),
+        "inputs": mask_tree(list(inputs)),
+        "git": git,
+        "lock": _digest_of(_ROOT / _LOCK),
+        "packages": {name: _version(name) for name in _PACKAGES},
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "cpu": _cpu(),
+    }
+    return provenance, mask(diff)
+
+
+def _git() -> tuple[dict[str, Any] | None, str]:
+    top = _output("rev-parse", "--show-toplevel")
+    if top is None or Path(top.strip()).resolve() != _ROOT:
+        return None, ""
+    commit = _output("rev-parse", "HEAD")
+    diff = _output("diff", "HEAD", "--no-color", "--no-ext-diff", "--binary", "--", *_CODE) or ""
+    new = (_output("ls-files", "--others", "--exclude-standard", "--", *_CODE) or "").splitlines()
+    lines = [f"new file {name} sha256 {_digest_of(_ROOT / name)}\n" for name in sorted(new)]
+    changes = "".join([diff, *lines])
+    return {
+        "commit": commit.strip() if commit else None,
+        "dirty": bool(changes),
+        "diff_sha256": hashlib.sha256(changes.encode()).hexdigest() if changes else None,
+    }, changes
+
+
+def _output(*words: str) -> str | None:
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(_ROOT), *words],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=30,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout
+
+
+def _digest_of(file: Path) -> str | None:
+    try:
+        return hashlib.sha256(file.read_bytes()).hexdigest()
+    except OSError:
+        return None
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _cpu() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()

@@ -1,0 +1,10 @@
+"""MLflow: a parent run a sweep, child runs for its cells; results never depend on it.
+
+`import mlflow` takes three seconds, so nothing here does it before there is something to log.
+"""
+
+from sweep.track.connection import TrackingDown, warm_up
+from sweep.track.granularity import choose
+from sweep.track.log_sweep import Tracked, track
+
+__all__ = ["Tracked", "TrackingDown", "choose", "track", "warm_up"]

@@ -1,0 +1,174 @@
+"""A quiet MLflow client that fails within seconds when the server is not there."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import threading
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sim.base.errors import SimError
+from sweep.grid.masking import mask
+from sweep.track.probe import probe
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+    from mlflow.entities import Run
+
+_OPTED_OUT = {"MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "true"}
+_MANNERS = {
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
+    # MLflow's own patience: seven retries of up to two minutes each
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
+    "MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR": "1",
+    "MLFLOW_HTTP_REQUEST_BACKOFF_JITTER": "0",
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "30",
+    "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
+}
+
+
+class TrackingDown(SimError):  # noqa: N818 - a state of the server, as the callers read it
+    """MLflow could not be reached or refused; all results are on disk all the same.
+
+    Parameters
+    ----------
+    uri : str
+        Tracking URI; passwords in it are masked in the message.
+    reason : str
+        What went wrong, in a line.
+    way_out : str
+        The command that logs the results later.
+    """
+
+    def __init__(self, uri: str, reason: str, way_out: str) -> None:
+        super().__init__(uri, reason, way_out)
+        self.uri, self.reason, self.way_out = mask(uri), mask(reason), way_out
+
+    def __str__(self) -> str:
+        """Say what is down, why, and how to log later."""
+        return (
+            f"could not log to MLflow at {self.uri}: {self.reason}. "
+            f"The results are on disk; log them later with: {self.way_out}"
+        )
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where runs are logged: the client, its URI, and a folder for files on their way."""
+
+    client: MlflowClient
+    uri: str
+    scratch: Path
+
+    def put_text(self, run: Run, name: str, text: str) -> None:
+        """Store a text as artifact `name` of the run."""
+        path = self.scratch / name
+        path.write_text(text, encoding="utf-8")
+        self.put_file(run, path)
+
+    def put_file(self, run: Run, path: Path) -> None:
+        """Store a file as an artifact of the run.
+
+        `MlflowClient.log_artifact` would ask the store for the run first: as long again as the
+        copy takes, for what is known here.
+        """
+        from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
+
+        repository = get_artifact_repository(run.info.artifact_uri, tracking_uri=self.uri)
+        repository.log_artifact(str(path))
+
+
+def is_http(uri: str) -> bool:
+    """Tell whether the URI names a tracking server."""
+    return uri.lower().startswith(("http://", "https://"))
+
+
+def warm_up() -> threading.Thread:
+    """Begin to import MLflow in the background, so that it is there when the first cell is done.
+
+    Returns
+    -------
+    threading.Thread
+        A daemon; there is no need to join it.
+    """
+    thread = threading.Thread(target=_warm, name="import-mlflow", daemon=True)
+    thread.start()
+    return thread
+
+
+@contextlib.contextmanager
+def connected(uri: str, way_out: str) -> Iterator[MlflowClient]:
+    """Yield a client of the tracking store; whatever MLflow raises inside becomes TrackingDown.
+
+    Nothing is printed: MLflow's and Alembic's logs are silent inside, its telemetry is off.
+
+    Raises
+    ------
+    TrackingDown
+        The server does not answer, the database cannot be written, MLflow refused.
+    """
+    with _environment(_OPTED_OUT | _MANNERS), _silence():
+        try:
+            probe(uri)
+            yield _client(uri)
+        except Exception as error:
+            if not _is_mlflows(error):
+                raise
+            raise TrackingDown(uri, _reason(error), way_out) from error
+
+
+def _client(uri: str) -> MlflowClient:
+    from mlflow import MlflowClient
+
+    with _silence():  # importing MLflow sets its log level anew
+        return MlflowClient(tracking_uri=uri)
+
+
+def _warm() -> None:
+    with _environment(_OPTED_OUT), _silence(), contextlib.suppress(Exception):
+        import mlflow.store.tracking.sqlalchemy_store
+        import mlflow.tracking.client  # noqa: F401
+
+
+def _is_mlflows(error: Exception) -> bool:
+    """Tell whether MLflow, its database, its transport or the disk is to blame, and not us."""
+    module = type(error).__module__.partition(".")[0]
+    return isinstance(error, OSError) or module in ("mlflow", "sqlalchemy", "alembic", "requests")
+
+
+def _reason(error: Exception) -> str:
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0].rstrip(".")[:300]
+
+
+@contextlib.contextmanager
+def _environment(defaults: dict[str, str]) -> Iterator[None]:
+    """Set what the user has not set, for the time inside."""
+    added = {name: value for name, value in defaults.items() if name not in os.environ}
+    os.environ.update(added)
+    try:
+        yield
+    finally:
+        for name in added:
+            os.environ.pop(name, None)
+
+
+@contextlib.contextmanager
+def _silence() -> Iterator[None]:
+    """Keep the logs and warnings of MLflow and its libraries off the terminal."""
+    loggers = [logging.getLogger(name) for name in ("mlflow", "alembic", "sqlalchemy", "urllib3")]
+    levels = [logger.level for logger in loggers]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for logger in loggers:
+            logger.setLevel(logging.CRITICAL + 1)
+        try:
+            yield
+        finally:
+            for logger, level in zip(loggers, levels, strict=True):
+                logger.setLevel(level)

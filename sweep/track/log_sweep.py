@@ -1,0 +1,149 @@
+"""Log a sweep to MLflow, or what is missing of it there."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from sweep.grid.as_yaml import to_yaml
+from sweep.grid.masking import mask_tree
+from sweep.track import granularity as level
+from sweep.track import memo
+from sweep.track.children import find_children, is_up_to_date, log_child
+from sweep.track.connection import Place, connected
+from sweep.track.granularity import Granularity
+from sweep.track.parent import files_of, find_experiment, find_parent, finish_parent
+from sweep.track.rows import Row, digest, rows_of
+
+
+@dataclass(frozen=True)
+class Tracked:
+    """What `track` did: child runs logged now, those that were there, where the sweep is."""
+
+    n_logged: int
+    n_present: int
+    experiment_id: str
+    run_id: str
+
+
+def track(
+    folder: Path,
+    cells: pa.Table,
+    config: Mapping[str, Any],
+    provenance: Mapping[str, Any],
+    cell_configs: Mapping[str, Mapping[str, Any]],
+    uri: str,
+    experiment: str,
+    *,
+    swept: Sequence[str] = (),
+    baseline: str | None = None,
+    times: Mapping[str, tuple[float, float]] | None = None,
+    granularity: Granularity = "cell",
+    final: bool = True,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> Tracked:
+    """Log a sweep's cells as child runs of one parent run; what is there stays as it is.
+
+    A child run holds the parameters that vary in the sweep, the metrics, tags to filter on
+    (``policy``, ``trace``, ``capacity``, ``seed``, ``status``, ``sweep_id``, ``cell_key``, and
+    every swept parameter) and the cell's configuration as ``config.yaml``; that of a failed cell
+    is marked FAILED and holds the traceback. A run whose cell has another outcome now (it failed,
+    or was cut off), or that was logged at another granularity, is deleted and logged anew.
+
+    Parameters
+    ----------
+    folder : Path
+        ``<results>/sweeps/<sweep id>``; the table and the report in it become artifacts of the
+        parent run.
+    cells : pyarrow.Table
+        One row a cell, as in ``cells.parquet``; a column ``error_traceback`` may hold tracebacks.
+    provenance : mapping
+        Of the sweep; its ``command`` and ``git`` become tags.
+    cell_configs : mapping of str to mapping
+        Each cell's resolved configuration, by cell key; secrets in it are masked.
+    uri : str
+        Tracking URI: ``sqlite:////absolute/path/mlflow.db``, ``http://host:port``, ...
+    experiment : str
+        Name of the MLflow experiment; created when missing.
+    swept : sequence of str
+        Columns of `cells` swept besides policy, trace, capacity and seed.
+    baseline : str, optional
+        Policy that speed-ups are quoted against.
+    times : mapping of str to (float, float), optional
+        When each cell began and ended, in seconds since 1970, by cell key.
+    granularity : {"cell", "policy", "sweep"}
+        A child run for each cell; for all seeds of one setting, see
+        `sweep.track.granularity.over_seeds`; or none, and the means on the parent.
+    final : bool
+        False while cells are still to come: the parent run stays RUNNING.
+    on_progress : callable, optional
+        Called with the number of cells logged and to log.
+
+    Returns
+    -------
+    Tracked
+
+    Raises
+    ------
+    TrackingDown
+        MLflow is not reachable or refused; what was logged before stays, and the same call goes
+        on from there.
+    """
+    rows = rows_of(cells, swept)
+    children = level.at(granularity, rows)
+    state = digest(rows, files_of(folder), granularity)
+    known = memo.is_logged(folder, uri, experiment, state) if final else None
+    if known:
+        return Tracked(0, len(children), *known)
+    with (
+        connected(uri, f"python -m sweep track {folder}") as client,
+        tempfile.TemporaryDirectory(prefix="sweep-mlflow-") as scratch,
+    ):
+        place = Place(client, uri, Path(scratch))
+        experiment_id = find_experiment(place, experiment, folder)
+        parent, is_new = find_parent(place, experiment_id, folder.name, rows, baseline, provenance)
+        names = dict.fromkeys(name for row in rows for name in row.params)
+        present = {} if is_new else find_children(place, experiment_id, folder.name, names)
+        wanted = {row.identity for row in children}
+        missing = [
+            row for row in children if not is_up_to_date(place, row, present.get(row.identity))
+        ]
+        anew = {row.identity for row in missing}
+        for one, runs in present.items():
+            for old in runs if one in anew or one not in wanted else ():
+                client.delete_run(old.info.run_id)
+        compared = level.varying(children)
+        for done, row in enumerate(missing, start=1):
+            text = to_yaml(mask_tree(_config_of(row, cell_configs)))
+            log_child(place, parent, row, compared, text, _times_of(row, times or {}))
+            if on_progress:
+                on_progress(done, len(missing))
+        if final:
+            headline = level.headline(rows) if granularity == "sweep" else {}
+            finish_parent(place, parent, rows, folder, headline)
+    found = (experiment_id, str(parent.info.run_id))
+    if final:
+        memo.write(folder, uri, experiment, state, found)
+    return Tracked(len(missing), len(children) - len(missing), *found)
+
+
+def _config_of(row: Row, configs: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Give the configuration of a row's cell; of several, which differ in the seed, all seeds."""
+    config = configs.get(row.members[0], {})
+    if len(row.members) == 1:
+        return config
+    seeds = {configs[key].get("seed") for key in row.members if key in configs}
+    return {**config, "seed": sorted(seed for seed in seeds if seed is not None)}
+
+
+def _times_of(row: Row, times: Mapping[str, tuple[float, float]]) -> tuple[float, float]:
+    known = [times[key] for key in row.members if key in times]
+    if not known:
+        return time.time(), time.time()
+    return min(began for began, _ in known), max(ended for _, ended in known)

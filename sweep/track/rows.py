@@ -1,0 +1,138 @@
+"""Cells as MLflow sees them: tags, parameters and metrics of a child run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from sweep.grid.masking import mask
+from sweep.stats.summary import AXES, NOT_METRICS
+
+_FORBIDDEN = re.compile(r"[^\w.\-/ :]")
+MAX_TAG = 5000  # MLflow takes 8,000 characters; some databases fewer
+
+
+@dataclass(frozen=True)
+class Row:
+    """What becomes a child run: one cell, or all seeds of one setting (``kind`` says which).
+
+    ``params`` are the axes and swept parameters as text, ``metrics`` the finite ones, ``error``
+    the stage, type and message of a failed cell (empty otherwise), ``traceback`` and
+    ``reproduce`` text, ``members`` the keys of its cells.
+    """
+
+    key: str
+    params: Mapping[str, str]
+    metrics: Mapping[str, float]
+    error: Mapping[str, str]
+    traceback: str
+    reproduce: str
+    is_failed: bool
+    kind: str = "cell"
+    members: tuple[str, ...] = ()
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """What tells the cell from all others of its sweep.
+
+        Not the key alone: a swept parameter that changes nothing gives cells of one key.
+        """
+        return identity(self.kind, self.key, self.params)
+
+    @property
+    def name(self) -> str:
+        """Name of the run, such as ``las 0.75 seed 1 alibaba2018``; MLflow shows its beginning."""
+        policy, trace, capacity, *_ = (self.params.get(axis, "") for axis in AXES)
+        seed = [f"seed {self.params['seed']}"] if "seed" in self.params else []
+        swept = [f"{key}={value}" for key, value in self.params.items() if key not in AXES]
+        return " ".join((policy, capacity, *seed, *swept, trace))
+
+    @property
+    def run_status(self) -> str:
+        """MLflow's word for the state of the cell."""
+        return "FAILED" if self.is_failed else "FINISHED"
+
+
+def allowed(name: str) -> str:
+    """Make a name that MLflow takes for a metric."""
+    return _FORBIDDEN.sub("_", name)
+
+
+def identity(kind: str, key: str, params: Mapping[str, str]) -> tuple[str, ...]:
+    """Tell a child run from all others of its sweep: see `Row.identity`."""
+    return (kind, key, *(f"{name}={value}" for name, value in sorted(params.items())))
+
+
+def rows_of(cells: pa.Table, swept: Sequence[str]) -> list[Row]:
+    """Read the rows of ``cells.parquet``, in order."""
+    params = [*AXES, *(key for key in swept if key in cells.column_names and key not in AXES)]
+    metrics = [
+        field.name
+        for field in cells.schema
+        if field.name not in NOT_METRICS
+        and field.name not in params
+        and pa.types.is_floating(field.type)
+    ]
+    return [_row(cell, params, metrics) for cell in cells.to_pylist()]
+
+
+def digest(rows: Sequence[Row], files: Sequence[Path], granularity: str) -> str:
+    """SHA-256 of all that is logged: the rows, whatever their order, and the files."""
+    lines = sorted(
+        json.dumps([r.key, dict(r.params), dict(r.metrics), dict(r.error)], sort_keys=True)
+        for r in rows
+    )
+    lines += [digest_of_files(files), granularity]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def digest_of_files(files: Sequence[Path]) -> str:
+    """SHA-256 of the files' names and bytes.
+
+    Less the table of cells: a rerun of cached cells changes their status there and nothing else.
+    """
+    total = hashlib.sha256()
+    for path in files:
+        if path.suffix == ".parquet":
+            continue
+        total.update(f"{path.name} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+    return total.hexdigest()
+
+
+def _row(cell: Mapping[str, Any], params: Sequence[str], metrics: Sequence[str]) -> Row:
+    is_failed = cell["status"] == "failed"
+
+    def text(name: str) -> str:
+        value = cell.get(name)
+        return "" if value is None else mask(str(value))
+
+    return Row(
+        key=str(cell["key"]),
+        params={name: _text(cell[name])[:MAX_TAG] for name in params if cell[name] is not None},
+        metrics={
+            allowed(name): float(cell[name])
+            for name in metrics
+            if cell[name] is not None and math.isfinite(cell[name])
+        },
+        error={
+            name: text(name)[:MAX_TAG]
+            for name in ("error_stage", "error_type", "error_message")
+            if is_failed and text(name)
+        },
+        traceback=text("error_traceback") if is_failed else "",
+        reproduce=text("reproduce"),
+        is_failed=is_failed,
+        members=(str(cell["key"]),),
+    )
+
+
+def _text(value: object) -> str:
+    return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)

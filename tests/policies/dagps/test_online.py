@@ -1,0 +1,200 @@
+"""DAGPS online, its baselines, and the profiles that it goes by."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import policies
+import sim
+from policies.slearn.estimators.stage_profiles import StageProfiles
+
+
+def runs_of(template, *durations):
+    """Build one-stage jobs of a template, a minute apart, from the durations of their tasks."""
+    return [
+        {"submit_s": 60.0 * i, "template": template, "stages": [{"durations_s": list(d)}]}
+        for i, d in enumerate(durations)
+    ]
+
+
+def test_a_profile_is_what_earlier_runs_did_refined_by_the_stage_itself():
+    workload = sim.Workload.from_jobs(runs_of("t", [2, 4], [1, 1], [9, 9]))
+    columns = workload.columns
+    known = StageProfiles(columns, first_guess_s=30.0, prior_tasks=2.0)
+    view = {"stage_left": np.array([2, 2, 2]), "stage_done_work": np.zeros(3)}
+    assert known.expect(np.array([0]), view).tolist() == [30]
+    view["stage_left"][0], view["stage_done_work"][0] = 1, 2.0  # one task of 2 s has ended
+    assert known.expect(np.array([0]), view).tolist() == [(2 * 30 + 2) / 3]
+    view["stage_left"][0], view["stage_done_work"][0] = 0, 6.0
+    known.learn(0, view)
+    assert known.expect(np.array([1, 2]), view).tolist() == [3, 3]
+
+
+def test_what_has_no_like_is_expected_to_last_what_all_did():
+    jobs = runs_of("t", [2, 4]) + runs_of("", [5], [7])
+    workload = sim.Workload.from_jobs(sorted(jobs, key=lambda job: job["submit_s"]))
+    known = StageProfiles(workload.columns, first_guess_s=30.0, prior_tasks=2.0)
+    known.learn(0, {"stage_done_work": np.array([6.0, 0, 0])})
+    known.learn(1, {"stage_done_work": np.array([0, 5.0, 0])})
+    assert known.expect(np.array([0, 2])).tolist() == [3, 11 / 3]
+
+
+def crowd(n_jobs=40, queues=("a", "b")):
+    rng = np.random.default_rng(3)
+    jobs = []
+    for i, t in enumerate(np.sort(rng.uniform(0, 60, n_jobs))):
+        stages = [
+            {
+                "name": f"s{s}",
+                "durations_s": rng.lognormal(1.5, 0.5, 5).tolist(),
+                "demand": {
+                    "cpu": 0.05 + 0.3 * float(rng.random()),
+                    "disk": 0.05 + 0.3 * float(rng.random()),
+                },
+                "parents": [f"s{s - 1}"] if s else [],
+            }
+            for s in range(3)
+        ]
+        queue = queues[i % len(queues)]
+        jobs.append(
+            {"submit_s": float(t), "template": f"t{i % 4}", "queue": queue, "stages": stages}
+        )
+    return sim.Workload.from_jobs(jobs)
+
+
+CLUSTER = sim.Cluster.machines(4, cpu=1, disk=1, fungible=["disk"])
+
+
+def demanded(result, resource, at):
+    """Return how much of a resource is demanded of the whole cluster at each time."""
+    c = result.workload.columns
+    r = c.resources.index(resource)
+    demand = np.repeat(c.stage_demand_f[:, r], np.diff(c.stage_task0))
+    running = (result.task_start <= at[:, None]) & (at[:, None] < result.task_finish)
+    return running @ demand
+
+
+@pytest.mark.parametrize("name", ["tez", "tez_cp", "tez_drf"])
+def test_tez_looks_at_what_is_not_fungible_alone(name):
+    workload = crowd()
+
+    def slowed(**params):
+        policy = policies.build(name, **params)
+        run = sim.simulate(workload, CLUSTER, policy, record="tasks")
+        return (run.task_finish - run.task_start > workload.columns.task_duration * 1.001).mean()
+
+    assert slowed() > 0.05
+    assert slowed(fit_resources=("cpu", "disk")) == 0
+
+
+def test_tez_tetris_never_overbooks_and_dagps_does_if_it_is_told_to():
+    workload = crowd()
+
+    def slowed(name, **params):
+        policy = policies.build(name, **params)
+        run = sim.simulate(workload, CLUSTER, policy, record="tasks")
+        return (run.task_finish - run.task_start > workload.columns.task_duration * 1.001).any()
+
+    assert not slowed("tez_tetris")
+    assert not slowed("dagps", overbook=False)
+    assert slowed("dagps")
+
+
+def test_dagps_with_nothing_but_packing_is_tetris():
+    """No priorities (one stage of one task a job), no remaining work, bundle or overbooking."""
+    rng = np.random.default_rng(0)
+    jobs = [
+        {
+            "submit_s": float(t),
+            "stages": [
+                {
+                    "durations_s": [float(rng.integers(1, 30))],
+                    "demand": {"cpu": float(rng.uniform(0.1, 0.6)), "disk": 0.3},
+                }
+            ],
+        }
+        for t in np.sort(rng.uniform(0, 60, 80))
+    ]
+    workload = sim.Workload.from_jobs(jobs)
+    ours = policies.build("dagps", m=0, bundle=1, overbook=False)
+    dagps = sim.simulate(workload, CLUSTER, ours)
+    tetris = sim.simulate(workload, CLUSTER, policies.build("tetris"))
+    np.testing.assert_array_equal(dagps.job_finish, tetris.job_finish)
+    full = sim.simulate(workload, CLUSTER, policies.build("dagps", overbook=False))
+    assert full.job_finish.tolist() != tetris.job_finish.tolist()
+
+
+@pytest.mark.parametrize("fairness", ["slots", "drf"])
+def test_the_bound_on_unfairness_holds_back_the_favoured_group(fairness):
+    """Jobs of queue a are the short ones: alone, remaining work would serve them first."""
+    rng = np.random.default_rng(1)
+    jobs = []
+    for i in range(40):
+        tasks = rng.uniform(1, 2, 4 if i % 2 else 40).tolist()
+        stages = [{"durations_s": tasks, "demand": {"cpu": 0.25, "disk": 0.1}}]
+        jobs.append({"submit_s": 0.0, "queue": "ba"[i % 2], "stages": stages})
+    workload = sim.Workload.from_jobs(jobs)
+    c = workload.columns
+    of_a = np.repeat(c.job_queue[c.stage_job], np.diff(c.stage_task0)) == c.queue_names.index("a")
+
+    def begun_of_a(kappa):
+        policy = policies.build("dagps", kappa=kappa, fairness=fairness, m=1.0)
+        result = sim.simulate(workload, CLUSTER, policy, record="tasks")
+        first = np.argsort(result.task_start, kind="stable")[: of_a.sum()]
+        return of_a[first].mean()
+
+    assert begun_of_a(np.inf) > 0.75
+    assert begun_of_a(0.1) < 0.65
+
+
+def test_profiles_decide_which_job_is_short():
+    """A template whose runs were short goes first; the truth of its next run does not count."""
+    quick, slow = runs_of("quick", [1.0]), runs_of("slow", [50.0])
+    later = [
+        {"submit_s": 200.0, "template": "slow", "stages": [{"durations_s": [1.0]}]},
+        {"submit_s": 200.0, "template": "quick", "stages": [{"durations_s": [50.0]}]},
+    ]
+    holder = {"submit_s": 199.0, "template": "h", "stages": [{"durations_s": [2.0]}]}
+    workload = sim.Workload.from_jobs([*quick, *slow, holder, *later])
+    starts = {
+        profiles: sim.simulate(
+            workload, sim.Cluster.slots(1), policies.build("dagps", profiles=profiles)
+        ).job_start[-2:]
+        for profiles in ("history", "stage")
+    }
+    assert starts["history"].tolist() == [251, 201]
+    assert starts["stage"].tolist() == [201, 202]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("m", -1.0),
+        ("order_weight", 1.5),
+        ("rp", 2.0),
+        ("kappa", -0.1),
+        ("bundle", 99),
+        ("refresh_s", 0),
+    ],
+)
+def test_a_parameter_out_of_its_range_is_an_error(name, value):
+    with pytest.raises(sim.InputError, match=f"policy dagps: {name} must be"):
+        policies.build("dagps", **{name: value})
+
+
+def test_the_offline_order_lets_new_jobs_overtake_as_much_as_it_is_told_to():
+    """Two jobs of two stages each: is the first's last stage or the second's first one first?"""
+    demand = {"cpu": 1.0, "disk": 0.1}
+    first = {"name": "a", "durations_s": [10.0], "demand": demand}
+    last = {"name": "b", "durations_s": [10.0], "demand": demand, "parents": ["a"]}
+    jobs = [{"submit_s": t, "stages": [first, last]} for t in (0.0, 5.0)]
+    workload = sim.Workload.from_jobs(jobs)
+    one = sim.Cluster.machines(1, cpu=1, disk=1)
+    starts = {
+        weight: sim.simulate(
+            workload, one, policies.build("dagps", m=0, order_weight=weight)
+        ).job_start.tolist()
+        for weight in (0.0, 1.0)
+    }
+    assert starts == {0.0: [0.0, 20.0], 1.0: [0.0, 10.0]}

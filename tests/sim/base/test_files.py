@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sim.base import files
+
+
+def test_replaces_in_one_step_and_makes_folders(tmp_path: Path) -> None:
+    file = tmp_path / "a" / "b.txt"
+    files.write_text(file, "one")
+    files.write_text(file, "two")
+    assert file.read_text() == "two"
+    assert [path.name for path in file.parent.iterdir()] == ["b.txt"]
+
+
+def test_a_write_that_fails_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "b.txt"
+    files.write_text(file, "old")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(OSError, match="No space"):
+        files.write_text(file, "new")
+    assert file.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_files_get_the_usual_permissions(tmp_path: Path) -> None:
+    files.write_text(tmp_path / "ours", "x")
+    (tmp_path / "usual").write_text("x")
+    assert (tmp_path / "ours").stat().st_mode == (tmp_path / "usual").stat().st_mode
+
+
+def test_what_dead_processes_left_is_deleted(tmp_path: Path) -> None:
+    dead = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"],
+                          capture_output=True, text=True, check=True).stdout.strip()  # fmt: skip
+    host = socket.gethostname()
+    names = {
+        f".tmp-{host}-{dead}-0": False,
+        f".tmp-{host}-{os.getpid()}-0": True,
+        f".tmp-elsewhere-{dead}-0": True,
+        "cells.parquet": True,
+    }
+    folder = tmp_path / "cache" / "ab"
+    folder.mkdir(parents=True)
+    for name in names:
+        (folder / name).write_text("half")
+    files.sweep_temporaries(tmp_path)
+    assert {path.name for path in folder.iterdir()} == {n for n, stays in names.items() if stays}
+
+
+def test_broken_json_is_none(tmp_path: Path) -> None:
+    file = tmp_path / "x.json"
+    assert files.read_json(file) is None
+    file.write_text('{"half": ')
+    assert files.read_json(file) is None
+    files.write_json(file, {"b": 1, "a": "é"})
+    assert files.read_json(file) == {"b": 1, "a": "é"}

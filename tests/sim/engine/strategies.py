@@ -1,0 +1,231 @@
+"""Random small worlds for property tests: workloads, clusters, and a policy that fills anything."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from hypothesis import strategies as st
+
+import sim
+from policies.base import Policy
+from sim.cluster.outages import Outages
+from sim.cluster.slowdowns import Slowdowns
+from sim.engine.plan import Batch, Event, Order, Plan, Queues, World
+from sim.engine.plan.packing import Packing
+
+DURATIONS = st.one_of(
+    st.sampled_from([0.0, 0.5, 1.0, 2.0, 3.0]),
+    st.floats(0.01, 7.0, allow_nan=False).map(lambda x: round(x, 3)),
+)
+
+
+@st.composite
+def workloads(draw, max_jobs: int = 7, gangs: bool = True, inputs: bool = False) -> sim.Workload:
+    """Draw a workload of DAG jobs with both kinds of edges, two resources and three queues.
+
+    With `inputs` jobs may need what earlier ones make.
+    """
+    jobs = []
+    clock = 0.0
+    for i in range(draw(st.integers(1, max_jobs))):
+        clock += draw(st.sampled_from([0.0, 0.0, 1.0, 2.5]))
+        stages = []
+        for s in range(draw(st.integers(1, 4))):
+            stage = {
+                "name": f"s{s}",
+                "durations_s": draw(st.lists(DURATIONS, min_size=1, max_size=5)),
+                "demand": {"cpu": draw(st.integers(0, 4)), "mem": draw(st.sampled_from([0, 1, 3]))},
+            }
+            parents = {
+                f"s{p}": draw(st.sampled_from(["barrier", "one_to_one"]))
+                for p in range(s)
+                if draw(st.integers(0, 2)) == 0
+            }
+            if parents:
+                stage["parents"] = parents
+            stages.append(stage)
+        job = {
+            "job_id": f"j{i}",
+            "submit_s": clock,
+            "queue": draw(st.sampled_from(["q0", "q1", "q2"])),
+            "user": draw(st.sampled_from(["u0", "u1"])),
+            "priority": draw(st.integers(0, 2)),
+            "stages": stages,
+        }
+        if inputs and i and draw(st.integers(0, 2)):
+            job["input_mode"] = draw(st.sampled_from(["none", "blind", "poll", "poll"]))
+            job["poll_lag_s"] = draw(st.sampled_from([0.0, 0.0, 1.5]))
+            kinds = st.sampled_from(["hard", "hard", "soft"])
+            job["inputs"] = {f"j{u}": draw(kinds) for u in range(i) if draw(st.integers(0, 2)) == 0}
+        if gangs and draw(st.integers(0, 3)) == 0:
+            n = sum(len(s["durations_s"]) for s in stages)
+            job["min_tasks"] = draw(st.integers(1, min(3, n)))
+        jobs.append(job)
+    return sim.Workload.from_jobs(jobs)
+
+
+@st.composite
+def failures(draw, workload: sim.Workload) -> sim.Workload:
+    """Let some attempts of a workload's tasks fail, some of them for want of a parent's output."""
+    c = workload.columns
+    readers: list[list[int]] = [[] for _ in range(workload.n_tasks)]
+    parents = np.repeat(np.arange(workload.n_stages), np.diff(c.edge0))
+    for p, g, kind in zip(parents, c.edge_child, c.edge_kind, strict=True):
+        made = range(int(c.stage_task0[p]), int(c.stage_task0[p + 1]))
+        for i, task in enumerate(range(int(c.stage_task0[g]), int(c.stage_task0[g + 1]))):
+            readers[task] += made if kind == 0 else made[i : i + 1]
+    rows = []
+    for task, read in enumerate(readers):
+        for _ in range(draw(st.sampled_from([0, 0, 0, 1, 1, 2]))):
+            part = draw(st.sampled_from([0.0, 0.5, 1.0]))
+            lost = draw(st.sampled_from([-1, *read]))
+            rows.append((task, part * float(c.task_duration[task]), lost))
+    if not rows:
+        return workload
+    return workload.with_failures(
+        dict(zip(("task", "after_s", "lost"), zip(*rows, strict=True), strict=True))
+    )
+
+
+@st.composite
+def clusters(draw, workload: sim.Workload, outages: bool = False) -> sim.Cluster:
+    """Draw a cluster on which `workload` fits, of each kind and queue mode.
+
+    With `outages` machines are lost, and everything is slower at times.
+    """
+    mode = draw(st.sampled_from(["global", "weighted", "hard"]))
+    if draw(st.booleans()):
+        cluster = sim.Cluster.slots(draw(st.integers(9 if mode == "hard" else 3, 12)))
+    else:
+        n = draw(st.integers(9, 12) if mode == "hard" else st.integers(3, 5))
+        fungible = draw(st.sampled_from([(), ("mem",), ("cpu",), ("cpu", "mem")]))
+        cluster = sim.Cluster.machines(n, cpu=draw(st.integers(4, 6)), mem=3, fungible=fungible)
+    if outages:
+        times = st.sampled_from([0.0, 0.5, 1.0, 2.5, 3.0])
+        rows = []
+        for machine in range(cluster.n_machines):
+            clock = 0.0
+            for _ in range(draw(st.integers(0, 2))):
+                down_s = clock + draw(times)
+                clock = down_s + draw(times) + 0.5
+                rows.append((machine, down_s, clock))
+        cluster = cluster.with_outages(Outages.of(*(zip(*rows, strict=True) if rows else [[]] * 3)))
+        times_s = sorted(draw(st.sets(st.sampled_from([0.0, 0.75, 2.0, 3.5, 6.0]), max_size=4)))
+        speeds = [draw(st.sampled_from([0.3, 0.5, 2.0])) for _ in times_s[1:]]
+        cluster = cluster.with_slowdowns(Slowdowns.of(times_s[:-1], times_s[1:], speeds))
+    if mode == "global":
+        return cluster
+    names = workload.columns.queue_names
+    return cluster.with_queues(mode, {name: 1 / len(names) for name in names})
+
+
+@dataclass(frozen=True)
+class AnyPlan(Policy):
+    """Fills every column with something, drawn from its seed, and changes it in callbacks."""
+
+    plan_seed: int = 0
+    callbacks: bool = False
+    evicts: bool = False
+
+    name: ClassVar[str] = "any-plan"
+
+    @property
+    def events(self) -> Event:  # type: ignore[override]
+        if not self.callbacks:
+            return Event.NONE
+        rng = np.random.default_rng(self.plan_seed)
+        return Event(int(rng.integers(0, 256)) | int(Event.TASKS_DONE | Event.JOB_DONE))
+
+    def prepare(self, world: World, plan: Plan) -> np.random.Generator:
+        rng = np.random.default_rng([self.plan_seed, 1])
+        n = int(rng.integers(1, 4))
+        tier = rng.integers(0, 2, n)
+        demoting = rng.random(n) < 0.5
+        target = (np.arange(n) + 1) % n
+        demoting &= target > np.arange(n)  # never round in circles
+        plan.queues = Queues.make(
+            n,
+            weight=rng.choice([1.0, 2.0, 10.0], n),
+            tier=tier,
+            order=rng.integers(0, len(Order), n),
+            demote_at=np.where(demoting, rng.uniform(0.5, 5.0, n), np.inf),
+            demote_to=target,
+        )
+        plan.share = int(rng.integers(-1, len(world.cluster.resources)))
+        plan.fit_resources = tuple(
+            name
+            for name in world.cluster.resources
+            if name not in world.cluster.fungible or rng.random() < 0.4
+        )
+        jobs = len(world.columns.job_submit)
+        plan.set_jobs(
+            key=rng.integers(0, 3, jobs).astype(float),
+            queue=rng.integers(0, n, jobs),
+            service_at=np.where(rng.random(jobs) < 0.3, rng.uniform(0, 6, jobs), np.inf),
+            notify_at=rng.integers(0, 4, jobs),
+        )
+        if rng.random() < 0.5:
+            plan.set_jobs(run_limit=rng.choice([1, 2, 2**31 - 1], jobs))
+        if self.callbacks and rng.random() < 0.7:
+            # a gate is opened when its first tasks have ended, so that nothing waits for ever
+            gate = np.where(rng.random(jobs) < 0.5, 1, 2**31 - 1)
+            overflow = rng.integers(-1, n, jobs) if rng.random() < 0.5 else -1
+            plan.set_jobs(start_gate=gate, notify_at=1, overflow_queue=overflow)
+        if self.evicts:
+            limit = rng.choice([0, 1, 2, 2**31 - 1], jobs)
+            overflow = np.where(limit == 0, 0, rng.integers(-1, n, jobs))
+            plan.set_jobs(run_limit=limit, overflow_queue=overflow)
+            plan.evict = True
+        plan.set_stages(
+            key=rng.integers(0, 2, len(world.columns.stage_job)).astype(float),
+            weight=rng.choice([1.0, 2.0], len(world.columns.stage_job)),
+        )
+        if rng.random() < 0.5:
+            sizes = np.diff(world.columns.stage_task0)
+            plan.task_order = np.concatenate([rng.permutation(k) for k in sizes]).astype("i4")
+        self.fill_packing(rng, world, plan)
+        if rng.random() < 0.5:
+            plan.timer_s = float(rng.uniform(0.1, 3.0))
+        return rng
+
+    def fill_packing(self, rng: np.random.Generator, world: World, plan: Plan) -> None:
+        n_tasks = len(world.columns.task_duration)
+        n_stages = len(world.columns.stage_job)
+        plan.packing = Packing(
+            remaining=float(rng.choice([0.0, 0.2, 2.0])),
+            remote=float(rng.choice([1.0, 0.5])),
+            bundle=int(rng.choice([1, 3, 8])),
+            overbook=bool(rng.random() < 0.5),
+            unfairness=float(rng.choice([np.inf, 0.0, 1.5, 4.0])),
+        )
+        if rng.random() < 0.5:
+            plan.task_priority = rng.choice([0.0, 0.3, 0.7, 1.0], n_tasks)
+        if rng.random() < 0.5:
+            plan.task_prefers = rng.integers(-1, 4, n_tasks).astype("i4")
+        plan.set_stages(cost=rng.choice([0.5, 1.0, 3.0], n_stages))
+        if rng.random() < 0.4:
+            plan.set_stages(seen_s=rng.choice([0.0, 1.0, 4.0], n_stages))
+
+    def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
+        rng = np.random.default_rng([self.plan_seed, 2, len(batch.kind), int(batch.now * 1000)])
+        opened = batch.rows(Event.TASKS_DONE)
+        if len(opened):
+            plan.set_jobs(opened, start_gate=2**31 - 1)
+        n = len(world.columns.job_submit)
+        some = rng.permutation(n)[: rng.integers(0, n + 1)]
+        if len(some):
+            plan.set_jobs(
+                some,
+                key=rng.integers(0, 3, len(some)).astype(float),
+                queue=rng.integers(0, len(plan.queues.weight), len(some)),
+            )
+            if self.evicts:
+                limit = rng.choice([0, 1, 3], len(some))
+                plan.set_jobs(some, run_limit=limit, overflow_queue=0)
+            if not np.isnan(plan.stages["seen_s"]).any():
+                stages = np.flatnonzero(np.isin(world.columns.stage_job, some))
+                plan.set_stages(stages, jobs=some, seen_s=rng.choice([0.5, 2.0, 5.0], len(stages)))
+        if (batch.kind == int(Event.TIMER)).any():
+            plan.timer_s = batch.now + 1.25

@@ -1,0 +1,45 @@
+"""Whatever goes wrong: the kernel against the naive simulator, bit by bit."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.examples import examples
+from tests.sim.engine.strategies import AnyPlan, clusters, failures, workloads
+from tests.sim.engine.test_kernel import FITS, assert_same
+
+KNOBS = {
+    "deadline": None,
+    "suppress_health_check": [HealthCheck.too_slow],
+    "derandomize": True,
+}
+
+
+@pytest.mark.parametrize("fit", FITS)
+@given(data=st.data(), plan_seed=st.integers(0, 2**32 - 1), callbacks=st.booleans())
+@settings(max_examples=examples(40), **KNOBS)
+def test_same_bits_with_outages_and_slow_periods(fit, data, plan_seed, callbacks):
+    w = data.draw(workloads(gangs=False, inputs=True))
+    cluster = data.draw(clusters(w, outages=True))
+    assert_same(w, cluster, AnyPlan(fit=fit, plan_seed=plan_seed, callbacks=callbacks))
+
+
+@pytest.mark.parametrize("fit", FITS)
+@given(data=st.data(), plan_seed=st.integers(0, 2**32 - 1), callbacks=st.booleans())
+@settings(max_examples=examples(30), **KNOBS)
+def test_same_bits_with_failures(fit, data, plan_seed, callbacks):
+    w = data.draw(workloads(gangs=False))
+    w = data.draw(failures(w))
+    cluster = data.draw(clusters(w, outages=data.draw(st.booleans())))
+    assert_same(w, cluster, AnyPlan(fit=fit, plan_seed=plan_seed, callbacks=callbacks))
+
+
+@given(data=st.data(), plan_seed=st.integers(0, 2**32 - 1), callbacks=st.booleans())
+@settings(max_examples=examples(40), **KNOBS)
+def test_same_bits_with_evictions(data, plan_seed, callbacks):
+    w = data.draw(workloads(gangs=False))
+    w = data.draw(failures(w)) if data.draw(st.booleans()) else w
+    cluster = data.draw(clusters(w, outages=data.draw(st.booleans())))
+    assert_same(w, cluster, AnyPlan(plan_seed=plan_seed, callbacks=callbacks, evicts=True))

@@ -1,0 +1,121 @@
+"""The kernel against the naive simulator, bit by bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import policies
+import sim
+from sim.engine.plan import Event
+from tests.examples import examples
+from tests.sim.engine import reference
+from tests.sim.engine.strategies import AnyPlan, clusters, workloads
+
+FITS = ("strict", "skip", "pack")
+
+
+class Spy:
+    """A policy that also keeps what it was told."""
+
+    def __init__(self, policy):
+        self.policy = policy
+        self.name, self.events = policy.name, policy.events
+        self.batches = []
+
+    def begin(self, world, plan):
+        self.view = world.view
+        return self.policy.begin(world, plan)
+
+    def react(self, memory, batch, world, plan):
+        self.batches.append((batch.now, tuple(batch.kind.tolist()), tuple(batch.row.tolist())))
+        self.policy.react(memory, batch, world, plan)
+
+
+def assert_same(workload, cluster, policy):
+    spy = Spy(policy)
+    fast = sim.simulate(workload, cluster, spy, record="tasks")
+    slow = reference.simulate(workload, cluster, policy)
+    columns = ("task_start", "task_finish", "task_machine")
+    for name in (*columns, "job_submit", "job_start", "job_finish", "job_failed"):
+        np.testing.assert_array_equal(getattr(fast, name), getattr(slow, name), err_msg=name)
+    assert spy.batches == slow.batches
+    for name in ("done_work", "first_work", "turn") if policy.events else ():  # else nobody looks
+        np.testing.assert_array_equal(spy.view[name], slow.view[name], err_msg=name)
+
+
+@pytest.mark.parametrize("fit", FITS)
+@given(data=st.data(), plan_seed=st.integers(0, 2**32 - 1))
+@settings(
+    max_examples=examples(48),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=True,
+)
+def test_same_bits_with_any_columns(fit, data, plan_seed):
+    workload = data.draw(workloads())
+    cluster = data.draw(clusters(workload))
+    assert_same(workload, cluster, AnyPlan(fit=fit, plan_seed=plan_seed))
+
+
+@pytest.mark.parametrize("fit", FITS)
+@given(data=st.data(), plan_seed=st.integers(0, 2**32 - 1))
+@settings(
+    max_examples=examples(48),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=True,
+)
+def test_same_bits_with_callbacks(fit, data, plan_seed):
+    workload = data.draw(workloads())
+    cluster = data.draw(clusters(workload))
+    assert_same(workload, cluster, AnyPlan(fit=fit, plan_seed=plan_seed, callbacks=True))
+
+
+@given(data=st.data(), plan_seed=st.integers(0, 2**32 - 1))
+@settings(
+    max_examples=examples(60),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=True,
+)
+def test_same_bits_in_a_pool(data, plan_seed):
+    workload = data.draw(workloads(max_jobs=9, gangs=False))
+    cluster = sim.Cluster.slots(data.draw(st.integers(3, 6)))
+    assert_same(workload, cluster, AnyPlan(plan_seed=plan_seed))
+
+
+class Unheard(Spy):
+    """The same policy, subscribed to ticks that never come: the general loop must serve it."""
+
+    def __init__(self, policy):
+        super().__init__(policy)
+        self.events = Event.TIMER
+
+
+@pytest.mark.parametrize("name", ["fifo", "sjf", "srpt", "las", "ljf", "random"])
+@pytest.mark.parametrize("width", [2, 40])
+def test_hot_loop_and_general_loop_agree(name, width):
+    rng = np.random.default_rng(width)
+    jobs = [
+        {
+            "submit_s": float(t),
+            "stages": [
+                {"name": "m", "durations_s": rng.lognormal(3, 1, width).tolist()},
+                {"name": "r", "durations_s": [float(rng.integers(1, 9))], "parents": ["m"]},
+            ],
+        }
+        for t in np.sort(rng.uniform(0, 40 * width, 300))
+    ]
+    workload = sim.Workload.from_jobs(jobs)
+    cluster = sim.Cluster.slots(30)
+    params = {"first_threshold_s": 30.0} if name == "las" else {}
+    policy = policies.build(name, **params)
+    hot = sim.simulate(workload, cluster, policy, record="tasks")
+    general = sim.simulate(workload, cluster, Unheard(policy), record="tasks")
+    np.testing.assert_array_equal(hot.task_start, general.task_start)
+    np.testing.assert_array_equal(hot.job_finish, general.job_finish)
+    waits = hot.job_start - workload.columns.job_submit
+    assert np.count_nonzero(waits) > 100, "the pool must be crowded for this to mean anything"

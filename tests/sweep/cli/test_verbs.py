@@ -1,0 +1,299 @@
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from sweep.store.cache import Cache
+from sweep.store.journal import Journal
+from tests.sweep.small import Command, Ran, every_file, fake_engine, fake_simulate, write_workload
+
+GRID = ("policy=fifo,las", "capacity=0.5,1", "baseline=fifo")
+
+
+@pytest.fixture
+def ran(fake: Command) -> Ran:
+    return fake(*GRID)
+
+
+def broken(workload: Any, cluster: Any, policy: Any, *, seed: int, **_: Any) -> Any:
+    if policy.name == "las":
+        raise RuntimeError("no las today")
+    return fake_simulate(workload, cluster, policy, seed=seed)
+
+
+def test_run_is_the_default_verb(fake: Command, ran: Ran) -> None:
+    assert fake("run", *GRID).folder == ran.folder
+
+
+class TestPlan:
+    def test_nothing_is_cached_and_nothing_is_run(self, fake: Command) -> None:
+        planned = fake("plan", *GRID)
+        assert planned.code == 0
+        assert "4 cells, 0 cached, 4 to run" in planned.out
+        assert planned.out.count("nothing like it is cached") == 4
+        assert not (fake.results / "sweeps").exists()
+
+    def test_all_is_cached(self, fake: Command, ran: Ran) -> None:
+        assert fake("plan", *GRID).out.strip().endswith("4 cells, 4 cached, 0 to run")
+        assert fake("plan", *GRID, "--all").out.count("cached\n") == 4
+
+    @pytest.mark.parametrize(
+        ("words", "change"),
+        [
+            (["policy=las", "policy.queues=5"], "policy.params.queues: 10 → 5"),
+            (["policy=fifo", "capacity=0.7"], "capacity: 0.5 → 0.7"),
+            (["policy=fifo", "seed=3"], "seed: 0 → 3"),
+            (["policy=fifo", "cluster.load=0.9"], "cluster.load: 0.8 → 0.9"),
+            (["policy=fifo", "trace.begin_s=2"], "trace.begin_s: null → 2"),
+        ],
+    )
+    def test_says_what_changed(
+        self, fake: Command, ran: Ran, words: list[str], change: str
+    ) -> None:
+        assert change in fake("plan", *words).out
+
+    def test_says_that_a_file_changed(self, fake: Command, ran: Ran) -> None:
+        write_workload(fake.trace, n_jobs=9)
+        assert "content of the trace" in fake("plan", "policy=fifo").out
+
+    def test_says_that_sources_changed(
+        self, fake: Command, ran: Ran, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from sweep.store import sources
+
+        monkeypatch.setattr(sources, "policy", lambda name: f"new {name}")
+        assert "sources of the policy" in fake("plan", "policy=fifo").out
+
+    def test_a_long_plan_is_cut(self, fake: Command) -> None:
+        planned = fake("plan", "policy=fifo", "seed=range(100)")
+        assert "and 60 more" in planned.out
+        assert "100 cells: nothing like it is cached" in planned.out
+        assert "and 60 more" not in fake("plan", "policy=fifo", "seed=range(100)", "--all").out
+
+    def test_of_many_cells_the_nearest_is_named(self, fake: Command) -> None:
+        fake("policy=fifo", "seed=range(0,60)", "capacity=1")
+        planned = fake("plan", "policy=fifo", "seed=70", "capacity=1")
+        assert "seed: 59 → 70" in planned.out
+        planned = fake("plan", "policy=fifo", "seed=range(100,130)", "capacity=1", "--all")
+        assert planned.out.count("seed: 59 → ") == 30
+
+
+class TestStatus:
+    def test_of_the_latest(self, fake: Command, ran: Ran) -> None:
+        status = fake.verb("status")
+        assert status.code == 0
+        assert "over" in status.out
+        assert "4 of 4 cells done, 0 failed, 0 cached before" in status.out
+        assert status.folder == ran.folder
+
+    def test_while_it_runs(self, fake: Command) -> None:
+        journal = Journal(fake.results, "sweep-12345678")
+        with journal.locked(lambda: None):
+            journal.append("begin", cells=10, todo=8, cached=[0, 1], argv=[])
+            journal.append("cell", row=2, key="k", status="done", seconds=1.0)
+            journal.append("cell", row=3, key="l", status="failed", seconds=1.0, error="no")
+            status = fake.verb("status", "sweep-1234")
+        assert f"running (process {os.getpid()})" in status.out
+        assert "1 of 8 cells done, 1 failed, 2 cached before" in status.out
+        assert "row 3 failed: no" in status.out
+        assert status.code == 1
+        assert "interrupted" in fake.verb("status").out
+
+    def test_of_all(self, fake: Command, ran: Ran) -> None:
+        fake("policy=fifo")
+        lines = fake.verb("status", "--all").out
+        assert lines.count("over") == 2
+
+    def test_of_none(self, fake: Command) -> None:
+        assert fake.verb("status").code == 2
+        fake(*GRID)
+        assert "unknown sweep 'swep'" in fake.verb("status", "swep").err
+
+
+class TestShow:
+    def test_lists_cells(self, fake: Command, ran: Ran) -> None:
+        shown = fake.verb("show").out
+        assert len(shown.splitlines()) == 5
+        for row in ran.rows:
+            assert row["key"][:12] in shown
+
+    @pytest.mark.parametrize("by_sweep", [False, True])
+    def test_a_cell_by_row_or_key(self, fake: Command, ran: Ran, by_sweep: bool) -> None:
+        row = ran.rows[2]
+        first = [ran.folder.name] if by_sweep else []
+        by_row = fake.verb("show", *first, "2").out
+        assert by_row == fake.verb("show", *first, row["key"][:10]).out
+        assert f"key {row['key']}" in by_row
+        assert "queues: 10" in by_row
+        assert "jct_mean_s" in by_row
+        assert f"reproduce: {row['reproduce']}" in by_row
+
+    def test_a_failed_cell(self, command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+        fake_engine(monkeypatch, broken)
+        command(*GRID)
+        shown = command.verb("show", "3").out
+        assert "RuntimeError (simulate): no las today" in shown
+        assert "Traceback (most recent call last)" in shown
+
+    @pytest.mark.parametrize("word", ["9", "ffffffffffff"])
+    def test_a_cell_that_is_not_there(self, fake: Command, ran: Ran, word: str) -> None:
+        shown = fake.verb("show", word)
+        assert shown.code == 2
+        assert "valid: 0 to 3" in shown.err
+
+
+class TestRetry:
+    def test_runs_failed_cells_again(
+        self, command: Command, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        fake_engine(monkeypatch, broken)
+        first = command(*GRID)
+        assert first.code == 1
+        words = ("launcher=inline", "tracking=none")
+        assert command.verb("retry", *words).code == 1
+        fake_engine(monkeypatch)
+        again = command.verb("retry", first.folder.name, *words)
+        assert again.code == 0
+        assert again.folder == first.folder
+        assert [row["status"] for row in again.rows] == ["cached", "cached", "done", "done"]
+
+    def test_takes_nothing_that_changes_numbers(self, fake: Command, ran: Ran) -> None:
+        retried = fake.verb("retry", "policy=fifo")
+        assert retried.code == 2
+        assert "only where and how it runs" in retried.err
+
+    def test_one_sweep(self, fake: Command, ran: Ran) -> None:
+        assert fake.verb("retry", "a", "b").code == 2
+        assert "unknown sweep 'a'" in fake.verb("retry", "a").err
+
+
+class TestReport:
+    def test_gives_the_same_bytes(self, fake: Command, ran: Ran) -> None:
+        before = every_file(ran.folder)
+        for name in ("report.md", "report.html", "table.md"):
+            (ran.folder / name).unlink()
+        reported = fake.verb("report", str(ran.folder))
+        assert reported.code == 0
+        assert reported.out.split() == [
+            str(ran.folder / "report.md"),
+            str(ran.folder / "report.html"),
+        ]
+        assert every_file(ran.folder) == before
+
+
+class TestVerify:
+    def test_the_same_bits(self, fake: Command, ran: Ran) -> None:
+        verified = fake.verb("verify", "--cells", "3")
+        assert verified.code == 0
+        assert verified.out.count(": same") == 3
+        assert "3 of 3 cells are the same" in verified.out
+
+    def test_which_cells_follows_from_a_seed(self, fake: Command, ran: Ran) -> None:
+        def chosen(seed: int) -> str:
+            return fake.verb("verify", "--cells=1", f"--seed={seed}").out
+
+        assert chosen(1) == chosen(1)
+        assert len({chosen(seed) for seed in range(8)}) > 1
+
+    def test_other_bits(self, fake: Command, ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
+        def drifts(workload: Any, cluster: Any, policy: Any, *, seed: int, **_: Any) -> Any:
+            result = fake_simulate(workload, cluster, policy, seed=seed)
+            result.job_finish[0] += 1e-12
+            return result
+
+        fake_engine(monkeypatch, drifts)
+        verified = fake.verb("verify", "--cells=9")
+        assert verified.code == 1
+        assert verified.out.count("differs in column finish_s") == 4
+
+    def test_other_metrics_and_failures(
+        self, fake: Command, ran: Ran, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def other(workload: Any, cluster: Any, policy: Any, *, seed: int, **_: Any) -> Any:
+            result = broken(workload, cluster, policy, seed=seed)
+            result.metrics["jct_mean_s"] += 1.0
+            return result
+
+        fake_engine(monkeypatch, other)
+        verified = fake.verb("verify")
+        assert verified.out.count("differs in jct_mean_s") == 2
+        assert verified.out.count("fails now: no las today") == 2
+
+    def test_a_result_that_is_gone(self, fake: Command, ran: Ran) -> None:
+        Cache(fake.results).file(ran.rows[0]["key"]).unlink()
+        assert "no longer in the cache" in fake.verb("verify", "--cells=9").out
+
+    def test_wants_at_least_one(self, fake: Command, ran: Ran) -> None:
+        assert fake.verb("verify", "--cells=0").code == 2
+
+
+class TestTrack:
+    def test_none_is_nowhere(self, fake: Command, ran: Ran) -> None:
+        tracked = fake.verb("track", "tracking=none")
+        assert tracked.code == 2
+        assert "logs nowhere" in tracked.err
+
+    def test_a_server_that_is_down(self, fake: Command, ran: Ran, closed_port: int) -> None:
+        tracked = fake.verb("track", f"tracking.uri=http://127.0.0.1:{closed_port}")
+        assert tracked.code == 1
+        assert "could not log to MLflow" in tracked.err
+
+    def test_many_cells_become_fewer_runs(
+        self, fake: Command, ran: Ran, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from sweep.track import connection, granularity
+
+        monkeypatch.setattr(granularity, "MOST_CELLS", 3)
+        tracked = fake.verb("track")
+        assert tracked.code == 0
+        assert "MLflow gets a run for all seeds of each policy, trace and capacity" in tracked.err
+        asked = fake.verb("track", "tracking.granularity=sweep")
+        assert (asked.code, asked.err) == (0, "")
+        with connection.connected(f"sqlite:///{fake.results / 'mlflow.db'}", "") as client:
+            (parent,) = client.search_runs(["1"])
+        assert parent.data.tags["kind"] == "sweep"
+        assert "jct_mean_s/las 0.5" in parent.data.metrics
+
+    def test_an_unknown_granularity(self, fake: Command, ran: Ran) -> None:
+        tracked = fake.verb("track", "tracking.granularity=polic")
+        assert tracked.code == 2
+        assert "did you mean 'policy'" in tracked.err
+
+
+def test_config_yaml_tells_what_was_asked(ran: Ran) -> None:
+    config = yaml.safe_load((ran.folder / "config.yaml").read_text())
+    assert config["axes"]["policy"] == ["fifo", "las"]
+    assert config["baseline"] == "fifo"
+    assert config["policy"]["las"]["params"]["queues"] == 10
+    assert config["cluster"]["parquet"]["shape"] == "slots"
+
+
+def test_a_down_server_leaves_all_results_and_no_secrets(
+    fake: Command, closed_port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = [word for word in fake.words(*GRID) if not word.startswith("tracking")]
+    words += [f"tracking.uri=http://user:hush@127.0.0.1:{closed_port}"]
+    monkeypatch.setattr(sys, "argv", ["sweep", *words])
+    ran = fake.bare(*words)
+    assert ran.code == 0
+    assert len(ran.rows) == 4
+    assert "could not log to MLflow" in ran.err
+    assert f"python -m sweep track {ran.folder}" in ran.err
+    written = b"".join(every_file(fake.results).values())
+    assert "hush" not in ran.out + ran.err
+    assert b"hush" not in written
+
+
+def test_secrets_in_a_traces_path_are_masked_wherever_they_are_kept(
+    fake: Command, tmp_path: Path
+) -> None:
+    trace = write_workload(tmp_path / "token=hush")
+    ran = fake("policy=fifo", "trace=parquet", f"trace.path='{trace}'")
+    assert ran.code == 0
+    assert "hush" not in ran.rows[0]["reproduce"] + ran.rows[0]["config"]
+    assert b"hush" not in b"".join(every_file(fake.results).values())

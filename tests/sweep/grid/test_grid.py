@@ -1,0 +1,194 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sim.base.errors import InputError
+from sweep.grid import grid
+from sweep.grid.grid import Grid
+from sweep.grid.options import Options
+from tests.sweep.small import request, write_workload
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> list[str]:
+    return ["trace=parquet", f"trace.path={write_workload(tmp_path / 'trace')}"]
+
+
+def build(*words: str, config_dirs: tuple[str, ...] = ()) -> Grid:
+    return grid.build(request(words, config_dirs))
+
+
+def labels(built: Grid, *keys: str) -> list[tuple[Any, ...]]:
+    return [tuple(cell.labels[key] for key in keys) for cell in built.cells]
+
+
+def test_policies_outermost_seeds_innermost(trace: list[str]) -> None:
+    built = build("policy=sjf,fifo", "seed=1,0", "capacity=1,0.5", *trace)
+    assert labels(built, "policy", "capacity", "seed") == [
+        ("sjf", 1.0, 1), ("sjf", 1.0, 0), ("sjf", 0.5, 1), ("sjf", 0.5, 0),
+        ("fifo", 1.0, 1), ("fifo", 1.0, 0), ("fifo", 0.5, 1), ("fifo", 0.5, 0),
+    ]  # fmt: skip
+
+
+def test_a_policys_parameter_applies_where_it_exists(trace: list[str]) -> None:
+    built = build("policy=fifo,las", "policy.queues=5,10", *trace)
+    assert labels(built, "policy", "policy.queues") == [("fifo", None), ("las", 5), ("las", 10)]
+    assert built.cells[1].policy["params"]["queues"] == 5
+    assert built.cells[0].policy["params"].keys() == {"fit", "fit_resources"}
+
+
+def test_a_fixed_parameter_applies_where_it_exists(trace: list[str]) -> None:
+    built = build("policy=fifo,las", "policy.queues=5", *trace)
+    assert [cell.policy["params"].get("queues") for cell in built.cells] == [None, 5]
+    assert built.swept == ()
+
+
+def test_parameters_are_whole_with_their_defaults(trace: list[str]) -> None:
+    (cell,) = build("policy=las", *trace).cells
+    assert cell.policy["name"] == "las"
+    assert cell.policy["params"].keys() >= {"fit", "queues", "growth"}
+
+
+def test_other_keys_are_swept_too(trace: list[str]) -> None:
+    built = build("policy=fifo", "cluster.load=0.5,0.9", "cluster=slots,machines", *trace)
+    assert built.swept == ("cluster.load", "cluster")
+    assert [(cell.cluster["load"], cell.cluster["shape"]) for cell in built.cells] == [
+        (0.5, "slots"), (0.5, {"cpu": 16, "mem": 128}),
+        (0.9, "slots"), (0.9, {"cpu": 16, "mem": 128}),
+    ]  # fmt: skip
+
+
+def test_a_machines_shape_is_replaced_as_a_whole(trace: list[str]) -> None:
+    (cell,) = build("cluster=machines", "cluster.shape={cpu:4}", *trace).cells
+    assert cell.cluster["shape"] == {"cpu": 4}
+
+
+def test_a_synthesized_trace_follows_the_seed_unless_told_otherwise() -> None:
+    cells = build("trace=alibaba_synth", "seed=3,4").cells
+    assert [cell.trace["seed"] for cell in cells] == [3, 4]
+    cells = build("trace=alibaba_synth", "seed=3,4", "trace.seed=0").cells
+    assert [cell.trace["seed"] for cell in cells] == [0, 0]
+    assert cells[0].trace is cells[1].trace
+
+
+def test_each_option_is_composed_once(monkeypatch: pytest.MonkeyPatch, trace: list[str]) -> None:
+    asked = request(["policy=fifo,sjf,las", "capacity=range(1,11)", "seed=range(10)", *trace])
+    composed: list[dict[str, str]] = []
+    compose = Options.compose
+
+    def counted(self: Options, **choices: str) -> dict[str, Any]:
+        composed.append(choices)
+        return compose(self, **choices)
+
+    monkeypatch.setattr(Options, "compose", counted)
+    assert len(grid.build(asked).cells) == 300
+    assert len(composed) == 4
+
+
+def test_an_experiments_parameters_may_be_for_a_policy_that_was_left_out(
+    tmp_path: Path, trace: list[str]
+) -> None:
+    (tmp_path / "experiment").mkdir()
+    for name, key in (("right", "queues"), ("wrong", "qeues")):
+        text = (
+            f"axes: {{policy: [fifo, las], policy.{key}: [5, 6]}}\noverrides: [policy.growth=2]\n"
+        )
+        (tmp_path / "experiment" / f"{name}.yaml").write_text(text)
+    folders = (str(tmp_path),)
+    right = build("experiment=right", "policy=fifo", *trace, config_dirs=folders)
+    assert labels(right, "policy", "policy.queues") == [("fifo", None)]
+    with pytest.raises(InputError, match=r"did you mean 'policy\.queues'"):
+        build("experiment=wrong", *trace, config_dirs=folders)
+    with pytest.raises(InputError, match=r"did you mean 'policy\.queues'"):
+        build("experiment=right", "policy=las", "policy.qeues=3", *trace, config_dirs=folders)
+
+
+def test_a_users_policy_by_module(tmp_path: Path, trace: list[str]) -> None:
+    (tmp_path / "conf" / "policy").mkdir(parents=True)
+    (tmp_path / "conf" / "policy" / "grid_test.yaml").write_text(
+        "name: grid_test\nmodule: grid_test_policy\nknob: 2.0\n"
+    )
+    (tmp_path / "grid_test_policy.py").write_text(
+        "from dataclasses import dataclass\n"
+        "from policies import Policy, register\n\n\n"
+        "@register('grid_test')\n"
+        "@dataclass(frozen=True)\n"
+        "class GridTest(Policy):\n"
+        "    knob: float = 1.0\n"
+    )
+    folder = str(tmp_path / "conf")
+    built = build("policy=grid_test", "policy.knob=3", *trace, config_dirs=(folder,))
+    assert built.cells[0].policy == {
+        "name": "grid_test",
+        "module": "grid_test_policy",
+        "params": {"fit": "strict", "fit_resources": [], "knob": 3.0},
+    }
+
+
+def test_a_users_policy_that_can_not_be_built(tmp_path: Path, trace: list[str]) -> None:
+    (tmp_path / "policy").mkdir()
+    (tmp_path / "policy" / "grid_picky.yaml").write_text("name: grid_picky\nmodule: grid_picky\n")
+    (tmp_path / "grid_picky.py").write_text(
+        "from dataclasses import dataclass\n"
+        "from policies import Policy, register\n\n\n"
+        "@register('grid_picky')\n"
+        "@dataclass(frozen=True)\n"
+        "class Picky(Policy):\n"
+        "    def __post_init__(self):\n"
+        "        raise ValueError('not today')\n"
+    )
+    with pytest.raises(InputError, match="ValueError: not today"):
+        build("policy=grid_picky", *trace, config_dirs=(str(tmp_path),))
+
+
+def test_a_users_module_that_can_not_be_imported(tmp_path: Path, trace: list[str]) -> None:
+    (tmp_path / "policy").mkdir()
+    file = tmp_path / "policy" / "broken_module.yaml"
+    file.write_text("name: fifo\nmodule: broken_module_here\n")
+    (tmp_path / "broken_module_here.py").write_text("def broken(:\n")
+    with pytest.raises(InputError, match="broken_module_here"):
+        build("policy=broken_module", *trace, config_dirs=(str(tmp_path),))
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("policy.qeues=5", r"unknown parameter of las '.*qeues'; did you mean '.*queues'"),
+        ("policy.qeues=5,6", r"did you mean '.*queues'"),
+        ("policy.queues=many", "must be int"),
+        ("policy.queues=2.5", "must be int"),
+        ("policy.fit=tight", "fit must be"),
+        ("baseline=fifo", "unknown baseline 'fifo'; valid: las; the baseline is one of"),
+        ("cluster.laod=1", r"did you mean 'cluster\.load'"),
+        ("cluster.load=high", "must be a number"),
+        ("cluster.load=0", r"cluster\.load must be a positive number"),
+        ("cluster.count=1.5", "must be a whole number"),
+        ("cluster.shape=pool", r"cluster\.shape must be slots"),
+        ("cluster.shape={cpu:-1}", r"cluster\.shape\.cpu must be a positive number"),
+        ("cluster.queues.mode=sharp", r"unknown cluster\.queues\.mode 'sharp'"),
+        ("cluster.queues={mode:hard,shares:{a:0.9,b:0.9}}", "add up to 1.8"),
+        ("trace.jobs=5", r"unknown key 'trace\.jobs'"),
+        ("trace.begin_s=5", r"^$"),
+        ("trace.path=/nowhere/at/all", "no such file"),
+        ("trace.path=7", "must be a file's name"),
+        ("trace=swf", r"needs a file: give trace\.path=FILE"),
+        ("+trace.jobs=5", "unknown option of trace=parquet 'jobs'"),
+    ],
+)
+def test_says_what_is_wrong(word: str, message: str, trace: list[str]) -> None:
+    words = [word] if word == "trace=swf" else [*trace, word]
+    if message == "^$":
+        assert build("policy=las", *words).cells
+        return
+    with pytest.raises(InputError, match=message):
+        build("policy=las", *words)
+
+
+def test_a_window_without_length(trace: list[str]) -> None:
+    with pytest.raises(InputError, match="before"):
+        build(*trace, "trace.begin_s=5", "trace.end_s=5")
+    with pytest.raises(InputError, match="time in s"):
+        build(*trace, "trace.begin_s=soon")

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import policies
+from sim.base.errors import InputError
+from sweep.grid.options import GROUPS, Options
+
+
+def user_option(folder: Path, group: str, name: str, text: str) -> Path:
+    file = folder / group / f"{name}.yaml"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    return file
+
+
+def test_every_group_has_options_with_a_description() -> None:
+    options = Options()
+    for group in GROUPS:
+        assert options.names(group), group
+        for name in options.names(group):
+            assert len(options.summary(group, name)) > 10, f"{group}={name}"
+
+
+def test_every_policy_has_an_option() -> None:
+    # other tests may have registered policies of their own
+    ours = {n for n in policies.names() if policies.spec(n).__module__.startswith("policies.")}
+    assert len(ours) > 10
+    assert ours <= set(Options().names("policy"))
+
+
+def test_every_option_composes() -> None:
+    options = Options()
+    names = {group: options.names(group) for group in GROUPS}
+    for i in range(max(map(len, names.values()))):
+        chosen = {group: of[i % len(of)] for group, of in names.items()}
+        composed = options.compose(**chosen)
+        assert all(composed[group] for group in GROUPS), chosen
+
+
+def test_a_trace_names_its_cluster_and_the_command_line_wins() -> None:
+    options = Options()
+    assert options.compose(trace="alibaba2018")["cluster"]["shape"] == {"cpu": 96, "mem": 100}
+    assert options.compose(trace="swf")["cluster"]["shape"] == "slots"
+    assert options.compose(trace="alibaba2018", cluster="slots")["cluster"]["shape"] == "slots"
+
+
+def test_an_unknown_option_names_the_nearest() -> None:
+    with pytest.raises(InputError, match="unknown policy 'fiffo'; did you mean 'fifo'"):
+        Options().check("policy", "fiffo")
+
+
+def test_a_users_folder_adds_options(tmp_path: Path) -> None:
+    user_option(tmp_path, "policy", "mine/first", "name: fifo\n")
+    options = Options.of([str(tmp_path)])
+    assert "mine/first" in options.names("policy")
+    assert options.compose(policy="mine/first")["policy"] == {"name": "fifo"}
+
+
+def test_a_users_option_must_not_hide_another(tmp_path: Path) -> None:
+    user_option(tmp_path, "policy", "fifo", "name: fifo\n")
+    with pytest.raises(InputError, match="policy=fifo is there already"):
+        Options.of([str(tmp_path)]).names("policy")
+
+
+def test_a_users_folder_must_be_there(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no such folder"):
+        Options.of([str(tmp_path / "nowhere")])
+
+
+def test_yaml_that_does_not_parse_is_an_input_error(tmp_path: Path) -> None:
+    user_option(tmp_path, "policy", "broken", "name: [fifo\n")
+    with pytest.raises(InputError, match=r"policy=broken does not compose"):
+        Options.of([str(tmp_path)]).compose(policy="broken")

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sim.base.errors import InputError
+from sweep.grid.overrides import Assignment, parse, quote
+
+
+def one(text: str, names: tuple[str, ...] = ()) -> Assignment:
+    (assignment,) = parse([text], lambda _: names)
+    return assignment
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("policy=fifo", ("fifo",)),
+        ("policy=fifo,sjf", ("fifo", "sjf")),
+        ("seed=range(0,3)", (0, 1, 2)),
+        ("seed=range(3)", (0, 1, 2)),
+        ("capacity=range(0.2,1.0,0.2)", (0.2, 0.4, 0.6, 0.8)),
+        ("capacity=choice(0.5,1)", (0.5, 1)),
+        ("policy.queues=sort(3,1,2)", (1, 2, 3)),
+        ("policy.weights=[1,2],[3]", ([1, 2], [3])),
+        ("cluster.shape={cpu:4,mem:8}", ({"cpu": 4, "mem": 8},)),
+        ("trace.path='a, b.csv'", ("a, b.csv",)),
+        ("trace.path='a b','c'", ("a b", "c")),
+        ("baseline=null", (None,)),
+    ],
+)
+def test_reads_hydras_grammar(text: str, values: tuple[Any, ...]) -> None:
+    assignment = one(text)
+    assert assignment.values == values
+    assert [type(v) for v in assignment.values] == [type(v) for v in values]
+
+
+def test_a_shuffled_sweep_keeps_its_order() -> None:
+    assert one("seed=shuffle(1,2,3,4,5,6,7,8)").values == (1, 2, 3, 4, 5, 6, 7, 8)
+
+
+def test_glob_picks_from_the_groups_options() -> None:
+    names = ("las", "las_5", "fifo", "ljf")
+    assert one("policy=glob(l*)", names).values == ("las", "las_5", "ljf")
+    assert one("policy=glob([l*,f*],exclude=las*)", names).values == ("fifo", "ljf")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("policy", "not in Hydra's grammar"),
+        ("policy=(", "not in Hydra's grammar"),
+        ("policy=a,,b", "not in Hydra's grammar"),
+        ("=3", "write key=value"),
+        ("policy@x=fifo", "write key=value"),
+        ("seed=range(5,1)", "sweeps over nothing"),
+        ("policy=glob(zz*)", "matches none of fifo"),
+        ("seed=interval(0,1)", "use range"),
+    ],
+)
+def test_says_what_is_wrong(text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        one(text, ("fifo",))
+
+
+def test_glob_of_a_key_that_is_no_group_is_refused() -> None:
+    with pytest.raises(InputError, match="options of a group"):
+        one("trace.path=glob(*.csv)")
+
+
+def test_a_sweep_has_no_single_value() -> None:
+    with pytest.raises(InputError, match="can't be swept"):
+        _ = one("launcher=inline,local").value
+
+
+def test_kinds_of_assignment() -> None:
+    assert one("+policy.x=1").kind == "add"
+    assert one("++policy.x=1").kind == "add"
+    assert one("~policy.x").kind == "delete"
+    assert one("policy.x=1").kind == "set"
+
+
+scalars = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(10**12), 10**12),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.text(st.characters(codec="ascii", categories=["L", "N", "P", "S", "Zs"]), max_size=12),
+)
+
+
+@given(st.one_of(scalars, st.lists(scalars, max_size=3)))
+def test_what_is_quoted_is_read_back(value: Any) -> None:
+    assert one(quote("key", value)).values == (value,)

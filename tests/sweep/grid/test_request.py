@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sim.base.errors import InputError
+from sweep.grid import request
+from sweep.grid.options import Options
+from sweep.grid.request import Request
+
+
+def read(*words: str, options: Options | None = None) -> Request:
+    return request.read(words, options or Options())
+
+
+def test_nothing_named_means_the_demonstration() -> None:
+    demo = read()
+    assert demo.experiment == "demo"
+    assert len(demo.axes["policy"]) >= 4
+    assert len(demo.axes["capacity"]) == 3
+    assert len(demo.axes["seed"]) >= 2
+    assert demo.baseline in demo.axes["policy"]
+
+
+def test_other_keys_leave_it_the_demonstration() -> None:
+    words = ("launcher=inline", "paths.results=/somewhere", "cluster.load=0.9")
+    assert read(*words).axes == read().axes
+
+
+@pytest.mark.parametrize("word", ["policy=sjf", "capacity=0.5", "seed=3", "trace=alibaba_synth"])
+def test_an_axis_means_defaults_for_the_others(word: str) -> None:
+    asked = read(word)
+    assert asked.experiment is None
+    assert all(len(values) == 1 for values in asked.axes.values())
+    key, value = word.split("=")
+    assert str(asked.axes[key][0]) == value
+
+
+def test_axes_are_typed_and_without_doubles() -> None:
+    axes = read("policy=fifo,sjf,fifo", "capacity=1,0.5,1.0", "seed=range(2)").axes
+    assert axes["policy"] == ("fifo", "sjf")
+    assert axes["capacity"] == (1.0, 0.5)
+    assert axes["seed"] == (0, 1)
+
+
+def test_any_dotted_key_is_an_axis_if_swept_else_fixed() -> None:
+    asked = read("policy=las", "policy.queues=5,10", "cluster.load=0.9", "cluster.queues.mode=hard")
+    assert asked.axes["policy.queues"] == (5, 10)
+    assert [one.key for one in asked.fixed] == ["cluster.load", "cluster.queues.mode"]
+
+
+def test_the_last_of_two_wins() -> None:
+    assert read("policy=fifo", "policy=sjf,las").axes["policy"] == ("sjf", "las")
+    asked = read("policy=las", "policy.queues=5,10", "policy.queues=3")
+    assert "policy.queues" not in asked.axes
+
+
+def test_where_and_how_to_run_is_apart() -> None:
+    asked = read("policy=fifo", "launcher=local", "launcher.workers=2", "tracking=none",
+                 "paths.results=/tmp/x", "max_failures=3")  # fmt: skip
+    assert asked.words == ("policy=fifo",)
+    assert asked.settings.launcher["workers"] == 2
+    assert asked.settings.tracking["kind"] == "none"
+    assert asked.settings.results == Path("/tmp/x")
+    assert asked.settings.max_failures == 3
+
+
+def test_fail_fast_is_a_limit_of_one() -> None:
+    assert request.read(["policy=fifo"], Options(), fail_fast=True).settings.max_failures == 1
+
+
+def test_metrics_to_show() -> None:
+    assert read("metrics=jct_mean_s,makespan_s").metrics == ("jct_mean_s", "makespan_s")
+    assert read("metrics=[jct_mean_s]").metrics == ("jct_mean_s",)
+    assert read("metrics=null").metrics == ()
+    with pytest.raises(InputError, match="did you mean 'jct_mean_s'"):
+        read("metrics=jct_mean")
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("policy=fiffo", "did you mean 'fifo'"),
+        ("trace=alibaba2081", "did you mean 'alibaba2018'"),
+        ("cluster=slot", "did you mean 'slots'"),
+        ("experiment=dmo", "did you mean 'demo'"),
+        ("launcher=locla", "did you mean 'local'"),
+        ("tracking=mlfow", "did you mean 'mlflow'"),
+        ("polcy=fifo", "unknown key 'polcy'; did you mean 'policy'"),
+        ("paths.result=x", r"did you mean 'paths\.results'"),
+        ("launcher.wokers=2", r"did you mean 'launcher\.workers'"),
+        ("capacity=0", "capacity must be a positive number, not 0"),
+        ("capacity=-1", "positive"),
+        ("capacity=nan", "positive"),
+        ("capacity=half", "positive number, not 'half'"),
+        ("capacity=true", "positive"),
+        ("seed=-1", "seed must be"),
+        ("seed=0.5", "seed must be"),
+        ("seed=a", "seed must be"),
+        ("max_failures=0", "max_failures must be"),
+        ("max_failures=many", "max_failures must be"),
+        ("launcher.workers=0", r"launcher\.workers must be"),
+        ("launcher=inline,local", "can't be swept"),
+        ("experiment=demo,demo", "can't be swept"),
+        ("paths.results=a,b", "can't be swept"),
+        ("baseline=a,b", "baseline"),
+        ("~policy", "policy"),
+        ("launcher.kind=slurm", r"unknown launcher\.kind"),
+        ("paths.results=3", "must be a folder"),
+    ],
+)
+def test_says_what_is_wrong(word: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read(word)
+
+
+def experiment(folder: Path, text: str) -> Options:
+    file = folder / "experiment" / "mine.yaml"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(text)
+    return Options.of([str(folder)])
+
+
+MINE = """
+axes:
+  policy: [fifo, las]
+  policy.queues: [5, 10]
+  capacity: range(0.5,1.5,0.5)
+overrides: [trace.jobs=50, cluster.load=0.5]
+baseline: fifo
+"""
+
+
+def test_an_experiment_lists_axes(tmp_path: Path) -> None:
+    asked = read("experiment=mine", options=experiment(tmp_path, MINE))
+    assert asked.axes["policy"] == ("fifo", "las")
+    assert asked.axes["policy.queues"] == (5, 10)
+    assert asked.axes["capacity"] == (0.5, 1.0)
+    assert asked.baseline == "fifo"
+    assert [one.text for one in asked.fixed] == ["trace.jobs=50", "cluster.load=0.5"]
+
+
+def test_the_command_line_wins_over_an_experiment(tmp_path: Path) -> None:
+    options = experiment(tmp_path, MINE)
+    words = ("experiment=mine", "capacity=2", "cluster.load=0.9", "baseline=null")
+    asked = read(*words, "policy.queues=7", options=options)
+    assert asked.axes["capacity"] == (2.0,)
+    assert "policy.queues" not in asked.axes
+    assert asked.baseline is None
+    fixed = {one.key: one.value for one in asked.fixed}
+    assert fixed == {"trace.jobs": 50, "cluster.load": 0.9, "policy.queues": 7}
+
+
+def test_another_trace_leaves_the_experiments_trace_keys_behind(tmp_path: Path) -> None:
+    text = MINE.replace("axes:", "axes:\n  trace: [alibaba_synth]")
+    asked = read("experiment=mine", "trace=swf", options=experiment(tmp_path, text))
+    assert [one.key for one in asked.fixed] == ["cluster.load"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("axis: {}\n", "did you mean 'axes'"),
+        ("axes: [policy]\n", "give a list of values for each key"),
+        ("overrides: trace.jobs=3\n", "give a list of texts"),
+        ("axes: {policy: []}\n", "sweeps over nothing"),
+        ("axes: {policy: [fiffo]}\n", "did you mean 'fifo'"),
+        ("axes: {polcy: [fifo]}\n", r"did you mean 'policy'.*\(experiment mine\)"),
+    ],
+)
+def test_says_what_is_wrong_in_an_experiment(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read("experiment=mine", options=experiment(tmp_path, text))

@@ -1,0 +1,191 @@
+"""What SLearn's studies make of cells, worked out by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from sweep.papers import studies
+from sweep.report.findings import Finding, Finished
+
+
+class Known(Finished):
+    """A sweep whose cells' tables are given."""
+
+    def table(self, row: Any) -> pa.Table:
+        return pa.table(row["table"])
+
+
+def found(name: str, experiment: str, rows: list[Any], *swept: str) -> dict[Any, Finding]:
+    config = {"swept": list(swept), "experiment": experiment}
+    finished = Known(rows, config, None)  # type: ignore[arg-type]
+    return {(one.figure, one.what): one for one in studies.find(name, finished)}
+
+
+def cell(policy: str, seed: int, jct_s: list[float], **more: Any) -> dict[str, Any]:
+    submit = np.arange(len(jct_s)) * 10.0
+    return {
+        "policy": policy,
+        "trace": "slearn_2sigma",
+        "seed": seed,
+        "jct_mean_s": float(np.mean(jct_s)),
+        "prediction_error_p50": 0.25 + seed,
+        "table": {"submit_s": submit, "finish_s": submit + jct_s},
+        **more,
+    }
+
+
+def test_speed_ups_are_paired_by_seed() -> None:
+    rows = [
+        cell("slearn", 0, [1.0, 3.0]),
+        cell("slearn", 1, [4.0, 4.0]),
+        cell("threesigma", 1, [4.0, 12.0]),  # twice as long, and at seed 0 four times
+        cell("threesigma", 0, [8.0, 8.0]),
+        cell("point", 0, [4.0, 4.0]),
+        cell("point", 1, [4.0, 4.0]),
+        cell("oracle", 0, [1.0, 1.0]),
+    ]
+    of = found("slearn_speedups", "slearn/fig6", rows)
+    history = of["2Sigma, mean JCT", "threesigma over slearn"]
+    assert history.ours == pytest.approx(3.0)
+    assert history.low < 0 < 6 < history.high
+    assert (history.paper, history.wanted, history.is_met) == ("1.28", "≥ 1", True)
+    half = of["2Sigma, P50 of jobs", "threesigma over slearn"]
+    assert half.ours == pytest.approx(((8.0 + 8 / 3) / 2 + (1.0 + 3.0) / 2) / 2)
+    assert half.paper == "0.92"
+    assert not of["2Sigma, mean JCT", "point over threesigma"].is_met
+    oracle = of["2Sigma, mean JCT", "oracle over slearn"]
+    assert (oracle.ours, oracle.paper, oracle.wanted) == (pytest.approx(0.5), "0.79", "")
+    assert ("2Sigma, mean JCT", "slearn over threesigma") not in of
+
+
+def test_each_ratio_stands_beside_the_papers() -> None:
+    rows = [cell("slearn", 0, [2.0]), cell("pilots/p10", 0, [4.0]), cell("threesigma", 0, [4.0])]
+    of = found("slearn_speedups", "slearn/table6", rows)
+    assert len(of) == 2 * 2 + 3
+    figure = "2Sigma, mean JCT"
+    adaptive, fixed = (of[figure, f"threesigma over {name}"] for name in ("slearn", "pilots/p10"))
+    assert (adaptive.ours, adaptive.paper) == (2.0, "1.28")
+    assert (fixed.ours, fixed.paper) == (1.0, "1.28")
+    error = of["2Sigma, P50 error %", "pilots/p10"]
+    assert (error.ours, error.paper) == (25.0, "16.9")
+    thin = found("slearn_speedups", "slearn/table9", [cell("thin/below6", 0, [4.0]), rows[2]])
+    assert thin[figure, "threesigma over thin/below6"].paper == "0.84"
+
+
+def test_loads_of_one_trace_are_kept_apart() -> None:
+    key = "trace.knobs.history_and_trace.load"
+    rows = [
+        cell(policy, 0, jct_s, **{key: load, "trace": "slearn_google2011_real"})
+        for policy, jct_s, load in (
+            ("slearn", [2.0], 0.5),
+            ("slearn", [8.0], 1.0),
+            ("las", [2.0], 0.5),
+            ("las", [4.0], 1.0),
+        )
+    ]
+    of = found("slearn_speedups", "slearn/real", rows, key)
+    assert of["slearn_google2011_real, load 0.5, mean JCT", "las over slearn"].ours == 1.0
+    assert of["slearn_google2011_real, load 1, mean JCT", "las over slearn"].ours == 0.5
+
+
+def sized(policy: str, seed: int = 0, **more: Any) -> dict[str, Any]:
+    """Five jobs: thin and small, wide and small, thin and large, two wide and large."""
+    table = {
+        "submit_s": [0.0, 100.0, 200.0, 300.0, 400.0],
+        "finish_s": [10.0, 120.0, 230.0, 340.0, 450.0],
+        "size_s": [10.0, 100.0, 2000.0, 4000.0, 200_000.0],
+        "n_tasks": [1, 4, 2, 10, 100],
+        "estimate_s": [np.nan, 150.0, 1.0, 1000.0, 200_000.0],
+        "queue": [-1, 0, 0, 1, 3],
+        "right_queue": [0, 0, 1, 1, 3],
+        "waits": [0.0, 0.02, 9.0, 1.0, 2.0],
+        "resistance_s": [0.0, 1.0, 2.0, 3.0, 4.0],
+        **more,
+    }
+    columns = {name: np.array(values) for name, values in table.items()}
+    return {"policy": policy, "trace": "slearn_2sigma", "seed": seed, "table": columns}
+
+
+def test_errors_and_queues_are_of_wide_jobs() -> None:
+    of = found("slearn_jobs", "slearn/fig3", [sized("slearn")])
+    assert of["2Sigma, slearn", "error %, P50"].ours == pytest.approx(50.0)  # of 50, 75 and 0
+    assert of["2Sigma, slearn", "error %, P50"].paper == "18.3"
+    of = found("slearn_jobs", "slearn/table7", [sized("threesigma", queue=[3, 1, 3, 0, 3])])
+    assert of["2Sigma, threesigma", "right queue %"].ours == pytest.approx(100 / 3)
+    assert of["2Sigma, threesigma", "right queue %"].paper == "73.84"
+    name = "overestimated into a lower queue %"
+    assert of["2Sigma, threesigma", name].ours == pytest.approx(100 / 3)
+
+
+def test_choices_are_as_far_from_the_paper_as_their_errors() -> None:
+    choice = {"trace.recurring": 0.92, "trace.stale": "[0.6, 2.5]"}
+    other = {"trace.recurring": 0.8, "trace.stale": "[0.5, 3.0]"}
+    rows = [
+        {**sized("threesigma", 0, queue=[-1, 0, 0, 2, 3]), **choice},
+        {**sized("threesigma", 1, queue=[-1, 0, 0, 2, 4]), **choice},
+        {**sized("threesigma", 0, queue=[-1, 1, 0, 1, 3]), **other},
+    ]
+    of = found("slearn_choice", "slearn/choice", rows, *choice)
+    figure = "2Sigma: recurring 0.92, stale 0.6 and 2.5"
+    assert of[figure, "error %, P50"].ours == pytest.approx(50.0)
+    assert of[figure, "right queue %"].ours == pytest.approx(50.0)
+    wrong = abs(np.log(50.0 / (100 - 73.84)))
+    far = np.log(50.0 / 36.57) + abs(np.log(70.0 / 475.78)) + wrong
+    assert of[figure, "distance"].ours == pytest.approx(far)
+    assert len(of) == 2 * 4
+
+
+def test_bins_are_those_of_table_8() -> None:
+    far = sized("threesigma", finish_s=[20.0, 120.0, 215.0, 380.0, 550.0])
+    of = found("slearn_jobs", "slearn/fig9", [sized("slearn"), far])
+    figure = "2Sigma, slearn against threesigma"
+    assert of[figure, "bin-1, thin and small, speed-up"].ours == 2.0
+    assert of[figure, "bin-1, thin and small, speed-up"].paper == "10.54"
+    assert of[figure, "bin-2, wide and small, jobs sooner %"].ours == 0.0
+    assert of[figure, "bin-3, thin and large, speed-up"].ours == 0.5
+    assert of[figure, "bin-4, wide and large, speed-up"].ours == pytest.approx(230 / 90)
+    assert of[figure, "bin-4, wide and large, jobs %"].ours == pytest.approx(40.0)
+
+
+def test_waits_are_told_apart_where_the_paper_does() -> None:
+    far = sized("threesigma", waits=[0.0, 0.01, 9.0, 0.5, 5.0])
+    of = found("slearn_jobs", "slearn/fig7", [sized("slearn"), far])
+    figure = "2Sigma, slearn against threesigma"
+    third = pytest.approx(100 / 3)
+    assert of[figure, "below 0.04, wide jobs % under both"].ours == third
+    assert of[figure, "0.04 to 1.90, of these sooner under slearn %"].ours == 0.0
+    assert of[figure, "above 1.90, of these sooner under slearn %"].ours == 100.0
+
+
+def test_load_says_who_is_over_and_under_and_what_is_ahead() -> None:
+    far = sized("threesigma", resistance_s=[0.0, 2.0, 4.0, 6.0, 28.0])
+    of = found("slearn_jobs", "slearn/load", [sized("slearn"), far])
+    assert of["2Sigma, slearn", "overestimated %"].ours == pytest.approx(100 / 3)
+    assert of["2Sigma, slearn", "negative error %, P50"].ours == pytest.approx(-75.0)
+    assert of["2Sigma, threesigma", "positive error %, mean"].paper == "898.5"
+    figure = "2Sigma, slearn against threesigma"
+    assert of[figure, "resistance over that under slearn"].ours == pytest.approx(4.0)
+    assert of[figure, "speed-up, load of 1 and more"].ours == 1.0
+    assert of[figure, "rank correlation of load and resistance"].ours == pytest.approx(1.0)
+
+
+def test_drawn_errors_stand_beside_the_formulas() -> None:
+    rows = [
+        {
+            "measure.sd_tasks": 3.0,
+            "measure.samples": 3,
+            "seed": seed,
+            **{f"mse_{name}": mse for name in ("history", "samples", "posterior")},
+            **{f"variance_{name}": 3.0 for name in ("history", "samples", "posterior")},
+            **{f"wrong_{name}": 0.25 for name in ("history", "samples", "posterior")},
+        }
+        for seed, mse in enumerate((2.9, 3.1))
+    ]
+    of = found("slearn_analysis", "slearn/analysis", rows, "measure.sd_tasks", "measure.samples")
+    error = of["σ₁ 3, 3 samples", "samples, mean squared error, s²"]
+    assert (error.ours, error.paper, error.is_met) == (pytest.approx(3.0), "3", True)
+    assert of["σ₁ 3, 3 samples", "posterior, wrong order %"].ours == 25.0

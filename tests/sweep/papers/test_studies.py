@@ -1,0 +1,245 @@
+"""Measures that need no policy, studies, and the pages that are kept."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from sim import Workload, measures, synthesize
+from sim.base.errors import InputError
+from sweep.grid import grid
+from sweep.papers import studies
+from sweep.report import findings
+from sweep.report.findings import Finding, Finished
+from sweep.store.cache import Cache
+from tests.sweep.small import Command, request
+
+
+@pytest.fixture
+def dags(tmp_path: Path) -> Path:
+    folder = tmp_path / "dags"
+    synthesize("alibaba2018", jobs=300, seed=1).write(folder)
+    return folder
+
+
+@pytest.fixture
+def user(tmp_path: Path) -> Path:
+    """A user's experiment with a study of the project's."""
+    folder = tmp_path / "user"
+    (folder / "experiment").mkdir(parents=True)
+    (folder / "experiment" / "mine.yaml").write_text(
+        "# Four generators.\n"
+        "axes:\n  measure.generator: [improved, ideal]\n  seed: [0, 1, 2]\n"
+        "overrides: [measure=dag_distances, measure.per_dag=2]\n"
+        "gallery: ['seed=0,1']\n"
+        "study:\n  name: alibaba_static\n  source: A paper, Fig. 1\n  notes: As it should be.\n"
+        "  table: All distances\n"
+    )
+    return folder
+
+
+def test_a_finding_is_a_mean_with_students_interval() -> None:
+    one = Finding.of("Fig. 1", "x", [1.0, 2.0, 3.0], at_most=2.5)
+    assert one.ours == 2.0
+    assert one.high - one.ours == pytest.approx(4.302653 / math.sqrt(3), rel=1e-6)
+    assert (one.wanted, one.is_met) == ("≤ 2.5", True)
+    assert not Finding("f", "x", 2.6, at_most=2.5).is_met
+    assert not Finding("f", "x", math.nan, at_least=0).is_met
+    assert Finding("f", "x", 1.0, at_least=0.5, at_most=2).wanted == "≥ 0.5, ≤ 2"
+
+
+def test_findings_as_text() -> None:
+    some = [
+        Finding("Fig. 1", "a", 1234.5, 1200, 1300, paper="1|2"),
+        Finding("Fig. 1", "b", 0.01, at_most=0.05),
+        Finding("Fig. 2", "c", 2.0, at_least=3),
+    ]
+    table = findings.to_table(some)
+    header, rows = findings.to_text(table)
+    assert header == ("figure", "what", "ours", "95 % interval", "paper", "wanted", "met")
+    assert rows == [
+        ("Fig. 1", "a", "1,234", "1,200 to 1,300", "1|2", "", ""),
+        ("", "b", "0.0100", "", "", "≤ 0.05", "yes"),
+        ("Fig. 2", "c", "2.000", "", "", "≥ 3", "no"),
+    ]
+    assert "| Fig. 1 | a | 1,234 | 1,200 to 1,300 | 1\\|2 |  |  |" in findings.to_markdown(table)
+    plain = findings.to_text(findings.to_table([Finding("Fig. 1", "a", 5.0, paper="4")]))
+    assert plain == (
+        ("figure", "what", "ours", "paper", "verdict"),
+        [("Fig. 1", "a", "5.000", "4", "close")],
+    )
+
+
+def test_a_measure_without_policy_has_cells_without_one(dags: Path) -> None:
+    words = ["measure=dag_distances", "trace=parquet", f"trace.path={dags}", "seed=0,1"]
+    cells = grid.build(request([*words, "measure.generator=paper,ideal"])).cells
+    assert [cell.labels["policy"] for cell in cells] == ["none"] * 4
+    assert [cell.measure["generator"] for cell in cells] == ["paper", "paper", "ideal", "ideal"]
+    assert cells[0].config["measure"]["name"] == "dag_distances"
+    with pytest.raises(InputError, match="looks at the trace alone; leave policy= out"):
+        grid.build(request([*words, "policy=fifo"]))
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("measure=simulated", "did you mean 'simulation'"),
+        ("measure=simulation,dag_distances", "give measure=VALUE"),
+        ("measure.generator=paper", "measure.generator"),
+        ("+measure.generator=paper", "option of measure=simulation"),
+    ],
+)
+def test_wrong_measures_are_errors(command: Command, word: str, message: str) -> None:
+    ran = command("policy=fifo", word)
+    assert ran.code == 2
+    assert message in ran.err
+
+
+def test_unknown_options_of_a_measure_are_errors() -> None:
+    with pytest.raises(InputError, match="did you mean 'per_dag'"):
+        measures.measure("dag_distances", None, None, None, None, 0, perdag=1)  # type: ignore[arg-type]
+    assert measures.options("simulation") == {}
+    assert measures.uses_policy("simulation")
+
+
+def test_an_experiment_and_its_study(command: Command, dags: Path, user: Path) -> None:
+    trace = ["trace=parquet", f"trace.path={dags}", f"--config-dir={user}"]
+    ran = command("experiment=mine", *trace)
+    assert ran.code == 0, ran.err
+    assert "findings:" in ran.out
+    assert "generator=ideal" in ran.out
+    assert " none" not in ran.out
+    table = pq.read_table(ran.folder / "findings.parquet").to_pylist()
+    found = {(row["figure"], row["what"]): row for row in table}
+    for row in ran.rows:
+        assert row["policy"] == "none"
+    ours = [row["ks_in_degree"] for row in ran.rows if row["measure.generator"] == "ideal"]
+    assert found["KS distance, ideal", "in degree"]["ours"] == pytest.approx(sum(ours) / 3)
+    report = (ran.folder / "report.md").read_text()
+    assert "Beside A paper, Fig. 1." in report
+    assert "As it should be." in report
+    assert "As it should be." in (ran.folder / "report.html").read_text()
+
+    before = (ran.folder / "findings.parquet").read_bytes()
+    again = command("experiment=mine", *trace)
+    assert "findings:" in again.out
+    (ran.folder / "findings.parquet").write_bytes(b"")
+    assert command.verb("report").code == 0
+    assert (ran.folder / "findings.parquet").read_bytes() == before
+
+
+def test_reproduce_keeps_a_page(command: Command, dags: Path, user: Path) -> None:
+    words = command.words("trace=parquet", f"trace.path={dags}", f"--config-dir={user}")
+    ran = command.bare("reproduce", "mine", *words)
+    assert ran.code == 0, ran.err
+    page = Path(ran.out.splitlines()[-1])
+    assert page == command.results / "reproductions" / "mine.md"
+    text = page.read_text()
+    assert text.startswith("# mine\n\nFour generators.\n\nBeside A paper, Fig. 1. Made by `python")
+    assert "| KS distance, improved | critical path length |" in text
+    assert text.endswith("All distances: [tables/mine.md](tables/mine.md).\n")
+    table = (page.parent / "tables" / "mine.md").read_text()
+    assert table.startswith("# mine\n\nAll distances.\n\n")
+    assert "generator=improved, generator=ideal on parquet" in table
+    assert table.count("| `") > 3
+    assert str(command.results) not in text + table
+    assert command.bare("reproduce", "demo", *command.words()).code == 2
+
+
+def test_reproduce_at_a_smaller_scale_says_so(command: Command, dags: Path, user: Path) -> None:
+    words = command.words("trace=parquet", f"trace.path={dags}", f"--config-dir={user}")
+    ran = command.bare("reproduce", "mine", "scale=gallery", *words)
+    assert ": 4 cells," in ran.err
+    page = (command.results / "reproductions" / "mine.md").read_text()
+    assert "Made by `python -m sweep reproduce mine seed=0,1 trace=parquet" in page
+    ran = command.bare("reproduce", "mine", "scale=gallery", "seed=3", *words)
+    assert ": 2 cells," in ran.err
+    wrong = command.bare("reproduce", "mine", "scale=galery", *words)
+    assert wrong.code == 2
+    assert "did you mean 'gallery'" in wrong.err
+
+
+def test_a_study_that_fails_takes_nothing_with_it(
+    command: Command, dags: Path, user: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(name: str, finished: Finished) -> list[Finding]:
+        raise KeyError("ks")
+
+    monkeypatch.setattr(studies, "find", broken)
+    words = command.words("trace=parquet", f"trace.path={dags}", f"--config-dir={user}")
+    ran = command.bare("experiment=mine", *words)
+    assert ran.code == 0
+    assert "study alibaba_static found nothing: KeyError" in ran.err
+    assert not (ran.folder / "findings.parquet").exists()
+    assert command.bare("reproduce", "mine", *words).code == 1
+
+
+@pytest.mark.parametrize(
+    ("study", "message"),
+    [
+        ("study: {name: alibaba_statik}", "did you mean 'alibaba_static'"),
+        ("study: {name: alibaba_static, surce: x}", "did you mean 'source'"),
+        ("study: alibaba_static", "study: give name, source, notes"),
+    ],
+)
+def test_wrong_studies_are_errors(
+    command: Command, tmp_path: Path, study: str, message: str
+) -> None:
+    (tmp_path / "user" / "experiment").mkdir(parents=True)
+    (tmp_path / "user" / "experiment" / "mine.yaml").write_text(f"# Mine.\n{study}\n")
+    ran = command("experiment=mine", f"--config-dir={tmp_path / 'user'}")
+    assert ran.code == 2
+    assert message in ran.err
+
+
+def test_the_dynamic_study_pairs_cells(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    rows = [
+        {
+            "policy": policy, "trace": trace, "capacity": 1.0, "seed": seed,
+            "jct_mean_s": factor * (10.0 + at), "key": f"{trace}{policy}{seed}",
+        }
+        for trace, factor in (("alibaba_hour", 1.0), ("alibaba_hour_rewired", 1.02))
+        for at, policy in enumerate(("a", "b", "c"))
+        for seed in (0, 1)
+    ]  # fmt: skip
+    finished = _Known(rows, {}, cache)
+    found = {one.what: one for one in studies.find("alibaba_dynamic", finished)}
+    ratio = found["mean JCT, synthesized over real, b, capacity 1"]
+    assert ratio.ours == pytest.approx(1.02)
+    assert ratio.is_met
+    assert found["KS distance of the JCTs, a, capacity 1"].ours == pytest.approx(0.25)
+    tau, kept = studies.find("alibaba_ranking", finished)
+    assert (tau.what, tau.ours) == ("3 policies, capacity 1", 1.0)
+    assert (kept.what, kept.ours) == ("3 policies, capacity 1, 3 pairs", 1.0)
+    for row in rows:
+        if row["policy"] == "c" and row["trace"] == "alibaba_hour_rewired":
+            row["jct_mean_s"] = 10.5
+    tau, kept = studies.find("alibaba_ranking", finished)
+    assert (tau.ours, kept.ours) == (pytest.approx(1 / 3), pytest.approx(2 / 3))
+
+
+class _Known(Finished):
+    def table(self, row):  # type: ignore[no-untyped-def]
+        import pyarrow as pa
+
+        last = 40.0 if row["trace"] == "alibaba_hour" else 50.0
+        finish = [10.0, 20.0, 30.0, last]
+        return pa.table({"submit_s": [0.0] * 4, "finish_s": finish, "failed": [False] * 4})
+
+
+def test_knobs_of_a_trace_are_turned(command: Command) -> None:
+    Workload.from_jobs(
+        [{"submit_s": 100.0 * at, "stages": [{"durations_s": [5.0]}]} for at in range(20)]
+    ).write(command.trace)
+    ran = command("policy=fifo", "+trace.knobs.hour_of.jobs=7")
+    assert ran.code == 0, ran.err
+    cached = Cache(command.results).get(ran.rows[0]["key"])
+    assert cached is not None
+    assert cached.jobs is not None
+    assert cached.jobs.num_rows == 7
+    assert "did you mean 'hour_of'" in command("policy=fifo", "+trace.knobs.hours_of.jobs=7").err
+    assert "did you mean 'jobs'" in command("policy=fifo", "+trace.knobs.hour_of.job=7").err

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sim.base.errors import InputError
+from sweep.report import compare, compare_view
+from sweep.store.folder import SweepFolder
+from tests.sweep.small import Command, FakeResult, every_file, fake_engine, fake_simulate
+
+GRID = ("policy=fifo,sjf", "capacity=0.5,1", "seed=0,1", "baseline=fifo")
+
+
+def slower_sjf(
+    workload: Any, cluster: Any, policy: Any, *, seed: int, record: str = "jobs"
+) -> FakeResult:
+    """Change sjf with seed 1; fail las with seed 0."""
+    result = fake_simulate(workload, cluster, policy, seed=seed)
+    if policy.name == "sjf" and seed == 1:
+        result.metrics["jct_mean_s"] += 100.0
+    if policy.name == "las" and seed == 0:
+        raise RuntimeError("no")
+    return result
+
+
+def both(command: Command, a: Path, b: Path) -> compare.Comparison:
+    return compare.compare(SweepFolder(a), SweepFolder(b))
+
+
+def test_what_is_in_one_of_them_and_what_is_the_same(fake: Command) -> None:
+    first = fake(*GRID).folder
+    second = fake("policy=sjf,las", "capacity=0.5,1", "seed=0,1,2", "baseline=las").folder
+    found = both(fake, first, second)
+    verdicts = {
+        (p.labels["policy"], p.labels["capacity"], p.labels["seed"]): p.verdict for p in found.pairs
+    }
+    assert len(verdicts) == 4 + 6 + 6
+    assert verdicts["fifo", "1", "0"] == compare.ONLY_A
+    assert verdicts["las", "0.5", "2"] == compare.ONLY_B
+    # the speed-ups are against another baseline; all else of these cells is the same
+    changed = next(p for p in found.pairs if p.labels["policy"] == "sjf")
+    assert changed.verdict == compare.CHANGED
+    assert changed.same_key
+    assert set(changed.changes) == {"jct_speedup_mean", "jct_speedup_p50"}
+    assert ("baseline", "fifo", "las") in found.config
+    assert ("axes.seed", "0, 1", "0, 1, 2") in found.config
+
+
+def test_a_sweep_and_itself(fake: Command) -> None:
+    folder = fake(*GRID).folder
+    found = both(fake, folder, folder)
+    assert found.counts == {compare.SAME: 8}
+    assert (found.config, found.provenance, found.n_same_by_other_means) == ([], [], 0)
+
+
+def test_other_results_are_found_cell_by_cell(
+    command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    grid = ("policy=fifo,sjf,las", *GRID[1:])
+    fake_engine(monkeypatch)
+    first = command(*grid)
+    fake_engine(monkeypatch, slower_sjf)
+    words = [word for word in command.words(*grid) if not word.startswith("paths")]
+    second = command.bare(*words, f"paths.results={tmp_path / 'other'}")
+    found = both(command, first.folder, second.folder)
+    assert found.counts["changed"] == 2
+    changed = [p for p in found.pairs if p.verdict == compare.CHANGED]
+    assert {(p.labels["policy"], p.labels["seed"]) for p in changed} == {("sjf", "1")}
+    before, now = changed[0].changes["jct_mean_s"]
+    assert now - before == pytest.approx(100.0)
+    assert found.counts[compare.FAILS] == 2
+    assert both(command, second.folder, first.folder).counts[compare.MENDED] == 2
+    header, rows = compare_view.metrics(found)
+    (jct,) = [row for row in rows if row[0] == "jct_mean_s"]
+    assert jct[1:3] == ["2", "+100.0 s"]
+    assert "sjf" in jct[3]
+    header, cells = compare_view.cells(found, n=3)
+    assert [row[header.index("")] for row in cells[:2]] == ["changed", "changed"]
+    assert len(cells) == 3
+
+
+def test_a_parameter_that_only_one_sweeps_is_looked_up(fake: Command) -> None:
+    first = fake("policy=las", "seed=0")
+    second = fake("policy=las", "policy.queues=5,10", "seed=0")
+    found = both(fake, first.folder, second.folder)
+    assert found.counts == {compare.SAME: 1, compare.ONLY_B: 1}
+    assert [p.labels["policy.queues"] for p in found.pairs] == ["10", "5"]
+
+
+def test_the_verb_says_where_and_writes_the_same_bytes(fake: Command) -> None:
+    first = fake(*GRID).folder
+    second = fake(*GRID, "policy=fifo,las").folder
+    ran = fake.verb("report", first.name, second.name)
+    assert ran.code == 0
+    markdown, page = map(Path, ran.out.splitlines()[-2:])
+    assert markdown.parent == fake.results / "comparisons"
+    assert "12 cells: 4 same, 4 only in A, 4 only in B" in ran.out
+    for path in (markdown, page):
+        text = path.read_text(encoding="utf-8")
+        assert first.name in text
+        assert "only in B" in text
+    assert "<script" not in page.read_text(encoding="utf-8")
+    before = every_file(markdown.parent)
+    assert fake.verb("report", first.name, second.name).code == 0
+    assert every_file(markdown.parent) == before
+
+
+def test_what_can_not_be_compared(fake: Command) -> None:
+    name = fake(*GRID).folder.name
+    assert fake.verb("report", name, "nothing").code == 2
+    assert fake.verb("report", name, name, name).code == 2
+    assert fake.verb("report", name, name, "--gantt", "0").code == 2
+
+
+def test_labels_must_tell_cells_apart(fake: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = SweepFolder(fake(*GRID).folder)
+    twice = folder.cells()
+    monkeypatch.setattr(SweepFolder, "cells", lambda _: twice.take([0, 0]))
+    with pytest.raises(InputError, match="several cells fifo"):
+        compare.compare(folder, folder)

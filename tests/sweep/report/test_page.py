@@ -1,0 +1,198 @@
+"""The report in a real browser: no error, no request, every number to be had, usable by keys."""
+
+from __future__ import annotations
+
+import csv
+import io
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from sweep import report
+from sweep.report import findings
+from sweep.report.findings import Finding
+from sweep.report.table import contrasts_view
+from sweep.stats import contrasts
+from sweep.stats.summary import summarise
+from tests.sweep import frames
+from tests.sweep.report.test_cells import TASKS, kept
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: apt-get install chromium")
+FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+)  # fmt: skip
+ALL = frames.frame(seeds=range(6), capacities=[0.5, 1.0], failed=[("las", 0.5, 1)])
+LEFT_OUT = [name for name in ALL.column_names if name.startswith(("jain", "utiliz", "gap", "wait"))]
+CELLS = ALL.drop_columns(LEFT_OUT)  # fewer plots, sooner drawn
+USE = {"resource": "cpu", "begin_s": 0.0, "end_s": 7200.0, "used": [0.5, 1.0]}
+CURVES = [Finding("Fig. 1", "", y, curve=c, along="t", at=y) for c in "ab" for y in (1.0, 2.0)]
+
+
+@pytest.fixture(scope="module")
+def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("sweep")
+    compared = contrasts.compare(CELLS, swept=(), baseline="fifo")
+    study = {"study": {"source": "a paper", "notes": ""}}
+    _, page = report.write(
+        folder,
+        CELLS,
+        study,
+        {"git_commit": "0123abc", "diff": "a\nb"},
+        baseline="fifo",
+        findings=findings.to_table([*CURVES, Finding("Fig. 1", "what", 1.0)]),
+        headlines=contrasts_view.headlines(compared),
+        cache=kept(folder / "results", CELLS, utilization=USE, tasks=TASKS),
+    )
+    return page
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    api = pytest.importorskip("playwright.sync_api", reason="needs playwright: the test extra")
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+@pytest.fixture
+def opened(browser: Browser, page_file: Path, request: Any) -> Iterator[Page]:
+    """Open the page; whatever it says on the console or asks the network for is an error."""
+    scheme = getattr(request, "param", "light")
+    context = browser.new_context(color_scheme=scheme, viewport={"width": 1200, "height": 900})
+    page = context.new_page()
+    wrong: list[str] = []
+    page.on("console", lambda message: wrong.append(message.text))
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("request", lambda asked: wrong.append(asked.url) if "file:" not in asked.url else None)
+    page.goto(page_file.as_uri())
+    page.wait_for_selector(".plot .main-svg")
+    yield page
+    context.close()
+    assert [text for text in wrong if not text.startswith(("data:", "blob:"))] == []
+
+
+def show_all(page: Page) -> int:
+    """Scroll to each plot, so that it is drawn; give how many there are."""
+    n: int = page.evaluate(
+        """async () => {
+          const divs = [...document.querySelectorAll(".plot")];
+          for (const div of divs) {
+            div.scrollIntoView();
+            for (let i = 0; i < 200 && !div.querySelector(".main-svg"); i++)
+              await new Promise((done) => setTimeout(done, 20));
+          }
+          return divs.filter((div) => div.querySelector(".main-svg")).length;
+        }"""
+    )
+    return n
+
+
+@pytest.mark.parametrize("opened", ["light", "dark"], indirect=True)
+def test_every_plot_is_drawn_in_both_schemes(opened: Page) -> None:
+    n_plots = opened.locator(".plot").count()
+    assert n_plots == len(summarise(CELLS).metrics) + 2 * 5 + 1 + 1
+    assert show_all(opened) == n_plots
+    ink, ground = opened.evaluate(
+        """() => { const style = getComputedStyle(document.body);
+                   return [style.color, style.backgroundColor]; }"""
+    )
+    is_dark = opened.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
+    assert (brightness(ink) > brightness(ground)) == is_dark
+    drawn = opened.evaluate("getComputedStyle(document.querySelector('.plot .xtick text')).fill")
+    assert (brightness(drawn) > brightness(ground)) == is_dark
+
+
+def brightness(colour: str) -> int:
+    return sum(int(part) for part in colour[colour.index("(") + 1 : -1].split(",")[:3])
+
+
+def downloaded(page: Page, label: str, at: int = 0) -> tuple[str, list[list[str]]]:
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name=f"Download the numbers of {label} as CSV").nth(at).click()
+    text = Path(waiting.value.path()).read_text(encoding="utf-8")
+    return waiting.value.suggested_filename, list(csv.reader(io.StringIO(text)))
+
+
+def test_the_numbers_of_a_plot_are_downloaded(opened: Page) -> None:
+    summary = summarise(CELLS, baseline="fifo")
+    name, (header, *rows) = downloaded(opened, "jct_mean_s")
+    assert name.endswith(".csv")
+    assert "jct_mean_s" in name
+    assert header == ["series", "capacity", "y", "plus or minus"]
+    at = summary.metrics.index("jct_mean_s")
+    block = summary.blocks[0]
+    expected = [
+        [
+            column.label,
+            repr(capacity).removesuffix(".0"),
+            block.mean[k, c, at],
+            block.half[k, c, at],
+        ]
+        for c, column in enumerate(summary.columns)
+        for k, capacity in enumerate(block.capacities)
+    ]
+    assert [row[:2] for row in rows] == [row[:2] for row in expected]
+    for row, (*_, mean, half) in zip(rows, expected, strict=True):
+        assert [float(row[2]), float(row[3])] == pytest.approx([mean, half])
+    _, (header, *rows) = downloaded(opened, "fifo, alibaba2018, capacity 0.5, seed 0")
+    assert header == ["series", "start", "length", "line", "what"]
+    assert len(rows) == len(TASKS["job"])
+    assert rows[0][-1] == "job 0, stage 0, machine 0: 0 to 4 s"
+
+
+def test_keys_reach_every_control(opened: Page) -> None:
+    seen: list[str] = []
+    for _ in range(200):
+        opened.keyboard.press("Tab")
+        seen.append(
+            opened.evaluate(
+                """() => { const e = document.activeElement;
+                  const o = getComputedStyle(e).outlineStyle !== "none" || e.type === "checkbox";
+                  return e.tagName + (e.className ? "." + e.className : "") + (e.name ?? "")
+                    + (o ? "" : " without outline"); }"""
+            )
+        )
+        if seen[-1].startswith("BODY"):
+            break
+    assert not [one for one in seen if one.endswith("without outline") and "BODY" not in one]
+    assert seen[0] == "A.skip"
+    n_plots = opened.locator(".plot").count()
+    assert sum(one.startswith("BUTTON.csv") for one in seen) == n_plots
+    assert sum(one == "INPUTcolumn" for one in seen) == len(frames.POLICIES)
+    assert "INPUTlog" in seen
+    assert sum(one.startswith("SUMMARY") for one in seen) == 2
+    assert sum(one.startswith("DIV.scroll") for one in seen) == 4
+
+
+def test_boxes_stand_for_the_legends_and_go_by_keys(opened: Page) -> None:
+    lines = "document.querySelectorAll('#plot-1 .scatterlayer .trace').length"
+    opened.locator("#plot-1").scroll_into_view_if_needed()
+    opened.wait_for_selector("#plot-1 .scatterlayer")
+    assert opened.evaluate(lines) == 4
+    opened.locator(".choose input[name=column]").nth(1).focus()
+    opened.keyboard.press("Space")
+    assert opened.evaluate(lines) == 3
+    study = "document.querySelectorAll('#plot-0 .scatterlayer .trace').length"
+    assert opened.locator("#plot-0 .legend").count() == 0  # plotly's own
+    opened.locator("#plot-0 + .legend input").nth(0).focus()
+    opened.keyboard.press("Space")
+    assert opened.evaluate(study) == 1
+    opened.keyboard.press("Space")
+    assert opened.evaluate(study) == 2
+
+
+def test_a_narrow_window_cuts_nothing_off(opened: Page) -> None:
+    opened.set_viewport_size({"width": 390, "height": 800})
+    show_all(opened)
+    assert opened.evaluate("document.documentElement.scrollWidth") <= 390

@@ -1,0 +1,197 @@
+from __future__ import annotations
+
+import html
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import plotly.graph_objects as go
+import pyarrow as pa
+import pytest
+
+from sweep import report
+from sweep.report import plots as report_plots
+from sweep.stats.summary import summarise
+from tests.sweep import frames
+
+CONFIG = {
+    "grid": {"policy": list(frames.POLICIES), "capacity": [0.5, 0.75, 1.0]},
+    "tracking": {"uri": "http://me:hunter2@host:5000"},
+}
+PROVENANCE = {
+    "git_commit": "0123abc",
+    "command": "python -m sweep tracking.uri=http://me:hunter2@host:5000",
+    "packages": {"numpy": "2.0.0"},
+    "git_diff": "--- a\n+++ b\n+<b>&amp;</b>\n",
+}
+FAILED = [("las", 0.5, 1)]
+
+
+class Page(HTMLParser):
+    """Collects what a page would load, its text outside scripts, and unclosed tags."""
+
+    VOID = frozenset(("meta", "input", "br", "link", "img"))
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.links: list[str] = []
+        self.ids: list[str] = []
+        self.text = ""
+        self.n_cells = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in self.VOID:
+            self.open.append(tag)
+        self.n_cells += tag == "td"
+        for name, value in attrs:
+            if name in ("src", "href", "action", "data", "poster", "srcset"):
+                self.links.append(value or "")
+            if name == "id":
+                self.ids.append(value or "")
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] not in ("script", "style"):
+            self.text += data
+
+
+def written(folder: Path, **options: object) -> tuple[str, Page, str]:
+    cells = options.pop("cells", None) or frames.frame(failed=FAILED)
+    markdown, page = report.write(
+        folder,
+        cells,
+        CONFIG,
+        PROVENANCE,
+        baseline="fifo",
+        **options,
+    )
+    source = page.read_text(encoding="utf-8")
+    parser = Page()
+    parser.feed(source)
+    parser.close()
+    assert parser.open == []
+    return markdown.read_text(encoding="utf-8"), parser, source
+
+
+def test_two_writes_give_the_same_bytes(tmp_path: Path) -> None:
+    cells = frames.frame(failed=FAILED)
+    at = cells.column_names.index("status")
+    status = ["cached" if s == "done" else s for s in cells.column("status").to_pylist()]
+    folders = [tmp_path / "a" / "0123", tmp_path / "b" / "0123"]
+    for folder, table in zip(
+        folders, (cells, cells.set_column(at, "status", pa.array(status))), strict=True
+    ):
+        folder.mkdir(parents=True)
+        report.write(folder, table, CONFIG, PROVENANCE, baseline="fifo")
+    for name in ("report.md", "report.html"):
+        assert (folders[0] / name).read_bytes() == (folders[1] / name).read_bytes()
+    assert sorted(p.name for p in folders[0].iterdir()) == ["report.html", "report.md"]
+
+
+def test_the_page_loads_nothing(tmp_path: Path) -> None:
+    _, page, source = written(tmp_path)
+    assert page.links
+    assert all(link.startswith("#") for link in page.links)
+    assert {link.removeprefix("#") for link in page.links} <= set(page.ids)
+    assert len(page.ids) == len(set(page.ids))
+    assert "default-src 'none'" in source
+    styles = re.findall(r"<style>(.*?)</style>", source, re.DOTALL)
+    assert not re.search(r"url\(|@import", "".join(styles))
+
+
+def test_figures_are_valid_plotly_and_hold_the_numbers(tmp_path: Path) -> None:
+    cells = frames.frame(failed=FAILED)
+    summary = summarise(cells, baseline="fifo")
+    _, page, source = written(tmp_path, cells=cells)
+    found = re.search(r'<script type="application/json" id="figures">(.*?)</script>', source)
+    assert found
+    figures = json.loads(found.group(1))
+    assert len(figures) == len(summary.metrics)
+    assert [i for i in page.ids if i.startswith("plot-")] == [
+        f"plot-{n}" for n in range(len(figures))
+    ]
+    for figure in figures:
+        go.Figure(figure)  # raises on an attribute that plotly does not know
+    jct = figures[summary.metrics.index("jct_mean_s")]["data"]
+    at = summary.metrics.index("jct_mean_s")
+    assert [trace["name"] for trace in jct] == ["fifo", "sjf", "las", "srpt"]
+    assert jct[3]["x"] == [0.5, 0.75, 1.0]
+    assert jct[3]["y"] == pytest.approx(list(summary.blocks[0].mean[:, 3, at]))
+    assert jct[3]["error_y"]["array"] == pytest.approx(list(summary.blocks[0].half[:, 3, at]))
+    share = figures[summary.metrics.index("utilization")]["data"][0]["y"]
+    assert 50 < share[0] < 100
+
+
+def test_one_capacity_gives_bars_and_one_seed_no_error_bars() -> None:
+    summary = summarise(frames.frame(capacities=[0.8], seeds=[0]), baseline="fifo")
+    figure = report_plots.figure(summary, summary.blocks[0], "jct_mean_s")
+    go.Figure(figure)
+    assert [trace["type"] for trace in figure["data"]] == ["bar"] * 4
+    assert not any("error_y" in trace for trace in figure["data"])
+
+
+def test_a_policy_that_failed_at_a_capacity_leaves_a_gap() -> None:
+    failed = [("sjf", 0.75, seed) for seed in (0, 1, 2)]
+    summary = summarise(frames.frame(failed=failed), baseline="fifo")
+    figure = report_plots.figure(summary, summary.blocks[0], "jct_mean_s")
+    go.Figure(figure)
+    values = figure["data"][1]["y"]
+    assert [value is None for value in values] == [False, True, False]
+
+
+def test_both_say_what_was_asked_and_what_failed(tmp_path: Path) -> None:
+    markdown, page, _ = written(tmp_path, title="Demonstration")
+    assert markdown.startswith("# Demonstration\n")
+    for text in (markdown, page.text):
+        assert "Demonstration" in text
+        assert "1 of 36 cells failed" in text
+        assert "las, alibaba2018, capacity 0.5, seed 1" in text
+        assert "ZeroDivisionError: float division by zero" in text
+        assert "python -m sweep policy=las capacity=0.5 seed=1" in text
+        assert "0123abc" in text
+        assert "- fifo\n" in text
+        assert "+<b>&amp;</b>" in text
+        assert "hunter2" not in text
+        assert "http://me:***@host:5000" in text
+    assert "[report.html](report.html)" in markdown
+
+
+def test_html_tables_have_an_entry_a_metric_policy_and_capacity(tmp_path: Path) -> None:
+    cells = frames.frame(failed=FAILED)
+    summary = summarise(cells, baseline="fifo")
+    markdown, page, _ = written(tmp_path, cells=cells)
+    assert page.n_cells == len(summary.metrics) * 4 * 3
+    text = " ".join(page.text.split())
+    for row in re.findall(r"^\| `(\w+)` \| (.*) \|$", markdown, re.MULTILINE):
+        for entry in row[1].replace("**", "").split(" | "):
+            assert entry.replace("\\", "") in text
+
+
+def test_markup_in_names_stays_text(tmp_path: Path) -> None:
+    evil = "</script><script>alert(1)</script>"
+    cells = frames.frame(policies=["fifo", evil])
+    _, page, source = written(tmp_path, cells=cells)
+    assert "<script>alert" not in source
+    assert html.unescape(evil) in page.text
+
+
+def test_many_blocks_each_have_plots_and_tables(tmp_path: Path) -> None:
+    extra = [{"cluster.load": 0.7}, {"cluster.load": 0.9}]
+    cells = frames.frame(extra=extra, traces=["a", "b"], seeds=[0])
+    markdown, page, _ = written(tmp_path, cells=cells, swept=["cluster.load"])
+    n_metrics = len(summarise(cells, swept=["cluster.load"]).metrics)
+    assert sum(i.startswith("plot-") for i in page.ids) == 4 * n_metrics
+    for title in ("a, cluster.load=0.7", "b, cluster.load=0.9"):
+        assert title in page.text
+        assert title in markdown.replace("\\", "")
+
+
+def test_a_sweep_in_which_all_failed_still_has_a_report(tmp_path: Path) -> None:
+    cells = frames.frame(policies=["las"], capacities=[0.5], seeds=[1], failed=FAILED)
+    markdown, page, _ = written(tmp_path, cells=cells)
+    assert "1 of 1 cells failed" in markdown
+    assert "1 of 1 cells failed" in page.text

@@ -1,0 +1,230 @@
+from __future__ import annotations
+
+import io
+import itertools
+import math
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from rich.console import Console
+
+from sweep.report import table
+from sweep.stats import interval, metric_format
+from sweep.stats.summary import summarise
+from tests.sweep import frames
+
+
+def terminal(summary: table.Summary, width: int) -> list[str]:
+    file = io.StringIO()
+    table.print_table(
+        summary, Console(file=file, width=width, force_terminal=True, color_system=None)
+    )
+    return [line.rstrip() for line in file.getvalue().splitlines()]
+
+
+def test_means_and_intervals_are_those_of_the_seeds() -> None:
+    cells = frames.frame()
+    summary = summarise(cells, baseline="fifo")
+    assert [c.policy for c in summary.columns] == ["fifo", "sjf", "las", "srpt"]
+    assert [c.is_baseline for c in summary.columns] == [True, False, False, False]
+    (block,) = summary.blocks
+    assert block.capacities == (0.5, 0.75, 1.0)
+    metric = summary.metrics.index("jct_p90_s")
+    values = [frames.metrics_of("las", 0.75, seed)["jct_p90_s"] for seed in (0, 1, 2)]
+    mean, low, high = interval(values)
+    assert block.mean[1, 2, metric] == pytest.approx(mean)
+    assert block.half[1, 2, metric] == pytest.approx((high - low) / 2)
+    assert (block.n[:, :, metric] == 3).all()
+
+
+def test_row_order_does_not_matter() -> None:
+    cells = frames.frame(policies=["fifo"], capacities=[1.0], seeds=range(7))
+    mixed = cells.take(np.random.default_rng(0).permutation(cells.num_rows))
+    assert table.to_text(summarise(cells)) == table.to_text(summarise(mixed))
+    mean, other = (summarise(t).blocks[0].mean for t in (cells, mixed))
+    np.testing.assert_array_equal(mean, other)
+
+
+def test_cached_reads_as_done() -> None:
+    cells = frames.frame()
+    at = cells.column_names.index("status")
+    cached = cells.set_column(at, "status", pa.array(["cached"] * cells.num_rows))
+    assert table.to_markdown(summarise(cells)) == table.to_markdown(summarise(cached))
+
+
+def test_failed_cells_are_counted_marked_and_left_out() -> None:
+    failed = [("las", 0.5, 1), *(("sjf", 1.0, seed) for seed in (0, 1, 2))]
+    summary = summarise(frames.frame(failed=failed), baseline="fifo")
+    assert summary.failures[0].cell == "las, alibaba2018, capacity 0.5, seed 1"
+    assert summary.failures[0].type == "ZeroDivisionError"
+    assert summary.failures[0].reproduce.startswith("python -m sweep policy=las")
+    text = table.to_text(summary)
+    assert "4 of 36 cells failed" in text
+    rows = [line for line in text.splitlines() if line.startswith("jct_mean_s")]
+    assert ["†" in row for row in rows] == [True, False, False]
+    assert [row.count("failed") for row in rows] == [0, 0, 1]
+    assert (summary.blocks[0].n[2, 1] == 0).all()
+    assert (summary.blocks[0].n[0, 2] == 2).all()
+
+
+def test_metrics_without_any_value_are_named_once() -> None:
+    summary = summarise(frames.frame())
+    assert summary.unavailable == ("value_attained", "deadlines_missed")
+    lines = table.to_text(summary).splitlines()
+    assert lines[-1] == "not available in this sweep: value_attained, deadlines_missed"
+    assert not [line for line in lines if line.startswith("value_attained")]
+
+
+def test_one_seed_shows_the_mean_alone() -> None:
+    summary = summarise(frames.frame(seeds=[3]))
+    text = table.to_text(summary)
+    assert "±" not in text
+    assert "confidence" not in text
+    assert "1 seed ·" in text
+
+
+def test_best_is_marked_by_the_metrics_direction() -> None:
+    text = table.to_text(summarise(frames.frame(seeds=[0]), baseline="fifo"))
+    rows = {line.split()[0]: line.split()[1:] for line in text.splitlines() if "_" in line}
+    assert [word.endswith("*") for word in rows["jct_mean_s"]] == [False, False, False, True]
+    assert [word.endswith("*") for word in rows["jct_speedup_mean"]] == [False, False, False, True]
+    assert not any(word.endswith("*") for word in rows["jobs_failed"])  # all the same
+
+
+def test_policy_parameters_make_columns_and_others_make_blocks() -> None:
+    extra = [
+        {"policy.las.levels": levels, "cluster.load": load}
+        for levels, load in itertools.product((5, 10), (0.7, 0.9))
+    ]
+    cells = frames.frame(policies=["las"], extra=extra, traces=["a", "b"], seeds=[0, 1])
+    fifo = frames.frame(
+        policies=["fifo"],
+        extra=[{"policy.las.levels": None, "cluster.load": load} for load in (0.7, 0.9)],
+        traces=["a", "b"],
+        seeds=[0, 1],
+    )
+    cells = pa.concat_tables([fifo, cells], promote_options="permissive")
+    summary = summarise(cells, swept=["policy.las.levels", "cluster.load"], baseline="fifo")
+    assert [c.label for c in summary.columns] == ["fifo", "las levels=5", "las levels=10"]
+    assert [b.title for b in summary.blocks] == [
+        "a, cluster.load=0.7",
+        "a, cluster.load=0.9",
+        "b, cluster.load=0.7",
+        "b, cluster.load=0.9",
+    ]
+    assert all((b.n_planned == 2).all() for b in summary.blocks)
+
+
+def test_a_policy_that_never_ran_on_a_trace_has_no_column_there() -> None:
+    cells = pa.concat_tables(
+        [frames.frame(policies=["fifo", "sjf"], traces=["a"]), frames.frame(["fifo"], traces=["b"])]
+    )
+    text = table.to_text(summarise(cells))
+    first, second = text.split("\nb\n")
+    assert "sjf" in first.split("\na\n")[1]
+    assert "sjf" not in second
+
+
+@pytest.mark.parametrize("width", [80, 100, 132, 200])
+@pytest.mark.parametrize("n_policies", [4, 11])
+def test_every_number_is_on_the_terminal_and_no_line_is_too_long(
+    width: int, n_policies: int
+) -> None:
+    policies = [*frames.POLICIES, *(f"policy_{n}" for n in range(n_policies - 4))]
+    summary = summarise(frames.frame(policies=policies, seeds=[0, 1]), baseline="fifo")
+    lines = terminal(summary, width)
+    tables = [line for line in lines if line.startswith(("jct", "gap", "make", "util"))]
+    assert max(map(len, tables)) <= width
+    text = "\n".join(lines).replace(" ±", "±")
+    block = summary.blocks[0]
+    for at, column, metric in np.ndindex(block.mean.shape):
+        mean, half = metric_format.format_value(
+            summary.metrics[metric],
+            float(block.mean[at, column, metric]),
+            float(block.half[at, column, metric]),
+        )
+        assert f"{mean}±{half}" in text
+    assert "…" not in text
+
+
+def test_without_a_terminal_each_metric_is_one_line_a_capacity() -> None:
+    policies = [f"policy_{n}" for n in range(15)]
+    text = table.to_text(summarise(frames.frame(policies=policies)))
+    rows = [line for line in text.splitlines() if line.startswith("jct_p99_s")]
+    assert len(rows) == 3
+    assert all(row.count("±") == 15 for row in rows)
+    assert "\x1b" not in text
+
+
+def test_an_ascii_output_gets_plain_letters() -> None:
+    raw = io.BytesIO()
+    with io.TextIOWrapper(raw, encoding="ascii") as file:
+        table.print_table(summarise(frames.frame(failed=[("las", 0.5, 1)])), Console(file=file))
+        file.flush()
+        text = raw.getvalue().decode("ascii")
+    assert "+/-" in text
+    assert "x +/-" in text
+
+
+def test_markdown_has_a_row_a_metric_and_bold_for_the_best() -> None:
+    summary = summarise(frames.frame(failed=[("las", 0.5, 1)]), baseline="fifo")
+    lines = table.to_markdown(summary).splitlines()
+    assert "### Capacity 0.75" in lines
+    heads = [line for line in lines if line.startswith("| metric")]
+    assert heads == ["| metric | fifo baseline | sjf | las | srpt |"] * 3
+    rows = [line for line in lines if line.startswith("| `jct_mean_s`")]
+    assert all(row.rstrip(" |").endswith("**") for row in rows)
+    n_rows = sum(line.startswith("| `") for line in lines)
+    assert n_rows == 3 * len(summary.metrics)
+    assert len({line.count("|") for line in lines if line.startswith("|")}) == 1
+
+
+def test_all_failed_still_gives_a_table() -> None:
+    grid = itertools.product(frames.POLICIES, (0.5, 0.75, 1.0), (0, 1, 2))
+    summary = summarise(frames.frame(failed=list(grid)))
+    assert summary.metrics == ()
+    assert "36 of 36 cells failed" in table.to_text(summary)
+    assert "36 of 36 cells failed" in table.to_markdown(summary)
+
+
+def test_no_cells_at_all() -> None:
+    summary = summarise(frames.frame().slice(0, 0))
+    assert summary.n_cells == 0
+    assert table.to_text(summary)
+
+
+@pytest.mark.parametrize(
+    ("metric", "mean", "half", "expected"),
+    [
+        ("jct_mean_s", 12345.6, 7.0, ("12,346", "7")),
+        ("jct_mean_s", 1234.5, 0.031, ("1,234", "0.03")),
+        ("jct_mean_s", 12.3456, 1.0, ("12.35", "1.00")),
+        ("jct_mean_s", 0.01234567, math.nan, ("0.01235", "")),
+        ("jct_mean_s", 5.0e10, 1.0, ("5.00e+10", "1.00e+00")),
+        ("jct_mean_s", 0.0, 0.0, ("0", "0")),
+        ("utilization", 0.8312, 0.0041, ("83.1%", "0.4")),
+        ("jobs_failed", 0.00123, math.nan, ("0.12%", "")),
+        ("gap_lb_p50", 5e-16, 2e-15, ("0.000%", "0.000")),
+        ("gap_lb_p90", 23.5, 1.0, ("2,350%", "100")),
+        ("jct_speedup_mean", 1.2345, 0.021, ("1.23×", "0.02")),
+        ("jct_speedup_p50", 123.4, math.nan, ("123×", "")),
+        ("jain_60s", 0.6312, 0.01, ("0.631", "0.010")),
+        ("jct_mean_s", math.inf, math.nan, ("∞", "")),
+        ("jct_mean_s", math.nan, math.nan, ("", "")),
+        ("queue_length", 3.14159, math.nan, ("3.142", "")),
+    ],
+)
+def test_numbers(metric: str, mean: float, half: float, expected: tuple[str, str]) -> None:
+    assert metric_format.format_value(metric, mean, half) == expected
+
+
+def test_unknown_metrics_are_shown_last_without_a_best() -> None:
+    cells = frames.frame(seeds=[0])
+    values = pa.array(np.arange(cells.num_rows, dtype=np.float64))
+    cells = cells.append_column("queue_length_s", values)
+    summary = summarise(cells)
+    assert summary.metrics[-1] == "queue_length_s"
+    rows = [x for x in table.to_text(summary).splitlines() if x.startswith("queue_length_s")]
+    assert len(rows) == 3
+    assert "*" not in "".join(rows)

@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import pytest
+
+from sim import Workload
+from sweep.run.cell import CellSpec, canonical, in_a_line, key_of, run_cell
+from tests.sweep.small import fake_simulate
+
+SPEC = CellSpec(
+    key="k" * 64,
+    policy={"name": "fifo", "module": None, "params": {"fit": "strict"}},
+    cluster={"shape": "slots", "count": 2, "queues": {}},
+    measure={"name": "simulation"},
+    seed=0,
+)
+
+
+@pytest.fixture
+def workload() -> Workload:
+    return Workload.from_jobs([{"submit_s": 0.0, "stages": [{"durations_s": [1.0, 2.0]}]}])
+
+
+def spec(**changes: Any) -> CellSpec:
+    return CellSpec(**{**SPEC.__dict__, **changes})
+
+
+def test_gives_metrics_and_a_row_a_job(workload: Workload) -> None:
+    result = run_cell(workload, SPEC, fake_simulate)
+    assert result.error is None
+    assert result.metrics["jct_mean_s"] == 10.0
+    assert result.jobs is not None
+    assert result.jobs.column_names == [
+        "submit_s",
+        "start_s",
+        "finish_s",
+        "failed",
+        "estimate_s",
+        "gap_lb",
+        "prediction_error",
+    ]
+    assert result.jobs.num_rows == 1
+    assert result.seconds > 0
+
+
+def test_the_real_simulator_is_the_default(workload: Workload) -> None:
+    result = run_cell(workload, SPEC)
+    assert result.error is None
+    assert result.jobs is not None
+    assert result.jobs["finish_s"].to_pylist() == [2.0]
+    assert result.metrics["jct_mean_s"] == 2.0
+
+
+def test_an_exception_is_part_of_the_result(workload: Workload) -> None:
+    def broken(*_: Any, **__: Any) -> None:
+        raise ZeroDivisionError("by nothing")
+
+    result = run_cell(workload, SPEC, broken)
+    assert result.error is not None
+    assert result.error["stage"] == "simulate"
+    assert result.error["type"] == "ZeroDivisionError"
+    assert result.error["message"] == "by nothing"
+    assert "broken" in result.error["traceback"]
+    assert result.jobs is None
+
+
+def test_even_an_exit(workload: Workload) -> None:
+    def leaves(*_: Any, **__: Any) -> None:
+        raise SystemExit(3)
+
+    result = run_cell(workload, SPEC, leaves)
+    assert result.error is not None
+    assert result.error["type"] == "SystemExit"
+
+
+@pytest.mark.parametrize(
+    ("changes", "stage"),
+    [
+        ({"cluster": {"shape": "slots", "count": 0, "queues": {}}}, "cluster"),
+        ({"policy": {"name": "nobody", "module": None, "params": {}}}, "policy"),
+    ],
+)
+def test_the_error_says_what_it_was_doing(
+    workload: Workload, changes: dict[str, Any], stage: str
+) -> None:
+    result = run_cell(workload, spec(**changes), fake_simulate)
+    assert result.error is not None
+    assert result.error["stage"] == stage
+
+
+def test_what_the_policys_module_raises_is_the_policys(
+    workload: Workload, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from policies import spec as policy_class
+
+    namespace: dict[str, Any] = {"__name__": policy_class("fifo").__module__}
+    exec("def begin(self, world, plan): raise ValueError('no plan')", namespace)
+    monkeypatch.setattr(policy_class("fifo"), "begin", namespace["begin"])
+    result = run_cell(workload, SPEC)
+    assert result.error is not None
+    assert (result.error["stage"], result.error["message"]) == ("policy", "no plan")
+
+
+PARTS: dict[str, Any] = {
+    "policy": {"name": "las", "module": None, "params": {"queues": 10}},
+    "cluster": {"shape": "slots", "load": 0.8},
+    "measure": {"name": "simulation"},
+    "capacity": 0.5,
+    "seed": 0,
+    "workload": "w",
+    "sources": "s",
+}
+
+
+def test_a_key_is_the_sha256_of_canonical_json() -> None:
+    text = (
+        '{"capacity":0.5,"cluster":{"load":0.8,"shape":"slots"},"measure":{"name":"simulation"},'
+        '"policy":{"name":"las","params":{"queues":10}},"seed":0,"sources":"s","workload":"w"}'
+    )
+    assert key_of(**PARTS) == hashlib.sha256(text.encode()).hexdigest()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"policy": {"name": "las", "module": None, "params": {"queues": 5}}},
+        {"policy": {"name": "fifo", "module": None, "params": {"queues": 10}}},
+        {"cluster": {"shape": "slots", "load": 0.9}},
+        {"measure": {"name": "another"}},
+        {"capacity": 0.6},
+        {"seed": 1},
+        {"workload": "x"},
+        {"sources": "t"},
+    ],
+)
+def test_whatever_matters_changes_the_key(changes: dict[str, Any]) -> None:
+    assert key_of(**{**PARTS, **changes}) != key_of(**PARTS)
+
+
+def test_where_a_users_module_lies_does_not() -> None:
+    moved = {**PARTS["policy"], "module": "elsewhere.las"}
+    assert key_of(**{**PARTS, "policy": moved}) == key_of(**PARTS)
+
+
+def test_canonical_json_does_not_depend_on_order() -> None:
+    assert canonical({"b": 1, "a": [1.5, None]}) == '{"a":[1.5,null],"b":1}'
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [(OSError("one\ntwo"), "one"), (MemoryError(), "MemoryError"), (OSError("\n"), "OSError")],
+)
+def test_an_error_in_a_line_says_something(error: Exception, said: str) -> None:
+    assert in_a_line(error) == said

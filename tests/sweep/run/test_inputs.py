@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sweep.grid import grid, traces
+from sweep.grid.grid import Cell
+from sweep.run import inputs
+from sweep.run.inputs import Inputs
+from tests.sweep.small import request, write_workload
+
+
+@pytest.fixture
+def loads(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What is loaded, as it is loaded."""
+    loaded: list[Any] = []
+    prepare = traces.prepare
+
+    def counted(trace: Any, cluster: Any) -> Any:
+        loaded.append(trace)
+        return prepare(trace, cluster)
+
+    monkeypatch.setattr(traces, "prepare", counted)
+    return loaded
+
+
+def cells(*words: str) -> tuple[Cell, ...]:
+    return grid.build(request(words)).cells
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> list[str]:
+    return ["trace=parquet", f"trace.path={write_workload(tmp_path / 'trace')}"]
+
+
+def test_cells_share_a_workload(tmp_path: Path, trace: list[str], loads: list[Any]) -> None:
+    known = Inputs(tmp_path)
+    ids = {known.id_of(cell) for cell in cells("policy=fifo,sjf", "seed=0,1", *trace)}
+    assert len(ids) == 1
+    (name,) = ids
+    assert known.workload(name) is known.workload(name)
+    assert len(loads) == 1
+
+
+def test_the_digest_is_known_without_loading(
+    tmp_path: Path, trace: list[str], loads: list[Any]
+) -> None:
+    (cell,) = cells(*trace)
+    first = Inputs(tmp_path)
+    about = first.describe(first.id_of(cell))
+    assert about["digest"] == first.workload(first.id_of(cell)).digest
+    assert about["n_jobs"] == 6
+    again = Inputs(tmp_path)
+    assert again.describe(again.id_of(cell)) == about
+    assert len(loads) == 1
+
+
+def test_a_file_that_changed_is_loaded_again(
+    tmp_path: Path, trace: list[str], loads: list[Any]
+) -> None:
+    (cell,) = cells(*trace)
+    first = Inputs(tmp_path)
+    name = first.id_of(cell)
+    digest = first.describe(name)["digest"]
+    folder = write_workload(Path(trace[1].partition("=")[2]), n_jobs=7)
+    for file in folder.iterdir():
+        os.utime(file, ns=(1, 1))
+    (cell,) = cells(*trace)
+    again = Inputs(tmp_path)
+    assert again.id_of(cell) != name
+    assert again.describe(again.id_of(cell))["digest"] != digest
+    assert len(loads) == 2
+
+
+@pytest.mark.parametrize("damage", [("{", "{half"), ('"n_jobs": 6', '"n_jobs": 7')])
+def test_a_broken_memory_is_made_anew(
+    tmp_path: Path, trace: list[str], loads: list[Any], damage: tuple[str, str]
+) -> None:
+    (cell,) = cells(*trace)
+    first = Inputs(tmp_path)
+    about = first.describe(first.id_of(cell))
+    (file,) = (tmp_path / "cache" / "workloads").iterdir()
+    whole = file.read_text()
+    file.write_text(whole.replace(*damage, 1))
+    assert file.read_text() != whole
+    again = Inputs(tmp_path)
+    assert again.describe(again.id_of(cell)) == about
+    assert len(loads) == 2
+
+
+def test_seeds_of_a_synthesized_trace_are_workloads_of_their_own(tmp_path: Path) -> None:
+    known = Inputs(tmp_path)
+    both = cells("trace=alibaba_synth", "trace.jobs=20", "seed=0,1", "capacity=0.5,1")
+    digests = [known.describe(known.id_of(cell))["digest"] for cell in both]
+    assert digests[0] == digests[2]
+    assert digests[1] == digests[3]
+    assert digests[0] != digests[1]
+
+
+def test_arrivals_stretched_to_another_cluster_are_another_workload(
+    tmp_path: Path, trace: list[str]
+) -> None:
+    known = Inputs(tmp_path)
+    three = cells("cluster.count=3,4,5", "cluster.load=0.5", *trace)
+    spans = [known.workload(known.id_of(cell)).columns.job_submit[-1] for cell in three]
+    assert spans[0] > spans[1] > spans[2]
+    unstretched = cells("cluster.count=3,4", "cluster.load=null", *trace)
+    assert len({known.id_of(cell) for cell in unstretched}) == 1
+
+
+def test_a_window_of_time(tmp_path: Path, trace: list[str]) -> None:
+    known = Inputs(tmp_path)
+    (cell,) = cells("trace.begin_s=2", "trace.end_s=4", *trace)
+    workload = known.workload(known.id_of(cell))
+    assert workload.columns.job_submit.tolist() == [0.0, 1.0]
+
+
+def test_memory_is_bounded(
+    tmp_path: Path, loads: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inputs, "KEEP_BYTES", 1)
+    known = Inputs(tmp_path)
+    first, second = cells("trace=alibaba_synth", "trace.jobs=20", "seed=0,1")
+    for cell in (first, first, second, first):
+        known.workload(known.id_of(cell))
+    assert len(loads) == 3
+    known.release(known.id_of(first))
+    known.workload(known.id_of(first))
+    assert len(loads) == 4

@@ -1,0 +1,73 @@
+"""A measure that is a module of the user's own."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sweep.store import sources
+from tests.sweep.small import Command
+
+MEASURE = """
+import pyarrow as pa
+
+
+def measure(run, workload, cluster, policy, seed, factor=1.0):
+    result = run(workload, cluster, policy, seed=seed)
+    last_s = factor * float(result.job_finish.max())
+    return {"last_s": last_s, "odd": 1.0}, pa.table({"last_s": [last_s]})
+"""
+
+
+@pytest.fixture
+def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Write the measure and its option, found as long as the test runs."""
+    folder = tmp_path / "mine"
+    (folder / "measure").mkdir(parents=True)
+    (folder / "own_measure.py").write_text(MEASURE)
+    (folder / "own_nothing.py").write_text("")
+    for option, module in {
+        "own": "own_measure\nfactor: 1.0",
+        "lost": "own_lost",
+        "nothing": "own_nothing",
+    }.items():
+        (folder / "measure" / f"{option}.yaml").write_text(f"name: {option}\nmodule: {module}\n")
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    yield folder
+    sources.measure.cache_clear()
+    for module in ("own_measure", "own_nothing"):
+        sys.modules.pop(module, None)
+
+
+def test_its_numbers_are_columns_and_its_options_can_be_swept(fake: Command, mine: Path) -> None:
+    words = ("policy=fifo,sjf", "baseline=fifo", "measure=own", "measure.factor=1,2")
+    ran = fake(*words, "metrics=[last_s,odd]", f"--config-dir={mine}")
+    assert ran.code == 0, ran.err
+    last_s = {(row["policy"], row["measure.factor"]): row["last_s"] for row in ran.rows}
+    assert last_s["fifo", 2] == 2 * last_s["fifo", 1] > 0
+    assert {row["odd"] for row in ran.rows} == {1.0}
+    assert all(math.isnan(row["jct_speedup_mean"]) for row in ran.rows)  # it keeps no jobs
+    assert "last_s" in ran.out
+    assert "4 cached, 0 to run" in fake(*words, f"--config-dir={mine}").err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["measure=lost"], "'own_lost' can't be imported"),
+        (["measure=nothing"], "has no function measure(run, workload, cluster, ...)"),
+        (["measure=own", "+measure.facter=2"], "did you mean 'factor'"),
+    ],
+)
+def test_what_is_wrong_is_said(fake: Command, mine: Path, words: list[str], message: str) -> None:
+    ran = fake("policy=fifo", *words, f"--config-dir={mine}")
+    assert ran.code == 2
+    assert message in ran.err
+
+
+def test_metrics_of_a_plain_simulation_are_checked_still(fake: Command) -> None:
+    assert "unknown metric" in fake("policy=fifo", "metrics=[jct_meen_s]").err

@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sim.base.errors import InputError
+from sweep.grid.request import Request
+from sweep.run import seeds
+from sweep.store.folder import SweepFolder
+from tests.sweep import frames
+from tests.sweep.small import Command, FakeResult, every_file, fake_engine, fake_simulate
+
+GRID = ("policy=fifo,sjf", "capacity=0.5,1", "baseline=fifo", "seeds=auto")
+
+
+def noisy_simulate(spread: float) -> Any:
+    """Stand in for the simulator: sjf is twice as fast as fifo, times noise that seeds draw."""
+
+    def simulate(
+        workload: Any, cluster: Any, policy: Any, *, seed: int, record: str = "jobs"
+    ) -> FakeResult:
+        result = fake_simulate(workload, cluster, policy, seed=0)
+        is_fifo = policy.name == "fifo"
+        noise = np.random.default_rng([seed, is_fifo]).normal()
+        result.metrics["jct_mean_s"] = (20.0 if is_fifo else 10.0) * math.exp(spread * noise)
+        return result
+
+    return simulate
+
+
+def auto(command: Command, *words: str) -> Request:
+    return command.request(*GRID, *words)
+
+
+def table(n: int) -> Any:
+    return frames.frame(policies=["fifo", "sjf"], seeds=range(n))
+
+
+def test_seeds_are_added_until_intervals_are_narrow(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_engine(monkeypatch, noisy_simulate(0.06))
+    ran = command(*GRID, "seeds_width=0.05")
+    assert ran.code == 0
+    n = len({row["seed"] for row in ran.rows})
+    assert 5 < n < 30
+    assert sorted({row["seed"] for row in ran.rows}) == list(range(n))
+    assert f"seeds=auto: {n} seeds" in ran.err
+    assert "which is narrow enough" in ran.err
+    assert len(list((command.results / "sweeps").iterdir())) == 1
+    config = SweepFolder(ran.folder).config()
+    assert config["seeds"]["asked"] == {"metric": "jct_mean_s", "width": 0.05, "most": 30}
+    assert config["seeds"]["found"]["n"] == n
+    assert config["seeds"]["found"]["because"] == seeds.NARROW
+    assert config["axes"]["seed"] == list(range(n))
+    assert config["seeds"]["found"]["widest"] <= 0.05
+
+
+def test_the_same_command_again_finds_all_cached(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_engine(monkeypatch, noisy_simulate(0.06))
+    first = command(*GRID, "seeds_width=0.05")
+    before = every_file(first.folder)
+    again = command(*GRID, "seeds_width=0.05")
+    assert again.folder == first.folder
+    assert "every cell is cached" in again.err
+    after = every_file(again.folder)
+    assert {name for name in before if before[name] != after[name]} == {"cells.parquet"}
+    # the words of its configuration name the seeds, so that verbs ask for the same cells again
+    assert command.verb("retry", first.folder.name, "launcher=inline", "tracking=none").code == 0
+    assert len(list((command.results / "sweeps").iterdir())) == 1
+
+
+def test_the_budget_ends_it_and_that_is_said(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_engine(monkeypatch, noisy_simulate(0.5))
+    words = (*GRID, "seeds_width=0.001", "seeds_max=7")
+    planned = command.bare("plan", *command.words(*words)).out
+    assert "20 cells, 0 cached" in planned
+    assert "begins with these 5 seeds and adds more, up to 7, as results ask" in planned
+    ran = command(*words)
+    assert ran.code == 0
+    assert len({row["seed"] for row in ran.rows}) == 7
+    assert "seeds_max=7 allows no more" in ran.err
+    assert SweepFolder(ran.folder).config()["seeds"]["found"]["because"] == seeds.SPENT
+    assert "seeds=auto went on to 7 seeds" in command.verb("status", "--all").out
+
+
+def test_an_interrupted_sweep_ends_with_the_same_bytes(
+    command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    words = [*GRID, "seeds_width=0.05"]
+    fake_engine(monkeypatch, noisy_simulate(0.06))
+    others = [word for word in command.words(*words) if not word.startswith("paths")]
+    whole = command.bare(*others, f"paths.results={tmp_path / 'whole'}")
+    for n in (3, 25):
+        left = [n]
+
+        def interrupted(*args: Any, left: list[int] = left, **options: Any) -> Any:
+            left[0] -= 1
+            if left[0] < 0:
+                raise KeyboardInterrupt
+            return noisy_simulate(0.06)(*args, **options)
+
+        fake_engine(monkeypatch, interrupted)
+        assert command(*words).code == 130
+    fake_engine(monkeypatch, noisy_simulate(0.06))
+    assert every_file(command(*words).folder) == every_file(whole.folder)
+
+
+def test_failed_cells_add_no_seeds(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(workload: Any, cluster: Any, policy: Any, *, seed: int, **_: Any) -> FakeResult:
+        if policy.name == "sjf":
+            raise RuntimeError("no")
+        return fake_simulate(workload, cluster, policy, seed=seed)
+
+    fake_engine(monkeypatch, broken)
+    ran = command(*GRID)
+    assert ran.code == 1
+    assert len({row["seed"] for row in ran.rows}) == 5
+    assert "cells failed" in ran.err
+
+
+def test_without_a_baseline_it_is_the_mean_that_counts(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_engine(monkeypatch, noisy_simulate(0.06))
+    ran = command("policy=fifo", "seeds=auto", "seeds_width=0.05")
+    jct = [row["jct_mean_s"] for row in ran.rows]
+    half = seeds.widest(command.request("policy=fifo", "seeds=auto"), read(ran)).half
+    assert half <= 0.05
+    assert half == pytest.approx(2.2 * np.std(jct, ddof=1) / len(jct) ** 0.5 / np.mean(jct), 0.3)
+
+
+def read(ran: Any) -> Any:
+    return SweepFolder(ran.folder).cells()
+
+
+def test_how_many_seeds_are_asked_for_next(fake: Command) -> None:
+    cells = table(5)
+    wide = seeds.widest(auto(fake), cells).half
+    for factor, expected in ((1.01, 5), (0.95, 6), (0.8, 8), (0.1, 10)):
+        request = seeds.with_seeds(auto(fake, f"seeds_width={wide * factor!r}"), 5)
+        n, about = seeds.more(request, cells, 0)
+        assert (n, about["n"]) == (expected, 5)
+    most = seeds.with_seeds(auto(fake, f"seeds_width={wide / 10!r}", "seeds_max=6"), 5)
+    assert seeds.more(most, cells, 0)[0] == 6
+    assert seeds.more(most, cells, 1) == (5, {**about, "because": seeds.FAILED})
+
+
+def test_the_words_name_the_seeds(fake: Command) -> None:
+    request = seeds.with_seeds(auto(fake, "seeds_width=0.1"), 6)
+    assert request.words[-1] == "seed=range(0,6)"
+    assert not [word for word in request.words if word.startswith("seeds")]
+    assert request.axes["seed"] == tuple(range(6))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["seeds=auto", "seed=0,1"], "leave seed= out"),
+        (["seeds=many"], "did you mean|valid"),
+        (["seeds_width=0.1"], "goes with seeds=auto"),
+        (["seeds=auto", "seeds_width=0"], "above 0"),
+        (["seeds=auto", "seeds_max=4"], ">= 5"),
+        (["seeds=auto", "seeds_max=5,6"], "seeds_max=VALUE"),
+    ],
+)
+def test_what_can_not_be_asked(fake: Command, words: list[str], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        fake.request("policy=fifo", *words)
+
+
+def test_a_metric_that_is_not_there(fake: Command) -> None:
+    with pytest.raises(InputError, match="seeds_metric=nothing is no metric"):
+        seeds.widest(auto(fake, "seeds_metric=nothing"), table(5))

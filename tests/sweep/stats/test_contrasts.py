@@ -1,0 +1,215 @@
+from __future__ import annotations
+
+import io
+import itertools
+import math
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from rich.console import Console
+
+from sweep import stats
+from sweep.report.table import contrasts_table, contrasts_view
+from sweep.report.table.contrasts_view import Headline
+from sweep.stats import contrasts
+from sweep.stats.metric_format import format_contrast
+from tests.sweep import frames
+
+SEEDS = range(8)
+
+
+def compared(cells: pa.Table, **options: object) -> list[dict[str, object]]:
+    given = {"swept": (), "baseline": "fifo", **options}
+    found = contrasts.compare(cells, **given)  # type: ignore[arg-type]
+    assert found is not None
+    rows: list[dict[str, object]] = found.to_pylist()
+    return rows
+
+
+def shown(cells: pa.Table, **options: object) -> list[Headline]:
+    given = {"swept": (), "baseline": "fifo", **options}
+    return contrasts_view.headlines(contrasts.compare(cells, **given))  # type: ignore[arg-type]
+
+
+def printed(headlines: list[Headline], width: int = 80) -> list[str]:
+    file = io.StringIO()
+    console = Console(file=file, width=width, force_terminal=True, color_system=None)
+    contrasts_table.print_headlines(headlines, "fifo", console)
+    return file.getvalue().splitlines()
+
+
+def test_each_policy_is_paired_with_the_baseline_by_seed() -> None:
+    cells = frames.frame(seeds=SEEDS)
+    rows = compared(cells)
+    assert len(rows) == 3 * 3 * 2  # policies but the baseline, capacities, contrasts
+    las = [r for r in rows if (r["policy"], r["capacity"]) == ("las", 0.75)]
+    assert [(r["metric"], r["statistic"]) for r in las] == [
+        ("jct_speedup_mean", "ratio"),
+        ("jct_mean_s", "difference"),
+    ]
+    own, base = (
+        [frames.metrics_of(policy, 0.75, seed) for seed in SEEDS] for policy in ("las", "fifo")
+    )
+    expected = stats.difference([m["jct_mean_s"] for m in own], [m["jct_mean_s"] for m in base])
+    assert las[1]["estimate"] == expected.estimate
+    assert (las[1]["low"], las[1]["high"], las[1]["p"]) == (expected.low, expected.high, expected.p)
+    ratios = stats.ratio([m["jct_speedup_mean"] for m in own], np.ones(8))
+    assert las[0]["estimate"] == ratios.estimate
+    p = np.array([r["p"] for r in rows], dtype=np.float64)
+    np.testing.assert_array_equal([r["p_holm"] for r in rows], stats.holm(p))
+
+
+def test_the_order_of_rows_changes_nothing() -> None:
+    cells = frames.frame(seeds=SEEDS, traces=["a", "b"])
+    order = np.random.default_rng(1).permutation(cells.num_rows)
+    mixed = contrasts.compare(cells.take(order), swept=(), baseline="fifo")
+    assert mixed is not None
+
+    def by_label(row: dict[str, object]) -> str:
+        return repr([row[key] for key in ("trace", "capacity", "policy", "metric")])
+
+    found = sorted(mixed.to_pylist(), key=by_label)
+    assert repr(found) == repr(sorted(compared(cells), key=by_label))
+
+
+def test_a_failed_cell_leaves_its_pair_out() -> None:
+    rows = compared(frames.frame(seeds=SEEDS, failed=[("las", 0.5, 1), ("fifo", 1.0, 3)]))
+    n = {(r["policy"], r["capacity"]): r["n_pairs"] for r in rows if r["statistic"] == "difference"}
+    assert n["las", 0.5] == 7
+    assert n["sjf", 0.5] == 8
+    assert {n[policy, 1.0] for policy in ("sjf", "las", "srpt")} == {7}
+    (headline,) = shown(frames.frame(seeds=SEEDS, failed=[("las", 0.5, 1)]))
+    line = next(line for line in headline.lines if line.policy == "las")
+    assert "n=7" in line.entries[1].mark
+
+
+def test_several_traces_are_also_taken_together() -> None:
+    cells = frames.frame(seeds=SEEDS, traces=["a", "b"], capacities=[1.0])
+    titles = [headline.title for headline in shown(cells)]
+    assert titles == ["all traces together", "a", "b"]
+    together = [r for r in compared(cells) if r["trace"] == contrasts.ALL_TRACES]
+    assert {r["metric"] for r in together} == {"jct_speedup_mean"}  # seconds are not averaged
+    assert {r["n_pairs"] for r in together} == {16}
+
+
+def test_variants_of_the_baseline_are_each_the_baseline_of_their_own() -> None:
+    extra = [{"policy.levels": levels} for levels in (5, 10)]
+    cells = frames.frame(policies=["fifo", "las"], extra=extra, seeds=SEEDS, capacities=[1.0])
+    base = pa.array([100.0 if row["policy.levels"] == 5 else 200.0 for row in cells.to_pylist()])
+    own = pa.array([float(row["seed"]) for row in cells.to_pylist()])
+    is_base = pa.array([row["policy"] == "fifo" for row in cells.to_pylist()])
+    at = cells.column_names.index("jct_mean_s")
+    column = pa.compute.if_else(is_base, base, own)
+    cells = cells.set_column(at, "jct_mean_s", column)
+    rows = compared(cells, swept=["policy.levels"])
+    change = {r["policy"]: r["estimate"] for r in rows if r["metric"] == "jct_mean_s"}
+    assert change == {"las levels=5": 3.5 - 100.0, "las levels=10": 3.5 - 200.0}
+
+
+def test_metrics_that_were_chosen_are_compared_by_what_suits_them() -> None:
+    chosen = ["jct_p99_s", "utilization", "jct_speedup_p50"]
+    rows = compared(frames.frame(seeds=SEEDS, capacities=[1.0]), chosen=chosen)
+    asked = list(dict.fromkeys((r["metric"], r["statistic"]) for r in rows))
+    assert sorted(asked) == [
+        ("jct_p99_s", "difference"),
+        ("jct_p99_s", "ratio"),
+        ("jct_speedup_p50", "ratio"),
+        ("utilization", "difference"),
+    ]
+    srpt = next(r for r in rows if (r["policy"], r["metric"]) == ("srpt", "jct_p99_s"))
+    assert srpt["estimate"] == pytest.approx(3.0, rel=0.1)  # times better, not times longer
+
+
+def test_without_a_baseline_there_is_nothing() -> None:
+    assert contrasts.compare(frames.frame(), swept=(), baseline=None) is None
+    assert contrasts.compare(frames.frame(policies=["fifo"]), swept=(), baseline="fifo") is None
+    assert shown(frames.frame(), baseline=None) == []
+    assert contrasts_table.to_markdown([], "") == ""
+
+
+def test_few_seeds_are_said_to_be_few() -> None:
+    (headline,) = shown(frames.frame(seeds=[0, 1]))
+    text = "\n".join(printed([headline]))
+    assert "[" not in text.split("\n2 seeds")[0]
+    assert "n.s." not in text
+    assert "2 seeds: too few for intervals and tests; 5 or more give them" in text
+    assert not any(entry.verdict for line in headline.lines for entry in line.entries)
+
+
+def test_five_skewed_pairs_have_intervals_but_no_test() -> None:
+    (headline,) = shown(with_jct("las", [-5.0, -5.1, -5.2, -5.3, -90.0]), chosen=["jct_mean_s"])
+    assert {entry.mark for line in headline.lines for entry in line.entries} == {"few"}
+    text = "\n".join(printed([headline]))
+    assert "[95% bootstrap interval]" in text
+    assert "too few pairs for Wilcoxon's test" in text
+    assert "or more give them" not in text
+
+
+def with_jct(policy: str, values: list[float]) -> pa.Table:
+    cells = frames.frame(policies=["fifo", policy], capacities=[1.0], seeds=range(len(values)))
+    rows = cells.to_pylist()
+    jct = [100.0 if row["policy"] == "fifo" else 100.0 + values[row["seed"]] for row in rows]
+    cells = cells.select([*cells.column_names[:5], "key"])
+    return cells.append_column("jct_mean_s", pa.array(jct))
+
+
+@pytest.mark.parametrize(
+    ("values", "mark", "verdict"),
+    [
+        ([-5.0, -6.0, -5.5, -4.5, -5.2, -5.8], "", "better"),
+        ([5.0, 6.0, 5.5, 4.5, 5.2, 5.8], "", "worse"),
+        ([-5.0, 6.0, -5.5, 4.5, 5.2, -5.8], "n.s.", ""),
+        ([2.0] * 6, "exact", "worse"),
+        ([0.0] * 6, "exact", ""),
+        ([-5.0, -5.1, -5.2, -5.3, -90.0], "few", ""),
+    ],
+)
+def test_marks(values: list[float], mark: str, verdict: str) -> None:
+    cells = with_jct("las", values)
+    (headline,) = shown(pa.concat_tables([cells, with_jct_other(cells)]))
+    line = next(line for line in headline.lines if line.policy == "las")
+    assert [(entry.mark, entry.verdict) for entry in line.entries] == [(mark, verdict)]
+
+
+def with_jct_other(cells: pa.Table) -> pa.Table:
+    """Give one more policy with plain differences, so that not all comparisons are of a kind."""
+    own = with_jct("sjf", [-1.0, -1.5, -0.5, -1.2, -0.8, -1.1])
+    return own.filter(pa.compute.equal(own["policy"], "sjf")).select(cells.column_names)
+
+
+def test_the_terminal_is_never_overfull() -> None:
+    cells = frames.frame(seeds=SEEDS)
+    headlines = shown(cells, chosen=["jct_mean_s", "jct_p99_s", "utilization"])
+    for width in (60, 80, 120):
+        lines = printed(headlines, width)
+        table = itertools.takewhile(lambda line: not line.startswith("geometric"), lines)
+        assert max(map(len, table)) <= width
+    assert "not shown here: " in "\n".join(printed(headlines, 60))
+    assert "not shown here: " not in "\n".join(printed(headlines, 400))
+
+
+def test_markdown_has_the_same_numbers_and_p() -> None:
+    (headline,) = shown(frames.frame(seeds=SEEDS))
+    text = contrasts_table.to_markdown([headline], "fifo").replace("\\", "")
+    for line in headline.lines:
+        for entry in line.entries:
+            assert entry.text() in text
+            assert f"({entry.p})" in text
+
+
+@pytest.mark.parametrize(
+    ("metric", "statistic", "values", "expected"),
+    [
+        ("jct_mean_s", "ratio", (2.844, 2.1, 3.9), ("2.84×", "[2.10, 3.90]")),
+        ("jct_mean_s", "difference", (-270.31, -410.0, 3.0), ("-270.3 s", "[-410.0, +3.0]")),
+        ("jct_mean_s", "difference", (-0.01, -41.0, 43.0), ("-0.01 s", "[-41.00, +43.00]")),
+        ("value_attained", "difference", (0.0123, 0.004, 0.02), ("+1.2 pp", "[+0.4, +2.0]")),
+        ("jct_mean_s", "difference", (0.0, math.nan, math.nan), ("+0 s", "")),
+        ("jct_mean_s", "difference", (math.nan, math.nan, math.nan), ("", "")),
+    ],
+)
+def test_formats(
+    metric: str, statistic: str, values: tuple[float, float, float], expected: tuple[str, str]
+) -> None:
+    assert format_contrast(metric, statistic, *values) == expected

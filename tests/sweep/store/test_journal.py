@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from sweep.store.journal import Journal
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Journal:
+    return Journal(tmp_path, "sweep-1")
+
+
+def names(journal: Journal) -> list[str]:
+    return [event["event"] for event in journal.events()]
+
+
+def test_keeps_events_in_order(journal: Journal, tmp_path: Path) -> None:
+    assert journal.events() == []
+    journal.append("begin", cached=[])
+    journal.append("cell", row=3)
+    assert names(Journal(tmp_path, "sweep-1")) == ["begin", "cell"]
+    assert journal.events()[1]["row"] == 3
+
+
+@pytest.mark.parametrize("half", ['{"event": "ce', "\x00\x00", '["event"]\n', "null\n"])
+def test_a_line_cut_off_by_a_kill_is_skipped(journal: Journal, half: str) -> None:
+    journal.append("begin", cached=[])
+    with journal.file.open("a") as file:
+        file.write(half)
+    again = Journal(journal.file.parent.parent, "sweep-1")
+    again.append("end")
+    assert names(again) == ["begin", "end"]
+
+
+def test_an_attempt_is_open_until_its_end(journal: Journal) -> None:
+    assert journal.open_attempt() is None
+    assert not journal.is_complete()
+    journal.append("begin", cached=[1])
+    journal.append("begin", cached=[1, 2])
+    begun = journal.open_attempt()
+    assert begun is not None
+    assert begun["cached"] == [1]
+    assert not journal.is_complete()
+    journal.append("end")
+    assert journal.open_attempt() is None
+    assert journal.is_complete()
+    journal.append("tracked")
+    assert journal.is_complete()
+    journal.append("begin", cached=[1, 2, 3])
+    begun = journal.open_attempt()
+    assert begun is not None
+    assert begun["cached"] == [1, 2, 3]
+
+
+def test_one_process_at_a_time(journal: Journal, tmp_path: Path) -> None:
+    order: list[str] = []
+    other = Journal(tmp_path, "sweep-1")
+
+    def second() -> None:
+        with other.locked(lambda: order.append("waits")):
+            order.append("second")
+
+    thread = threading.Thread(target=second)
+    with journal.locked(lambda: order.append("never")):
+        assert other.is_running()
+        thread.start()
+        while "waits" not in order:
+            time.sleep(0.01)
+        order.append("first")
+    thread.join()
+    assert order == ["waits", "first", "second"]
+    assert not journal.is_running()

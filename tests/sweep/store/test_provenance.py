@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import numpy
+import pytest
+
+from sweep.store import provenance
+
+
+def git(folder: Path, *words: str) -> None:
+    name = ["-c", "user.name=n", "-c", "user.email=e@example.org", "-c", "commit.gpgsign=false"]
+    subprocess.run(["git", "-C", str(folder), *name, *words], check=True, capture_output=True)
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "checkout"
+    (folder / "sim").mkdir(parents=True)
+    (folder / "sim" / "a.py").write_text("A = 1\n")
+    (folder / "requirements.lock").write_text("numpy==2.0\n")
+    git(tmp_path, "init", "-q", str(folder))
+    git(folder, "add", ".")
+    git(folder, "commit", "-q", "-m", "first")
+    monkeypatch.setattr(provenance, "_ROOT", folder)
+    return folder
+
+
+def test_what_it_holds(checkout: Path) -> None:
+    found, diff = provenance.collect(["policy=fifo"], [0, 1], [{"digest": "d"}])
+    assert found["command"] == "python -m sweep policy=fifo"
+    assert found["seeds"] == [0, 1]
+    assert found["packages"]["numpy"] == numpy.__version__
+    assert found["cpu"]
+    assert len(found["lock"]) == 64
+    assert len(found["git"]["commit"]) == 40
+    assert found["git"]["dirty"] is False
+    assert diff == ""
+
+
+def test_the_diff_of_a_dirty_checkout(checkout: Path) -> None:
+    (checkout / "sim" / "a.py").write_text("A = 2\n")
+    (checkout / "sim" / "b.py").write_text("B = 1\n")
+    found, diff = provenance.collect([], [0], [])
+    assert found["git"]["dirty"] is True
+    assert "+A = 2" in diff
+    assert "new file sim/b.py sha256" in diff
+    (checkout / "sim" / "b.py").write_text("B = 2\n")
+    other, _ = provenance.collect([], [0], [])
+    assert other["git"]["diff_sha256"] != found["git"]["diff_sha256"]
+
+
+def test_what_a_run_writes_is_no_change(checkout: Path) -> None:
+    (checkout / "my results").mkdir()
+    (checkout / "my results" / "cells.parquet").write_bytes(b"x")
+    found, _ = provenance.collect([], [0], [])
+    assert found["git"]["dirty"] is False
+
+
+def test_outside_a_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(provenance, "_ROOT", tmp_path)
+    found, diff = provenance.collect([], [0], [])
+    assert found["git"] is None
+    assert found["lock"] is None
+    assert diff == ""
+
+
+def test_secrets_are_masked(checkout: Path) -> None:
+    words = ["trace.path=s3://me:hush@host/x?token=hush"]
+    (checkout / "sim" / "a.py").write_text("password = 'hush'\nURI = 'http://a:hush@b'\n")
+    found, diff = provenance.collect(words, [0], [{"path": "ftp://a:hush@b"}])
+    assert "hush" not in str(found)
+    assert "http://a:hush" not in diff

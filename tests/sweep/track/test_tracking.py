@@ -1,0 +1,465 @@
+from __future__ import annotations
+
+import math
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from sweep import track as tracking
+from sweep.track import connection, memo
+from tests.sweep import frames
+
+CONFIG = {"tracking": {"uri": "http://me:hunter2@host:5000"}}
+PROVENANCE = {
+    "command": "python -m sweep tracking.uri=http://me:hunter2@host:5000",
+    "git": {"commit": "0123abc"},
+}
+EXPERIMENT = "sweeps"
+
+
+@pytest.fixture(scope="session")
+def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("mlflow") / "mlflow.db"
+    with connection.connected(f"sqlite:///{path}", ""):
+        pass
+    return path
+
+
+@pytest.fixture
+def sweep(tmp_path: Path, empty_database: Path) -> Sweep:
+    folder = tmp_path / "sweeps" / "demo-0123"
+    folder.mkdir(parents=True)
+    (folder / "table.md").write_text("| a |\n")
+    (folder / "report.html").write_text("<p>report</p>\n")
+    shutil.copy(empty_database, tmp_path / "mlflow.db")
+    return Sweep(folder, f"sqlite:///{tmp_path / 'mlflow.db'}")
+
+
+class Sweep:
+    """A sweep on disk, where it is tracked, and what is there now."""
+
+    def __init__(self, folder: Path, uri: str) -> None:
+        self.folder, self.uri = folder, uri
+
+    def track(self, cells: pa.Table, **options: Any) -> tracking.Tracked:
+        configs = {
+            key: {"policy": {"name": key[:4]}, "uri": "http://me:hunter2@host"}
+            for key in cells.column("key").to_pylist()
+        }
+        return tracking.track(
+            self.folder, cells, CONFIG, PROVENANCE, configs, self.uri, EXPERIMENT, **options
+        )
+
+    def runs(self, query: str = "") -> list[Any]:
+        with connection.connected(self.uri, "") as client:
+            experiment = client.get_experiment_by_name(EXPERIMENT)
+            return list(client.search_runs([experiment.experiment_id], query, max_results=5000))
+
+    def parent(self) -> Any:
+        (run,) = self.runs("tags.kind = 'sweep'")
+        return run
+
+    def children(self, query: str = "") -> list[Any]:
+        return self.runs("tags.kind = 'cell'" + (f" and {query}" if query else ""))
+
+    def artifact(self, run: Any, name: str, to: Path) -> str:
+        with connection.connected(self.uri, "") as client:
+            return Path(client.download_artifacts(run.info.run_id, name, str(to))).read_text()
+
+
+def small(**options: Any) -> pa.Table:
+    return frames.frame(
+        **({"policies": ["fifo", "las"], "capacities": [0.5], "seeds": [0, 1]} | options)
+    )
+
+
+def test_a_sweep_reads_back(sweep: Sweep, tmp_path: Path) -> None:
+    cells = small(extra=[{"policy.las.levels": 5}])
+    key = cells.column("key").to_pylist()[1]
+    result = sweep.track(
+        cells, swept=["policy.las.levels"], baseline="fifo", times={key: (1000.0, 1012.5)}
+    )
+    assert (result.n_logged, result.n_present) == (4, 0)
+    parent = sweep.parent()
+    assert parent.info.run_id == result.run_id
+    assert parent.info.status == "FINISHED"
+    assert parent.data.params == {
+        "policy": "fifo,las",
+        "trace": "alibaba2018",
+        "capacity": "0.5",
+        "seed": "0,1",
+        "policy.las.levels": "5",
+        "baseline": "fifo",
+    }
+    assert parent.data.metrics == {"cells": 4.0, "cells_failed": 0.0}
+    assert parent.data.tags["sweep_id"] == "demo-0123"
+    assert parent.data.tags["mlflow.source.git.commit"] == "0123abc"
+    assert sweep.artifact(parent, "table.md", tmp_path) == "| a |\n"
+    assert sweep.artifact(parent, "report.html", tmp_path) == "<p>report</p>\n"
+
+    (child,) = sweep.children("tags.policy = 'las' and tags.capacity = '0.5' and tags.seed = '0'")
+    assert child.info.status == "FINISHED"
+    assert child.info.run_name == "las 0.5 seed 0 policy.las.levels=5 alibaba2018"
+    assert (child.info.start_time, child.info.end_time) == (1_000_000, 1_012_500)
+    assert child.data.params == {"policy": "las", "seed": "0"}  # the others are the same in all
+    assert child.data.tags["policy.las.levels"] == "5"
+    expected = frames.metrics_of("las", 0.5, 0)
+    assert child.data.metrics == {k: v for k, v in expected.items() if not math.isnan(v)}
+    tags = child.data.tags
+    assert tags["mlflow.parentRunId"] == parent.info.run_id
+    assert (tags["cell_key"], tags["status"], tags["trace"]) == (key, "done", "alibaba2018")
+    assert tags["sweep_id"] == "demo-0123"
+    assert "name:" in sweep.artifact(child, "config.yaml", tmp_path)
+    artifacts = tmp_path / "mlflow-artifacts"
+    assert (artifacts / child.info.run_id / "artifacts" / "config.yaml").is_file()
+
+
+def test_the_experiment_opens_on_its_runs_in_the_ui(sweep: Sweep) -> None:
+    sweep.track(small())
+    with connection.connected(sweep.uri, "") as client:
+        tags = client.get_experiment_by_name(EXPERIMENT).tags
+    assert tags["mlflow.experimentKind"] == "custom_model_development"
+
+
+def test_a_failed_cell_is_marked_and_holds_its_traceback(sweep: Sweep, tmp_path: Path) -> None:
+    sweep.track(small(failed=[("las", 0.5, 1)]))
+    (child,) = sweep.children("tags.status = 'failed'")
+    assert child.info.status == "FAILED"
+    assert child.data.params["policy"] == "las"
+    assert child.data.metrics == {}
+    assert child.data.tags["error_type"] == "ZeroDivisionError"
+    assert child.data.tags["error_message"] == "float division by zero"
+    assert child.data.tags["error_stage"] == "simulate"
+    assert "python -m sweep policy=las" in child.data.tags["mlflow.note.content"]
+    assert "boom" in sweep.artifact(child, "traceback.txt", tmp_path)
+    assert sweep.parent().info.status == "FAILED"
+    assert sweep.parent().data.metrics["cells_failed"] == 1.0
+    assert len(sweep.children("attributes.status = 'FINISHED'")) == 3
+
+
+def test_a_rerun_that_changes_nothing_does_not_even_ask(
+    sweep: Sweep, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cells = small()
+    first = sweep.track(cells)
+    (sweep.store.folder / "cells.parquet").write_bytes(b"with another status")
+    cached = cells.set_column(4, "status", pa.array(["cached"] * cells.num_rows))
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("asked MLflow")
+
+    monkeypatch.setattr("sweep.track.log_sweep.connected", refuse)
+    again = sweep.track(cached)
+    assert (again.n_logged, again.n_present) == (0, 4)
+    assert (again.run_id, again.experiment_id) == (first.run_id, first.experiment_id)
+
+
+def test_without_the_memo_nothing_is_logged_twice(sweep: Sweep) -> None:
+    sweep.track(small())
+    before = {(r.info.run_id, r.info.end_time) for r in sweep.children()}
+    memo.path_of(sweep.store.folder).unlink()
+    assert sweep.track(small()).n_logged == 0
+    assert {(r.info.run_id, r.info.end_time) for r in sweep.children()} == before
+    assert len(sweep.runs("tags.kind = 'sweep'")) == 1
+
+
+def test_the_memo_is_not_believed_for_another_database(sweep: Sweep, empty_database: Path) -> None:
+    sweep.track(small())
+    shutil.copy(empty_database, sweep.uri.removeprefix("sqlite:///"))
+    assert sweep.track(small()).n_logged == 4
+    other = sweep.store.folder.parent.parent / "other.db"
+    shutil.copy(empty_database, other)
+    assert Sweep(sweep.store.folder, f"sqlite:///{other}").track(small()).n_logged == 4
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"digest": 1}'])
+def test_a_broken_memo_is_ignored(sweep: Sweep, text: str) -> None:
+    sweep.track(small())
+    memo.path_of(sweep.store.folder).write_text(text)
+    assert sweep.track(small()).n_logged == 0
+
+
+def test_a_resumed_sweep_logs_what_is_missing(sweep: Sweep) -> None:
+    first = small(seeds=[0])
+    assert sweep.track(first, final=False).n_logged == 2
+    assert sweep.parent().info.status == "RUNNING"
+    assert not memo.path_of(sweep.store.folder).exists()
+    result = sweep.track(small())
+    assert (result.n_logged, result.n_present) == (2, 2)
+    assert sweep.parent().info.status == "FINISHED"
+    assert len(sweep.children()) == 4
+
+
+def test_cells_cut_off_half_way_are_logged_anew(
+    sweep: Sweep, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mlflow import MlflowClient
+
+    n_calls = 0
+    whole: Callable[..., None] = MlflowClient.set_terminated
+
+    def cut(self: MlflowClient, *args: Any, **options: Any) -> None:
+        nonlocal n_calls
+        n_calls += 1
+        if n_calls == 3:
+            raise KeyboardInterrupt
+        whole(self, *args, **options)
+
+    monkeypatch.setattr(MlflowClient, "set_terminated", cut)
+    with pytest.raises(KeyboardInterrupt):
+        sweep.track(small())
+    assert [r.info.status for r in sweep.children()].count("RUNNING") == 1
+    result = sweep.track(small())
+    assert (result.n_logged, result.n_present) == (2, 2)
+    assert [r.info.status for r in sweep.children()] == ["FINISHED"] * 4
+    assert len({r.data.tags["cell_key"] for r in sweep.children()}) == 4
+
+
+def test_a_cell_that_failed_and_is_done_now_replaces_its_run(sweep: Sweep) -> None:
+    sweep.track(small(failed=[("las", 0.5, 1)]))
+    result = sweep.track(small())
+    assert (result.n_logged, result.n_present) == (1, 3)
+    children = sweep.children()
+    assert [r.info.status for r in children] == ["FINISHED"] * 4
+    assert not any("error_type" in r.data.tags for r in children)
+    assert sweep.parent().info.status == "FINISHED"
+    assert sweep.parent().data.metrics["cells_failed"] == 0.0
+
+
+def test_metrics_that_become_known_join_the_run_that_is_there(sweep: Sweep) -> None:
+    cells = small()
+    at = cells.column_names.index("jct_speedup_mean")
+    unknown = pa.array([math.nan] * cells.num_rows)
+    sweep.track(cells.set_column(at, "jct_speedup_mean", unknown))
+    before = {r.info.run_id for r in sweep.children()}
+    assert not any("jct_speedup_mean" in r.data.metrics for r in sweep.children())
+    assert sweep.track(cells).n_logged == 0
+    after = sweep.children()
+    assert {r.info.run_id for r in after} == before
+    assert all("jct_speedup_mean" in r.data.metrics for r in after)
+
+
+def test_a_new_report_replaces_the_old_one(sweep: Sweep, tmp_path: Path) -> None:
+    sweep.track(small())
+    (sweep.store.folder / "report.html").write_text("<p>better</p>\n")
+    assert sweep.track(small()).n_logged == 0
+    assert sweep.artifact(sweep.parent(), "report.html", tmp_path) == "<p>better</p>\n"
+
+
+def test_cells_of_one_key_have_a_run_each(sweep: Sweep) -> None:
+    cells = small(extra=[{"policy.las.levels": 5}, {"policy.las.levels": 6}], policies=["fifo"])
+    at = cells.column_names.index("key")
+    cells = cells.set_column(at, "key", pa.array(["same"] * cells.num_rows))
+    assert sweep.track(cells, swept=["policy.las.levels"]).n_logged == 4
+    memo.path_of(sweep.store.folder).unlink()
+    assert sweep.track(cells, swept=["policy.las.levels"]).n_logged == 0
+    assert len(sweep.children()) == 4
+
+
+def test_secrets_are_stored_nowhere(sweep: Sweep, tmp_path: Path) -> None:
+    cells = small(failed=[("las", 0.5, 1)])
+    for name in ("error_traceback", "error_message", "reproduce"):
+        at = cells.column_names.index(name)
+        texts = [
+            None if t is None else f"{t} password=hunter2" for t in cells.column(name).to_pylist()
+        ]
+        cells = cells.set_column(at, name, pa.array(texts, pa.string()))
+    sweep.track(cells)
+    files = [p for p in tmp_path.rglob("*") if p.is_file()]
+    assert any(p.name == "traceback.txt" for p in files)
+    assert [p for p in files if b"hunter2" in p.read_bytes()] == []
+
+
+def test_progress_counts_cells(sweep: Sweep) -> None:
+    seen: list[tuple[int, int]] = []
+    sweep.track(small(), on_progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+def test_nothing_is_printed_and_nothing_lies_about(tmp_path: Path) -> None:
+    script = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from tests.sweep import frames\n"
+        "from sweep import tracking\n"
+        "assert 'mlflow' not in sys.modules\n"
+        "tracking.warm_up().join()\n"
+        "assert 'mlflow' in sys.modules\n"
+        "cells = frames.frame(seeds=[0], capacities=[0.5])\n"
+        "folder = Path(sys.argv[1], 'sweeps', 'demo')\n"
+        "uri = f'sqlite:///{sys.argv[1]}/mlflow.db'\n"
+        "assert tracking.track(folder, cells, {}, {}, {}, uri, 'sweeps').n_logged == 4\n"
+        "import logging\n"
+        "assert logging.getLogger('mlflow').isEnabledFor(logging.ERROR)\n"
+    )
+    work = tmp_path / "work"
+    work.mkdir()
+    root = Path(__file__).resolve().parents[2]
+    done = subprocess.run(
+        [sys.executable, "-W", "default", "-c", script, str(tmp_path / "results")],
+        cwd=work,
+        env={"PYTHONPATH": str(root), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert list(work.iterdir()) == []
+
+
+def test_a_server_that_is_down_is_said_so_at_once(sweep: Sweep, closed_port: int) -> None:
+    down = Sweep(sweep.store.folder, f"http://me:hunter2@127.0.0.1:{closed_port}")
+    begin = time.monotonic()
+    with pytest.raises(tracking.TrackingDown) as caught:
+        down.track(small())
+    assert time.monotonic() - begin < 5
+    text = str(caught.value)
+    assert f"http://me:***@127.0.0.1:{closed_port}" in text
+    assert f"python -m sweep track {sweep.store.folder}" in text
+    assert "hunter2" not in text + repr(caught.value.args[1])
+    assert not memo.path_of(sweep.store.folder).exists()
+    assert sweep.track(small()).n_logged == 4
+
+
+def test_a_server_lost_half_way_is_gone_on_with_later(
+    sweep: Sweep, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mlflow import MlflowClient
+    from mlflow.exceptions import MlflowException
+
+    def lost(*_: object, **__: object) -> None:
+        raise MlflowException("API request failed\nwith details")
+
+    def lose(done: int, _: int) -> None:
+        if done == 3:
+            monkeypatch.setattr(MlflowClient, "create_run", lost)
+
+    with pytest.raises(
+        tracking.TrackingDown, match=r"API request failed\. The results are on disk"
+    ):
+        sweep.track(small(), on_progress=lose)
+    monkeypatch.undo()
+    result = sweep.track(small())
+    assert (result.n_logged, result.n_present) == (1, 3)
+
+
+@pytest.mark.parametrize(
+    "content", [b"not a database at all, but longer than a header\n" * 40, None]
+)
+def test_a_database_that_cannot_be_used_is_said_so(
+    sweep: Sweep, tmp_path: Path, content: bytes | None
+) -> None:
+    path = tmp_path / "broken.db"
+    if content is None:
+        path.mkdir()
+    else:
+        path.write_bytes(content)
+    with pytest.raises(tracking.TrackingDown, match=r"broken\.db.*python -m sweep track"):
+        Sweep(sweep.store.folder, f"sqlite:///{path}").track(small())
+
+
+def test_a_deleted_experiment_is_said_so(sweep: Sweep) -> None:
+    result = sweep.track(small())
+    with connection.connected(sweep.uri, "") as client:
+        client.delete_experiment(result.experiment_id)
+    memo.path_of(sweep.store.folder).unlink()
+    with pytest.raises(tracking.TrackingDown, match="was deleted; restore it"):
+        sweep.track(small())
+
+
+def test_our_own_mistakes_are_not_called_mlflows(sweep: Sweep) -> None:
+    def fail(*_: object) -> None:
+        raise KeyError("ours")
+
+    with pytest.raises(KeyError, match="ours"):
+        sweep.track(small(), on_progress=fail)
+
+
+class TestGranularity:
+    def test_a_run_for_all_seeds_of_a_setting(self, sweep: Sweep, tmp_path: Path) -> None:
+        result = sweep.track(small(), granularity="policy")
+        assert (result.n_logged, result.n_present) == (2, 0)
+        assert sweep.children() == []
+        (las,) = sweep.runs("tags.kind = 'policy' and tags.policy = 'las'")
+        assert las.info.run_name == "las 0.5 alibaba2018"
+        a, b = (frames.metrics_of("las", 0.5, seed)["jct_mean_s"] for seed in (0, 1))
+        assert las.data.metrics["jct_mean_s"] == pytest.approx((a + b) / 2)
+        # of two values: t(0.975, 1) s / sqrt(2), and s = |a - b| / sqrt(2)
+        half = 12.706204736 * abs(a - b) / 2
+        assert las.data.metrics["half/jct_mean_s"] == pytest.approx(half)
+        assert (las.data.metrics["cells"], las.data.metrics["cells_failed"]) == (2.0, 0.0)
+        assert "value_attained" not in las.data.metrics
+        assert "half/value_attained" not in las.data.metrics
+        assert "seed" not in las.data.tags
+
+    def test_a_setting_with_a_failed_seed_is_marked(self, sweep: Sweep, tmp_path: Path) -> None:
+        sweep.track(small(failed=[("las", 0.5, 1)]), granularity="policy")
+        (las,) = sweep.runs("attributes.status = 'FAILED' and tags.kind = 'policy'")
+        assert las.data.tags["policy"] == "las"
+        assert las.data.tags["error_type"] == "ZeroDivisionError"
+        assert "seed=1" in las.data.tags["mlflow.note.content"]
+        assert (las.data.metrics["cells"], las.data.metrics["cells_failed"]) == (2.0, 1.0)
+        alone = frames.metrics_of("las", 0.5, 0)["jct_mean_s"]
+        assert las.data.metrics["jct_mean_s"] == pytest.approx(alone)
+        assert "half/jct_mean_s" not in las.data.metrics
+        assert "boom" in sweep.artifact(las, "traceback.txt", tmp_path)
+        assert sweep.parent().data.metrics["cells_failed"] == 1.0
+
+    def test_the_sweep_alone(self, sweep: Sweep) -> None:
+        (sweep.store.folder / "cells.parquet").write_bytes(b"cells")
+        result = sweep.track(small(capacities=[0.5, 1.0]), granularity="sweep")
+        assert (result.n_logged, result.n_present) == (0, 0)
+        (parent,) = sweep.runs()
+        a, b = (frames.metrics_of("las", 0.5, seed)["jct_mean_s"] for seed in (0, 1))
+        assert parent.data.metrics["jct_mean_s/las 0.5"] == pytest.approx((a + b) / 2)
+        assert (parent.data.metrics["cells"], parent.info.status) == (8.0, "FINISHED")
+        with connection.connected(sweep.uri, "") as client:
+            names = {file.path for file in client.list_artifacts(parent.info.run_id)}
+        assert names == {"cells.parquet", "report.html", "table.md"}
+
+    def test_runs_of_another_granularity_make_way(self, sweep: Sweep) -> None:
+        sweep.track(small())
+        assert sweep.track(small(), granularity="policy").n_logged == 2
+        assert sweep.children() == []
+        assert sweep.track(small(), granularity="policy").n_logged == 0
+        sweep.track(small(), granularity="sweep")
+        assert len(sweep.runs()) == 1
+        assert sweep.track(small()).n_logged == 4
+        assert len(sweep.runs("tags.kind != 'sweep'")) == 4
+
+    def test_a_setting_that_is_logged_is_left_alone(self, sweep: Sweep) -> None:
+        sweep.track(small(), granularity="policy")
+        before = {(run.info.run_id, run.info.end_time) for run in sweep.runs("tags.kind='policy'")}
+        memo.path_of(sweep.store.folder).unlink()
+        result = sweep.track(small(), granularity="policy")
+        assert (result.n_logged, result.n_present) == (0, 2)
+        after = {(run.info.run_id, run.info.end_time) for run in sweep.runs("tags.kind='policy'")}
+        assert after == before
+
+    @pytest.mark.parametrize(
+        ("n_seeds", "n_settings", "expected"),
+        [(200, 1, "cell"), (201, 1, "policy"), (2, 1000, "policy"), (1, 1001, "sweep")],
+    )
+    def test_is_chosen_by_the_number_of_runs(
+        self, n_seeds: int, n_settings: int, expected: str
+    ) -> None:
+        n = n_seeds * n_settings
+        settings = [i % n_settings for i in range(n)]
+        cells = pa.table({"policy": ["fifo"] * n, "seed": range(n), "trace.jobs": settings})
+        assert tracking.choose(None, cells, ["trace.jobs"]) == expected
+        assert tracking.choose("cell", cells, ["trace.jobs"]) == "cell"
+
+
+def test_what_does_not_vary_is_a_tag_and_no_parameter(sweep: Sweep) -> None:
+    sweep.track(small())
+    (child,) = sweep.children("tags.policy = 'las' and tags.seed = '0'")
+    assert child.data.params == {"policy": "las", "seed": "0"}
+    assert (child.data.tags["trace"], child.data.tags["capacity"]) == ("alibaba2018", "0.5")
