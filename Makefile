@@ -19,9 +19,7 @@ TRACES ?= traces
 SECONDS ?= 60
 SCALE ?= gallery
 COMPILE = $(BIN)/python -c 'from sweep.run.task import warm_up; warm_up([])'
-KERNEL_TESTS = $(addprefix tests/sim/test_,kernel.py engine.py overbooking.py packing.py \
-	unfairness.py locality.py inputs.py outages.py tokens.py failures.py faults.py levels.py \
-	bounds_kernels.py) \
+KERNEL_TESTS = $(addprefix tests/sim/,engine bounds/test_kernels.py dags/test_level_kernels.py) \
 	tests/policies/dagps/test_placement.py
 
 .PHONY: sweep test compiled test-main test-long test-nojit test-bounds ui docs reproduce fuzz bench lock clean

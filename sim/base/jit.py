@@ -34,7 +34,8 @@ _PREFIX = "kernels-"
 def digest() -> str:
     """Digest of all kernel sources, numba's version and the flags that change generated code."""
     h = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
+    root = Path(__file__).resolve().parents[2]
+    for path in sorted([Path(__file__), *root.glob("*/**/kernels/*.py")]):
         h.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     flags = (version("numba"), os.environ.get("NUMBA_BOUNDSCHECK", "0"), sys.version)
     h.update("\0".join(flags).encode())

@@ -17,7 +17,7 @@ SWEPT_GROUPS = ("policy", "trace", "cluster")
 
 def bundled() -> Path:
     """Folder of the bundled configuration: inside an installed package, else the checkout's."""
-    here = Path(__file__).resolve().parent
+    here = Path(__file__).resolve().parents[1]
     inside = here / "_conf"
     return inside if inside.is_dir() else here.parent / "conf"
 

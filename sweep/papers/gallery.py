@@ -12,7 +12,7 @@ from typing import Any
 from sweep.report.agreement import CLOSE, DIFFERS, SAME
 
 NAME = "README.md"
-PAPERS = Path(__file__).parent / "papers"
+PAPERS = Path(__file__).parent
 """A file a system: which figures its paper has, and which page each is on, or why it is on none."""
 
 _ASIDE = re.compile(r" \([^()]*\)(?=\.$)")

@@ -16,7 +16,7 @@ from typing import Any
 
 from sweep.grid.masking import mask, mask_tree
 
-_ROOT = Path(__file__).resolve().parent.parent
+_ROOT = Path(__file__).resolve().parents[2]
 _PACKAGES = (
     *("cluster-sweep", "hydra-core", "mlflow", "networkx", "numba", "numpy", "omegaconf"),
     *("pandas", "plotly", "pyarrow", "ray", "rich", "scipy"),

@@ -19,7 +19,7 @@ import policies
 import sim
 from sweep.run.cell import NO_POLICY
 
-_HERE = Path(__file__).resolve().parent
+_HERE = Path(__file__).resolve().parents[1]
 
 
 _NO_NUMBERS = ("__main__.py", "cli.py", "verbs", "html", "describe")
@@ -38,7 +38,7 @@ def simulator() -> str:
     root = Path(str(sim.__file__)).resolve().parent
     files = {file.relative_to(root).as_posix(): file for file in _files(root)}
     files = {n: file for n, file in files.items() if n.partition("/")[0] not in _NO_NUMBERS}
-    return _digest({**files, "sweep/run/cell.py": _HERE / "cell.py"})
+    return _digest({**files, "sweep/run/cell.py": _HERE / "run" / "cell.py"})
 
 
 @cache

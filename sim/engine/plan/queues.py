@@ -30,67 +30,7 @@ class Fit(IntEnum):
 
     STRICT = 0  #: its queue waits for it
     SKIP = 1  #: the next in order that fits goes first
-    PACK = 2  #: each machine takes what fills it best: free · demand
-   
-   
-   
-   
-   
-   
-   
-   
-   
-   
-   
-   
-   
-   
-   
-   
-   
-   
-   
-   
-   
-   
-   
-   
-   
-   
-   
-   
-   
-   
-   
-   
-   
-   
-   
-   
-   
-   
-   
-   
-   
-   
-   
-   
-   
-   
-   
-   
-   
-   
-   
-   
-   
-   
-   
-   
-   
-   
-   
-    (`sim.engine.plan.packing.Packing`)
+    PACK = 2  #: each machine takes what fills it best: free · demand (see `packing.Packing`)
 
 
 class Share(IntEnum):

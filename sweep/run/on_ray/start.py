@@ -114,7 +114,7 @@ def environment_of(python_path: Sequence[str]) -> dict[str, str]:
     """Build the environment that workers need: where modules and compiled kernels lie."""
     from sim.base import jit
 
-    here = Path(__file__).resolve().parent.parent.parent
+    here = Path(__file__).resolve().parents[3]
     checkout = [] if here.name in ("site-packages", "dist-packages") else [str(here)]
     inherited = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     folders = [*checkout, *(folder for folder in inherited if folder), *python_path]

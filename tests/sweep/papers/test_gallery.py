@@ -13,7 +13,7 @@ from sweep.grid.options import Options
 from sweep.papers import gallery
 from sweep.report.agreement import DIFFERS
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 KEPT = ROOT / "results" / "reproductions"
 PAGE = """# wing/a
 

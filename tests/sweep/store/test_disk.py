@@ -23,7 +23,7 @@ from sweep.store.journal import Journal
 from tests.sweep.mounts import remount, tmpfs
 from tests.sweep.small import Command, every_file
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 SLOW_ENGINE = """
 import pathlib, sys, time
 import sim

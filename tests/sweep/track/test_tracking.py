@@ -301,7 +301,7 @@ def test_nothing_is_printed_and_nothing_lies_about(tmp_path: Path) -> None:
     )
     work = tmp_path / "work"
     work.mkdir()
-    root = Path(__file__).resolve().parents[2]
+    root = Path(__file__).resolve().parents[3]
     done = subprocess.run(
         [sys.executable, "-W", "default", "-c", script, str(tmp_path / "results")],
         cwd=work,

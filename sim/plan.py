@@ -1,0 +1,5 @@
+"""What a policy of your own imports: the plan that it fills, and the world that it sees."""
+
+from sim.engine.plan import NO_LIMIT, Batch, Event, Fit, Order, Plan, Scheduler, World
+
+__all__ = ["NO_LIMIT", "Batch", "Event", "Fit", "Order", "Plan", "Scheduler", "World"]
