@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from policies.base import Policy
 from policies.dagps.board import Board, Placed, placed
-from policies.dagps.dag import F8, I1, I4, I8, Dag, read_only
+from policies.dagps.dag import Dag, read_only
 from policies.dagps.offline import stage_profile
 from policies.registry import register
+from sim.base.arrays import F8, I1, I4, I8
 from sim.engine.plan import Plan, World
 from sim.workload.paths import topological_order
 
@@ -52,15 +53,7 @@ class Heft(Policy):
 
 
 def heft_schedule(dag: Dag, capacity: I8) -> Placed:
-    """Schedule a DAG on machines of its own by HEFT.
-
-    Parameters
-    ----------
-    dag : Dag
-        Whose tasks each last as long as the others of their stage.
-    capacity : (M, R) int64
-        What each machine has, quanta.
-    """
+    """Schedule a DAG on machines of its own by HEFT."""
     given = (dag.order, dag.edge0, dag.edge_child, dag.edge_kind, dag.task0)
     rank = upward_rank(*given, dag.duration)
     board = Board(dag, capacity, rank[dag.task_stage])
@@ -71,17 +64,7 @@ def heft_schedule(dag: Dag, capacity: I8) -> Placed:
 
 
 def upward_rank(order: I8, edge0: I8, edge_child: I4, edge_kind: I1, task0: I8, duration: F8) -> F8:
-    """Return the longest path from each stage to the end of its job, (G,) s.
-
-    Parameters
-    ----------
-    order : (G,) int64
-        Stages, parents before children.
-    edge0, edge_child, edge_kind, task0
-        As in `policies.dagps.dag.Dag`.
-    duration : (T,) float64
-        Of each task, the same in all of a stage, s.
-    """
+    """Return the longest path from each stage to the end of its job, (G,) s."""
     from sim.workload.kernels.paths import tails
 
     profile, group = duration[task0[:-1]], np.zeros(len(order), dtype=np.int64)

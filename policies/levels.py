@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from policies.base import Policy
+from sim.base.arrays import F8
 from sim.base.errors import InputError
 from sim.engine.plan import Order, Queues
 
@@ -20,23 +20,12 @@ class Levels(Policy):
     Queue q is for jobs of less than ``first_threshold_s · growth^q`` task seconds, the last for
     all others. Room goes to the queue with the least use over weight, which keeps long jobs from
     starving. The defaults are those of §5.2.1: 10^6 ms, 10, 10, 10.
-
-    Attributes
-    ----------
-    first_threshold_s : float
-        Threshold of the first queue, task seconds.
-    growth : float
-        Each threshold over the one before.
-    queues : int
-        Number of queues.
-    weight_decay : float
-        Each queue's weight over that of the next.
     """
 
-    first_threshold_s: float = 1000.0
-    growth: float = 10.0
-    queues: int = 10
-    weight_decay: float = 10.0
+    first_threshold_s: float = 1000.0  # threshold of the first queue, task seconds
+    growth: float = 10.0  # each threshold over the one before
+    queues: int = 10  # number of queues
+    weight_decay: float = 10.0  # each queue's weight over that of the next
 
     def __post_init__(self) -> None:
         """Raise InputError on a parameter out of its range."""
@@ -54,10 +43,10 @@ class Levels(Policy):
             raise InputError(f"policy {self.name}: queues must be 1 to 1000, not {self.queues!r}")
 
     @property
-    def thresholds_s(self) -> NDArray[np.float64]:
+    def thresholds_s(self) -> F8:
         """Sizes from which on a job belongs to the next queue, (N,) task s; inf for the last."""
         level = np.arange(self.queues, dtype=np.float64)
-        threshold: NDArray[np.float64] = self.first_threshold_s * self.growth**level
+        threshold: F8 = self.first_threshold_s * self.growth**level
         threshold[-1] = np.inf
         return threshold
 

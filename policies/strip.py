@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from policies.base import Policy
 from policies.registry import register
+from sim.base.arrays import I4, I8
 from sim.engine.plan import Batch, Event, Plan, World
 from sim.workload.columns import offsets
 from sim.workload.paths import topological_order
@@ -63,24 +63,14 @@ class Strip(Policy):
 
 @dataclass(frozen=True, eq=False)
 class Gates:
-    """How many tasks each job may have started by the end of each of its L levels.
+    """How many tasks each job may have started by the end of each of its L levels."""
 
-    Attributes
-    ----------
-    n_tasks : (L,) int64
-        Tasks of the job up to and with the level, for the levels of all jobs.
-    at : (J,) int64
-        The level at which each job is, moved on as it runs.
-    end : (J,) int64
-        The level behind each job's last.
-    """
-
-    n_tasks: NDArray[np.int64]
-    at: NDArray[np.int64]
-    end: NDArray[np.int64]
+    n_tasks: I8  # tasks of the job up to and with the level, for the levels of all jobs
+    at: I8  # the level at which each job is, moved on as it runs
+    end: I8  # the level behind each job's last
 
     @classmethod
-    def of(cls, level: NDArray[np.int32], columns: Columns) -> Gates:
+    def of(cls, level: I4, columns: Columns) -> Gates:
         """Count the tasks up to each level of each job."""
         n_levels = np.maximum.reduceat(level, columns.job_stage0[:-1]).astype(np.int64) + 1
         first = offsets(n_levels)

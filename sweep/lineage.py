@@ -39,26 +39,7 @@ def profile_on_ray(
     n_parts: int = PARTS,
     on_bad_row: OnBadRow = "skip",
 ) -> Store:
-    """Profile logs on the Ray that is started or joined.
-
-    Parameters
-    ----------
-    operations : sequence of Path
-        Parts of the log of operations, in the order of the log.
-    jobs : Path
-        The log of jobs.
-    options : function of float
-        Makes the options of when the first job was submitted, s.
-    n_parts : int
-        Into how many splits the operations go.
-    on_bad_row : {"skip", "error"}
-        What happens to a row that breaks a rule.
-
-    Returns
-    -------
-    Store
-        What `sim.lineage.profile` returns, with exact values.
-    """
+    """Profile logs on the Ray that is started or joined."""
     import ray
 
     table, report = read_jobs(jobs, on_bad_row)

@@ -27,15 +27,7 @@ _ENVIRONMENT = {
 
 
 def command(uri: str, port: int = PORT) -> list[str]:
-    """Give the command that serves a tracking database to a browser on this machine.
-
-    Parameters
-    ----------
-    uri : str
-        Database URI, such as ``sqlite:////absolute/path/mlflow.db``.
-    port : int
-        TCP port on 127.0.0.1; nothing listens beyond this machine.
-    """
+    """Give the command that serves a tracking database to a browser on this machine."""
     words = [sys.executable, "-m", "mlflow", "server", "--backend-store-uri", uri]
     words += ["--registry-store-uri", uri, "--host", HOST, "--port", str(port), "--workers", "1"]
     words += ["--uvicorn-opts", "--log-level warning"]
@@ -71,13 +63,7 @@ def address(uri: str, port: int = PORT) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve the UI until interrupted.
-
-    Returns
-    -------
-    int
-        2 if there is nothing to show there; it does not return otherwise.
-    """
+    """Serve the UI until interrupted."""
     parser = argparse.ArgumentParser(prog="python -m sweep.ui", description=__doc__)
     parser.add_argument(
         "where",
@@ -101,13 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def uri_of(where: str) -> str:
-    """Give the tracking URI of a folder of results, of a database file, or the URI itself.
-
-    Raises
-    ------
-    InputError
-        If there is no database, or a server needs no UI.
-    """
+    """Give the tracking URI of a folder of results, of a database file, or the URI itself."""
     if where.lower().startswith(("http://", "https://")):
         raise InputError(f"{mask(where)} is a server with a UI of its own: open it in a browser")
     if "://" in where and not where.startswith(_SQLITE):
@@ -123,13 +103,7 @@ def uri_of(where: str) -> str:
 
 
 def free_port(first: int = PORT, n_tries: int = 50) -> int:
-    """Give the first port from `first` on that nothing listens on.
-
-    Raises
-    ------
-    InputError
-        If none of `n_tries` is free.
-    """
+    """Give the first port from `first` on that nothing listens on."""
     for port in range(first, first + n_tries):
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

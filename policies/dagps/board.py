@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from policies.dagps.dag import F8, I4, I8, Dag
+from policies.dagps.dag import Dag
+from sim.base.arrays import F8, I4, I8
 from sim.workload.columns import offsets
 
 
@@ -22,35 +23,16 @@ class Space:
 
 @dataclass(frozen=True, eq=False)
 class Placed:
-    """When and where each of T tasks runs; times are relative to each other only.
+    """When and where each of T tasks runs; times are relative to each other only."""
 
-    Attributes
-    ----------
-    begin, end : (T,) float64
-        s.
-    machine : (T,) int32
-    span_s : float
-        Greatest end less least begin.
-    """
-
-    begin: F8
+    begin: F8  # s
     end: F8
     machine: I4
-    span_s: float
+    span_s: float  # greatest end less least begin
 
 
 class Board:
-    """A DAG and some machines, ready for placing, and room for the spaces that are tried.
-
-    Parameters
-    ----------
-    dag : Dag
-        Of T tasks.
-    capacity : (M, R) int64
-        What each machine has, quanta.
-    priority : (T,) float64, optional
-        Of the tasks that are ready the greatest is placed next; left out, the longest task.
-    """
+    """A DAG and some machines, ready for placing, and room for the spaces that are tried."""
 
     N_SPACES = 6
 
@@ -68,28 +50,7 @@ class Board:
     def place(
         self, label: I4, which: int, backward: bool, on: Space, into: int, limit: float
     ) -> Space | None:
-        """Place a set of tasks on what a space holds already.
-
-        Parameters
-        ----------
-        label : (T,) int32
-            The set of each task.
-        which : int
-            The set to place.
-        backward : bool
-            Latest first, from the space's end.
-        on : Space
-            Unchanged.
-        into : int
-            Which of the spare spaces to overwrite; not that of `on`.
-        limit : float
-            A span that is not to be reached, s.
-
-        Returns
-        -------
-        Space or None
-            None if the span would reach the limit.
-        """
+        """Place a set of tasks on what a space holds already."""
         from policies.dagps.kernels import placement, space
 
         record = self._spare[into]

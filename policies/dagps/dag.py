@@ -8,17 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I1, I4, I8
 from sim.base.errors import InputError, unknown
 from sim.workload.columns import capacity_quanta, offsets, ranges
 
 if TYPE_CHECKING:
     from sim.cluster.cluster import Cluster
     from sim.workload.workload import Columns
-
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
-I4 = NDArray[np.int32]
-I1 = NDArray[np.int8]
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,28 +23,15 @@ class Dag:
 
     A barrier edge makes every task of the child wait for every task of the parent; over a
     one-to-one edge task k of the child waits for task k of the parent, where there is one.
-
-    Attributes
-    ----------
-    task0 : (G+1,) int64
-        Tasks of stage g are ``task0[g]`` to ``task0[g+1]``.
-    duration : (T,) float64
-        How long each task is taken to run, s.
-    demand : (G, R) int64
-        What one task holds, quanta.
-    edge0, edge_child, edge_kind : (G+1,) int64, (E,) int32, (E,) int8
-        Children of each stage; 0 for a barrier, 1 for one-to-one.
-    order : (G,) int64
-        Stages, parents before children.
     """
 
-    task0: I8
-    duration: F8
-    demand: I8
-    edge0: I8
+    task0: I8  # tasks of stage g are ``task0[g]`` to ``task0[g+1]``
+    duration: F8  # how long each task is taken to run, s
+    demand: I8  # what one task holds, quanta
+    edge0: I8  # children of each stage; 0 for a barrier, 1 for one-to-one
     edge_child: I4
     edge_kind: I1
-    order: I8
+    order: I8  # stages, parents before children
 
     @property
     def task_stage(self) -> I4:
@@ -58,19 +41,7 @@ class Dag:
 
 
 def one_job(columns: Columns, demand: I8, job: int, duration: F8) -> Dag:
-    """Cut the DAG of one job out of a workload's columns.
-
-    Parameters
-    ----------
-    columns : Columns
-        Of a workload with G stages and T tasks.
-    demand : (G, R) int64
-        Of `demand_quanta`.
-    job : int
-        Row of the job.
-    duration : (T,) float64
-        How long each task is taken to run, s.
-    """
+    """Cut the DAG of one job out of a workload's columns."""
     s0, s1 = columns.job_stage0[job : job + 2]
     t0, t1 = columns.stage_task0[[s0, s1]]
     e0, e1 = columns.edge0[[s0, s1]]
@@ -88,26 +59,7 @@ def one_job(columns: Columns, demand: I8, job: int, duration: F8) -> Dag:
 
 
 def demand_quanta(columns: Columns, cluster: Cluster) -> tuple[I8, I8]:
-    """Return what a task of each stage holds and what each machine has, in the same quanta.
-
-    Parameters
-    ----------
-    columns : Columns
-        Of a workload with G stages.
-    cluster : Cluster
-        Of M machines with R resources.
-
-    Returns
-    -------
-    demand : (G, R) int64
-        Zero for what the workload does not name; one slot a task in a pool of slots.
-    capacity : (M, R) int64
-
-    Raises
-    ------
-    InputError
-        If a stage demands a resource that the cluster does not have, or more than any machine has.
-    """
+    """Return what a task of each stage holds and what each machine has, in the same quanta."""
     n_stages = len(columns.stage_job)
     if cluster.unit:
         capacity = capacity_quanta(cluster.capacity, 1.0)
@@ -145,13 +97,7 @@ def check_demand(demand: I8, capacity: I8) -> None:
 
 
 def parts(dag: Dag) -> list[I8]:
-    """Split a DAG wherever every task behind waits for every task before (§4.4).
-
-    Returns
-    -------
-    list of (n,) int64
-        The stages of each part in the order in which the parts run, ascending in each.
-    """
+    """Split a DAG wherever every task behind waits for every task before (§4.4)."""
     from sim.bounds.kernels.bounds import part_starts
 
     n = len(dag.order)

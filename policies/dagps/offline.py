@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from policies.dagps.dag import F8, I4, I8, Dag, check_demand, demand_quanta, one_job, parts, take
+from policies.dagps.dag import Dag, check_demand, demand_quanta, one_job, parts, take
 from policies.dagps.search import most_compact
+from sim.base.arrays import F8, I4, I8
 from sim.base.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,25 +26,13 @@ profile a stage, few have more sets than that, and trying all of them found noth
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
-    """A schedule of T tasks.
+    """A schedule of T tasks."""
 
-    Attributes
-    ----------
-    begin_s, end_s : (T,) float64
-        When each task runs; the first begins at 0.
-    machine : (T,) int32
-        Where.
-    order : (T,) int64
-        Tasks by begin, ties by row.
-    makespan_s : float
-        When the last ends.
-    """
-
-    begin_s: F8
+    begin_s: F8  # when each task runs; the first begins at 0
     end_s: F8
-    machine: I4
-    order: I8
-    makespan_s: float
+    machine: I4  # where
+    order: I8  # tasks by begin, ties by row
+    makespan_s: float  # when the last ends
 
 
 def build_schedule(
@@ -54,32 +43,7 @@ def build_schedule(
     profile: Literal["task", "stage"] = "task",
     max_candidates: int | None = MAX_CANDIDATES,
 ) -> Schedule:
-    """Build the schedule of one job that has all of a cluster: BuildSchedule (§4, Figs. 5 to 7).
-
-    Parameters
-    ----------
-    workload : Workload
-        Which the job is of.
-    cluster : Cluster
-        Of M machines; queues do not matter.
-    job : int
-        Row of the job.
-    profile : {"task", "stage"}
-        Whether each task lasts what it does, or all of a stage what they last on average (§8.2.1).
-    max_candidates : int or None
-        How many sets of troublesome tasks are tried for each totally ordered part; None for all.
-
-    Returns
-    -------
-    Schedule
-        Of the job's tasks, in the order of their rows.
-
-    Raises
-    ------
-    InputError
-        If no machine holds some task, the cluster lacks a resource that is demanded, or there is
-        no such job.
-    """
+    """Build the schedule of one job that has all of a cluster: BuildSchedule (§4, Figs. 5 to 7)."""
     columns = workload.columns
     if not 0 <= job < len(columns.job_submit):
         raise InputError(f"there is no job {job}; valid: 0 to {len(columns.job_submit) - 1}")
@@ -89,22 +53,7 @@ def build_schedule(
 
 
 def schedule(dag: Dag, capacity: I8, max_candidates: int | None = MAX_CANDIDATES) -> Schedule:
-    """Build the schedule of a DAG, part by part.
-
-    Parameters
-    ----------
-    dag : Dag
-        Of T tasks, which may be none.
-    capacity : (M, R) int64
-        What each machine has, quanta.
-    max_candidates : int or None
-        As in `build_schedule`.
-
-    Raises
-    ------
-    InputError
-        If no machine holds some task, or `max_candidates` is not positive.
-    """
+    """Build the schedule of a DAG, part by part."""
     if max_candidates is not None and max_candidates < 1:
         raise InputError(f"max_candidates must be at least 1, or None for all: {max_candidates}")
     check_demand(dag.demand, capacity)

@@ -12,6 +12,7 @@ from policies.dagps.offline import MAX_CANDIDATES, stage_profile
 from policies.dagps.order import offline_order
 from policies.registry import register
 from policies.slearn.estimators.stage_profiles import StageProfiles
+from sim.base.arrays import F8, Mask
 from sim.base.errors import InputError
 from sim.cluster.sizing import demand_of
 from sim.engine.plan import Batch, Event, Order, Plan, Queues, World
@@ -20,8 +21,6 @@ from sim.metrics.locality import task_homes
 from sim.workload.columns import ranges
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from sim.cluster.cluster import Cluster
     from sim.workload.workload import Workload
 
@@ -185,7 +184,7 @@ class _Running:
     """What a run has learnt, and which stages of the jobs that have come were not done yet."""
 
     known: StageProfiles
-    open: NDArray[np.bool_]
+    open: Mask
 
     def learn(self, world: World) -> None:
         """Learn from the stages that have finished since the last look."""
@@ -196,9 +195,9 @@ class _Running:
         self.open[done] = False
 
 
-def _machine(cluster: Cluster) -> NDArray[np.float64]:
+def _machine(cluster: Cluster) -> F8:
     """Return what a machine has; one slot of a pool."""
-    shape: NDArray[np.float64] = cluster.capacity[0] if not cluster.unit else np.ones(1)
+    shape: F8 = cluster.capacity[0] if not cluster.unit else np.ones(1)
     return shape
 
 

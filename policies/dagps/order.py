@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from policies.dagps.dag import F8, I4, Dag, demand_quanta, one_job
+from policies.dagps.dag import Dag, demand_quanta, one_job
 from policies.dagps.offline import MAX_CANDIDATES, schedule, stage_profile
+from sim.base.arrays import F8, I4
 
 if TYPE_CHECKING:
     from sim.cluster.cluster import Cluster
@@ -17,29 +18,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Order:
-    """The offline order of J jobs with G stages and T tasks.
+    """The offline order of J jobs with G stages and T tasks."""
 
-    Attributes
-    ----------
-    pri_score : (T,) float64
-        priScore (§5): 1 for the task of its job that begins first, 0 for the one that begins last,
-        evenly spaced between; 1 for the only task. Ties go by row.
-    stage_pri : (G,) float64
-        The greatest of the stage's tasks'.
-    task_order : (T,) int32
-        For each stage its tasks (index within the stage) by begin:
-        `sim.engine.plan.Plan.task_order`.
-    makespan_s : (J,) float64
-        How long each job's offline schedule takes.
-    n_built : int
-        How many schedules were built; the other jobs share one.
-    """
-
+    # priScore (§5): 1 for the task of its job that begins first, 0 for the one that begins last,
+    # evenly spaced between; 1 for the only task. Ties go by row
     pri_score: F8
-    stage_pri: F8
+    stage_pri: F8  # the greatest of the stage's tasks'
+    # for each stage its tasks (index within the stage) by begin:
+    # `sim.engine.plan.Plan.task_order`
     task_order: I4
-    makespan_s: F8
-    n_built: int
+    makespan_s: F8  # how long each job's offline schedule takes
+    n_built: int  # how many schedules were built; the other jobs share one
 
 
 def offline_order(
@@ -54,22 +43,6 @@ def offline_order(
     All tasks of a stage have one profile (§8.2.1). Jobs of one template whose stages, sizes,
     demands and edges are the same share the schedule of the first of them, whatever they last;
     jobs without a template do so if their profiles are the same too.
-
-    Parameters
-    ----------
-    columns : Columns
-        Of a workload with J jobs, G stages and T tasks.
-    cluster : Cluster
-        The machines that each job's schedule is made for, all of them its own.
-    stage_duration_s : (G,) float64, optional
-        What a task of each stage is expected to last, s; left out, the mean of what it does.
-    max_candidates : int or None
-        As in `policies.dagps.offline.build_schedule`.
-
-    Raises
-    ------
-    InputError
-        If no machine holds some task, or the cluster lacks a resource that is demanded.
     """
     sizes = np.diff(columns.stage_task0)
     if stage_duration_s is None:

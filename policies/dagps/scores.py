@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from policies.dagps.board import Board
-from policies.dagps.dag import F8, I8, Dag, read_only
+from policies.dagps.dag import Dag, read_only
+from sim.base.arrays import F8, I8
 
 
 def time_alone(board: Board) -> F8:
@@ -26,22 +27,7 @@ def stage_work(dag: Dag) -> F8:
 
 
 def frag_score(dag: Dag, capacity: I8, alone: F8) -> F8:
-    """Score how well each stage packs: its work over the time it takes alone (§4.1).
-
-    Parameters
-    ----------
-    dag : Dag
-        Of G stages.
-    capacity : (M, R) int64
-        What each machine has, quanta.
-    alone : (G,) float64
-        Of `time_alone`.
-
-    Returns
-    -------
-    (G,) float64
-        From 0 to 1; 1 where the stage takes no time.
-    """
+    """Score how well each stage packs: its work over the time it takes alone (§4.1)."""
     score = np.ones(len(alone))
     np.divide(_load(dag, capacity).max(axis=1), alone, out=score, where=alone > 0)
     return score

@@ -7,22 +7,17 @@ from collections.abc import Iterator
 import numpy as np
 
 from policies.dagps.board import Board, Placed, Space, placed
-from policies.dagps.dag import I4, I8, Dag
+from policies.dagps.dag import Dag
 from policies.dagps.scores import frag_score, least_span, time_alone
 from policies.dagps.troublesome import C, O, P, T, candidates
+from sim.base.arrays import I4, I8
 
 SLACK = 1e-12
 """A span within this of a lower bound, relative to it, is as good as the bound."""
 
 
 def orders(board: Board, label: I4, limit: float) -> Iterator[Placed]:
-    """Try the four orders of subsets that have no dead ends.
-
-    Yields
-    ------
-    Placed
-        Each more compact than `limit` and those before it.
-    """
+    """Try the four orders of subsets that have no dead ends."""
     trouble = board.either_way(label, T, board.empty, (0, 1), limit)
     if trouble is None:
         return
@@ -45,18 +40,7 @@ def orders(board: Board, label: I4, limit: float) -> Iterator[Placed]:
 
 
 def most_compact(dag: Dag, capacity: I8, max_candidates: int | None) -> Placed:
-    """Build the most compact schedule that some choice of troublesome tasks leads to.
-
-    Parameters
-    ----------
-    dag : Dag
-        With at least one task.
-    capacity : (M, R) int64
-        What each machine has, quanta.
-    max_candidates : int or None
-        How many choices are tried; None for all. No more are tried once a schedule is as short as
-        a lower bound (which changes nothing but the time it takes).
-    """
+    """Build the most compact schedule that some choice of troublesome tasks leads to."""
     board = Board(dag, capacity)
     alone = time_alone(board)
     best: Placed | None = None

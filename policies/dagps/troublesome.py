@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from policies.dagps.dag import F8, I4
+from sim.base.arrays import F8, I4, Mask
 
 T, O, P, C = range(4)  # noqa: E741  # the paper's names
 """Labels: troublesome tasks, others, ancestors, descendants."""
@@ -23,23 +22,6 @@ def candidates(
     f, and whatever lies on a path between two of them. l takes every LongScore there is, the
     largest first, and for each of them f first a value below every FragScore, then each of them,
     the smallest first. A set that was seen before is left out.
-
-    Parameters
-    ----------
-    duration : (T,) float64
-        Of each task, s.
-    frag_score : (T,) float64
-        How well the task's stage packs, from 0.
-    ahead, back
-        The DAG of `policies.dagps.kernels.dagrecord`, and with its edges turned round.
-    max_candidates : int or None
-        At most so many are returned, evenly spread over all of them, the first included; None
-        for all. Thresholds are thinned in the same way, to four times as many pairs.
-
-    Returns
-    -------
-    list of (T,) int32
-        A label for each task: `T`, `O`, `P` or `C`.
     """
     found: dict[bytes, I4] = {}
     seen: set[bytes] = set()
@@ -53,7 +35,7 @@ def candidates(
     return _spread(list(found.values()), max_candidates)
 
 
-def divide(picked: NDArray[np.bool_], ahead: Any, back: Any) -> I4:
+def divide(picked: Mask, ahead: Any, back: Any) -> I4:
     """Label the tasks, given those that were `picked` as troublesome."""
     from policies.dagps.kernels.dagrecord import reach
 
@@ -67,9 +49,7 @@ def divide(picked: NDArray[np.bool_], ahead: Any, back: Any) -> I4:
     return label
 
 
-def _picked(
-    duration: F8, frag_score: F8, max_candidates: int | None
-) -> Iterator[NDArray[np.bool_]]:
+def _picked(duration: F8, frag_score: F8, max_candidates: int | None) -> Iterator[Mask]:
     longs, frags = np.unique(duration)[::-1], np.unique(frag_score)
     if max_candidates is not None:
         frags = np.array(_spread(list(frags), 2 * max_candidates))

@@ -6,33 +6,16 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from policies.jockey.control import Law
-
-F8 = NDArray[np.float64]
+from sim.base.arrays import F8
 
 NEVER: Final = 2**31 - 1
 """The need of a job that no allocation lets meet its deadline."""
 
 
 def need(law: Law, deadline_s: float, elapsed_s: float, left_s: F8) -> int:
-    """Return the fewest tokens with which a job is predicted to meet its deadline.
-
-    Parameters
-    ----------
-    law : Law
-        Slack and dead zone count as in the control law.
-    deadline_s, elapsed_s : float
-        The deadline, and how long the job has run, s.
-    left_s : (A,) float64
-        What is left with 1 to A tokens, s.
-
-    Returns
-    -------
-    int
-        `NEVER` if A tokens do not do.
-    """
+    """Return the fewest tokens with which a job is predicted to meet its deadline."""
     meets = elapsed_s + law.slack * left_s + law.dead_zone_s <= deadline_s
     return 1 + int(np.argmax(meets)) if meets.any() else NEVER
 

@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from policies.jockey.profile import Profile
-
-F8 = NDArray[np.float64]
+from sim.base.arrays import F8
 
 
 def serial_s(profile: Profile, done: F8) -> float:
-    """Return S_t: the longest of (1 - f_s) l_s + L_s over the unfinished stages, s; 0 if none.
-
-    Parameters
-    ----------
-    profile : Profile
-        Gives l_s and L_s.
-    done : (S,) float64
-        f_s, the fraction of finished tasks of each stage.
-    """
+    """Return S_t: the longest of (1 - f_s) l_s + L_s over the unfinished stages, s; 0 if none."""
     left = np.where(done < 1.0, (1.0 - done) * profile.longest_s + profile.after_s, 0.0)
     return float(left.max())
 

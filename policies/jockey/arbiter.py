@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from policies.jockey.amdahl import serial_s
 from policies.jockey.loop import Job, Running
@@ -16,8 +15,6 @@ from policies.jockey.policy import Jockey
 from policies.jockey.timetable import Choice, best_timetable
 from policies.registry import register
 from sim.engine.plan import Event, Plan, World
-
-F8 = NDArray[np.float64]
 
 
 @dataclass(eq=False)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.optimize import linprog
 
 from policies.jockey.utility import Utility
-
-F8 = NDArray[np.float64]
 
 
 def utility_bound(
@@ -27,21 +25,6 @@ def utility_bound(
     of a step the jobs that are done by then, of those submitted since any instant, can have taken
     no more than all tokens all that time. A job may be split over several ends: that only loosens
     the bound.
-
-    Parameters
-    ----------
-    submit_s, deadline_s : (J,) float64
-        When the jobs come, and their deadlines from then, s.
-    work_s : (J,) float64
-        Token seconds that each needs.
-    shortest_s : (J,) float64
-        How long each takes at least, whatever its tokens, s.
-    tokens : int
-        Tokens of the cluster.
-    worth : Utility
-        Of how late a job is.
-    step_s : float
-        Length of a step, s: the shorter, the tighter.
     """
     submit, work = np.asarray(submit_s, dtype=float), np.asarray(work_s, dtype=float)
     earliest = submit + np.maximum(shortest_s, work / tokens)

@@ -6,49 +6,26 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from policies.jockey.utility import Utility
-
-F8 = NDArray[np.float64]
+from sim.base.arrays import F8
 
 
 @dataclass(frozen=True)
 class Law:
-    """The constants of the control law.
+    """The constants of the control law."""
 
-    Attributes
-    ----------
-    slack : float
-        S: what predictions are multiplied by.
-    hysteresis : float
-        α: how much of the way to the raw allocation is gone each period.
-    dead_zone_s : float
-        D: how much earlier than the deadline a job is to finish, and how far it must be behind
-        before it gets more, s.
-    """
-
-    slack: float = 1.2
-    hysteresis: float = 0.2
+    slack: float = 1.2  # s: what predictions are multiplied by
+    hysteresis: float = 0.2  # α: how much of the way to the raw allocation is gone each period
+    # d: how much earlier than the deadline a job is to finish, and how far it must be behind
+    # before it gets more, s
     dead_zone_s: float = 180.0
 
 
 def raw_allocation(
     law: Law, utility: Utility, deadline_s: float, elapsed_s: float, left_s: F8
 ) -> int:
-    """Return A^r, the fewest tokens of greatest utility U(t_r + S C(p, a) + D).
-
-    Parameters
-    ----------
-    law : Law
-        S and D.
-    utility : Utility
-        U, of how late a job is.
-    deadline_s, elapsed_s : float
-        The deadline and t_r, both from the job's submission, s.
-    left_s : (A,) float64
-        C(p, a) for a = 1 to A tokens, s.
-    """
+    """Return A^r, the fewest tokens of greatest utility U(t_r + S C(p, a) + D)."""
     return 1 + int(np.argmax(_shifted(law, utility, deadline_s, elapsed_s, left_s)))
 
 
@@ -66,19 +43,7 @@ def behind_s(
 
 
 def next_allocation(law: Law, previous: float, raw: int, behind: float) -> float:
-    """Return A_t = A_{t-1} + α (A^r - A_{t-1}); raised only if at least D behind, lowered always.
-
-    Parameters
-    ----------
-    law : Law
-        α and D.
-    previous : float
-        A_{t-1}.
-    raw : int
-        A^r.
-    behind : float
-        How far the job is behind schedule, s (`behind_s`).
-    """
+    """Return A_t = A_{t-1} + α (A^r - A_{t-1}); raised only if at least D behind."""
     if raw > previous and behind < law.dead_zone_s:
         return previous
     return previous + law.hysteresis * (raw - previous)

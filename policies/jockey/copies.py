@@ -10,43 +10,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 import sim
 from policies.base import Policy
 from policies.jockey.profile import Profile
+from sim.base.arrays import F8
 from sim.base.random import stream
 from sim.workload.schema import EDGE_KINDS
-
-F8 = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Copies:
-    """R resampled copies of a job of n tasks.
+    """R resampled copies of a job of n tasks."""
 
-    Attributes
-    ----------
-    profile : Profile
-        What they are drawn from.
-    duration_s : (R, n) float64
-        How long each task holds its token, failed attempts included, s.
-    workload : Workload
-        The copies as jobs.
-    """
-
-    profile: Profile
-    duration_s: F8
-    workload: sim.Workload
+    profile: Profile  # what they are drawn from
+    duration_s: F8  # how long each task holds its token, failed attempts included, s
+    workload: sim.Workload  # the copies as jobs
 
     def run(self, tokens: int) -> tuple[F8, F8]:
-        """Run every copy with so many tokens.
-
-        Returns
-        -------
-        start_s, finish_s : (R, n) float64
-            When its tasks start and finish, s from its submission.
-        """
+        """Run every copy with so many tokens."""
         result = sim.simulate(self.workload, sim.Cluster.slots(tokens), Policy(), record="tasks")
         assert result.task_start is not None
         assert result.task_finish is not None
@@ -64,13 +46,6 @@ def resample(profile: Profile, n_copies: int) -> Copies:
     Run time, initialisation and the number of failed attempts of each task are drawn apart, each
     from what was recorded of its stage. A failed attempt takes its initialisation and a uniform
     part of a run time, and the next starts at once with its token.
-
-    Parameters
-    ----------
-    profile : Profile
-        Of the job.
-    n_copies : int
-        R.
     """
     rng = stream(0, "jockey", "copies", profile.digest)
     shape = profile.shape
@@ -78,7 +53,7 @@ def resample(profile: Profile, n_copies: int) -> Copies:
     width = np.repeat(np.diff(profile.sample0), shape.n_tasks)
     size = (n_copies, len(first))
 
-    def drawn(samples: NDArray[np.float64]) -> F8:
+    def drawn(samples: F8) -> F8:
         picked: F8 = samples[first + (rng.random(size) * width).astype(np.int64)]
         return picked
 

@@ -10,12 +10,10 @@ from dataclasses import dataclass
 from typing import Final, Literal, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from policies.jockey.profile import Profile
+from sim.base.arrays import F8, I4, I8
 from sim.base.errors import InputError, unknown
-
-F8 = NDArray[np.float64]
 
 Name = Literal["totalworkWithQ", "totalwork", "vertexfrac", "cp", "minstage", "minstage-inf"]
 NAMES: Final = ("totalworkWithQ", "totalwork", "vertexfrac", "cp", "minstage", "minstage-inf")
@@ -30,18 +28,8 @@ class Indicator(Protocol):
     def progress(self, done: F8) -> F8:
         """Return the progress at the fractions `done` (..., S) of finished tasks: (...)."""
 
-    def reached(self, finish_s: F8, n_tasks: NDArray[np.int32], levels: F8) -> F8:
-        """Return when runs first have each progress: (R, K), s.
-
-        Parameters
-        ----------
-        finish_s : (R, n) float64
-            When the tasks of each run finish, stage by stage, s.
-        n_tasks : (S,) int32
-            How many tasks the stages have.
-        levels : (K,) float64
-            Progress, ascending.
-        """
+    def reached(self, finish_s: F8, n_tasks: I4, levels: F8) -> F8:
+        """Return when runs first have each progress: (R, K), s."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +42,7 @@ class WeightedSum:
         """See `Indicator`."""
         return np.asarray(done @ self.weights)
 
-    def reached(self, finish_s: F8, n_tasks: NDArray[np.int32], levels: F8) -> F8:
+    def reached(self, finish_s: F8, n_tasks: I4, levels: F8) -> F8:
         """See `Indicator`."""
         order = np.argsort(finish_s, axis=1)
         ends = np.take_along_axis(finish_s, order, axis=1)
@@ -70,15 +58,9 @@ class WeightedSum:
 
 @dataclass(frozen=True, eq=False)
 class LeastStage:
-    """The least of low_s + f_s (high_s - low_s) over the unfinished stages; 1 once there is none.
+    """The least of low_s + f_s (high_s - low_s) over the unfinished stages; 1 without any."""
 
-    Attributes
-    ----------
-    low, high : (S,) float64
-        What a stage says when it has not begun, and when it is done.
-    """
-
-    low: F8
+    low: F8  # what a stage says when it has not begun, and when it is done
     high: F8
 
     def progress(self, done: F8) -> F8:
@@ -87,7 +69,7 @@ class LeastStage:
         least = np.where(done < 1.0, line, 1.0).min(axis=-1)
         return np.asarray(np.clip(least, 0.0, 1.0))
 
-    def reached(self, finish_s: F8, n_tasks: NDArray[np.int32], levels: F8) -> F8:
+    def reached(self, finish_s: F8, n_tasks: I4, levels: F8) -> F8:
         """See `Indicator`: the last stage to get there decides."""
         times = np.zeros((len(finish_s), len(levels)))
         first = np.concatenate([[0], np.cumsum(n_tasks)])
@@ -98,37 +80,18 @@ class LeastStage:
             times[:, some] = np.maximum(times[:, some], ends[:, need[some] - 1])
         return times
 
-    def _need(self, s: int, n: int, levels: F8) -> NDArray[np.int64]:
+    def _need(self, s: int, n: int, levels: F8) -> I8:
         """Return how many tasks of stage `s` must be done for each level."""
         rise = self.high[s] - self.low[s]
         missing = levels - _HAIR - self.low[s]
         if rise <= 0:
             return np.where(missing > 0, n, 0)
-        need: NDArray[np.int64] = np.clip(np.ceil(missing / rise * n), 0, n).astype(np.int64)
+        need: I8 = np.clip(np.ceil(missing / rise * n), 0, n).astype(np.int64)
         return need
 
 
 def indicator(name: str, profile: Profile, unlimited: tuple[F8, F8] | None = None) -> Indicator:
-    """Build a progress indicator.
-
-    Parameters
-    ----------
-    name : str
-        One of `NAMES`. ``totalworkWithQ`` weighs stages by T_s + Q_s, ``totalwork`` by T_s,
-        ``vertexfrac`` by tasks; ``cp`` is what is gone of the longest path, where (1 - f_s) l_s is
-        left of a stage; ``minstage`` takes begin and end of stages from the profile, and
-        ``minstage-inf`` from `unlimited`.
-    profile : Profile
-        Of the job.
-    unlimited : ((S,) float64, (S,) float64), optional
-        When stages begin and end where tokens are unlimited, over the job's duration; only
-        ``minstage-inf`` needs it.
-
-    Raises
-    ------
-    InputError
-        If there is no such indicator, naming the nearest.
-    """
+    """Build a progress indicator."""
     if name not in NAMES:
         raise InputError(unknown("progress indicator", name, NAMES))
     if name == "cp":

@@ -5,17 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from policies.jockey.model import Model
 from policies.jockey.profile import Profile, Records, profile_of
 from policies.jockey.shape import shape_of
+from sim.base.arrays import F8, I4
 from sim.base.errors import InputError
 from sim.engine.plan import NO_LIMIT, Fit, Order, Plan, Queues, World
 from sim.workload.columns import Columns
-
-F8 = NDArray[np.float64]
-I4 = NDArray[np.int32]
 
 GUARANTEED, SPARE = 0, 1
 """The queues: of jobs within their tokens, and of all that wait for spare ones."""
@@ -23,47 +20,21 @@ GUARANTEED, SPARE = 0, 1
 
 @dataclass(eq=False)
 class Job:
-    """A job with a deadline, and what it has now.
+    """A job with a deadline, and what it has now."""
 
-    Attributes
-    ----------
-    row : int
-        In the workload.
-    stage0, stage1 : int
-        Its stages.
-    n_tasks : (S,) float64
-        Their tasks.
-    profile : Profile
-        Of earlier runs.
-    model : Model
-        What is predicted of it.
-    deadline_s : float
-        From its submission, s.
-    new_deadline_s, new_deadline_at_s : float
-        The deadline from a time on; NaN if it stays.
-    submit_s : float
-        When it was submitted, s; NaN before.
-    raw : float
-        The tokens that were wanted for it last, before they were smoothed.
-    allocation : float
-        Its tokens, before they are rounded up.
-    tick_s : float
-        When it is looked at next, s.
-    """
-
-    row: int
-    stage0: int
+    row: int  # in the workload
+    stage0: int  # its stages
     stage1: int
-    n_tasks: F8
-    profile: Profile
-    model: Model
-    deadline_s: float
-    new_deadline_s: float
+    n_tasks: F8  # their tasks
+    profile: Profile  # of earlier runs
+    model: Model  # what is predicted of it
+    deadline_s: float  # from its submission, s
+    new_deadline_s: float  # the deadline from a time on; NaN if it stays
     new_deadline_at_s: float
-    submit_s: float = np.nan
-    raw: float = 0.0
-    allocation: float = 0.0
-    tick_s: float = np.inf
+    submit_s: float = np.nan  # when it was submitted, s; NaN before
+    raw: float = 0.0  # the tokens that were wanted for it last, before they were smoothed
+    allocation: float = 0.0  # its tokens, before they are rounded up
+    tick_s: float = np.inf  # when it is looked at next, s
 
     def done(self, world: World) -> F8:
         """Return f_s, the fraction of finished tasks of each stage: (S,)."""
@@ -110,13 +81,7 @@ def share_out(world: World, plan: Plan, spare: bool) -> None:
 
 
 def profile_of_job(columns: Columns, row: int) -> Profile:
-    """Build the profile of a job from the training records of its template.
-
-    Raises
-    ------
-    InputError
-        If there are none.
-    """
+    """Build the profile of a job from the training records of its template."""
     training, template = columns.training, int(columns.job_template[row])
     picked = np.flatnonzero(training.template == template)
     name = f"job {row} (template {columns.template_names[template]!r})"

@@ -8,15 +8,13 @@ from functools import cached_property
 from typing import Final, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from policies.jockey import amdahl
 from policies.jockey.copies import Copies, resample
 from policies.jockey.indicators import Indicator, indicator
 from policies.jockey.profile import Profile
 from policies.jockey.remaining import Remaining, allocations, level_of, simulated
-
-F8 = NDArray[np.float64]
+from sim.base.arrays import F8
 
 
 class Model(Protocol):
@@ -49,30 +47,14 @@ class Amdahl:
 
 @dataclass(frozen=True, eq=False)
 class Simulated:
-    """Simulated runs of resampled copies (`policies.jockey.remaining`).
+    """Simulated runs of resampled copies (`policies.jockey.remaining`)."""
 
-    Attributes
-    ----------
-    profile : Profile
-        What the copies are drawn from.
-    indicator : Indicator
-        What progress is.
-    remaining : Remaining
-        C(p, a).
-    quantile : float
-        Which quantile of it is looked up.
-    max_tokens : int
-        A.
-    shortest_s : float
-        How long the fastest of the copies takes where tokens are unlimited, s.
-    """
-
-    profile: Profile
-    indicator: Indicator
-    remaining: Remaining
-    quantile: float
-    max_tokens: int
-    shortest_s: float
+    profile: Profile  # what the copies are drawn from
+    indicator: Indicator  # what progress is
+    remaining: Remaining  # c(p, a)
+    quantile: float  # which quantile of it is looked up
+    max_tokens: int  # a
+    shortest_s: float  # how long the fastest of the copies takes where tokens are unlimited, s
 
     def left_s(self, done: F8) -> F8:
         """See `Model`."""
@@ -92,38 +74,16 @@ class Simulated:
 
 @dataclass(frozen=True)
 class Effort:
-    """How much is simulated for a model.
+    """How much is simulated for a model."""
 
-    Attributes
-    ----------
-    runs : int
-        R, how many copies run with each allocation.
-    allocations : int
-        How many allocations are simulated.
-    """
-
-    runs: int = 100
-    allocations: int = 20
+    runs: int = 100  # r, how many copies run with each allocation
+    allocations: int = 20  # how many allocations are simulated
 
 
 def simulated_model(
     profile: Profile, name: str, quantile: float, max_tokens: int, effort: Effort
 ) -> Simulated:
-    """Return the model by simulation; what was simulated once in this process is not again.
-
-    Parameters
-    ----------
-    profile : Profile
-        Of the job.
-    name : str
-        Of the progress indicator.
-    quantile : float
-        Which quantile of C(p, a) is looked up.
-    max_tokens : int
-        The largest allocation.
-    effort : Effort
-        How much to simulate.
-    """
+    """Return the model by simulation; what was simulated once in this process is not again."""
     key = (profile.digest, name, max_tokens, effort)
     if key not in _MADE:
         copies = resample(profile, effort.runs)

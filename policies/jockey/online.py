@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from policies.jockey.control import whole_tokens
 from policies.jockey.loop import Job, Running
@@ -14,10 +13,9 @@ from policies.jockey.model import Effort, simulated_model
 from policies.jockey.policy import Jockey
 from policies.jockey.rest import Rest, rest_of
 from policies.registry import register
+from sim.base.arrays import F8
 from sim.base.errors import InputError
 from sim.engine.plan import Plan, World
-
-F8 = NDArray[np.float64]
 
 LOOKS = 5
 """Periods of which progress is compared before a model may be refreshed again."""
@@ -27,27 +25,13 @@ NEAREST, FARTHEST = 0.25, 4.0
 
 @dataclass(eq=False)
 class Watch:
-    """What a job was predicted to do since its model was made, and what it did.
+    """What a job was predicted to do since its model was made, and what it did."""
 
-    Attributes
-    ----------
-    since_s : float
-        When the model was made, s from the submission.
-    pace_s : float
-        Time that the predicted job would have taken for what the job did since, s.
-    left_s : (A,) float64
-        What the model said was left at the last look, s.
-    tokens : int
-        How many tokens the job had from then on.
-    factor : float
-        How many times as long as in training the model takes tasks to be.
-    """
-
-    since_s: float
-    pace_s: float
-    left_s: F8
-    tokens: int
-    factor: float = 1.0
+    since_s: float  # when the model was made, s from the submission
+    pace_s: float  # time that the predicted job would have taken for what the job did since, s
+    left_s: F8  # what the model said was left at the last look, s
+    tokens: int  # how many tokens the job had from then on
+    factor: float = 1.0  # how many times as long as in training the model takes tasks to be
 
 
 @dataclass(eq=False)

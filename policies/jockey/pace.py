@@ -5,12 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
 from policies.jockey.profile import Profile
-
-F8 = NDArray[np.float64]
+from sim.base.arrays import F8
 
 PRIOR: Final = 0.05
 """That a job needs as much as in training counts like having seen this part of its work."""
@@ -18,24 +14,12 @@ PRIOR: Final = 0.05
 
 @dataclass(eq=False)
 class Pace:
-    """The token seconds that a job has held, by looks at how many of its tasks run.
+    """The token seconds that a job has held, by looks at how many of its tasks run."""
 
-    Attributes
-    ----------
-    profile : Profile
-        Of its training.
-    looked_s : float
-        When it was looked at last, s.
-    running : int
-        How many of its tasks ran then.
-    held_s : float
-        Token seconds until then.
-    """
-
-    profile: Profile
-    looked_s: float
-    running: int = 0
-    held_s: float = 0.0
+    profile: Profile  # of its training
+    looked_s: float  # when it was looked at last, s
+    running: int = 0  # how many of its tasks ran then
+    held_s: float = 0.0  # token seconds until then
 
     def look(self, now: float, running: int) -> None:
         """Count the time since the last look, with as many tasks as ran on average of the two."""
@@ -47,11 +31,6 @@ class Pace:
 
         Of tasks that run half a mean task is taken to be done; `PRIOR` keeps the first few tasks
         from counting much.
-
-        Parameters
-        ----------
-        done : (S,) float64
-            f_s, the fraction of finished tasks of each stage.
         """
         work_s = self.profile.token_s
         whole_s = float(work_s.sum())

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from policies.base import Policy
 from policies.jockey import indicators
@@ -20,11 +19,10 @@ from policies.jockey.profile import Profile
 from policies.jockey.remaining import level_of
 from policies.jockey.utility import Utility, utility
 from policies.registry import register
+from sim.base.arrays import F8, I8
 from sim.base.errors import InputError
 from sim.engine.plan import Batch, Event, Plan, World
 from sim.workload.columns import Columns
-
-F8 = NDArray[np.float64]
 
 POINTS = ((0.0, 1.0), (10.0, -1.0), (1000.0, -1000.0))
 """The utility of §5.1: minutes after the deadline, and what finishing then is worth."""
@@ -178,7 +176,7 @@ class Jockey(Policy):
         return self.model(profile).left_s(np.zeros(len(profile.shape.n_tasks)))
 
     def foretold(
-        self, columns: Columns, row: int, done: F8, tokens: NDArray[np.int64]
+        self, columns: Columns, row: int, done: F8, tokens: I8
     ) -> dict[str, tuple[F8, F8]]:
         """Return, by indicator, the progress of a job and what is left of it, s, at N instants.
 

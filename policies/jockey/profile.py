@@ -7,73 +7,42 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from policies.jockey.shape import Shape
+from sim.base.arrays import F8, I4, I8
 from sim.base.errors import InputError
-
-F8 = NDArray[np.float64]
-I4 = NDArray[np.int32]
-I8 = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """The tasks of one or more runs of a job, N of them, each by the attempt that succeeded.
+    """The tasks of one or more runs of a job, N of them, each by the attempt that succeeded."""
 
-    Attributes
-    ----------
-    run, stage, task : (N,) int32
-        The run, the stage's index within the job, the task's within the stage.
-    ready_s, start_s, finish_s : (N,) float64
-        When its inputs were there, and when it ran, s from the submission of the run.
-    init_s : (N,) float64
-        What of the time from start to finish was initialisation, s.
-    n_failed : (N,) int32
-        Attempts that failed before.
-    """
-
-    run: I4
+    run: I4  # the run, the stage's index within the job, the task's within the stage
     stage: I4
     task: I4
-    ready_s: F8
+    ready_s: F8  # when its inputs were there, and when it ran, s from the submission of the run
     start_s: F8
     finish_s: F8
-    init_s: F8
-    n_failed: I4
+    init_s: F8  # what of the time from start to finish was initialisation, s
+    n_failed: I4  # attempts that failed before
 
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """Statistics of a job of S stages; samples of all runs are pooled, by stage.
+    """Statistics of a job of S stages; samples of all runs are pooled, by stage."""
 
-    Attributes
-    ----------
-    shape : Shape
-        The job that it is a profile of.
-    sample0 : (S+1,) int64
-        Samples of stage s are the entries ``sample0[s]`` to ``sample0[s+1]``.
-    run_s, init_s : (N,) float64
-        The distributions of run time, without initialisation, and of initialisation latency, s.
-    n_failed : (N,) int32
-        The distribution of how many attempts of a task failed.
-    work_s, queued_s : (S,) float64
-        T_s and Q_s: the time that all tasks of the stage execute, and that they wait with their
-        inputs there or initialise, s. Table 3 counts initialisation as queueing, not as work.
-    longest_s : (S,) float64
-        l_s: the time that the longest task of the stage executes, s.
-    begin, end : (S,) float64
-        t_s^b and t_s^e: when the stage starts and ends, as a fraction of the job's duration.
-    """
-
-    shape: Shape
-    sample0: I8
+    shape: Shape  # the job that it is a profile of
+    sample0: I8  # samples of stage s are the entries ``sample0[s]`` to ``sample0[s+1]``
+    # the distributions of run time, without initialisation, and of initialisation latency, s
     run_s: F8
     init_s: F8
-    n_failed: I4
+    n_failed: I4  # the distribution of how many attempts of a task failed
+    # t_s and Q_s: the time that all tasks of the stage execute, and that they wait with their
+    # inputs there or initialise, s. Table 3 counts initialisation as queueing, not as work
     work_s: F8
     queued_s: F8
-    longest_s: F8
+    longest_s: F8  # l_s: the time that the longest task of the stage executes, s
+    # t_s^b and t_s^e: when the stage starts and ends, as a fraction of the job's duration
     begin: F8
     end: F8
 
@@ -120,21 +89,6 @@ def profile_of(shape: Shape, records: Records, name: str = "the job") -> Profile
 
     Totals are means per recorded task times the tasks that the job has now, so that a run with
     some more or fewer tasks in a stage, or with lost records, serves as well.
-
-    Parameters
-    ----------
-    shape : Shape
-        The job as it will run.
-    records : Records
-        What was recorded; rows in any order.
-    name : str
-        What to call the job in errors.
-
-    Raises
-    ------
-    InputError
-        If a stage has no record, if a record is of a stage that the job does not have, or if its
-        times are out of order.
     """
     n_stages = len(shape.n_tasks)
     _check(records, n_stages, name)

@@ -13,13 +13,10 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from policies.jockey.copies import Copies
 from policies.jockey.indicators import Indicator
-
-F8 = NDArray[np.float64]
-I4 = NDArray[np.int32]
+from sim.base.arrays import F8, I4
 
 LEVELS: Final = 200
 """Levels of progress that are told apart."""
@@ -27,18 +24,10 @@ LEVELS: Final = 200
 
 @dataclass(frozen=True, eq=False)
 class Remaining:
-    """What is left, by allocation, level of progress and run.
+    """What is left, by allocation, level of progress and run."""
 
-    Attributes
-    ----------
-    tokens : (A,) int32
-        The simulated allocations, ascending.
-    left_s : (A, LEVELS + 1, R) float64
-        Time that is left when a run first reaches a level, s; ascending over the R runs.
-    """
-
-    tokens: I4
-    left_s: F8
+    tokens: I4  # the simulated allocations, ascending
+    left_s: F8  # time that is left when a run first reaches a level, s; ascending over the R runs
 
     @property
     def n_runs(self) -> int:
@@ -50,13 +39,6 @@ class Remaining:
 
         The order statistic ⌈q R⌉ of the runs: 1 for the worst case. More tokens never take longer,
         by a running minimum; between simulated allocations it is linear in 1/a, as in Amdahl's law.
-
-        Parameters
-        ----------
-        q : float
-            Above 0, at most 1.
-        max_tokens : int
-            The largest allocation; at most the largest simulated.
         """
         simulated = np.minimum.accumulate(self.left_s[:, :, _rank(q, self.n_runs) - 1], axis=0)
         return np.minimum.accumulate(self._between(max_tokens) @ simulated, axis=0).T
@@ -111,17 +93,7 @@ def level_of(progress: float) -> int:
 
 
 def simulated(copies: Copies, indicator: Indicator, tokens: I4) -> Remaining:
-    """Run the copies with each allocation, and note what is left at each level.
-
-    Parameters
-    ----------
-    copies : Copies
-        The same for every allocation.
-    indicator : Indicator
-        What progress is.
-    tokens : (A,) int32
-        The allocations, ascending.
-    """
+    """Run the copies with each allocation, and note what is left at each level."""
     levels = np.arange(LEVELS + 1) / LEVELS
     n_tasks = copies.profile.shape.n_tasks
     left = np.empty((len(tokens), LEVELS + 1, len(copies.duration_s)))

@@ -6,14 +6,11 @@ import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from policies.jockey.model import Model
 from policies.jockey.profile import Profile
 from policies.jockey.shape import Shape
-
-F8 = NDArray[np.float64]
-I4 = NDArray[np.int32]
+from sim.base.arrays import F8, I4
 
 
 def rest_of(profile: Profile, left: I4, factor: F8) -> tuple[Profile, I4]:
@@ -21,21 +18,6 @@ def rest_of(profile: Profile, left: I4, factor: F8) -> tuple[Profile, I4]:
 
     Stages that are done are left out, with the edges from them. Of two stages joined one to one
     task i of what is left of the one goes with task i of what is left of the other.
-
-    Parameters
-    ----------
-    profile : Profile
-        Of the whole job of S stages.
-    left : (S,) int32
-        Unfinished tasks of each stage, at least one in all.
-    factor : (S,) float64
-        How many times as long as in the profile the tasks of each stage take.
-
-    Returns
-    -------
-    profile : Profile
-    kept : (S',) int32
-        Its stages, in the job.
     """
     shape = profile.shape
     kept = np.flatnonzero(left > 0).astype(np.int32)
@@ -65,21 +47,11 @@ def rest_of(profile: Profile, left: I4, factor: F8) -> tuple[Profile, I4]:
 
 @dataclass(frozen=True, eq=False)
 class Rest:
-    """A model of what was left of a job, that answers for the whole job.
+    """A model of what was left of a job, that answers for the whole job."""
 
-    Attributes
-    ----------
-    model : Model
-        Of the rest.
-    kept : (S',) int32
-        The stages of the rest, in the job.
-    part : (S',) float64
-        What fraction of each was left when the model was made.
-    """
-
-    model: Model
-    kept: I4
-    part: F8
+    model: Model  # of the rest
+    kept: I4  # the stages of the rest, in the job
+    part: F8  # what fraction of each was left when the model was made
 
     @property
     def shortest_s(self) -> float:

@@ -6,36 +6,24 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+
+from sim.base.arrays import F8, I1, I4, I8
 
 if TYPE_CHECKING:
     from sim.workload.workload import Columns
 
-F8 = NDArray[np.float64]
-I4 = NDArray[np.int32]
-
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """A job of S stages and E edges.
+    """A job of S stages and E edges."""
 
-    Attributes
-    ----------
-    n_tasks : (S,) int32
-        Tasks of each stage.
-    parent, child : (E,) int32
-        Stages, by their index in the job.
-    kind : (E,) int8
-        0 barrier, 1 one-to-one (`sim.workload.schema.EDGE_KINDS`).
-    """
-
-    n_tasks: I4
-    parent: I4
+    n_tasks: I4  # tasks of each stage
+    parent: I4  # stages, by their index in the job
     child: I4
-    kind: NDArray[np.int8]
+    kind: I1  # 0 barrier, 1 one-to-one (`sim.workload.schema.EDGE_KINDS`)
 
     @property
-    def first_task(self) -> NDArray[np.int64]:
+    def first_task(self) -> I8:
         """First task of each stage, and the number of tasks: (S+1,) int64."""
         first = np.zeros(len(self.n_tasks) + 1, dtype=np.int64)
         np.cumsum(self.n_tasks, out=first[1:])

@@ -12,13 +12,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from policies.jockey.utility import Utility
-
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
-
+from sim.base.arrays import F8, I8
 
 TRIED: Final = 4
 """How many of the jobs that lose most are tried elsewhere in the order at a time."""
@@ -26,41 +22,21 @@ TRIED: Final = 4
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """What a job may get.
+    """What a job may get."""
 
-    Attributes
-    ----------
-    tokens : (A,) int64
-        Allocations, ascending.
-    takes_s : (A,) float64
-        How long it is expected to hold them, s.
-    late_s : (A, R) float64
-        How late it would be, in each of R runs that may come, if it got them now, s.
-    """
-
-    tokens: I8
-    takes_s: F8
-    late_s: F8
+    tokens: I8  # allocations, ascending
+    takes_s: F8  # how long it is expected to hold them, s
+    late_s: F8  # how late it would be, in each of R runs that may come, if it got them now, s
 
 
 @dataclass(frozen=True, eq=False)
 class Timetable:
-    """A plan for J jobs.
+    """A plan for J jobs."""
 
-    Attributes
-    ----------
-    order : tuple of int
-        In which the jobs were placed.
-    tokens, start : (J,) int64
-        What each gets, and from which step on; step 0 is now.
-    value : (J,) float64
-        Expected utility of each.
-    """
-
-    order: tuple[int, ...]
-    tokens: I8
+    order: tuple[int, ...]  # in which the jobs were placed
+    tokens: I8  # what each gets, and from which step on; step 0 is now
     start: I8
-    value: F8
+    value: F8  # expected utility of each
 
     @property
     def total(self) -> float:
@@ -71,21 +47,7 @@ class Timetable:
 def timetable(
     jobs: Sequence[Choice], order: Sequence[int], total: int, worth: Utility, step_s: float
 ) -> Timetable:
-    """Place the jobs in the order given, each where it is worth most; of equals the least work.
-
-    Parameters
-    ----------
-    jobs : sequence of Choice
-        What each may get.
-    order : sequence of int
-        Who goes first.
-    total : int
-        Tokens there are.
-    worth : Utility
-        Of how late a job is.
-    step_s : float
-        Length of a step, s.
-    """
+    """Place the jobs in the order given, each where it is worth most; of equals the least work."""
     steps = [np.maximum(np.ceil(job.takes_s / step_s), 1).astype(np.int64) for job in jobs]
     work = sum(int((job.tokens * s).min()) for job, s in zip(jobs, steps, strict=True))
     n_steps = 2 * work // total + max(int(s.min()) for s in steps) + 1

@@ -5,29 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sim.base.arrays import F8
 from sim.base.errors import InputError
-
-F8 = NDArray[np.float64]
 
 MINUTE_S = 60.0
 
 
 @dataclass(frozen=True, eq=False)
 class Utility:
-    """Utility over lateness; constant before the first point, and as the last piece after the last.
+    """Utility over lateness; constant before the first point, straight on after the last."""
 
-    Attributes
-    ----------
-    late_s : (n,) float64
-        Finish less deadline, s, ascending.
-    value : (n,) float64
-        Utility there, never rising.
-    """
-
-    late_s: F8
-    value: F8
+    late_s: F8  # finish less deadline, s, ascending
+    value: F8  # utility there, never rising
 
     def __call__(self, late_s: ArrayLike) -> F8:
         """Return the utility of finishing so late, s."""
@@ -54,14 +45,7 @@ class Utility:
 
 
 def utility(points: tuple[tuple[float, ...], ...]) -> Utility:
-    """Build a utility from points (minutes after the deadline, utility).
-
-    Raises
-    ------
-    InputError
-        If there are fewer than two, if one is not a pair of finite numbers, if times do not
-        ascend, or if the utility rises.
-    """
+    """Build a utility from points (minutes after the deadline, utility)."""
     if len(points) < 2 or any(len(point) != 2 for point in points):
         raise InputError(
             "a utility needs at least two points (minutes after the deadline, utility), "

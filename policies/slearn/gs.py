@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from policies.levels import Levels
 from policies.registry import register
@@ -18,6 +17,7 @@ from policies.slearn.estimators.oracle import Oracle
 from policies.slearn.estimators.past import Past
 from policies.slearn.estimators.pilots import Pilots
 from policies.slearn.estimators.posterior import Posterior
+from sim.base.arrays import I4, I8
 from sim.base.errors import InputError
 from sim.engine.plan import NO_LIMIT, Batch, Event, Plan, World
 
@@ -202,29 +202,22 @@ def thin_limit_at(load: float, most: int) -> int:
     down to 2. The more jobs wait for each other, the more it costs to let a large job of few tasks
     pass unmeasured; where none waits, measuring costs more than it tells. SLearn (NSDI 2022, §7)
     leaves open how the limit follows the load.
-
-    Parameters
-    ----------
-    load : float
-        Unfinished tasks of the jobs that have come, over the tasks that run.
-    most : int
-        The limit where nothing waits.
     """
     return min(most, max(2, math.ceil(most / max(1.0, load))))
 
 
-def job_widths(world: World) -> NDArray[np.int64]:
+def job_widths(world: World) -> I8:
     """Return the number of tasks of each job, (J,)."""
     columns = world.columns
-    widths: NDArray[np.int64] = np.diff(columns.stage_task0[columns.job_stage0])
+    widths: I8 = np.diff(columns.stage_task0[columns.job_stage0])
     return widths
 
 
-def random_turns(world: World) -> NDArray[np.int32]:
+def random_turns(world: World) -> I4:
     """Return a random order of tasks within each stage, for `Plan.task_order`."""
     task0 = world.columns.stage_task0
     sizes = np.diff(task0)
     stage = np.repeat(np.arange(len(sizes)), sizes)
     order = np.argsort(stage + world.rng("pilots").random(len(stage)), kind="stable")
-    turns: NDArray[np.int32] = (order - task0[stage]).astype(np.int32)
+    turns: I4 = (order - task0[stage]).astype(np.int32)
     return turns

@@ -6,42 +6,31 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from policies.registry import register
 from policies.wing.efficiency import Valued
 from policies.wing.knowledge import Past, Statistic, truth
+from sim.base.arrays import F8, I8
 from sim.base.errors import InputError
 from sim.engine.plan import Batch, Event, Plan, World
 from sim.lineage.worth import WAITS_S, after
 
-F8 = NDArray[np.float64]
-
 
 @dataclass(eq=False)
 class Waiting:
-    """What is expected of jobs, and the order that follows.
+    """What is expected of jobs, and the order that follows."""
 
-    Attributes
-    ----------
-    value : (J, 1 + W) float64
-        What a job is worth if it completes at once, and so long after its submission (`WAITS_S`).
-    compute, length_s : (J,) float64
-        What its worth is divided by, and how long it is expected to run.
-    key : (J,) float64
-        As the plan has it.
-    """
-
+    # what a job is worth if it completes at once, and so long after its submission (`WAITS_S`)
     value: F8
-    compute: F8
+    compute: F8  # what its worth is divided by, and how long it is expected to run
     length_s: F8
-    key: F8 = field(init=False)
+    key: F8 = field(init=False)  # as the plan has it
 
     def __post_init__(self) -> None:
         n = len(self.compute)
         self.key = self.keys(np.arange(n), np.zeros(n))
 
-    def keys(self, rows: NDArray[np.int64], waited_s: F8) -> F8:
+    def keys(self, rows: I8, waited_s: F8) -> F8:
         """Return the keys of jobs that would start after having waited so long."""
         grid = np.concatenate([[0.0], WAITS_S])
         end = np.clip(waited_s + self.length_s[rows], 0.0, grid[-1])
@@ -59,14 +48,9 @@ class ByDecay(Valued):
 
     After Millennium (Chun and Culler, CCGRID 2002), as §6.2 describes it: expected completion is
     now plus the expected run time, so the order moves while jobs wait.
-
-    Attributes
-    ----------
-    refresh_s : float
-        How often the jobs that wait are ordered anew, s.
     """
 
-    refresh_s: float = 900.0
+    refresh_s: float = 900.0  # how often the jobs that wait are ordered anew, s
 
     events: ClassVar[Event] = Event.TIMER
     value: ClassVar[str] = ""

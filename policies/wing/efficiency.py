@@ -6,32 +6,24 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from policies.base import Policy
 from policies.registry import register
 from policies.wing.knowledge import Knowledge, Past, ratio, truth
+from sim.base.arrays import F8
 from sim.base.errors import InputError
 from sim.engine.plan import Plan, World
-
-F8 = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Valued(Policy):
-    """Jobs by what they are worth, inside the cluster's queues.
+    """Jobs by what they are worth, inside the cluster's queues."""
 
-    Attributes
-    ----------
-    knowledge : {"predicted", "oracle"}
-        What the workload's history says of like jobs (`policies.wing.knowledge.Past`); or the
-        truth, which the workload's jobs must then have in columns (`sim.lineage.worth`). Where
-        there is no history, nothing is known, and jobs come first, served first.
-    noise : float
-        s: the oracle's values are multiplied by a factor uniform on [1/s, s], one a job (§7.2).
-    """
-
+    # what the workload's history says of like jobs (`policies.wing.knowledge.Past`); or the
+    # truth, which the workload's jobs must then have in columns (`sim.lineage.worth`). Where
+    # there is no history, nothing is known, and jobs come first, served first
     knowledge: Knowledge = "predicted"
+    # s: the oracle's values are multiplied by a factor uniform on [1/s, s], one a job (§7.2)
     noise: float = 1.0
 
     def __post_init__(self) -> None:

@@ -8,28 +8,19 @@ from typing import Literal
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I4, Mask
 from sim.base.errors import PolicyError
 from sim.engine.plan import World
 from sim.lineage.groups import medians
 from sim.workload.tables import values
-
-F8 = NDArray[np.float64]
-I4 = NDArray[np.int32]
 
 Knowledge = Literal["predicted", "oracle"]
 Statistic = Literal["median", "mean"]
 
 
 def truth(world: World, policy: str, column: str) -> F8:
-    """Return a column of the jobs that only oracles may look at, (J,).
-
-    Raises
-    ------
-    PolicyError
-        If the workload has no such column.
-    """
+    """Return a column of the jobs that only oracles may look at, (J,)."""
     jobs = world.columns.features.jobs
     if column not in jobs.column_names:
         raise PolicyError(
@@ -63,8 +54,8 @@ class Past:
         return self.world.columns.job_user, self._codes("user", known)
 
     @cached_property
-    def _ad_hoc(self) -> NDArray[np.bool_]:
-        out: NDArray[np.bool_] = self._codes("template", {"": 0}) == 0
+    def _ad_hoc(self) -> Mask:
+        out: Mask = self._codes("template", {"": 0}) == 0
         return out
 
     def column(self, name: str) -> F8:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-I4 = NDArray[np.int32]
+from sim.base.arrays import I4, I8, Mask
 
 
 def find_cycle(tail: I4, head: I4, n_nodes: int) -> list[int]:
@@ -13,18 +13,6 @@ def find_cycle(tail: I4, head: I4, n_nodes: int) -> list[int]:
 
     Edges that lead to a higher row can't close a cycle by themselves, so only the connected parts
     that hold an edge to a lower row are looked at: those by strongly connected components.
-
-    Parameters
-    ----------
-    tail, head : (E,) int32
-        Edge i leads from row ``tail[i]`` to row ``head[i]``.
-    n_nodes : int
-        Number of rows.
-
-    Returns
-    -------
-    list of int
-        Rows; the smallest first, the last leads back to it.
     """
     part = _cyclic_part(tail, head, n_nodes)
     if part is None:
@@ -35,7 +23,7 @@ def find_cycle(tail: I4, head: I4, n_nodes: int) -> list[int]:
     return [int(nodes[n]) for n in _walk(a[inside], b[inside], first)]
 
 
-def nodes_on_cycles(tail: I4, head: I4, n_nodes: int) -> NDArray[np.int64]:
+def nodes_on_cycles(tail: I4, head: I4, n_nodes: int) -> I8:
     """Return all rows that lie on some cycle, ascending; parameters as for `find_cycle`."""
     part = _cyclic_part(tail, head, n_nodes)
     if part is None:
@@ -67,7 +55,7 @@ def _cyclic_part(
     return nodes, np.where(cyclic[part], part, -1), a, b
 
 
-def _near_descents(tail: I4, head: I4, down: NDArray[np.bool_], n_nodes: int) -> tuple[I4, I4]:
+def _near_descents(tail: I4, head: I4, down: Mask, n_nodes: int) -> tuple[I4, I4]:
     # A cycle spans an interval of rows that holds a descent; merge the descents' intervals and
     # keep the edges between rows of one interval, as all rows of a cycle lie in one.
     cover = np.zeros(n_nodes + 1, np.int32)

@@ -14,24 +14,7 @@ class Normal(NamedTuple):
 
 
 def posterior(prior: Normal, n: int, mean: float, variance: float) -> Normal:
-    """Return the distribution of x after `n` samples (Jajoo et al., NSDI 2022, §4.1.2).
-
-    Parameters
-    ----------
-    prior : Normal
-        Of x, the mean task length of a job: μ and σ₀², over runs of the job.
-    n : int
-        Number of samples m, not negative.
-    mean : float
-        Of the samples; any number where there are none.
-    variance : float
-        σ₁² of a sample around x. 0 means that one sample tells all.
-
-    Returns
-    -------
-    Normal
-        Mean (m ȳ/σ₁² + μ/σ₀²) / (m/σ₁² + 1/σ₀²), variance 1 / (m/σ₁² + 1/σ₀²).
-    """
+    """Return the distribution of x after `n` samples (Jajoo et al., NSDI 2022, §4.1.2)."""
     if n == 0 or prior.variance == 0 or math.isinf(variance):
         return prior
     if variance == 0:

@@ -12,13 +12,6 @@ def stream(seed: int, *purpose: str | int) -> np.random.Generator:
 
     The same arguments give the same numbers on every machine, in every process; different
     purposes give independent streams, so that drawing more for one never shifts another.
-
-    Parameters
-    ----------
-    seed : int
-        Seed of the run.
-    *purpose : str or int
-        What the numbers are for, e.g. ``stream(0, "policy", "random")``.
     """
     text = "\x1f".join([str(int(seed)), *map(str, purpose)])
     key = np.frombuffer(hashlib.sha256(text.encode()).digest()[:16], dtype=np.uint64)

@@ -5,27 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
+
+from sim.base.arrays import I4, I8, U8
 
 _BASE = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(29)
 
 
-def number_by_appearance(strings: pa.StringArray) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Give distinct strings numbers, in the order in which they first appear.
-
-    Parameters
-    ----------
-    strings : pyarrow.StringArray
-        N strings, none null.
-
-    Returns
-    -------
-    code : (N,) int32
-        Number of each string, from 0.
-    first : (distinct,) int64
-        Where each number first appears, ascending.
-    """
+def number_by_appearance(strings: pa.StringArray) -> tuple[I4, I8]:
+    """Give distinct strings numbers, in the order in which they first appear."""
     hashed = _hash64(strings)
     order = np.argsort(hashed, kind="stable")
     new = np.ones(len(order), dtype=bool)
@@ -60,14 +48,14 @@ def first_repeat(strings: pa.StringArray) -> tuple[int, int] | None:
     return row, int(first[code[row]])
 
 
-def _all_equal(strings: pa.StringArray, first: NDArray[np.int64], group: NDArray[np.int32]) -> bool:
+def _all_equal(strings: pa.StringArray, first: I8, group: I4) -> bool:
     repeated = np.flatnonzero(first[group] != np.arange(len(group)))
     other = strings.take(pa.array(first[group[repeated]]))
     same = pc.equal(strings.take(pa.array(repeated)), other)
     return bool(same.to_numpy(zero_copy_only=False).all())
 
 
-def _hash64(strings: pa.StringArray) -> NDArray[np.uint64]:
+def _hash64(strings: pa.StringArray) -> U8:
     _, ends, data = strings.buffers()
     at = np.frombuffer(ends, np.int32)[strings.offset : strings.offset + len(strings) + 1]
     text = np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)

@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I8
 from sim.bounds.tight import tight_part_bounds
 from sim.cluster.sizing import demand_of, share_of_queues
-from sim.workload.paths import F8, I8, stage_tail_s, topological_order
+from sim.workload.paths import stage_tail_s, topological_order
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -98,7 +98,7 @@ def bound_arrays(columns: Columns, cluster: Cluster, tight: bool = False) -> dic
     edges = (columns.edge0, columns.edge_child, columns.edge_kind, columns.stage_task0)
     starts = bounds.part_starts(order, columns.job_stage0, *edges)
 
-    def by_group(first: NDArray[np.int64], group: I8) -> tuple[F8, F8, F8]:
+    def by_group(first: I8, group: I8) -> tuple[F8, F8, F8]:
         """Bound each group of stages, a run of the order that begins at `first`."""
         tail = stage_tail_s(columns, group, order)
         path = bounds.whole_stage_paths(order, group, *edges, columns.stage_min_s, whole)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import I8
 from sim.base.errors import InputError
 from sim.base.random import stream
 from sim.bounds import bound_arrays
@@ -26,7 +26,7 @@ def machines_per_job(
     seed: int = 0,
     low: float = LOW,
     high: float = HIGH,
-) -> NDArray[np.int64]:
+) -> I8:
     """Draw a number of machines for each job, about as many as keep its critical path busy.
 
     A job with work TWork on one machine and a critical path of CPLen can, at best, use
@@ -69,5 +69,5 @@ def machines_per_job(
     )
     u = stream(seed, "machines per job").random(workload.n_jobs)
     factor = np.exp(np.log(low) + u * (np.log(high) - np.log(low)))
-    count: NDArray[np.int64] = np.maximum(1, np.rint(factor * ratio)).astype(np.int64)
+    count: I8 = np.maximum(1, np.rint(factor * ratio)).astype(np.int64)
     return count

@@ -38,16 +38,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I8
 from sim.workload.columns import capacity_quanta
 
 if TYPE_CHECKING:
     from sim.cluster.cluster import Cluster
     from sim.workload.workload import Columns
 
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
 
 _MANY = np.iinfo(np.int32).max
 

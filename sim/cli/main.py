@@ -21,18 +21,7 @@ _INTERRUPTED = 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one verb.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        Arguments; left out, those of the process.
-
-    Returns
-    -------
-    int
-        0 done, 2 the input is wrong (one line on stderr says how), 130 interrupted.
-    """
+    """Run one verb."""
     args = parser().parse_args(argv)
     try:
         args.run(args)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeGuard
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8
 from sim.base.errors import InputError, unknown
 from sim.cluster.outages import NO_OUTAGES, Outages
 from sim.cluster.slowdowns import NO_SLOWDOWNS, Slowdowns
@@ -49,7 +49,7 @@ class Cluster:
     """
 
     resources: tuple[str, ...]
-    capacity: NDArray[np.float64]
+    capacity: F8
     unit: bool = False
     queue_mode: QueueMode = "global"
     queue_share: Mapping[str, float] = field(default_factory=dict)
@@ -167,9 +167,9 @@ class Cluster:
         return int(self.capacity.shape[0])
 
     @property
-    def total(self) -> NDArray[np.float64]:
+    def total(self) -> F8:
         """Capacity of the whole cluster, (R,) float64."""
-        total: NDArray[np.float64] = self.capacity.sum(axis=0)
+        total: F8 = self.capacity.sum(axis=0)
         return total
 
     def describe(self) -> str:
@@ -196,6 +196,6 @@ def _is_whole(n: object) -> bool:
     return _is_number(n) and float(n) == int(n)
 
 
-def _frozen(a: NDArray[np.float64]) -> NDArray[np.float64]:
+def _frozen(a: F8) -> F8:
     a.setflags(write=False)
     return a

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I8
 from sim.base.errors import InputError, hint
 from sim.workload.columns import capacity_quanta, job_stage0, stage_demand
 from sim.workload.tables import names, values
@@ -14,8 +14,6 @@ from sim.workload.tables import names, values
 if TYPE_CHECKING:
     from sim.cluster.cluster import Cluster
     from sim.workload.workload import Workload
-
-I8 = NDArray[np.int64]
 
 
 def check_fits(workload: Workload, cluster: Cluster) -> None:
@@ -26,13 +24,6 @@ def check_fits(workload: Workload, cluster: Cluster) -> None:
     both stay within the queue's share: the whole quanta in share × total, for each resource; equal
     shares over the workload's queues where the cluster states none. In a pool of slots each task
     takes one slot.
-
-    Raises
-    ------
-    InputError
-        Naming job, stage, resource, demand and the largest machine or the queue's share. Its
-        ``rule`` is "missing resource", "demand too large", "gang too large", "unknown queue" or
-        "gang with faults".
     """
     demand, quantum, resources = _demands(workload, cluster)
     capacity = capacity_quanta(_for_resources(cluster, resources), quantum)
@@ -55,17 +46,7 @@ def check_fits(workload: Workload, cluster: Cluster) -> None:
 
 
 def queue_quanta(workload: Workload, cluster: Cluster, total: I8) -> I8:
-    """Return the hard share of each of the workload's queues in whole quanta, (Q, R).
-
-    Parameters
-    ----------
-    workload : Workload
-        With Q queue names.
-    cluster : Cluster
-        With hard queues.
-    total : (R,) int64
-        Quanta of the whole cluster.
-    """
+    """Return the hard share of each of the workload's queues in whole quanta, (Q, R)."""
     queue_names = names(workload.jobs, "queue")
     table = cluster.queue_share or dict.fromkeys(queue_names, 1 / len(queue_names))
     share = np.array([table[name] for name in queue_names])
@@ -84,9 +65,7 @@ class _Gangs:
             self.slot = np.maximum.reduceat(demand, first, axis=0)[self.rows]
 
 
-def _demands(
-    workload: Workload, cluster: Cluster
-) -> tuple[I8, NDArray[np.float64], tuple[str, ...]]:
+def _demands(workload: Workload, cluster: Cluster) -> tuple[I8, F8, tuple[str, ...]]:
     if cluster.unit:
         return np.ones((workload.n_stages, 1), np.int64), np.ones(1), cluster.resources
     demand, _, quantum = stage_demand(workload)
@@ -102,14 +81,14 @@ def _demands(
     return demand[:, kept], quantum[kept], tuple(workload.resources[r] for r in kept)
 
 
-def _for_resources(cluster: Cluster, resources: tuple[str, ...]) -> NDArray[np.float64]:
+def _for_resources(cluster: Cluster, resources: tuple[str, ...]) -> F8:
     return cluster.capacity[:, [cluster.resources.index(r) for r in resources]]
 
 
 def _check_tasks(
     workload: Workload,
     demand: I8,
-    quantum: NDArray[np.float64],
+    quantum: F8,
     resources: tuple[str, ...],
     shapes: I8,
 ) -> None:
@@ -176,7 +155,7 @@ def _check_queues(
     workload: Workload,
     demand: I8,
     gangs: _Gangs,
-    quantum: NDArray[np.float64],
+    quantum: F8,
     resources: tuple[str, ...],
     share: I8,
 ) -> None:

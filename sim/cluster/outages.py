@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sim.base.arrays import F8, I4
 from sim.base.errors import InputError
 from sim.base.random import stream
-
-F8 = NDArray[np.float64]
-I4 = NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8
 from sim.base.errors import InputError
 from sim.cluster.cluster import Cluster
 from sim.cluster.fits import check_fits
@@ -17,7 +17,6 @@ from sim.workload.tables import values
 if TYPE_CHECKING:
     from sim.workload.workload import Columns, Workload
 
-F8 = NDArray[np.float64]
 Shape = Literal["slots"] | Mapping[str, float]
 
 
@@ -30,28 +29,6 @@ def size_cluster(
     bottleneck resource to `load`, and no fewer than the largest gang needs. Slots come whole,
     machines to the fraction (`Cluster.machines`). The offered load of a resource is
     Σ duration × demand over capacity × `submit_span_s`.
-
-    Parameters
-    ----------
-    workload : Workload
-        What is to run.
-    shape : "slots" or mapping of str to float
-        One pool of slots, one a task; or what one machine has of each resource.
-    load : float
-        Offered load of the bottleneck at fraction 1, positive.
-    fraction : float
-        The number of slots or machines is this times that at fraction 1.
-
-    Returns
-    -------
-    Cluster
-        With one cluster-wide queue.
-
-    Raises
-    ------
-    InputError
-        If `load` or `fraction` is not positive and finite, or no machine of that shape holds a
-        task's demand; the message names the job.
     """
     for name, value in (("load", load), ("capacity fraction", fraction)):
         if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
@@ -66,20 +43,7 @@ def size_cluster(
 
 
 def submit_span_s(columns: Columns) -> float:
-    """Return the time over which a workload's work is offered.
-
-    Parameters
-    ----------
-    columns : Columns
-        Of a workload.
-
-    Returns
-    -------
-    float
-        Last submission minus first, s. Where all jobs come at one instant: the longest critical
-        path among them, so that a load of 1 is a cluster which the work fills for as long as the
-        longest job takes at best; 1 where that is 0 as well.
-    """
+    """Return the time over which a workload's work is offered."""
     from sim.workload.paths import critical_path_s
 
     if len(columns.job_submit) == 0:
@@ -89,26 +53,7 @@ def submit_span_s(columns: Columns) -> float:
 
 
 def demand_of(columns: Columns, cluster: Cluster) -> F8:
-    """Return what a task of each stage holds of each of the cluster's resources.
-
-    Parameters
-    ----------
-    columns : Columns
-        Of a workload with G stages.
-    cluster : Cluster
-        With R resources.
-
-    Returns
-    -------
-    (G, R) float64
-        Demands as the kernel holds them, in whole quanta, in the resource's own unit; ones for a
-        pool of slots, zeros for a resource that the workload does not name.
-
-    Raises
-    ------
-    InputError
-        If a stage demands a resource that the cluster does not have.
-    """
+    """Return what a task of each stage holds of each of the cluster's resources."""
     n_stages = len(columns.stage_job)
     if cluster.unit:
         return np.ones((n_stages, 1))
@@ -128,26 +73,7 @@ def demand_of(columns: Columns, cluster: Cluster) -> F8:
 
 
 def share_of_queues(columns: Columns, cluster: Cluster) -> F8:
-    """Return the part of the cluster that belongs to each of the workload's queues.
-
-    Parameters
-    ----------
-    columns : Columns
-        Of a workload with Q queue names.
-    cluster : Cluster
-        With hard shares, weights, or one queue for all.
-
-    Returns
-    -------
-    (Q,) float64
-        The shares of a cluster with hard queues as they are; weights divided by their sum;
-        equal parts where the cluster states none.
-
-    Raises
-    ------
-    InputError
-        If the cluster states shares, but none for a queue in which there are jobs.
-    """
+    """Return the part of the cluster that belongs to each of the workload's queues."""
     names = columns.queue_names
     if cluster.queue_mode == "global" or not cluster.queue_share:
         return np.full(len(names), 1 / max(1, len(names)))

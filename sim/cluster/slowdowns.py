@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sim.base.arrays import F8
 from sim.base.errors import InputError
 from sim.base.random import stream
-
-F8 = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

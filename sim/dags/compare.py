@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sim.base.arrays import F8
 from sim.dags.degrees import chain_ratio, edge_density, in_degree, out_degree
 from sim.dags.graphs import Graphs
 from sim.dags.levels import critical_path_length
 from sim.dags.width import width
-
-F8 = NDArray[np.float64]
 
 PROPERTIES = (
     "critical_path_length",
@@ -26,18 +25,7 @@ OF_STAGES = PROPERTIES[4:]
 
 
 def properties(graphs: Graphs) -> dict[str, F8]:
-    """Measure the six properties.
-
-    Parameters
-    ----------
-    graphs : Graphs
-        J DAGs with G stages, each of at least two.
-
-    Returns
-    -------
-    dict of str to float64 array
-        By the names of `PROPERTIES`; (J,), or (G,) for the degrees.
-    """
+    """Measure the six properties."""
     measured: tuple[NDArray[np.number], ...] = (
         critical_path_length(graphs),
         edge_density(graphs),
@@ -50,18 +38,7 @@ def properties(graphs: Graphs) -> dict[str, F8]:
 
 
 def distance(one: ArrayLike, two: ArrayLike) -> float:
-    """Return the two-sample Kolmogorov-Smirnov distance.
-
-    Parameters
-    ----------
-    one, two : (N,), (M,) float
-        Samples, neither empty.
-
-    Returns
-    -------
-    float
-        The largest difference of the empirical distribution functions, from 0 to 1.
-    """
+    """Return the two-sample Kolmogorov-Smirnov distance."""
     a, b = np.sort(np.asarray(one, dtype=np.float64)), np.sort(np.asarray(two, dtype=np.float64))
     at = np.concatenate([a, b])
     gap = np.searchsorted(a, at, side="right") / len(a)

@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I8
 from sim.dags.graphs import Graphs
-
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
 
 LOG_OFFSET = 0.0001
 """What Fig. 4 adds to a CCDF so that its zero shows on a logarithmic axis."""

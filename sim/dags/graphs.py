@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sim.base.arrays import I4, I8
 from sim.base.errors import InputError
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
-
-I4 = NDArray[np.int32]
-I8 = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

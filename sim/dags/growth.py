@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sim.base.arrays import F8, I8
 from sim.base.errors import InputError
-
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
 
 
 def mean_by_size(n_stages: NDArray[np.integer], values: ArrayLike) -> tuple[I8, F8, I8]:

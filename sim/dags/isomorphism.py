@@ -7,14 +7,12 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import I8
 from sim.dags.graphs import Graphs, offsets
 
 if TYPE_CHECKING:
     import networkx as nx
-
-I8 = NDArray[np.int64]
 
 
 def classes(graphs: Graphs) -> I8:

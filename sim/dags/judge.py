@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import I8
 from sim.base.errors import InputError, unknown
 from sim.base.random import stream
 from sim.dags.compare import distances, properties
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from sim.synth.alibaba2018.tables import Tables
     from sim.workload.workload import Workload
 
-I8 = NDArray[np.int64]
 
 LEAST_STAGES = 6
 """The paper looks at jobs of that many stages and more (§4.2)."""
@@ -34,11 +33,6 @@ def clean_dags(workload: Workload, least_stages: int = LEAST_STAGES) -> Graphs:
     A job is whole if its loader lost none of its stages and dependencies (``jobs.n_lost``; those
     of a workload without that column all are). Of the sample of the Alibaba trace, read with
     ``unfinished="keep"``, these are 1,278.
-
-    Raises
-    ------
-    InputError
-        If there are fewer than two.
     """
     graphs = Graphs.of(workload)
     good = graphs.job_n_stages >= least_stages
@@ -59,36 +53,7 @@ def judge(
     fit: str = "histograms",
     per_dag: int = 20,
 ) -> dict[str, float]:
-    """Judge a generator by DAGs it has not seen.
-
-    Parameters
-    ----------
-    real : Graphs
-        Whole DAGs, of two stages and more. They are halved at random: one half is known.
-    generator : str
-        Of `GENERATORS`. The ideal one picks, for each DAG, among those of as many stages (or the
-        nearest number there is) in the known half.
-    seed : int
-        Seed of the halving and of what is generated. All generators meet the same halving.
-    tables : Tables, optional
-        Algorithm 2's tables; left out, the shipped ones. Their `links` are not used: the edge step
-        is fitted to the known half, always.
-    fit : {"histograms", "half"}
-        Where path lengths and levels come from: `tables`, which were counted from the whole trace,
-        or the known half.
-    per_dag : int
-        DAGs for each real one of the judging half, of as many stages.
-
-    Returns
-    -------
-    dict of str to float
-        The Kolmogorov-Smirnov distance of each of `PROPERTIES`.
-
-    Raises
-    ------
-    InputError
-        On an unknown generator or fit.
-    """
+    """Judge a generator by DAGs it has not seen."""
     from sim.synth.alibaba2018.fit import fit_structure
     from sim.synth.alibaba2018.structure import synthesize_dags
     from sim.synth.alibaba2018.tables_file import read_tables

@@ -7,12 +7,9 @@ Algorithm 2's tables are counted, makes the sum of l(child) − l(parent) over t
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import I4, I8
 from sim.dags.graphs import Graphs
-
-I4 = NDArray[np.int32]
-I8 = NDArray[np.int64]
 
 
 def longest_path_levels(graphs: Graphs) -> I4:

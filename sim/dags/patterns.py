@@ -5,22 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I8, Mask
 from sim.base.errors import InputError
 from sim.dags.graphs import Graphs
 
-Bool = NDArray[np.bool_]
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
 
-
-def is_scatter(graphs: Graphs) -> Bool:
+def is_scatter(graphs: Graphs) -> Mask:
     """Tell which jobs have more than two stages, each with at most one parent, (J,) bool."""
     return (graphs.job_n_stages > 2) & (_most(graphs, graphs.n_parents) <= 1)
 
 
-def is_gather(graphs: Graphs) -> Bool:
+def is_gather(graphs: Graphs) -> Mask:
     """Tell which jobs have more than two stages, each with at most one child, (J,) bool.
 
     A chain is both a scatter and a gather job, as is a job without edges.
@@ -28,29 +24,19 @@ def is_gather(graphs: Graphs) -> Bool:
     return (graphs.job_n_stages > 2) & (_most(graphs, graphs.n_children) <= 1)
 
 
-def is_complex(graphs: Graphs) -> Bool:
+def is_complex(graphs: Graphs) -> Mask:
     """Tell which jobs have more than two stages and are neither scatter nor gather, (J,) bool."""
     return (graphs.job_n_stages > 2) & ~is_scatter(graphs) & ~is_gather(graphs)
 
 
 @dataclass(frozen=True, eq=False)
 class Decomposition:
-    """The scatter and the gather component of each of J jobs with G stages in all.
+    """The scatter and the gather component of each of J jobs with G stages in all."""
 
-    Attributes
-    ----------
-    scatter, gather : (G,) bool
-        Whether a stage is in its job's scatter and gather component.
-    overlap : (J,) float64
-        Share of the job's stages that are in both.
-    coverage : (J,) float64
-        Share of the job's stages that are in one or both.
-    """
-
-    scatter: Bool
-    gather: Bool
-    overlap: F8
-    coverage: F8
+    scatter: Mask  # whether a stage is in its job's scatter and gather component
+    gather: Mask
+    overlap: F8  # share of the job's stages that are in both
+    coverage: F8  # share of the job's stages that are in one or both
 
 
 def decompose(graphs: Graphs, k: int = 1) -> Decomposition:
@@ -86,7 +72,7 @@ def decompose(graphs: Graphs, k: int = 1) -> Decomposition:
     )
 
 
-def _scatter(graphs: Graphs, k: int) -> Bool:
+def _scatter(graphs: Graphs, k: int) -> Mask:
     from sim.dags.kernels import decompose as kernel
 
     kept = np.empty(graphs.n_stages, dtype=np.bool_)
@@ -104,7 +90,7 @@ def _most(graphs: Graphs, degree: I8) -> I8:
     return most
 
 
-def _share(graphs: Graphs, chosen: Bool) -> F8:
+def _share(graphs: Graphs, chosen: Mask) -> F8:
     if not graphs.n_jobs:
         return np.zeros(0)
     counts = np.add.reduceat(chosen.astype(np.int64), graphs.job_stage0[:-1])

@@ -11,13 +11,12 @@ from functools import cache
 from math import comb
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sim.base.arrays import F8
 from sim.base.errors import InputError
 from sim.base.random import stream
 from sim.dags.graphs import Graphs, offsets
-
-F8 = NDArray[np.float64]
 
 EXACT = 40
 """Up to this many remaining stages, shares are those of exact counts; beyond, those of this many.
@@ -35,18 +34,7 @@ def count_dags(n: int) -> int:
 
 @cache
 def count_by_outpoints(n: int) -> tuple[int, ...]:
-    """Count the labelled DAGs of `n` vertices by their outpoints, exactly (Eqs. 4 and 5).
-
-    Parameters
-    ----------
-    n : int
-        At least 1.
-
-    Returns
-    -------
-    tuple of int
-        For k = 0 to n: how many have exactly k vertices without parents.
-    """
+    """Count the labelled DAGs of `n` vertices by their outpoints, exactly (Eqs. 4 and 5)."""
     ways = [sum(_ways(n - k, k)) if k < n else 1 for k in range(1, n + 1)]
     return (0, *(comb(n, k) * w for k, w in zip(range(1, n + 1), ways, strict=True)))
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import I8
 from sim.dags.graphs import Graphs
 from sim.dags.levels import longest_path_levels
 
 
-def width(graphs: Graphs) -> NDArray[np.int64]:
+def width(graphs: Graphs) -> I8:
     """Count the most stages of each job that may run at one time.
 
     That is the exact width of the order that the edges make: the largest set of stages without a

@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I8, Mask
 from sim.dags.graphs import Graphs
 from sim.workload.columns import stage_work_s
 from sim.workload.schema import DEMAND_PREFIX
@@ -17,9 +17,6 @@ from sim.workload.tables import values
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
 
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 LARGE = 6
 """Fewest stages of the jobs that §4.2, §5 and §6 of the paper look at."""
@@ -56,14 +53,14 @@ class Dataset:
         return self if name == self.name else Dataset(name, self.every, self.workload)
 
     @cached_property
-    def whole(self) -> Bools:
+    def whole(self) -> Mask:
         """Jobs whose DAG is whole, (J,): their loader dropped no stage and no edge of them.
 
         A workload without the column ``jobs.n_lost`` is taken for whole.
         """
         if self.workload is None or "n_lost" not in self.workload.jobs.column_names:
             return np.ones(self.every.n_jobs, dtype=bool)
-        whole: Bools = values(self.workload.jobs, "n_lost") == 0
+        whole: Mask = values(self.workload.jobs, "n_lost") == 0
         return whole
 
     @cached_property

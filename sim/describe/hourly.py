@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I4, I8, Mask
 from sim.dags.graphs import Graphs
 from sim.dags.levels import longest_path_levels
 from sim.describe.dataset import Dataset
@@ -24,30 +25,13 @@ from sim.workload.tables import values
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
 
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
 
 _TASKS_AT_ONCE = 1 << 22
 _NOISE = 1e-9
 
 
 def hourly(data: Dataset) -> pa.Table:
-    """Count jobs and resource use of each hour.
-
-    Parameters
-    ----------
-    data : Dataset
-        With a workload of J jobs.
-
-    Returns
-    -------
-    pyarrow.Table
-        A row for each population of `sim.describe.overview.POPULATION_WORDS` and each hour, from
-        that of the first submission to that of the last, of the trace's own clock
-        (``meta["offset_s"]``): ``population``, ``hour``, ``whole`` (whether jobs could be
-        submitted throughout it), ``jobs_submitted``, ``jobs_running`` (at any moment of it),
-        ``<resource>_hours`` (amount used times hours), in the unit of the demands.
-    """
+    """Count jobs and resource use of each hour."""
     assert data.workload is not None
     workload = data.workload
     submit_s = values(workload.jobs, "submit_s") + float(workload.meta.get("offset_s", 0.0))
@@ -124,8 +108,8 @@ def _used(
     workload: Workload,
     start_s: F8,
     n_hours: int,
-    stage_job: NDArray[np.int32],
-    masks: list[NDArray[np.bool_]],
+    stage_job: I4,
+    masks: list[Mask],
 ) -> list[list[F8]]:
     """Sum resource use by hour, of the jobs of each mask; times are from the first hour's start."""
     _, demand, _ = stage_demand(workload)

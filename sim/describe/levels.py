@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from sim import dags
+from sim.base.arrays import I4
 from sim.dags.graphs import Graphs
 from sim.describe.dataset import Dataset
 from sim.describe.measure import Measure, Section
 from sim.describe.numbers import mean
-
-I4 = NDArray[np.int32]
 
 
 def levels(data: Dataset) -> tuple[list[Measure], pa.Table]:
@@ -26,14 +24,7 @@ def levels(data: Dataset) -> tuple[list[Measure], pa.Table]:
 
 
 def level_table(graphs: Graphs, level: I4) -> pa.Table:
-    """Return how stages are spread over the levels (Fig. 10).
-
-    Returns
-    -------
-    pyarrow.Table
-        ``length`` (critical path length), ``n_jobs``, ``level`` from 1, ``n`` (stages),
-        ``share`` (of the stages of the jobs of that length).
-    """
+    """Return how stages are spread over the levels (Fig. 10)."""
     counts = dags.level_counts(graphs, level)
     n_jobs = np.bincount(dags.path_lengths(graphs, level), minlength=len(counts))
     length, at = np.nonzero(np.tri(len(counts), dtype=bool) & (n_jobs > 0)[:, None])

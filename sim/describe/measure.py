@@ -14,45 +14,19 @@ Kind = Literal["count", "share", "ratio", "number", "seconds"]
 
 @dataclass(frozen=True)
 class Measure:
-    """One number.
+    """One number."""
 
-    Attributes
-    ----------
-    section, key : str
-        What it is called in tables and in code; the two together are unique.
-    label : str
-        What it is called before people.
-    value : float
-        NaN where there is nothing to measure.
-    kind : {"count", "share", "ratio", "number", "seconds"}
-        How it is shown: a whole number, a percentage, a multiple, a plain number, a time.
-    group : str
-        Sub-heading; neighbours with the same one are shown under it.
-    """
-
-    section: str
+    section: str  # what it is called in tables and in code; the two together are unique
     key: str
-    label: str
-    value: float
+    label: str  # what it is called before people
+    value: float  # naN where there is nothing to measure
+    # how it is shown: a whole number, a percentage, a multiple, a plain number, a time
     kind: Kind = "number"
-    group: str = ""
+    group: str = ""  # sub-heading; neighbours with the same one are shown under it
 
 
 class Section:
-    """Gathers the measures of one section.
-
-    Parameters
-    ----------
-    name : str
-        The section.
-
-    Attributes
-    ----------
-    found : list of Measure
-        What was added, in its order.
-    group : str
-        Sub-heading of what is added next.
-    """
+    """Gathers the measures of one section."""
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.describe.dataset import Bools, Dataset
+from sim.base.arrays import Mask
+from sim.describe.dataset import Dataset
 from sim.describe.measure import Measure, Section
 from sim.workload.columns import stage_demand, stage_work_s
 from sim.workload.tables import values
@@ -27,7 +28,7 @@ text's 48.92 %).
 """
 
 
-def populations(data: Dataset) -> dict[str, Bools]:
+def populations(data: Dataset) -> dict[str, Mask]:
     """Return the jobs of each population of `POPULATION_WORDS`, (J,) each."""
     graphs = data.every
     return {

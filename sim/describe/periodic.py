@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
+from sim.base.arrays import F8, I8
 
 PERIODS_S = {"15 min": 900.0, "1 h": 3_600.0, "1 day": 86_400.0}
 """The three common periods of production jobs that the paper tries."""
@@ -24,20 +22,6 @@ def periodic_groups(submit_s: F8, kind: I8, period_s: float) -> I8:
     A job is followed by the first job of its kind, not yet in a group, that comes within 5 % of a
     period after it. Taking jobs in the order of their submission, chains of at least three become
     groups; no job is in two of them.
-
-    Parameters
-    ----------
-    submit_s : (J,) float64
-        When each job is submitted, s.
-    kind : (J,) int64
-        Jobs of different kinds are in different groups.
-    period_s : float
-        Wanted interval, s.
-
-    Returns
-    -------
-    (J,) int64
-        Number of the group of each job, from 0; -1 for none.
     """
     order = np.lexsort((submit_s, kind))
     group = np.full(len(order), -1, np.int64)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I8, U8
 from sim.describe.dataset import Dataset
 from sim.describe.measure import Measure, Section
 from sim.describe.numbers import mean
@@ -13,10 +13,6 @@ from sim.describe.periodic import PERIODS_S, periodic_groups
 from sim.describe.variability import Variation, set_spread
 from sim.workload.columns import ranges, stage_demand
 from sim.workload.tables import values
-
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
-U8 = NDArray[np.uint64]
 
 COUNTERPARTS = (1, 13, 117)
 """How many jobs of the same DAG the paper asks for: 99.52, 90.19 and 75.01 % have them."""
@@ -42,36 +38,14 @@ def class_measures(kind: I8) -> list[Measure]:
 
 
 def class_table(kind: I8) -> pa.Table:
-    """Return how many jobs have how many counterparts.
-
-    Returns
-    -------
-    pyarrow.Table
-        ``counterparts``, ``n`` (jobs with that many), ``at_least`` (share of jobs with that many
-        or more).
-    """
+    """Return how many jobs have how many counterparts."""
     number, n = np.unique(counterparts(kind), return_counts=True)
     share = n[::-1].cumsum()[::-1] / max(len(kind), 1)
     return pa.table({"counterparts": number, "n": n, "at_least": share})
 
 
 def periodic_table(data: Dataset, kind: I8) -> pa.Table:
-    """Return the jobs in periodic groups.
-
-    Parameters
-    ----------
-    data : Dataset
-        With a workload.
-    kind : (K,) int64
-        Isomorphism class of each of ``data.large_rows``.
-
-    Returns
-    -------
-    pyarrow.Table
-        ``period``, ``group`` (numbered for each period), ``job`` (row of jobs), ``job_id``,
-        ``submit_s``, ``request`` (number of the job's resource request: equal numbers in a group
-        are equal demands); by period, group and submission.
-    """
+    """Return the jobs in periodic groups."""
     assert data.workload is not None
     rows = data.large_rows
     submit_s = values(data.workload.jobs, "submit_s")[rows]
@@ -112,13 +86,7 @@ def periodic_measures(data: Dataset, table: pa.Table) -> list[Measure]:
 
 
 def requests(data: Dataset) -> I8:
-    """Give equal resource requests (multisets of the stages' demands) of large jobs one number.
-
-    Returns
-    -------
-    (K,) int64
-        By place in ``data.large_rows``.
-    """
+    """Give equal resource requests (multisets of the stages' demands) of large jobs one number."""
     assert data.workload is not None
     demand = stage_demand(data.workload)[0][data.large_stages]
     _, code = np.unique(demand, axis=0, return_inverse=True)

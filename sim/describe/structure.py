@@ -6,15 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from sim import dags
+from sim.base.arrays import F8, I8
 from sim.dags.graphs import Graphs
 from sim.describe.measure import Measure, Section
 from sim.describe.numbers import deviation, largest, mean, quantile, slope
-
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
 
 PERCENTILES = (1, 25, 50, 75, 99)
 """Those of Fig. 5's boxes."""
@@ -96,14 +93,7 @@ def quantiles(of: Shape) -> pa.Table:
 
 
 def degrees(graphs: Graphs) -> pa.Table:
-    """Return how many stages have how many parents and children (Fig. 4).
-
-    Returns
-    -------
-    pyarrow.Table
-        ``direction`` ("in", "out"), ``degree``, ``n`` (stages of that degree), ``at_least`` (share
-        of stages of that degree or more).
-    """
+    """Return how many stages have how many parents and children (Fig. 4)."""
     parts = []
     for direction, degree in (("in", graphs.n_parents), ("out", graphs.n_children)):
         n = np.bincount(degree, minlength=1)
@@ -122,13 +112,7 @@ def degrees(graphs: Graphs) -> pa.Table:
 
 
 def by_size(of: Shape) -> pa.Table:
-    """Return means over the jobs of each number of stages (Fig. 6).
-
-    Returns
-    -------
-    pyarrow.Table
-        ``n_stages``, ``n_jobs``, ``width``, ``length``.
-    """
+    """Return means over the jobs of each number of stages (Fig. 6)."""
     size, width, n = dags.mean_by_size(of.n_stages, of.width)
     length = dags.mean_by_size(of.n_stages, of.length)[1]
     return pa.table({"n_stages": size, "n_jobs": n, "width": width, "length": length})

@@ -6,16 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I8
 from sim.dags.graphs import Graphs, offsets
 from sim.describe.dataset import USED_PREFIX, Dataset
 from sim.describe.measure import Measure, Section
 from sim.describe.numbers import largest, mean, quantile
 from sim.workload.schema import DEMAND_PREFIX
-
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
 
 SET_SIZE = 3
 """Fewest stages of a dependent set."""
@@ -29,25 +26,15 @@ POINTS = 201
 
 @dataclass(frozen=True, eq=False)
 class Variation:
-    """How one metric differs within one kind of relation.
+    """How one metric differs within one kind of relation."""
 
-    Attributes
-    ----------
-    relation : {"pair", "set"}
-        Two stages of which one waits for the other; stages with a common parent or child.
-    metric : str
-        One of `Dataset.stage_metrics`.
-    value : (n,) float64
-        Of a pair the child's over the parent's; of a set the geometric mean of its values over
-        the smallest, so at least 1.
-    n_left_out : int
-        Pairs or sets in which a value is zero or unknown.
-    """
-
+    # two stages of which one waits for the other; stages with a common parent or child
     relation: str
-    metric: str
+    metric: str  # one of `Dataset.stage_metrics`
+    # of a pair the child's over the parent's; of a set the geometric mean of its values over the
+    # smallest, so at least 1
     value: F8
-    n_left_out: int
+    n_left_out: int  # pairs or sets in which a value is zero or unknown
 
     @property
     def factor(self) -> F8:
@@ -67,15 +54,7 @@ def variations(data: Dataset) -> list[Variation]:
 
 
 def pairs(graphs: Graphs, metric: F8) -> tuple[F8, int]:
-    """Return child over parent for each edge, and the number of edges left out.
-
-    Parameters
-    ----------
-    graphs : Graphs
-        With G stages.
-    metric : (G,) float64
-        Edges with an end that is not positive (zero, or NaN: unknown) are left out.
-    """
+    """Return child over parent for each edge, and the number of edges left out."""
     parent, child = metric[graphs.edge_parent], metric[graphs.edge_child]
     known = (parent > 0) & (child > 0)
     return child[known] / parent[known], int((~known).sum())
@@ -86,13 +65,6 @@ def sets(graphs: Graphs, metric: F8) -> tuple[F8, int]:
 
     The sets are the children of every stage that has three or more, then the parents of every
     stage that has three or more.
-
-    Parameters
-    ----------
-    graphs : Graphs
-        With G stages.
-    metric : (G,) float64
-        Sets with a value that is not positive are left out.
     """
     by_child = np.argsort(graphs.edge_child, kind="stable")
     spread = [
@@ -103,15 +75,7 @@ def sets(graphs: Graphs, metric: F8) -> tuple[F8, int]:
 
 
 def set_spread(metric: F8, first: I8) -> tuple[F8, int]:
-    """Return the geometric mean over the smallest of each group, and the number left out.
-
-    Parameters
-    ----------
-    metric : (N,) float64
-        Values, group by group; groups with one that is not positive are left out.
-    first : (n + 1,) int64
-        Where each group begins; those of fewer than `SET_SIZE` values don't count.
-    """
+    """Return the geometric mean over the smallest of each group, and the number left out."""
     sizes = np.diff(first)
     big = np.flatnonzero(sizes >= SET_SIZE)
     if not len(big):
@@ -127,17 +91,7 @@ def set_spread(metric: F8, first: I8) -> tuple[F8, int]:
 
 
 def measures(name: str, found: list[Variation], of: str = "dependent") -> list[Measure]:
-    """Summarise distributions: how many are equal, how many far apart, and the extremes.
-
-    Parameters
-    ----------
-    name : str
-        The section.
-    found : list of Variation
-        Those of which there is nothing are left out.
-    of : str
-        What the pairs and sets are called.
-    """
+    """Summarise distributions: how many are equal, how many far apart, and the extremes."""
     section = Section(name)
     for v in found:
         factor = v.factor

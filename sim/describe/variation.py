@@ -5,16 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I4, I8
 from sim.workload.columns import ranges
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
 
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
-I4 = NDArray[np.int32]
 
 SAMPLED = 0.03
 """Share of a job's tasks that the paper assumes are sampled."""
@@ -25,21 +22,6 @@ def over_space(duration_s: F8, first: I8, sampled: float = SAMPLED) -> F8:
 
     That is σ₁ / (√(sampled · n) μ) of a job with n tasks of mean μ and standard deviation σ₁ (of
     the population), "over space". A job need not have the tasks for a whole sample.
-
-    Parameters
-    ----------
-    duration_s : (T,) float64
-        Duration of each task, s.
-    first : (J+1,) int64
-        Tasks of job j are ``first[j]`` to ``first[j+1]``; at least one each.
-    sampled : float
-        Share of a job's tasks that are sampled, positive.
-
-    Returns
-    -------
-    (J,) float64
-        NaN for jobs of one task, which are left out of the paper's figures, and for jobs whose
-        tasks all last 0 s.
     """
     n = np.diff(first)
     cov = spread(duration_s, first)
@@ -65,19 +47,6 @@ class Similar:
     Similar jobs are those with the same value of the feature that ended within the window before
     the job's submission. Which they are does not depend on how long their tasks ran, so that it
     is found once for many durations.
-
-    Parameters
-    ----------
-    codes : (N, F) int32
-        Value of each feature of N jobs; -1 for unknown, which is like nothing.
-    submit_s, finish_s : (N,) float64
-        When they came and ended, s.
-    of : (K,) int64
-        The jobs in question, rows of the N.
-    window_s : float
-        How far back to look, s.
-    least : int
-        Sets of fewer jobs have no variation: of one job it would always be 0.
     """
 
     def __init__(
@@ -159,22 +128,6 @@ def jobs_over_time(workload: Workload, window_s: float, of: I8 | None = None, le
 
     Jobs of the workload and of its history count as long as they ended in time. A job of the
     workload is taken to end when it would if it never waited.
-
-    Parameters
-    ----------
-    workload : Workload
-        Of jobs of one stage; of others each stage stands for a job.
-    window_s : float
-        How far back to look, s; 3, 7 or 14 days in the paper.
-    of : (K,) int64, optional
-        Stages in question; left out, all.
-    least : int
-        See `Similar`.
-
-    Returns
-    -------
-    (K,) float64
-        NaN for jobs without similar ones.
     """
     columns = workload.columns
     now, past = columns.features.codes

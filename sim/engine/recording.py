@@ -6,28 +6,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8
 from sim.engine.plan import NO_LIMIT, Batch, Event, Plan, World
 
 if TYPE_CHECKING:
     from sim.engine.result import Result
     from sim.workload.workload import Workload
 
-F8 = NDArray[np.float64]
-
 
 @dataclass(frozen=True)
 class FirstComeFirstServed:
-    """A scheduler that leaves the plan as it is, but for how many tasks of a job run at once.
+    """A scheduler that leaves the plan as it is, but for how many tasks of a job run at once."""
 
-    Attributes
-    ----------
-    limit : int
-        That many.
-    """
-
-    limit: int = NO_LIMIT
+    limit: int = NO_LIMIT  # that many
     name: str = "first come, first served"
     events: Event = Event.NONE
 
@@ -49,22 +41,7 @@ def alone(workload: Workload, tokens: int) -> Result:
 
 
 def record(workload: Workload, tokens: int, init_s: F8 | None = None) -> dict[str, Any]:
-    """Run a workload of one job alone on `tokens` slots, and return what is recorded of its tasks.
-
-    Parameters
-    ----------
-    workload : Workload
-        Of one job, submitted at 0, and T tasks.
-    tokens : int
-        How many slots there are.
-    init_s : (T,) float64, optional
-        What of each task was initialisation, s; left out, nothing.
-
-    Returns
-    -------
-    dict of str to (T,) array
-        Columns of `sim.workload.schema.TRAINING`, but for ``template``.
-    """
+    """Run a workload of one job alone on `tokens` slots; return what is recorded of its tasks."""
     run = alone(workload, tokens)
     assert run.task_start is not None
     assert run.task_finish is not None

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
+
+from sim.base.arrays import F8, I4, Mask
 
 if TYPE_CHECKING:
     from sim.cluster.cluster import Cluster
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from sim.workload.workload import Workload
 
 
-LimitsSet = tuple[float, NDArray[np.int32], NDArray[np.int32]]
+LimitsSet = tuple[float, I4, I4]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,40 +49,40 @@ class Result:
     cluster: Cluster
     policy: Scheduler
     seed: int
-    job_submit: NDArray[np.float64]
-    job_start: NDArray[np.float64]
-    job_finish: NDArray[np.float64]
-    job_failed: NDArray[np.bool_]
-    task_start: NDArray[np.float64] | None = None
-    task_finish: NDArray[np.float64] | None = None
-    task_machine: NDArray[np.int32] | None = None
+    job_submit: F8
+    job_start: F8
+    job_finish: F8
+    job_failed: Mask
+    task_start: F8 | None = None
+    task_finish: F8 | None = None
+    task_machine: I4 | None = None
     record: str = "jobs"
-    job_estimate: NDArray[np.float64] | None = None
+    job_estimate: F8 | None = None
     limits_set: Sequence[LimitsSet] = ()
 
     @cached_property
-    def estimate_s(self) -> NDArray[np.float64]:
+    def estimate_s(self) -> F8:
         """`job_estimate`, NaN throughout where there is none: (J,) float64."""
         if self.job_estimate is None:
             return np.full(len(self.job_start), np.nan)
         return self.job_estimate
 
     @cached_property
-    def bounds(self) -> dict[str, NDArray[np.float64]]:
+    def bounds(self) -> dict[str, F8]:
         """Lower bounds of each job, (J,) float64 each, s; see `sim.bounds.bound_arrays`."""
         from sim.bounds import bound_arrays
 
         return bound_arrays(self.workload.columns, self.cluster)
 
     @cached_property
-    def gap_lb(self) -> NDArray[np.float64]:
+    def gap_lb(self) -> F8:
         """Completion time over ``new_lb`` - 1 of each job done whose bound is above 0, else NaN."""
         from sim.metrics.of_jobs import gap_lb
 
         return gap_lb(self)
 
     @cached_property
-    def prediction_error(self) -> NDArray[np.float64]:
+    def prediction_error(self) -> F8:
         """|estimate - size| / size of each job done that has both, else NaN: (J,) float64."""
         from sim.metrics.of_jobs import prediction_error
 

@@ -72,13 +72,7 @@ def names() -> list[str]:
 
 
 def options(name: str) -> dict[str, Any]:
-    """Return the options of a knob with their defaults.
-
-    Raises
-    ------
-    InputError
-        If there is no such knob, naming the nearest.
-    """
+    """Return the options of a knob with their defaults."""
     parameters = list(inspect.signature(_function(name)).parameters.values())
     return {parameter.name: parameter.default for parameter in parameters[1:]}
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8
 from sim.base.errors import InputError, unknown
 from sim.knobs.parts import check_positive, rebuilt, replaced
 from sim.workload.schema import DEMAND_PREFIX
@@ -15,8 +15,6 @@ from sim.workload.tables import values
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
-
-F8 = NDArray[np.float64]
 
 
 def amplify(workload: Workload, ratio: float, metrics: Iterable[str] | None = None) -> Workload:

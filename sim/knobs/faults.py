@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I8
 from sim.base.errors import InputError
 from sim.base.random import stream
 from sim.knobs.parts import beside, meta_with, replaced, with_durations
@@ -18,8 +18,6 @@ from sim.knobs.parts import beside, meta_with, replaced, with_durations
 if TYPE_CHECKING:
     from sim.workload.workload import Columns, Workload
 
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
 
 MOST_FAILURES = 8
 """Attempts of one task that fail at the most."""

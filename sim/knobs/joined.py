@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import I8
 from sim.base.errors import InputError
 from sim.base.random import stream
 from sim.knobs.parts import beside, meta_with, replaced, with_durations
@@ -16,7 +16,6 @@ from sim.workload.tables import names, take_rows, values
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
 
-I8 = NDArray[np.int64]
 
 FEWEST, MOST = 2, 5
 """Stages of a DAG."""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I8, Mask
 from sim.base.random import stream
 from sim.knobs.parts import beside, check_positive, rebuilt, with_durations
 from sim.knobs.repeat import repeat_jobs, sample_jobs
@@ -17,10 +17,6 @@ from sim.workload.tables import take_rows, values
 if TYPE_CHECKING:
     from sim.synth.alibaba2018.tables import Tables
     from sim.workload.workload import Workload
-
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 
 def change_load(

@@ -10,12 +10,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sim.base.arrays import F8
 from sim.base.errors import InputError
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
-
-F8 = NDArray[np.float64]
 
 
 def replaced(table: pa.Table, column: str, numbers: NDArray[np.generic] | pa.Array) -> pa.Table:
@@ -52,13 +51,7 @@ def rebuilt(
 
 
 def beside(workload: Workload) -> dict[str, pa.Table]:
-    """Return the optional tables that stay as they are when jobs or tasks change.
-
-    Raises
-    ------
-    InputError
-        If there are failures: those are of the very tasks that they were drawn for.
-    """
+    """Return the optional tables that stay as they are when jobs or tasks change."""
     if workload.failures.num_rows:
         raise InputError("failures are drawn of tasks as they are; draw them after all else")
     return {"history": workload.history, "training": workload.training}

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I8, Mask
 from sim.base.errors import InputError
 from sim.base.random import stream
 from sim.knobs.parts import check_positive, meta_with, replaced, with_durations
@@ -19,9 +19,6 @@ from sim.workload.windows import loads, statistics
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
 
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 SHARED = ("application", "job_name", "user", "requested")
 """Features that make jobs alike here; the hour and the day would make nearly all of them."""

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I8, Mask
 from sim.base.random import stream
 from sim.knobs.parts import beside, meta_with, replaced, with_durations
 from sim.workload.columns import ranges
@@ -16,21 +16,9 @@ from sim.workload.tables import take_rows, values
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
 
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
-Mask = NDArray[np.bool_]
-
 
 def sample_jobs(n: int, n_out: int, seed: int) -> tuple[I8, Mask]:
-    """Choose `n_out` of `n` jobs, each as often as any other, one more or less.
-
-    Returns
-    -------
-    rows : (n_out,) int64
-        Ascending.
-    copy : (n_out,) bool
-        Whether the job is there already.
-    """
+    """Choose `n_out` of `n` jobs, each as often as any other, one more or less."""
     whole, part = divmod(n_out, n)
     some = np.sort(stream(seed, "knobs", "jobs").permutation(n)[:part])
     rows = np.concatenate([np.tile(np.arange(n), whole), some])
@@ -42,22 +30,7 @@ def sample_jobs(n: int, n_out: int, seed: int) -> tuple[I8, Mask]:
 def repeat_jobs(
     workload: Workload, rows: I8, copy: Mask, submit_s: F8, knob: dict[str, object]
 ) -> Workload:
-    """Return jobs, some of them several times, at new times.
-
-    Parameters
-    ----------
-    workload : Workload
-        What to take them from.
-    rows : (N,) int64
-        Rows of its jobs, in the order in which they come.
-    copy : (N,) bool
-        Whether the job came before. Dependencies between jobs and downloads stay with those that
-        did not; copies are called by the job's name, a plus and a number.
-    submit_s : (N,) float64
-        When they come, ascending, s.
-    knob : dict
-        What is noted in ``meta["knobs"]``.
-    """
+    """Return jobs, some of them several times, at new times."""
     from sim.dags import Graphs
     from sim.workload.workload import Workload
 

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sim.base.arrays import I8
 from sim.knobs.parts import beside, check_positive, meta_with, with_durations
 from sim.workload.tables import take_rows, values
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
 
-I8 = NDArray[np.int64]
 STEPS = 60
 
 

@@ -6,8 +6,8 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I4, Mask
 from sim.lineage.dependencies import Dependencies
 from sim.lineage.graph import graph
 from sim.lineage.groups import medians
@@ -15,10 +15,6 @@ from sim.lineage.heuristics import INPUT_MODES, Character
 from sim.lineage.logs import Logs
 from sim.lineage.single_hop import Downloads
 from sim.lineage.templates import Templates
-
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
-I4 = NDArray[np.int32]
 
 HOUR_S: Final = 3600.0
 
@@ -29,16 +25,7 @@ SHIFTS_H: Final = (1, 3, 6, 12)
 def template_dependencies(
     logs: Logs, templates: Templates, edges: Dependencies, character: Character
 ) -> pa.Table:
-    """Return the recurring dependencies by pair of templates, with what matters to both owners.
-
-    Returns
-    -------
-    pyarrow.Table
-        ``upstream``, ``downstream`` (i4, templates; ascending), ``n`` (dependencies), ``hard``
-        (share of them), ``polls`` (share), ``cross_organisation`` (bool), ``same_queue`` (bool),
-        ``upstream_priority``, ``downstream_priority`` (medians), ``lag_s`` (median time from the
-        upstream job's completion to the downstream one's submission).
-    """
+    """Return the recurring dependencies by pair of templates, with what matters to both owners."""
     keep = character.edge_recurring
     up, down = edges.upstream[keep], edges.downstream[keep]
     of, n = templates.of_job, len(templates)
@@ -72,12 +59,6 @@ def inversions(
 
     Priorities compare only within a queue (§2.3, note 3). What mends an inversion is the highest
     priority of anything recurring in the queue that depends on the template, directly or not.
-
-    Returns
-    -------
-    pyarrow.Table
-        ``template`` (i4), ``priority``, ``downstream`` (the template of highest priority that
-        reads it), ``downstream_priority``, ``mended_priority``; the widest gap first.
     """
     from sim.lineage.kernels.flows import upward_max
 
@@ -109,15 +90,7 @@ def inversions(
 
 
 def blind(logs: Logs, templates: Templates, character: Character, pairs: pa.Table) -> pa.Table:
-    """Return templates submitted without a look at inputs they can't do without (Observation 3).
-
-    Returns
-    -------
-    pyarrow.Table
-        ``template`` (i4), ``n_jobs``, ``blind`` (share of its jobs), ``margin_s`` (least, over its
-        inputs, of the median time from their completion to its submission), ``missed`` (jobs that
-        failed for want of an input); the least margin first.
-    """
+    """Return templates submitted without a look at inputs they can't do without (Observation 3)."""
     of, n = templates.of_job, len(templates)
     is_blind = character.input_mode == INPUT_MODES.index("blind")
     n_jobs = np.bincount(of, minlength=n)
@@ -140,16 +113,7 @@ def blind(logs: Logs, templates: Templates, character: Character, pairs: pa.Tabl
 
 
 def components(edges: Dependencies) -> tuple[I4, pa.Table]:
-    """Return each job's weakly connected component, and a row a component (Observation 5).
-
-    Returns
-    -------
-    (N,) int32
-        Rows of the table; the largest component first.
-    pyarrow.Table
-        ``n_jobs``; ``n_roots`` (jobs that depend on none but have dependents), ``n_leaves`` (the
-        other way round), ``bottom_heaviness`` (leaves over roots: above 1 it is wider below).
-    """
+    """Return each job's weakly connected component, and a row a component (Observation 5)."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
@@ -189,12 +153,12 @@ def gap_before_use_s(logs: Logs, edges: Dependencies, downloads: Downloads) -> F
     return out
 
 
-def shiftable(logs: Logs, character: Character, gap_s: F8, hours: float) -> NDArray[np.bool_]:
+def shiftable(logs: Logs, character: Character, gap_s: F8, hours: float) -> Mask:
     """Return which jobs might be shifted by up to so many hours (Observation 6).
 
     Recurring ones whose output is used, but only after more than `hours`, and which run for less.
     """
     run_s = logs.column("finish_s") - logs.column("start_s")
     limit = hours * HOUR_S
-    out: NDArray[np.bool_] = np.isfinite(gap_s) & (gap_s > limit) & (run_s < limit)
+    out: Mask = np.isfinite(gap_s) & (gap_s > limit) & (run_s < limit)
     return out & character.job_recurring

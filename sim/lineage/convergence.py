@@ -6,14 +6,11 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I4
 from sim.base.random import stream
 from sim.lineage.dependencies import Dependencies
 from sim.lineage.graph import Graph, WeightFunction, Window, share_of_inputs
-
-F8 = NDArray[np.float64]
-I4 = NDArray[np.int32]
 
 N_SOURCES: Final = 200
 """Jobs that a profile draws."""
@@ -33,25 +30,6 @@ def value_by_round(
     """Return aggregate values after 0, 1, … rounds of Algorithm 1, up to convergence.
 
     After round 0 it is the local value, after round k ≥ 1 that of all paths of at most 2^k hops.
-
-    Parameters
-    ----------
-    edges : Dependencies
-        The DAG.
-    value : (N,) float64
-        Local values.
-    numbered : Graph
-        ``graph(edges)``.
-    sources : (S,) int32
-        The jobs wanted.
-    within : Window, optional
-        ω; left out, everything downstream counts.
-    wt_fn : callable
-        Weights of edges.
-
-    Returns
-    -------
-    (S, R) float64
     """
     from sim.lineage.kernels.flows import sums_by_round
 
@@ -84,21 +62,7 @@ def convergence(
     n_sources: int = N_SOURCES,
     seed: int = 0,
 ) -> pa.Table:
-    """Return how much of the aggregate value each round has found, in jobs drawn at random.
-
-    Parameters
-    ----------
-    edges, value, numbered, within
-        As for `value_by_round`.
-    n_sources : int
-        How many valid jobs are drawn, by `seed`; all if there are not more.
-
-    Returns
-    -------
-    pyarrow.Table
-        ``round``; ``found``, the share of the mean aggregate value (Fig. 6 by its caption);
-        ``found_per_job``, the mean over jobs of their shares (as its text may be read too).
-    """
+    """Return how much of the aggregate value each round has found, in jobs drawn at random."""
     ok = np.ones(edges.n_jobs, bool) if within is None else within.valid
     drawn = stream(seed, "lineage", "convergence").permutation(np.flatnonzero(ok))[:n_sources]
     sources = np.sort(drawn).astype(np.int32)

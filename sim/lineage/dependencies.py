@@ -9,34 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.base.acyclic import nodes_on_cycles
-
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
-I4 = NDArray[np.int32]
+from sim.base.arrays import F8, I4, I8
 
 
 @dataclass(frozen=True, eq=False)
 class Dependencies:
-    """Which job took what which other job had made; every pair once.
+    """Which job took what which other job had made; every pair once."""
 
-    Attributes
-    ----------
-    n_jobs : int
-        Rows of the job table.
-    upstream, downstream : (E,) int32
-        Rows; edges are sorted by downstream, then upstream.
-    read_s, written_s : (E,) float64
-        The first read, and the write that it met, s; of reads at one instant, the earliest write.
-    n_reads : (E,) int32
-        Reads behind the edge.
-    """
-
-    n_jobs: int
-    upstream: I4
+    n_jobs: int  # rows of the job table
+    upstream: I4  # rows; edges are sorted by downstream, then upstream
     downstream: I4
+    # the first read, and the write that it met, s; of reads at one instant, the earliest write
     read_s: F8
     written_s: F8
-    n_reads: I4
+    n_reads: I4  # reads behind the edge
 
     def __len__(self) -> int:
         """Return the number of edges."""
@@ -77,11 +63,6 @@ def without_cycles(edges: Dependencies) -> tuple[Dependencies, int]:
 
     Jobs that run at the same time may read what each other writes. Within a strongly connected
     component only edges to jobs submitted later (to later rows) stay; what is left is acyclic.
-
-    Returns
-    -------
-    Dependencies, int
-        What is left, and how many edges were dropped.
     """
     cyclic = nodes_on_cycles(edges.upstream, edges.downstream, edges.n_jobs)
     if not len(cyclic):

@@ -7,33 +7,16 @@ topological order serves 62 sources at once, a bit each.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8
 from sim.lineage.dependencies import Dependencies
 from sim.lineage.graph import Graph, Window, graph
-
-F8 = NDArray[np.float64]
 
 
 def count_downstream(
     edges: Dependencies, within: Window | None = None, *, numbered: Graph | None = None
 ) -> F8:
-    """Return the number of jobs that depend on each job, directly or not.
-
-    Parameters
-    ----------
-    edges : Dependencies
-        The DAG.
-    within : Window, optional
-        ω; jobs that are not valid get NaN. Left out, everything downstream counts.
-    numbered : Graph, optional
-        ``graph(edges)``, if it is known.
-
-    Returns
-    -------
-    (N,) float64
-        Whole numbers.
-    """
+    """Return the number of jobs that depend on each job, directly or not."""
     from sim.lineage.kernels.reach import BITS, count_reached
     from sim.workload.kernels.edges import by_child
 

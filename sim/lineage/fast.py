@@ -36,14 +36,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, Mask
 from sim.base.errors import InputError
 from sim.lineage.dependencies import Dependencies
 from sim.lineage.graph import Graph, WeightFunction, Window, graph, share_of_inputs
-
-F8 = NDArray[np.float64]
-I4 = NDArray[np.int32]
 
 JOBS_PER_CUT = 200
 """How many jobs share the two cut-offs that enclose theirs."""
@@ -61,34 +58,7 @@ def aggregate(
     numbered: Graph | None = None,
     jobs_per_cut: int = JOBS_PER_CUT,
 ) -> F8:
-    """Return each job's own value plus what it passes on from everything downstream.
-
-    Parameters
-    ----------
-    edges : Dependencies
-        The DAG.
-    value : (N,) float64
-        Value of each job; not negative.
-    within : Window, optional
-        ω: downstream jobs count if they are submitted by the source's cut-off, and jobs that are
-        not valid get NaN. Left out, everything downstream counts.
-    wt_fn : callable
-        Weights of edges, not negative; each job's value is shared equally by its inputs unless
-        told otherwise.
-    numbered : Graph, optional
-        ``graph(edges)``, if it is known.
-    jobs_per_cut : int
-        How fine the cut-offs of passes are; it changes the time, never the result.
-
-    Returns
-    -------
-    (N,) float64
-
-    Raises
-    ------
-    InputError
-        On a negative value or weight, or a cycle.
-    """
+    """Return each job's own value plus what it passes on from everything downstream."""
     from sim.lineage.kernels.flows import sums_of_rows, upward
 
     g = graph(edges) if numbered is None else numbered
@@ -144,7 +114,7 @@ def bounds(
 
 
 def _enclose(
-    g: Graph, weight: F8, own: F8, within: Window, which: NDArray[np.bool_], jobs_per_cut: int
+    g: Graph, weight: F8, own: F8, within: Window, which: Mask, jobs_per_cut: int
 ) -> Bounds:
     """Return the totals of some jobs under the cut-offs below and above each one's own."""
     from sim.lineage.kernels.flows import LANES, upward_cut

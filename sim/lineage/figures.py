@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sim.base import html
+from sim.base.arrays import F8
 
 if TYPE_CHECKING:
     from sim.lineage.store import Store
@@ -84,7 +84,7 @@ def _components(of: Store) -> Iterable[Figure]:
     )
 
 
-def _by_rank(values: NDArray[np.float64]) -> tuple[list[int], list[float]]:
+def _by_rank(values: F8) -> tuple[list[int], list[float]]:
     found = np.sort(values[values > 0])[::-1]
     if not len(found):
         return [], []

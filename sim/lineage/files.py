@@ -26,31 +26,7 @@ def read_table(
     on_bad_row: OnBadRow = "skip",
     bad: dict[str, int] | None = None,
 ) -> pa.Table:
-    """Read a log, Parquet or CSV (told by its first bytes; CSV may be gzipped, with a header).
-
-    Parameters
-    ----------
-    name : {"operations", "jobs"}
-        Which of the tables of `sim.lineage.schema` it is.
-    path : path-like
-        The file, or a folder of Parquet files.
-    on_bad_row : {"skip", "error"}
-        What happens to a row that breaks a rule: it is counted in `bad` and left out, or raises.
-    bad : dict of str to int, optional
-        Where rows are counted, by rule; changed in place.
-
-    Returns
-    -------
-    pyarrow.Table
-        The columns of the schema in its order and types; columns that were not there hold their
-        defaults.
-
-    Raises
-    ------
-    InputError
-        With the file, and the line of a CSV (the row of a Parquet file, counted from 1): on a
-        missing column, and on a bad row if asked to.
-    """
+    """Read a log, Parquet or CSV (told by its first bytes; CSV may be gzipped, with a header)."""
     counted = {} if bad is None else bad
     columns = TABLES[name]
     if Path(path).is_dir() or _starts_with(path, _PARQUET):
@@ -232,13 +208,7 @@ def _check_names(
 
 
 def as_table(name: str, columns: Mapping[str, Any] | pa.Table) -> pa.Table:
-    """Bring columns in memory to the schema of the table called `name`.
-
-    Raises
-    ------
-    InputError
-        On a missing column or value, or a wrong type.
-    """
+    """Bring columns in memory to the schema of the table called `name`."""
     source = columns if isinstance(columns, pa.Table) else pa.table(dict(columns))
     wanted = TABLES[name]
     _check_names(wanted, tuple(source.column_names), f"<{name}>")

@@ -7,16 +7,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I4, I8
 from sim.base.errors import InputError
 from sim.base.random import stream
 from sim.lineage.dependencies import Dependencies
 from sim.lineage.graph import WeightFunction, share_of_inputs
-
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
-I4 = NDArray[np.int32]
 
 _TRIALS = 200
 _TOLERANCE = 1e-9
@@ -24,24 +20,12 @@ _TOLERANCE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Rows of the closure: jobs, and what each reaches.
+    """Rows of the closure: jobs, and what each reaches."""
 
-    Attributes
-    ----------
-    upstream : (S,) int32
-        Rows of the job table.
-    row0 : (S + 1,) int64
-        First place of each one's pairs.
-    downstream : (P,) int32
-        Whom it reaches; each once.
-    weight : (P,) float64
-        Weights aggregated along and over all paths.
-    """
-
-    upstream: I4
-    row0: I8
-    downstream: I4
-    weight: F8
+    upstream: I4  # rows of the job table
+    row0: I8  # first place of each one's pairs
+    downstream: I4  # whom it reaches; each once
+    weight: F8  # weights aggregated along and over all paths
 
     def reduce(self, operation: Any, values: F8, empty: float) -> F8:
         """Return `operation` (a ufunc) over each one's `values`, (P,); `empty` if it has none."""
@@ -54,35 +38,19 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Functions:
-    """What an analysis computes.
+    """What an analysis computes."""
 
-    Attributes
-    ----------
-    wt_fn : callable
-        Weights of edges: from `Dependencies` to (E,) float64.
-    e_op : numpy.ufunc
-        Combines the weights of two legs of a path; distributes over `p_op`.
-    p_op : numpy.ufunc
-        Combines the weights of two paths between the same jobs. Both are associative; functions of
-        your own become ufuncs by ``numpy.frompyfunc(f, 2, 1)``.
-    ds_op : callable
-        Aggregates over everything downstream: from `Pairs` to (S,) float64.
-    """
-
-    wt_fn: WeightFunction
-    e_op: Any
+    wt_fn: WeightFunction  # weights of edges: from `Dependencies` to (E,) float64
+    e_op: Any  # combines the weights of two legs of a path; distributes over `p_op`
+    # combines the weights of two paths between the same jobs. Both are associative; functions of
+    # your own become ufuncs by ``numpy.frompyfunc(f, 2, 1)``
     p_op: Any
+    # aggregates over everything downstream: from `Pairs` to (S,) float64
     ds_op: Callable[[Pairs], F8]
 
 
 def check(functions: Functions) -> None:
-    """Try the laws that Algorithm 1 rests on, on random numbers.
-
-    Raises
-    ------
-    InputError
-        Names the law that does not hold, and the numbers that show it.
-    """
+    """Try the laws that Algorithm 1 rests on, on random numbers."""
     e, p = functions.e_op, functions.p_op
     x, y, z = stream(0, "lineage", "laws").uniform(0.01, 4.0, (3, _TRIALS))
     laws = {

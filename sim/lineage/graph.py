@@ -7,15 +7,11 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I4, I8, Mask
 from sim.base.errors import InputError
 from sim.lineage.dependencies import Dependencies
 from sim.lineage.single_hop import DAY_S
-
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
-I4 = NDArray[np.int32]
 
 WeightFunction = Callable[[Dependencies], F8]
 """wt_fn: a weight for each edge, from all edges (so from a job and its in-edges)."""
@@ -26,21 +22,11 @@ OMEGA_S: Final = 7 * DAY_S
 
 @dataclass(frozen=True, eq=False)
 class Window:
-    """Which pairs of jobs count (§4.5.1).
+    """Which pairs of jobs count (§4.5.1)."""
 
-    Attributes
-    ----------
-    submit_s : (N,) float64
-        Submission of each job, s.
-    cut_s : (N,) float64
-        A job's downstream counts if submitted by then: its completion + ω, s.
-    valid : (N,) bool
-        Jobs that complete at least ω before the end of observation.
-    """
-
-    submit_s: F8
-    cut_s: F8
-    valid: NDArray[np.bool_]
+    submit_s: F8  # submission of each job, s
+    cut_s: F8  # a job's downstream counts if submitted by then: its completion + ω, s
+    valid: Mask  # jobs that complete at least ω before the end of observation
 
 
 def window(
@@ -53,27 +39,13 @@ def window(
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """Jobs numbered so that every edge leads to a higher number, near the order of submission.
+    """Jobs numbered so that every edge leads to a higher number, near the order of submission."""
 
-    Attributes
-    ----------
-    row : (N,) int32
-        Row of the job table of each number.
-    number : (N,) int32
-        The inverse.
-    out0 : (N + 1,) int64
-        First place of each number's edges in `child`.
-    child : (E,) int32
-        The dependent jobs' numbers, ascending for each job.
-    edge : (E,) int64
-        The place of each edge in the `Dependencies`.
-    """
-
-    row: I4
-    number: I4
-    out0: I8
-    child: I4
-    edge: I8
+    row: I4  # row of the job table of each number
+    number: I4  # the inverse
+    out0: I8  # first place of each number's edges in `child`
+    child: I4  # the dependent jobs' numbers, ascending for each job
+    edge: I8  # the place of each edge in the `Dependencies`
 
     def end(self, submit_s: F8, cut_s: F8) -> I4:
         """Return, for each cut-off, the number from which on no job is submitted by then.
@@ -86,13 +58,7 @@ class Graph:
 
 
 def graph(edges: Dependencies) -> Graph:
-    """Give the jobs numbers in topological order.
-
-    Raises
-    ------
-    InputError
-        If the edges form a cycle; `sim.lineage.dependencies.without_cycles` breaks them.
-    """
+    """Give the jobs numbers in topological order."""
     from sim.lineage.kernels.topological import topological_order
     from sim.workload.kernels.edges import by_child
 

@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-F8 = NDArray[np.float64]
-I4 = NDArray[np.int32]
+from sim.base.arrays import F8, I4
 
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 """What is kept of a distribution."""
 
 
 def quantiles(values: F8, group: I4, n_groups: int, q: tuple[float, ...] = QUANTILES) -> F8:
-    """Return quantiles of each group's values, interpolated; NaN values are left out.
-
-    Returns
-    -------
-    (G, Q) float64
-        NaN for groups without values.
-    """
+    """Return quantiles of each group's values, interpolated; NaN values are left out."""
     known = ~np.isnan(values)
     values, group = values[known], group[known]
     order = np.lexsort((values, group))

@@ -5,18 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I1, I4, Mask
 from sim.base.errors import InputError
 from sim.lineage.dependencies import Dependencies
 from sim.lineage.logs import Logs
 from sim.lineage.single_hop import DAY_S
 from sim.lineage.templates import Templates
-
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
-I4 = NDArray[np.int32]
-Bools = NDArray[np.bool_]
 
 INPUT_MODES = ("none", "blind", "poll")
 """A job needs no input of recurring jobs, is submitted without looking, or waits for it."""
@@ -26,66 +21,39 @@ QUARTER_S = 90 * DAY_S
 
 @dataclass(frozen=True)
 class Thresholds:
-    """The numbers in Table 1, and those that it leaves open.
+    """The numbers in Table 1, and those that it leaves open."""
 
-    Attributes
-    ----------
-    min_submissions : int
-        Least runs of a recurring template, in the whole log.
-    period_s : float or None
-        A recurring template has a run in each whole period of what is learnt from. None: 30 days
-        if that is three months or longer, else a week (or all of it, if it is shorter).
-    periodic_cv : float
-        Greatest coefficient of variation of a periodic template's inter-arrival times: clocks are
-        exact to seconds, while what waits for input varies as its inputs' run times do.
-    polling_lag_s : float
-        A polling job is submitted at most so long after its last input was complete.
-    polling_share : float
-        A template polls if at least this share of its jobs do.
-    hard_share : float
-        More than this share of a template's jobs consume one job's output: a hard dependency.
-    """
-
-    min_submissions: int = 3
+    min_submissions: int = 3  # least runs of a recurring template, in the whole log
+    # a recurring template has a run in each whole period of what is learnt from. None: 30 days if
+    # that is three months or longer, else a week (or all of it, if it is shorter)
     period_s: float | None = None
+    # greatest coefficient of variation of a periodic template's inter-arrival times: clocks are
+    # exact to seconds, while what waits for input varies as its inputs' run times do
     periodic_cv: float = 0.01
+    # a polling job is submitted at most so long after its last input was complete
     polling_lag_s: float = 15 * 60.0
-    polling_share: float = 0.5
+    polling_share: float = 0.5  # a template polls if at least this share of its jobs do
+    # more than this share of a template's jobs consume one job's output: a hard dependency
     hard_share: float = 0.95
 
 
 @dataclass(frozen=True, eq=False)
 class Character:
-    """What Table 1 tells apart.
+    """What Table 1 tells apart."""
 
-    Attributes
-    ----------
-    recurring, periodic, never_missed : (T,) bool
-        Of templates; `never_missed`: no job failed for want of an input.
-    interarrival_s, interarrival_cv : (T,) float64
-        Mean time between submissions and its coefficient of variation; NaN with too few.
-    template_polls : (T,) bool
-        Templates most of whose jobs poll.
-    job_recurring, job_polls : (N,) bool
-        Of jobs; ad hoc jobs are those not recurring.
-    edge_recurring, edge_hard, edge_polls : (E,) bool
-        Of dependencies; ad hoc ones are those not recurring.
-    input_mode : (N,) int8
-        An index into `INPUT_MODES`.
-    """
-
-    recurring: Bools
-    periodic: Bools
-    never_missed: Bools
+    recurring: Mask  # of templates; `never_missed`: no job failed for want of an input
+    periodic: Mask
+    never_missed: Mask
+    # mean time between submissions and its coefficient of variation; NaN with too few
     interarrival_s: F8
     interarrival_cv: F8
-    template_polls: Bools
-    job_recurring: Bools
-    job_polls: Bools
-    edge_recurring: Bools
-    edge_hard: Bools
-    edge_polls: Bools
-    input_mode: NDArray[np.int8]
+    template_polls: Mask  # templates most of whose jobs poll
+    job_recurring: Mask  # of jobs; ad hoc jobs are those not recurring
+    job_polls: Mask
+    edge_recurring: Mask  # of dependencies; ad hoc ones are those not recurring
+    edge_hard: Mask
+    edge_polls: Mask
+    input_mode: I1  # an index into `INPUT_MODES`
 
 
 def characterise(
@@ -96,25 +64,7 @@ def characterise(
     *,
     learn: tuple[float, float] | None = None,
 ) -> Character:
-    """Apply Table 1's heuristics.
-
-    Parameters
-    ----------
-    logs : Logs
-        The jobs.
-    templates : Templates
-        Which program each is a run of.
-    edges : Dependencies
-        Single-hop dependencies.
-    thresholds : Thresholds, optional
-        The numbers.
-    learn : (float, float), optional
-        Begin and end, s, of what recurrence is learnt from; default: first to last submission.
-
-    Returns
-    -------
-    Character
-    """
+    """Apply Table 1's heuristics."""
     limits = Thresholds() if thresholds is None else thresholds
     submit_s, of_job = logs.column("submit_s"), templates.of_job
     recurring = recurring_templates(submit_s, of_job, len(templates), limits, learn)
@@ -160,14 +110,8 @@ def recurring_templates(
     n_templates: int,
     limits: Thresholds,
     learn: tuple[float, float] | None = None,
-) -> Bools:
-    """Return which templates recur: often enough, and in each period of what is learnt from.
-
-    Raises
-    ------
-    InputError
-        If the learning interval is empty.
-    """
+) -> Mask:
+    """Return which templates recur: often enough, and in each period of what is learnt from."""
     if not len(submit_s):
         return np.zeros(n_templates, bool)
     begin, end = (float(submit_s[0]), float(submit_s[-1])) if learn is None else learn
@@ -183,7 +127,7 @@ def recurring_templates(
     which = ((submit_s[inside] - begin) / period).astype(np.int64).clip(0, n_periods - 1)
     seen = np.zeros((n_templates, n_periods), bool)
     seen[template[inside], which] = True
-    out: Bools = often & seen.all(axis=1)
+    out: Mask = often & seen.all(axis=1)
     return out
 
 
@@ -204,8 +148,8 @@ def inter_arrivals(submit_s: F8, template: I4, n_templates: int) -> tuple[F8, F8
 
 
 def hard_edges(
-    submit_s: F8, template: I4, edges: Dependencies, edge_recurring: Bools, hard_share: float
-) -> Bools:
+    submit_s: F8, template: I4, edges: Dependencies, edge_recurring: Mask, hard_share: float
+) -> Mask:
     """Return which dependencies are hard: (a) ad hoc, (b) on one job each, (c) on equally many.
 
     For each pair of recurring templates the jobs of the downstream one are looked at that were
@@ -249,7 +193,7 @@ def _since_last_input(logs: Logs, edges: Dependencies) -> F8:
     return np.where(np.isinf(last_s), np.nan, logs.column("submit_s") - last_s)
 
 
-def _share(group: I4, hit: Bools, counted: Bools, n_groups: int) -> F8:
+def _share(group: I4, hit: Mask, counted: Mask, n_groups: int) -> F8:
     n = np.bincount(group[counted], minlength=n_groups)
     with np.errstate(invalid="ignore", divide="ignore"):
         out: F8 = np.bincount(group[counted & hit], minlength=n_groups) / n

@@ -12,14 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I1, I4, Mask
 from sim.lineage.files import as_table, read_table
 from sim.lineage.schema import OPERATIONS_NAMES, OUTCOMES
 from sim.traces._rows import OnBadRow
 from sim.workload.tables import plain
-
-F8 = NDArray[np.float64]
-I4 = NDArray[np.int32]
-
 
 IDLE: Final = "jobs: in no operation"
 """The rule by which such jobs are counted."""
@@ -52,7 +49,7 @@ class Logs:
     jobs: pa.Table
     time_s: F8
     job: I4
-    operation: NDArray[np.int8]
+    operation: I1
     file: I4
     n: I4
     files: pa.Array
@@ -76,11 +73,11 @@ class Logs:
         out: NDArray[Any] = array.to_numpy(zero_copy_only=True)
         return out
 
-    def has(self, name: str, value: str) -> NDArray[np.bool_]:
+    def has(self, name: str, value: str) -> Mask:
         """Return which jobs have `value` in the category called `name`."""
         array = self.jobs[name].chunk(0)
         code = array.dictionary.index(value).as_py()
-        out: NDArray[np.bool_] = array.indices.to_numpy(zero_copy_only=True) == code
+        out: Mask = array.indices.to_numpy(zero_copy_only=True) == code
         return out if code >= 0 else np.zeros(len(out), bool)
 
     def names(self, name: str) -> list[str]:
@@ -159,7 +156,7 @@ def _joined(operations: pa.Table, jobs: pa.Table, report: dict[str, int]) -> Log
     )
 
 
-def idle(n_jobs: int, job: I4) -> NDArray[np.bool_]:
+def idle(n_jobs: int, job: I4) -> Mask:
     """Return which jobs are in none of some operations."""
     doing = np.zeros(n_jobs, bool)
     doing[job[job >= 0]] = True
@@ -227,7 +224,7 @@ def _organisation(jobs: pa.Table) -> pa.Array:
     return either.combine_chunks().dictionary_encode()
 
 
-def _count(report: dict[str, int], rule: str, broken: NDArray[np.bool_]) -> None:
+def _count(report: dict[str, int], rule: str, broken: Mask) -> None:
     n = int(np.count_nonzero(broken))
     if n:
         report[rule] = n

@@ -24,16 +24,13 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I4, I8, Mask
 from sim.base.errors import InputError
 from sim.lineage.dependencies import Dependencies
 from sim.lineage.functions import Functions, Pairs, check
 from sim.lineage.graph import Graph, Window, graph
 
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
-I4 = NDArray[np.int32]
 Table = tuple[I4, I4, F8]
 
 BLOCK_PAIRS: Final = 8_000_000
@@ -63,33 +60,7 @@ def multi_hop(
     sources: I4 | None = None,
     numbered: Graph | None = None,
 ) -> F8:
-    """Return ``ds_op`` of every job: what it aggregates over all that is downstream.
-
-    Parameters
-    ----------
-    edges : Dependencies
-        The DAG.
-    functions : Functions
-        What to compute.
-    within : Window, optional
-        ω: pairs count if the downstream job is submitted by the source's cut-off; jobs that are
-        not valid get NaN.
-    rounds : int, optional
-        0: no pairs at all (what is left is local); k: paths of at most 2^k hops; None: all.
-    sources : (S,) int32, optional
-        The jobs wanted; others get NaN.
-    numbered : Graph, optional
-        ``graph(edges)``, if it is known.
-
-    Returns
-    -------
-    (N,) float64
-
-    Raises
-    ------
-    InputError
-        On a cycle, on a negative `rounds`, and where the functions break a law that is needed.
-    """
+    """Return ``ds_op`` of every job: what it aggregates over all that is downstream."""
     out = np.full(edges.n_jobs, np.nan)
     for block in rows(
         edges, functions, within=within, rounds=rounds, sources=sources, numbered=numbered
@@ -181,9 +152,7 @@ class _Walk:
         for at in range(0, len(large), 8):
             yield self._lanes(large[at : at + 8])
 
-    def _pairs(
-        self, source: I4, row0: I8, down: I4, wt: F8, n: int, over: NDArray[np.bool_]
-    ) -> Pairs:
+    def _pairs(self, source: I4, row0: I8, down: I4, wt: F8, n: int, over: Mask) -> Pairs:
         """Copy rows out of the buffers, leaving out the empty ones of sources over budget."""
         keep = ~over
         ends = np.append(0, row0[1:][keep])

@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, Mask
 from sim.describe.measure import Measure, Section
 from sim.lineage.advice import SHIFTS_H, shiftable
 from sim.lineage.dependencies import Dependencies
@@ -16,8 +16,6 @@ from sim.lineage.heuristics import INPUT_MODES, Character
 from sim.lineage.logs import Logs
 from sim.lineage.predict import best_threshold
 from sim.lineage.single_hop import DAY_S, SingleHop
-
-F8 = NDArray[np.float64]
 
 SECTIONS: Final = {
     "overview": "What was found",
@@ -297,11 +295,11 @@ def _value(tables: Mapping[str, pa.Table]) -> list[Measure]:
     return s.found
 
 
-def _mean(values: NDArray[np.bool_]) -> float:
+def _mean(values: Mask) -> float:
     return float(values.mean()) if len(values) else np.nan
 
 
-def _among(values: NDArray[np.bool_], of: NDArray[np.bool_]) -> float:
+def _among(values: Mask, of: Mask) -> float:
     return _mean(values[of])
 
 

@@ -35,25 +35,7 @@ def is_openlineage(path: str | os.PathLike[str]) -> bool:
 
 
 def read_events(path: str | os.PathLike[str], on_bad_row: OnBadRow = "skip") -> Logs:
-    """Read OpenLineage events as logs.
-
-    Parameters
-    ----------
-    path : path-like
-        A file of an event a line, or of one list of events.
-    on_bad_row : {"skip", "error"}
-        What happens to a malformed event: it is counted, with its line, or raises.
-
-    Returns
-    -------
-    Logs
-        Runs that did not end count as ended at their last event.
-
-    Raises
-    ------
-    InputError
-        If the file can't be read, holds no event, or has a malformed one and is asked to.
-    """
+    """Read OpenLineage events as logs."""
     runs: dict[str, dict[str, Any]] = {}
     bad: list[tuple[int, str]] = []
     n_seen = 0

@@ -7,16 +7,11 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I4, I8, Mask
 from sim.base.errors import InputError
 from sim.lineage.dependencies import Dependencies
 from sim.lineage.groups import medians
-
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
-I4 = NDArray[np.int32]
-Bools = NDArray[np.bool_]
 
 THRESHOLDS: Final = tuple(range(0, 101, 5))
 """Prediction thresholds tr that are tried, %."""
@@ -24,45 +19,24 @@ THRESHOLDS: Final = tuple(range(0, 101, 5))
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """What one interval says of each pair of templates, one of which reads the other's output.
+    """What one interval says of each pair of templates, one of which reads the other's output."""
 
-    Attributes
-    ----------
-    upstream, downstream : (P,) int32
-        Templates; sorted by upstream, then downstream.
-    share : (P,) float64
-        Share of the upstream template's jobs whose output a job of the downstream one consumed.
-    time_s : (P,) float64
-        Median time from submission to the first such job's submission, s.
-    """
-
-    upstream: I4
+    upstream: I4  # templates; sorted by upstream, then downstream
     downstream: I4
+    # share of the upstream template's jobs whose output a job of the downstream one consumed
     share: F8
-    time_s: F8
+    time_s: F8  # median time from submission to the first such job's submission, s
 
 
 @dataclass(frozen=True, eq=False)
 class Forecast:
-    """Pairs (job, downstream template) that were predicted or came true.
+    """Pairs (job, downstream template) that were predicted or came true."""
 
-    Attributes
-    ----------
-    job, template : (C,) int32
-        Upstream job, and downstream template.
-    share : (C,) float64
-        The model's share; -1 if it does not know the pair.
-    came : (C,) bool
-        Whether a job of the template did consume the job's output.
-    forecast_s, actual_s : (C,) float64
-        Time to the first one, s; NaN where unknown.
-    """
-
-    job: I4
+    job: I4  # upstream job, and downstream template
     template: I4
-    share: F8
-    came: Bools
-    forecast_s: F8
+    share: F8  # the model's share; -1 if it does not know the pair
+    came: Mask  # whether a job of the template did consume the job's output
+    forecast_s: F8  # time to the first one, s; NaN where unknown
     actual_s: F8
 
     def precision_recall(self, threshold: float) -> tuple[float, float]:
@@ -80,28 +54,21 @@ class Forecast:
 
 @dataclass(frozen=True, eq=False)
 class Uses:
-    """Which templates' jobs consumed a job's output, and when the first one of each came.
+    """Which templates' jobs consumed a job's output, and when the first one of each came."""
 
-    Attributes
-    ----------
-    job, template : (U,) int32
-        Upstream job, and downstream template; sorted by job, then template.
-    come_s, time_s : (U,) float64
-        When the first such job was submitted, and how long after the upstream one, s; the latter
-        is negative if it was earlier.
-    """
-
-    job: I4
+    job: I4  # upstream job, and downstream template; sorted by job, then template
     template: I4
+    # when the first such job was submitted, and how long after the upstream one, s; the latter is
+    # negative if it was earlier
     come_s: F8
     time_s: F8
 
-    def where(self, keep: Bools) -> Uses:
+    def where(self, keep: Mask) -> Uses:
         """Return some of them."""
         return Uses(self.job[keep], self.template[keep], self.come_s[keep], self.time_s[keep])
 
 
-def first_uses(edges: Dependencies, template: I4, submit_s: F8, recurring: Bools) -> Uses:
+def first_uses(edges: Dependencies, template: I4, submit_s: F8, recurring: Mask) -> Uses:
     """Find the first use of each job's output by each template; of recurring templates only."""
     both = recurring[template[edges.upstream]] & recurring[template[edges.downstream]]
     up, down = edges.upstream[both], edges.downstream[both]
@@ -113,24 +80,8 @@ def first_uses(edges: Dependencies, template: I4, submit_s: F8, recurring: Bools
     return Uses(up, to[first], come_s, come_s - submit_s[up])
 
 
-def learn(uses: Uses, template: I4, learnt: Bools, n_templates: int) -> Model:
-    """Learn from some jobs.
-
-    Parameters
-    ----------
-    uses : Uses
-        What was seen of their uses; those of other jobs are passed over.
-    template : (N,) int32
-        Template of each job.
-    learnt : (N,) bool
-        The jobs that are learnt from.
-    n_templates : int
-        T.
-
-    Returns
-    -------
-    Model
-    """
+def learn(uses: Uses, template: I4, learnt: Mask, n_templates: int) -> Model:
+    """Learn from some jobs."""
     seen = uses.where(learnt[uses.job])
     n_jobs = np.bincount(template[learnt], minlength=n_templates)
     pair = template[seen.job].astype(np.int64) * n_templates + seen.template
@@ -173,15 +124,7 @@ def forecast(model: Model, uses: Uses, template: I4, jobs: I8, n_templates: int)
 
 
 def by_threshold(of: Forecast, thresholds: tuple[float, ...] = THRESHOLDS) -> pa.Table:
-    """Tabulate T1 and T2 over tr (Figs. 2 and 3).
-
-    Returns
-    -------
-    pyarrow.Table
-        ``tr`` (%), ``precision``, ``recall``; ``n``, ``rmse_s``, ``mae_s`` (the *median* absolute
-        error, as the paper has it), ``within_20``, ``over_2x``: of what was predicted and came,
-        the errors of its time; the last two are shares by percentage error.
-    """
+    """Tabulate T1 and T2 over tr (Figs. 2 and 3)."""
     found: dict[str, list[float]] = {
         k: [] for k in ("tr", "precision", "recall", "n", "rmse_s", "mae_s", "within_20", "over_2x")
     }
@@ -206,13 +149,7 @@ def by_threshold(of: Forecast, thresholds: tuple[float, ...] = THRESHOLDS) -> pa
 
 
 def best_threshold(table: pa.Table) -> float:
-    """Return the tr that maximises precision × recall; the smallest of equals.
-
-    Raises
-    ------
-    InputError
-        If nothing could be predicted.
-    """
+    """Return the tr that maximises precision × recall; the smallest of equals."""
     product = table["precision"].to_numpy() * table["recall"].to_numpy()
     if np.isnan(product).all():
         raise InputError("nothing recurs in both intervals, so that no threshold is best")

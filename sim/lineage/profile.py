@@ -9,8 +9,8 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I4, Mask
 from sim.base.errors import InputError
 from sim.lineage import advice, predict
 from sim.lineage.convergence import convergence
@@ -25,9 +25,6 @@ from sim.lineage.observations import observations
 from sim.lineage.single_hop import DAY_S, WINDOW_S, Downloads, SingleHop, single_hop
 from sim.lineage.store import Store
 from sim.lineage.templates import SIMILARITY, Templates, find_templates
-
-F8 = NDArray[np.float64]
-I4 = NDArray[np.int32]
 
 N_COSTLIEST: Final = 100
 """How many of the templates whose failure costs most are listed."""
@@ -240,7 +237,7 @@ _DISTRIBUTIONS = (
 
 
 def _distributions(
-    logs: Logs, jobs: dict[str, object], group: NDArray[np.int32], n: int, which: NDArray[np.bool_]
+    logs: Logs, jobs: dict[str, object], group: I4, n: int, which: Mask
 ) -> dict[str, F8]:
     value = np.asarray(jobs["aggregate_value"])
     compute = np.asarray(jobs["aggregate_compute_s"])

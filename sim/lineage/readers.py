@@ -12,11 +12,9 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sim.base.arrays import I8
 from sim.lineage.predict import Uses
-
-I8 = NDArray[np.int64]
 
 COLUMNS: Final = ("readers", "readers_after_s")
 """Recurring templates of which a job used the job's output, and how long after the job's submission
@@ -25,17 +23,7 @@ the start; in ``jobs`` only oracles may look at them."""
 
 
 def columns(uses: Uses, rows: I8, names: Sequence[str]) -> dict[str, pa.ListArray]:
-    """Return `COLUMNS` of some jobs.
-
-    Parameters
-    ----------
-    uses : Uses
-        Of all jobs.
-    rows : (R,) int64
-        Jobs, ascending.
-    names : sequence of str
-        Of the templates.
-    """
+    """Return `COLUMNS` of some jobs."""
     first, end = (np.searchsorted(uses.job, rows, side) for side in ("left", "right"))
     own = uses.where(np.isin(uses.job, rows))
     offsets = pa.array(np.concatenate([[0], np.cumsum(end - first)]).astype(np.int32))

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I8
 from sim.lineage import readers
 from sim.lineage.dependencies import plain_edges
 from sim.lineage.predict import Uses, first_uses
@@ -17,41 +17,25 @@ from sim.lineage.worth import Past
 from sim.workload.schema import INPUT_MODES, JOB_EDGE_KINDS
 from sim.workload.workload import Workload
 
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
-
 NONE, BLIND, POLL = range(3)
 """Codes of `sim.workload.schema.INPUT_MODES`."""
 
 
 @dataclass(frozen=True, eq=False)
 class Recorded:
-    """N jobs in order of submission, each of one task; times count from the week that is scheduled.
+    """N jobs in order of submission, of one task each; times count from the scheduled week."""
 
-    Attributes
-    ----------
-    past : Past
-        When they ran, who reads and downloads what.
-    duration_s, lag_s, priority : (N,) float64
-        How long; if it polls, from its inputs to its submission; more is sooner.
-    tokens, mode : (N,) int64
-        Resources held; what it does about inputs (`NONE`, `BLIND`, `POLL`).
-    template, user, queue : (N,) int64 and list of str
-        Codes, and their names; a template without a name is of ad hoc jobs.
-    job_ids : function of rows
-        What jobs are called.
-    """
-
-    past: Past
-    duration_s: F8
+    past: Past  # when they ran, who reads and downloads what
+    duration_s: F8  # how long; if it polls, from its inputs to its submission; more is sooner
     lag_s: F8
     priority: F8
-    tokens: I8
+    tokens: I8  # resources held; what it does about inputs (`NONE`, `BLIND`, `POLL`)
     mode: I8
+    # codes, and their names; a template without a name is of ad hoc jobs
     template: tuple[I8, Sequence[str]]
     user: tuple[I8, Sequence[str]]
     queue: tuple[I8, Sequence[str]]
-    job_ids: Callable[[I8], pa.Array]
+    job_ids: Callable[[I8], pa.Array]  # what jobs are called
 
 
 def week(of: Recorded, end_s: float, rounds: int | None, meta: Mapping[str, Any]) -> Workload:
@@ -60,17 +44,6 @@ def week(of: Recorded, end_s: float, rounds: int | None, meta: Mapping[str, Any]
     Edges are those between its jobs: what was made before is there. Downloads are those of its
     jobs, however late. The history is of the jobs that had ended by 0; it and the jobs have what
     they were worth (`sim.lineage.worth.COLUMNS`) and who read them (`sim.lineage.readers.COLUMNS`).
-
-    Parameters
-    ----------
-    of : Recorded
-        The jobs.
-    end_s : float
-        End of the week.
-    rounds : int or None
-        How far downstream worth is counted (`Past.columns`).
-    meta : mapping
-        The workload's.
     """
     past = of.past
     inside = (past.submit_s >= 0) & (past.submit_s < end_s)

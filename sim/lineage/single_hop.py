@@ -7,14 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I4
 from sim.lineage.dependencies import Dependencies, without_cycles
 from sim.lineage.logs import Logs
 from sim.lineage.schema import DOWNLOAD, READ
-
-F8 = NDArray[np.float64]
-I4 = NDArray[np.int32]
 
 DAY_S: Final = 86_400.0
 
@@ -24,21 +21,11 @@ WINDOW_S: Final = 30 * DAY_S
 
 @dataclass(frozen=True, eq=False)
 class Downloads:
-    """What people took, by the job that had made it.
+    """What people took, by the job that had made it."""
 
-    Attributes
-    ----------
-    job : (D,) int32
-        Row of the job that wrote the file last; ascending.
-    time_s : (D,) float64
-        When, s; ascending for each job.
-    n : (D,) int32
-        How many downloads.
-    """
-
-    job: I4
-    time_s: F8
-    n: I4
+    job: I4  # row of the job that wrote the file last; ascending
+    time_s: F8  # when, s; ascending for each job
+    n: I4  # how many downloads
 
     def per_job(self, n_jobs: int) -> F8:
         """Return the downloads of each job: its local value (§4.3)."""
@@ -48,24 +35,13 @@ class Downloads:
 
 @dataclass(frozen=True, eq=False)
 class SingleHop:
-    """The join's outcome.
+    """The join's outcome."""
 
-    Attributes
-    ----------
-    dependencies : Dependencies
-        Of `join` and `merged` they may have cycles, of `single_hop` they have none.
-    downloads : Downloads
-        What people took.
-    report : dict of str to int
-        What was odd, by rule.
-    n_operations, n_files : int
-        How many there were.
-    """
-
+    # of `join` and `merged` they may have cycles, of `single_hop` they have none
     dependencies: Dependencies
-    downloads: Downloads
-    report: dict[str, int]
-    n_operations: int
+    downloads: Downloads  # what people took
+    report: dict[str, int]  # what was odd, by rule
+    n_operations: int  # how many there were
     n_files: int
 
 
@@ -75,17 +51,6 @@ def single_hop(logs: Logs, window_s: float = WINDOW_S) -> SingleHop:
     A read sees the last write of its file strictly before it (last writer wins), if that is at
     most `window_s` old. A job does not depend on itself. Of writes at one instant the later row of
     the log wins.
-
-    Parameters
-    ----------
-    logs : Logs
-        The operations.
-    window_s : float
-        T, s.
-
-    Returns
-    -------
-    SingleHop
     """
     return acyclic(join(logs, window_s))
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sim.base.arrays import I8
 from sim.base.errors import InputError, hint
 from sim.describe.measure import Measure, to_table
 
@@ -236,11 +236,11 @@ class Store:
         }
 
     @cached_property
-    def _by_template(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _by_template(self) -> tuple[I8, I8]:
         of = self.tables["jobs"]["template"].to_numpy()
         order = np.argsort(of, kind="stable")
         return order, np.searchsorted(of[order], np.arange(self.tables["templates"].num_rows + 1))
 
-    def _runs(self, template: int) -> NDArray[np.int64]:
+    def _runs(self, template: int) -> I8:
         order, first = self._by_template
         return order[first[template] : first[template + 1]]

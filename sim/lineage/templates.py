@@ -6,11 +6,9 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import I4
 from sim.lineage.logs import Logs
-
-I4 = NDArray[np.int32]
 
 VARYING = (
     r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}",
@@ -31,18 +29,10 @@ _WORD = re.compile(r"[\w#]+")
 
 @dataclass(frozen=True, eq=False)
 class Templates:
-    """Programs, in order of their first run.
+    """Programs, in order of their first run."""
 
-    Attributes
-    ----------
-    of_job : (N,) int32
-        Template of each job.
-    name : list of str
-        Normalised name of each; numbered where programs of one name differ.
-    """
-
-    of_job: I4
-    name: list[str]
+    of_job: I4  # template of each job
+    name: list[str]  # normalised name of each; numbered where programs of one name differ
 
     def __len__(self) -> int:
         """Return the number of templates."""
@@ -65,15 +55,6 @@ def find_templates(
     Signatures are compared as sets of words, whatever they are: a source text is similar to one
     with another date in it, an opaque digest only to its equal. A signature belongs to the first
     group of its name whose first signature is similar enough.
-
-    Parameters
-    ----------
-    logs : Logs
-        The jobs.
-    similarity : float
-        Least Jaccard similarity, 0 to 1.
-    varying : tuple of str
-        Regular expressions of what is not part of a name.
     """
     name, names = _recoded(logs, "template_name", varying)
     signature, signatures = _recoded(logs, "signature", ())

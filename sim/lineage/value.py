@@ -5,37 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I4, I8
 from sim.lineage.dependencies import Dependencies
 from sim.lineage.graph import WeightFunction, share_of_inputs
 from sim.lineage.single_hop import Downloads
 
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
-I4 = NDArray[np.int32]
-
 
 @dataclass(frozen=True, eq=False)
 class ValueFunctions:
-    """For each job, when value is lost if it has not completed yet.
+    """For each job, when value is lost if it has not completed yet."""
 
-    Attributes
-    ----------
-    worth : (N,) float64
-        What the job is worth if complete in the best case.
-    step0 : (N + 1,) int64
-        First place of each job's steps.
-    time_s : (S,) float64
-        When a step comes, s; ascending for each job.
-    loss : (S,) float64
-        What completing after it loses.
-    """
-
-    worth: F8
-    step0: I8
-    time_s: F8
-    loss: F8
+    worth: F8  # what the job is worth if complete in the best case
+    step0: I8  # first place of each job's steps
+    time_s: F8  # when a step comes, s; ascending for each job
+    loss: F8  # what completing after it loses
 
     def at(self, job: I4 | int, complete_s: F8 | float) -> F8:
         """Return what `job` is worth if it completes at `complete_s` (by a step is in time)."""
@@ -62,25 +46,6 @@ def value_functions(
 
     Completing late loses each of the job's own downloads that comes before, and, with a dependent
     job that was submitted before, the share of its aggregate value that the job gets.
-
-    Parameters
-    ----------
-    edges : Dependencies
-        The dependencies whose jobs fail without their input (`sim.lineage.heuristics`: hard ones).
-    downloads : Downloads
-        What people took, and when.
-    submit_s : (N,) float64
-        Submission of each job, s.
-    aggregate : (N,) float64
-        Aggregate value of each job.
-    local : (N,) float64, optional
-        Local values, if they are more than the downloads; the difference never decays.
-    wt_fn : callable
-        Weights of edges.
-
-    Returns
-    -------
-    ValueFunctions
     """
     n = edges.n_jobs
     known = downloads.per_job(n) if local is None else local

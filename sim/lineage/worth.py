@@ -11,17 +11,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I8, Mask
 from sim.lineage.dependencies import plain_edges
 from sim.lineage.fast import aggregate
 from sim.lineage.functions import value_of
 from sim.lineage.graph import OMEGA_S, Window, window
 from sim.lineage.multi_hop import multi_hop
-
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 WAITS_S: Final = tuple(3600.0 * h for h in (0.25, 0.5, 1, 2, 3, 6, 12, 24, 48, 96))
 """After how long, from a job's submission, it is said what completing then is still worth."""
@@ -53,28 +49,16 @@ would wait for their input are not lost. In ``jobs`` only oracles may look at th
 
 @dataclass(frozen=True, eq=False)
 class Past:
-    """N jobs in order of submission, E dependencies and D downloads.
+    """N jobs in order of submission, E dependencies and D downloads."""
 
-    Attributes
-    ----------
-    submit_s, finish_s, compute_s : (N,) float64
-        When, till when, and resources held × time.
-    up, down : (E,) int64
-        Rows of jobs; ``down`` depends on ``up``.
-    hard, waits : (E,) bool
-        Whether the reader can't do without, and whether it would wait for its input.
-    taken, times_s, n : (D,) int64, float64, int64
-        Of which job output is downloaded, when, and how often.
-    """
-
-    submit_s: F8
+    submit_s: F8  # when, till when, and resources held × time
     finish_s: F8
     compute_s: F8
-    up: I8
+    up: I8  # rows of jobs; ``down`` depends on ``up``
     down: I8
-    hard: Mask
+    hard: Mask  # whether the reader can't do without, and whether it would wait for its input
     waits: Mask
-    taken: I8
+    taken: I8  # of which job output is downloaded, when, and how often
     times_s: F8
     n: I8
 
@@ -106,20 +90,7 @@ class Past:
         *,
         since_s: float = -np.inf,
     ) -> dict[str, Any]:
-        """Return `COLUMNS`, (N,) float64 each.
-
-        Parameters
-        ----------
-        end_s : float, optional
-            End of observation: what jobs that ended less than `omega_s` before it are worth is NaN,
-            as not all downloads and readers were seen. Left out, all count.
-        rounds : int, optional
-            Of Algorithm 1: paths of at most 2^rounds hops; 0 is the job alone. Left out, all.
-        omega_s : float
-            ω, s.
-        since_s : float
-            What jobs submitted before it are worth is not looked at, and NaN.
-        """
+        """Return `COLUMNS`, (N,) float64 each."""
         within = window(self.submit_s, self.finish_s, omega_s, end_s)
         valid = within.valid if end_s is not None else np.ones(len(self.submit_s), dtype=bool)
         within = Window(within.submit_s, within.cut_s, valid & (self.submit_s >= since_s))

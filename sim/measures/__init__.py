@@ -38,25 +38,13 @@ def names() -> list[str]:
 
 
 def options(name: str, module: str | None = None) -> dict[str, Any]:
-    """Return the options of a measure with their defaults.
-
-    Raises
-    ------
-    InputError
-        If there is no such measure, naming the nearest.
-    """
+    """Return the options of a measure with their defaults."""
     parameters = list(inspect.signature(_module(name, module).measure).parameters.values())
     return {parameter.name: parameter.default for parameter in parameters[_GIVEN:]}
 
 
 def uses_policy(name: str, module: str | None = None) -> bool:
-    """Tell whether a measure needs a policy.
-
-    Raises
-    ------
-    InputError
-        If there is no such measure, naming the nearest.
-    """
+    """Tell whether a measure needs a policy."""
     return bool(getattr(_module(name, module), "USES_POLICY", True))
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8
 from sim.workload.deadlines import final_deadline_s
 
 if TYPE_CHECKING:
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
     from sim.engine.result import Result
     from sim.measures import Measured, Run
-
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
 
 
 def measure(

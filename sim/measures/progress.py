@@ -6,13 +6,13 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from sim.base.arrays import F8, I8
 
 if TYPE_CHECKING:
     from sim.engine.result import Result
     from sim.measures import Measured, Run
 
-F8 = NDArray[np.float64]
 HAIR = 1e-12
 """Progress that differs by less is the same."""
 
@@ -92,11 +92,11 @@ def _ends(result: Result, job: int) -> list[F8]:
     return [np.sort(since[a:b]) for a, b in pairwise(bounds.tolist())]
 
 
-def _tokens(result: Result, job: int, at: F8) -> NDArray[np.int64]:
+def _tokens(result: Result, job: int, at: F8) -> I8:
     """Return what the job was guaranteed at each time since its submission."""
     limits = result.limits
     mine = limits["job"].to_numpy() == job
     since = limits["time_s"].to_numpy()[mine] - result.job_submit[job]
     place = np.searchsorted(since, at, side="right") - 1
-    held: NDArray[np.int64] = limits["tokens"].to_numpy()[mine][place].astype(np.int64)
+    held: I8 = limits["tokens"].to_numpy()[mine][place].astype(np.int64)
     return held

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I8
+
 if TYPE_CHECKING:
     from sim.measures import Measured, Run
-
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
 
 
 def measure(
@@ -92,22 +91,6 @@ def resistances(
     That is what is left to run of jobs that have come and are of a higher queue, or came before it
     and are of the same one (NSDI 2022, appendix). A job whose queue is not known yet is in the
     second, in which pilots wait: of it, what starts before its queue is known is ahead.
-
-    Parameters
-    ----------
-    submit_s, known_s : (J,) float64
-        When jobs come, ascending, and when each has its queue, s.
-    queue : (J,) int
-        The queue that it has then.
-    first : (J+1,) int64
-        Tasks of job j are ``first[j]`` to ``first[j+1]``.
-    start_s, finish_s : (T,) float64
-        Of tasks.
-
-    Returns
-    -------
-    (J,) float64
-        Task seconds.
     """
     found = np.zeros(len(submit_s))
     order = np.argsort(known_s, kind="stable")

@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from sim.base.arrays import F8, I4
 
 if TYPE_CHECKING:
     from sim.measures import Measured, Run
@@ -19,8 +20,6 @@ USES_POLICY = False
 
 _DECIMALS = 6
 """A recorded duration is the difference of two times; equal ones are equal to so many digits."""
-
-F8 = NDArray[np.float64]
 
 
 def measure(run: Run, workload: Any, cluster: Any, policy: Any, seed: int) -> Measured:
@@ -78,18 +77,8 @@ def measure(run: Run, workload: Any, cluster: Any, policy: Any, seed: int) -> Me
     }, table
 
 
-def with_times(one: Any, stage: NDArray[np.int32], held_s: F8) -> Any:
-    """Return a workload of one job with as many tasks, of as long, as were recorded of each stage.
-
-    Parameters
-    ----------
-    one : Workload
-        Of one job.
-    stage : (K,) int32
-        The stage of each record, ascending.
-    held_s : (K,) float64
-        How long it took, s.
-    """
+def with_times(one: Any, stage: I4, held_s: F8) -> Any:
+    """Return a workload of one job with the tasks that were recorded of each stage."""
     from sim.workload.tables import values
     from sim.workload.workload import Workload
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8
 from sim.base.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 USES_POLICY = False
 
-F8 = NDArray[np.float64]
 
 NEAR = 0.2
 """A prediction is near if it is off by at most this part of the truth (Fig. 9)."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, Mask
 from sim.metrics.fairness import jain
 from sim.metrics.limits import above_oracle
 from sim.metrics.locality import local_share
@@ -17,7 +17,6 @@ from sim.workload.deadlines import final_deadline_s
 if TYPE_CHECKING:
     from sim.engine.result import Result
 
-F8 = NDArray[np.float64]
 NAN = float("nan")
 JAIN_WINDOWS_S = (10, 60, 240)
 
@@ -142,7 +141,7 @@ def _ratio(a: F8, b: F8) -> F8:
     return out
 
 
-def _mean(values: NDArray[np.float64] | NDArray[np.bool_]) -> float:
+def _mean(values: F8 | Mask) -> float:
     return float(values.mean()) if len(values) else NAN
 
 
@@ -152,7 +151,7 @@ def _percentiles(values: F8, *q: float) -> list[float]:
     return [float(v) for v in np.percentile(values, q)]
 
 
-def _deadlines_missed(run: Result, done: NDArray[np.bool_]) -> float:
+def _deadlines_missed(run: Result, done: Mask) -> float:
     columns = run.workload.columns
     has = ~np.isnan(columns.job_deadline)
     took = np.where(done, run.job_finish - columns.job_submit, np.inf)

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I4
 from sim.cluster.sizing import demand_of, share_of_queues
 
 if TYPE_CHECKING:
     from sim.engine.result import Result
 
-F8 = NDArray[np.float64]
 NAN = float("nan")
 
 
@@ -26,19 +25,6 @@ def jain(run: Result, windows_s: Sequence[float]) -> list[float]:
     dominant share of what its tasks hold on average over the window; its share is that of
     `sim.cluster.sizing.share_of_queues`. The index is (Σ x)² / (n Σ x²): 1 when all get what is
     theirs, 1/n when one gets all. A window in which no queue holds anything is left out.
-
-    Parameters
-    ----------
-    run : Result
-        Of `sim.simulate`; one of several queues needs task records.
-    windows_s : sequence of float
-        Lengths of windows, s.
-
-    Returns
-    -------
-    list of float
-        The mean index for each length; 1 when the jobs are all of one queue, NaN where there is
-        no window that counts or no task was recorded.
     """
     columns = run.workload.columns
     queues = np.unique(columns.job_queue)
@@ -91,9 +77,7 @@ class _Ramp:
         return out
 
 
-def _all_busy(
-    submit: F8, finish: F8, job_queue: NDArray[np.int32], queues: NDArray[np.int32]
-) -> tuple[F8, F8]:
+def _all_busy(submit: F8, finish: F8, job_queue: I4, queues: I4) -> tuple[F8, F8]:
     """Find the spans of time in which every queue has a job: their begins and ends."""
     begins, ends = [], []
     for queue in queues:

@@ -6,37 +6,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I4
 from sim.engine.plan import NO_LIMIT
 from sim.workload.deadlines import final_deadline_s
 
 if TYPE_CHECKING:
     from sim.engine.result import LimitsSet, Result
 
-F8 = NDArray[np.float64]
-I4 = NDArray[np.int32]
-
 
 def limits_of(limits_set: Sequence[LimitsSet], submit_s: F8, finish_s: F8) -> tuple[I4, F8, I4]:
-    """Return the limits that held while a job was there, by job and time.
-
-    Parameters
-    ----------
-    limits_set
-        As in `sim.engine.result.Result`, in the order of time.
-    submit_s, finish_s : (J,) float64
-        When each job came and went, s; NaN for never.
-
-    Returns
-    -------
-    job : (N,) int32
-        Row of the job.
-    time_s : (N,) float64
-        From when on, s; a job's first row is of its submission.
-    tokens : (N,) int32
-        The limit; `sim.engine.plan.NO_LIMIT` for none.
-    """
+    """Return the limits that held while a job was there, by job and time."""
     parts = [(np.full(len(rows), time), rows, limit) for time, rows, limit in limits_set]
     if not any(len(rows) for _, rows, _ in parts):
         return np.empty(0, np.int32), np.empty(0), np.empty(0, np.int32)

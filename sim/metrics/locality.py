@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+
+from sim.base.arrays import I4
 
 if TYPE_CHECKING:
     from sim.engine.result import Result
     from sim.workload.columns import Columns
 
 
-def task_homes(columns: Columns, n_machines: int) -> NDArray[np.int32] | None:
+def task_homes(columns: Columns, n_machines: int) -> I4 | None:
     """Return the machine on which each task's input lies, -1 for none: (T,) int32.
 
     None if no task's input lies anywhere.

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from sim.base.arrays import F8
 
 if TYPE_CHECKING:
     from sim.engine.result import Result
 
-F8 = NDArray[np.float64]
 
 N_POINTS = 121
 """Points of `value_over_time`."""
@@ -26,21 +26,7 @@ def value_attained(run: Result) -> float:
 
 
 def value_over_time(run: Result, n_points: int = N_POINTS) -> dict[str, Any] | None:
-    """Compute what fraction of the downloads up to a time was attained, at equally spaced times.
-
-    Parameters
-    ----------
-    run : Result
-        Of `sim.simulate`.
-    n_points : int
-        Number of times: the first and the last download, and those between.
-
-    Returns
-    -------
-    dict or None
-        ``begin_s`` and ``end_s``, of the downloads; ``attained``, a fraction for each time, the
-        last of which is `value_attained`. None where there are no downloads.
-    """
+    """Compute what fraction of the downloads up to a time was attained, at equally spaced times."""
     time, n, attained = _downloads(run)
     time, n, attained = time[n > 0], n[n > 0], attained[n > 0]
     if len(n) == 0:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8
 from sim.cluster.sizing import demand_of
 
 if TYPE_CHECKING:
     from sim.engine.result import Result
 
-F8 = NDArray[np.float64]
 
 N_BINS = 120
 """Points of `utilization_over_time`."""
@@ -22,22 +21,7 @@ MAX_TASKS_DRAWN = 300
 
 
 def utilization_over_time(run: Result, n_bins: int = N_BINS) -> dict[str, Any] | None:
-    """Average what is used of the bottleneck resource over equal parts of a run.
-
-    Parameters
-    ----------
-    run : Result
-        With its tasks recorded. Of a task that ran more than once the last time counts.
-    n_bins : int
-        Number of parts.
-
-    Returns
-    -------
-    dict or None
-        ``resource``, the one that is used most in all; ``begin_s`` and ``end_s`` of the run;
-        ``used``, a fraction of the cluster for each part. None where no task ran, or none took
-        any time.
-    """
+    """Average what is used of the bottleneck resource over equal parts of a run."""
     if run.task_start is None or run.task_finish is None:
         return None
     ran = np.isfinite(run.task_start) & np.isfinite(run.task_finish)
@@ -72,14 +56,7 @@ def _since(time: F8, weight: F8, edges: F8) -> F8:
 
 
 def tasks_over_time(run: Result, max_tasks: int = MAX_TASKS_DRAWN) -> dict[str, Any] | None:
-    """Give when and where each task of a small run ran.
-
-    Returns
-    -------
-    dict or None
-        ``job``, ``stage`` (rows), ``machine``, ``start_s``, ``finish_s``: a list each, an entry a
-        task that ran. None for a run of more than `max_tasks` tasks, or without records.
-    """
+    """Give when and where each task of a small run ran."""
     columns = run.workload.columns
     few = len(columns.task_duration) <= max_tasks
     if not few or run.task_start is None or run.task_finish is None or run.task_machine is None:

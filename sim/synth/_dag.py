@@ -7,40 +7,25 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I8, Mask
 from sim.base.errors import InputError
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
 
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
-
 
 @dataclass(frozen=True, eq=False)
 class Dag:
-    """A job of g stages and e edges; stages are numbered so that parents come first.
+    """A job of g stages and e edges; stages are numbered so that parents come first."""
 
-    Attributes
-    ----------
-    name : tuple of str
-        Of each stage.
-    n_tasks, duration_s : (g,) int64, (g,) float64
-        Tasks of each stage, and how long each of them runs.
-    demand : (g, R) float64
-        What a task holds.
-    parent, child, one_to_one : (e,) int64, (e,) int64, (e,) bool
-        Edges, and whether tasks wait one for one rather than for all.
-    """
-
-    name: tuple[str, ...]
-    n_tasks: I8
+    name: tuple[str, ...]  # of each stage
+    n_tasks: I8  # tasks of each stage, and how long each of them runs
     duration_s: F8
-    demand: F8
-    parent: I8
+    demand: F8  # what a task holds
+    parent: I8  # edges, and whether tasks wait one for one rather than for all
     child: I8
-    one_to_one: NDArray[np.bool_]
+    one_to_one: Mask
 
 
 def to_workload(
@@ -52,19 +37,7 @@ def to_workload(
     quantum: float,
     meta: dict[str, Any],
 ) -> Workload:
-    """Put DAGs together: a job each, in the order given.
-
-    Parameters
-    ----------
-    dags : sequence of Dag
-        With demands for R resources.
-    job_id, template, submit_s : sequences, (J,) float64
-        Of each job.
-    resources, quantum : sequence of str, float
-        Names of the R resources, and the quantum of all of them.
-    meta : dict
-        Of the workload.
-    """
+    """Put DAGs together: a job each, in the order given."""
     from sim.workload.workload import Workload
 
     sizes = np.array([len(d.n_tasks) for d in dags], np.int64)

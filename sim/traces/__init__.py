@@ -25,40 +25,13 @@ def names() -> list[str]:
 
 
 def options(name: str) -> dict[str, Any]:
-    """Options of a format's reader and their defaults.
-
-    Raises
-    ------
-    InputError
-        If there is no such format, naming the nearest.
-    """
+    """Options of a format's reader and their defaults."""
     parameters = inspect.signature(_reader(name)).parameters.values()
     return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
 
 
 def read_trace(name: str, path: str | os.PathLike[str], **chosen: Any) -> Workload:
-    """Read a trace of a known format.
-
-    Parameters
-    ----------
-    name : str
-        One of `names`: a module of `sim.traces`.
-    path : path-like
-        The trace's file or folder.
-    **chosen
-        Options of the format's reader; see the module's ``read``.
-
-    Returns
-    -------
-    Workload
-        Valid; times start at 0.
-
-    Raises
-    ------
-    InputError
-        On an unknown format or option, naming the nearest; on a file that is missing, empty,
-        truncated or wrong, naming file, line and rule.
-    """
+    """Read a trace of a known format."""
     known = options(name)
     for option in chosen:
         if option not in known:

@@ -10,6 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sim.base.acyclic import nodes_on_cycles
+from sim.base.arrays import F8, I4, I8, Mask
 from sim.base.errors import InputError
 from sim.base.strings import number_by_appearance
 from sim.traces._batch_rows import USED, Collected
@@ -18,10 +19,6 @@ from sim.traces._text_file import count_rule, nothing_left, open_text
 from sim.workload.columns import ranges
 from sim.workload.schema import DEFAULT_QUANTUM
 from sim.workload.workload import Workload
-
-F8 = NDArray[np.float64]
-I4 = NDArray[np.int32]
-I8 = NDArray[np.int64]
 
 _LOW = 2**31 - 1  # the half of a key that holds a number; all ones for a row without one
 _QUANTA = (1e-2, 1e-3, 1e-4, 1e-5)
@@ -42,22 +39,6 @@ def assemble(
 
     Rows are sorted by job (in the order of appearance) and number, dependencies looked up there,
     and whole jobs then put in the order of submission.
-
-    Parameters
-    ----------
-    path : path-like
-        What errors name.
-    rows : Collected
-        All rows of the file.
-    on_bad_row : {"error", "skip"}
-        What to do with a job whose names form a cycle.
-    bad : dict of str to int
-        Rows skipped so far, by rule; changed in place.
-
-    Raises
-    ------
-    InputError
-        On a cycle, or if no job is left.
     """
     if not rows.n_rows:
         raise nothing_left(path, bad)
@@ -130,7 +111,7 @@ def _jobs(rows: Collected) -> tuple[I4, pa.StringArray]:
     return np.repeat(code, _join(rows.run_rows)), names.take(pa.array(first))
 
 
-def _in_order(key: I8, kept: NDArray[np.bool_], dropped: dict[str, int]) -> I8:
+def _in_order(key: I8, kept: Mask, dropped: dict[str, int]) -> I8:
     """Return the kept rows by job, number and place in the file; drop those of a number taken."""
     row = np.flatnonzero(kept)
     row = row[np.argsort(key[row], kind="stable")]
@@ -143,7 +124,7 @@ def _in_order(key: I8, kept: NDArray[np.bool_], dropped: dict[str, int]) -> I8:
 
 
 def _edges(
-    rows: Collected, key: I8, kept: NDArray[np.bool_], row: I8, job: I4, n_lost: I4
+    rows: Collected, key: I8, kept: Mask, row: I8, job: I4, n_lost: I4
 ) -> tuple[I4, I4, dict[str, int]]:
     """Look parents up: places in `row` of parents and children, and what was dropped by rule.
 

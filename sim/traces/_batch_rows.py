@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I4, I8, Mask
 from sim.traces._dag_names import parse
 from sim.traces._text_file import count_rule
 
@@ -30,35 +31,7 @@ _PERCENT = 100.0
 
 
 class Collected:
-    """What is kept of all rows so far.
-
-    Parameters
-    ----------
-    defaults : mapping of str to float
-        What stands for a missing ``plan_cpu`` and ``plan_mem``.
-    only_terminated : bool
-        Whether rows of another status are dropped.
-    keep_unfinished : bool
-        Whether rows whose end is 0 are kept.
-
-    Attributes
-    ----------
-    columns : dict of str to list of array
-        One array a block, of all rows: ``kept`` bool; ``number`` int32, -1 for none; ``n_tasks``
-        int32; ``start_s``, ``duration_s``, ``cpu`` (cores), ``mem`` float64; ``span_s`` float32,
-        end − start; ``guessed`` int8, the sum of `GUESSED`; those of `USED` that the file has,
-        float64. What is unknown is NaN, and infinite the start of a row that never started.
-    name, run_job : list of pyarrow.StringArray
-        Names of stages; names of jobs, one for each run of rows of one job.
-    run_rows : list of (runs,) int64 array
-        Length of those runs.
-    edge_row, edge_parent : list of int32 array
-        One entry for each parent that a name names: the row, and the parent's number.
-    dropped, filled, noticed : dict of str to int
-        Rows by rule.
-    n_rows : int
-        Number of rows so far.
-    """
+    """What is kept of all rows so far."""
 
     def __init__(
         self, defaults: Mapping[str, float], *, only_terminated: bool, keep_unfinished: bool = False
@@ -69,9 +42,9 @@ class Collected:
         self.columns: dict[str, list[NDArray[Any]]] = {name: [] for name in COLUMNS}
         self.name: list[pa.StringArray] = []
         self.run_job: list[pa.StringArray] = []
-        self.run_rows: list[NDArray[np.int64]] = []
-        self.edge_row: list[NDArray[np.int32]] = []
-        self.edge_parent: list[NDArray[np.int32]] = []
+        self.run_rows: list[I8] = []
+        self.edge_row: list[I4] = []
+        self.edge_parent: list[I4] = []
         self.dropped: dict[str, int] = {}
         self.filled: dict[str, int] = {}
         self.noticed: dict[str, int] = {}
@@ -118,7 +91,7 @@ class Collected:
         self.edge_parent.append(names.parent)
         self.n_rows += n
 
-    def _judge(self, block: Mapping[str, Any]) -> NDArray[np.bool_]:
+    def _judge(self, block: Mapping[str, Any]) -> Mask:
         start, end = block["start_time"], block["end_time"]
         done = pc.fill_null(pc.equal(block["status"], "Terminated"), False)
         open_ended = ~done.to_numpy(zero_copy_only=False)
@@ -138,15 +111,13 @@ class Collected:
         count_rule(self.noticed, "not Terminated", kept & open_ended)
         return kept
 
-    def _fill(
-        self, rule: str, column: NDArray[np.float64], value: float, kept: NDArray[np.bool_]
-    ) -> NDArray[np.float64]:
+    def _fill(self, rule: str, column: F8, value: float, kept: Mask) -> F8:
         missing = np.isnan(column)
         count_rule(self.filled, rule, kept & missing)
         return np.where(missing, value, column)
 
-    def _duration(self, block: Mapping[str, Any], kept: NDArray[np.bool_]) -> NDArray[np.float64]:
-        duration: NDArray[np.float64] = block["end_time"] - block["start_time"]
+    def _duration(self, block: Mapping[str, Any], kept: Mask) -> F8:
+        duration: F8 = block["end_time"] - block["start_time"]
         if "mean_inst_dur" in block:
             mean = block["mean_inst_dur"]
             valid = np.isfinite(mean) & (mean >= 0)

@@ -7,28 +7,19 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
+
+from sim.base.arrays import I4, I8
 
 _DAG_NAME = r"^[A-Za-z]+(?P<number>[0-9]{1,9})(?P<parents>(?:_(?:Stg)?[0-9]{1,9})*)_?$"
 
 
 @dataclass(frozen=True)
 class DagNames:
-    """What N names say.
+    """What N names say."""
 
-    Attributes
-    ----------
-    number : (N,) int32
-        The task's own number in its job; -1 for a name that is not of the DAG form.
-    row : (E,) int64
-        Names that name a parent, ascending, one entry a parent.
-    parent : (E,) int32
-        The number of that parent.
-    """
-
-    number: NDArray[np.int32]
-    row: NDArray[np.int64]
-    parent: NDArray[np.int32]
+    number: I4  # the task's own number in its job; -1 for a name that is not of the DAG form
+    row: I8  # names that name a parent, ascending, one entry a parent
+    parent: I4  # the number of that parent
 
 
 def parse(names: pa.StringArray) -> DagNames:
@@ -38,11 +29,6 @@ def parse(names: pa.StringArray) -> DagNames:
     numbers of its parents: ``M1``, ``R2_1``, ``J3_1_2``. A parent may be written ``Stg8`` for 8,
     and a name cut off after an underscore counts as far as it goes (the trace cuts at 50
     characters). Any other name (``task_Nzg3==``, ``MergeTask``) has no number and no parents.
-
-    Parameters
-    ----------
-    names : pyarrow.StringArray
-        N names, none null.
     """
     coded = names.dictionary_encode()
     code = coded.indices.to_numpy()
@@ -62,6 +48,6 @@ def parse(names: pa.StringArray) -> DagNames:
     return DagNames(number[code], row, parent[first[code[row]] + within])
 
 
-def _whole(texts: pa.Array) -> NDArray[np.int32]:
-    whole: NDArray[np.int32] = texts.cast(pa.int32()).to_numpy(zero_copy_only=False)
+def _whole(texts: pa.Array) -> I4:
+    whole: I4 = texts.cast(pa.int32()).to_numpy(zero_copy_only=False)
     return whole

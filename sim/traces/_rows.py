@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I1
 from sim.base.errors import InputError
 from sim.traces._text_file import broken_text
 
@@ -23,21 +23,13 @@ _MISSING = ["", "nan", "NaN", "NA", "null", "NULL", "None", "\\N"]
 
 @dataclass(frozen=True)
 class Field:
-    """What a column of the text must hold.
+    """What a column of the text must hold."""
 
-    Attributes
-    ----------
-    kind : {"text", "number", "whole", "any"}
-        Text; a finite number; a whole number; any number, infinite ones included.
-    required : bool
-        Whether an empty field makes the row bad; otherwise it is null, or NaN for numbers.
-    low : float
-        Smallest number allowed (of all but ``any``).
-    """
-
+    # text; a finite number; a whole number; any number, infinite ones included
     kind: Literal["text", "number", "whole", "any"] = "text"
+    # whether an empty field makes the row bad; otherwise it is null, or NaN for numbers
     required: bool = False
-    low: float = 0.0
+    low: float = 0.0  # smallest number allowed (of all but ``any``)
 
 
 @dataclass(frozen=True)
@@ -64,36 +56,7 @@ def read_blocks(
     on_bad_row: OnBadRow,
     bad: dict[str, int],
 ) -> Iterator[dict[str, Any]]:
-    """Read the rows of `stream`, a block at a time.
-
-    Parameters
-    ----------
-    path : path-like
-        What errors name.
-    stream : readable file
-        The text, as `open_text` gives it.
-    layout : Layout
-        How lines are cut.
-    fields : mapping of str to Field
-        The columns wanted; others are ignored.
-    on_bad_row : {"error", "skip"}
-        What to do with a row that breaks a rule: raise, or count and leave out.
-    bad : dict of str to int
-        Where skipped rows are counted, by rule; changed in place.
-
-    Yields
-    ------
-    dict of str to array
-        For each wanted column a pyarrow.StringArray, or a float64 array with NaN for no value.
-        Empty lines are no rows.
-
-    Raises
-    ------
-    InputError
-        With file, line and rule: "wrong number of fields", "missing value", "text in a number",
-        "number out of range", "not UTF-8"; "truncated gzip" or "unreadable" whatever
-        `on_bad_row` says.
-    """
+    """Read the rows of `stream`, a block at a time."""
     wrong_width: list[_Bad] = []
 
     def on_invalid_row(row: Any) -> str:
@@ -212,9 +175,7 @@ def _batches(
         raise broken_text(path, layout.skip_lines + n_rows + len(wrong_width) + 1, error) from error
 
 
-def _convert(
-    batch: pa.RecordBatch, fields: Mapping[str, Field]
-) -> tuple[dict[str, Any], NDArray[np.int8]]:
+def _convert(batch: pa.RecordBatch, fields: Mapping[str, Field]) -> tuple[dict[str, Any], I1]:
     """Return the columns, and for each row the code of the first rule it breaks (0: none)."""
     rules = np.zeros(batch.num_rows, np.int8)
     columns: dict[str, Any] = {}
@@ -236,7 +197,7 @@ def _convert(
     return columns, rules
 
 
-def _texts(raw: pa.Array) -> tuple[pa.Array, NDArray[np.int8]]:
+def _texts(raw: pa.Array) -> tuple[pa.Array, I1]:
     broken = np.zeros(len(raw), np.int8)
     try:
         raw.validate(full=True)
@@ -247,7 +208,7 @@ def _texts(raw: pa.Array) -> tuple[pa.Array, NDArray[np.int8]]:
     return raw, broken
 
 
-def _numbers(raw: pa.Array, field: Field) -> tuple[NDArray[np.float64], NDArray[np.int8]]:
+def _numbers(raw: pa.Array, field: Field) -> tuple[F8, I1]:
     try:
         numbers = raw.cast(pa.float64()).to_numpy(zero_copy_only=False)
         text = np.zeros(len(raw), dtype=bool)

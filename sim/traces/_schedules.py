@@ -7,9 +7,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-F8 = NDArray[np.float64]
+from sim.base.arrays import F8
 
 WORDS: Final = {
     "hourly": "0 * * * *",
@@ -38,18 +37,7 @@ def is_schedule(text: str) -> bool:
 
 
 def run_times(schedule: str, begin: datetime, end_s: float) -> F8:
-    """Return the times in [0, end_s) at which a schedule runs, s from `begin` (UTC).
-
-    Parameters
-    ----------
-    schedule : str
-        Five fields of cron; a word of `WORDS`, with or without ``@``; ``3h`` for every three hours
-        from `begin` on (``m``, ``h``, ``d``); ``once``: it ran before.
-    begin : datetime
-        With its time zone.
-    end_s : float
-        Up to when.
-    """
+    """Return the times in [0, end_s) at which a schedule runs, s from `begin` (UTC)."""
     from croniter import croniter_range
 
     plain = schedule.removeprefix("@")

@@ -11,15 +11,13 @@ from datetime import date
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sim.base.acyclic import nodes_on_cycles
+from sim.base.arrays import I4
 from sim.base.errors import InputError
 from sim.traces._rows import OnBadRow
 from sim.traces._schedules import is_schedule
 from sim.traces._text_file import broken_text, open_text
-
-I4 = NDArray[np.int32]
 
 JOBS, EDGES = "mozilla_bqetl_jobs.csv", "mozilla_bqetl_edges.csv"
 """Names of the files in their folder."""
@@ -29,31 +27,19 @@ TIER = "impact/tier_"
 
 @dataclass
 class TableJobs:
-    """N scheduled jobs and E reads.
+    """N scheduled jobs and E reads."""
 
-    Attributes
-    ----------
-    name, dag, schedule, owner : list of str
-        Of each job: the table that it makes, its group with one schedule, when, whose.
-    start : list of date
-        Since when it is scheduled.
-    tier : list of int
-        How much depends on it: 1 is most.
-    up, down : (E,) int32
-        Rows of jobs; ``down`` reads what ``up`` makes.
-    bad_rows : dict of str to int
-        Lines left out, by rule.
-    """
-
+    # of each job: the table that it makes, its group with one schedule, when, whose
     name: list[str] = field(default_factory=list)
     dag: list[str] = field(default_factory=list)
     schedule: list[str] = field(default_factory=list)
     owner: list[str] = field(default_factory=list)
-    start: list[date] = field(default_factory=list)
-    tier: list[int] = field(default_factory=list)
+    start: list[date] = field(default_factory=list)  # since when it is scheduled
+    tier: list[int] = field(default_factory=list)  # how much depends on it: 1 is most
+    # rows of jobs; ``down`` reads what ``up`` makes
     up: I4 = field(default_factory=lambda: np.empty(0, np.int32))
     down: I4 = field(default_factory=lambda: np.empty(0, np.int32))
-    bad_rows: dict[str, int] = field(default_factory=dict)
+    bad_rows: dict[str, int] = field(default_factory=dict)  # lines left out, by rule
 
 
 class _BadLineError(Exception):

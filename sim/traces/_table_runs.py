@@ -7,15 +7,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I4, I8, Mask
 from sim.base.random import stream
 from sim.traces._schedules import run_times
 from sim.traces._table_jobs import TableJobs
-
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
-I4 = NDArray[np.int32]
 
 Mode = Literal["poll", "blind"]
 
@@ -38,7 +34,7 @@ class Runs:
     duration_s: F8
     up: I8
     down: I8
-    polls: NDArray[np.bool_]  # runs that wait for inputs
+    polls: Mask  # runs that wait for inputs
 
     @property
     def finish_s(self) -> F8:

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sim.base.arrays import Mask
 from sim.base.errors import InputError
 
 _GZIP = b"\x1f\x8b"
@@ -28,13 +28,7 @@ def check_choice(option: str, value: object, choices: tuple[object, ...]) -> Non
 
 
 def open_text(path: str | os.PathLike[str]) -> Any:
-    """Open a file to read its bytes, unpacked where it is gzipped (told by its first bytes).
-
-    Raises
-    ------
-    InputError
-        If it is missing, no file, or empty.
-    """
+    """Open a file to read its bytes, unpacked where it is gzipped (told by its first bytes)."""
     file = Path(path)
     if not file.is_file():
         what = "is a folder, not a file" if file.is_dir() else "does not exist"
@@ -51,13 +45,7 @@ def open_text(path: str | os.PathLike[str]) -> Any:
 
 
 def first_line(path: str | os.PathLike[str]) -> str:
-    """Return the first line of a plain or gzipped text file, without its end.
-
-    Raises
-    ------
-    InputError
-        If the file is missing, empty, or no text.
-    """
+    """Return the first line of a plain or gzipped text file, without its end."""
     with open_text(path) as stream:
         try:
             head = stream.read(1 << 16)
@@ -113,7 +101,7 @@ def nothing_left(path: str | os.PathLike[str], dropped: Mapping[str, int]) -> In
     return InputError(f"no job is left; dropped: {why}", file=path, line=1, rule="no job left")
 
 
-def count_rule(counts: dict[str, int], rule: str, rows: NDArray[np.bool_]) -> None:
+def count_rule(counts: dict[str, int], rule: str, rows: Mask) -> None:
     """Count the true `rows` under `rule`; rules that never apply are not listed."""
     n = int(np.count_nonzero(rows))
     if n:

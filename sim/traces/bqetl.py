@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I8, Mask
 from sim.base.random import stream
 from sim.traces._rows import OnBadRow
 from sim.traces._table_jobs import TableJobs, read_files
@@ -25,8 +25,6 @@ from sim.workload.workload import Workload
 if TYPE_CHECKING:
     from sim.lineage.recorded import Recorded
 
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
 
 SIZE_SPREAD = 2.45
 """Of the logarithm of what jobs hold, fitted to the cores of 6,600 jobs of Alibaba's trace of
@@ -194,7 +192,7 @@ def _tokens(runs: Runs, owner_of: I8, seed: int) -> tuple[I8, F8]:
     return np.clip(np.floor(size * low), 1.0, most).astype(np.int64), share
 
 
-def _peak(runs: Runs, size: F8, which: NDArray[np.bool_]) -> float:
+def _peak(runs: Runs, size: F8, which: Mask) -> float:
     """Return the most that some runs hold at once."""
     at = np.concatenate([runs.submit_s[which], runs.finish_s[which]])
     change = np.concatenate([size[which], -size[which]])

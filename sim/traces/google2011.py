@@ -15,8 +15,8 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I8
 from sim.base.errors import InputError
 from sim.traces._rows import Field, Layout, OnBadRow, read_blocks
 from sim.traces._text_file import (
@@ -119,7 +119,7 @@ class _BadLineError(Exception):
 
 def _read_tasks(path: Path, on_bad_row: OnBadRow) -> Workload:
     jobs: dict[str, list[Any]] = {key: [] for key in (*_NAMES, *_NUMBERS)}
-    durations: list[NDArray[np.float64]] = []
+    durations: list[F8] = []
     bad: dict[str, int] = {}
     n_lines = 0
     for line, text in _lines(path):
@@ -209,7 +209,7 @@ def _parsed(text: bytes) -> dict[str, Any]:
     return found
 
 
-def _numbers(key: str, given: Any) -> NDArray[np.float64]:
+def _numbers(key: str, given: Any) -> F8:
     if not isinstance(given, list) or any(type(x) not in (int, float) for x in given):
         raise _BadLineError("wrong type", f"{key} must be of numbers, not {given!r:.60}")
     numbers = np.array(given, dtype=np.float64)
@@ -282,8 +282,8 @@ def _read_walls(path: Path, on_bad_row: OnBadRow) -> Workload:
 
 
 def _kept_rows(
-    ids: list[str], submit_s: NDArray[np.float64], dropped: dict[str, int], noticed: dict[str, int]
-) -> NDArray[np.int64]:
+    ids: list[str], submit_s: F8, dropped: dict[str, int], noticed: dict[str, int]
+) -> I8:
     """Return the first row of each job, by submission; count the others."""
     first = np.array(list({name: row for row, name in reversed(list(enumerate(ids)))}.values()))
     rows = np.sort(first).astype(np.int64)
@@ -291,13 +291,11 @@ def _kept_rows(
         dropped["job of an earlier line"] = len(ids) - len(rows)
     submit = submit_s[rows]
     count_rule(noticed, "submitted before the line above", submit[1:] < submit[:-1])
-    out: NDArray[np.int64] = rows[np.argsort(submit, kind="stable")]
+    out: I8 = rows[np.argsort(submit, kind="stable")]
     return out
 
 
-def _jobs(
-    job_id: Any, submit_s: NDArray[np.float64], end_s: NDArray[np.float64], **others: Any
-) -> Mapping[str, Any]:
+def _jobs(job_id: Any, submit_s: F8, end_s: F8, **others: Any) -> Mapping[str, Any]:
     names = ("application", "job_name", "user", "requested")
     coded = {n: pa.array(others.pop(n), pa.string()).dictionary_encode() for n in names}
     return {

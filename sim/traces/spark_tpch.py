@@ -16,15 +16,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sim.base.acyclic import find_cycle
+from sim.base.arrays import F8, I8
 from sim.base.errors import InputError, unknown
 from sim.engine.recording import record
 from sim.traces._text_file import broken_text, nothing_left, open_text
 from sim.workload.workload import Workload
-
-F8 = NDArray[np.float64]
 
 WAVES = ("first_wave", "rest_wave")
 """What makes up the tasks of a stage, in this order."""
@@ -35,8 +33,8 @@ class _Query:
     """A query over data of one size."""
 
     name: str
-    parent: NDArray[np.int64]
-    child: NDArray[np.int64]
+    parent: I8
+    child: I8
     stages: list[dict[int, F8]]
 
     def durations_s(self, executors: int) -> list[F8] | None:

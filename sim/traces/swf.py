@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, Mask
 from sim.traces._rows import Field, Layout, OnBadRow, read_blocks
 from sim.traces._text_file import (
     broken_text,
@@ -23,9 +23,6 @@ from sim.traces._text_file import (
     open_text,
 )
 from sim.workload.workload import Workload
-
-F8 = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 FIELDS = (
     "job_number",
@@ -200,7 +197,7 @@ class _Log:
         }
         return Workload.from_tables(jobs=jobs, stages=stages, meta=meta)
 
-    def _judge(self, status: str) -> Bools:
+    def _judge(self, status: str) -> Mask:
         log = self.log
         kept = np.ones(len(log["status"]), dtype=bool)
         rules = {

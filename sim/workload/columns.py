@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I1, I4, I8
 from sim.workload.features import Features
 from sim.workload.schema import (
     DEMAND_PREFIX,
@@ -29,129 +30,63 @@ if TYPE_CHECKING:
 
     from sim.workload.workload import Workload
 
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
-I4 = NDArray[np.int32]
-I1 = NDArray[np.int8]
-
 
 @dataclass(frozen=True, eq=False)
 class Columns:
     """A workload of J jobs, G stages, T tasks, R resources and E stage edges as arrays.
 
     Every array is read-only, C-contiguous and of fixed dtype.
-
-    Attributes
-    ----------
-    job_submit : (J,) float64
-        When a job is submitted, s; non-decreasing.
-    job_stage0 : (J+1,) int64
-        Stages of job j are the rows ``job_stage0[j]`` to ``job_stage0[j+1]``.
-    job_priority : (J,) float64
-        The user's priority; larger goes first.
-    job_deadline : (J,) float64
-        Deadline relative to submission, s; NaN for none.
-    job_new_deadline, job_new_deadline_at : (J,) float64
-        The deadline that holds from a time on, both relative to submission, s; NaN if it stays.
-    job_min_tasks : (J,) int32
-        Gang: how many tasks start together; 0 for none.
-    job_queue, job_user, job_template : (J,) int32
-        Index into `queue_names`, `user_names`, `template_names`.
-    job_input_mode : (J,) int8
-        0 none, 1 blind, 2 poll (`sim.workload.schema.INPUT_MODES`).
-    job_poll_lag : (J,) float64
-        How long after its last hard input a job that polls is submitted at the earliest, s.
-    job_work : (J,) float64
-        Sum of the durations of a job's tasks, s.
-    stage_job : (G,) int32
-        Row of the job.
-    stage_task0 : (G+1,) int64
-        Tasks of stage g are the rows ``stage_task0[g]`` to ``stage_task0[g+1]``.
-    stage_demand : (G, R) int64
-        What one task holds, in quanta: demand over `quantum`, rounded to nearest, a positive
-        demand to at least 1.
-    stage_demand_f : (G, R) float64
-        The same as given.
-    stage_work : (G,) float64
-        Sum of the durations of a stage's tasks, s.
-    stage_home : (G,) int32
-        The input of task i lies on machine ``(stage_home + i) mod machines``; -1 for none.
-    stage_remote_factor : (G,) float64
-        How many times as long its tasks take on other machines.
-    stage_max_s, stage_min_s : (G,) float64
-        Longest and shortest of them, s.
-    task_duration : (T,) float64
-        How long a task runs, s.
-    attempt0 : (T+1,) or (1,) int64
-        Attempts of task t that fail are the rows ``attempt0[t]`` to ``attempt0[t+1]``, in order;
-        a lone 0 where there is no table of failures.
-    attempt_s : (F,) float64
-        How long the attempt runs before it fails, s.
-    attempt_lost : (F,) int32
-        The task of a parent stage whose output it finds lost; -1 for none.
-    input0 : (J+1,) int64
-        The jobs that need what job j makes (hard edges) are the rows ``input0[j]`` to
-        ``input0[j+1]`` of `input_reader`.
-    input_reader : (H,) int32
-        Row of the job; ascending for each upstream.
-    edge0 : (G+1,) int64
-        Edges of parent g are the rows ``edge0[g]`` to ``edge0[g+1]``.
-    edge_child : (E,) int32
-        Stage that waits; ascending for each parent.
-    edge_kind : (E,) int8
-        0 barrier, 1 one_to_one (`sim.workload.schema.EDGE_KINDS`).
-    stage_n_barrier, stage_n_o2o : (G,) int32
-        Number of parents of each kind.
-    quantum : (R,) float64
-        Size of one quantum of each resource.
-    resources, queue_names, user_names, template_names : tuple of str
-        What the indices mean.
-    features : Features
-        By what a job is known, and the jobs of the past (`sim.workload.features`).
-    training : Training
-        The tasks of earlier runs of the jobs' templates (`sim.workload.training`).
     """
 
-    job_submit: F8
-    job_stage0: I8
-    job_priority: F8
-    job_deadline: F8
+    job_submit: F8  # when a job is submitted, s; non-decreasing
+    job_stage0: I8  # stages of job j are the rows ``job_stage0[j]`` to ``job_stage0[j+1]``
+    job_priority: F8  # the user's priority; larger goes first
+    job_deadline: F8  # deadline relative to submission, s; NaN for none
+    # the deadline that holds from a time on, both relative to submission, s; NaN if it stays
     job_new_deadline: F8
     job_new_deadline_at: F8
-    job_min_tasks: I4
-    job_queue: I4
+    job_min_tasks: I4  # gang: how many tasks start together; 0 for none
+    job_queue: I4  # index into `queue_names`, `user_names`, `template_names`
     job_user: I4
     job_template: I4
-    job_input_mode: I1
+    job_input_mode: I1  # 0 none, 1 blind, 2 poll (`sim.workload.schema.INPUT_MODES`)
+    # how long after its last hard input a job that polls is submitted at the earliest, s
     job_poll_lag: F8
-    job_work: F8
-    stage_job: I4
-    stage_task0: I8
+    job_work: F8  # sum of the durations of a job's tasks, s
+    stage_job: I4  # row of the job
+    stage_task0: I8  # tasks of stage g are the rows ``stage_task0[g]`` to ``stage_task0[g+1]``
+    # what one task holds, in quanta: demand over `quantum`, rounded to nearest, a positive demand
+    # to at least 1
     stage_demand: I8
-    stage_demand_f: F8
-    stage_work: F8
+    stage_demand_f: F8  # the same as given
+    stage_work: F8  # sum of the durations of a stage's tasks, s
+    # the input of task i lies on machine ``(stage_home + i) mod machines``; -1 for none
     stage_home: I4
-    stage_remote_factor: F8
-    stage_max_s: F8
+    stage_remote_factor: F8  # how many times as long its tasks take on other machines
+    stage_max_s: F8  # longest and shortest of them, s
     stage_min_s: F8
-    task_duration: F8
+    task_duration: F8  # how long a task runs, s
+    # attempts of task t that fail are the rows ``attempt0[t]`` to ``attempt0[t+1]``, in order; a
+    # lone 0 where there is no table of failures
     attempt0: I8
-    attempt_s: F8
-    attempt_lost: I4
+    attempt_s: F8  # how long the attempt runs before it fails, s
+    attempt_lost: I4  # the task of a parent stage whose output it finds lost; -1 for none
+    # the jobs that need what job j makes (hard edges) are the rows ``input0[j]`` to
+    # ``input0[j+1]`` of `input_reader`
     input0: I8
-    input_reader: I4
-    edge0: I8
-    edge_child: I4
-    edge_kind: I1
-    stage_n_barrier: I4
+    input_reader: I4  # row of the job; ascending for each upstream
+    edge0: I8  # edges of parent g are the rows ``edge0[g]`` to ``edge0[g+1]``
+    edge_child: I4  # stage that waits; ascending for each parent
+    edge_kind: I1  # 0 barrier, 1 one_to_one (`sim.workload.schema.EDGE_KINDS`)
+    stage_n_barrier: I4  # number of parents of each kind
     stage_n_o2o: I4
-    quantum: F8
-    resources: tuple[str, ...]
+    quantum: F8  # size of one quantum of each resource
+    resources: tuple[str, ...]  # what the indices mean
     queue_names: tuple[str, ...]
     user_names: tuple[str, ...]
     template_names: tuple[str, ...]
-    features: Features
-    training: Training
+    features: Features  # by what a job is known, and the jobs of the past (`sim.workload.features`)
+    training: Training  # the tasks of earlier runs of the jobs' templates (`sim.workload.training`)
 
 
 def build(workload: Workload) -> Columns:

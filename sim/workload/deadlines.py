@@ -5,24 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+
+from sim.base.arrays import F8
 
 if TYPE_CHECKING:
     from sim.workload.workload import Columns
 
-F8 = NDArray[np.float64]
-
 
 def final_deadline_s(columns: Columns, took_s: F8) -> F8:
-    """Return the deadline that held when each job ended, relative to its submission: (J,) s.
-
-    Parameters
-    ----------
-    columns : Columns
-        The workload.
-    took_s : (J,) float64
-        How long each job took; inf if it never ended, NaN where its first deadline is to count.
-    """
+    """Return the deadline that held when each job ended, relative to its submission: (J,) s."""
     changed = took_s >= columns.job_new_deadline_at  # never where that is NaN
     deadline_s: F8 = np.where(changed, columns.job_new_deadline, columns.job_deadline)
     return deadline_s

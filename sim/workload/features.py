@@ -10,10 +10,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I4
 from sim.workload.tables import names, values
-
-I4 = NDArray[np.int32]
-F8 = NDArray[np.float64]
 
 NAMES = ("application", "job_name", "user", "day", "hour", "requested")
 """The features, in the order of their columns (Jajoo et al., NSDI 2022, §4.2)."""
@@ -27,14 +25,9 @@ class Features:
 
     The day is that of the week and the hour that of the day, both counted from time 0. A stage
     without an application, name or request of its own has its job's.
-
-    Attributes
-    ----------
-    jobs, stages, history : pyarrow.Table
-        Those of the workload.
     """
 
-    jobs: pa.Table
+    jobs: pa.Table  # those of the workload
     stages: pa.Table
     history: pa.Table
 

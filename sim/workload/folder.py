@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8
 from sim.base.errors import InputError
 from sim.workload.schema import OPTIONAL, TABLES
 from sim.workload.tables import normalise, values
@@ -33,18 +33,6 @@ def write(workload: Workload, folder: str | os.PathLike[str]) -> None:
     into place when all are complete, so that a reader sees whole files only; each also holds
     the workload's digest, by which `read` notices files of different writes in one folder.
     `Workload.meta` goes into the metadata of ``jobs.parquet``.
-
-    Parameters
-    ----------
-    workload : Workload
-        What is written. Tasks are expanded piece by piece, never all at once.
-    folder : path-like
-        Made if it is not there; files of other names in it stay.
-
-    Raises
-    ------
-    InputError
-        If the folder can't be made, or `meta` can't be written as JSON.
     """
     target = Path(folder)
     try:
@@ -74,27 +62,7 @@ def write(workload: Workload, folder: str | os.PathLike[str]) -> None:
 
 
 def read(folder: str | os.PathLike[str]) -> Workload:
-    """Read a workload from a folder of Parquet files.
-
-    Parameters
-    ----------
-    folder : path-like
-        With the six files and perhaps those of optional tables (`sim.workload.schema.OPTIONAL`), as
-        `write` leaves them or made by any other program after `sim.workload.schema`. Tasks that all
-        last the same within each stage are not expanded.
-
-    Returns
-    -------
-    Workload
-        Valid.
-
-    Raises
-    ------
-    InputError
-        Naming the file, and the rule it breaks: a missing or unreadable file, a column that is
-        missing or of the wrong type, a rule of `sim.workload.validate`, or files that were not
-        written together.
-    """
+    """Read a workload from a folder of Parquet files."""
     from sim.workload.workload import Workload
 
     source = Path(folder)
@@ -186,7 +154,7 @@ def _joint_metadata(paths: dict[str, Path]) -> dict[str, Any]:
     return dict(meta)
 
 
-def _uniform_durations(path: Path, stages: pa.Table) -> NDArray[np.float64] | None:
+def _uniform_durations(path: Path, stages: pa.Table) -> F8 | None:
     """Return the one duration of each stage's tasks, or None if that is not all there is."""
     import pyarrow.parquet as pq
 

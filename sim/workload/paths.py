@@ -5,35 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I4, I8
 from sim.base.errors import InputError
 
 if TYPE_CHECKING:
     from sim.workload.workload import Columns
 
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
-
 
 def topological_order(columns: Columns) -> I8:
-    """Order the stages so that parents come before children, job by job.
-
-    Parameters
-    ----------
-    columns : Columns
-        Of a workload with G stages.
-
-    Returns
-    -------
-    (G,) int64
-        Rows of stages; job j's are at ``job_stage0[j]:job_stage0[j + 1]``.
-
-    Raises
-    ------
-    InputError
-        If the edges of a job form a cycle, naming the job's row.
-    """
+    """Order the stages so that parents come before children, job by job."""
     from sim.workload.kernels import paths
 
     order = paths.topological_order(columns.job_stage0, columns.edge0, columns.edge_child)
@@ -45,41 +26,15 @@ def topological_order(columns: Columns) -> I8:
     return order
 
 
-def stage_depth(columns: Columns) -> NDArray[np.int32]:
-    """Count the edges on the longest path from a source of its job to each stage.
-
-    Parameters
-    ----------
-    columns : Columns
-        Of a workload with G stages.
-
-    Returns
-    -------
-    (G,) int32
-        0 for a stage without parents.
-    """
+def stage_depth(columns: Columns) -> I4:
+    """Count the edges on the longest path from a source of its job to each stage."""
     from sim.workload.kernels import paths
 
     return paths.depths(topological_order(columns), columns.edge0, columns.edge_child)
 
 
 def stage_tail_s(columns: Columns, group: I8 | None = None, order: I8 | None = None) -> F8:
-    """Find the longest path, task by task, from each stage to the end of its job.
-
-    Parameters
-    ----------
-    columns : Columns
-        Of a workload with G stages.
-    group : (G,) int64, optional
-        Edges between stages of different groups do not count; left out, all edges do.
-    order : (G,) int64, optional
-        A topological order, where the caller has one.
-
-    Returns
-    -------
-    (G,) float64
-        The largest sum of task durations on a path that begins in the stage, s.
-    """
+    """Find the longest path, task by task, from each stage to the end of its job."""
     from sim.workload.kernels import paths
 
     if order is None:
@@ -101,18 +56,7 @@ def stage_tail_s(columns: Columns, group: I8 | None = None, order: I8 | None = N
 
 
 def critical_path_s(columns: Columns) -> F8:
-    """Measure the time each job would take alone on an unlimited cluster.
-
-    Parameters
-    ----------
-    columns : Columns
-        Of a workload with J jobs.
-
-    Returns
-    -------
-    (J,) float64
-        Length of the job's longest path of tasks, s (CPLen of the DAGPS paper, §6, Fig. 9, 1a).
-    """
+    """Measure the time each job would take alone on an unlimited cluster."""
     if len(columns.job_submit) == 0:
         return np.zeros(0)
     tail = stage_tail_s(columns)

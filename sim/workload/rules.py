@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from sim.base.arrays import Mask
 from sim.base.errors import InputError
 from sim.workload.schema import Column
 from sim.workload.tables import names, values
@@ -79,7 +80,7 @@ def check_number(
     fail(workload, name, row, f"{column.name} is {numbers[row]}; valid: {allowed}", rule)
 
 
-def first(broken: NDArray[np.bool_]) -> int | None:
+def first(broken: Mask) -> int | None:
     """Return the first row that is broken, None if none is."""
     if not broken.any():
         return None

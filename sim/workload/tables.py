@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
+from sim.base.arrays import I8
 from sim.base.errors import InputError
 from sim.workload.schema import (
     CATEGORY,
@@ -26,28 +27,7 @@ TableLike: TypeAlias = pa.Table | Mapping[str, ArrayLike]
 
 
 def normalise(name: str, table: TableLike) -> pa.Table:
-    """Return `table` with the columns and types of the schema.
-
-    Parameters
-    ----------
-    name : str
-        Which of the tables it is.
-    table : pyarrow.Table or mapping of str to array-like
-        Its columns; numbers are cast where no value changes, strings are dictionary-encoded,
-        columns that have a default may be left out, and others than the schema's are kept (last,
-        sorted by name).
-
-    Returns
-    -------
-    pyarrow.Table
-        Every column one chunk without offset, null mask or slack; demand columns sorted by
-        name; categories numbered by first appearance; edges and downloads sorted.
-
-    Raises
-    ------
-    InputError
-        On a missing column, a missing value, or one that can't be cast.
-    """
+    """Return `table` with the columns and types of the schema."""
     source = table if isinstance(table, pa.Table) else _from_mapping(name, table)
     repeated = [c for c in source.column_names if source.column_names.count(c) > 1]
     if repeated:
@@ -198,8 +178,7 @@ def _plain_category(array: pa.DictionaryArray) -> pa.Array:
 
 
 def in_order(name: str, table: pa.Table) -> pa.Table:
-    """Return the table called `name` with its rows in the order of
-    `sim.workload.schema.SORT_KEYS`."""
+    """Return the table called `name` with its rows in the order of its sort keys."""
     if name not in SORT_KEYS or table.num_rows < 2:
         return table
     keys = [values(table, key) for key in SORT_KEYS[name]]
@@ -209,7 +188,7 @@ def in_order(name: str, table: pa.Table) -> pa.Table:
     return take_rows(table, rows)
 
 
-def take_rows(table: pa.Table, rows: pa.Array | NDArray[np.int64]) -> pa.Table:
+def take_rows(table: pa.Table, rows: pa.Array | I8) -> pa.Table:
     """Return the named rows of `table`, each column plain."""
     rows = pa.array(rows)
     return pa.table(
@@ -240,7 +219,7 @@ def names(table: pa.Table, column: str) -> tuple[str, ...]:
     return tuple(table[column].chunk(0).dictionary.to_pylist())
 
 
-def spelled(column: pa.Array, value: str) -> NDArray[np.int64]:
+def spelled(column: pa.Array, value: str) -> I8:
     """Return the rows of `column` that hold `value`."""
-    found: NDArray[np.int64] = np.flatnonzero(pc.equal(column, value).to_numpy(False))
+    found: I8 = np.flatnonzero(pc.equal(column, value).to_numpy(False))
     return found

@@ -10,21 +10,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sim.base.arrays import I4
 from sim.workload.tables import names, values
-
-I4 = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
 class Training:
-    """The recorded tasks of earlier runs, K rows by template, run, stage and task.
+    """The recorded tasks of earlier runs, K rows by template, run, stage and task."""
 
-    Attributes
-    ----------
-    jobs, table : pyarrow.Table
-        The workload's jobs, and its table ``training`` (`sim.workload.schema.TRAINING`).
-    """
-
+    # the workload's jobs, and its table ``training`` (`sim.workload.schema.TRAINING`)
     jobs: pa.Table
     table: pa.Table
 

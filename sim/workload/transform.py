@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
+from sim.base.arrays import F8, I4, I8
 from sim.base.errors import InputError
 from sim.workload.columns import job_stage0, ranges, stage_demand, stage_work_s
 from sim.workload.tables import in_order, take_rows, values
@@ -16,31 +17,9 @@ if TYPE_CHECKING:
     from sim.cluster.cluster import Cluster
     from sim.workload.workload import Workload
 
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
-
 
 def take(workload: Workload, job_rows: ArrayLike) -> Workload:
-    """Return the workload of some of the jobs, in their old order and at their old times.
-
-    Parameters
-    ----------
-    workload : Workload
-        With J jobs.
-    job_rows : array of int or (J,) array of bool
-        Rows of the jobs to keep, in any order; or a mask.
-
-    Returns
-    -------
-    Workload
-        Job edges and downloads of jobs that are not kept are gone: inputs made by jobs outside
-        a workload exist from the start.
-
-    Raises
-    ------
-    InputError
-        If a row is out of range or named twice, or no job is left.
-    """
+    """Return the workload of some of the jobs, in their old order and at their old times."""
     rows = _checked_rows(job_rows, workload.n_jobs)
     if len(rows) == workload.n_jobs:
         return workload
@@ -67,26 +46,7 @@ def take(workload: Workload, job_rows: ArrayLike) -> Workload:
 
 
 def slice_time(workload: Workload, begin_s: float, end_s: float) -> Workload:
-    """Return the jobs submitted in [begin, end), times shifted so that begin becomes 0.
-
-    Parameters
-    ----------
-    workload : Workload
-        What is sliced.
-    begin_s, end_s : float
-        The window, s; ``inf`` is a fine end.
-
-    Returns
-    -------
-    Workload
-        See `take`. Downloads from before the window, lost either way, move to 0; the history's
-        times are shifted too.
-
-    Raises
-    ------
-    InputError
-        If the window is empty or no job is submitted in it.
-    """
+    """Return the jobs submitted in [begin, end), times shifted so that begin becomes 0."""
     if not (np.isfinite(begin_s) and begin_s < end_s):
         raise InputError(
             f"a slice needs a finite begin before its end, not [{begin_s!r}, {end_s!r})",
@@ -120,23 +80,6 @@ def offered_load(workload: Workload, cluster: Cluster) -> dict[str, float]:
     jobs come at one instant, their longest critical path: `sim.cluster.sizing.submit_span_s`).
     Demands count as the kernel holds them, in whole quanta. In a pool of slots a task demands one
     slot.
-
-    Parameters
-    ----------
-    workload : Workload
-        What is submitted.
-    cluster : Cluster
-        What it is offered to.
-
-    Returns
-    -------
-    dict of str to float
-        One number for each resource of the cluster; the largest is the bottleneck's.
-
-    Raises
-    ------
-    InputError
-        If tasks demand a resource that the cluster does not have.
     """
     submit = values(workload.jobs, "submit_s")
     span = float(submit[-1] - submit[0])
@@ -170,21 +113,6 @@ def scale_load(workload: Workload, load: float, cluster: Cluster) -> Workload:
     move along; the history stays as it is. Which job comes when in relation to others, hence the
     shape of bursts, is preserved (Jajoo et al., NSDI 2022, §4.3: "we adjust the arrival time of
     the jobs so that the average cluster load matches").
-
-    Parameters
-    ----------
-    workload : Workload
-        Whose arrivals are stretched; its tasks stay as they are.
-    load : float
-        Wished offered load of the bottleneck resource, positive; 1 keeps the whole cluster busy.
-    cluster : Cluster
-        What the work is offered to.
-
-    Raises
-    ------
-    InputError
-        If `load` is not positive and finite, or can't be had: all jobs come at one instant, or
-        there is no work.
     """
     if isinstance(load, (str, bool)) or not (np.isfinite(load) and load > 0):
         raise InputError(f"the load must be positive and finite, not {load!r}", rule="wrong load")
@@ -230,20 +158,20 @@ def _checked_rows(job_rows: ArrayLike, n_jobs: int) -> I8:
     return rows
 
 
-def _renumber(rows: I8, n: int) -> NDArray[np.int32]:
+def _renumber(rows: I8, n: int) -> I4:
     new = np.full(n, -1, np.int32)
     new[rows] = np.arange(len(rows), dtype=np.int32)
     return new
 
 
-def _relabel(table: pa.Table, new: NDArray[np.int32], *keys: str) -> pa.Table:
+def _relabel(table: pa.Table, new: I4, *keys: str) -> pa.Table:
     for key in keys:
         at = table.column_names.index(key)
         table = table.set_column(at, key, pa.array(new[values(table, key)]))
     return table
 
 
-def _kept(table: pa.Table, new: NDArray[np.int32], *keys: str) -> pa.Table:
+def _kept(table: pa.Table, new: I4, *keys: str) -> pa.Table:
     keep = np.ones(table.num_rows, dtype=bool)
     for key in keys:
         keep &= new[values(table, key)] >= 0

@@ -29,19 +29,7 @@ _MAX_QUANTA = 2.0**45
 
 
 def validate(workload: Workload) -> None:
-    """Hold `workload` to every rule; return only if none is broken.
-
-    Raises
-    ------
-    InputError
-        For the first rule that is broken, naming table, row, value and valid range. Its ``rule``
-        is one of: "empty workload", "too many rows", "negative number", "non-finite number",
-        "number too large", "number too small", "unknown kind", "duplicate id",
-        "non-monotonic submit", "row out of range", "rows out of order", "job without stages",
-        "n_tasks mismatch", "gang larger than job", "edge between jobs", "self edge",
-        "duplicate edge", "cycle", "wrong quantum", "demand out of range"
-        or one of those of `sim.workload.validate_optional`.
-    """
+    """Hold `workload` to every rule; return only if none is broken."""
     _check_sizes(workload)
     for name in TABLES:
         if name == "tasks" and workload.stage_duration_s is not None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I4, I8, Mask
 from sim.workload.rules import check_column, fail, first
 from sim.workload.schema import MAY_HAVE, OPTIONAL
 from sim.workload.tables import values
@@ -16,15 +16,7 @@ if TYPE_CHECKING:
 
 
 def validate_optional(workload: Workload) -> None:
-    """Hold to their rules the tables and columns that a workload may have.
-
-    Raises
-    ------
-    InputError
-        As `sim.workload.validate.validate`; also of the rules "ends before submission", "ends
-        before it starts", "recorded twice", "fails after its end", "not a parent's task" and "half
-        a change of deadline".
-    """
+    """Hold to their rules the tables and columns that a workload may have."""
     for name, columns in OPTIONAL.items():
         for column in columns:
             check_column(workload, name, getattr(workload, name), column)
@@ -114,16 +106,14 @@ def _check_failures(workload: Workload) -> None:
         )
 
 
-def _duration_s(workload: Workload, task: NDArray[np.int32]) -> NDArray[np.float64]:
+def _duration_s(workload: Workload, task: I4) -> F8:
     if workload.stage_duration_s is not None:
-        duration: NDArray[np.float64] = workload.stage_duration_s[_stage_of(workload, task)]
+        duration: F8 = workload.stage_duration_s[_stage_of(workload, task)]
         return duration
     return values(workload.tasks, "duration_s")[task]
 
 
-def _of_parents(
-    workload: Workload, task: NDArray[np.int32], lost: NDArray[np.int32]
-) -> NDArray[np.bool_]:
+def _of_parents(workload: Workload, task: I4, lost: I4) -> Mask:
     """Tell of which tasks `lost` is one that they wait for."""
     edges = workload.stage_edges
     if edges.num_rows == 0:
@@ -135,9 +125,9 @@ def _of_parents(
     each = workload.columns.edge_kind[at] == 1
     first_task = workload.stage_task0
     alike = task - first_task[child] == lost - first_task[parent]
-    found: NDArray[np.bool_] = (key[at] == wanted) & (alike | ~each)
+    found: Mask = (key[at] == wanted) & (alike | ~each)
     return found
 
 
-def _stage_of(workload: Workload, task: NDArray[np.int32]) -> NDArray[np.int64]:
+def _stage_of(workload: Workload, task: I4) -> I8:
     return np.searchsorted(workload.stage_task0, task, side="right") - 1

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-F8 = NDArray[np.float64]
+from sim.base.arrays import F8
 
 WINDOW_S, STEP_S = 1000.0, 100.0
 """Length of a window, and from the begin of one to that of the next."""
@@ -21,22 +20,6 @@ def loads(
     """Return the work that is submitted in each window, over what all slots could do in it.
 
     Windows begin at the first submission and at every `step_s` after it, up to the last one.
-
-    Parameters
-    ----------
-    submit_s : (J,) float64
-        When jobs come, ascending, s.
-    work_s : (J,) float64
-        Summed durations of each job's tasks, s.
-    n_slots : float
-        How many tasks can run at once.
-    window_s, step_s : float
-        See above, s.
-
-    Returns
-    -------
-    (W,) float64
-        1 keeps all slots busy for as long as the window lasts.
     """
     n = int((submit_s[-1] - submit_s[0]) // step_s) + 1
     begin = submit_s[0] + step_s * np.arange(n)

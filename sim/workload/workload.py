@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sim.base.arrays import F8, I8
 from sim.base.errors import InputError
 from sim.workload import columns as _columns
 from sim.workload.columns import Columns
@@ -60,13 +61,13 @@ class Workload:
     history: pa.Table
     training: pa.Table
     failures: pa.Table
-    stage_duration_s: NDArray[np.float64] | None
+    stage_duration_s: F8 | None
     meta: Mapping[str, Any]
 
     def __init__(
         self,
         tables: Mapping[str, pa.Table],
-        stage_duration_s: NDArray[np.float64] | None,
+        stage_duration_s: F8 | None,
         meta: Mapping[str, Any],
     ) -> None:
         # for this package alone: normal tables, valid or about to be validated
@@ -202,7 +203,7 @@ class Workload:
         return digest(self)
 
     @cached_property
-    def stage_task0(self) -> NDArray[np.int64]:
+    def stage_task0(self) -> I8:
         """First task of each stage, and the number of tasks: (G+1,) int64."""
         first = _columns.offsets(values(self.stages, "n_tasks"))
         first.setflags(write=False)
@@ -236,8 +237,7 @@ class Workload:
         return found
 
     def with_history(self, history: TableLike | None) -> Workload:
-        """Return the same workload with another history (`sim.workload.schema.HISTORY`); None for
-        none.
+        """Return the same workload with another history (`schema.HISTORY`); None for none.
 
         Raises
         ------
@@ -247,8 +247,7 @@ class Workload:
         return self._with_optional("history", history)
 
     def with_training(self, training: TableLike | None) -> Workload:
-        """Return the same workload with other earlier runs (`sim.workload.schema.TRAINING`), or
-        none.
+        """Return the same workload with other earlier runs (`schema.TRAINING`), or none.
 
         Raises
         ------
@@ -291,8 +290,7 @@ class Workload:
         return take(self, job_rows)
 
     def scale_load(self, load: float, cluster: Cluster) -> Workload:
-        """Stretch arrival times to a wished offered load; see
-        `sim.workload.transform.scale_load`."""
+        """Stretch arrival times to a wished offered load; see `transform.scale_load`."""
         from sim.workload.transform import scale_load
 
         return scale_load(self, load, cluster)
@@ -334,7 +332,7 @@ class Workload:
             self.__dict__["columns"] = _columns.assemble(self, {**views, **derived})
 
 
-def _without_duration(stages: pa.Table) -> tuple[pa.Table, NDArray[np.float64]]:
+def _without_duration(stages: pa.Table) -> tuple[pa.Table, F8]:
     if "duration_s" not in stages.column_names:
         raise InputError(
             "there is no table of tasks, and stages has no column 'duration_s' to stand for it",

@@ -17,20 +17,7 @@ NOTHING_ELSE = (
 
 
 def request_of(command: Command) -> tuple[SweepFolder, Request]:
-    """Find the sweep that a command names, and ask for its grid again.
-
-    Returns
-    -------
-    folder : SweepFolder
-        Of the sweep.
-    request : Request
-        As it was, run where and how the command says.
-
-    Raises
-    ------
-    InputError
-        If there is no such sweep, or the command would change what it asks for.
-    """
+    """Find the sweep that a command names, and ask for its grid again."""
     if len(command.names) > 1:
         raise InputError(f"name one sweep, not {' '.join(command.names)}")
     given = parse(command.overrides, Options().names_swept)

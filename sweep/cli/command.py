@@ -18,30 +18,14 @@ from sweep.grid.request import Request
 
 @dataclass(frozen=True)
 class Command:
-    """A command line, split.
+    """A command line, split."""
 
-    Attributes
-    ----------
-    overrides : tuple of str
-        Words of the form ``key=value`` (or ``~key``).
-    names : tuple of str
-        All other words: sweeps, cells.
-    flags : argparse.Namespace
-        What the verb's flags say.
-    """
-
-    overrides: tuple[str, ...]
-    names: tuple[str, ...]
-    flags: argparse.Namespace
+    overrides: tuple[str, ...]  # words of the form ``key=value`` (or ``~key``)
+    names: tuple[str, ...]  # all other words: sweeps, cells
+    flags: argparse.Namespace  # what the verb's flags say
 
     def request(self) -> Request:
-        """Ask for the grid that the overrides describe.
-
-        Raises
-        ------
-        InputError
-            On a word that is no override, and as `sweep.grid.request.read`.
-        """
+        """Ask for the grid that the overrides describe."""
         if self.names:
             raise InputError(
                 f"{self.names[0]!r} is neither a verb nor key=value, e.g. policy=fifo,sjf; "
@@ -51,13 +35,7 @@ class Command:
         return ask(self.overrides, self.flags.config_dir, fail_fast=self.flags.fail_fast)
 
     def results(self) -> Path:
-        """Folder of all results, for verbs that look at sweeps that are over.
-
-        Raises
-        ------
-        InputError
-            On an override of anything else.
-        """
+        """Folder of all results, for verbs that look at sweeps that are over."""
         options = Options()
         folder = str(options.compose()["paths"]["results"])
         for one in parse(self.overrides, options.names_swept):
@@ -76,13 +54,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def split(parser: argparse.ArgumentParser, words: Sequence[str]) -> Command:
-    """Parse a verb's words by its flags.
-
-    Raises
-    ------
-    InputError
-        On an unknown flag.
-    """
+    """Parse a verb's words by its flags."""
     parser.add_argument("words", nargs="*", help=argparse.SUPPRESS)
     # words that argparse would take for flags or split: ~key and key=value are ours
     flags = parser.parse_intermixed_args(list(words))
@@ -94,13 +66,7 @@ def split(parser: argparse.ArgumentParser, words: Sequence[str]) -> Command:
 def ask(
     overrides: Sequence[str], config_dirs: Sequence[str], *, fail_fast: bool = False
 ) -> Request:
-    """Make a request, with the user's modules found.
-
-    Raises
-    ------
-    InputError
-        As `sweep.grid.request.read`.
-    """
+    """Make a request, with the user's modules found."""
     options = Options.of(config_dirs)
     sys.path.extend(folder for folder in python_path(options) if folder not in sys.path)
     return request.read(overrides, options, fail_fast=fail_fast)

@@ -30,31 +30,7 @@ def run(
     simulate: Simulate | None = None,
     on_folder: Callable[[SweepFolder], object] | None = None,
 ) -> int:
-    """Run a sweep to its end.
-
-    Parameters
-    ----------
-    request : Request
-        What was asked for.
-    python_path : sequence of str
-        Folders in which a user's modules may lie, for the workers.
-    simulate : callable, optional
-        Stands in for `sim.simulate`.
-    on_folder : callable, optional
-        Told the sweep's folder as soon as it is known.
-
-    Returns
-    -------
-    int
-        0 if all cells are done, 1 if some failed.
-
-    Raises
-    ------
-    InputError
-        If anything is wrong with what was asked, before anything is started.
-    KeyboardInterrupt
-        When interrupted; what is done is kept.
-    """
+    """Run a sweep to its end."""
     cells = grid.build(request)
     results = request.settings.results
     _check_writable(results)

@@ -32,26 +32,7 @@ def sweep(
     cached: Sequence[bool],
     errors: Mapping[str, CellError],
 ) -> int:
-    """Write the sweep's folder, track it, and print its table.
-
-    Parameters
-    ----------
-    prepared : Prepared
-        With the metrics of every cell that did not fail.
-    folder : SweepFolder
-        Where to write.
-    journal : Journal
-        Where to say that the sweep is over.
-    cached : sequence of bool
-        Whether each row's cell had been computed before this sweep.
-    errors : mapping
-        Of the cells that failed, by key.
-
-    Returns
-    -------
-    int
-        0, or 1 if cells failed.
-    """
+    """Write the sweep's folder, track it, and print its table."""
     request = prepared.grid.request
     cells = rows.table(
         prepared.grid, prepared.planned, prepared.metrics, errors, cached, prepared.cache
@@ -130,13 +111,7 @@ def config_of(prepared: Prepared) -> dict[str, Any]:
 
 
 def track(folder: SweepFolder, settings: Settings) -> str | None:
-    """Log a sweep to where its settings say.
-
-    Returns
-    -------
-    str or None
-        Name of the place; None if there is none, or it is down (which is said).
-    """
+    """Log a sweep to where its settings say."""
     target = hand_over.target_of(settings)
     if target is None:
         return None

@@ -58,13 +58,7 @@ _GROUPS = {
 
 
 def overview(words: Sequence[str] = ()) -> str:
-    """Build the text: verbs, axes, every option of each group, three examples.
-
-    Parameters
-    ----------
-    words : sequence of str
-        Of the command line, where ``--config-dir`` may add options.
-    """
+    """Build the text: verbs, axes, every option of each group, three examples."""
     flags = argparse.ArgumentParser(add_help=False)
     add_grid_flags(flags)
     options = Options.of(flags.parse_known_args(list(words))[0].config_dir)

@@ -30,14 +30,7 @@ _WAY_OUT = {
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run a command line.
-
-    Returns
-    -------
-    int
-        0 all done; 1 some cells failed, or a check found a difference; 2 the configuration or
-        the input is wrong; 130 interrupted.
-    """
+    """Run a command line."""
     signal.signal(signal.SIGTERM, _interrupt)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

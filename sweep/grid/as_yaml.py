@@ -11,18 +11,7 @@ _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # ten times faster, whe
 
 
 def to_yaml(tree: Any) -> str:
-    """Write mappings, lists and scalars as YAML, keys in the order given.
-
-    Parameters
-    ----------
-    tree : mapping, list or scalar
-        What is not JSON (a path, a NumPy number) is written as its text.
-
-    Returns
-    -------
-    str
-        Ends in a newline; the same tree gives the same text.
-    """
+    """Write mappings, lists and scalars as YAML, keys in the order given."""
     plain = json.loads(json.dumps(tree, default=str))
     text: str = yaml.dump(plain, Dumper=_DUMPER, sort_keys=False, allow_unicode=True, width=100)
     return text

@@ -19,13 +19,7 @@ KINDS = {
 
 
 def check(config: Mapping[str, Any]) -> None:
-    """Refuse faults that can't be drawn.
-
-    Raises
-    ------
-    InputError
-        Naming the key, its value and the valid ones.
-    """
+    """Refuse faults that can't be drawn."""
     for kind, keys in KINDS.items():
         asked = config.get(kind)
         if asked is None:

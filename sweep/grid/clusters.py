@@ -19,13 +19,7 @@ _MODES = ("global", "hard", "weighted")
 
 
 def check(config: Mapping[str, Any]) -> None:
-    """Refuse a cluster that can't be built, whatever the workload.
-
-    Raises
-    ------
-    InputError
-        Naming the key, its value and the valid ones.
-    """
+    """Refuse a cluster that can't be built, whatever the workload."""
     for key in config:
         if key not in _KEYS:
             raise InputError(unknown("key", f"cluster.{key}", _KEYS), rule="unknown key")
@@ -60,19 +54,7 @@ def stretch(config: Mapping[str, Any]) -> Cluster | None:
 
 
 def size(workload: Workload, config: Mapping[str, Any], capacity: float) -> dict[str, Any]:
-    """Size the cluster for a workload and a capacity, and check that every job fits it.
-
-    Returns
-    -------
-    dict
-        What `build` makes a cluster of: ``shape``, ``count``, ``queues``, ``fungible``, and the
-        faults to draw.
-
-    Raises
-    ------
-    InputError
-        If a job's demand or gang does not fit, naming the job.
-    """
+    """Size the cluster for a workload and a capacity, and check that every job fits it."""
     from sim.cluster.sizing import size_cluster
     from sim.workload.validate import check_fits
 

@@ -22,24 +22,6 @@ def assignments(
     The command line replaces a key by naming it. Where it names a trace (or cluster) that is not
     one of the experiment's, the experiment's keys inside ``trace.`` (``cluster.``) go too: they
     were meant for another.
-
-    Parameters
-    ----------
-    name : str
-        Of the experiment.
-    config : mapping
-        Its content: ``axes`` (key to list of values, or to a sweep in Hydra's grammar),
-        ``overrides`` (list of ``key=value``), ``baseline``, ``study`` (see `sweep.papers.studies`),
-        ``gallery`` (list of ``key=value`` that make it smaller, see `sweep.cli.verbs.reproduce`).
-    given : sequence of Assignment
-        From the command line.
-    options : Options
-        What can be chosen.
-
-    Raises
-    ------
-    InputError
-        If the file holds anything else.
     """
     file = options.files["experiment"][name]
     source = f"experiment {name}"

@@ -15,22 +15,14 @@ from sweep.grid.variants import Config, Resolver
 
 @dataclass(frozen=True)
 class Cell:
-    """One point of a grid.
+    """One point of a grid."""
 
-    Attributes
-    ----------
-    labels : dict
-        Its coordinates: ``policy``, ``trace``, ``capacity``, ``seed``, then the other swept keys;
-        None where a key of a policy's does not apply to this policy.
-    policy : dict
-        ``name``, ``module`` (a user's own, else None), ``params`` (every one, defaults too).
-    trace, cluster, measure : dict
-        Resolved.
-    """
-
+    # its coordinates: ``policy``, ``trace``, ``capacity``, ``seed``, then the other swept keys;
+    # None where a key of a policy's does not apply to this policy
     labels: dict[str, Any]
+    # ``name``, ``module`` (a user's own, else None), ``params`` (every one, defaults too)
     policy: Config
-    trace: Config
+    trace: Config  # resolved
     cluster: Config
     measure: Config
 
@@ -59,21 +51,11 @@ class Cell:
 
 @dataclass(frozen=True)
 class Grid:
-    """All cells of a request, in the order of its rows.
+    """All cells of a request, in the order of its rows."""
 
-    Attributes
-    ----------
-    request : Request
-        What was asked for.
-    cells : tuple of Cell
-        Policies outermost, seeds innermost.
-    swept : tuple of str
-        Keys swept besides policy, trace, capacity and seed.
-    """
-
-    request: Request
-    cells: tuple[Cell, ...]
-    swept: tuple[str, ...]
+    request: Request  # what was asked for
+    cells: tuple[Cell, ...]  # policies outermost, seeds innermost
+    swept: tuple[str, ...]  # keys swept besides policy, trace, capacity and seed
 
 
 def build(request: Request) -> Grid:
@@ -81,12 +63,6 @@ def build(request: Request) -> Grid:
 
     A key ``policy.X`` applies to those of the policies that have a parameter X: the others get
     one cell where it is swept, not one a value.
-
-    Raises
-    ------
-    InputError
-        On an unknown key or parameter, a value of the wrong type, a missing file, a baseline that
-        is not among the policies.
     """
     if request.baseline is not None and request.baseline not in request.axes["policy"]:
         raise InputError(

@@ -35,19 +35,7 @@ _SECRET_KEY = re.compile(rf"(?:.*[._-])?{_NAME}", re.IGNORECASE)
 
 
 def mask(text: str) -> str:
-    """Replace passwords and tokens in a text by ``***``.
-
-    Parameters
-    ----------
-    text : str
-        Anything: a URI, a command line, a traceback.
-
-    Returns
-    -------
-    str
-        The same without the password (or lone token) before the ``@`` of a URI, the values of
-        words such as ``password=``, ``token=`` and ``api_key=``, and bearer tokens.
-    """
+    """Replace passwords and tokens in a text by ``***``."""
     return _mask_short(text) if len(text) <= _SHORT else _mask(text)
 
 

@@ -24,25 +24,14 @@ def bundled() -> Path:
 
 @dataclass(frozen=True)
 class Options:
-    """Everything that can be chosen: the bundled configuration and the user's own folders.
+    """Everything that can be chosen: the bundled configuration and the user's own folders."""
 
-    Parameters
-    ----------
-    user_dirs : tuple of Path
-        Folders laid out as the bundled one (``policy/mine.yaml``), absolute.
-    """
-
+    # folders laid out as the bundled one (``policy/mine.yaml``), absolute
     user_dirs: tuple[Path, ...] = ()
 
     @classmethod
     def of(cls, user_dirs: Sequence[str]) -> Options:
-        """Take the user's folders by name.
-
-        Raises
-        ------
-        InputError
-            If one is not a folder.
-        """
+        """Take the user's folders by name."""
         folders = []
         for name in user_dirs:
             folder = Path(name).expanduser().resolve()
@@ -53,13 +42,7 @@ class Options:
 
     @cached_property
     def files(self) -> dict[str, dict[str, Path]]:
-        """File of every option, by group and name.
-
-        Raises
-        ------
-        InputError
-            If an option of the user's has the name of another.
-        """
+        """File of every option, by group and name."""
         table: dict[str, dict[str, Path]] = {group: {} for group in GROUPS}
         for root in (bundled(), *self.user_dirs):
             for group, known in table.items():
@@ -82,13 +65,7 @@ class Options:
         return self.names(key) if key in SWEPT_GROUPS else []
 
     def default(self, group: str) -> str:
-        """Option of a group that holds where none is named.
-
-        Raises
-        ------
-        InputError
-            If the bundled configuration names none.
-        """
+        """Option of a group that holds where none is named."""
         import yaml
 
         file = bundled() / "config.yaml"
@@ -98,13 +75,7 @@ class Options:
         raise InputError(f"no default for {group}; give {group}=NAME", file=file)
 
     def check(self, group: str, name: object) -> str:
-        """Return `name` if it is an option of `group`.
-
-        Raises
-        ------
-        InputError
-            If it is not, with the nearest that is.
-        """
+        """Return `name` if it is an option of `group`."""
         if not isinstance(name, str) or name not in self.files[group]:
             raise InputError(unknown(group, str(name), self.names(group)), rule=f"unknown {group}")
         return name
@@ -124,18 +95,7 @@ class Options:
         return first.removeprefix("#").strip() if first.startswith("#") else ""
 
     def compose(self, **choices: str) -> dict[str, Any]:
-        """Compose the whole configuration with these choices, one option a group.
-
-        Returns
-        -------
-        dict
-            Plain nested dicts; interpolations such as ``${seed}`` are left in.
-
-        Raises
-        ------
-        InputError
-            If a file is not valid YAML or does not compose.
-        """
+        """Compose the whole configuration with these choices, one option a group."""
         import yaml
         from hydra.errors import HydraException
         from omegaconf.errors import OmegaConfBaseException

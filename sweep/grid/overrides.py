@@ -18,40 +18,18 @@ MOST_VALUES = 1_000_000
 
 @dataclass(frozen=True)
 class Assignment:
-    """One ``key=value`` as given.
+    """One ``key=value`` as given."""
 
-    Attributes
-    ----------
-    key : str
-        Dotted key or group.
-    values : tuple
-        One value, or all those that are swept; empty for a deletion.
-    swept : bool
-        Written as a sweep: a comma list, ``range()``, ``choice()`` or ``glob()``.
-    kind : {"set", "add", "delete"}
-        ``key=``, ``+key=`` (or ``++key=``), ``~key``.
-    text : str
-        As it was written.
-    source : str
-        Where it was written, for messages.
-    """
-
-    key: str
-    values: tuple[Any, ...]
-    swept: bool
-    kind: Literal["set", "add", "delete"]
-    text: str
-    source: str = "command line"
+    key: str  # dotted key or group
+    values: tuple[Any, ...]  # one value, or all those that are swept; empty for a deletion
+    swept: bool  # written as a sweep: a comma list, ``range()``, ``choice()`` or ``glob()``
+    kind: Literal["set", "add", "delete"]  # ``key=``, ``+key=`` (or ``++key=``), ``~key``
+    text: str  # as it was written
+    source: str = "command line"  # where it was written, for messages
 
     @property
     def value(self) -> Any:
-        """The one value of a key that can't be swept.
-
-        Raises
-        ------
-        InputError
-            If several were given.
-        """
+        """The one value of a key that can't be swept."""
         if len(self.values) != 1:
             raise InputError(f"{self.text}: {self.key} takes one value; it can't be swept")
         return self.values[0]
@@ -60,22 +38,7 @@ class Assignment:
 def parse(
     texts: Sequence[str], names: Callable[[str], Iterable[str]], source: str = "command line"
 ) -> list[Assignment]:
-    """Parse overrides in Hydra's grammar.
-
-    Parameters
-    ----------
-    texts : sequence of str
-        Such as ``policy=fifo,sjf``, ``seed=range(0,5)``, ``trace=glob(ali*)``.
-    names : callable
-        Names of the options of a group, which ``glob()`` picks from; empty for other keys.
-    source : str
-        Where they were written, for messages.
-
-    Raises
-    ------
-    InputError
-        If one is not in the grammar, sweeps over nothing, or its glob matches nothing.
-    """
+    """Parse overrides in Hydra's grammar."""
     from hydra.core.override_parser.overrides_parser import OverridesParser
     from hydra.errors import HydraException
 

@@ -16,31 +16,16 @@ KEYS = ("seeds", "seeds_metric", "seeds_width", "seeds_max")
 
 @dataclass(frozen=True)
 class Precision:
-    """How sure the numbers are to be.
+    """How sure the numbers are to be."""
 
-    Attributes
-    ----------
-    metric : str
-        Whose intervals count.
-    width : float
-        Half the width of an interval, at most: relative, or as a fraction where the metric is one.
-    most : int
-        Seeds, at most.
-    """
-
-    metric: str
+    metric: str  # whose intervals count
+    # half the width of an interval, at most: relative, or as a fraction where the metric is one
     width: float
-    most: int
+    most: int  # seeds, at most
 
 
 def take(lines: dict[str, Assignment], defaults: Mapping[str, Any]) -> Precision | None:
-    """Take the keys out of a command line's; None unless ``seeds=auto`` is among them.
-
-    Raises
-    ------
-    InputError
-        On values out of range.
-    """
+    """Take the keys out of a command line's; None unless ``seeds=auto`` is among them."""
     given = {key: lines.pop(key).value for key in KEYS if key in lines}
     asked = {key: given.get(key, defaults[key]) for key in KEYS}
     if asked["seeds"] is None:

@@ -48,13 +48,7 @@ def blame(error: InputError, uri: str, copy: Path) -> InputError:
 
 
 def check(uri: str) -> None:
-    """Refuse an address that can't be one, without asking its store.
-
-    Raises
-    ------
-    InputError
-        On a scheme that `pyarrow.fs` does not know, or an address without a path.
-    """
+    """Refuse an address that can't be one, without asking its store."""
     parts = urlsplit(uri)
     known = ("s3", "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")
     if parts.scheme not in known:
@@ -72,20 +66,7 @@ def check(uri: str) -> None:
 
 
 def fetch(uri: str, folder: Path) -> Path:
-    """Copy a file, or all files of a folder, unless they are here; return the copy.
-
-    Parameters
-    ----------
-    uri : str
-        Where they are.
-    folder : Path
-        Where copies are kept.
-
-    Raises
-    ------
-    InputError
-        If there is nothing at the address, or it can't be fetched; credentials are masked.
-    """
+    """Copy a file, or all files of a folder, unless they are here; return the copy."""
     check(uri)
     import pyarrow as pa
 

@@ -24,70 +24,32 @@ _PARTS = (*SWEPT_GROUPS, "measure")
 
 @dataclass(frozen=True)
 class Request:
-    """A grid as asked for.
+    """A grid as asked for."""
 
-    Attributes
-    ----------
-    axes : dict of str to tuple
-        Policies, traces, capacities and seeds, then whatever else is swept, in the order given.
-    fixed : tuple of Assignment
-        What holds for all cells: keys under ``policy.``, ``trace.``, ``cluster.``, ``measure.``,
-        and the choice of ``cluster`` and of ``measure``.
-    baseline : str or None
-        One of the policies.
-    metrics : tuple of str
-        What the tables show; empty for all.
-    experiment : str or None
-        Name of the experiment it comes from.
-    study : dict of str to str or None
-        What the experiment makes of the sweep; see `sweep.papers.studies`.
-    options : Options
-        What can be chosen.
-    settings : Settings
-        How to run it.
-    named : frozenset of str
-        Keys that the command line itself names.
-    words : tuple of str
-        The command line less what says where and how to run, except for where the real traces
-        lie: with it the same sweep can be had again.
-    precision : Precision or None
-        Until when to add seeds, with ``seeds=auto``; the axis has the first few.
-    seeds : mapping or None
-        What was found when there were enough; see `sweep.run.seeds.more`.
-    """
-
+    # policies, traces, capacities and seeds, then whatever else is swept, in the order given
     axes: dict[str, tuple[Any, ...]]
+    # what holds for all cells: keys under ``policy.``, ``trace.``, ``cluster.``, ``measure.``,
+    # and the choice of ``cluster`` and of ``measure``
     fixed: tuple[Assignment, ...]
-    baseline: str | None
-    metrics: tuple[str, ...]
-    experiment: str | None
+    baseline: str | None  # one of the policies
+    metrics: tuple[str, ...]  # what the tables show; empty for all
+    experiment: str | None  # name of the experiment it comes from
+    # what the experiment makes of the sweep; see `sweep.papers.studies`
     study: dict[str, str] | None
-    options: Options
-    settings: Settings
-    named: frozenset[str]
+    options: Options  # what can be chosen
+    settings: Settings  # how to run it
+    named: frozenset[str]  # keys that the command line itself names
+    # the command line less what says where and how to run, except for where the real traces lie:
+    # with it the same sweep can be had again
     words: tuple[str, ...]
+    # until when to add seeds, with ``seeds=auto``; the axis has the first few
     precision: Precision | None = None
+    # what was found when there were enough; see `sweep.run.seeds.more`
     seeds: Mapping[str, Any] | None = None
 
 
 def read(texts: Sequence[str], options: Options, *, fail_fast: bool = False) -> Request:
-    """Turn the overrides of a command line into a request, experiment and defaults filled in.
-
-    Parameters
-    ----------
-    texts : sequence of str
-        Overrides in Hydra's grammar. Without an axis or an experiment among them, the experiment
-        is `DEMO`.
-    options : Options
-        What can be chosen.
-    fail_fast : bool
-        Stop at the first failure.
-
-    Raises
-    ------
-    InputError
-        On anything that is not in the grammar, not known, or of the wrong type.
-    """
+    """Turn the overrides of a command line into a request, experiment and defaults filled in."""
     given = parse(texts, options.names_swept)
     name = _experiment_of(given)
     choices = {one.key: one.value for one in given if one.key in _SINGLE}

@@ -17,25 +17,13 @@ _HEADS = ("launcher", "tracking", "paths", "max_failures")
 
 @dataclass(frozen=True)
 class Settings:
-    """Where and how to run.
+    """Where and how to run."""
 
-    Attributes
-    ----------
-    results : Path
-        Folder under which everything is written, absolute.
-    traces : str
-        Folder of real traces, as given.
-    launcher, tracking : dict
-        The chosen options, resolved.
-    max_failures : int or None
-        Stop once this many cells have failed.
-    """
-
-    results: Path
-    launcher: Mapping[str, Any]
+    results: Path  # folder under which everything is written, absolute
+    launcher: Mapping[str, Any]  # the chosen options, resolved
     tracking: Mapping[str, Any]
-    max_failures: int | None = None
-    traces: str = ""
+    max_failures: int | None = None  # stop once this many cells have failed
+    traces: str = ""  # folder of real traces, as given
 
 
 def is_about_running(key: str) -> bool:
@@ -46,13 +34,7 @@ def is_about_running(key: str) -> bool:
 def read(
     given: Sequence[Assignment], defaults: Mapping[str, Any], *, fail_fast: bool = False
 ) -> Settings:
-    """Apply assignments to the composed launcher, tracking and paths.
-
-    Raises
-    ------
-    InputError
-        On an unknown key or a value of the wrong type.
-    """
+    """Apply assignments to the composed launcher, tracking and paths."""
     config = {head: defaults[head] for head in _HEADS}
     for one in given:
         add = one.kind == "add" or one.key == "max_failures"

@@ -22,19 +22,7 @@ def get(tree: Mapping[str, Any], key: str) -> Any:
 
 
 def with_value(tree: Tree, key: str, value: Any, *, add: bool = False) -> Tree:
-    """Copy of `tree` with the value at a dotted key replaced.
-
-    Parameters
-    ----------
-    add : bool
-        Make the key if it is not there, and take a value of any type (Hydra's ``+key=value``).
-
-    Raises
-    ------
-    InputError
-        If the key is not there, with the nearest that is; or the value's type differs from that
-        of the number, truth or text it replaces.
-    """
+    """Copy of `tree` with the value at a dotted key replaced."""
     root = copy.deepcopy(tree)
     node = root
     *path, last = key.split(".")
@@ -57,13 +45,7 @@ def with_value(tree: Tree, key: str, value: Any, *, add: bool = False) -> Tree:
 
 
 def without(tree: Tree, key: str) -> Tree:
-    """Copy of `tree` without a dotted key (Hydra's ``~key``).
-
-    Raises
-    ------
-    InputError
-        If the key is not there.
-    """
+    """Copy of `tree` without a dotted key (Hydra's ``~key``)."""
     root = copy.deepcopy(tree)
     node: Any = root
     *path, last = key.split(".")
@@ -93,13 +75,7 @@ def interpolates(value: Any) -> bool:
 
 
 def resolved(tree: Tree) -> Tree:
-    """Copy of `tree` with every interpolation replaced by what it refers to.
-
-    Raises
-    ------
-    InputError
-        If one refers to nothing.
-    """
+    """Copy of `tree` with every interpolation replaced by what it refers to."""
     if not interpolates(tree):
         return tree
     from omegaconf import OmegaConf

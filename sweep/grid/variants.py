@@ -46,11 +46,6 @@ def of_policy(request: Request, option: str, swept: Sequence[str]) -> list[Polic
     """Set the fixed and the swept parameters of a policy: a variant for each combination.
 
     Only those apply that the policy has; where it has none of the swept ones there is one variant.
-
-    Raises
-    ------
-    InputError
-        If the option's file names no policy that there is.
     """
     raw = request.options.compose(policy=option)["policy"]
     file = request.options.files["policy"][option]
@@ -90,11 +85,6 @@ def check_parameters_used(request: Request, chosen: Sequence[PolicyVariant]) -> 
     """Refuse a ``policy.X`` that none of the policies has.
 
     Those of an experiment may be for policies that the command line has left out.
-
-    Raises
-    ------
-    InputError
-        With the nearest parameter.
     """
     used = frozenset().union(*(policy.used for policy in chosen))
     for key in (*request.axes, *(one.key for one in request.fixed)):
@@ -108,13 +98,7 @@ def check_parameters_used(request: Request, chosen: Sequence[PolicyVariant]) -> 
 
 
 def of_trace(request: Request, option: str, swept: Sequence[str]) -> list[WorldVariant]:
-    """Set the keys of a trace, its cluster and its measure: a variant for each combination.
-
-    Raises
-    ------
-    InputError
-        On a key that they do not have, or a value of another type.
-    """
+    """Set the keys of a trace, its cluster and its measure: a variant for each combination."""
     fixed = [one for one in request.fixed if not one.key.startswith("policy.")]
     chosen = {one.key: one.value for one in fixed if one.key in ("cluster", "measure")}
     plain = [one for one in fixed if one.key not in chosen]
@@ -152,13 +136,7 @@ def _root(key: str) -> str:
 
 
 def of_measure(request: Request) -> list[PolicyVariant]:
-    """Give what stands in for a policy where the measure needs none; empty where it needs one.
-
-    Raises
-    ------
-    InputError
-        If a policy is asked for and none is needed.
-    """
+    """Give what stands in for a policy where the measure needs none; empty where it needs one."""
     chosen = [one.value for one in request.fixed if one.key == "measure"]
     option = chosen[-1] if chosen else request.options.default("measure")
     config = request.options.plain("measure", option)
@@ -179,13 +157,7 @@ class Resolver:
         self._worlds: dict[str, tuple[Config, Config, Config]] = {}
 
     def policy(self, policy: PolicyVariant, context: Mapping[str, Any]) -> Config:
-        """Resolve a policy: ``name``, ``module`` and every one of its ``params``.
-
-        Raises
-        ------
-        InputError
-            If the policy can't be built with them.
-        """
+        """Resolve a policy: ``name``, ``module`` and every one of its ``params``."""
         if policy.option == NO_POLICY:
             return policy.raw
         key = _identity(policy.raw, context)
@@ -196,14 +168,7 @@ class Resolver:
     def world(
         self, world: WorldVariant, context: Mapping[str, Any]
     ) -> tuple[Config, Config, Config]:
-        """Resolve a trace, its cluster, and what is measured.
-
-        Raises
-        ------
-        InputError
-            If the trace can't be loaded, the cluster can't be built or there is no such measure,
-            as far as can be told now.
-        """
+        """Resolve a trace, its cluster, and what is measured."""
         raw = {"trace": world.trace, "cluster": world.cluster, "measure": world.measure}
         key = _identity(raw, context)
         if key not in self._worlds:

@@ -58,15 +58,7 @@ class Row:
 
 
 def index(folder: Path, studies: Mapping[str, Study]) -> str:
-    """Word the list of the pages in `folder`, in Markdown.
-
-    Parameters
-    ----------
-    folder : Path
-        Where the pages are.
-    studies : mapping of str to Study
-        Every experiment that has one.
-    """
+    """Word the list of the pages in `folder`, in Markdown."""
     parts = [_INTRO]
     for paper in papers():
         entries = paper["figures"]

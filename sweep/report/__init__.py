@@ -43,34 +43,6 @@ def write(
     Both hold what was asked, every metric per policy and capacity, the failed cells with the
     commands that reproduce them, the configuration and the provenance. The HTML file also plots
     each metric against capacity; it loads nothing from anywhere.
-
-    Parameters
-    ----------
-    folder : Path
-        The sweep's folder; its name is the sweep's id.
-    cells : pyarrow.Table
-        One row a cell, see `sweep.stats.summary.summarise`.
-    config, provenance : mapping
-        What was asked, and from which state of which machine. Passwords and tokens are masked.
-    swept : sequence of str
-        Columns of `cells` swept besides policy, trace, capacity and seed.
-    baseline : str, optional
-        Policy that speed-ups are quoted against.
-    title : str, optional
-        Heading; the sweep's id otherwise.
-    findings : pyarrow.Table, optional
-        What the experiment's study found, see `sweep.report.findings.to_table`.
-    headlines : sequence of Headline
-        Each policy against the baseline, see `sweep.report.table.contrasts_view`.
-    cache : Cache, optional
-        What the cells keep of their jobs; without it nothing is plotted of them.
-    gantt : int, optional
-        Row of the cell whose schedule is drawn; the first, if it is small enough, if not given.
-
-    Returns
-    -------
-    markdown, html : Path
-        The files. The same arguments give the same bytes; each file is replaced as a whole.
     """
     summary = summarise(cells, swept=swept, baseline=baseline)
     environment = html.environment(_TEMPLATES)

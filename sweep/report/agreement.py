@@ -18,25 +18,7 @@ _MOST = re.compile(rf"(?:less than |≤ ){_NUMBER}|{_NUMBER} at most")
 
 
 def verdict(ours: float, low: float, high: float, paper: str, *, percent: bool = False) -> str:
-    """Tell whether a figure is the source's, near it, or another.
-
-    Parameters
-    ----------
-    ours, low, high : float
-        Our figure and its 95 % confidence interval, NaN where there is none.
-    paper : str
-        The source's as it is shown: ``9.8``, ``about 24``, ``1 of 94``, ``45 or more``,
-        ``4 at most``, ``slightly below 55``. In other words there is no verdict.
-    percent : bool
-        Whether the figure is in percent, so that ``1 of 94`` is 1.06.
-
-    Returns
-    -------
-    str
-        ``same``: it lies in our interval or at most 5 % from our figure, or our figure keeps, or
-        may keep, to the bound that it gives. ``close``: at most 25 % off. ``differs``: further.
-        Empty where one of the two is not known.
-    """
+    """Tell whether a figure is the source's, near it, or another."""
     if not math.isfinite(ours):
         return ""
     if found := _LEAST.fullmatch(paper):

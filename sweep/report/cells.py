@@ -9,13 +9,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8
 from sweep.stats.arrange import Arranged, arrange
 from sweep.stats.contrasts import pairs
 from sweep.store.cache import Cache
-
-F8 = NDArray[np.float64]
 
 MAX_BLOCKS, MAX_CAPACITIES, MAX_COLUMNS, MAX_SEEDS = 4, 3, 10, 10
 MAX_BYTES = 2**28

@@ -24,23 +24,13 @@ _NOT_PROVENANCE = frozenset(("command", "seeds"))
 
 @dataclass(frozen=True)
 class Pair:
-    """A cell as it is in one sweep or both.
+    """A cell as it is in one sweep or both."""
 
-    Attributes
-    ----------
-    labels : dict of str to str
-        What it is matched by.
-    verdict : str
-        `SAME` (every bit of every metric), `CHANGED`, `ONLY_A`, `ONLY_B`, or which of them failed.
-    same_key : bool
-        Whether both are one cell of the cache.
-    changes : dict of str to (float, float)
-        Metrics that differ: in A, in B; NaN where one has none.
-    """
-
-    labels: Mapping[str, str]
+    labels: Mapping[str, str]  # what it is matched by
+    # `SAME` (every bit of every metric), `CHANGED`, `ONLY_A`, `ONLY_B`, or which of them failed
     verdict: str
-    same_key: bool
+    same_key: bool  # whether both are one cell of the cache
+    # metrics that differ: in A, in B; NaN where one has none
     changes: Mapping[str, tuple[float, float]]
 
 
@@ -73,11 +63,6 @@ def compare(a: SweepFolder, b: SweepFolder) -> Comparison:
 
     A key that only one of them sweeps is looked up in the other's configuration of the cell where
     it stands there, so that sweeping one more parameter does not part all cells.
-
-    Raises
-    ------
-    InputError
-        If a sweep has two cells with the same labels.
     """
     configs = a.config(), b.config()
     swept = list(dict.fromkeys((*configs[0]["swept"], *configs[1]["swept"])))

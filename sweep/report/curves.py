@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8
 from sweep.report.cells import Jobs, Sample
 from sweep.report.plots import line
 from sweep.stats.arrange import Column
 
-F8 = NDArray[np.float64]
 Figure = dict[str, Any]
 
 N_POINTS = 200

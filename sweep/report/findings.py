@@ -17,32 +17,18 @@ from sweep.store.cache import Cache
 
 @dataclass(frozen=True)
 class Finding:
-    """One figure.
+    """One figure."""
 
-    Attributes
-    ----------
-    figure : str
-        Where it stands in the source, such as ``Fig. 13``; rows of one figure are kept together.
-    what : str
-        What was measured; empty for what is plotted but not tabulated.
-    ours, low, high : float
-        The value and its 95 % confidence interval (NaN where there is none).
-    paper : str
-        What the source has; empty where it has nothing.
-    at_least, at_most : float
-        What is wanted; infinite where nothing is.
-    curve, along, at : str, str, float
-        Where it is a point of a plot: of which curve, what the plot is along, and where there.
-    """
-
+    # where it stands in the source, such as ``Fig. 13``; rows of one figure are kept together
     figure: str
-    what: str
-    ours: float
+    what: str  # what was measured; empty for what is plotted but not tabulated
+    ours: float  # the value and its 95 % confidence interval (NaN where there is none)
     low: float = math.nan
     high: float = math.nan
-    paper: str = ""
-    at_least: float = -math.inf
+    paper: str = ""  # what the source has; empty where it has nothing
+    at_least: float = -math.inf  # what is wanted; infinite where nothing is
     at_most: float = math.inf
+    # where it is a point of a plot: of which curve, what the plot is along, and where there
     curve: str = ""
     along: str = ""
     at: float = math.nan
@@ -68,18 +54,10 @@ class Finding:
 
 @dataclass(frozen=True)
 class Finished:
-    """A sweep that is over, for a study to look at.
+    """A sweep that is over, for a study to look at."""
 
-    Attributes
-    ----------
-    cells : list of dict
-        The rows of ``cells.parquet`` that did not fail.
-    config : dict
-        The sweep's ``config.yaml``.
-    """
-
-    cells: list[dict[str, Any]]
-    config: Mapping[str, Any]
+    cells: list[dict[str, Any]]  # the rows of ``cells.parquet`` that did not fail
+    config: Mapping[str, Any]  # the sweep's ``config.yaml``
     cache: Cache
 
     def table(self, row: Mapping[str, Any]) -> pa.Table:

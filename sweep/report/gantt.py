@@ -29,13 +29,7 @@ class Gantt:
 
 
 def choose(cells: pa.Table, cache: Cache, row: int | None = None) -> Gantt | None:
-    """Take a cell to draw: the one asked for, else the first of the traces' first that is small.
-
-    Raises
-    ------
-    InputError
-        If the cell asked for is not there, failed, or has more tasks than are kept.
-    """
+    """Take a cell to draw: the one asked for, else the first of the traces' first that is small."""
     if row is None:
         traces = cells["trace"].to_pylist()
         first = {trace: at for at, trace in reversed([*enumerate(traces)])}
@@ -115,15 +109,7 @@ def figure(gantt: Gantt) -> dict[str, Any]:
 def _lanes(
     machine: Sequence[int], start: Sequence[float], finish: Sequence[float]
 ) -> tuple[list[int], dict[int, int]]:
-    """Give each task a line of its own among those that run beside it on its machine.
-
-    Returns
-    -------
-    lanes : list of int
-        Of each task.
-    machines : dict of int to int
-        The first line of each machine; at most a dozen, evenly chosen.
-    """
+    """Give each task a line of its own among those that run beside it on its machine."""
     order = sorted(range(len(start)), key=lambda at: (machine[at], start[at], finish[at], at))
     lanes, first, free, base = [0] * len(start), dict[int, int](), list[float](), 0
     for at in order:

@@ -56,17 +56,7 @@ class _Plots:
 
 
 def context(summary: Summary, found: pa.Table | None, looked: Looked) -> dict[str, Any]:
-    """Give the template what only the page has.
-
-    Parameters
-    ----------
-    summary : Summary
-        Of the sweep.
-    found : pyarrow.Table or None
-        What its study found.
-    looked : Looked
-        What its cells show.
-    """
+    """Give the template what only the page has."""
     plots = _Plots()
     curves = {} if found is None else report_plots.curves(found, len(summary.columns))
     drawn = [plots.add(figure, name) for name, figure in curves.items()]

@@ -20,21 +20,6 @@ def figure(summary: Summary, block: Block, metric: str) -> dict[str, Any]:
     """Draw a metric against capacity, one line a policy, with 95 % intervals.
 
     With one capacity there is nothing to draw a line through: each policy is a bar.
-
-    Parameters
-    ----------
-    summary : Summary
-        Where the block comes from.
-    block : Block
-        The trace and setting to draw.
-    metric : str
-        One of ``summary.metrics``.
-
-    Returns
-    -------
-    dict
-        ``data`` and ``layout`` of a plotly figure. Colours are left to the page, which follows
-        the reader's scheme: ``data[i]["meta"]`` is the number of the column in the summary.
     """
     at = summary.metrics.index(metric)
     look = style(metric)
@@ -67,15 +52,7 @@ def figure(summary: Summary, block: Block, metric: str) -> dict[str, Any]:
 
 
 def curves(findings: pa.Table, n_columns: int) -> dict[str, dict[str, Any]]:
-    """Draw the curves that a study found, a plotly figure for each of its figures, by name.
-
-    Parameters
-    ----------
-    findings : pyarrow.Table
-        See `sweep.report.findings.to_table`.
-    n_columns : int
-        How many columns the page's other plots have: colours go on from there.
-    """
+    """Draw the curves that a study found, a plotly figure for each of its figures, by name."""
     drawn: dict[str, dict[str, Any]] = {}
     traces: dict[tuple[str, str], dict[str, Any]] = {}
     for row in findings.to_pylist():

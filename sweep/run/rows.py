@@ -32,30 +32,7 @@ def table(
     cached: Sequence[bool],
     cache: Cache,
 ) -> pa.Table:
-    """Make the table of a sweep that is over.
-
-    Parameters
-    ----------
-    grid : Grid
-        What was asked for.
-    planned : sequence of Planned
-        A cell each, in the order of the rows.
-    metrics : mapping
-        Metrics by key of the cells that did not fail.
-    errors : mapping
-        Errors by key of the others.
-    cached : sequence of bool
-        Whether each row's cell had been computed before this sweep.
-    cache : Cache
-        Holds the job columns, for what compares a cell with its baseline.
-
-    Returns
-    -------
-    pyarrow.Table
-        ``policy, trace, capacity, seed, status``, the other swept keys, a float64 column a metric
-        (NaN where there is none), ``error_stage, error_type, error_message, error_traceback``,
-        ``reproduce``, ``config`` (JSON), ``key``.
-    """
+    """Make the table of a sweep that is over."""
     status = [
         "failed" if one.key in errors else "cached" if was_cached else "done"
         for one, was_cached in zip(planned, cached, strict=True)

@@ -17,18 +17,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Work:
-    """A cell to run.
+    """A cell to run."""
 
-    Attributes
-    ----------
-    spec : CellSpec
-        The cell.
-    input : str
-        Name of its workload.
-    """
-
-    spec: CellSpec
-    input: str
+    spec: CellSpec  # the cell
+    input: str  # name of its workload
 
 
 class Workloads(Protocol):
@@ -69,17 +61,7 @@ def make(
     python_path: Sequence[str] = (),
     simulate: Simulate | None = None,
 ) -> Runner:
-    """Make the runner that a launcher's configuration names; nothing is started yet.
-
-    Parameters
-    ----------
-    launcher : mapping
-        ``kind`` and the options of its kind.
-    python_path : sequence of str
-        Folders that workers find modules in.
-    simulate : callable, optional
-        Stands in for `sim.simulate`.
-    """
+    """Make the runner that a launcher's configuration names; nothing is started yet."""
     if launcher["kind"] == "inline":
         from sweep.run.inline import InlineRunner
 

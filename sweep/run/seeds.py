@@ -35,29 +35,7 @@ class Widest:
 
 
 def more(request: Request, cells: pa.Table, n_failed: int) -> tuple[int, dict[str, Any]]:
-    """Decide how many seeds there shall be, after all cells of so many are done.
-
-    Parameters
-    ----------
-    request : Request
-        With a precision asked for.
-    cells : pyarrow.Table
-        Of the seeds so far; see `sweep.run.rows.table`.
-    n_failed : int
-        Cells that failed: more seeds would most likely fail too.
-
-    Returns
-    -------
-    n_seeds : int
-        The same number if these are enough.
-    about : dict
-        ``n``, ``widest`` (half of the widest interval), ``where``, and ``because``.
-
-    Raises
-    ------
-    InputError
-        If the metric has no value in this sweep.
-    """
+    """Decide how many seeds there shall be, after all cells of so many are done."""
     wanted = request.precision
     assert wanted is not None
     n = len(request.axes["seed"])

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, Mask
 from sweep.run.cell import NO_POLICY
 from sweep.stats import metric_format
 
@@ -44,35 +44,17 @@ class Column:
 
 @dataclass(frozen=True)
 class Arranged:
-    """The rows of ``cells.parquet``, and where each stands.
+    """The rows of ``cells.parquet``, and where each stands."""
 
-    Attributes
-    ----------
-    rows : list of dict
-        A cell each: its labels, status and error; no metrics.
-    swept : list of str
-        Columns swept besides policy, trace, capacity and seed.
-    columns : dict of tuple to Column
-        By identity; see `identity`.
-    column : list of int
-        Position among `columns` of each row's.
-    blocks : dict of (str, tuple) to list of int
-        Rows by trace and by the settings that are no policy's.
-    names : list of str
-        Of the metrics, in the order shown.
-    values : float64 array, shape (n_rows, n_metrics)
-        NaN where a cell failed or a metric does not apply.
-    failed : bool array, shape (n_rows,)
-    """
-
-    rows: list[dict[str, Any]]
-    swept: list[str]
-    columns: dict[tuple[str, ...], Column]
-    column: list[int]
+    rows: list[dict[str, Any]]  # a cell each: its labels, status and error; no metrics
+    swept: list[str]  # columns swept besides policy, trace, capacity and seed
+    columns: dict[tuple[str, ...], Column]  # by identity; see `identity`
+    column: list[int]  # position among `columns` of each row's
+    # rows by trace and by the settings that are no policy's
     blocks: dict[tuple[str, Settings], list[int]]
-    names: list[str]
-    values: NDArray[np.float64]
-    failed: NDArray[np.bool_]
+    names: list[str]  # of the metrics, in the order shown
+    values: F8  # naN where a cell failed or a metric does not apply
+    failed: Mask
 
 
 def arrange(cells: pa.Table, swept: Sequence[str], baseline: str | None) -> Arranged:
@@ -125,7 +107,7 @@ def _identity(row: Mapping[str, Any], of_policy: list[str]) -> tuple[str, ...]:
     return (str(row["policy"]), *(text(row[key]) for key in of_policy))
 
 
-def _matrix(cells: pa.Table, names: list[str]) -> NDArray[np.float64]:
+def _matrix(cells: pa.Table, names: list[str]) -> F8:
     """Metrics as one float64 array, shape (n_cells, n_metrics); null becomes NaN."""
     values = np.full((cells.num_rows, len(names)), math.nan)
     for at, name in enumerate(names):

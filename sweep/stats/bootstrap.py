@@ -8,10 +8,10 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from sim.base.arrays import F8
 from sim.base.random import stream
 from sweep.stats.student import CONFIDENCE
 
-F8 = NDArray[np.float64]
 N_RESAMPLES = 10_000
 _AT_ONCE = 1_000
 
@@ -30,16 +30,6 @@ def mean_interval(strata: Sequence[F8]) -> tuple[float, float]:
     Which values a resample takes is drawn once for each n (`sim.base.random.stream`) and used for
     all samples of that size, sorted: the result depends on the values alone, not on their order,
     and on no library that adds in an order of its own.
-
-    Parameters
-    ----------
-    strata : sequence of float64 array, shape (n,) each
-        Finite values, two or more in each stratum.
-
-    Returns
-    -------
-    low, high : float
-        In the unit of the values.
     """
     from scipy.special import ndtr, stdtrit
 

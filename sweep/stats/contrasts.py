@@ -57,29 +57,7 @@ class Pairs:
 def compare(
     cells: pa.Table, *, swept: Sequence[str], baseline: str | None, chosen: Sequence[str] = ()
 ) -> pa.Table | None:
-    """Compare each policy with the baseline, wherever both ran.
-
-    Parameters
-    ----------
-    cells : pyarrow.Table
-        As for `sweep.stats.summary.summarise`.
-    swept : sequence of str
-        As there. A policy's key that the baseline has too must be the same in both.
-    baseline : str or None
-        Without one there is nothing to compare with.
-    chosen : sequence of str
-        Metrics to compare; the usual ones if empty.
-
-    Returns
-    -------
-    pyarrow.Table or None
-        `SCHEMA`, a row a comparison: ``trace`` (`ALL_TRACES` for all together, where there are
-        several), ``settings``, ``capacity``, ``policy``, ``metric``; ``statistic`` is
-        ``difference`` (own - baseline) or ``ratio`` (a geometric mean, above 1 where the policy
-        is better); the others are of `sweep.stats.Paired`, ``p_holm`` corrected over all
-        comparisons of one trace and settings, which are one table. None where nothing can be
-        compared.
-    """
+    """Compare each policy with the baseline, wherever both ran."""
     if baseline is None:
         return None
     them = arrange(cells, swept, baseline)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-F8 = NDArray[np.float64]
+from sim.base.arrays import F8
 
 
 def holm(p: F8) -> F8:
@@ -15,16 +14,6 @@ def holm(p: F8) -> F8:
     wrong calls at most α, however the tests depend on each other (Holm, Scandinavian Journal of
     Statistics 6(2), 1979). With the values ascending, the k-th of m is multiplied by m - k + 1,
     is never below the one before it, and never above 1.
-
-    Parameters
-    ----------
-    p : float64 array, shape (m,)
-        Read only; NaN (nothing was tested) is not counted.
-
-    Returns
-    -------
-    float64 array, shape (m,)
-        NaN where `p` is.
     """
     adjusted = np.full(p.shape, np.nan)
     tested = np.flatnonzero(~np.isnan(p))

@@ -23,31 +23,16 @@ Better = Literal["lower", "higher"]
 
 @dataclass(frozen=True)
 class Style:
-    """What the tables and plots need to know of one metric.
+    """What the tables and plots need to know of one metric."""
 
-    Parameters
-    ----------
-    label : str
-        For people, with no unit.
-    kind : str
-        ``seconds``; ``percent`` (a fraction, shown times 100); ``ratio`` (shown as 1.23×);
-        ``index`` (between 0 and 1, three decimals); ``number``.
-    better : {"lower", "higher"} or None
-        None when it is not known.
-    meaning : str
-        One line; empty when it is not known.
-    family : str
-        Heading under which metrics stand together.
-    rank : int
-        Place among all metrics.
-    """
-
-    label: str
+    label: str  # for people, with no unit
+    # ``seconds``; ``percent`` (a fraction, shown times 100); ``ratio`` (shown as 1.23×);
+    # ``index`` (between 0 and 1, three decimals); ``number``
     kind: Kind
-    better: Better | None
-    meaning: str
-    family: str
-    rank: int
+    better: Better | None  # none when it is not known
+    meaning: str  # one line; empty when it is not known
+    family: str  # heading under which metrics stand together
+    rank: int  # place among all metrics
 
     @property
     def unit(self) -> str:
@@ -110,19 +95,6 @@ def format_value(metric: str, mean: float, half: float = math.nan) -> tuple[str,
     Seconds keep four significant digits (whole numbers above 1,000 s), fractions become per
     cent, ratios end in ``×``. The half-width has the decimals of the mean, or one significant
     digit where these would make it look like zero.
-
-    Parameters
-    ----------
-    metric : str
-        Its name, which decides the format.
-    mean, half : float
-        In the metric's unit; NaN for none.
-
-    Returns
-    -------
-    mean, half : str
-        Such as ``("1,234", "56")``, ``("83.1%", "0.4")``, ``("1.23×", "0.02")``; an empty string
-        for NaN.
     """
     if math.isnan(mean):
         return "", ""
@@ -145,23 +117,7 @@ def format_value(metric: str, mean: float, half: float = math.nan) -> tuple[str,
 def format_contrast(
     metric: str, statistic: str, estimate: float, low: float, high: float
 ) -> tuple[str, str]:
-    """Write how two policies compare, and the interval.
-
-    Parameters
-    ----------
-    metric : str
-        What is compared.
-    statistic : {"ratio", "difference"}
-        See `sweep.stats.contrasts`.
-    estimate, low, high : float
-        In the metric's unit, or a ratio; NaN for none.
-
-    Returns
-    -------
-    estimate, interval : str
-        Such as ``("2.84×", "[2.10, 3.90]")``, ``("-270.3 s", "[-410.1, -150.2]")``, ``("+1.2 pp",
-        "[+0.4, +2.0]")`` (percentage points); an empty string for NaN.
-    """
+    """Write how two policies compare, and the interval."""
     if math.isnan(estimate):
         return "", ""
     kind: Kind = "ratio" if statistic == "ratio" else style(metric).kind

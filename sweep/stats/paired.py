@@ -17,11 +17,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sim.base.arrays import F8
 from sweep.stats.bootstrap import mean_interval
-
-F8 = NDArray[np.float64]
 
 MIN_PAIRS = 5
 """Fewer pairs give neither an interval nor a test."""
@@ -34,41 +33,20 @@ ALPHA = 0.05
 
 @dataclass(frozen=True)
 class Paired:
-    """What a comparison of two policies gives.
+    """What a comparison of two policies gives."""
 
-    Attributes
-    ----------
-    estimate : float
-        The mean difference, or the geometric mean of the ratios; NaN for none.
-    low, high : float
-        95 % bootstrap interval; NaN with too few pairs.
-    p : float
-        Two-sided, not corrected for other comparisons; NaN where nothing was tested.
-    n : int
-        Pairs.
-    test : {"t", "wilcoxon", "exact", "few"}
-        What `p` is of; "exact": every pair differs by the same, so that there is nothing to
-        test; "few": too few pairs.
-    """
-
-    estimate: float
-    low: float
+    estimate: float  # the mean difference, or the geometric mean of the ratios; NaN for none
+    low: float  # 95 % bootstrap interval; NaN with too few pairs
     high: float
-    p: float
-    n: int
+    p: float  # two-sided, not corrected for other comparisons; NaN where nothing was tested
+    n: int  # pairs
+    # what `p` is of; "exact": every pair differs by the same, so that there is nothing to test;
+    # "few": too few pairs
     test: str
 
 
 def difference(own: ArrayLike, other: ArrayLike, traces: ArrayLike | None = None) -> Paired:
-    """Compare by the mean of ``own - other``, in the metric's unit.
-
-    Parameters
-    ----------
-    own, other : (n,) float
-        The metric of both policies on the same pairs; a pair with a NaN is left out.
-    traces : (n,) array, optional
-        Which trace each pair is of; one trace if not given.
-    """
+    """Compare by the mean of ``own - other``, in the metric's unit."""
     return _compare(np.asarray(own, float) - np.asarray(other, float), traces)
 
 
@@ -77,11 +55,6 @@ def ratio(own: ArrayLike, other: ArrayLike, traces: ArrayLike | None = None) -> 
 
     The geometric mean of speed-ups is the same whichever of the two is the baseline, and is not
     ruled by the trace with the longest jobs. Interval and test are those of the logarithms.
-
-    Parameters
-    ----------
-    own, other, traces
-        As for `difference`. Nothing comes of values that are not all above 0 and finite.
     """
     mine, theirs = np.asarray(own, float), np.asarray(other, float)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I8
 from sweep.stats import intervals
 from sweep.stats.arrange import AXES, NOT_METRICS, Arranged, Column, arrange, text
 
@@ -31,11 +31,11 @@ class Block:
     trace: str
     settings: tuple[tuple[str, str], ...]
     capacities: tuple[float, ...]
-    mean: NDArray[np.float64]
-    half: NDArray[np.float64]
-    n: NDArray[np.int64]
-    n_planned: NDArray[np.int64]
-    n_failed: NDArray[np.int64]
+    mean: F8
+    half: F8
+    n: I8
+    n_planned: I8
+    n_failed: I8
 
     @property
     def title(self) -> str:
@@ -86,26 +86,7 @@ class Summary:
 def summarise(
     cells: pa.Table, *, swept: Sequence[str] = (), baseline: str | None = None
 ) -> Summary:
-    """Average every metric over the seeds of each (policy, trace, capacity, other parameters).
-
-    Parameters
-    ----------
-    cells : pyarrow.Table
-        One row a cell, as in ``cells.parquet``. A row whose status is ``failed`` counts as
-        failed and gives no number; a NaN or null metric is left out.
-    swept : sequence of str
-        Columns swept besides policy, trace, capacity and seed. A key that begins with
-        ``policy.`` or ``measure.`` tells columns apart; each combination of the others is a block
-        of its own. Null means that the key does not apply to the cell.
-    baseline : str, optional
-        Name of the policy that speed-ups are quoted against.
-
-    Returns
-    -------
-    Summary
-        Policies in their order of appearance, capacities ascending. Every number is independent
-        of the order of the seeds' rows.
-    """
+    """Average every metric over the seeds of each (policy, trace, capacity, other parameters)."""
     them = arrange(cells, swept, baseline)
     rows, values = them.rows, them.values
     some = [not np.isnan(column).all() for column in values.T]
@@ -131,7 +112,7 @@ def _block(
     settings: tuple[tuple[str, str], ...],
     members: list[int],
     them: Arranged,
-    values: NDArray[np.float64],
+    values: F8,
 ) -> Block:
     rows = them.rows
     capacities = sorted({float(rows[at]["capacity"]) for at in members})

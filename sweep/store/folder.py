@@ -26,13 +26,7 @@ _DAMAGED = "it is damaged; running the sweep again writes it anew, from the cell
 
 
 class SweepFolder:
-    """``<results>/sweeps/<sweep id>``.
-
-    Parameters
-    ----------
-    path : Path
-        The folder.
-    """
+    """``<results>/sweeps/<sweep id>``."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -44,13 +38,7 @@ class SweepFolder:
 
     @classmethod
     def find(cls, results: Path, name: str | None) -> SweepFolder:
-        """Folder of a sweep that is over, by id, beginning of an id, or path; the latest if None.
-
-        Raises
-        ------
-        InputError
-            If there is none, or several begin like that.
-        """
+        """Folder of a sweep that is over, by id, its beginning, or path; the latest if None."""
         if name is not None and (Path(name) / CELLS).is_file():
             return cls(Path(name).resolve())
         known = sorted(file.parent for file in (results / "sweeps").glob(f"*/{CELLS}"))
@@ -86,23 +74,11 @@ class SweepFolder:
             return False
 
     def cells(self) -> pa.Table:
-        """Read ``cells.parquet``.
-
-        Raises
-        ------
-        InputError
-            If it is damaged.
-        """
+        """Read ``cells.parquet``."""
         return _table(self.path / CELLS)
 
     def config(self) -> dict[str, Any]:
-        """Read ``config.yaml``.
-
-        Raises
-        ------
-        InputError
-            If it is damaged.
-        """
+        """Read ``config.yaml``."""
         import yaml
 
         file = self.path / CONFIG

@@ -24,13 +24,6 @@ class Journal:
     A line is written at once, so a kill loses at most the line being written, which readers skip.
     An *attempt* begins with a ``begin`` event and ends with ``end``; a kill leaves it open, and
     the next run goes on with it.
-
-    Parameters
-    ----------
-    results : Path
-        Folder of all results.
-    sweep : str
-        Id of the sweep.
     """
 
     def __init__(self, results: Path, sweep: str) -> None:

@@ -10,15 +10,7 @@ from pathlib import Path
 
 @contextlib.contextmanager
 def exclusive(file: Path, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Hold a lock; call `on_wait` and wait if another process has it.
-
-    Parameters
-    ----------
-    file : Path
-        What is locked; made if it is not there, and left there.
-    on_wait : callable
-        Called once before waiting.
-    """
+    """Hold a lock; call `on_wait` and wait if another process has it."""
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("a") as handle:
         try:

@@ -28,25 +28,7 @@ _CODE = ("sim", "policies", "sweep", "conf", "pyproject.toml", _LOCK)
 def collect(
     words: Sequence[str], seeds: Sequence[int], inputs: Sequence[Mapping[str, Any]]
 ) -> tuple[dict[str, Any], str]:
-    """Describe where a sweep's numbers come from.
-
-    Parameters
-    ----------
-    words : sequence of str
-        The command line, without what says where and how to run.
-    seeds : sequence of int
-        All of them.
-    inputs : sequence of mapping
-        What is known of each workload.
-
-    Returns
-    -------
-    provenance : dict
-        JSON-able; secrets are masked.
-    diff : str
-        What the code in the working tree has beyond its commit; empty if nothing, or if it is no
-        checkout.
-    """
+    """Describe where a sweep's numbers come from."""
     git, diff = _git()
     provenance = {
         "command": mask(" ".join(["python -m sweep", *words])),

@@ -24,13 +24,7 @@ _INHERITED = ("mlflow.user", "mlflow.source.name", "mlflow.source.type", "mlflow
 def find_children(
     place: Place, experiment_id: str, sweep_id: str, names: Iterable[str]
 ) -> dict[tuple[str, ...], list[Run]]:
-    """Give the child runs of a sweep by `Row.identity`; more than one only by mischance.
-
-    Parameters
-    ----------
-    names : iterable of str
-        Of the parameters that a child run has, as tags.
-    """
+    """Give the child runs of a sweep by `Row.identity`; more than one only by mischance."""
     found: dict[tuple[str, ...], list[Run]] = {}
     for run in search(
         place, experiment_id, f"tags.{SWEEP} = '{sweep_id}' and tags.{KIND} != 'sweep'"
@@ -89,15 +83,7 @@ def log_child(
     config: str,
     times_s: tuple[float, float],
 ) -> None:
-    """Log a row whole. The run is marked finished last: one cut off before is logged anew.
-
-    Parameters
-    ----------
-    params : iterable of str
-        Names of those that become MLflow's parameters, which it compares runs by; all are tags.
-    times_s : (float, float)
-        When it began and ended, since 1970.
-    """
+    """Log a row whole. The run is marked finished last: one cut off before is logged anew."""
     began_s, ended_s = times_s
     axes = {name: row.params[name] for name in AXES if name in row.params}
     others = {name: value for name, value in row.params.items() if name not in AXES}

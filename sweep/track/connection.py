@@ -33,17 +33,7 @@ _MANNERS = {
 
 
 class TrackingDown(SimError):  # noqa: N818 - a state of the server, as the callers read it
-    """MLflow could not be reached or refused; all results are on disk all the same.
-
-    Parameters
-    ----------
-    uri : str
-        Tracking URI; passwords in it are masked in the message.
-    reason : str
-        What went wrong, in a line.
-    way_out : str
-        The command that logs the results later.
-    """
+    """MLflow could not be reached or refused; all results are on disk all the same."""
 
     def __init__(self, uri: str, reason: str, way_out: str) -> None:
         super().__init__(uri, reason, way_out)
@@ -89,13 +79,7 @@ def is_http(uri: str) -> bool:
 
 
 def warm_up() -> threading.Thread:
-    """Begin to import MLflow in the background, so that it is there when the first cell is done.
-
-    Returns
-    -------
-    threading.Thread
-        A daemon; there is no need to join it.
-    """
+    """Begin to import MLflow in the background, so that it is there when the first cell is done."""
     thread = threading.Thread(target=_warm, name="import-mlflow", daemon=True)
     thread.start()
     return thread
@@ -106,11 +90,6 @@ def connected(uri: str, way_out: str) -> Iterator[MlflowClient]:
     """Yield a client of the tracking store; whatever MLflow raises inside becomes TrackingDown.
 
     Nothing is printed: MLflow's and Alembic's logs are silent inside, its telemetry is off.
-
-    Raises
-    ------
-    TrackingDown
-        The server does not answer, the database cannot be written, MLflow refused.
     """
     with _environment(_OPTED_OUT | _MANNERS), _silence():
         try:

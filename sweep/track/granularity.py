@@ -29,17 +29,7 @@ HEADLINE = (
 
 
 def choose(asked: str | None, cells: pa.Table, swept: Sequence[str]) -> Granularity:
-    """Return what was asked for; by default the finest that leaves the UI usable.
-
-    Parameters
-    ----------
-    asked : str or None
-        One of `NAMES`.
-    cells : pyarrow.Table
-        One row a cell, as in ``cells.parquet``.
-    swept : sequence of str
-        Columns of `cells` swept besides policy, trace, capacity and seed.
-    """
+    """Return what was asked for; by default the finest that leaves the UI usable."""
     for name in NAMES:
         if name == asked:
             return name
@@ -58,16 +48,7 @@ def at(granularity: Granularity, rows: Sequence[Row]) -> list[Row]:
 
 
 def over_seeds(rows: Sequence[Row]) -> list[Row]:
-    """Average cells that differ in nothing but their seed.
-
-    Returns
-    -------
-    list of Row
-        A row a policy, trace, capacity and other swept parameters: the mean of each metric over
-        the seeds that have it, under ``half/<metric>`` half the width of its 95 % interval (see
-        `sweep.stats.intervals`), and the counts ``cells`` and ``cells_failed``. It is failed, with
-        the first error, if a cell of it is.
-    """
+    """Average cells that differ in nothing but their seed."""
     return [_mean(group) for group in _groups(rows)]
 
 

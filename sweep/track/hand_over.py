@@ -46,23 +46,7 @@ def is_logged(settings: Settings, logged: object) -> bool:
 def log(
     folder: SweepFolder, settings: Settings, note: Callable[[str], object] = lambda _: None
 ) -> None:
-    """Log a sweep to where the settings say; nothing if they say nowhere.
-
-    Parameters
-    ----------
-    folder : SweepFolder
-        Of a sweep that is over.
-    settings : Settings
-        What ``tracking`` they have.
-    note : callable
-        Told how finely it is logged, where nobody asked for less than a run a cell, and how far
-        it is if it takes long.
-
-    Raises
-    ------
-    sweep.track.TrackingDown
-        If that can't be reached.
-    """
+    """Log a sweep to where the settings say; nothing if they say nowhere."""
     uri = uri_of(settings)
     if uri is None:
         return

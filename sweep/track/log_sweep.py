@@ -55,45 +55,6 @@ def track(
     every swept parameter) and the cell's configuration as ``config.yaml``; that of a failed cell
     is marked FAILED and holds the traceback. A run whose cell has another outcome now (it failed,
     or was cut off), or that was logged at another granularity, is deleted and logged anew.
-
-    Parameters
-    ----------
-    folder : Path
-        ``<results>/sweeps/<sweep id>``; the table and the report in it become artifacts of the
-        parent run.
-    cells : pyarrow.Table
-        One row a cell, as in ``cells.parquet``; a column ``error_traceback`` may hold tracebacks.
-    provenance : mapping
-        Of the sweep; its ``command`` and ``git`` become tags.
-    cell_configs : mapping of str to mapping
-        Each cell's resolved configuration, by cell key; secrets in it are masked.
-    uri : str
-        Tracking URI: ``sqlite:////absolute/path/mlflow.db``, ``http://host:port``, ...
-    experiment : str
-        Name of the MLflow experiment; created when missing.
-    swept : sequence of str
-        Columns of `cells` swept besides policy, trace, capacity and seed.
-    baseline : str, optional
-        Policy that speed-ups are quoted against.
-    times : mapping of str to (float, float), optional
-        When each cell began and ended, in seconds since 1970, by cell key.
-    granularity : {"cell", "policy", "sweep"}
-        A child run for each cell; for all seeds of one setting, see
-        `sweep.track.granularity.over_seeds`; or none, and the means on the parent.
-    final : bool
-        False while cells are still to come: the parent run stays RUNNING.
-    on_progress : callable, optional
-        Called with the number of cells logged and to log.
-
-    Returns
-    -------
-    Tracked
-
-    Raises
-    ------
-    TrackingDown
-        MLflow is not reachable or refused; what was logged before stays, and the same call goes
-        on from there.
     """
     rows = rows_of(cells, swept)
     children = level.at(granularity, rows)

@@ -14,18 +14,7 @@ _PORTS = {"http": 80, "https": 443, "postgresql": 5432, "mysql": 3306, "mssql": 
 
 
 def probe(uri: str) -> None:
-    """Find out within seconds whether a tracking store can be used.
-
-    Parameters
-    ----------
-    uri : str
-        Tracking URI. An sqlite database is created, empty, if it is missing.
-
-    Raises
-    ------
-    OSError
-        If nobody listens there, or the file is no database or cannot be written.
-    """
+    """Find out within seconds whether a tracking store can be used."""
     parts = urlsplit(uri)
     scheme = parts.scheme.lower().partition("+")[0]
     if scheme == "sqlite":

@@ -48,15 +48,7 @@ _pack = record("PlacedDag", FIELDS, ("w_",)) if JIT else None
 
 
 def make(arrays: dict[str, NDArray[Any]], n_machines: int) -> Any:
-    """Bind the arrays of a DAG into the record that kernels take.
-
-    Parameters
-    ----------
-    arrays : dict of str to array
-        The fields ``w_`` by their names without it.
-    n_machines : int
-        Of the spaces into which its tasks will be placed.
-    """
+    """Bind the arrays of a DAG into the record that kernels take."""
     n_stages, n_tasks = len(arrays["order"]), len(arrays["duration"])
     width = 1
     while width < n_machines:
@@ -82,16 +74,7 @@ def make(arrays: dict[str, NDArray[Any]], n_machines: int) -> Any:
 
 @jit
 def reach(dag, picked, out):
-    """Mark the tasks that have an ancestor among `picked`.
-
-    Parameters
-    ----------
-    dag : record
-        Of `make`; with its edges turned round the descendants are meant.
-    picked : (T,) bool
-    out : (T,) bool
-        Overwritten.
-    """
+    """Mark the tasks that have an ancestor among `picked`."""
     out[:] = False
     n_stages = len(dag.w_order)
     any_below = np.zeros(n_stages, np.bool_)  # a task of the stage is picked or marked

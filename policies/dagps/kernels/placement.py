@@ -25,24 +25,6 @@ def place(dag, space, label, which, limit):
     some machine has room for it throughout (ties: the lowest row). Like tasks of a stage that
     become ready together are handed on as one run, and what is learnt of the machines for one of
     them holds for the next: room only ever goes.
-
-    Parameters
-    ----------
-    dag : record
-        Of `policies.dagps.kernels.dagrecord.make`.
-    space : record
-        Of `policies.dagps.kernels.space.make`; overwritten.
-    label : (T,) int32
-        The set that each task is of.
-    which : int
-        The set to place.
-    limit : float
-        Inf, or a span (s) that is not to be reached.
-
-    Returns
-    -------
-    bool
-        Whether all were placed and the span of all that is placed is less than `limit`.
     """
     base = space.state_span[BEGIN]
     n_left = _count(dag, label, which)

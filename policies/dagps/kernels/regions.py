@@ -19,11 +19,6 @@ def earliest(space, machine, release, duration, demand, row):
     """Find when, from `release` on, `machine` has room for ``demand[row]`` for a `duration`.
 
     A duration of 0 needs the room at the instant at which it begins. Never is inf.
-
-    Returns
-    -------
-    begin, room : float
-        When it has the room for that long, and when first it has the room at all.
     """
     c = space.state_head[machine]
     after = space.state_next[c]

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sim.base.arrays import I8
 from sim.base.jit import JIT, jit, part, record
 
 CHUNK = 32
@@ -48,16 +49,8 @@ Space = namedtuple("Space", [name for name, _, _ in FIELDS])  # type: ignore[mis
 _pack = record("ResourceTimeSpace", FIELDS, ()) if JIT else None
 
 
-def make(capacity: NDArray[np.int64], n_tasks: int, n_stages: int) -> Any:
-    """Make the empty space of some machines.
-
-    Parameters
-    ----------
-    capacity : (M, R) int64
-        What each machine has, quanta.
-    n_tasks, n_stages : int
-        How many tasks may be placed in it, and the number of their stages.
-    """
+def make(capacity: I8, n_tasks: int, n_stages: int) -> Any:
+    """Make the empty space of some machines."""
     n_machines, n_resources = capacity.shape
     n_chunks = n_machines + n_tasks // (CHUNK // 4) + 1
     arrays = {

@@ -14,17 +14,6 @@ class Histogram:
     Each value is a bin of its own until there are more than `most`; then the two nearest bins
     become one at their weighted mean, of equally near ones the two smallest. 3Sigma (EuroSys 2018)
     keeps runtimes in this form, in at most 80 bins.
-
-    Attributes
-    ----------
-    at : list of float
-        Where the bins are, ascending.
-    count : list of int
-        How many values each stands for.
-    n : int
-        How many values there are in all.
-    total : float
-        Their sum.
     """
 
     __slots__ = ("_gaps", "_squares", "at", "count", "most", "n", "total")

@@ -105,19 +105,6 @@ class History:
     serves; where nothing has ended yet, there is no estimate.
 
     Everything that ended by `now` counts, history and simulated jobs alike, and nothing else.
-
-    Parameters
-    ----------
-    features : Features
-        Of the workload; rows of its stages are what is predicted.
-    statistic : {"utility", "median", "mean"}
-        What of the distribution is the estimate.
-    window_days : float
-        How far back the window reaches; 0 for as far as the workload's own history does at time 0,
-        in whole days, and 14 days without one. Days are kept whole: what ended up to a day before
-        the window may count still.
-    bins : int
-        Most bins of a histogram.
     """
 
     def __init__(self, features: Features, statistic: str, window_days: float, bins: int) -> None:

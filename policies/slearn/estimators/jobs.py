@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import I8
 from sim.cluster.cluster import Cluster
 from sim.cluster.sizing import demand_of
 from sim.engine.plan import World
@@ -14,19 +14,7 @@ from sim.workload.columns import Columns
 
 
 class Jobs:
-    """Sizes by job and stage; lists, because callbacks ask for one number at a time.
-
-    Attributes
-    ----------
-    stage0 : list of int
-        First stage of each job, and the number of stages.
-    n_tasks : list of int
-        Number of tasks of each stage.
-    gang : list of int
-        How many tasks of each job start together; 0 for no gang.
-    sampled : list of int
-        The stage of each job that pilots come from: the first that waits for no other.
-    """
+    """Sizes by job and stage; lists, because callbacks ask for one number at a time."""
 
     def __init__(self, world: World) -> None:
         columns = world.columns
@@ -61,7 +49,7 @@ class Jobs:
         return (now - self._submit[job]) * self.slots[job] / work if work > 0 else float("nan")
 
 
-def usable_slots(columns: Columns, cluster: Cluster) -> NDArray[np.int64]:
+def usable_slots(columns: Columns, cluster: Cluster) -> I8:
     """Return how many tasks of each job's widest stage an empty cluster runs at once, (J,)."""
     sizes = np.diff(columns.stage_task0)
     demand = demand_of(columns, cluster)
@@ -75,5 +63,5 @@ def usable_slots(columns: Columns, cluster: Cluster) -> NDArray[np.int64]:
         fit = np.floor(cluster.capacity[:, needed] / wants[needed] * (1 + 1e-12))
         room[i] = fit.min(axis=1).sum()
     at_once = np.minimum(sizes, room[kind.reshape(-1)]).astype(np.int64)
-    widest: NDArray[np.int64] = np.maximum.reduceat(at_once, columns.job_stage0[:-1])
+    widest: I8 = np.maximum.reduceat(at_once, columns.job_stage0[:-1])
     return np.maximum(widest, 1)

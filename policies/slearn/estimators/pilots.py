@@ -19,15 +19,6 @@ class Pilots:
     stage's sampled mean to its predicted one (SLearn-DAG, §6). The ratio is 1 where history
     predicts nothing or no time for the first stage. All tasks of a gang start together, so as many
     are pilots at least.
-
-    Parameters
-    ----------
-    world : World
-        Of the run.
-    percent : float
-        How many percent of the tasks are pilots; 0 for the adaptive ratio.
-    history : History or None
-        What predicts later stages.
     """
 
     def __init__(self, world: World, percent: float, history: History | None = None) -> None:

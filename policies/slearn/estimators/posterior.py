@@ -137,17 +137,6 @@ def chance_of_other_queue(
     The estimate is normal with what the samples take from the prior's variance; around it, x is
     normal with what they leave. The mean over the estimate is by nine nodes of Gauss and Hermite.
     All is in logarithms.
-
-    Parameters
-    ----------
-    prior : Normal
-        Of x, the job's mean task duration.
-    m : int
-        Number of samples.
-    task_variance : float
-        Of a sample around x.
-    bounds : sequence of float
-        Where one queue ends and the next begins, ascending, the last inf.
     """
     left = posterior(prior, m, prior.mean, task_variance).variance
     spread = math.sqrt(max(0.0, prior.variance - left))
@@ -169,19 +158,6 @@ def gain(better: float, stretch: float, n_tasks: int, slots: int, waiting: int, 
     one, the jobs that it lets pass, or that have to let it pass, wrongly: those that are there, at
     half of them. Pilots cost one task duration, for which the others wait, and what they use before
     their turn.
-
-    Parameters
-    ----------
-    better : float
-        By how much the pilots lower the chance of a wrong queue.
-    stretch : float
-        Mean completion time of recent jobs over the time they would take alone; inf for unknown.
-    n_tasks, slots : int
-        The job's tasks, and how many of them can run at once.
-    waiting : int
-        How many other jobs are not done.
-    m : int
-        Number of pilots.
     """
     if better <= 0:
         return 0.0

@@ -13,11 +13,6 @@ class AdaptiveRatio:
 
     Two things that the figure leaves open: a ratio with no score yet is skipped, and while none
     has one the ratio is 3 %; of equal scores the smallest ratio goes.
-
-    Parameters
-    ----------
-    recent : int
-        T.
     """
 
     def __init__(self, recent: int = 100) -> None:

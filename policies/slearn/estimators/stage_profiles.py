@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I8
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sim.workload.workload import Columns
-
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
 
 
 class StageProfiles:
@@ -23,15 +22,6 @@ class StageProfiles:
     it is expected to last is the mean over the tasks of the runs that have finished it; where
     there is none, over those of all stages that have finished so far; before the first of all, a
     guess. Its own finished tasks refine that, which counts as `prior_tasks` tasks of it.
-
-    Parameters
-    ----------
-    columns : Columns
-        Of a workload with G stages. No duration of it is looked at.
-    first_guess_s : float
-        What tasks are expected to last before any stage has finished, s.
-    prior_tasks : float
-        How many of its own tasks weigh as much as what earlier runs say.
     """
 
     def __init__(self, columns: Columns, first_guess_s: float, prior_tasks: float) -> None:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I1, I4, I8, Mask
 from sim.base.jit import jit
-from sim.workload.kernels.paths import F8, I1, I4, I8
 
 
 @jit
 def part_starts(
     order: I8, job_stage0: I8, edge0: I8, edge_child: I4, edge_kind: I1, stage_task0: I8
-) -> NDArray[np.bool_]:
+) -> Mask:
     """Find where each job splits into totally ordered parts.
 
     A cut is a place in the order such that every task after it waits for every task before it.
@@ -22,22 +21,6 @@ def part_starts(
     a cut exactly where every source is a barrier child of every sink. (A one-to-one edge makes
     all tasks of the child wait when the child has no more tasks than the parent, and all of the
     parent's waited for when it has no fewer.) All prefixes are counted in one pass, by intervals.
-
-    Parameters
-    ----------
-    order : (G,) int64
-        Of `sim.workload.kernels.paths.topological_order`.
-    job_stage0 : (J + 1,) int64
-        First stage of each job.
-    edge0, edge_child, edge_kind : (G + 1,) int64, (E,) int32, (E,) int8
-        Children of each stage, ascending, and how they wait.
-    stage_task0 : (G + 1,) int64
-        First task of each stage.
-
-    Returns
-    -------
-    (G,) bool
-        By position in the order: whether a part begins there.
     """
     n_stages = order.shape[0]
     place = np.empty(n_stages, np.int64)
@@ -103,21 +86,6 @@ def whole_stage_paths(
     each stage. A one-to-one edge is followed as far as that stays a bound when the two stages
     differ in size: the child's tasks without a partner wait for nothing, and nothing waits for
     the parent's.
-
-    Parameters
-    ----------
-    order, group, edge0, edge_child, edge_kind, stage_task0
-        As in `sim.workload.kernels.paths.tails`.
-    stage_min : (G,) float64
-        Duration of the shortest task of each stage, s.
-    stage_whole : (G,) float64
-        A bound on the time in which all tasks of a stage can run, s.
-
-    Returns
-    -------
-    (G,) float64
-        By row of stage, s: when its last task ends at the earliest, counted from the group's
-        begin.
     """
     n_stages = order.shape[0]
     # No task of the stage starts before `all_start`; one that does start no earlier than

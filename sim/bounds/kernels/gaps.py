@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from sim.base.arrays import F8, I1, I4, I8, Mask
 from sim.base.jit import jit
-from sim.bounds.kernels.packing import Flags, lifted_energy
-from sim.workload.kernels.paths import F8, I1, I4, I8
+from sim.bounds.kernels.packing import lifted_energy
 
 N_SEEDS = 24
 """How many packings of a part's stages are looked at
@@ -44,29 +44,7 @@ def part_bounds(
     shapes: I8,
     count: I8,
 ) -> F8:
-    """Bound how long each part takes.
-
-    Parameters
-    ----------
-    order, part0 : (G,) int64, (P + 1,) int64
-        Rows of stages; those of part p are at ``part0[p]:part0[p + 1]``, parents first.
-    edge0, edge_child, edge_kind, stage_task0
-        As in `sim.workload.kernels.paths.tails`.
-    stage_min, stage_whole, stage_work : (G,) float64
-        Of each stage, s: its shortest task, a bound on the time in which it runs whole, and the
-        summed durations of its tasks.
-    load : (G, R) float64
-        Work of each stage over the capacity of all machines, s.
-    demand : (G, R) int64
-        What one task holds, in quanta.
-    shapes, count : (H, R) int64, (H,) int64
-        Kinds of machines in quanta, the largest first, and how many there are of each.
-
-    Returns
-    -------
-    (P,) float64
-        Seconds.
-    """
+    """Bound how long each part takes."""
     place = np.empty(order.shape[0], np.int64)
     for i in range(order.shape[0]):
         place[order[i]] = i
@@ -114,21 +92,8 @@ def part_bounds(
 
 
 @jit
-def waits_for_all(child0: I8, child: I8, kind: I8, n_tasks: I8) -> Flags:
-    """Find the pairs of stages of which one waits for all of the other.
-
-    Parameters
-    ----------
-    child0, child, kind : (g + 1,) int64, (e,) int64, (e,) int64
-        Children of each stage, all of higher number, and how they wait.
-    n_tasks : (g,) int64
-        Of each stage.
-
-    Returns
-    -------
-    (g, g) bool
-        Symmetric.
-    """
+def waits_for_all(child0: I8, child: I8, kind: I8, n_tasks: I8) -> Mask:
+    """Find the pairs of stages of which one waits for all of the other."""
     g = n_tasks.shape[0]
     every = np.zeros((g, g), np.bool_)  # all tasks of the column wait for all of the row
     some = np.zeros((g, g), np.bool_)  # all tasks of the column wait for one of the row
@@ -162,15 +127,6 @@ def close_gaps(
     and any subset A of B: gap[t, s] is at least min over A of gap[t, .] + the work of A over what
     can be done at once + min over A of gap[., s]. The subsets that matter are those of all stages
     with a gap from t and a gap to s of at least some values.
-
-    Parameters
-    ----------
-    child0, child, kind, n_tasks
-        As in `waits_for_all`.
-    shortest, whole : (g,) float64
-        Shortest task of each stage and time in which it runs whole, s.
-    energy : (g + 2, K) float64
-        Time that each stage's work takes by each of K measures, s; zeros in the outer rows.
     """
     g = n_tasks.shape[0]
     end = g + 1
@@ -227,17 +183,7 @@ def close_gaps(
 
 @jit
 def by_work(least: float, between: I8, head: F8, tail: F8, energy: F8) -> float:
-    """Raise a gap to head + work + tail of the best subset of what lies between.
-
-    Parameters
-    ----------
-    least : float
-        The gap known so far, s.
-    between, head, tail : (n,) int64, (n,) float64, (n,) float64
-        Rows of `energy` of the stages between, and the gaps before and after each.
-    energy : (g + 2, K) float64
-        See `close_gaps`.
-    """
+    """Raise a gap to head + work + tail of the best subset of what lies between."""
     n, n_measures = between.shape[0], energy.shape[1]
     by_tail = np.argsort(-tail)
     used = np.empty(n_measures, np.float64)

@@ -8,12 +8,9 @@ of the other. Weights are *valid* when no configuration weighs more than 1.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I8, Mask
 from sim.base.jit import jit
-from sim.workload.kernels.paths import F8, I8
-
-Flags = NDArray[np.bool_]
 
 MOST_ALIKE = 16
 """A stage of which more tasks than this fit one machine is not lifted: it packs nearly fluidly."""
@@ -40,20 +37,6 @@ def stage_waves(stage_task0: I8, task_duration: F8, slots: I8) -> F8:
 
     At most K tasks at once means K slots (an interval graph is perfect). Of the jK + 1 longest
     tasks some slot runs j + 1, and these last no less than the j + 1 shortest of them.
-
-    Parameters
-    ----------
-    stage_task0 : (G + 1,) int64
-        First task of each stage.
-    task_duration : (T,) float64
-        Duration of each task, s.
-    slots : (G,) int64
-        How many tasks of the stage run at once at most, at least 1.
-
-    Returns
-    -------
-    (G,) float64
-        Seconds.
     """
     out = np.zeros(slots.shape[0], np.float64)
     for s in range(slots.shape[0]):
@@ -75,26 +58,9 @@ def stage_waves(stage_task0: I8, task_duration: F8, slots: I8) -> F8:
 
 @jit
 def heaviest(
-    room: I8, items: I8, n_items: int, demand: I8, most: I8, weight: F8, apart: Flags
+    room: I8, items: I8, n_items: int, demand: I8, most: I8, weight: F8, apart: Mask
 ) -> float:
-    """Find the greatest weight of a configuration in `room`, by depth-first search.
-
-    Parameters
-    ----------
-    room : (R,) int64
-        What there is, in quanta.
-    items, n_items : (g,) int64, int
-        Stages to take tasks from: the first `n_items` of `items`.
-    demand, most, weight : (g, R) int64, (g,) int64, (g,) float64
-        By stage: what a task holds, how many there are, and what one weighs.
-    apart : (g, g) bool
-        Pairs of stages that never run at once.
-
-    Returns
-    -------
-    float
-        The maximum; infinity where the search would take too long.
-    """
+    """Find the greatest weight of a configuration in `room`, by depth-first search."""
     n_resources = room.shape[0]
     taken = np.zeros(n_items + 1, np.int64)
     free = np.zeros((n_items + 1, n_resources), np.int64)
@@ -135,24 +101,12 @@ def heaviest(
 
 
 @jit
-def lift(order: I8, demand: I8, most: I8, apart: Flags, room: I8) -> F8:
+def lift(order: I8, demand: I8, most: I8, apart: Mask, room: I8) -> F8:
     """Make valid weights by sequential lifting.
 
     The first stage of `order` weighs 1 over the number of its tasks that fit. Each next stage t
     is given the most that keeps the weights valid: the least, over j tasks of t beside the
     heaviest configuration Z(j) of the stages before it, of (1 - Z(j)) / j.
-
-    Parameters
-    ----------
-    order : (n,) int64
-        Stages, in the order in which they are lifted.
-    demand, most, apart, room
-        As in `heaviest`.
-
-    Returns
-    -------
-    (g,) float64
-        Weight of one task of each stage.
     """
     weight = np.zeros(demand.shape[0], np.float64)
     items = np.zeros(order.shape[0], np.int64)
@@ -186,27 +140,9 @@ def lift(order: I8, demand: I8, most: I8, apart: Flags, room: I8) -> F8:
 
 @jit
 def lifted_energy(
-    demand: I8, most: I8, work: F8, apart: Flags, shapes: I8, count: I8, n_seeds: int
+    demand: I8, most: I8, work: F8, apart: Mask, shapes: I8, count: I8, n_seeds: int
 ) -> F8:
-    """Measure the work of stages by several valid weights, each lifted from another stage.
-
-    Parameters
-    ----------
-    demand, most, apart
-        As in `heaviest`.
-    work : (g,) float64
-        Summed durations of each stage's tasks, s.
-    shapes, count : (H, R) int64, (H,) int64
-        The kinds of machines: the first is as large as any in every resource.
-    n_seeds : int
-        How many weights to make at most: one from each of the stages with the most work.
-
-    Returns
-    -------
-    (n, g) float64
-        Weight × work over what all machines together run at once at most, s: no set of stages
-        can run in less than the sum of a row over it.
-    """
+    """Measure the work of stages by several valid weights, each lifted from another stage."""
     n_stages, n_shapes = work.shape[0], count.shape[0]
     by_work = np.argsort(-work)
     order = np.empty(n_stages, np.int64)

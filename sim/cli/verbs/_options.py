@@ -16,13 +16,7 @@ _TOTALS = ("jobs", "stages", "tasks", "edges")  # of a loader's report: printed 
 
 
 def parse_pairs(pairs: Iterable[str], flag: str) -> dict[str, Any]:
-    """Read ``key=value`` texts; a value is JSON where it parses as such, else a string.
-
-    Raises
-    ------
-    InputError
-        On a text without ``=``, or a key given twice.
-    """
+    """Read ``key=value`` texts; a value is JSON where it parses as such, else a string."""
     found: dict[str, Any] = {}
     for pair in pairs:
         key, equals, text = pair.partition("=")

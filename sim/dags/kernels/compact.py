@@ -33,12 +33,9 @@ augmentations in all as there are edges.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import I4, I8
 from sim.base.jit import jit
-
-I8 = NDArray[np.int64]
-I4 = NDArray[np.int32]
 
 
 @jit
@@ -52,21 +49,7 @@ def compact(
     in_edge: I8,
     state_level: I4,
 ) -> None:
-    """Raise the least feasible levels to the least optimal ones.
-
-    Parameters
-    ----------
-    job_stage0 : (J + 1,) int64
-        First stage of each job.
-    length : (J,) int32
-        Their critical path lengths, in stages.
-    edge0, edge_child, edge_parent : (G + 1,) int64, (E,) int32, (E,) int32
-        The edges by parent.
-    in0, in_edge : (G + 1,) int64, (E,) int64
-        The rows of each stage's edges from its parents.
-    state_level : (G,) int32
-        Longest-path levels, from 1; overwritten with the compact ones.
-    """
+    """Raise the least feasible levels to the least optimal ones."""
     n_stages = len(edge0) - 1
     supply = np.empty(n_stages, np.int64)
     for s in range(n_stages):

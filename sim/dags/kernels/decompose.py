@@ -3,37 +3,20 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import I4, I8, Mask
 from sim.base.jit import jit
-
-I8 = NDArray[np.int64]
-I4 = NDArray[np.int32]
-Bool = NDArray[np.bool_]
 
 
 @jit
 def find_scatter(
-    job_stage0: I8, edge0: I8, edge_child: I4, in0: I8, parent: I4, most: int, out_kept: Bool
+    job_stage0: I8, edge0: I8, edge_child: I4, in0: I8, parent: I4, most: int, out_kept: Mask
 ) -> None:
     """Keep the stages of each job's scatter component.
 
     Stages are pruned one at a time in the order of their rows, and counts of parents and children
     are those of the stages not yet pruned: first all of more than `most` parents, then all that
     have neither parent nor child, and so on until no stage is.
-
-    Parameters
-    ----------
-    job_stage0 : (J + 1,) int64
-        First stage of each job.
-    edge0, edge_child : (G + 1,) int64, (E,) int32
-        Children of each stage.
-    in0, parent : (G + 1,) int64, (E,) int32
-        Parents of each stage.
-    most : int
-        Parents that a stage may have.
-    out_kept : (G,) bool
-        Overwritten.
     """
     n_parents = np.empty(len(out_kept), np.int64)  # by a loop: np.diff takes seconds to compile
     n_children = np.empty(len(out_kept), np.int64)

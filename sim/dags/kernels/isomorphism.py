@@ -9,12 +9,9 @@ as what is compared in the end are edges.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import I4, I8
 from sim.base.jit import jit
-
-I8 = NDArray[np.int64]
-I4 = NDArray[np.int32]
 
 PRIME = 2**31 - 1
 ROWS = 2**32
@@ -29,19 +26,6 @@ def canonical_edges(
     While stages of a job share a colour, the first of the smallest such colour gets one of its
     own and the colours are refined again. Jobs of equal lists are isomorphic. The reverse holds
     where stages of a colour can always be exchanged, as in trees, not in general.
-
-    Parameters
-    ----------
-    job_stage0 : (J + 1,) int64
-        First stage of each job.
-    edge0, edge_child : (G + 1,) int64, (E,) int32
-        Children of each stage.
-    in0, parent : (G + 1,) int64, (E,) int32
-        Parents of each stage.
-    out_hash : (J,) int64
-        Overwritten: equal for isomorphic jobs.
-    out_code : (E,) int64
-        Overwritten: for a job of n stages, parent × n + child of each edge, ascending.
     """
     n_stages = len(edge0) - 1
     colour = np.empty(n_stages, np.int64)

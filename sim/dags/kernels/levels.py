@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from sim.base.arrays import F8, I4, I8
 from sim.base.jit import jit
 from sim.dags.kernels.width import BITS, _closure
-from sim.workload.kernels.paths import F8, I4, I8
 
 
 @jit
@@ -20,20 +20,6 @@ def coffman_graham_labels(job_stage0: I8, order: I8, edge0: I8, edge_child: I4) 
     the next label goes to that whose children's labels, in falling order, come first in the
     dictionary (ties: the highest row). Edges that a longer path implies are left out. (Coffman and
     Graham, *Optimal scheduling for two-processor systems*, Acta Informatica 1, 1972, §2.)
-
-    Parameters
-    ----------
-    job_stage0 : (J + 1,) int64
-        First stage of each job.
-    order : (G,) int64
-        Of `sim.workload.kernels.paths.topological_order`.
-    edge0, edge_child : (G + 1,) int64, (E,) int32
-        Children of each stage.
-
-    Returns
-    -------
-    (G,) int32
-        By row of stage, from 0 in each job; the highest goes first.
     """
     n_stages = len(order)
     label = np.full(n_stages, -1, np.int32)
@@ -105,18 +91,6 @@ def strip_levels(job_stage0: I8, order: I8, edge0: I8, edge_child: I4, height: F
     ends before it and what begins behind it are parted in the same way. (Augustine, Banerjee and
     Irani, *Strip packing with precedence constraints and strip packing with release times*,
     SPAA 2006: divide and conquer.) Where nothing takes any time, every stage counts the same.
-
-    Parameters
-    ----------
-    job_stage0, order, edge0, edge_child
-        As in `coffman_graham_labels`.
-    height : (G,) float64
-        How long the tasks of a stage run, s.
-
-    Returns
-    -------
-    (G,) int32
-        Level of each stage, from 0 in each job.
     """
     n_stages = len(order)
     row = order.copy()

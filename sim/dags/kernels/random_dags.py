@@ -3,35 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I4, I8, U1
 from sim.base.jit import jit
-
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
-I4 = NDArray[np.int32]
-U1 = NDArray[np.uint8]
 
 
 @jit
 def draw_layers(job_stage0: I8, first: F8, later: F8, uniform: F8, out_layer: I4) -> None:
-    """Draw how many outpoints each job has, how many remain when these are gone, and so on.
-
-    Parameters
-    ----------
-    job_stage0 : (J + 1,) int64
-        First stage of each job.
-    first : (N + 1, N + 1) float64
-        ``first[n, k]``: share of the DAGs of n stages that have at most k outpoints. Larger DAGs
-        use the last row.
-    later : (N + 1, N + 1, N + 1) float64
-        ``later[m, k, s]``: the share that has at most s outpoints among the DAGs of m stages each
-        of whose outpoints has one or more parents among k further stages.
-    uniform : (G,) float64 in [0, 1)
-        Draws; those of a job's first stages are used.
-    out_layer : (G,) int32
-        Overwritten, with the layer of each stage of a job in ascending order, from 0.
-    """
+    """Draw how many outpoints each job has, how many remain when these are gone, and so on."""
     largest = len(first) - 1
     for j in range(len(job_stage0) - 1):
         s = job_stage0[j]
@@ -49,17 +28,7 @@ def draw_layers(job_stage0: I8, first: F8, later: F8, uniform: F8, out_layer: I4
 
 @jit
 def shuffle(job_stage0: I8, uniform: F8, out_name: I8) -> None:
-    """Permute 0 to n − 1 for each job of n stages (Fisher and Yates).
-
-    Parameters
-    ----------
-    job_stage0 : (J + 1,) int64
-        First stage of each job.
-    uniform : (G,) float64 in [0, 1)
-        Draws.
-    out_name : (G,) int64
-        Overwritten.
-    """
+    """Permute 0 to n − 1 for each job of n stages (Fisher and Yates)."""
     for j in range(len(job_stage0) - 1):
         begin = job_stage0[j]
         for i in range(job_stage0[j + 1] - begin):
@@ -79,25 +48,7 @@ def draw_edges(
     out_edge0: I8,
     out_child: I4,
 ) -> None:
-    """Draw each stage's parents: some of the layer before its own, any of those before that.
-
-    Parameters
-    ----------
-    job_stage0 : (J + 1,) int64
-        First stage of each job.
-    layer : (G,) int32
-        Of `draw_layers`.
-    name : (G,) int64
-        Which of the job's stages, from 0, is on each place of the layers.
-    byte0 : (J,) int64
-        First random byte of each job, which needs n (n − 1) / 2 bits.
-    random_byte : (B,) uint8
-        Random bits, one a pair of places.
-    uniform : (G,) float64 in [0, 1)
-        Draws, one a place: which parent is the first in the layer before.
-    out_edge0, out_child : (G + 1,) int64, (P,) int32
-        Overwritten with the edges by parent; P is at least the number of pairs of stages.
-    """
+    """Draw each stage's parents: some of the layer before its own, any of those before that."""
     widest = 0
     for j in range(len(job_stage0) - 1):
         widest = max(widest, job_stage0[j + 1] - job_stage0[j])

@@ -5,12 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import I4, I8
 from sim.base.jit import jit
-
-I8 = NDArray[np.int64]
-I4 = NDArray[np.int32]
 
 BITS = 62
 """Bits to a word of a set: all of them positive in an int64, their sums too."""
@@ -26,21 +23,6 @@ def widths(
     these are an antichain, and the paths down from them, cut where they meet, cover the job with
     as many chains. The same holds the other way round. Any other job has its stages, less the
     largest matching of stages to later ones, paths counted as edges (Fulkerson).
-
-    Parameters
-    ----------
-    job_stage0 : (J + 1,) int64
-        First stage of each job.
-    order : (G,) int64
-        Stages, parents before children, job by job.
-    edge0, edge_child : (G + 1,) int64, (E,) int32
-        Children of each stage.
-    n_parents : (G,) int64
-        How many parents each has.
-    level : (G,) int32
-        Longest-path levels, from 1; no antichain is narrower than the widest level.
-    out_width : (J,) int64
-        Overwritten.
     """
     place = np.empty(len(order), np.int64)
     for j in range(len(out_width)):

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sim.base.arrays import F8, I4
 from sim.base.errors import PolicyError, unknown
 from sim.engine.plan.packing import Packing
 from sim.engine.plan.queues import Fit, Order, Queues, Share
@@ -32,8 +33,6 @@ __all__ = [
     "World",
 ]
 
-F8 = NDArray[np.float64]
-I4 = NDArray[np.int32]
 
 NO_LIMIT = np.iinfo(np.int32).max
 """A run limit or start gate that never binds."""

@@ -9,10 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sim.base.arrays import F8, I4
 from sim.base.errors import PolicyError
-
-F8 = NDArray[np.float64]
-I4 = NDArray[np.int32]
 
 
 class Order(IntEnum):

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sim.base.arrays import I4
+
 if TYPE_CHECKING:
     from sim.cluster.cluster import Cluster
     from sim.workload.workload import Columns
-
-I4 = NDArray[np.int32]
 
 
 class Event(IntFlag):

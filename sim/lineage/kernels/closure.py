@@ -6,13 +6,9 @@ Nodes are numbered topologically: every edge leads to a higher number.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I4, I8, U1, Mask
 from sim.base.jit import jit, part
-
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
-I4 = NDArray[np.int32]
 
 PLUS_TIMES, MAX_PLUS, MAX_TIMES, MIN_PLUS, MAX_MIN = range(5)
 """Semirings: over paths, then along a path."""
@@ -56,43 +52,13 @@ def reach_rows(
     down: I4,
     wt: F8,
     budget: int,
-    over_budget: NDArray[np.bool_],
+    over_budget: Mask,
 ) -> int:
     """Write the rows of `source` from `begin` on, as many as there is room for.
 
     A row is solved in one pass over what its source reaches: depth first for a topological order,
     then each node hands its weight on. That is the closure's row: by distributivity
     b = w ⊕ b ⊗ w, and on a DAG this has one solution.
-
-    Parameters
-    ----------
-    out0 : (N + 1,) int64
-        First place of each node's edges.
-    child, weight : (E,)
-        Where an edge leads, and its weight.
-    semiring : int
-        A code.
-    source : (S,) int32
-        Nodes.
-    begin : int
-        The first source to do.
-    end : (S,) int32
-        The node from which on nothing counts, for each source.
-    submit_s, cut_s : (N,) and (S,) float64
-        A pair counts if the downstream node's `submit_s` is at most the source's `cut_s`.
-    row0 : (S + 1,) int64
-        Overwritten from ``begin + 1`` on: where each row ends.
-    down, wt : (C,)
-        Overwritten: the pairs, of each row in topological order of a search.
-    budget : int
-        Most nodes that are visited for one source; C is at least as much.
-    over_budget : (S,) bool
-        Set where the budget did not do; such a row is left empty.
-
-    Returns
-    -------
-    int
-        The first source that was not done.
     """
     n = len(out0) - 1
     seen = np.full(n, -1, np.int32)
@@ -167,27 +133,9 @@ def lane_totals(
     source: I4,
     end: int,
     total: F8,
-    reached: NDArray[np.uint8],
+    reached: U1,
 ) -> None:
-    """Solve the rows of up to `LANES` sources in one pass over all nodes between: for large rows.
-
-    Parameters
-    ----------
-    in0 : (N + 1,) int64
-        First place of each node's edges from its parents.
-    parent, weight : (E,)
-        Where an edge comes from, and its weight.
-    semiring : int
-        A code.
-    source : (S,) int32
-        Nodes, ascending; S is at most `LANES`.
-    end : int
-        The node from which on nothing counts.
-    total : (N, LANES) float64
-        Overwritten from ``source[0]`` to `end`: a source's weights are in its lane.
-    reached : (N,) uint8
-        Overwritten there: bit k says that ``source[k]`` reaches the node, or is it.
-    """
+    """Solve the rows of up to `LANES` sources in one pass over all nodes between."""
     one = 0.0
     if semiring == PLUS_TIMES or semiring == MAX_TIMES:  # noqa: SIM109
         one = 1.0
@@ -248,7 +196,7 @@ def lane_rows(
     submit_s: F8,
     cut_s: F8,
     total: F8,
-    reached: NDArray[np.uint8],
+    reached: U1,
     row0: I8,
     down: I4,
     wt: F8,
@@ -267,7 +215,7 @@ def lane_rows(
 
 
 @jit
-def lane_counts(source: I4, end: int, submit_s: F8, cut_s: F8, reached: NDArray[np.uint8]) -> I8:
+def lane_counts(source: I4, end: int, submit_s: F8, cut_s: F8, reached: U1) -> I8:
     """Count the pairs of each lane that count; return where each row begins, (S + 1,) int64."""
     row0 = np.zeros(len(source) + 1, np.int64)
     for node in range(source[0] + 1, end):

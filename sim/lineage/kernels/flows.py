@@ -6,13 +6,9 @@ Nodes are numbered topologically: every edge leads to a higher number.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I4, I8
 from sim.base.jit import jit
-
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
-I4 = NDArray[np.int32]
 
 LANES = 8
 """Cut-offs that one pass serves."""
@@ -20,21 +16,7 @@ LANES = 8
 
 @jit
 def upward(out0: I8, child: I4, weight: F8, value: F8) -> F8:
-    """Return value + weight · total of the children, for every node.
-
-    Parameters
-    ----------
-    out0 : (N + 1,) int64
-        First place of each node's edges.
-    child, weight : (E,)
-        Where an edge leads, and what share of the child's total it hands up.
-    value : (N,) float64
-        Each node's own.
-
-    Returns
-    -------
-    (N,) float64
-    """
+    """Return value + weight · total of the children, for every node."""
     n = len(out0) - 1
     total = np.empty(n)
     for node in range(n - 1, -1, -1):
@@ -60,19 +42,6 @@ def upward_cut(
     """Do as `upward` under `LANES` cut-offs at once: a value counts if submitted by then.
 
     The lanes are written out, as locals: an array of sums would be stored and loaded at each edge.
-
-    Parameters
-    ----------
-    out0, child, weight, value
-        As for `upward`.
-    submit_s : (N,) float64
-        When each node was submitted, s.
-    first, end : int
-        The nodes wanted; from `end` on none is submitted by the last cut-off.
-    cut_s : (LANES,) float64
-        Cut-offs, s; not falling.
-    total : (N, LANES) float64
-        Overwritten at the nodes wanted.
     """
     for node in range(end - 1, first - 1, -1):
         t0 = t1 = t2 = t3 = t4 = t5 = t6 = t7 = 0.0
@@ -112,26 +81,7 @@ def sums_of_rows(
     cut_s: F8,
     budget: int,
 ) -> F8:
-    """Return what `upward_cut` would for each source under its own cut-off.
-
-    Parameters
-    ----------
-    out0, child, weight, value, submit_s
-        As for `upward_cut`.
-    source : (S,) int32
-        Nodes.
-    end : (S,) int32
-        The node from which on nothing counts, for each source.
-    cut_s : (S,) float64
-        Cut-off of each source, s.
-    budget : int
-        Most nodes that are visited for one source.
-
-    Returns
-    -------
-    (S,) float64
-        Totals; NaN where the budget did not do.
-    """
+    """Return what `upward_cut` would for each source under its own cut-off."""
     n = len(out0) - 1
     seen = np.full(n, -1, np.int32)
     total = np.empty(n)
@@ -190,21 +140,7 @@ def sums_by_round(
     cut_s: F8,
     n_rounds: int,
 ) -> F8:
-    """Return what each round of Algorithm 1 adds to each source's total: hop after hop.
-
-    Parameters
-    ----------
-    out0, child, weight, value, submit_s, source, end, cut_s
-        As for `sums_of_rows`.
-    n_rounds : int
-        Rounds; what the last one does not reach is left out.
-
-    Returns
-    -------
-    (S, n_rounds + 1) float64
-        Round 0: the source's own value; round k: of paths of more than 2^(k-1) hops (round 1: of
-        any) and at most 2^k.
-    """
+    """Return what each round of Algorithm 1 adds to each source's total: hop after hop."""
     n = len(out0) - 1
     fresh = np.full(n, -1, np.int64)
     here, there = np.empty(n, np.int32), np.empty(n, np.int32)

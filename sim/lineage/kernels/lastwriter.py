@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I1, I4, I8
 from sim.base.jit import jit
-
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
-I4 = NDArray[np.int32]
-I1 = NDArray[np.int8]
 
 WRITE = 1
 """Code of the operation that makes a file; all others take it."""
@@ -23,25 +18,7 @@ FOUND, NEVER_WRITTEN, TOO_EARLY, TOO_OLD, OWN = range(5)
 def last_writer(
     file0: I8, order: I8, time_s: F8, job: I4, operation: I1, window_s: float
 ) -> tuple[I4, F8, I1, int]:
-    """Join each taking of a file to the latest write strictly before it.
-
-    Parameters
-    ----------
-    file0 : (F + 1,) int64
-        First place of each file in `order`.
-    order : (O,) int64
-        Operations by file, those of one file by time; writes of one instant as they rank.
-    time_s, job, operation : (O,)
-        The operations.
-    window_s : float
-        Writes that lie further back are not joined.
-
-    Returns
-    -------
-    (O,) int32, (O,) float64, (O,) int8, int
-        Job and time of the write (-1 and NaN for writes, and where there is none), what became of
-        each operation, and how many writes followed one by another job at the same instant.
-    """
+    """Join each taking of a file to the latest write strictly before it."""
     n = len(order)
     writer = np.full(n, -1, np.int32)
     written_s = np.full(n, np.nan)

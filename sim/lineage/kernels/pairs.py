@@ -3,35 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I4, I8
 from sim.base.jit import jit
-
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
-I4 = NDArray[np.int32]
 
 
 @jit
 def distinct_pairs(order: I8, a: I4, b: I4, at_s: F8, of_s: F8, n: I4) -> tuple[I8, I4]:
-    """Find the earliest of every group of equal pairs.
-
-    Parameters
-    ----------
-    order : (P,) int64
-        Places of the pairs, equal ones together.
-    a, b : (P,) int32
-        The pairs.
-    at_s, of_s : (P,) float64
-        When each was seen, and of when: of those seen at one instant the earliest counts.
-    n : (P,) int32
-        How often each was seen.
-
-    Returns
-    -------
-    (D,) int64, (D,) int32
-        For each distinct pair, in order: the place where it was seen first, and how often it was.
-    """
+    """Find the earliest of every group of equal pairs."""
     n_groups = 0
     for i in range(len(order)):
         here = order[i]

@@ -6,13 +6,9 @@ Nodes are numbered topologically: every edge leads to a higher number.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I4, I8
 from sim.base.jit import jit
-
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
-I4 = NDArray[np.int32]
 
 BITS = 62
 """Sources that one pass serves."""
@@ -24,29 +20,7 @@ _PLANES = 32  # counts are held as bits too: plane i has bit i of every source's
 def count_reached(
     in0: I8, parent: I4, source: I4, end: int, submit_s: F8, cut_s: F8, reached: I8
 ) -> I8:
-    """Count the nodes that each source reaches and that are submitted by its cut-off.
-
-    Parameters
-    ----------
-    in0 : (N + 1,) int64
-        First place of each node's edges from its parents.
-    parent : (E,) int32
-        Where an edge comes from.
-    source : (S,) int32
-        Nodes, ascending; S is at most `BITS`.
-    end : int
-        The node from which on nothing counts.
-    submit_s : (N,) float64
-        Submission of each node, s.
-    cut_s : (S,) float64
-        Cut-off of each source, s.
-    reached : (N,) int64
-        Overwritten from ``source[0]`` to `end`: bit k says that ``source[k]`` reaches the node.
-
-    Returns
-    -------
-    (S,) int64
-    """
+    """Count the nodes that each source reaches and that are submitted by its cut-off."""
     first = source[0]
     first_cut, last_cut = cut_s[0], cut_s[0]
     for k in range(len(source)):

@@ -5,30 +5,14 @@ from __future__ import annotations
 import heapq
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import I4, I8
 from sim.base.jit import jit
-
-I8 = NDArray[np.int64]
-I4 = NDArray[np.int32]
 
 
 @jit
 def topological_order(out0: I8, child: I4) -> I4:
-    """Return the smallest topological order, read as a word over rows.
-
-    Parameters
-    ----------
-    out0 : (N + 1,) int64
-        First place of each node's edges.
-    child : (E,) int32
-        Where each edge leads.
-
-    Returns
-    -------
-    (N,) int32
-        Nodes in their order; shorter where nodes lie on a cycle, or behind one.
-    """
+    """Return the smallest topological order, read as a word over rows."""
     n = len(out0) - 1
     n_waiting = np.zeros(n, np.int32)
     for e in range(len(child)):

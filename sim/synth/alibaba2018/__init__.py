@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I8
 from sim.base.errors import InputError
 from sim.base.random import stream
 from sim.synth.alibaba2018.attributes import draw_attributes
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from sim.workload.workload import Workload
-
-F8 = NDArray[np.float64]
 
 
 def synthesize(
@@ -157,7 +155,7 @@ def _stream(seed: int, purpose: str, n: int) -> F8:
     return stream(seed, "synth", "alibaba2018", purpose).random(n)
 
 
-def _numbered(prefix: str, numbers: NDArray[np.int64], width: int = 1) -> pa.Array:
+def _numbered(prefix: str, numbers: I8, width: int = 1) -> pa.Array:
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I4, I8
 from sim.base.random import stream
 from sim.synth.alibaba2018.tables import Tables
-
-F8 = NDArray[np.float64]
-I4 = NDArray[np.int32]
-I8 = NDArray[np.int64]
 
 
 def draw_lengths(tables: Tables, n_stages: I8, seed: int) -> I8:
@@ -35,13 +31,6 @@ def link_levels(tables: Tables, stage0: I8, length: I8, seed: int) -> tuple[I4, 
     samples ⌈next level's size / own level's size⌉ children of the next level, without
     replacement. So every stage of level 1 begins a path through all levels, and a stage of a later
     level may be left without parents.
-
-    Returns
-    -------
-    level : (G,) int32
-        From 1.
-    edge0, child : (G + 1,) int64, (E,) int32
-        Each stage's children, ascending.
     """
     from sim.synth.alibaba2018.kernels import algorithm2
 

@@ -18,31 +18,7 @@ from sim.workload.schema import DEMAND_PREFIX
 def draw_attributes(
     tables: Tables, graphs: Graphs, seed: int, joint: bool = False, most_tasks: int | None = None
 ) -> dict[str, NDArray[Any]]:
-    """Draw what each stage has, each attribute on its own or all of them jointly.
-
-    Parameters
-    ----------
-    tables : Tables
-        What to draw from; with `Tables.joint` if `joint`.
-    graphs : Graphs
-        DAGs with G stages.
-    seed : int
-        Seed of all draws.
-    joint : bool
-        See `sim.synth.alibaba2018.joint`.
-    most_tasks : int, optional
-        Draw numbers of tasks among those of at most this.
-
-    Returns
-    -------
-    dict of str to (G,) array
-        Columns of stages: ``n_tasks`` int32, ``duration_s`` and ``demand_<resource>`` float64.
-
-    Raises
-    ------
-    InputError
-        If the tables lack what is asked for.
-    """
+    """Draw what each stage has, each attribute on its own or all of them jointly."""
     sources = tables.attributes
     if most_tasks is not None:
         sources["n_tasks"] = sources["n_tasks"].up_to(most_tasks)

@@ -10,10 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I8
 from sim.synth.alibaba2018.joint import Ranks
-
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
 
 ORDER = 60
 """Terms of the expansion."""
@@ -25,30 +23,7 @@ BINS = 64
 
 
 class Binned:
-    """One metric in bins of ranks: scores and their expansions, by role.
-
-    Parameters
-    ----------
-    values : (G,) float64
-        The metric.
-    role : (G,) int64
-        Zeros, or from 0 to `ROLES` less 1.
-
-    Attributes
-    ----------
-    ranks : Ranks
-    bin, role : (G,) int64
-        Where each stage is.
-    score : (R, B) float64
-        Expected latent number in each bin, scaled to variance 1; between neighbours where a role
-        has no stage.
-    scores : (R, K) float64
-        Expansions of the scores.
-    bins : (R, B, K) float64
-        Expansions of being in a bin.
-    same : (B,) float64
-        Chance that two independent values of a bin are the same.
-    """
+    """One metric in bins of ranks: scores and their expansions, by role."""
 
     def __init__(self, values: F8, role: I8) -> None:
         _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
@@ -99,24 +74,7 @@ def role_pairs(one: Binned, two: Binned, a: NDArray[np.integer], b: NDArray[np.i
 def taken_over(
     one: Binned, a: NDArray[np.integer], b: NDArray[np.integer], equal: float
 ) -> tuple[float, float]:
-    """Split what a metric has in common at stages `a` and their children `b`.
-
-    Parameters
-    ----------
-    one : Binned
-        The metric.
-    a, b : (N,) int
-        The pairs.
-    equal : float
-        The share of them with the same value.
-
-    Returns
-    -------
-    chance : float
-        That a stage takes its child's value over, so that `equal` comes out.
-    rho : float
-        Latent correlation of the others.
-    """
+    """Split what a metric has in common at stages `a` and their children `b`."""
     share = role_pairs(one, one, a, b)
     meeting = np.einsum("rq,rbk,qbk,b->k", share, one.bins, one.bins, one.same)
     product = products(one, one, a, b)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sim.base.arrays import F8
 from sim.base.errors import InputError
 from sim.synth.alibaba2018.fit_joint import fit_joint
 from sim.synth.alibaba2018.fit_links import fit_links
@@ -32,23 +33,7 @@ def fit(
     sample: str | os.PathLike[str] | None = None,
     note: str | None = None,
 ) -> Tables:
-    """Make tables from the folder of a workload, or from the file of published histograms.
-
-    Parameters
-    ----------
-    source : path-like
-        A workload's folder; or the file of histograms, which tell of every attribute by itself.
-    sample : path-like, optional
-        With histograms, the folder of a workload that tells what they don't: the edges between
-        levels, and what attributes have to do with each other.
-    note : str, optional
-        Where the sample is from, kept with what is fitted to it.
-
-    Raises
-    ------
-    InputError
-        If there is neither, or the workload is too small to fit.
-    """
+    """Make tables from the folder of a workload, or from the file of published histograms."""
     from sim.workload.workload import Workload
 
     path = Path(source)
@@ -69,23 +54,7 @@ def fit(
 
 
 def fit_sample(tables: Tables, sample: Workload, note: str | None = None) -> Tables:
-    """Add what a sample tells of edges, and of what attributes have to do with each other.
-
-    Parameters
-    ----------
-    tables : Tables
-        Of the whole that the sample is of.
-    sample : Workload
-        With the same resources; jobs of which the loader lost a part (``jobs.n_lost``) are not
-        looked at for edges.
-    note : str, optional
-        Where it is from; left out, its name.
-
-    Raises
-    ------
-    InputError
-        If the resources are others.
-    """
+    """Add what a sample tells of edges, and of what attributes have to do with each other."""
     from sim.dags import Graphs
 
     if set(sample.resources) != set(tables.demand):
@@ -114,18 +83,7 @@ def fit_sample(tables: Tables, sample: Workload, note: str | None = None) -> Tab
 
 
 def fit_structure(graphs: Graphs, tables: Tables, own: bool = True) -> Tables:
-    """Fit what DAGs are synthesized from, and nothing else.
-
-    Parameters
-    ----------
-    graphs : Graphs
-        DAGs, at least one.
-    tables : Tables
-        Where all else comes from.
-    own : bool
-        Whether sizes, path lengths and levels are those of `graphs` too, and not those of
-        `tables`.
-    """
+    """Fit what DAGs are synthesized from, and nothing else."""
     seen = Seen.of(graphs)
     if own:
         pooled: list[str] = []
@@ -144,16 +102,6 @@ def fit_workload(workload: Workload) -> Tables:
     The length of a job's critical path is in stages; levels are the compact ones of `sim.dags`. A
     stage whose tasks differ counts with their mean duration. Cells of conditional tables that too
     few would count are pooled, as `sim.synth.alibaba2018.pooling` does; provenance says which.
-
-    Parameters
-    ----------
-    workload : Workload
-        Of at least two jobs.
-
-    Raises
-    ------
-    InputError
-        If there are fewer than two jobs, or no stage demands anything.
     """
     from sim.dags import Graphs
 
@@ -211,7 +159,7 @@ def _conditionals(seen: Seen, pooled: list[str]) -> dict[str, Any]:
     }
 
 
-def _attributes(workload: Workload) -> dict[str, NDArray[np.float64]]:
+def _attributes(workload: Workload) -> dict[str, F8]:
     """Return what each stage has, in the order of `Tables.attributes`."""
     stages = workload.stages
     return {
@@ -221,16 +169,16 @@ def _attributes(workload: Workload) -> dict[str, NDArray[np.float64]]:
     }
 
 
-def _stage_duration_s(workload: Workload) -> NDArray[np.float64]:
+def _stage_duration_s(workload: Workload) -> F8:
     if workload.stage_duration_s is not None:
         return workload.stage_duration_s
     task0 = workload.stage_task0
     work = np.add.reduceat(workload.tasks["duration_s"].to_numpy(), task0[:-1])
-    mean: NDArray[np.float64] = work / np.diff(task0)
+    mean: F8 = work / np.diff(task0)
     return mean
 
 
-def _three_digits(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _three_digits(values: F8) -> F8:
     step = 10.0 ** (np.floor(np.log10(np.maximum(values, 1e-12))) - 2)
-    rounded: NDArray[np.float64] = np.round(values / step) * step
+    rounded: F8 = np.round(values / step) * step
     return np.round(rounded, 12)

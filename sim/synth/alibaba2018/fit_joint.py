@@ -8,14 +8,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I8
 from sim.base.random import stream
 from sim.dags import Graphs
 from sim.synth.alibaba2018.copula import Binned, correlation, taken_over
 from sim.synth.alibaba2018.histograms import Histogram
 from sim.synth.alibaba2018.joint import ROLES, Joint, draw_jointly
-
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
 
 ALIKE_IN_ROLES = ("duration_s",)
 """Metrics of which stages of different roles are drawn alike: Tian et al. (SoCC 2019, §5) find
@@ -35,20 +33,7 @@ UNEQUAL = (0.0, 0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 
 def fit_joint(graphs: Graphs, metrics: Mapping[str, F8]) -> Joint | None:
-    """Fit a copula to the stages of a workload.
-
-    Parameters
-    ----------
-    graphs : Graphs
-        DAGs with G stages.
-    metrics : dict of str to (G,) float64
-        Duration, number of tasks and demands of the stages.
-
-    Returns
-    -------
-    Joint or None
-        None if the DAGs have no edge: then there is nothing to hang together.
-    """
+    """Fit a copula to the stages of a workload."""
     if graphs.n_edges == 0:
         return None
     parent, child = graphs.edge_parent, graphs.edge_child

@@ -5,17 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I8, Mask
 from sim.synth.alibaba2018.histograms import Grid, Histogram
 from sim.synth.alibaba2018.improved import further_stages, generators, parts, spread
 from sim.synth.alibaba2018.links import FULL, NARROW, TREE, WIDE, Links
 from sim.synth.alibaba2018.pooling import pooled_conditional, pooled_grid
 from sim.synth.alibaba2018.seen import Seen, Steps
 from sim.synth.alibaba2018.tables import Tables
-
-I8 = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 HALVINGS = 7
 """How often the range of the chance that a run goes on is halved to find it."""
@@ -24,20 +21,7 @@ MOST_RUN = 0.95
 
 
 def fit_links(seen: Seen, tables: Tables) -> Links:
-    """Count the improved variant's tables.
-
-    Parameters
-    ----------
-    seen : Seen
-        DAGs, at least one.
-    tables : Tables
-        Algorithm 2's, with which the result is to be used.
-
-    Returns
-    -------
-    Links
-        With ``provenance["pooled"]`` naming the cells of few that were counted together.
-    """
+    """Count the improved variant's tables."""
     pooled: list[str] = []
     graphs, lengths = seen.graphs, seen.lengths
     tree = seen.shape == TREE
@@ -98,7 +82,7 @@ def _share(part: I8, whole: I8) -> I8:
     return (part * FULL + whole // 2) // whole
 
 
-def _first(seen: Seen, tables: Tables) -> NDArray[np.float64]:
+def _first(seen: Seen, tables: Tables) -> F8:
     """Return what the first level has of further stages, over what the table gives, by shape."""
     n_further = seen.graphs.job_n_stages - seen.lengths
     begin = np.cumsum(seen.lengths) - seen.lengths
@@ -139,12 +123,12 @@ def _fit_run(seen: Seen, tables: Tables, links: Links, jobs: Mask) -> float:
     return (low + high) / 2
 
 
-def _ends(size: I8, lengths: I8) -> NDArray[np.float64]:
+def _ends(size: I8, lengths: I8) -> F8:
     """Return each job's ends of runs over its further stages."""
     further = size - 1
     after = np.append(further[1:], 0)
     begin = np.cumsum(lengths) - lengths
     after[begin[1:] - 1] = 0
     ends = np.add.reduceat(np.maximum(further - after, 0), begin)
-    ratio: NDArray[np.float64] = ends / np.maximum(np.add.reduceat(further, begin), 1)
+    ratio: F8 = ends / np.maximum(np.add.reduceat(further, begin), 1)
     return ratio

@@ -7,8 +7,8 @@ import textwrap
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I8
 from sim.base.errors import InputError
 from sim.synth.alibaba2018.histograms import Conditional, Grid, Histogram
 
@@ -34,7 +34,7 @@ def show_grid(table: Grid) -> str:
     return "{\n" + ",\n".join(f'"{low}": {show_cells(row)}' for low, row in rows) + "}"
 
 
-def numbers(values: NDArray[np.float64]) -> str:
+def numbers(values: F8) -> str:
     """Write numbers, whole ones without a point."""
     return ", ".join(f"{v:.0f}" if v == int(v) else repr(float(v)) for v in values)
 
@@ -45,13 +45,7 @@ def wrap(text: str) -> str:
 
 
 def histogram(raw: Any, name: str, path: PathLike, least: int | None = None) -> Histogram:
-    """Read a histogram; of whole values from `least`, or, without it, of values of at least 0.
-
-    Raises
-    ------
-    InputError
-        If it is none, or holds a number out of its range.
-    """
+    """Read a histogram; of whole values from `least`, or, without it, of values of at least 0."""
     try:
         values = np.asarray(raw["values"], dtype=np.float64)
         counts = np.asarray(raw["counts"], dtype=np.float64)
@@ -96,7 +90,7 @@ def grid(raw: Any, name: str, path: PathLike, least: int = 0) -> Grid:
     )
 
 
-def _conditions(raw: Any, name: str, path: PathLike) -> NDArray[np.int64]:
+def _conditions(raw: Any, name: str, path: PathLike) -> I8:
     try:
         lower = np.array([int(key) for key in raw], dtype=np.int64)
     except (TypeError, ValueError, OverflowError) as error:

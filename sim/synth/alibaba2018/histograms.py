@@ -9,21 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from sim.base.arrays import F8, I8
 
 
 @dataclass(frozen=True)
 class Histogram:
-    """How often each value was counted.
+    """How often each value was counted."""
 
-    Attributes
-    ----------
-    values : (V,) float64, ascending
-    counts : (V,) int64, each at least 1
-    """
-
-    values: NDArray[np.float64]
-    counts: NDArray[np.int64]
+    values: F8
+    counts: I8
 
     @classmethod
     def of(cls, values: ArrayLike, counts: ArrayLike | None = None) -> Histogram:
@@ -33,11 +29,11 @@ class Histogram:
         total = np.bincount(inverse, weights=weights, minlength=len(found)).astype(np.int64)
         return cls(found[total > 0], total[total > 0])
 
-    def draw(self, uniform: NDArray[np.float64]) -> NDArray[np.float64]:
+    def draw(self, uniform: F8) -> F8:
         """Map uniforms in [0, 1) to values, in proportion to their counts."""
         cum = np.cumsum(self.counts)
         ticket = (uniform * cum[-1]).astype(np.int64)
-        drawn: NDArray[np.float64] = self.values[np.searchsorted(cum, ticket, side="right")]
+        drawn: F8 = self.values[np.searchsorted(cum, ticket, side="right")]
         return drawn
 
     def up_to(self, limit: float) -> Histogram:
@@ -48,21 +44,14 @@ class Histogram:
 
 @dataclass(frozen=True)
 class Conditional:
-    """One histogram for each range of a condition.
+    """One histogram for each range of a condition."""
 
-    Attributes
-    ----------
-    lower : (C,) int64, ascending
-        Cell c holds for conditions from ``lower[c]`` up to the next cell's; the last for all that
-        follow, the first also for what lies below it.
-    cells : tuple of C Histogram
-        Of whole numbers.
-    """
+    # cell c holds for conditions from ``lower[c]`` up to the next cell's; the last for all that
+    # follow, the first also for what lies below it
+    lower: I8
+    cells: tuple[Histogram, ...]  # of whole numbers
 
-    lower: NDArray[np.int64]
-    cells: tuple[Histogram, ...]
-
-    def cell_of(self, condition: NDArray[np.int64]) -> NDArray[np.int64]:
+    def cell_of(self, condition: I8) -> I8:
         """Return the cell of each condition."""
         cell = np.searchsorted(self.lower, condition, side="right") - 1
         return np.maximum(cell, 0).astype(np.int64)
@@ -73,9 +62,8 @@ class Conditional:
         high = np.inf if cell == len(self.cells) - 1 else float(self.lower[cell + 1] - 1)
         return low, high
 
-    def packed(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Return (cell0 [C+1], value, cum), as `sim.synth.alibaba2018.kernels.algorithm2` reads
-        tables."""
+    def packed(self) -> tuple[I8, I8, I8]:
+        """Return (cell0 [C+1], value, cum), as `kernels.algorithm2` reads tables."""
         cell0 = np.zeros(len(self.cells) + 1, dtype=np.int64)
         np.cumsum([len(cell.values) for cell in self.cells], out=cell0[1:])
         value = np.concatenate([cell.values for cell in self.cells]).astype(np.int64)
@@ -85,19 +73,12 @@ class Conditional:
 
 @dataclass(frozen=True)
 class Grid:
-    """One histogram for each range of a condition, and of a second one inside.
+    """One histogram for each range of a condition, and of a second one inside."""
 
-    Attributes
-    ----------
-    lower : (R,) int64, ascending
-        Row r holds for first conditions from ``lower[r]`` up to the next row's; the last for all
-        that follow, the first also for what lies below it.
-    rows : tuple of R Conditional
-        Each row's histograms, given the second condition.
-    """
-
-    lower: NDArray[np.int64]
-    rows: tuple[Conditional, ...]
+    # row r holds for first conditions from ``lower[r]`` up to the next row's; the last for all
+    # that follow, the first also for what lies below it
+    lower: I8
+    rows: tuple[Conditional, ...]  # each row's histograms, given the second condition
 
     @classmethod
     def of(cls, table: Conditional | Histogram) -> Grid:
@@ -107,9 +88,8 @@ class Grid:
             return cls(zero, (Conditional(zero, (table,)),))
         return cls(table.lower, tuple(Conditional(zero, (cell,)) for cell in table.cells))
 
-    def packed(self) -> NDArray[np.int64]:
-        """Return the table as one array, as `sim.synth.alibaba2018.kernels.chance.draw` reads
-        it."""
+    def packed(self) -> I8:
+        """Return the table as one array, as `kernels.chance.draw` reads it."""
         cells = [cell for row in self.rows for cell in row.cells]
         row_begin = np.cumsum([0, *(len(row.cells) for row in self.rows)])
         cell_begin = np.cumsum([0, *(len(cell.values) for cell in cells)])

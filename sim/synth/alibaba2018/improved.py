@@ -14,21 +14,16 @@ and the shape: see `sim.synth.alibaba2018.kernels.link`.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I4, I8
 from sim.base.random import stream
 from sim.dags.graphs import offsets
 from sim.synth.alibaba2018.links import NARROW, TREE, WIDE, Links
 from sim.synth.alibaba2018.tables import Tables
 
-F8 = NDArray[np.float64]
-I4 = NDArray[np.int32]
-I8 = NDArray[np.int64]
-
 
 def generators(seed: int, n_jobs: int) -> I8:
-    """Return the states of one small generator a job, (J, 2), as
-    `sim.synth.alibaba2018.kernels.chance` has them."""
+    """Return the states of one small generator a job, (J, 2), as `kernels.chance` has them."""
     from sim.synth.alibaba2018.kernels.chance import MODULUS
 
     uniform = stream(seed, "synth", "alibaba2018", "job").random((n_jobs, 2))
@@ -39,26 +34,7 @@ def generators(seed: int, n_jobs: int) -> I8:
 def spread(
     tables: Tables, links: Links, n_stages: I8, length: I8, random: I8, shape: I8 | None = None
 ) -> tuple[I8, I8]:
-    """Draw how many stages are on each level of each job.
-
-    Parameters
-    ----------
-    tables, links : Tables, Links
-        What to draw from.
-    n_stages, length : (J,) int64
-        Stages of each job, and its critical path length.
-    random : (J, 2) int64
-        From `generators`; moved on.
-    shape : (J,) int64, optional
-        Known shapes; drawn if left out.
-
-    Returns
-    -------
-    size : int64
-        Stages on each level, job by job.
-    shape : (J,) int64
-        TREE, NARROW or WIDE.
-    """
+    """Draw how many stages are on each level of each job."""
     from sim.synth.alibaba2018.kernels import spread as kernel
 
     if shape is None:
@@ -93,11 +69,6 @@ def further_stages(tables: Tables, length: int) -> F8:
 
     The table of levels counts all stages. Each job has one on each level at least, so that the
     number of jobs of that length, which the table of lengths tells, comes off every level.
-
-    Returns
-    -------
-    (length,) float64
-        Counts, none below 0.
     """
     at = int(tables.level.cell_of(np.array([length]))[0])
     low, high = tables.level.range_of(at)
@@ -112,17 +83,7 @@ def further_stages(tables: Tables, length: int) -> F8:
 
 
 def parts(further: F8, first: float, wide: bool) -> F8:
-    """Return the part of a job's further stages that each level has.
-
-    Parameters
-    ----------
-    further : (length,) float64
-        From `further_stages`.
-    first : float
-        What the first level's part is to be multiplied by.
-    wide : bool
-        Whether the last level takes part, as the average level does; else it does not.
-    """
+    """Return the part of a job's further stages that each level has."""
     part = further.copy()
     if len(part) > 1:
         part[-1] = part[:-1].mean() if wide else 0.0

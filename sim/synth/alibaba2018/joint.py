@@ -14,14 +14,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I8
 from sim.base.random import stream
 from sim.dags import Graphs
 from sim.synth.alibaba2018.histograms import Histogram
-
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
 
 ROLES = 3
 """Stages without parents, with one, with several: they differ in tasks and demands."""
@@ -29,18 +26,10 @@ ROLES = 3
 
 @dataclass(frozen=True)
 class Ranks:
-    """How the ranks of one metric's values spread, in each role.
+    """How the ranks of one metric's values spread, in each role."""
 
-    Attributes
-    ----------
-    edges : (B + 1,) float64
-        Ranks, from 0 to 1, at which bins of values begin and end.
-    counts : (R, B) int64
-        Stages in each bin; R is 1 if roles are not told apart, else `ROLES`.
-    """
-
-    edges: F8
-    counts: I8
+    edges: F8  # ranks, from 0 to 1, at which bins of values begin and end
+    counts: I8  # stages in each bin; R is 1 if roles are not told apart, else `ROLES`
 
     def rank(self, uniform: F8, role: I8) -> F8:
         """Map uniform numbers within each role to ranks among all stages."""
@@ -54,55 +43,27 @@ class Ranks:
 
 @dataclass(frozen=True)
 class Joint:
-    """What attributes have to do with each other; M metrics.
+    """What attributes have to do with each other; M metrics."""
 
-    Attributes
-    ----------
-    ranks : dict of str to Ranks
-        By metric: ``duration_s``, ``n_tasks``, ``demand <resource>``.
-    job, root, pull, noise : (M, M) float64
-        The latent numbers that all stages of a job share are ``job @ e``, with e independent
-        standard normal numbers; for the others see `sim.synth.alibaba2018.kernels.joint.follow`.
-    taken_over : (M,) float64
-        Chance that a stage takes the value over from its first child.
-    unequal : float
-        In half of the jobs the variance of what stages do not share is 1 + this times the
-        average, in the others 1 − this.
-    provenance : dict
-        JSON-able: where the numbers come from.
-    """
-
-    ranks: dict[str, Ranks]
+    ranks: dict[str, Ranks]  # by metric: ``duration_s``, ``n_tasks``, ``demand <resource>``
+    # the latent numbers that all stages of a job share are ``job @ e``, with e independent
+    # standard normal numbers; for the others see `sim.synth.alibaba2018.kernels.joint.follow`
     job: F8
     root: F8
     pull: F8
     noise: F8
-    taken_over: F8
+    taken_over: F8  # chance that a stage takes the value over from its first child
+    # in half of the jobs the variance of what stages do not share is 1 + this times the average,
+    # in the others 1 − this
     unequal: float
+    # JSON-able: where the numbers come from
     provenance: dict[str, Any] = field(default_factory=dict)
 
 
 def draw_jointly(
     joint: Joint, tables: dict[str, Histogram], graphs: Graphs, seed: int
 ) -> dict[str, F8]:
-    """Draw all metrics of all stages.
-
-    Parameters
-    ----------
-    joint : Joint
-        What they have to do with each other.
-    tables : dict of str to Histogram
-        The table of each of its metrics.
-    graphs : Graphs
-        DAGs with G stages.
-    seed : int
-        Seed; what a stage gets does not depend on the jobs after its own.
-
-    Returns
-    -------
-    dict of str to (G,) float64
-        Values by metric.
-    """
+    """Draw all metrics of all stages."""
     from sim.synth.alibaba2018.kernels import joint as kernel
 
     uniform = latent_uniform(joint, graphs, seed)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sim.base.arrays import F8
 from sim.base.errors import InputError
 from sim.synth.alibaba2018 import histogram_text as text
 from sim.synth.alibaba2018.joint import ROLES, Joint, Ranks
@@ -34,13 +35,7 @@ def show_joint(joint: Joint) -> str:
 
 
 def read_joint(raw: Any, metrics: tuple[str, ...], path: text.PathLike) -> Joint:
-    """Read what `show_joint` wrote.
-
-    Raises
-    ------
-    InputError
-        If something is missing or out of its range, or the metrics are not `metrics`.
-    """
+    """Read what `show_joint` wrote."""
     try:
         ranks = {
             name: Ranks(_array(table["edges"], 1), _array(table["counts"], 2).astype(np.int64))
@@ -99,7 +94,7 @@ def _rows(matrix: NDArray[Any]) -> str:
     return "[" + ",\n ".join(text.wrap(json.dumps(row)) for row in matrix.tolist()) + "]"
 
 
-def _array(raw: Any, n_axes: int) -> NDArray[np.float64]:
+def _array(raw: Any, n_axes: int) -> F8:
     array = np.asarray(raw, dtype=np.float64)
     if array.ndim != n_axes or not np.isfinite(array).all():
         raise ValueError("a list of finite numbers was expected")

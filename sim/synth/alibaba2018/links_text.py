@@ -7,8 +7,8 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I8
 from sim.base.errors import InputError
 from sim.synth.alibaba2018 import histogram_text as text
 from sim.synth.alibaba2018.links import FULL, TREE, WIDE, Links
@@ -50,13 +50,7 @@ def show_links(links: Links) -> str:
 
 
 def read_links(raw: Any, path: text.PathLike) -> Links:
-    """Read what `show_links` wrote.
-
-    Raises
-    ------
-    InputError
-        If a table is missing, or holds a number out of its range.
-    """
+    """Read what `show_links` wrote."""
     needed = (*_RUNS, "first", *_COUNTS, "span", *_CELLS, *_GRIDS)
     if not isinstance(raw, dict):
         raise InputError("'links' must hold the tables of the edge step", file=path)
@@ -92,7 +86,7 @@ def _chance(raw: Any, name: str, path: text.PathLike) -> float:
     raise InputError(f"{name!r} must be a chance from 0 to below 1, not {raw!r}", file=path)
 
 
-def _factors(raw: Any, name: str, path: text.PathLike) -> NDArray[np.float64]:
+def _factors(raw: Any, name: str, path: text.PathLike) -> F8:
     try:
         factors = np.asarray(raw, dtype=np.float64)
     except (TypeError, ValueError):
@@ -102,7 +96,7 @@ def _factors(raw: Any, name: str, path: text.PathLike) -> NDArray[np.float64]:
     raise InputError(f"{name!r} must be {WIDE} factors of at least 0, not {raw!r}", file=path)
 
 
-def _counts(raw: Any, name: str, n_rows: int, path: text.PathLike) -> NDArray[np.int64]:
+def _counts(raw: Any, name: str, n_rows: int, path: text.PathLike) -> I8:
     shape = (n_rows, 2) if n_rows > 1 else (2,)
     try:
         counts = np.asarray(raw, dtype=np.float64)

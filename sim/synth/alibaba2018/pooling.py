@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sim.base.arrays import I4
 from sim.synth.alibaba2018.histograms import Conditional, Grid, Histogram
 
 LEAST = 30
@@ -21,30 +22,13 @@ def pooled_conditional(
     values: Numbers,
     pooled: list[str],
     what: str = "seen",
-    owner: NDArray[np.int32] | None = None,
+    owner: I4 | None = None,
     default: int = 0,
 ) -> Conditional:
     """Count `values` given `condition`.
 
     Conditions that fewer than `LEAST` have are pooled with the next larger ones until there are
     enough, the last ones with the cell before.
-
-    Parameters
-    ----------
-    name : str
-        Of the table.
-    condition : (N,) int
-        What the cells depend on.
-    values : (N,) int
-        What is counted; or (M,), with `owner` telling the condition's row.
-    pooled : list of str
-        Appended to, a line for each cell of several conditions.
-    what : str
-        What `LEAST` counts, for those lines.
-    owner : (M,) int32, optional
-        See `values`.
-    default : int
-        What is taken, and said to be, if there is nothing to count.
     """
     if not len(condition):
         pooled.append(f"{name}: nothing {what} to count, {default} taken")

@@ -38,11 +38,6 @@ def fit_published(path: Path) -> Tables:
     has tasks and so tells of the few widest ones. Rules: a negative value is dropped, and so is a
     count of stages or tasks, a length or a level below 1; a duration of 0 s is 0.5 s, as the
     trace's clock ticks in seconds.
-
-    Raises
-    ------
-    InputError
-        If the file can't be read or lacks one of those histograms.
     """
     content, raw = _read(path)
     source = _Source(raw, path)

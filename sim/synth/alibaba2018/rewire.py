@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import I8
 from sim.dags import Graphs
 from sim.knobs.parts import beside, with_durations
 from sim.synth.alibaba2018.structure import synthesize_dags
@@ -16,8 +16,6 @@ from sim.synth.alibaba2018.tables_file import read_tables
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
-
-I8 = NDArray[np.int64]
 
 
 def rewire(
@@ -64,13 +62,7 @@ def rewire(
 def synthesized_edges(
     graphs: Graphs, tables: Tables | str | Path | None, seed: int, variant: str = "improved"
 ) -> tuple[I8, I8]:
-    """Synthesize a DAG for each of some DAGs; return its edges between the old rows.
-
-    Returns
-    -------
-    parent, child : (E,) int64
-        Rows of stages.
-    """
+    """Synthesize a DAG for each of some DAGs; return its edges between the old rows."""
     if not isinstance(tables, Tables):
         tables = read_tables() if tables is None else read_tables(Path(tables))
     made = synthesize_dags(tables, graphs.job_n_stages, seed, variant).graph

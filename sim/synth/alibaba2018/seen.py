@@ -9,33 +9,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sim.base.arrays import I4, I8, Mask
 from sim.dags import Graphs, compact_levels, path_lengths
 from sim.synth.alibaba2018.links import NARROW, TREE, WIDE
-
-I4 = NDArray[np.int32]
-I8 = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """Levels and the next ones, (N,) each.
+    """Levels and the next ones, (N,) each."""
 
-    Attributes
-    ----------
-    job : int64
-        Row of the job.
-    first, join : bool
-        Whether the level is its job's first; whether a stage of it that has children on the next
-        level has several parents on the one before.
-    n_busy, n_next, n_joined, n_edges : int64
-        Stages with children on the next level; the size of that; stages of it with such parents;
-        edges between the two.
-    """
-
-    job: I8
+    job: I8  # row of the job
+    # whether the level is its job's first; whether a stage of it that has children on the next
+    # level has several parents on the one before
     first: Mask
     join: Mask
+    # stages with children on the next level; the size of that; stages of it with such parents;
+    # edges between the two
     n_busy: I8
     n_next: I8
     n_joined: I8
@@ -48,21 +37,11 @@ class Steps:
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """The DAGs of J jobs with G stages, on M levels in all, and what follows from them.
+    """The DAGs of J jobs with G stages, on M levels in all, and what follows from them."""
 
-    Attributes
-    ----------
-    graphs : Graphs
-        The DAGs.
-    levels : (G,) int32
-        Compact levels of the stages.
-    lengths : (J,) int64
-        Critical path lengths of the jobs.
-    """
-
-    graphs: Graphs
-    levels: I4
-    lengths: I8
+    graphs: Graphs  # the DAGs
+    levels: I4  # compact levels of the stages
+    lengths: I8  # critical path lengths of the jobs
 
     @classmethod
     def of(cls, graphs: Graphs) -> Seen:

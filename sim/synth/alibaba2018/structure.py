@@ -8,6 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from sim.base.arrays import I4, I8
 from sim.base.errors import InputError, unknown
 from sim.dags import Graphs
 from sim.dags.graphs import offsets
@@ -15,30 +16,17 @@ from sim.synth.alibaba2018.algorithm2 import draw_lengths, link_levels
 from sim.synth.alibaba2018.improved import generators, link, spread
 from sim.synth.alibaba2018.tables import Tables
 
-I4 = NDArray[np.int32]
-I8 = NDArray[np.int64]
-
 Variant = Literal["improved", "paper"]
 VARIANTS: tuple[str, ...] = get_args(Variant)
 
 
 @dataclass(frozen=True, eq=False)
 class Structure:
-    """J DAGs with G stages in all.
+    """J DAGs with G stages in all."""
 
-    Attributes
-    ----------
-    graph : Graphs
-        The DAGs.
-    length : (J,) int64
-        Their critical path lengths, in stages.
-    level : (G,) int32
-        Levels of the stages, from 1.
-    """
-
-    graph: Graphs
-    length: I8
-    level: I4
+    graph: Graphs  # the DAGs
+    length: I8  # their critical path lengths, in stages
+    level: I4  # levels of the stages, from 1
 
 
 def synthesize_dags(
@@ -50,27 +38,6 @@ def synthesize_dags(
     and edges as Algorithm 2 of Tian et al. (SoCC 2019, §7.2) is printed: see `algorithm2`. And
     ``"improved"``, with tables of what Algorithm 2 leaves out, draws the sizes of levels, from the
     same table of levels, and edges between them: see `improved`.
-
-    Parameters
-    ----------
-    tables : Tables
-        Of which `length` is CP and `level` is LV; with `links` for ``"improved"``.
-    n_stages : (J,) int
-        Sizes, each at least 1.
-    seed : int
-        Seed; the DAG of job j depends on it, the tables and the sizes up to j alone.
-    variant : {"improved", "paper"}
-        Which steps follow.
-
-    Returns
-    -------
-    Structure
-        The DAGs with their levels, each stage's children ascending.
-
-    Raises
-    ------
-    InputError
-        If there is no such variant, or the tables lack what it needs.
     """
     if variant not in VARIANTS:
         raise InputError(unknown("variant", variant, VARIANTS), rule="unknown variant")

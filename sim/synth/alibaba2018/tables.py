@@ -17,43 +17,20 @@ from sim.synth.alibaba2018.links import Links
 
 @dataclass(frozen=True)
 class Tables:
-    """All that Algorithm 2 and the attributes of its stages are drawn from.
+    """All that Algorithm 2 and the attributes of its stages are drawn from."""
 
-    Attributes
-    ----------
-    n_stages : Histogram
-        Stages a job.
-    length : Conditional
-        Critical path length, in stages, given the number of stages.
-    level : Conditional
-        Level of a stage, from 1, given the critical path length.
-    n_tasks : Histogram
-        Tasks a stage.
-    duration_s, interval_s : Histogram
-        Seconds a task lasts; seconds between one job's submission and the next.
-    demand : dict of str to Histogram
-        What a task takes of each resource.
-    quantum : dict of str to float
-        The step each resource's demands are counted in.
-    provenance : dict
-        JSON-able: where the numbers come from and what was dropped or pooled on the way.
-    links : Links, optional
-        What ``variant="improved"`` draws shapes and edges from.
-    joint : Joint, optional
-        What ``joint=True`` draws the attributes of stages with.
-    """
-
-    n_stages: Histogram
-    length: Conditional
-    level: Conditional
-    n_tasks: Histogram
-    duration_s: Histogram
+    n_stages: Histogram  # stages a job
+    length: Conditional  # critical path length, in stages, given the number of stages
+    level: Conditional  # level of a stage, from 1, given the critical path length
+    n_tasks: Histogram  # tasks a stage
+    duration_s: Histogram  # seconds a task lasts; seconds between one job's submission and the next
     interval_s: Histogram
-    demand: Mapping[str, Histogram]
-    quantum: Mapping[str, float]
+    demand: Mapping[str, Histogram]  # what a task takes of each resource
+    quantum: Mapping[str, float]  # the step each resource's demands are counted in
+    # JSON-able: where the numbers come from and what was dropped or pooled on the way
     provenance: Mapping[str, Any] = field(default_factory=dict)
-    links: Links | None = None
-    joint: Joint | None = None
+    links: Links | None = None  # what ``variant="improved"`` draws shapes and edges from
+    joint: Joint | None = None  # what ``joint=True`` draws the attributes of stages with
 
     @property
     def attributes(self) -> dict[str, Histogram]:
@@ -63,14 +40,7 @@ class Tables:
 
 
 def check_tables(tables: Tables, path: str | os.PathLike[str] | None = None) -> None:
-    """Make sure that every draw has something to draw from.
-
-    Raises
-    ------
-    InputError
-        If a size of `n_stages` has no length of at most that size, or a length that can be drawn
-        has no level of at most that length, or there is no demand.
-    """
+    """Make sure that every draw has something to draw from."""
     if not tables.demand:
         raise InputError("no table 'demand <resource>'; at least one is needed", file=path)
     sizes = tables.n_stages.values.astype(np.int64)

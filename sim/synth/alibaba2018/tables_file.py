@@ -49,14 +49,7 @@ def write_tables(tables: Tables, path: str | os.PathLike[str]) -> None:
 
 
 def read_tables(path: str | os.PathLike[str] = SHIPPED) -> Tables:
-    """Read what `write_tables` wrote.
-
-    Raises
-    ------
-    InputError
-        If the file is missing, is no such file, lacks a table, holds a number out of its range,
-        or leaves a job of some size without a length, or a length without a level.
-    """
+    """Read what `write_tables` wrote."""
     try:
         raw = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:

@@ -77,26 +77,7 @@ def logs(
     organisations: int | None = None,
     weeks: tuple[int, int] = (-2, 2),
 ) -> Logs:
-    """Return the logs of the same four weeks, as a data platform would have kept them.
-
-    Parameters
-    ----------
-    scale, seed, organisations
-        As `synthesize`.
-    weeks : tuple of int
-        From the beginning of which week to that of which other: -2 to 2, 0 begins the week that
-        `synthesize` returns. ``(-2, 0)`` is what was known when it began.
-
-    Returns
-    -------
-    Logs
-        Jobs that were submitted and had ended within that time, and what they and downloads did.
-
-    Raises
-    ------
-    InputError
-        If a number is out of its range.
-    """
+    """Return the logs of the same four weeks, as a data platform would have kept them."""
     from sim.lineage import logs_of
     from sim.synth.cosmos.month import draw_month
     from sim.synth.cosmos.provenance import tables

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I8, Mask
 from sim.base.random import stream
 from sim.synth.cosmos.clock import ad_hoc_times
 from sim.synth.cosmos.flows import READ_BY_AD_HOC, Flows, closed, some, team_sizes
@@ -14,9 +14,6 @@ from sim.synth.cosmos.published import JOBS_A_DAY, RECURRING
 from sim.synth.cosmos.reads import Finished, distinct
 from sim.synth.cosmos.runs import BEGIN_S, Runs
 from sim.workload.columns import ranges
-
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
 
 READS = 0.63
 """Ad hoc jobs that read what another job made."""
@@ -36,23 +33,13 @@ MEDIAN_S, SPREAD, LONGEST_S = 600.0, 1.8, 8 * 3600.0
 
 @dataclass(frozen=True, eq=False)
 class AdHoc:
-    """A jobs that run once.
+    """A jobs that run once."""
 
-    Attributes
-    ----------
-    organisation, user : (A,) int64
-        Who submits it.
-    submit_s, duration_s : (A,) float64
-        Ascending, from the beginning of the third week; and for how long.
-    up, down : (E,) int64
-        Rows of runs (those of ad hoc jobs come after the recurring ones), and rows here.
-    """
-
-    organisation: I8
+    organisation: I8  # who submits it
     user: I8
-    submit_s: F8
+    submit_s: F8  # ascending, from the beginning of the third week; and for how long
     duration_s: F8
-    up: I8
+    up: I8  # rows of runs (those of ad hoc jobs come after the recurring ones), and rows here
     down: I8
 
 
@@ -100,7 +87,7 @@ def _homes(flows: Flows, team: I8, rng: np.random.Generator) -> I8:
 
 
 def _programs(
-    flows: Flows, organisation: I8, home: I8, across: NDArray[np.bool_], rng: np.random.Generator
+    flows: Flows, organisation: I8, home: I8, across: Mask, rng: np.random.Generator
 ) -> I8:
     """Draw whose output each read is of: shared data, or the user's workflow."""
     shared = rng.permutation(np.flatnonzero(flows.public))

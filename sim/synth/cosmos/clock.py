@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-F8 = NDArray[np.float64]
+from sim.base.arrays import F8
 
 AMPLITUDE = 0.4
 """How much more than on average happens at the busiest hour. Not published; calibrated on user

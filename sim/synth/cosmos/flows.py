@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I8, Mask
 from sim.base.random import stream
 from sim.synth.cosmos.published import (
     BLIND,
@@ -17,10 +17,6 @@ from sim.synth.cosmos.published import (
     RECURRING,
     USERS,
 )
-
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 PERIOD_H = np.array([1.0, 3.0, 6.0, 12.0, 24.0, 168.0])
 PERIOD_SHARE = np.array([0.02, 0.03, 0.06, 0.08, 0.70, 0.11])
@@ -71,46 +67,23 @@ OPTIONAL, CHANGING = 0.15, 0.10
 
 @dataclass(frozen=True, eq=False)
 class Flows:
-    """W workflows of P programs (templates), ordered by place within the workflow.
+    """W workflows of P programs (templates), ordered by place within the workflow."""
 
-    Attributes
-    ----------
-    period_h : (W,) float64
-        Hours between runs.
-    organisation : (W,) int64
-        Who owns it; by falling size.
-    user : (W,) int64
-        Who submits it.
-    blind : (W,) bool
-        Programs start by the clock, rather than once their inputs are there.
-    flow, place : (P,) int64
-        Workflow of each program, and its place in it.
-    public : (P,) bool
-        Other organisations read it.
-    up, down : (E,) int64
-        Reads of the same workflow's programs; ``up`` has the smaller place, or is ``down`` itself
-        (its last run).
-    optional : (E,) float64
-        How often a read is made; 1 for always.
-    born, dies : (E,) float64
-        When reads are made, as fractions of the four weeks.
-    from_, into, window : (X,) int64
-        Reads of other workflows' programs: the last ``window`` runs that are there.
-    """
-
-    period_h: F8
-    organisation: I8
-    user: I8
-    blind: Mask
-    flow: I8
+    period_h: F8  # hours between runs
+    organisation: I8  # who owns it; by falling size
+    user: I8  # who submits it
+    blind: Mask  # programs start by the clock, rather than once their inputs are there
+    flow: I8  # workflow of each program, and its place in it
     place: I8
-    public: Mask
+    public: Mask  # other organisations read it
+    # reads of the same workflow's programs; ``up`` has the smaller place, or is ``down`` itself
+    # (its last run)
     up: I8
     down: I8
-    optional: F8
-    born: F8
+    optional: F8  # how often a read is made; 1 for always
+    born: F8  # when reads are made, as fractions of the four weeks
     dies: F8
-    from_: I8
+    from_: I8  # reads of other workflows' programs: the last ``window`` runs that are there
     into: I8
     window: I8
 

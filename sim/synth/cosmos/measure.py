@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
+from sim.base.arrays import Mask
 from sim.lineage.recorded import BLIND
 from sim.synth.cosmos.month import Month
 from sim.synth.cosmos.published import AT_LEAST, SHIFT_H, TARGETS, WEEK_S
 from sim.synth.cosmos.widths import TOKENS, peak
-
-F8 = NDArray[np.float64]
 
 
 def measure(month: Month) -> dict[str, float]:
@@ -61,23 +59,23 @@ def wanted_got(month: Month, scale: float) -> dict[str, list[float]]:
     return {key: [float(wanted[key]), float(got[key])] for key in wanted}
 
 
-def _marked(m: Month, edges: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _marked(m: Month, edges: Mask) -> Mask:
     found = _reading(m, edges)
     found[m.up[edges]] = True
     return found
 
 
-def _reading(m: Month, edges: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _reading(m: Month, edges: Mask) -> Mask:
     found = np.zeros(len(m.submit_s), dtype=bool)
     found[m.down[edges]] = True
     return found
 
 
-def _share(of: NDArray[np.bool_], among: NDArray[np.bool_]) -> float:
+def _share(of: Mask, among: Mask) -> float:
     return float((of & among).sum() / max(among.sum(), 1))
 
 
-def _above(m: Month, third: NDArray[np.bool_]) -> float:
+def _above(m: Month, third: Mask) -> float:
     n = len(m.shares)
     rec, single = third & m.recurring, third & ~m.recurring
     count = np.bincount(m.organisation[rec], minlength=n)
@@ -85,7 +83,7 @@ def _above(m: Month, third: NDArray[np.bool_]) -> float:
     return float((m.priority[single] > mean[m.organisation[single]]).mean())
 
 
-def _templates(m: Month, both: NDArray[np.bool_], crosses: NDArray[np.bool_]) -> dict[str, float]:
+def _templates(m: Month, both: Mask, crosses: Mask) -> dict[str, float]:
     n = int(m.program.max()) + 1
     up, down = m.program[m.up[both]], m.program[m.down[both]]
     pairs, at = np.unique(up * n + down, return_index=True)

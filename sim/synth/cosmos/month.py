@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I8, Mask
 from sim.lineage.recorded import BLIND, NONE, POLL
 from sim.synth.cosmos.adhoc import AdHoc, draw_ad_hoc
 from sim.synth.cosmos.flows import Flows, draw_flows
@@ -16,11 +16,6 @@ from sim.synth.cosmos.runs import END_S, Runs, draw_runs
 from sim.synth.cosmos.value import Downloads, draw_downloads
 from sim.synth.cosmos.widths import draw_widths
 
-F8 = NDArray[np.float64]
-I4 = NDArray[np.int32]
-I8 = NDArray[np.int64]
-Mask = NDArray[np.bool_]
-
 ACTIVITY = 0.5
 """Organisations have users and jobs in proportion to this power of their share; not published."""
 
@@ -29,46 +24,22 @@ _HAIR_S = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Month:
-    """J jobs in order of submission; the third week begins at 0.
+    """J jobs in order of submission; the third week begins at 0."""
 
-    Attributes
-    ----------
-    shares : dict of str to float
-        Part of the cluster that each organisation's queue has.
-    program : (J,) int64
-        Recurring program it is a run of; -1 for an ad hoc job.
-    organisation, user : (J,) int64
-        Who submits it.
-    submit_s, duration_s, lag_s : (J,) float64
-        When, for how long, and how long after its inputs if it polls.
-    mode : (J,) int64
-        ``NONE``, ``BLIND`` or ``POLL``.
-    priority : (J,) float64
-        Its user's.
-    tokens : (J,) int64
-        Resources that it holds.
-    up, down : (E,) int64
-        Dependencies, by rows of jobs; by ``down``, then ``up``.
-    hard : (E,) bool
-        Whether the reader can't do without.
-    downloads : Downloads
-        Of its output.
-    """
-
-    shares: dict[str, float]
-    program: I8
-    organisation: I8
+    shares: dict[str, float]  # part of the cluster that each organisation's queue has
+    program: I8  # recurring program it is a run of; -1 for an ad hoc job
+    organisation: I8  # who submits it
     user: I8
-    submit_s: F8
+    submit_s: F8  # when, for how long, and how long after its inputs if it polls
     duration_s: F8
     lag_s: F8
-    mode: I8
-    priority: F8
-    tokens: I8
-    up: I8
+    mode: I8  # ``NONE``, ``BLIND`` or ``POLL``
+    priority: F8  # its user's
+    tokens: I8  # resources that it holds
+    up: I8  # dependencies, by rows of jobs; by ``down``, then ``up``
     down: I8
-    hard: Mask
-    downloads: Downloads
+    hard: Mask  # whether the reader can't do without
+    downloads: Downloads  # of its output
 
     @property
     def finish_s(self) -> F8:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sim.base.arrays import I8
 from sim.synth.cosmos.month import Month
 from sim.synth.cosmos.published import letters
 
-Rows = NDArray[np.int64]
 
-
-def job_ids(rows: Rows) -> pa.Array:
+def job_ids(rows: I8) -> pa.Array:
     """Return the name of each job, by its row in the four weeks."""
     return pa.array([f"job-{row:07d}" for row in rows.tolist()], pa.string())
 

@@ -5,15 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I8, Mask
 from sim.base.random import stream
 from sim.synth.cosmos.flows import Flows
 from sim.synth.cosmos.published import HIGH_AD_HOC, INVERTED_JOBS, INVERTED_TEMPLATES
-
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 INHERITED = 0.7
 """Workflows whose priority is that of an earlier one of the organisation; an assumption (§2.2)."""

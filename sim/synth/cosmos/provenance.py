@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sim.base.arrays import I8
 from sim.lineage.recorded import category
 from sim.lineage.schema import DOWNLOAD, OPERATIONS_NAMES, READ, WRITE
 from sim.synth.cosmos import names
@@ -51,7 +52,7 @@ def tables(month: Month, weeks: tuple[int, int] = (-2, 2)) -> tuple[pa.Table, pa
     return operations, _jobs(month, rows, ids)
 
 
-def _jobs(month: Month, rows: names.Rows, ids: pa.Array) -> pa.Table:
+def _jobs(month: Month, rows: I8, ids: pa.Array) -> pa.Table:
     known = names.programs(month)
     single = ~month.recurring[rows]
     program = month.program[rows].copy()
@@ -74,5 +75,5 @@ def _jobs(month: Month, rows: names.Rows, ids: pa.Array) -> pa.Table:
     )
 
 
-def _coded(codes: names.Rows, values: pa.Array) -> pa.DictionaryArray:
+def _coded(codes: I8, values: pa.Array) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), values)

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
-Mask = NDArray[np.bool_]
+from sim.base.arrays import F8, I8, Mask
 
 
 class Finished:
@@ -19,22 +16,7 @@ class Finished:
         self.first = np.searchsorted(program[self.order], np.arange(n_programs + 1))
 
     def last(self, program: I8, by_s: F8, back: I8) -> I8:
-        """Return the run of each program that ended as the last by a time, or `back` before it.
-
-        Parameters
-        ----------
-        program : (Q,) int64
-            Of which program.
-        by_s : (Q,) float64
-            When it must be there.
-        back : (Q,) int64
-            How many runs earlier.
-
-        Returns
-        -------
-        (Q,) int64
-            Rows; -1 where there is none.
-        """
+        """Return the run of each program that ended as the last by a time, or `back` before it."""
         low, high = self.first[program], self.first[program + 1]
         begin = low.copy()
         while True:  # all queries halve their range at once

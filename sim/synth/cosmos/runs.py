@@ -6,18 +6,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I8, Mask
 from sim.base.random import stream
 from sim.synth.cosmos.clock import daily_offset
 from sim.synth.cosmos.flows import Flows
 from sim.synth.cosmos.published import WEEK_S
 from sim.synth.cosmos.reads import Finished, distinct
 from sim.workload.columns import ranges
-
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 BEGIN_S, END_S = -2 * WEEK_S, 2 * WEEK_S
 """The four weeks; 0 is where the third begins."""
@@ -47,29 +43,16 @@ on user priorities alone (docs/wing_workload.md)."""
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """N runs, program by program, each program's by number.
+    """N runs, program by program, each program's by number."""
 
-    Attributes
-    ----------
-    program : (N,) int64
-        Which program ran.
-    submit_s, duration_s : (N,) float64
-        When, from the beginning of the third week, and for how long.
-    lag_s : (N,) float64
-        From the last input to the submission of a job that polls.
-    up, down : (E,) int64
-        Rows that were read, and that read them.
-    hard : (E,) bool
-        Whether the job can't do without: it reads that program every time, and of several runs
-        this is the last. Its own last run it can do without, as it would never recover otherwise.
-    """
-
-    program: I8
-    submit_s: F8
+    program: I8  # which program ran
+    submit_s: F8  # when, from the beginning of the third week, and for how long
     duration_s: F8
-    lag_s: F8
-    up: I8
+    lag_s: F8  # from the last input to the submission of a job that polls
+    up: I8  # rows that were read, and that read them
     down: I8
+    # whether the job can't do without: it reads that program every time, and of several runs this
+    # is the last. Its own last run it can do without, as it would never recover otherwise
     hard: Mask
 
 

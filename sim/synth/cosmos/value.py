@@ -5,16 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from sim.base.arrays import F8, I8, Mask
 from sim.base.random import stream
 from sim.synth.cosmos.flows import Flows
 from sim.synth.cosmos.published import VALUE_RATIO, WEEK_S
 from sim.workload.columns import ranges
-
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
 
 VALUED = 1.0
 """Jobs that are downloaded at all. Whole numbers of downloads lie in steps below Zipf's line; the
@@ -44,18 +41,10 @@ MOST_TIMES = 12
 
 @dataclass(frozen=True, eq=False)
 class Downloads:
-    """D times at which outputs are downloaded, by job and then time.
+    """D times at which outputs are downloaded, by job and then time."""
 
-    Attributes
-    ----------
-    job, n : (D,) int64
-        Of which job, and how many.
-    time_s : (D,) float64
-        When: within a week of the end of the job.
-    """
-
-    job: I8
-    time_s: F8
+    job: I8  # of which job, and how many
+    time_s: F8  # when: within a week of the end of the job
     n: I8
 
 
@@ -89,7 +78,7 @@ def _even(weight: F8, rng: np.random.Generator) -> F8:
     return out
 
 
-def _zipf(score: F8, recurring: NDArray[np.bool_], week: I8) -> I8:
+def _zipf(score: F8, recurring: Mask, week: I8) -> I8:
     """Rank the jobs of each week, ad hoc ones lower by what gives recurring ones their part."""
     value = np.zeros(len(score), dtype=np.int64)
     for number in range(4):

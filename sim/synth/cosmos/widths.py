@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I8
 from sim.base.random import stream
 from sim.synth.cosmos.flows import Flows
 from sim.synth.cosmos.published import PEAK, WEEK_S
-
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
 
 TOKENS = 100_000
 """Of the whole cluster at capacity 1, whatever the scale."""

@@ -15,13 +15,7 @@ Kind = tuple[float, float, Range, Range, Range, Range]
 
 
 class Recipe:
-    """Stages as they are added, each drawn from its kind.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        To draw durations (log-normal) and demands (uniform) from.
-    """
+    """Stages as they are added, each drawn from its kind."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         self._rng = rng

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8
 from sim.base.random import stream
 from sim.synth._dag import Dag, check_number, check_whole, to_workload
 from sim.synth.production_dags.published import RECURRING, TASKS_P50, VARIATION
@@ -121,7 +121,7 @@ def synthesize(
     )
 
 
-def _reads_and_writes(six: NDArray[np.float64]) -> NDArray[np.float64]:
+def _reads_and_writes(six: F8) -> F8:
     """Add reads and writes: (g, 6) as in `VARIATION` to (g, 4) as in `FOUR`."""
     at = {name: six[:, i] for i, name in enumerate(VARIATION)}
     disk = np.minimum(1.0, at["disk_read"] + at["disk_write"])

@@ -6,19 +6,16 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_flow
 
+from sim.base.arrays import F8, I8, Mask
 from sim.dags import Graphs
 from sim.synth.production_dags import published
 from sim.workload.paths import stage_depth, stage_tail_s, topological_order
 
 if TYPE_CHECKING:
     from sim.workload.workload import Columns, Workload
-
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
 
 
 def measure(workload: Workload) -> dict[str, tuple[float, float]]:
@@ -30,17 +27,6 @@ def measure(workload: Workload) -> dict[str, tuple[float, float]]:
     all jobs. The critical path is the stages of one longest path, unconstrained work that of
     stages without parents, unordered work that of the set with the most work of which none is an
     ancestor of another.
-
-    Parameters
-    ----------
-    workload : Workload
-        Of J jobs.
-
-    Returns
-    -------
-    dict of str to (float, float)
-        For each number: what is published, and what the workload has. Variations are given for
-        those resources of Table 1 that the workload names.
     """
     columns = workload.columns
     n_tasks = np.diff(columns.stage_task0)
@@ -103,7 +89,7 @@ def work_shares(workload: Workload) -> dict[str, F8]:
     return shares
 
 
-def _critical(columns: Columns) -> NDArray[np.bool_]:
+def _critical(columns: Columns) -> Mask:
     """Mark the stages of one longest path of each job."""
     tail = stage_tail_s(columns)
     child_tail = np.append(tail[columns.edge_child], -1.0)

@@ -9,11 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import I8, Mask
 from sim.synth.production_dags.published import DEPTH_P50
-
-I8 = NDArray[np.int64]
 
 DEPTH_SIGMA = 0.6
 """Spread of the number of levels, log-normal about the published median."""
@@ -39,14 +37,14 @@ class Structure:
     level: I8
     parent: I8
     child: I8
-    one_to_one: NDArray[np.bool_]
+    one_to_one: Mask
 
     def edges(self, one_to_one: bool) -> list[tuple[int, int]]:
         """List the edges of a kind, by parent."""
         kind = self.one_to_one == one_to_one
         return list(zip(self.parent[kind].tolist(), self.child[kind].tolist(), strict=True))
 
-    def unordered(self) -> NDArray[np.bool_]:
+    def unordered(self) -> Mask:
         """Tell which pairs of stages are no ancestors of each other, (g, g)."""
         below = np.zeros((len(self.level), len(self.level)), bool)
         for p, c in zip(self.parent[::-1].tolist(), self.child[::-1].tolist(), strict=True):

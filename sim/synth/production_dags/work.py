@@ -5,16 +5,13 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.stats import norm
 
+from sim.base.arrays import F8, I8, Mask
 from sim.synth._dag import Dag
 from sim.synth.production_dags.published import EITHER_ABOVE, HISTOGRAM, VARIATION
 from sim.synth.production_dags.structure import Structure
-
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
 
 MEAN_DEMAND = {
     "cpu": 0.12,
@@ -61,20 +58,6 @@ def draw_dag(structure: Structure, tasks: float, rng: np.random.Generator) -> Da
     by log-normal weights. A stage's number of tasks is its work over that of one task; a
     one-to-one child has as many tasks as its parent. Of several such draws the one is kept in
     which most work is unordered, few tasks wait for a task, and a task waits for several.
-
-    Parameters
-    ----------
-    structure : Structure
-        Of g stages.
-    tasks : float
-        Median number of tasks of a DAG.
-    rng : numpy.random.Generator
-        To draw from.
-
-    Returns
-    -------
-    Dag
-        With demands for the six resources of Table 1, as parts of a machine.
     """
     n = len(structure.level)
     source = structure.level == 0
@@ -112,7 +95,7 @@ def _width(structure: Structure, n_tasks: I8) -> float:
     return float(np.average(each, weights=n_tasks))
 
 
-def _unordered(apart: NDArray[np.bool_], work: F8) -> float:
+def _unordered(apart: Mask, work: F8) -> float:
     """Add up the work of unordered stages, the greatest first, as a share."""
     free = np.ones(len(work), bool)
     found = 0.0
@@ -132,7 +115,7 @@ def draw_demands(n: int, rng: np.random.Generator) -> F8:
     return np.stack(columns, axis=1)
 
 
-def divide_work(exists: NDArray[np.bool_], rng: np.random.Generator) -> F8:
+def divide_work(exists: Mask, rng: np.random.Generator) -> F8:
     """Draw how the work divides among four groups of stages, (4,).
 
     The groups are off and on the critical path × with and without parents, ``2 * on_path +
@@ -198,7 +181,7 @@ def capped_log_normal(mean: float, cov: float) -> tuple[float, float]:
     return mu_of(sigma), sigma
 
 
-def critical_stages(structure: Structure, duration: F8) -> NDArray[np.bool_]:
+def critical_stages(structure: Structure, duration: F8) -> Mask:
     """Find the stages of the longest path; parents have lower numbers, and edges are sorted."""
     n = len(duration)
     tail = duration.copy()

@@ -6,12 +6,10 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8
 from sim.base.random import stream
 from sim.workload.windows import loads
-
-F8 = NDArray[np.float64]
 
 N_SURGES = 3
 """How many times jobs come in quick succession."""
@@ -39,33 +37,6 @@ def fitted(
     searched for so that median and 90th percentile of the load in windows come near to `load`, and
     time is stretched so that its mean does. Sizes spread as little as they can for that: else a few
     jobs would make up most of the work, and the load's variation be theirs.
-
-    Parameters
-    ----------
-    work_of : callable
-        From a spread of sizes to the work of each job in the order in which they come, (J,) s.
-    n_jobs : int
-        Their number J.
-    load : tuple of float
-        Wanted mean, median and 90th percentile of the load in windows
-        (`sim.workload.windows.loads`).
-    n_slots : int
-        Of the cluster.
-    seed : int
-        Seed of the gaps.
-    size : float, optional
-        Spread of sizes; left out, it is searched for.
-    draws : int
-        How many times gaps may be drawn anew where the load does not come near.
-
-    Returns
-    -------
-    submit_s : (J,) float64
-        From 0, ascending.
-    shape : tuple of float
-        Spread of sizes, and share of the jobs that come in surges.
-    error : float
-        How far the worse of the two percentiles is off, as a logarithm.
     """
     works: dict[float, F8] = {}
 

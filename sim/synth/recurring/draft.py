@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I4, I8, Mask
 from sim.base.random import stream
 from sim.describe.variation import SAMPLED, Similar
 from sim.synth.recurring.arrivals import error_of, fitted
@@ -15,8 +15,6 @@ from sim.synth.recurring.drift import DAY_S, Drift, deviations
 from sim.synth.recurring.presets import SMALL_S, Group, Preset
 from sim.synth.recurring.programs import Programs
 
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
 Pair = tuple[float, float]
 
 WELL = 0.08
@@ -38,44 +36,24 @@ SHORTEST_S = 1.0
 
 @dataclass(frozen=True)
 class Draft:
-    """Runs with their times; what is not drawn yet follows from `scale`.
-
-    Attributes
-    ----------
-    time_s : (N,) float64
-        When each run is submitted, the history before 0.
-    usual, large : (N,) float64
-        See `deviations`.
-    version : (N,) int64
-        Of the code.
-    scale : tuple of float
-        Mean and spread over programs of the logarithm of the amplitude of runs.
-    shape : tuple of float
-        Spread of the sizes of programs, and share of the jobs that come in surges.
-    """
+    """Runs with their times; what is not drawn yet follows from `scale`."""
 
     preset: Preset
     programs: Programs
-    time_s: F8
-    usual: F8
+    time_s: F8  # when each run is submitted, the history before 0
+    usual: F8  # see `deviations`
     large: F8
-    version: I8
+    version: I8  # of the code
+    # mean and spread over programs of the logarithm of the amplitude of runs
     scale: tuple[float, float] = (-0.5, 0.8)
+    # spread of the sizes of programs, and share of the jobs that come in surges
     shape: tuple[float, float] = (1.0, 0.0)
 
 
 def fitted_draft(
     preset: Preset, programs: Programs, over_time: Pair, n_slots: int, drift: Drift, seed: int
 ) -> tuple[Draft, float]:
-    """Fit load and variation over time in turn; the latter sizes are kept once they are found.
-
-    Returns
-    -------
-    draft : Draft
-        The best on the way.
-    error : float
-        How far its worst figure is off, as a logarithm.
-    """
+    """Fit load and variation over time in turn; the latter sizes are kept once they are found."""
     n_jobs = programs.n_jobs
     n_history = len(programs.program) - n_jobs
     past_s = -preset.history_days * DAY_S * stream(seed, "recurring", "past").random(n_history)
@@ -139,7 +117,7 @@ def means(draft: Draft) -> F8:
     return work / programs.width[program]
 
 
-def _in_group(work: F8, is_job: NDArray[np.bool_], group: Group, total: float, least: F8) -> F8:
+def _in_group(work: F8, is_job: Mask, group: Group, total: float, least: F8) -> F8:
     """Scale the runs of a group so that those of the workload add up to `total`.
 
     What becomes too small, or too large, is mirrored at the border, by 3 at most. None takes less
@@ -175,7 +153,7 @@ def longest(n_tasks: I8, preset: Preset) -> F8:
     return found
 
 
-def codes(draft: Draft) -> NDArray[np.int32]:
+def codes(draft: Draft) -> I4:
     """Return the six features of each run, (N, 6)."""
     programs, time_s = draft.programs, draft.time_s
     program = programs.program

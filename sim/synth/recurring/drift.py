@@ -5,13 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I8
 from sim.base.random import stream
 from sim.synth.recurring.programs import Programs
-
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
 
 DAY_S = 86_400.0
 
@@ -21,54 +18,25 @@ _BLUR = 0.4
 
 @dataclass(frozen=True)
 class Drift:
-    """Shares of the variance of a run's logarithm, and the pace of change.
+    """Shares of the variance of a run's logarithm, and the pace of change."""
 
-    Attributes
-    ----------
-    updates, hardware, inputs : float
-        Variance due to each, of any sum. An update of the code changes the runtime for good; a
-        run meets one of two kinds of machines; its input has a size of its own.
-    update_days : float
-        Mean time between two updates of a program's code. More than half of the programs are
-        updated within a month (Jyothi et al., *Morpheus*, OSDI 2016).
-    newer : tuple of float
-        Share of the runs on the newer kind of machines, at the begin of the history and at the
-        end of the workload.
-    """
-
+    # variance due to each, of any sum. An update of the code changes the runtime for good; a run
+    # meets one of two kinds of machines; its input has a size of its own
     updates: float = 0.25
     hardware: float = 0.15
     inputs: float = 0.6
+    # mean time between two updates of a program's code. More than half of the programs are
+    # updated within a month (Jyothi et al., *Morpheus*, OSDI 2016)
     update_days: float = 20.0
+    # share of the runs on the newer kind of machines, at the begin of the history and at the end
+    # of the workload
     newer: tuple[float, float] = (0.2, 0.45)
 
 
 def deviations(
     programs: Programs, time_s: F8, drift: Drift, large: float, seed: int
 ) -> tuple[F8, F8, I8]:
-    """Return how far each run is from what is typical of its program.
-
-    Parameters
-    ----------
-    programs : Programs
-        With N runs.
-    time_s : (N,) float64
-        When they are submitted.
-    drift : Drift
-        Why they differ.
-    large : float
-        Share of the runs with an input much larger than usual.
-    seed : int
-        Seed of the draws.
-
-    Returns
-    -------
-    usual, large : (N,) float64
-        What updates, machines and usual inputs do, and what large inputs add; together of mean
-        about 0 and variance about 1, to be scaled by the program's amplitude.
-    version : (N,) int64
-        How often the program's code was updated before the run.
-    """
+    """Return how far each run is from what is typical of its program."""
     begin, end = float(time_s.min()), float(time_s.max())
     version = _versions(programs, time_s - begin, end - begin, drift.update_days, seed)
     version[: programs.n_jobs] += programs.stale[programs.program[: programs.n_jobs]] > 0

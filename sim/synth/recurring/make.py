@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8
 from sim.base.random import stream
 from sim.describe.variation import jobs_over_space, jobs_over_time
 from sim.synth.recurring.draft import WELL, Draft, Pair, fitted_draft, longest, means
@@ -21,8 +21,6 @@ from sim.workload.windows import loads, statistics
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
 
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
 
 _ATTEMPTS = 8
 

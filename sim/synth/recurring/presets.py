@@ -7,57 +7,33 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Group:
-    """Jobs of about one width, all small or all large.
+    """Jobs of about one width, all small or all large."""
 
-    Attributes
-    ----------
-    jobs, work : float
-        Share of the jobs, and of their summed task durations.
-    width : tuple of float
-        Fewest tasks, median, most, and the standard deviation of the logarithm.
-    large : bool
-        Whether a job's tasks add up to `SMALL_S` or more.
-    """
-
-    jobs: float
+    jobs: float  # share of the jobs, and of their summed task durations
     work: float
+    # fewest tasks, median, most, and the standard deviation of the logarithm
     width: tuple[int, float, int, float]
-    large: bool
+    large: bool  # whether a job's tasks add up to `SMALL_S` or more
 
 
 @dataclass(frozen=True)
 class Preset:
-    """What a workload is drawn from.
+    """What a workload is drawn from."""
 
-    Attributes
-    ----------
-    groups : tuple of Group
-        Shares of each add up to 1.
-    job_work_s : float
-        Mean of a job's summed task durations, s.
-    large : float
-        Share of the runs with an input much larger than usual: assumed. The rarer, the higher
-        a variation over time can be.
-    over_time, over_space, load : tuple of float
-        Targets: Table 4's median and 90th percentile of either variation; Table 5's mean, median
-        and 90th percentile of the load in windows.
-    recurring : float
-        Share of the jobs whose program runs more than once.
-    history_days : int
-        Length of the history, and of the window that `over_time` is measured in.
-    stale : tuple of float
-        Share of the jobs whose program has become faster since the history, and the mean of the
-        logarithm by which it has (exponential, at most 100-fold).
-    """
-
-    groups: tuple[Group, ...]
-    job_work_s: float
+    groups: tuple[Group, ...]  # shares of each add up to 1
+    job_work_s: float  # mean of a job's summed task durations, s
+    # share of the runs with an input much larger than usual: assumed. The rarer, the higher a
+    # variation over time can be
     large: float
+    # targets: Table 4's median and 90th percentile of either variation; Table 5's mean, median
+    # and 90th percentile of the load in windows
     over_time: tuple[float, float]
     over_space: tuple[float, float]
     load: tuple[float, float, float]
-    recurring: float
-    history_days: int
+    recurring: float  # share of the jobs whose program runs more than once
+    history_days: int  # length of the history, and of the window that `over_time` is measured in
+    # share of the jobs whose program has become faster since the history, and the mean of the
+    # logarithm by which it has (exponential, at most 100-fold)
     stale: tuple[float, float]
 
 

@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I8, Mask
 from sim.base.random import stream
 from sim.synth.recurring.presets import Group, Preset
-
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
 
 RUNS_PER_PROGRAM = 25.0
 """Mean number of runs of a program that comes back, in the workload itself."""
@@ -26,39 +24,19 @@ REQUESTS = tuple(f"cpu={c:g} mem={m:g}" for c in (0.5, 1, 2, 4, 8) for m in (1, 
 
 @dataclass(frozen=True)
 class Programs:
-    """P programs and the N runs of them, those of the history last.
+    """P programs and the N runs of them, those of the history last."""
 
-    Attributes
-    ----------
-    group, width, user, request : (P,) int64
-        Group of the preset, number of tasks, user and place in `REQUESTS` of each program.
-    size : (P,) float64
-        Standard normal: how large its jobs are among those of the group.
-    amplitude : (P,) float64
-        Standard normal: how much its runs vary among programs.
-    steadiness : (P,) float64
-        Standard normal: how much its tasks vary among programs.
-    stale : (P,) float64
-        By how much, as a logarithm, its runs of the history last longer than those since.
-    renamed : (P,) bool
-        Whether every update of its code gives it another job name.
-    program : (N,) int64
-        Program of each run.
-    n_jobs : int
-        How many of the runs are of the workload itself.
-    """
-
-    group: I8
+    group: I8  # group of the preset, number of tasks, user and place in `REQUESTS` of each program
     width: I8
     user: I8
     request: I8
-    size: F8
-    amplitude: F8
-    steadiness: F8
-    stale: F8
-    renamed: NDArray[np.bool_]
-    program: I8
-    n_jobs: int
+    size: F8  # standard normal: how large its jobs are among those of the group
+    amplitude: F8  # standard normal: how much its runs vary among programs
+    steadiness: F8  # standard normal: how much its tasks vary among programs
+    stale: F8  # by how much, as a logarithm, its runs of the history last longer than those since
+    renamed: Mask  # whether every update of its code gives it another job name
+    program: I8  # program of each run
+    n_jobs: int  # how many of the runs are of the workload itself
 
 
 def draw_programs(

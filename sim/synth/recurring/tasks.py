@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I8
 from sim.base.random import stream
 from sim.describe.variation import SAMPLED, spread
 from sim.synth.recurring.programs import Programs
 from sim.workload.columns import offsets
-
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
 
 SHORTEST = 0.01
 """The shortest that a task can be, over the mean of its job."""
@@ -24,22 +21,7 @@ _STEEPEST = 64.0
 
 
 def variations(programs: Programs, over_space: tuple[float, float], seed: int) -> F8:
-    """Return the wanted σ₁ / (√(0.03 n) μ) of each job, log-normal over jobs of several tasks.
-
-    Parameters
-    ----------
-    programs : Programs
-        Of J jobs, whose programs vary in how much their tasks do.
-    over_space : tuple of float
-        Median and 90th percentile, which hold whatever the number of jobs.
-    seed : int
-        Seed of the draws.
-
-    Returns
-    -------
-    (J,) float64
-        0 for jobs of one task.
-    """
+    """Return the wanted σ₁ / (√(0.03 n) μ) of each job, log-normal over jobs of several tasks."""
     from scipy.special import ndtri
 
     program = programs.program[: programs.n_jobs]
@@ -60,20 +42,6 @@ def durations(n_tasks: I8, mean_s: F8, over_space: F8, seed: int) -> F8:
 
     What is above `SHORTEST` of the mean has normal logarithms. What n tasks can't reach, a σ₁/μ of
     √(n-1) or more, is cut.
-
-    Parameters
-    ----------
-    n_tasks : (J,) int64
-        Tasks of each job.
-    mean_s, over_space : (J,) float64
-        Mean of its tasks' durations, s, and the variation wanted.
-    seed : int
-        Seed of the draws.
-
-    Returns
-    -------
-    (T,) float64
-        By job, s.
     """
     first = offsets(n_tasks)
     normal = stream(seed, "recurring", "tasks").standard_normal(int(first[-1]))

@@ -9,10 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
+from sim.base.arrays import F8, I8
 
 WAVE_S, WAVE = (1800.0, 5400.0), 0.35
 """Period of the slow wave of a run, between these, and how far it goes up and down."""
@@ -27,21 +25,11 @@ STEP_S = 10.0
 
 @dataclass(frozen=True, eq=False)
 class Background:
-    """J jobs of one or two stages, by when they are submitted.
+    """J jobs of one or two stages, by when they are submitted."""
 
-    Attributes
-    ----------
-    submit_s : (J,) float64
-        When each is submitted, s.
-    n_tasks : (J, S) int64
-        Tasks of its stages, which follow each other.
-    duration_s : (T,) float64
-        How long each task lasts, job by job, s.
-    """
-
-    submit_s: F8
-    n_tasks: I8
-    duration_s: F8
+    submit_s: F8  # when each is submitted, s
+    n_tasks: I8  # tasks of its stages, which follow each other
+    duration_s: F8  # how long each task lasts, job by job, s
 
 
 def draw_background(slots: float, until_s: float, rng: np.random.Generator) -> Background:
@@ -49,15 +37,6 @@ def draw_background(slots: float, until_s: float, rng: np.random.Generator) -> B
 
     The demand at each time is the mean times 1 plus a wave plus bursts, scaled so that it averages
     the mean up to `until_s`; jobs come at random with that rate.
-
-    Parameters
-    ----------
-    slots : float
-        Mean demand, in slots.
-    until_s : float
-        No job is submitted later, s.
-    rng : numpy.random.Generator
-        To draw from.
     """
     at = np.arange(0.0, until_s, STEP_S)
     demand = _demand(at, until_s, rng)

@@ -20,20 +20,7 @@ CHANGED_AT_MIN = 10.0
 
 
 def deadline_s(job: str, deadline: str | float) -> float:
-    """Return the deadline of a job, s.
-
-    Parameters
-    ----------
-    job : str
-        Its name.
-    deadline : {"short", "long"} or float
-        Which of two; of jobs that have one, both are that one. A number is minutes.
-
-    Raises
-    ------
-    InputError
-        If there is no such deadline.
-    """
+    """Return the deadline of a job, s."""
     if isinstance(deadline, str):
         if deadline not in ("short", "long"):
             raise InputError(unknown("deadline", deadline, ("short", "long")), rule="wrong option")
@@ -46,13 +33,7 @@ def deadline_s(job: str, deadline: str | float) -> float:
 
 
 def change_of(change: str | None, before_s: float) -> tuple[float, float]:
-    """Return the new deadline and when it comes to hold, s; NaN for neither.
-
-    Raises
-    ------
-    InputError
-        If there is no such change.
-    """
+    """Return the new deadline and when it comes to hold, s; NaN for neither."""
     if change is None:
         return float("nan"), float("nan")
     if change not in CHANGES:

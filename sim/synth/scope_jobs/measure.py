@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sim.base.random import stream
 from sim.synth.scope_jobs.population import variation
@@ -19,7 +18,6 @@ from sim.synth.scope_jobs.training import training_of
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
 
-F8 = NDArray[np.float64]
 
 _OF_TRAINING = ("work, h", "queueing, median, s", "queueing, 90th percentile, s")
 _OF_RUN = (*_OF_TRAINING, "latency, median, s", "latency, 90th percentile, s")
@@ -30,16 +28,6 @@ def measure(job: str) -> dict[str, tuple[float, float]]:
 
     The fastest and the slowest stage are those of at least `times.WIDE` vertices: the percentile of
     a few vertices says nothing.
-
-    Parameters
-    ----------
-    job : str
-        One of the seven.
-
-    Returns
-    -------
-    dict of str to (float, float)
-        What is published, and what the job has.
     """
     wanted = TABLE_2[job]
     recorded = training_of([job])
@@ -69,15 +57,7 @@ def measure(job: str) -> dict[str, tuple[float, float]]:
 
 
 def beside(workload: Workload, seed: int) -> Iterator[tuple[str, str, float, float]]:
-    """Give what is published beside what is synthesized: where it stands, what, both numbers.
-
-    Parameters
-    ----------
-    workload : Workload
-        Not used: the tables are of all jobs and of many runs, a workload has some.
-    seed : int
-        Of the runs of Tables 1 and 3. The recorded run of a job is always the same.
-    """
+    """Give what is published beside what is synthesized: where it stands, what, both numbers."""
     for what, percentiles in variation(seed=seed).items():
         for percentile, (wanted, got) in percentiles.items():
             yield "Table 1", f"variation over runs, {what}, P{percentile}", wanted, got

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8
 from sim.base.random import stream
 from sim.engine.recording import FirstComeFirstServed
 from sim.synth.scope_jobs import tables
 from sim.synth.scope_jobs.published import COV, PERCENTILES
 from sim.synth.scope_jobs.runs import JobRun, draw_run
 from sim.synth.scope_jobs.templates import Template, draw_template
-
-F8 = NDArray[np.float64]
 
 VERTICES = (150, 500)
 """Of the jobs of the population: smaller than the 21, so that thousands of runs take seconds."""
@@ -30,19 +28,6 @@ def variation(
     """Measure how completion times vary over the runs of recurring jobs (Table 1).
 
     Every run is simulated alone on `TOKENS` tokens, first come, first served.
-
-    Parameters
-    ----------
-    templates, runs : int
-        Jobs, and runs of each.
-    seed : int
-        Seed of all draws.
-
-    Returns
-    -------
-    dict of str to dict of int to (float, float)
-        For all runs, and for runs whose inputs differ by at most 10 % in size: by percentile over
-        jobs, the coefficient of variation that is published and the one we get.
     """
     drawn = [_template(i, seed) for i in range(templates)]
     found = {}

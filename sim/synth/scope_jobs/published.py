@@ -7,23 +7,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Published:
-    """A column of Table 2.
+    """A column of Table 2."""
 
-    Attributes
-    ----------
-    median_s, p90_s : float
-        Of the run times of all vertices, s.
-    fastest_p90_s, slowest_p90_s : float
-        90th percentile of the fastest and of the slowest stage, s.
-    n_stages, n_barriers, n_vertices : int
-        Stages, those that begin with a full shuffle, and vertices (tasks).
-    """
-
-    median_s: float
+    median_s: float  # of the run times of all vertices, s
     p90_s: float
-    fastest_p90_s: float
+    fastest_p90_s: float  # 90th percentile of the fastest and of the slowest stage, s
     slowest_p90_s: float
-    n_stages: int
+    n_stages: int  # stages, those that begin with a full shuffle, and vertices (tasks)
     n_barriers: int
     n_vertices: int
 

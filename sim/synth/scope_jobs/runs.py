@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from sim.base.arrays import F8
 from sim.knobs.faults import straggling
 from sim.synth.scope_jobs.published import INIT_EXPONENT, PERCENTILES, WORK_H
 from sim.synth.scope_jobs.times import draw_init_s
@@ -16,7 +16,6 @@ from sim.synth.scope_jobs.times import draw_init_s
 if TYPE_CHECKING:
     from sim.synth.scope_jobs.templates import Template
 
-F8 = NDArray[np.float64]
 
 RUN_SIGMA = 0.2
 """Spread of the logarithm of what all vertices of a run take longer or shorter."""
@@ -38,18 +37,10 @@ STAGE_SIGMA = 0.1
 
 @dataclass(frozen=True, eq=False)
 class JobRun:
-    """One run of a job of T tasks, stage by stage.
+    """One run of a job of T tasks, stage by stage."""
 
-    Attributes
-    ----------
-    template : Template
-        The job.
-    run_s, init_s : (T,) float64
-        How long each vertex runs, and what goes before.
-    """
-
-    template: Template
-    run_s: F8
+    template: Template  # the job
+    run_s: F8  # how long each vertex runs, and what goes before
     init_s: F8
 
     @property
@@ -71,15 +62,6 @@ def draw_run(template: Template, rng: np.random.Generator, like_inputs: bool = T
     with a median of 1, by another where the cluster is overloaded, and those of a stage by one of
     the stage; initialisation grows less (`INIT_EXPONENT`), and not with the input. The recorded run
     is one of them, so that another takes more or less than it did.
-
-    Parameters
-    ----------
-    template : Template
-        The job.
-    rng : numpy.random.Generator
-        To draw from.
-    like_inputs : bool
-        Whether the input is about as large as usual.
     """
     z_input, z_run = rng.normal(size=2)
     chance, within = rng.random(2)

@@ -9,9 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-I8 = NDArray[np.int64]
+from sim.base.arrays import I8, Mask
 
 CHAINED = 0.8
 """Chance that a stage follows the one before it, rather than an earlier one of its segment."""
@@ -23,36 +22,18 @@ LEAST = 4
 
 @dataclass(frozen=True, eq=False)
 class Structure:
-    """A job of g stages and e edges; parents have lower numbers.
+    """A job of g stages and e edges; parents have lower numbers."""
 
-    Attributes
-    ----------
-    n_tasks : (g,) int64
-        Vertices of each stage.
-    parent, child : (e,) int64
-        Edges, by parent and child.
-    one_to_one : (e,) bool
-        Whether tasks wait one for one rather than for all.
-    """
-
-    n_tasks: I8
-    parent: I8
+    n_tasks: I8  # vertices of each stage
+    parent: I8  # edges, by parent and child
     child: I8
-    one_to_one: NDArray[np.bool_]
+    one_to_one: Mask  # whether tasks wait one for one rather than for all
 
 
 def draw_structure(
     n_stages: int, n_barriers: int, n_vertices: int, rng: np.random.Generator
 ) -> Structure:
-    """Draw a DAG of as many stages, barrier stages and vertices.
-
-    Parameters
-    ----------
-    n_stages, n_barriers, n_vertices : int
-        ``n_stages >= n_barriers + 2`` and ``n_vertices >= 4 * n_stages``.
-    rng : numpy.random.Generator
-        To draw from.
-    """
+    """Draw a DAG of as many stages, barrier stages and vertices."""
     n_sources = 2 + (n_stages - n_barriers) // 12
     source = _places(n_sources, n_barriers, rng)
     length = _lengths(n_stages, source, rng)
@@ -75,14 +56,14 @@ def draw_structure(
     return Structure(np.repeat(width, length), parent, child, one_to_one == 1)
 
 
-def _places(n_sources: int, n_barriers: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+def _places(n_sources: int, n_barriers: int, rng: np.random.Generator) -> Mask:
     """Say of each segment whether it reads the input; the first does, the last if all do."""
     middle = rng.permutation(np.arange(n_sources + n_barriers - 1 - (n_barriers > 0)))
     source = np.concatenate([[True], middle < n_sources - 1])
     return np.append(source, False) if n_barriers else source
 
 
-def _lengths(n_stages: int, source: NDArray[np.bool_], rng: np.random.Generator) -> I8:
+def _lengths(n_stages: int, source: Mask, rng: np.random.Generator) -> I8:
     """Draw how many stages each segment has; the first source has one (see `_widths`)."""
     weight = np.where(source, 2.0, 1.0)
     weight[0] = 0.0
@@ -91,7 +72,7 @@ def _lengths(n_stages: int, source: NDArray[np.bool_], rng: np.random.Generator)
     return length
 
 
-def _widths(length: I8, source: NDArray[np.bool_], n_vertices: int, rng: np.random.Generator) -> I8:
+def _widths(length: I8, source: Mask, n_vertices: int, rng: np.random.Generator) -> I8:
     """Draw how many vertices the stages of each segment have; the first makes up the sum."""
     weight = np.exp(SIZE_SIGMA * rng.normal(size=len(length))) * np.where(source, SOURCE_SIZE, 1.0)
     weight[0] = weight[source].max()

@@ -7,37 +7,24 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I8
 from sim.synth.scope_jobs.background import Background
 from sim.synth.scope_jobs.runs import JobRun
 from sim.workload.columns import offsets
 
-F8 = NDArray[np.float64]
 NAN = float("nan")
 
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """Jobs that come at some times: what the tables are made of.
+    """Jobs that come at some times: what the tables are made of."""
 
-    Attributes
-    ----------
-    jobs : mapping of str to list
-        Columns of ``jobs``.
-    stage_job, stage_tasks : (G,) int64
-        Job of each stage, counted within the piece, and its number of tasks.
-    duration_s : (T,) float64
-        How long each task lasts, s.
-    edges : (3, E) int64
-        Parent and child, counted within the piece, and 1 for one to one.
-    """
-
-    jobs: dict[str, list[Any]]
-    stage_job: NDArray[np.int64]
-    stage_tasks: NDArray[np.int64]
-    duration_s: F8
-    edges: NDArray[np.int64]
+    jobs: dict[str, list[Any]]  # columns of ``jobs``
+    stage_job: I8  # job of each stage, counted within the piece, and its number of tasks
+    stage_tasks: I8
+    duration_s: F8  # how long each task lasts, s
+    edges: I8  # parent and child, counted within the piece, and 1 for one to one
 
 
 def of_runs(
@@ -89,13 +76,7 @@ def of_background(background: Background, name: str) -> Piece:
 
 
 def joined(pieces: Sequence[Piece]) -> dict[str, Any]:
-    """Return the tables of all pieces, jobs by when they are submitted.
-
-    Returns
-    -------
-    dict of str to mapping
-        ``jobs``, ``stages``, ``tasks`` and ``stage_edges``.
-    """
+    """Return the tables of all pieces, jobs by when they are submitted."""
     n_jobs = [len(p.jobs["job_id"]) for p in pieces]
     n_stages = [len(p.stage_job) for p in pieces]
     job0, stage0 = offsets(np.array(n_jobs))[:-1], offsets(np.array(n_stages))[:-1]

@@ -7,14 +7,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sim.base.random import stream
 from sim.synth.scope_jobs.published import TABLE_2
 from sim.synth.scope_jobs.structure import Structure, draw_structure
 from sim.synth.scope_jobs.times import Law, draw_law, fit_law
-
-F8 = NDArray[np.float64]
 
 SEVEN = tuple(TABLE_2)
 NAMES = (*SEVEN, *"HIJKLMNOPQRSTU")
@@ -39,26 +36,13 @@ paper left out what is too short or too big (§5.1)."""
 
 @dataclass(frozen=True, eq=False)
 class Template:
-    """A recurring job.
+    """A recurring job."""
 
-    Attributes
-    ----------
-    name : str
-        What it is called.
-    structure : Structure
-        Its g stages.
-    law : Law
-        How long their vertices run in a run like the one that was published.
-    place : float
-        How much its runs vary: its place among all recurring jobs, between 0 and 1.
-    recorded : float
-        How much the run that was recorded took: its place among all runs of the job, 0 to 1.
-    """
-
-    name: str
-    structure: Structure
-    law: Law
-    place: float
+    name: str  # what it is called
+    structure: Structure  # its g stages
+    law: Law  # how long their vertices run in a run like the one that was published
+    place: float  # how much its runs vary: its place among all recurring jobs, between 0 and 1
+    # how much the run that was recorded took: its place among all runs of the job, 0 to 1
     recorded: float = 0.5
 
 

@@ -6,13 +6,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
+from sim.base.arrays import F8, I8
 from sim.synth.scope_jobs.published import INIT_S, Published
-
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
 
 Z90 = 1.2815515655446004
 """The 90th percentile of a standard normal."""
@@ -51,15 +48,6 @@ def fit_law(n_tasks: I8, wanted: Published, rng: np.random.Generator) -> Law:
 
     The stages' 90th percentiles lie between the fastest and the slowest (`spread_p90`); their
     shape, the spread within stages and the order of the stages are searched.
-
-    Parameters
-    ----------
-    n_tasks : (g,) int64
-        Vertices of each stage.
-    wanted : Published
-        What the mixture is to have.
-    rng : numpy.random.Generator
-        Draws the orders that are tried.
     """
     shapes = [(bulk, skew) for bulk in BULKS for skew in SKEWS]
     ends = (wanted.fastest_p90_s, wanted.slowest_p90_s)
@@ -118,13 +106,7 @@ def _order(n_tasks: I8, rng: np.random.Generator) -> F8:
 
 
 def _error(p90_s: F8, sigma: float, n_tasks: I8, wanted: Published) -> F8:
-    """Tell how far the mixtures are from having half and 90 % of their mass below what is wanted.
-
-    Returns
-    -------
-    (n,) float64
-        The larger of the two distances on the scale of a normal variable, for each row of `p90_s`.
-    """
+    """Tell how far the mixtures are from having half and 90 % of their mass where wanted."""
     share = n_tasks / n_tasks.sum()
     middle = np.log(p90_s) - sigma * Z90
     error = np.zeros(len(p90_s))

@@ -7,33 +7,14 @@ for a barrier, 1 for one-to-one). All arrays that come in are read-only; what go
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I1, I4, I8
 from sim.base.jit import jit
-
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
-I4 = NDArray[np.int32]
-I1 = NDArray[np.int8]
 
 
 @jit
 def topological_order(job_stage0: I8, edge0: I8, edge_child: I4) -> I8:
-    """Order the stages of each job so that parents come before children (Kahn).
-
-    Parameters
-    ----------
-    job_stage0 : (J + 1,) int64
-        First stage of each job.
-    edge0, edge_child : (G + 1,) int64, (E,) int32
-        Children of each stage.
-
-    Returns
-    -------
-    (G,) int64
-        Rows of stages; job j's are at ``job_stage0[j]:job_stage0[j + 1]``. Where a job's edges
-        form a cycle, the places left over hold -1.
-    """
+    """Order the stages of each job so that parents come before children (Kahn)."""
     n_stages = edge0.shape[0] - 1
     order = np.full(n_stages, -1, np.int64)
     waits = np.zeros(n_stages, np.int32)
@@ -60,20 +41,7 @@ def topological_order(job_stage0: I8, edge0: I8, edge_child: I4) -> I8:
 
 @jit
 def depths(order: I8, edge0: I8, edge_child: I4) -> I4:
-    """Count the edges on the longest path from a source to each stage.
-
-    Parameters
-    ----------
-    order : (G,) int64
-        Of `topological_order`.
-    edge0, edge_child : (G + 1,) int64, (E,) int32
-        Children of each stage.
-
-    Returns
-    -------
-    (G,) int32
-        By row of stage; 0 for a stage without parents.
-    """
+    """Count the edges on the longest path from a source to each stage."""
     depth = np.zeros(order.shape[0], np.int32)
     for i in range(order.shape[0]):
         s = order[i]
@@ -99,26 +67,6 @@ def tails(
     A task's path goes on through every task of a barrier child, and through the task of the same
     index of a one-to-one child, where there is one. Single tasks are looked at only in stages
     that one-to-one edges touch; elsewhere the longest task stands for its stage.
-
-    Parameters
-    ----------
-    order : (G,) int64
-        Of `topological_order`.
-    group : (G,) int64
-        Edges between stages of different groups do not count.
-    edge0, edge_child, edge_kind : (G + 1,) int64, (E,) int32, (E,) int8
-        Children of each stage, and how they wait.
-    stage_task0 : (G + 1,) int64
-        First task of each stage.
-    stage_max : (G,) float64
-        Duration of its longest task, s.
-    task_duration : (T,) float64
-        Duration of each task, s; read only where there are one-to-one edges.
-
-    Returns
-    -------
-    (G,) float64
-        By row of stage, s: the largest sum of durations on a path that begins in the stage.
     """
     n_stages = order.shape[0]
     tail = np.zeros(n_stages, np.float64)

@@ -30,13 +30,7 @@ def names() -> list[str]:
 
 
 def check(config: Any, file: Path) -> dict[str, str]:
-    """Refuse what is no study.
-
-    Raises
-    ------
-    InputError
-        Naming the key or the study nearest to what is there.
-    """
+    """Refuse what is no study."""
     if not isinstance(config, Mapping) or not all(isinstance(v, str) for v in config.values()):
         raise InputError(f"study: give {', '.join(KEYS)}, each a text", file=file)
     for key in config:

@@ -6,11 +6,9 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8
 from sweep.report.findings import Finding, Finished
-
-F8 = NDArray[np.float64]
 
 BASELINE = "tez"
 

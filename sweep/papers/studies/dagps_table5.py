@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8
 from sweep.report.findings import Finding, Finished
-
-F8 = NDArray[np.float64]
 
 BASELINE = "list/bfs_cpu_mem"
 """The paper does not say whether its BFS looks at all resources; we take it that it does not."""

@@ -11,12 +11,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8
 from sweep.papers.studies.slearn_speedups import PRESETS
 from sweep.report.findings import Finding, Finished
 
-F8 = NDArray[np.float64]
 Jobs = Mapping[str, F8]
 Numbers = dict[str, float]
 

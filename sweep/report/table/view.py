@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, Mask
 from sweep.stats.metric_format import Style, format_value, style
 from sweep.stats.summary import Block, Column, Summary
 
@@ -74,7 +74,7 @@ def rows_of(summary: Summary, block: Block, capacity: int) -> list[Row]:
     return rows
 
 
-def _best(means: NDArray[np.float64], metric: str) -> NDArray[np.bool_]:
+def _best(means: F8, metric: str) -> Mask:
     """Where the best mean stands, as shown; nowhere if all look the same or neither is better."""
     better = style(metric).better
     known = ~np.isnan(means)

@@ -23,21 +23,11 @@ Loss = Literal["lost", "memory", "broken"]
 
 @dataclass
 class Batch:
-    """Cells of one workload that make one task.
+    """Cells of one workload that make one task."""
 
-    Attributes
-    ----------
-    input : str
-        Name of the workload.
-    work : list of Work
-        The cells.
-    doubled : bool
-        Whether the task asks for twice the memory of a slot.
-    """
-
-    input: str
-    work: list[Work]
-    doubled: bool = False
+    input: str  # name of the workload
+    work: list[Work]  # the cells
+    doubled: bool = False  # whether the task asks for twice the memory of a slot
 
 
 @dataclass
@@ -51,17 +41,10 @@ class Batches:
     """The cells that wait, in order, and what is known of their durations and losses.
 
     Cells of one workload follow each other, so that few workloads are needed at a time.
-
-    Parameters
-    ----------
-    work : sequence of Work
-        All of it.
-    slots : int
-        How many tasks run at once.
     """
 
-    work: Sequence[Work]
-    slots: int
+    work: Sequence[Work]  # all of it
+    slots: int  # how many tasks run at once
     _waiting: dict[str, deque[Work]] = field(init=False, default_factory=dict)
     _again: deque[Batch] = field(init=False, default_factory=deque)
     _seconds: dict[str, float] = field(init=False, default_factory=dict)
@@ -87,15 +70,7 @@ class Batches:
         self._again.appendleft(batch)
 
     def done(self, batch: Batch, seconds: float) -> None:
-        """Note that a batch has come back.
-
-        Parameters
-        ----------
-        batch : Batch
-            As it was handed out.
-        seconds : float
-            How long its cells took in all.
-        """
+        """Note that a batch has come back."""
         each = seconds / len(batch.work)
         before = self._seconds.get(batch.input, each)
         self._seconds[batch.input] = 0.5 * before + 0.5 * each
@@ -105,14 +80,6 @@ class Batches:
         """Note that a batch gave nothing; return those of its cells that won't be tried again.
 
         The others wait again, each by itself: the cell to blame shall not take others with it.
-
-        Parameters
-        ----------
-        batch : Batch
-            As it was handed out.
-        loss : {"lost", "memory", "broken"}
-            Its worker is gone: up to five more trials. It was out of memory: one more, with
-            twice the memory. It would fail again: none, once it was by itself.
         """
         given_up = []
         for one in batch.work:

@@ -22,24 +22,7 @@ class DisconnectedError(Exception):
 
 
 class Connection:
-    """Where the tasks of a sweep are sent to.
-
-    Parameters
-    ----------
-    launcher : mapping
-        ``kind`` ("local" or "ray"), ``workers`` (None: one a CPU), ``address``.
-    python_path : sequence of str
-        Folders that workers find modules in.
-
-    Attributes
-    ----------
-    slots : int
-        How many cells run at once; 1 if no node is up.
-    n_cpus : int
-        CPUs of the nodes that are up.
-    is_open : bool
-        Whether there is something to close.
-    """
+    """Where the tasks of a sweep are sent to."""
 
     def __init__(self, launcher: Mapping[str, Any], python_path: Sequence[str]) -> None:
         self._launcher = launcher
@@ -52,13 +35,7 @@ class Connection:
         self._looked_s = self._heard_s = 0.0
 
     def open(self) -> None:
-        """Start Ray, or join the cluster.
-
-        Raises
-        ------
-        InputError
-            If it can't be done.
-        """
+        """Start Ray, or join the cluster."""
         self.is_open = True
         environment = environment_of(self._python_path)
         if self._launcher["kind"] == "local":
@@ -71,13 +48,7 @@ class Connection:
         self.look()
 
     def look(self) -> bool:
-        """Every few seconds, see which nodes are up; tell whether it was time to.
-
-        Raises
-        ------
-        DisconnectedError
-            If the node of this process does not answer, or the head has not for half a minute.
-        """
+        """Every few seconds, see which nodes are up; tell whether it was time to."""
         now = time.monotonic()
         if now < self._looked_s + LOOK_S:
             return False
@@ -118,13 +89,7 @@ class Connection:
 
     @contextlib.contextmanager
     def guarded(self) -> Iterator[None]:
-        """Turn what a broken connection raises into one exception.
-
-        Raises
-        ------
-        DisconnectedError
-            In place of an error of a pipe, a socket or this process's node.
-        """
+        """Turn what a broken connection raises into one exception."""
         import ray
 
         try:
@@ -160,13 +125,7 @@ class Connection:
 
 
 def put(workload: Any) -> Any:
-    """Put a workload into the object store.
-
-    Raises
-    ------
-    InputError
-        If it does not fit, with the way out.
-    """
+    """Put a workload into the object store."""
     import ray
 
     try:

@@ -8,14 +8,7 @@ Verdict = Literal["lost", "memory", "broken"]
 
 
 def judge(error: Exception) -> Verdict:
-    """Sort an exception: who lost the task, its worker, the memory, or the task itself.
-
-    Returns
-    -------
-    {"lost", "memory", "broken"}
-        "lost": a worker, node or object is gone, through no fault of the task's that is known;
-        "memory": it was killed for the memory it took; "broken": it would fail again.
-    """
+    """Sort an exception: who lost the task, its worker, the memory, or the task itself."""
     from ray import exceptions as ray_errors
 
     if isinstance(error, ray_errors.OutOfMemoryError):

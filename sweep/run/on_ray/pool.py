@@ -29,15 +29,6 @@ class RayRunner:
 
     When the cluster's head goes, it joins again once there is a cluster, and hands out anew what
     was on its way. So it does when this process's node goes, unless Ray ends the process first.
-
-    Parameters
-    ----------
-    launcher : mapping
-        ``kind`` ("local" or "ray"), ``workers`` (None: one a CPU), ``address``, ``patience_s``.
-    python_path : sequence of str
-        Folders that workers find modules in.
-    simulate : callable, optional
-        Stands in for `sim.simulate`.
     """
 
     def __init__(
@@ -63,11 +54,6 @@ class RayRunner:
         """Yield each cell's outcome once, as it comes; a text every second without one.
 
         Ray stays up afterwards, for more work, until `close`.
-
-        Raises
-        ------
-        InputError
-            If no cluster is there, or the one that was there does not come back.
         """
         batches = Batches(work, slots=1)
         if not self._connection.is_open:

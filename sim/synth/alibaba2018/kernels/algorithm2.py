@@ -8,32 +8,16 @@ to how many were made before it. Tables travel as cells of ascending values: cel
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I4, I8
 from sim.base.jit import jit
-
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
-I4 = NDArray[np.int32]
 
 
 @jit
 def draw_lengths(
     n_stages: I8, cell: I8, cell0: I8, value: I8, cum: I8, uniform: F8, out_length: I8
 ) -> None:
-    """Draw each job's critical path length, CP(n), among the lengths of at most n stages.
-
-    Parameters
-    ----------
-    n_stages, cell : [J] int64
-        Stages of each job, and its cell of the table.
-    cell0, value, cum : int64
-        The table of lengths given the number of stages.
-    uniform : [J] float64 in [0, 1)
-        One draw a job.
-    out_length : [J] int64
-        Overwritten.
-    """
+    """Draw each job's critical path length, CP(n), among the lengths of at most n stages."""
     for j in range(len(n_stages)):
         out_length[j] = _draw(cell0, value, cum, cell[j], n_stages[j], uniform[j])
 
@@ -50,22 +34,7 @@ def assign_levels(
     u_level: F8,
     out_level: I4,
 ) -> None:
-    """Give every stage a level, from 1 to its job's length (lines 4 to 8).
-
-    Parameters
-    ----------
-    stage0 : [J+1] int64
-        First stage of each job.
-    length, cell : [J] int64
-        Critical path lengths, and their cells of the table.
-    cell0, value, cum : int64
-        The table of levels given the length.
-    u_order, u_level : [G] float64 in [0, 1)
-        Draws for the permutation and for the levels; those of the first `length` vertices
-        of `u_level` stay unused.
-    out_level : [G] int32
-        Overwritten.
-    """
+    """Give every stage a level, from 1 to its job's length (lines 4 to 8)."""
     n_jobs = len(length)
     widest = 0
     for j in range(n_jobs):
@@ -88,15 +57,7 @@ def assign_levels(
 
 @jit
 def count_children(stage0: I8, length: I8, level: I4, out_degree: I4) -> None:
-    """Say how many children each stage gets: ceil(next level's size / own level's) (line 11).
-
-    Parameters
-    ----------
-    stage0, length, level
-        As in `assign_levels`.
-    out_degree : [G] int32
-        Overwritten; 0 on the last level.
-    """
+    """Say how many children each stage gets: ceil(next level's size / own level's) (line 11)."""
     deepest = 0
     for j in range(len(length)):
         deepest = max(deepest, length[j])
@@ -114,19 +75,7 @@ def count_children(stage0: I8, length: I8, level: I4, out_degree: I4) -> None:
 def sample_children(
     stage0: I8, length: I8, level: I4, edge0: I8, uniform: F8, out_child: I4
 ) -> None:
-    """Draw each stage's children from the next level, without replacement (lines 9 to 12).
-
-    Parameters
-    ----------
-    stage0, length, level
-        As in `assign_levels`.
-    edge0 : [G+1] int64
-        First edge of each stage, from the counts of `count_children`.
-    uniform : [E] float64 in [0, 1)
-        One draw an edge.
-    out_child : [E] int32
-        Overwritten: the child of each edge, ascending within a parent.
-    """
+    """Draw each stage's children from the next level, without replacement (lines 9 to 12)."""
     n_jobs = len(length)
     widest = 0
     deepest = 0

@@ -8,12 +8,8 @@ that it gives the same numbers compiled and as plain Python.
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
+from sim.base.arrays import I8
 from sim.base.jit import jit
-
-I8 = NDArray[np.int64]
 
 MODULUS = (2_147_483_563, 2_147_483_399)
 """A state is two numbers, each from 1 to its modulus less 1."""
@@ -21,13 +17,7 @@ MODULUS = (2_147_483_563, 2_147_483_399)
 
 @jit
 def uniform(state_random: I8) -> float:
-    """Draw from (0, 1) and move the state on.
-
-    Parameters
-    ----------
-    state_random : [2] int64
-        State of one generator; overwritten.
-    """
+    """Draw from (0, 1) and move the state on."""
     one = state_random[0] * 40_014 % 2_147_483_563
     two = state_random[1] * 40_692 % 2_147_483_399
     state_random[0] = one
@@ -55,21 +45,7 @@ def shuffle(state_order: I8, begin: int, end: int, n: int, state_random: I8) -> 
 
 @jit
 def draw(table: I8, row: int, column: int, limit: int, at: float) -> int:
-    """Draw one of a table's values of at most `limit`, in proportion to their counts.
-
-    Parameters
-    ----------
-    table : int64
-        ``[R, C, row_lower (R), row_begin (R + 1), column_lower (C), cell_begin (C + 1), values,
-        counts added up]``, as `sim.synth.alibaba2018.grid.Grid.packed` lays it out: row r holds
-        for conditions from ``row_lower[r]``, and its columns are ``row_begin[r]`` up to the next.
-    row, column : int
-        The conditions.
-    limit : int
-        No less than the first value of the cell.
-    at : float
-        A uniform draw.
-    """
+    """Draw one of a table's values of at most `limit`, in proportion to their counts."""
     n_rows = table[0]
     n_columns = table[1]
     r = _last(table, 2, 2 + n_rows, row) - 2

@@ -3,33 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I4, I8
 from sim.base.jit import jit
-
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
-I4 = NDArray[np.int32]
 
 
 @jit
 def follow(
     order: I8, edge0: I8, edge_child: I4, root: F8, pull: F8, noise: F8, state_latent: F8
 ) -> None:
-    """Let each stage's latent numbers follow those of its first child.
-
-    Parameters
-    ----------
-    order : [G] int64
-        Stages, parents before children.
-    edge0, edge_child : [G+1] int64, [E] int32
-        Children of each stage.
-    root, pull, noise : [M, M] float64
-        A sink's numbers are ``root @ e``, another stage's ``pull @ child's + noise @ e``, with e
-        independent standard normal numbers.
-    state_latent : [G, M] float64
-        Those independent numbers; overwritten with the latent ones.
-    """
+    """Let each stage's latent numbers follow those of its first child."""
     n = state_latent.shape[1]
     new = np.empty(n)
     for i in range(len(order) - 1, -1, -1):
@@ -53,19 +36,7 @@ def follow(
 def take_over(
     order: I8, edge0: I8, edge_child: I4, uniform: F8, chance: F8, state_value: F8
 ) -> None:
-    """Give stages, by chance, the value of their first child.
-
-    Parameters
-    ----------
-    order, edge0, edge_child
-        As in `follow`.
-    uniform : [G, M] float64 in [0, 1)
-        One draw for each value.
-    chance : [M] float64
-        Chance that a stage takes a value over.
-    state_value : [G, M] float64
-        Overwritten.
-    """
+    """Give stages, by chance, the value of their first child."""
     for i in range(len(order) - 1, -1, -1):
         s = order[i]
         if edge0[s + 1] > edge0[s]:

@@ -9,8 +9,8 @@ parents, who shares them, and which edges go further down. Parts are in
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I4, I8
 from sim.base.jit import jit
 from sim.synth.alibaba2018.kernels.chance import below, draw, shuffle, uniform
 from sim.synth.alibaba2018.kernels.linkparts import (
@@ -30,10 +30,6 @@ from sim.synth.alibaba2018.kernels.linkparts import (
 )
 from sim.synth.alibaba2018.kernels.spread import TREE
 
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
-I4 = NDArray[np.int32]
-
 FULL = 1000
 """Tables of shares count in thousandths."""
 
@@ -51,34 +47,6 @@ def link(
     stages may get a child further down, and so may others in jobs that are no trees. A path
     through all levels is kept, so that the critical path is as long as there are levels. A job
     that was to be no tree, and came out as one, is drawn again.
-
-    Parameters
-    ----------
-    stage0, size0 : [J+1] int64
-        First stage of each job, and its first entry in `size`.
-    size : int64
-        Stages on each level of each job.
-    shape : [J] int64
-        TREE, NARROW or WIDE.
-    book : int64
-        Seven tables, as `sim.synth.alibaba2018.kernels.chance.draw` reads them, behind the places
-        at which they begin. Thousandths of the next level's stages that have parents, given the
-        number of parents and the level's size: in trees, and in others below the first level, below
-        one on which no stage with children has several parents, and below one on which some has.
-        Then thousandths of the surplus edges that fit (given how many do), far edges of a job
-        (given its stages), and levels that a far edge spans.
-    weight : [6, 3] float64
-        Chances and weights by number of parents; rows as named in
-        `sim.synth.alibaba2018.kernels.linkparts`.
-    state_random : [J, 2] int64
-        The jobs' generators; overwritten.
-
-    Returns
-    -------
-    edge0 : [G+1] int64
-        First edge of each stage.
-    child : [E] int32
-        Child of each edge, ascending for each parent.
     """
     n_jobs = len(shape)
     widest = 1
@@ -115,17 +83,7 @@ def link_job(
     state_work: I8,
     random: I8,
 ) -> tuple[I4, int]:
-    """Append the edges of one job; return the edges, perhaps in a larger array, and their number.
-
-    Parameters
-    ----------
-    edges : [2, room] int32
-        Parents and children, counted within the job; written from `n_edges` on.
-    sizes : [levels] int64
-        Stages on each level.
-    state_work : [9, at least the job's stages + 1] int64
-        Room to work in.
-    """
+    """Append the edges of one job; return the edges, perhaps in a larger array, and how many."""
     surplus, far, span = book[book[4] : book[5]], book[book[5] : book[6]], book[book[6] :]
     n_in, on_path = state_work[0], state_work[1]  # parents on the level before; ends a full path
     level, level0 = state_work[2], state_work[3]

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I4, I8
 from sim.base.jit import jit
 from sim.synth.alibaba2018.kernels.chance import below, draw, uniform
-
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
-I4 = NDArray[np.int32]
 
 IDLE_TREE, IDLE_OTHER, IDLE_LATE, SCATTER, FAR, FAR_IDLE = 0, 1, 2, 3, 4, 5
 """Rows of `weight`: chance that a stage is idle, in a tree, in another job, and on such a one's

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import I4, I8
 from sim.base.jit import jit
 from sim.workload.kernels.edges import by_child
-
-I8 = NDArray[np.int64]
-I4 = NDArray[np.int32]
 
 
 @jit
@@ -18,20 +15,6 @@ def postorder(job_stage0: I8, edge0: I8, edge_child: I4, edge_parent: I4) -> I8:
 
     From each sink, by row, parents are visited before their child, by row, and none twice; so a
     branch of a tree is a run of the order.
-
-    Parameters
-    ----------
-    job_stage0 : [J+1] int64
-        First stage of each job.
-    edge0, edge_child : [G+1] int64, [E] int32
-        Children of each stage.
-    edge_parent : [E] int32
-        Parent of each edge.
-
-    Returns
-    -------
-    (G,) int64
-        Rows of stages, job by job.
     """
     n_stages = len(edge0) - 1
     in0, in_edge = by_child(n_stages, edge_child)

@@ -6,14 +6,9 @@ come in runs over neighbouring levels, and the last level has a rule of its own.
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
+from sim.base.arrays import F8, I8
 from sim.base.jit import jit
 from sim.synth.alibaba2018.kernels.chance import draw, uniform
-
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
 
 TREE, NARROW, WIDE = 1, 2, 3
 """Shapes: a gathering tree; another DAG with one stage on its last level; with several."""
@@ -21,19 +16,7 @@ TREE, NARROW, WIDE = 1, 2, 3
 
 @jit
 def draw_shapes(n_stages: I8, length: I8, table: I8, state_random: I8, out_shape: I8) -> None:
-    """Draw each job's shape, given its stages and the length of its critical path.
-
-    Parameters
-    ----------
-    n_stages, length : [J] int64
-        The conditions.
-    table : int64
-        As `sim.synth.alibaba2018.kernels.chance.draw` reads it.
-    state_random : [J, 2] int64
-        The jobs' generators; overwritten.
-    out_shape : [J] int64
-        Overwritten.
-    """
+    """Draw each job's shape, given its stages and the length of its critical path."""
     for j in range(len(length)):
         at = uniform(state_random[j])
         out_shape[j] = draw(table, n_stages[j], length[j], WIDE, at)
@@ -47,23 +30,6 @@ def spread(
 
     Every level has one; a WIDE job's last level another. The others come in runs, which end on a
     drawn level and go on to the level before with chance `run`.
-
-    Parameters
-    ----------
-    size0 : [J+1] int64
-        First entry of each job in `out_size`; it has as many as levels.
-    n_stages, shape : [J] int64
-        Stages and shape of each job.
-    ends0 : [J] int64
-        Where the job's levels begin in `ends`.
-    ends : float64
-        Chances that a run ends on a level, added up, the last of them 1.
-    run : [J] float64
-        Chance that a run goes on.
-    state_random : [J, 2] int64
-        The jobs' generators; overwritten.
-    out_size : int64
-        Stages on each level of each job; overwritten.
     """
     for j in range(len(shape)):
         random = state_random[j]
