@@ -37,7 +37,7 @@ class Board:
     N_SPACES = 6
 
     def __init__(self, dag: Dag, capacity: I8, priority: F8 | None = None) -> None:
-        from policies.dagps.kernels import dagrecord, space
+        from policies.dagps.kernels import dagrecord, space  # compiled: slow to import
 
         arrays = _arrays(dag, dag.duration if priority is None else priority)
         self.dag = dag

@@ -17,13 +17,18 @@ from sim.engine.plan import Plan, World
 
 @dataclass(frozen=True)
 class Valued(Policy):
-    """Jobs by what they are worth, inside the cluster's queues."""
+    """Jobs by what they are worth, inside the cluster's queues.
 
-    # what the workload's history says of like jobs (`policies.wing.knowledge.Past`); or the
-    # truth, which the workload's jobs must then have in columns (`sim.lineage.worth`). Where
-    # there is no history, nothing is known, and jobs come first, served first
+    Attributes
+    ----------
+    knowledge : {"predicted", "oracle"}
+        What the workload's history says of like jobs (`policies.wing.knowledge.Past`), nothing and
+        so first come, first served without one; or the truth, from columns (`sim.lineage.worth`).
+    noise : float
+        s: the oracle's values are multiplied by a factor uniform on [1/s, s], one a job (§7.2).
+    """
+
     knowledge: Knowledge = "predicted"
-    # s: the oracle's values are multiplied by a factor uniform on [1/s, s], one a job (§7.2)
     noise: float = 1.0
 
     def __post_init__(self) -> None:
@@ -75,7 +80,7 @@ class ByEfficiency(Valued):
 @register("wing_agg")
 @dataclass(frozen=True)
 class WingAgg(ByEfficiency):
-    """Wing-Agg: aggregate value over aggregate resource-time (§5).
+    """Wing-Agg: aggregate value over aggregate resource-time (Wing, OSDI 2020, §5).
 
     Aggregate are a job's own and its share of all that depends on it, directly or not: if it
     fails, so much is lost, and it takes so much work to attain it.
@@ -88,7 +93,7 @@ class WingAgg(ByEfficiency):
 @register("wing_direct")
 @dataclass(frozen=True)
 class WingDirect(ByEfficiency):
-    """Wing-Direct: a job's own value over its own resource-time (§7.2)."""
+    """Wing-Direct: a job's own value over its own resource-time (OSDI 2020, §7.2)."""
 
     value: ClassVar[str] = "value"
     compute: ClassVar[str] = "compute_s"

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import importlib
 import textwrap
 from collections.abc import Sequence
 
+import policies
+from policies.base import meanings
 from sweep.cli.command import add_grid_flags
 from sweep.cli.verbs import VERBS
 from sweep.grid.options import Options
@@ -45,7 +48,8 @@ examples
   python -m sweep policy=fifo,sjf trace=alibaba2018 trace.path=batch_task.csv.gz launcher=inline
 
 exit codes: 0 all cells done; 1 some failed; 2 the configuration or input is wrong; 130 interrupted
-`python -m sweep VERB --help` tells more about a verb."""
+`python -m sweep VERB --help` tells more about a verb, `python -m sweep --help policy=NAME` which
+parameters a policy has."""
 _GROUPS = {
     "policy": "policy=",
     "trace": "trace=",
@@ -58,10 +62,16 @@ _GROUPS = {
 
 
 def overview(words: Sequence[str] = ()) -> str:
-    """Build the text: verbs, axes, every option of each group, three examples."""
+    """Build the text: verbs, axes, every option of each group, three examples.
+
+    With ``policy=NAME,...`` among the words: the parameters of those policies in place of all.
+    """
     flags = argparse.ArgumentParser(add_help=False)
     add_grid_flags(flags)
     options = Options.of(flags.parse_known_args(list(words))[0].config_dir)
+    asked = [word.removeprefix("policy=") for word in words if word.startswith("policy=")]
+    if asked:
+        return "\n".join(_of_policy(options, name) for name in ",".join(asked).split(","))
     parts = [_HEAD, "verbs"]
     for verb in VERBS:
         doc = importlib.import_module(f"sweep.cli.verbs.{verb}").__doc__ or ""
@@ -74,6 +84,19 @@ def overview(words: Sequence[str] = ()) -> str:
         parts += [_wrapped(f"  {name:<{width}}  ", options.summary(group, name)) for name in names]
         parts.append("")
     return "\n".join([*parts, _EXAMPLES])
+
+
+def _of_policy(options: Options, name: str) -> str:
+    """Say what a policy is, and of each parameter the value and what it means."""
+    option = options.plain("policy", name)
+    policy = policies.build(option.pop("name"), module=option.pop("module", None), **option)
+    means = meanings(type(policy))
+    lines = [f"policy={name}  {options.summary('policy', name)}"]
+    for field in dataclasses.fields(policy):
+        value = getattr(policy, field.name)
+        shown = list(value) if isinstance(value, tuple) else value
+        lines.append(_wrapped(f"  policy.{field.name}={shown}  ", means.get(field.name, "")))
+    return "\n".join([*lines, ""])
 
 
 def _wrapped(head: str, text: str) -> str:

@@ -9,7 +9,6 @@ import pytest
 
 import policies
 import sim
-from policies.slearn.estimators.jobs import usable_slots
 from policies.slearn.gs import thin_limit_at
 from sim.engine.plan import Batch, Event, Plan, World
 
@@ -167,19 +166,6 @@ def test_adaptive_thin_follows_what_waits():
     behind = run("adaptive_thin", [*crowd, job(1, 5.0, 5.0, 5.0, 5.0)], 2)
     assert np.isnan(alone.estimate_s[0])  # thin: fewer than 6
     assert behind.estimate_s[1] == 20.0  # 8 tasks for 2 slots: sampled, as only below 2 is thin
-
-
-def test_usable_slots_are_those_of_the_widest_stage():
-    stages = [
-        {"name": "a", "durations_s": [1.0] * 9, "demand": {"cpu": 3, "mem": 1}},
-        {"name": "b", "durations_s": [1.0] * 2, "demand": {"cpu": 1, "mem": 1}},
-    ]
-    w = sim.Workload.from_jobs(
-        [{"submit_s": 0, "stages": stages}, {"submit_s": 0, "stages": stages[1:]}]
-    )
-    machines = sim.Cluster.machines(2, cpu=8, mem=4)
-    assert usable_slots(w.columns, machines).tolist() == [4, 2]
-    assert usable_slots(w.columns, sim.Cluster.slots(5)).tolist() == [5, 2]
 
 
 @pytest.mark.parametrize("policy", EVERY)
