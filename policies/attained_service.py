@@ -40,7 +40,6 @@ class MultilevelQueues(Policy):
     weight_decay: float = 10.0
 
     def __post_init__(self) -> None:
-        """Raise InputError on a parameter out of its range."""
         if not 0 < self.first_threshold_s < math.inf:
             raise InputError(
                 f"policy {self.name}: first_threshold_s must be positive, "

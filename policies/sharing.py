@@ -34,7 +34,6 @@ class Fair(Policy):
     resource: str = ""
 
     def __post_init__(self) -> None:
-        """Raise InputError on a weight that is not positive and finite."""
         for name, weight in self.weights.items():
             if not 0 < weight < float("inf"):
                 raise InputError(f"policy fair: the weight of queue {name!r} must be positive")

@@ -93,7 +93,6 @@ class Dagps(Policy):
     events = Event.JOB_ARRIVED | Event.TIMER
 
     def __post_init__(self) -> None:
-        """Raise InputError on a parameter out of its range."""
         check_ranges(
             self,
             m=(0, 1e6),

@@ -17,6 +17,7 @@ from policies.registry import register
 from sim.base.arrays import F8, I4
 from sim.base.errors import InputError
 from sim.engine.plan import Plan, World
+from sim.workload.columns import offsets
 
 LOOKS = 5
 """Periods of which progress is compared before a model may be refreshed again."""
@@ -66,7 +67,6 @@ class JockeyOnline(Jockey):
     refresh_runs: int = 30
 
     def __post_init__(self) -> None:
-        """Raise InputError on a parameter out of its range."""
         super().__post_init__()
         if not self.tolerance > 0 or self.refresh_runs < 1:
             raise InputError(
@@ -135,7 +135,7 @@ def rest_of(profile: Profile, left: I4, factor: F8) -> tuple[Profile, I4]:
     made = dataclasses.replace(
         profile,
         shape=rest,
-        sample0=np.concatenate([[0], np.cumsum(width[kept])]).astype(np.int64),
+        sample0=offsets(width[kept]),
         run_s=(profile.run_s * factor[stage])[sample],
         init_s=(profile.init_s * factor[stage])[sample],
         n_failed=profile.n_failed[sample],

@@ -10,28 +10,8 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from policies.base import Policy, check_ranges
-from policies.jockey import indicators
-from policies.jockey.control import (
-    POINTS,
-    Law,
-    Utility,
-    behind_s,
-    fits,
-    need,
-    next_allocation,
-    raw_allocation,
-    utility,
-    whole_tokens,
-)
-from policies.jockey.loop import (
-    SPARE,
-    Job,
-    Running,
-    job_of,
-    profile_of_job,
-    share_out,
-    with_deadline,
-)
+from policies.jockey import control, indicators, loop
+from policies.jockey.loop import Job, Running, profile_of_job, with_deadline
 from policies.jockey.model import Amdahl, Effort, Model, foretold, simulated_model
 from policies.jockey.profile import Profile
 from policies.registry import register
@@ -89,7 +69,7 @@ class Jockey(Policy):
     dead_zone_s: float = 180.0
     quantile: float = 1.0
     indicator: indicators.Name = "totalworkWithQ"
-    utility: tuple[tuple[float, ...], ...] = POINTS
+    utility: tuple[tuple[float, ...], ...] = control.POINTS
     runs: int = 100
     allocations: int = 20
     admission: Literal["all", "fitting"] = "all"
@@ -101,7 +81,6 @@ class Jockey(Policy):
     together: ClassVar[bool] = False  #: whether one job's coming or going concerns all
 
     def __post_init__(self) -> None:
-        """Raise InputError on a parameter out of its range."""
         check_ranges(
             self,
             max_tokens=(1, 1e6),
@@ -113,25 +92,25 @@ class Jockey(Policy):
             runs=(1, 1e5),
             allocations=(2, 1e4),
         )
-        utility(self.utility)
+        control.utility(self.utility)
 
     @cached_property
-    def law(self) -> Law:
+    def law(self) -> control.Law:
         """The constants of the control law."""
-        return Law(self.slack, self.hysteresis, self.dead_zone_s)
+        return control.Law(self.slack, self.hysteresis, self.dead_zone_s)
 
     @cached_property
-    def worth(self) -> Utility:
+    def worth(self) -> control.Utility:
         """Utility over lateness."""
-        return utility(self.utility)
+        return control.utility(self.utility)
 
     def prepare(self, world: World, plan: Plan) -> Running:
         """Make the model of every job with a deadline."""
-        share_out(world, plan, self.spare)
+        loop.share_out(world, plan, self.spare)
         may_be_late, jobs = self.infeasible == "run", {}
         for row in with_deadline(world).tolist():
             profile = profile_of_job(world.columns, row)
-            jobs[row] = job_of(world.columns, row, profile, self.model(profile), may_be_late)
+            jobs[row] = loop.job_of(world.columns, row, profile, self.model(profile), may_be_late)
         return Running(jobs)
 
     def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
@@ -144,7 +123,7 @@ class Jockey(Policy):
                 job = memory.live[row] = memory.jobs[row]
                 job.submit_s = job.tick_s = batch.now
             else:
-                plan.set_jobs(row, overflow_queue=SPARE)
+                plan.set_jobs(row, overflow_queue=loop.SPARE)
         ended = [row for row in memory.live if not world.view["left"][row]]
         for row in ended:
             del memory.live[row]
@@ -154,7 +133,7 @@ class Jockey(Policy):
         if due:
             self.allocate(memory, due, batch.now, world)
             for job in due:
-                plan.set_jobs(job.row, run_limit=whole_tokens(job.allocation))
+                plan.set_jobs(job.row, run_limit=control.whole_tokens(job.allocation))
                 job.tick_s = batch.now + self.period_s if self.adapts else np.inf
         plan.timer_s = min([job.tick_s for job in memory.live.values()], default=np.inf)
 
@@ -164,14 +143,14 @@ class Jockey(Policy):
             elapsed_s = now - job.submit_s
             deadline_s = job.deadline_at(elapsed_s)
             left_s = job.model.left_s(job.done(world))
-            raw = raw_allocation(self.law, self.worth, deadline_s, elapsed_s, left_s)
+            raw = control.raw_allocation(self.law, self.worth, deadline_s, elapsed_s, left_s)
             job.raw = float(raw)
             if job.allocation == 0.0:
                 job.allocation = float(raw)
                 continue
             held = job.allocation
-            behind = behind_s(self.law, self.worth, deadline_s, elapsed_s, left_s, held)
-            job.allocation = next_allocation(self.law, held, raw, behind)
+            behind = control.behind_s(self.law, self.worth, deadline_s, elapsed_s, left_s, held)
+            job.allocation = control.next_allocation(self.law, held, raw, behind)
 
     def wanted(self, memory: Running) -> dict[int, float]:
         """Return the raw allocations of the jobs that run, by row."""
@@ -204,10 +183,10 @@ class Jockey(Policy):
 
         def needed(job: Job, elapsed_s: float) -> int:
             left_s = job.model.left_s(job.done(world))
-            return need(self.law, job.deadline_at(elapsed_s), elapsed_s, left_s)
+            return control.need(self.law, job.deadline_at(elapsed_s), elapsed_s, left_s)
 
         needs = [needed(job, now - job.submit_s) for job in memory.live.values()]
-        return fits(needs, needed(memory.jobs[row], 0.0), int(world.cluster.total[0]))
+        return control.fits(needs, needed(memory.jobs[row], 0.0), int(world.cluster.total[0]))
 
 
 @register("jockey_static")
@@ -247,7 +226,6 @@ class MaxAllocation(Policy):
     spare: bool = True
 
     def __post_init__(self) -> None:
-        """Raise InputError if there is no token."""
         if self.max_tokens < 1:
             raise InputError(
                 f"policy max_allocation: max_tokens must be 1 or more, not {self.max_tokens!r}"
@@ -255,5 +233,5 @@ class MaxAllocation(Policy):
 
     def prepare(self, world: World, plan: Plan) -> None:
         """Set the run limits."""
-        share_out(world, plan, self.spare)
+        loop.share_out(world, plan, self.spare)
         plan.set_jobs(with_deadline(world), run_limit=self.max_tokens)

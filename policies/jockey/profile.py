@@ -10,7 +10,7 @@ import numpy as np
 
 from sim.base.arrays import F8, I1, I4, I8
 from sim.base.errors import InputError
-from sim.workload.columns import Columns
+from sim.workload.columns import Columns, offsets
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,9 +25,7 @@ class Shape:
     @property
     def first_task(self) -> I8:
         """First task of each stage, and the number of tasks: (S+1,) int64."""
-        first = np.zeros(len(self.n_tasks) + 1, dtype=np.int64)
-        np.cumsum(self.n_tasks, out=first[1:])
-        return first
+        return offsets(self.n_tasks)
 
     def longest_after(self, length_s: F8) -> F8:
         """Return the longest path after each stage, where stage s takes ``length_s[s]``: (S,), s.
@@ -143,7 +141,7 @@ def profile_of(shape: Shape, records: Records, name: str = "the job") -> Profile
     ready, start = records.ready_s[order], records.start_s[order]
     finish, init = records.finish_s[order], records.init_s[order]
     count = np.bincount(stage, minlength=n_stages)
-    sample0 = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
+    sample0 = offsets(count)
     first = sample0[:-1]
     run_s = finish - start - init
     begin, end = _relative(stage, run, start, finish, n_stages)

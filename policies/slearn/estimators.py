@@ -7,8 +7,8 @@ learns over time, as 3Sigma does; `policies.slearn.pilots` learns in space, as S
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 
@@ -19,47 +19,36 @@ from sim.engine.plan import World
 from sim.workload.columns import Columns
 
 
-class Estimator(Protocol):
-    """What `policies.slearn.gs` needs of an estimator; one object a run."""
+class Estimator(ABC):
+    """What `policies.slearn.gs` needs of an estimator, one object a run; learns nothing itself."""
 
     def arrived(self, job: int, now: float, thin: bool) -> int:
         """Take in that a job has come; return how many pilots it wants, 0 for none.
 
         A thin job gets none, and is not asked about: it goes first whatever its size.
         """
+        return 0
 
+    @abstractmethod
     def size_s(self, job: int, now: float) -> float:
-        """Estimate the sum of a job's task durations, s, once its pilots have ended.
+        """Estimate a job's total task duration, s, once its pilots have ended; NaN for unknown."""
 
-        NaN where nothing is known.
-        """
-
-    def stage_done(self, stage: int, now: float) -> None:
+    def stage_done(self, stage: int, now: float) -> None:  # noqa: B027
         """Take in that all tasks of a stage have ended."""
 
-    def job_done(self, job: int, now: float) -> None:
+    def job_done(self, job: int, now: float) -> None:  # noqa: B027
         """Take in that a job has ended."""
 
 
-class Oracle:
+class Oracle(Estimator):
     """Says the truth: the sum of a job's task durations (SLearn, NSDI 2022, §5.1.3)."""
 
     def __init__(self, world: World) -> None:
         self._work = world.columns.job_work.tolist()
 
-    def arrived(self, job: int, now: float, thin: bool) -> int:
-        """Want no pilots."""
-        return 0
-
     def size_s(self, job: int, now: float) -> float:
         """Return the job's size."""
         return float(self._work[job])
-
-    def stage_done(self, stage: int, now: float) -> None:
-        """Learn nothing."""
-
-    def job_done(self, job: int, now: float) -> None:
-        """Learn nothing."""
 
 
 class Jobs:

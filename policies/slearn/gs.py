@@ -94,7 +94,6 @@ class GenericScheduler(MultilevelQueues):
         )
 
     def __post_init__(self) -> None:
-        """Raise InputError on a parameter out of its range."""
         super().__post_init__()
         limits = {"thin_limit": 0, "sampling_percent": 0, "bins": 2, "window_days": 0}
         for name, low in limits.items():

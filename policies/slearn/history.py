@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from policies.slearn.estimators import Jobs
+from policies.slearn.estimators import Estimator, Jobs
 from policies.slearn.histogram import Histogram, by_mean, by_median, by_utility
 from sim.engine.plan import World
 from sim.workload.features import DAY_S, NAMES, Features
@@ -187,7 +187,7 @@ class History:
         self._moment = at
 
 
-class HistoryEstimator:
+class HistoryEstimator(Estimator):
     """Sums what history says of each stage: mean task duration times tasks (NSDI 2022, §4.3, §6).
 
     With the utility it is 3Sigma, with the median Point-Est.
@@ -212,9 +212,6 @@ class HistoryEstimator:
     def stage_done(self, stage: int, now: float) -> None:
         """Add it to the history."""
         self._history.learn(stage, self._jobs.mean_task_s(stage), now)
-
-    def job_done(self, job: int, now: float) -> None:
-        """Learn nothing more."""
 
 
 def _days_of(features: Features) -> float:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
-from policies.slearn.estimators import Jobs
+from policies.slearn.estimators import Estimator, Jobs
 from policies.slearn.history import History
 from sim.engine.plan import World
 
 
-class Pilots:
+class Pilots(Estimator):
     """Estimates a job's size by the mean duration of its pilots (SLearn, NSDI 2022, §5.1.2).
 
     max(1, ratio × S) tasks of the job's first stage of S tasks are pilots, rounded down. Their
