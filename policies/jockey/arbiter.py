@@ -9,7 +9,7 @@ that gives the most utility together. `utility_bound` says what they can be wort
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -22,7 +22,7 @@ from policies.jockey.policy import Jockey
 from policies.jockey.profile import Profile
 from policies.registry import register
 from sim.base.arrays import F8, I8
-from sim.engine.plan import Event, Plan, World
+from sim.engine.plan import Event, World
 
 PRIOR: Final = 0.05
 """That a job needs as much as in training counts like having seen this part of its work."""
@@ -58,13 +58,6 @@ class Pace:
         return (max(self.held_s - half_s, 0.0) + known_s) / (float(done @ work_s) + known_s)
 
 
-@dataclass(eq=False)
-class Paced(Running):
-    """The jobs with a deadline, and the work that those which run turn out to need."""
-
-    paces: dict[int, Pace] = field(default_factory=dict)
-
-
 @register("jockey_arbiter")
 @dataclass(frozen=True)
 class JockeyArbiter(Jockey):
@@ -93,15 +86,10 @@ class JockeyArbiter(Jockey):
     events = Event.JOB_ARRIVED | Event.JOB_DONE | Event.TIMER
     together = True
 
-    def prepare(self, world: World, plan: Plan) -> Paced:
-        """Make the model of every job with a deadline."""
-        return Paced(super().prepare(world, plan).jobs)
-
     def allocate(self, memory: Running, due: Sequence[Job], now: float, world: World) -> None:
         """Share the tokens out among all jobs that run."""
-        assert isinstance(memory, Paced)
         total = self.total_tokens or int(world.cluster.total[0])
-        jobs = [self._choice(memory, job, now, world, total) for job in due]
+        jobs = [self._choice(job, now, world, total) for job in due]
         due_s = [job.submit_s + job.deadline_at(now - job.submit_s) for job in due]
         least = [float((c.tokens * c.takes_s).min()) for c in jobs]
         orders = [np.argsort(x, kind="stable").tolist() for x in (due_s, least)]
@@ -110,12 +98,12 @@ class JockeyArbiter(Jockey):
         for job, share, start in zip(due, plan.tokens.tolist(), plan.start.tolist(), strict=True):
             job.raw = job.allocation = float(share) if start == 0 else 0.0
 
-    def _choice(self, memory: Paced, job: Job, now: float, world: World, total: int) -> Choice:
+    def _choice(self, job: Job, now: float, world: World, total: int) -> Choice:
         model = job.model
         assert isinstance(model, Simulated)
         elapsed_s = now - job.submit_s
         done = job.done(world)
-        pace = memory.paces.setdefault(job.row, Pace(job.profile, now))
+        pace = job.notes = job.notes if isinstance(job.notes, Pace) else Pace(job.profile, now)
         pace.look(now, int(world.view["running"][job.row]))
         work_s = float((1.0 - done) @ job.profile.token_s)
         tokens = np.arange(1, model.max_tokens + 1)

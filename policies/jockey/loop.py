@@ -34,6 +34,7 @@ class Job:
     raw: float = 0.0  # the tokens that were wanted for it last, before they were smoothed
     allocation: float = 0.0  # its tokens, before they are rounded up
     tick_s: float = np.inf  # when it is looked at next, s
+    notes: object = None  # what a policy keeps of it beside
 
     def done(self, world: World) -> F8:
         """Return f_s, the fraction of finished tasks of each stage: (S,)."""

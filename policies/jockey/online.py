@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from policies.jockey.profile import Profile, Shape
 from policies.registry import register
 from sim.base.arrays import F8, I4
 from sim.base.errors import InputError
-from sim.engine.plan import Plan, World
+from sim.engine.plan import World
 from sim.workload.columns import offsets
 
 LOOKS = 5
@@ -34,13 +34,6 @@ class Watch:
     left_s: F8  # what the model said was left at the last look, s
     tokens: int  # how many tokens the job had from then on
     factor: float = 1.0  # how many times as long as in training the model takes tasks to be
-
-
-@dataclass(eq=False)
-class Watched(Running):
-    """The jobs with a deadline, and how those that run keep to their models."""
-
-    watches: dict[int, Watch] = field(default_factory=dict)
 
 
 @register("jockey_online")
@@ -74,28 +67,24 @@ class JockeyOnline(Jockey):
                 f"{self.tolerance!r} and {self.refresh_runs!r}"
             )
 
-    def prepare(self, world: World, plan: Plan) -> Watched:
-        """Make the model of every job with a deadline."""
-        return Watched(super().prepare(world, plan).jobs)
-
     def allocate(self, memory: Running, due: Sequence[Job], now: float, world: World) -> None:
         """Refresh the models that are off, then go by the control law."""
-        assert isinstance(memory, Watched)
         for job in due:
-            self._look(memory, job, now, world)
+            self._look(job, now, world)
         super().allocate(memory, due, now, world)
         for job in due:
-            watch = memory.watches[job.row]
+            watch = job.notes
+            assert isinstance(watch, Watch)
             running = int(world.view["running"][job.row])
             # spare tokens that it holds speed it up as well
             watch.tokens = min(max(whole_tokens(job.allocation), running, 1), self.max_tokens)
 
-    def _look(self, memory: Watched, job: Job, now: float, world: World) -> None:
+    def _look(self, job: Job, now: float, world: World) -> None:
         elapsed_s = now - job.submit_s
         left_s = job.model.left_s(job.done(world))
-        watch = memory.watches.get(job.row)
-        if watch is None:
-            memory.watches[job.row] = Watch(elapsed_s, 0.0, left_s, 1)
+        watch = job.notes
+        if not isinstance(watch, Watch):
+            job.notes = Watch(elapsed_s, 0.0, left_s, 1)
             return
         watch.pace_s += float(watch.left_s[watch.tokens - 1] - left_s[watch.tokens - 1])
         watch.left_s = left_s
@@ -106,7 +95,7 @@ class JockeyOnline(Jockey):
             factor = float(np.clip(watch.factor * slower, NEAREST, FARTHEST))
             job.model = self._refreshed(job, world, factor)
             left_s = job.model.left_s(job.done(world))
-            memory.watches[job.row] = Watch(elapsed_s, 0.0, left_s, watch.tokens, factor)
+            job.notes = Watch(elapsed_s, 0.0, left_s, watch.tokens, factor)
 
     def _refreshed(self, job: Job, world: World, factor: float) -> Rest:
         left = np.array(world.view["stage_left"][job.stage0 : job.stage1], dtype=np.int32)

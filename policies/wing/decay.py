@@ -58,9 +58,7 @@ class ByDecay(Valued):
     refresh_s: float = 900.0
 
     events: ClassVar[Event] = Event.TIMER
-    value: ClassVar[str] = ""
-    decayed: ClassVar[str] = ""
-    compute: ClassVar[str] = ""
+    decayed: ClassVar[str] = ""  #: the column that says what is left of the worth
     statistic: ClassVar[Statistic] = "median"
 
     def __post_init__(self) -> None:

@@ -31,6 +31,9 @@ class Valued(Policy):
     knowledge: Knowledge = "predicted"
     noise: float = 1.0
 
+    value: ClassVar[str] = ""  #: the column that says what a job is worth
+    compute: ClassVar[str] = ""  #: the column that its worth is divided by
+
     def __post_init__(self) -> None:
         if not 1.0 <= self.noise < np.inf:
             raise InputError(f"noise must be a finite number of at least 1, not {self.noise!r}")
@@ -55,9 +58,6 @@ class ByEfficiency(Valued):
     Predicted is the quotient of the medians of past jobs of the template; of an ad hoc job, the
     median of the quotients of its user's past ad hoc jobs (§5, §7.1).
     """
-
-    value: ClassVar[str] = ""
-    compute: ClassVar[str] = ""
 
     def prepare(self, world: World, plan: Plan) -> None:
         """Key each job by its negative efficiency; the kernel breaks ties by row."""
