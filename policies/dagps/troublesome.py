@@ -47,7 +47,7 @@ def candidates(
     largest first, and for each of them f first a value below every FragScore, then each of them,
     the smallest first. A set that was seen before is left out.
     """
-    found: dict[bytes, I4] = {}
+    labels: dict[bytes, I4] = {}
     seen: set[bytes] = set()
     for picked in _picked(duration, frag_score, max_candidates):
         key = np.packbits(picked).tobytes()
@@ -55,8 +55,8 @@ def candidates(
             continue
         seen.add(key)
         label = divide(picked, ahead, back)
-        found.setdefault((label == T).tobytes(), label)
-    return _spread(list(found.values()), max_candidates)
+        labels.setdefault((label == T).tobytes(), label)
+    return _spread(list(labels.values()), max_candidates)
 
 
 def divide(picked: Mask, ahead: Any, back: Any) -> I4:

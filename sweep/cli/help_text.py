@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import importlib
+import sys
 import textwrap
 from collections.abc import Sequence
 
 import policies
 from policies.base import meanings
-from sweep.cli.command import add_grid_flags
+from sweep.cli.command import add_grid_flags, python_path
 from sweep.cli.verbs import VERBS
 from sweep.grid.options import Options
 
@@ -71,6 +72,7 @@ def overview(words: Sequence[str] = ()) -> str:
     options = Options.of(flags.parse_known_args(list(words))[0].config_dir)
     asked = [word.removeprefix("policy=") for word in words if word.startswith("policy=")]
     if asked:
+        sys.path.extend(folder for folder in python_path(options) if folder not in sys.path)
         return "\n".join(_of_policy(options, name) for name in ",".join(asked).split(","))
     parts = [_HEAD, "verbs"]
     for verb in VERBS:
