@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from policies.base import Policy
+from policies.base import Policy, check_ranges
 from policies.registry import register
 from sim.base.arrays import F8
 from sim.base.errors import InputError
@@ -45,13 +45,17 @@ class MultilevelQueues(Policy):
                 f"policy {self.name}: first_threshold_s must be positive, "
                 f"not {self.first_threshold_s!r}"
             )
-        for name in ("growth", "weight_decay"):
-            if not 1 <= getattr(self, name) < math.inf:
+        self.check_least(growth=1, weight_decay=1)
+        check_ranges(self, queues=(1, 1000))
+
+    def check_least(self, **least: float) -> None:
+        """Raise InputError unless each parameter named is finite and at least so much."""
+        for name, low in least.items():
+            value = getattr(self, name)
+            if not low <= value < math.inf:
                 raise InputError(
-                    f"policy {self.name}: {name} must be at least 1, not {getattr(self, name)!r}"
+                    f"policy {self.name}: {name} must be at least {low}, not {value!r}"
                 )
-        if not 1 <= self.queues <= 1000:
-            raise InputError(f"policy {self.name}: queues must be 1 to 1000, not {self.queues!r}")
 
     @property
     def thresholds_s(self) -> F8:

@@ -10,13 +10,13 @@ from typing import Literal
 import numpy as np
 
 from policies.attained_service import MultilevelQueues
+from policies.base import check_ranges
 from policies.registry import register
 from policies.slearn.estimators import Estimator, Oracle
 from policies.slearn.history import History, HistoryEstimator
 from policies.slearn.pilots import Pilots
 from policies.slearn.posterior import Posterior
 from sim.base.arrays import I4, I8
-from sim.base.errors import InputError
 from sim.engine.plan import NO_LIMIT, Batch, Event, Plan, World
 
 EstimatorName = Literal["oracle", "history", "pilots", "posterior"]
@@ -95,18 +95,8 @@ class GenericScheduler(MultilevelQueues):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        limits = {"thin_limit": 0, "sampling_percent": 0, "bins": 2, "window_days": 0}
-        for name, low in limits.items():
-            if not low <= getattr(self, name) < math.inf:
-                raise InputError(
-                    f"policy {self.name}: {name} must be at least {low}, "
-                    f"not {getattr(self, name)!r}"
-                )
-        if self.sampling_percent > 100:
-            raise InputError(
-                f"policy {self.name}: sampling_percent must be 0 to 100, "
-                f"not {self.sampling_percent!r}"
-            )
+        self.check_least(thin_limit=0, sampling_percent=0, bins=2, window_days=0)
+        check_ranges(self, sampling_percent=(0, 100))
 
     def prepare(self, world: World, plan: Plan) -> _Memory:
         """Set up the queues; where there will be pilots, let every job wait for its own."""

@@ -97,7 +97,8 @@ def _of_policy(options: Options, name: str) -> str:
     for field in dataclasses.fields(policy):
         value = getattr(policy, field.name)
         shown = list(value) if isinstance(value, tuple) else value
-        lines.append(_wrapped(f"  policy.{field.name}={shown}  ", means.get(field.name, "")))
+        head = f"  policy.{field.name}={shown}  "
+        lines.append(_wrapped(head, means.get(field.name, "")) or head.rstrip())
     return "\n".join([*lines, ""])
 
 
