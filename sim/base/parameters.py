@@ -36,11 +36,10 @@ class Between:
         least = f"above {self.above:g}" if self.above > self.low else f"of at least {self.low:g}"
         if self.high == math.inf:
             return least
-        return (
-            f"from {self.low:g} to {self.high:g}"
-            if self.above < self.low
-            else (f"{least} and at most {self.high:g}")
-        )
+        if self.above > self.low:
+            return f"{least} and at most {self.high:g}"
+        low = self.low
+        return f"of at most {self.high:g}" if low == -math.inf else f"from {low:g} to {self.high:g}"
 
 
 Count = Annotated[int, Between(1)]

@@ -34,7 +34,7 @@ from sim.base.parameters import (
         (Factor, [1, 1.5], [0.999], "a number of at least 1"),
         (Share, [0, 1, 0.5], [-0.1, 1.1, math.nan], "a number from 0 to 1"),
         (Annotated[float, Between(above=0, high=2)], [2], [0, 2.1], "above 0 and at most 2"),
-        (Annotated[float, Between(high=2)], [2, -1e9], [3], "a number from -inf to 2"),
+        (Annotated[float, Between(high=2)], [2, -1e9], [3], "a number of at most 2"),
         (Literal["drop", "compress"], ["drop"], ["Drop", 1], "'drop' or 'compress'"),
         (Count | None, [None, 3], [0, "x"], "a whole number of at least 1 or null"),
         (tuple[Share, ...], [[0.5], (), (1,)], [[2], 0.5], "a list, each item a number from 0"),
