@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 
-from policies.base import Policy, check_ranges
+from policies.base import Policy
 from policies.registry import register
 from sim.base.arrays import F8
-from sim.base.errors import InputError
+from sim.base.parameters import Between, Factor, Positive
 from sim.engine.plan import Order, Plan, Queues, World
 
 
@@ -34,28 +34,10 @@ class MultilevelQueues(Policy):
         Each queue's weight over that of the next.
     """
 
-    first_threshold_s: float = 1000.0
-    growth: float = 10.0
-    queues: int = 10
-    weight_decay: float = 10.0
-
-    def __post_init__(self) -> None:
-        if not 0 < self.first_threshold_s < math.inf:
-            raise InputError(
-                f"policy {self.name}: first_threshold_s must be positive, "
-                f"not {self.first_threshold_s!r}"
-            )
-        self.check_least(growth=1, weight_decay=1)
-        check_ranges(self, queues=(1, 1000))
-
-    def check_least(self, **least: float) -> None:
-        """Raise InputError unless each parameter named is finite and at least so much."""
-        for name, low in least.items():
-            value = getattr(self, name)
-            if not low <= value < math.inf:
-                raise InputError(
-                    f"policy {self.name}: {name} must be at least {low}, not {value!r}"
-                )
+    first_threshold_s: Positive = 1000.0
+    growth: Factor = 10.0
+    queues: Annotated[int, Between(1, 1000)] = 10
+    weight_decay: Factor = 10.0
 
     @property
     def thresholds_s(self) -> F8:

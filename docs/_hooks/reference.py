@@ -18,6 +18,7 @@ import sim.workload.schema
 import sweep.cli.help_text
 import sweep.cli.main
 from policies.base import meanings
+from sim.base.parameters import hints_of, words
 from sweep.cli.verbs import VERBS
 from sweep.grid.options import Options, bundled
 from sweep.stats.metric_format import in_order, style
@@ -86,13 +87,13 @@ def _policies() -> str:
         path, title = f"{cls.__module__}.{cls.__qualname__}", ", ".join(names)
         parts += ["", f"::: {path}", *_settings(members="false", heading=title, toc_label=title)]
         parts += ["", f"Class `{path}`."]
-        means = meanings(cls)
+        means, hints = meanings(cls), hints_of(cls)
         rows = [
-            f"| `{field.name}` | `{_default(field)}` | `{_type(field)}` | "
+            f"| `{field.name}` | `{_default(field)}` | {_cell(words(hints[field.name]))} | "
             f"{_cell(means.get(field.name, ''))} |"
             for field in dataclasses.fields(cls)
         ]
-        head = ["| parameter | default | type | meaning |", "| --- | --- | --- | --- |"]
+        head = ["| parameter | default | may be | meaning |", "| --- | --- | --- | --- |"]
         parts += ["", *head, *rows]
     return _page(parts)
 
@@ -100,10 +101,6 @@ def _policies() -> str:
 def _default(field: dataclasses.Field[Any]) -> Any:
     factory = field.default_factory
     return factory() if callable(factory) else field.default
-
-
-def _type(field: dataclasses.Field[Any]) -> str:
-    return str(field.type).replace("|", "or")
 
 
 def _traces() -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from policies.dagps.profiles import StageProfiles
 from policies.registry import register
 from policies.sharing import queue_each
 from sim.base.arrays import F8, Mask
+from sim.base.parameters import Between, Count, Share
 from sim.cluster.cluster import Cluster
 from sim.cluster.sizing import demand_of
 from sim.engine.plan import Batch, Event, Plan, World
@@ -76,35 +77,24 @@ class Dagps(Policy):
     """
 
     fit: Literal["strict", "skip", "pack"] = "pack"
-    m: float = 0.2
-    order_weight: float = 1.0
-    rp: float = 0.8
+    m: Annotated[float, Between(0, 1e6)] = 0.2
+    order_weight: Share = 1.0
+    rp: Share = 0.8
     kappa: float = 0.1
     fairness: Literal["slots", "drf"] = "slots"
     groups: Literal["queue", "user"] = "queue"
-    bundle: int = 16
+    bundle: Annotated[int, Between(1, MAX_BUNDLE)] = 16
     overbook: bool = True
-    max_candidates: int = MAX_CANDIDATES
+    max_candidates: Count = MAX_CANDIDATES
     profiles: Literal["history", "stage"] = "history"
     refresh_s: float = 10.0
-    first_guess_s: float = 30.0
-    prior_tasks: float = 5.0
+    first_guess_s: Annotated[float, Between(1e-9, 1e12)] = 30.0
+    prior_tasks: Annotated[float, Between(1e-9, 1e12)] = 5.0
 
     events = Event.JOB_ARRIVED | Event.TIMER
 
     def __post_init__(self) -> None:
-        check_ranges(
-            self,
-            m=(0, 1e6),
-            order_weight=(0, 1),
-            rp=(0, 1),
-            kappa=(0, np.inf),
-            bundle=(1, MAX_BUNDLE),
-            max_candidates=(1, np.inf),
-            refresh_s=(1e-3, np.inf),
-            first_guess_s=(1e-9, 1e12),
-            prior_tasks=(1e-9, 1e12),
-        )
+        check_ranges(self, kappa=(0, np.inf), refresh_s=(1e-3, np.inf))
 
     def prepare(self, world: World, plan: Plan) -> _Running:
         """Order the tasks offline, weigh the stages, and set up the groups."""

@@ -22,6 +22,7 @@ from policies.jockey.policy import Jockey
 from policies.jockey.profile import Profile
 from policies.registry import register
 from sim.base.arrays import F8, I8
+from sim.base.parameters import Whole
 from sim.engine.plan import Event, World
 
 PRIOR: Final = 0.05
@@ -81,7 +82,7 @@ class JockeyArbiter(Jockey):
         How many tokens there are for jobs with a deadline; 0 for as many as the cluster has slots.
     """
 
-    total_tokens: int = 0
+    total_tokens: Whole = 0
 
     events = Event.JOB_ARRIVED | Event.JOB_DONE | Event.TIMER
     together = True

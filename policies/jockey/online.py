@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from policies.base import check_ranges
 from policies.jockey.control import whole_tokens
 from policies.jockey.loop import Job, Running
 from policies.jockey.model import Effort, Model, simulated_model
@@ -15,7 +16,7 @@ from policies.jockey.policy import Jockey
 from policies.jockey.profile import Profile, Shape
 from policies.registry import register
 from sim.base.arrays import F8, I4
-from sim.base.errors import InputError
+from sim.base.parameters import Count
 from sim.engine.plan import World
 from sim.workload.columns import offsets
 
@@ -57,15 +58,11 @@ class JockeyOnline(Jockey):
     """
 
     tolerance: float = 0.2
-    refresh_runs: int = 30
+    refresh_runs: Count = 30
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.tolerance > 0 or self.refresh_runs < 1:
-            raise InputError(
-                f"policy {self.name}: tolerance must be above 0 and refresh_runs 1 or more, not "
-                f"{self.tolerance!r} and {self.refresh_runs!r}"
-            )
+        check_ranges(self, tolerance=(1e-9, np.inf))
 
     def allocate(self, memory: Running, due: Sequence[Job], now: float, world: World) -> None:
         """Refresh the models that are off, then go by the control law."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from policies.jockey.model import Amdahl, Effort, Model, foretold, simulated_mod
 from policies.jockey.profile import Profile
 from policies.registry import register
 from sim.base.arrays import F8, I8
-from sim.base.errors import InputError
+from sim.base.parameters import Between, Count
 from sim.engine.plan import Batch, Event, Plan, World
 from sim.workload.columns import Columns
 
@@ -62,16 +62,16 @@ class Jockey(Policy):
         What becomes of a job whose deadline is shorter than its critical path.
     """
 
-    max_tokens: int = 100
+    max_tokens: Annotated[int, Between(1, 10**6)] = 100
     period_s: float = 60.0
-    slack: float = 1.2
-    hysteresis: float = 0.2
-    dead_zone_s: float = 180.0
-    quantile: float = 1.0
+    slack: Annotated[float, Between(1e-3, 1e3)] = 1.2
+    hysteresis: Annotated[float, Between(1e-6, 1)] = 0.2
+    dead_zone_s: Annotated[float, Between(0, 1e9)] = 180.0
+    quantile: Annotated[float, Between(1e-6, 1)] = 1.0
     indicator: indicators.Name = "totalworkWithQ"
     utility: tuple[tuple[float, ...], ...] = control.POINTS
-    runs: int = 100
-    allocations: int = 20
+    runs: Annotated[int, Between(1, 10**5)] = 100
+    allocations: Annotated[int, Between(2, 10**4)] = 20
     admission: Literal["all", "fitting"] = "all"
     spare: bool = True
     infeasible: Literal["error", "run"] = "error"
@@ -81,17 +81,7 @@ class Jockey(Policy):
     together: ClassVar[bool] = False  #: whether one job's coming or going concerns all
 
     def __post_init__(self) -> None:
-        check_ranges(
-            self,
-            max_tokens=(1, 1e6),
-            period_s=(1e-3, np.inf),
-            slack=(1e-3, 1e3),
-            hysteresis=(1e-6, 1),
-            dead_zone_s=(0, 1e9),
-            quantile=(1e-6, 1),
-            runs=(1, 1e5),
-            allocations=(2, 1e4),
-        )
+        check_ranges(self, period_s=(1e-3, np.inf))
         control.utility(self.utility)
 
     @cached_property
@@ -222,14 +212,8 @@ class MaxAllocation(Policy):
         Whether jobs with a deadline run on spare tokens too, beyond those that are theirs.
     """
 
-    max_tokens: int = 100
+    max_tokens: Count = 100
     spare: bool = True
-
-    def __post_init__(self) -> None:
-        if self.max_tokens < 1:
-            raise InputError(
-                f"policy max_allocation: max_tokens must be 1 or more, not {self.max_tokens!r}"
-            )
 
     def prepare(self, world: World, plan: Plan) -> None:
         """Set the run limits."""

@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from policies.attained_service import MultilevelQueues
-from policies.base import check_ranges
 from policies.registry import register
 from policies.slearn.estimators import Estimator, Oracle
 from policies.slearn.history import History, HistoryEstimator
 from policies.slearn.pilots import Pilots
 from policies.slearn.posterior import Posterior
 from sim.base.arrays import I4, I8
+from sim.base.parameters import Between, NotNegative, Whole
 from sim.engine.plan import NO_LIMIT, Batch, Event, Plan, World
 
 EstimatorName = Literal["oracle", "history", "pilots", "posterior"]
@@ -62,13 +62,13 @@ class GenericScheduler(MultilevelQueues):
     """
 
     estimator: EstimatorName = "oracle"
-    thin_limit: int = 0
+    thin_limit: Whole = 0
     adaptive_thin: bool = False
-    sampling_percent: float = 0.0
+    sampling_percent: Annotated[float, Between(0, 100)] = 0.0
     later_stages: LaterStages = "pilots"
     statistic: Statistic = "utility"
-    window_days: float = 0.0
-    bins: int = 80
+    window_days: NotNegative = 0.0
+    bins: Annotated[int, Between(2)] = 80
 
     @property
     def events(self) -> Event:  # type: ignore[override]
@@ -92,11 +92,6 @@ class GenericScheduler(MultilevelQueues):
         return self.estimator in ("history", "posterior") or (
             self.samples and self.later_stages == "history"
         )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.check_least(thin_limit=0, sampling_percent=0, bins=2, window_days=0)
-        check_ranges(self, sampling_percent=(0, 100))
 
     def prepare(self, world: World, plan: Plan) -> _Memory:
         """Set up the queues; where there will be pilots, let every job wait for its own."""

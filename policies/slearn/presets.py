@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from policies.registry import register
 from policies.slearn.gs import EstimatorName, GenericScheduler, LaterStages, Statistic
+from sim.base.parameters import Whole
 
 
 @register("slearn")
@@ -17,7 +18,7 @@ class SLearn(GenericScheduler):
     """Learning in space: a few tasks of each job run first (SLearn, NSDI 2022, §5.1.2)."""
 
     estimator: EstimatorName = "pilots"
-    thin_limit: int = 3
+    thin_limit: Whole = 3
 
 
 @register("slearn_dag")
@@ -36,7 +37,7 @@ class SLearnDag(SLearn):
 class AdaptiveThin(SLearn):
     """SLearn whose limit for thin jobs falls as the load rises (open in NSDI 2022, §7)."""
 
-    thin_limit: int = 6
+    thin_limit: Whole = 6
     adaptive_thin: bool = True
 
 
@@ -57,7 +58,7 @@ class ThreeSigma(GenericScheduler):
 class ThreeSigmaThin(ThreeSigma):
     """3Sigma that treats thin jobs as SLearn does (NSDI 2022, §5.1.3)."""
 
-    thin_limit: int = 3
+    thin_limit: Whole = 3
 
 
 @register("point")
@@ -82,6 +83,6 @@ class Bayes(GenericScheduler):
     """
 
     estimator: EstimatorName = "posterior"
-    thin_limit: int = 3
+    thin_limit: Whole = 3
     later_stages: LaterStages = "history"
     statistic: Statistic = "mean"

@@ -11,7 +11,7 @@ from policies.registry import register
 from policies.wing.efficiency import Valued
 from policies.wing.knowledge import Past, Statistic, truth
 from sim.base.arrays import F8, I8
-from sim.base.errors import InputError
+from sim.base.parameters import Positive
 from sim.engine.plan import Batch, Event, Plan, World
 from sim.lineage.worth import WAITS_S, after
 
@@ -55,16 +55,11 @@ class ByDecay(Valued):
         How often the jobs that wait are ordered anew, s.
     """
 
-    refresh_s: float = 900.0
+    refresh_s: Positive = 900.0
 
     events: ClassVar[Event] = Event.TIMER
     decayed: ClassVar[str] = ""  #: the column that says what is left of the worth
     statistic: ClassVar[Statistic] = "median"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0.0 < self.refresh_s < np.inf:
-            raise InputError(f"refresh_s must be positive and finite, not {self.refresh_s!r}")
 
     def prepare(self, world: World, plan: Plan) -> Waiting:
         """Key each job by what it is worth if it starts when it is submitted."""

@@ -12,6 +12,7 @@ from policies.registry import register
 from policies.wing.knowledge import Knowledge, Past, ratio, truth
 from sim.base.arrays import F8
 from sim.base.errors import InputError
+from sim.base.parameters import Factor
 from sim.engine.plan import Plan, World
 
 
@@ -29,14 +30,12 @@ class Valued(Policy):
     """
 
     knowledge: Knowledge = "predicted"
-    noise: float = 1.0
+    noise: Factor = 1.0
 
     value: ClassVar[str] = ""  #: the column that says what a job is worth
     compute: ClassVar[str] = ""  #: the column that its worth is divided by
 
     def __post_init__(self) -> None:
-        if not 1.0 <= self.noise < np.inf:
-            raise InputError(f"noise must be a finite number of at least 1, not {self.noise!r}")
         if self.noise > 1.0 and self.knowledge != "oracle":
             raise InputError(
                 f"noise={self.noise:g} is for knowledge=oracle: what is predicted has errors of "

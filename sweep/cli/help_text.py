@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import policies
 from policies.base import meanings
+from sim.base.parameters import hints_of, words
 from sweep.cli.command import add_grid_flags, python_path
 from sweep.cli.verbs import VERBS
 from sweep.grid.options import Options
@@ -92,13 +93,14 @@ def _of_policy(options: Options, name: str) -> str:
     """Say what a policy is, and of each parameter the value and what it means."""
     option = options.plain("policy", name)
     policy = policies.build(option.pop("name"), module=option.pop("module", None), **option)
-    means = meanings(type(policy))
+    means, hints = meanings(type(policy)), hints_of(type(policy))
     lines = [f"policy={name}  {options.summary('policy', name)}"]
     for field in dataclasses.fields(policy):
         value = getattr(policy, field.name)
         shown = list(value) if isinstance(value, tuple) else value
         head = f"  policy.{field.name}={shown}  "
-        lines.append(_wrapped(head, means.get(field.name, "")) or head.rstrip())
+        may_be = words(hints[field.name])
+        lines.append(_wrapped(head, f"{means.get(field.name, '')} ({may_be})".lstrip()))
     return "\n".join([*lines, ""])
 
 

@@ -206,12 +206,12 @@ def test_one_task_jobs(policy, limit):
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"thin_limit": -1}, "thin_limit must be at least 0"),
-        ({"sampling_percent": -1.0}, "sampling_percent must be at least 0"),
-        ({"sampling_percent": 101.0}, "sampling_percent must be 0 to 100"),
-        ({"window_days": -1.0}, "window_days must be at least 0"),
-        ({"bins": 1}, "bins must be at least 2"),
-        ({"queues": 0}, "queues must be 1 to 1000"),
+        ({"thin_limit": -1}, "thin_limit must be a whole number of at least 0"),
+        ({"sampling_percent": -1.0}, "sampling_percent must be a number from 0 to 100"),
+        ({"sampling_percent": 101.0}, "sampling_percent must be a number from 0 to 100"),
+        ({"window_days": -1.0}, "window_days must be a number of at least 0"),
+        ({"bins": 1}, "bins must be a whole number of at least 2"),
+        ({"queues": 0}, "queues must be a whole number from 1 to 1000"),
     ],
 )
 def test_parameters_out_of_range_are_errors(params, message):

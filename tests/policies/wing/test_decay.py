@@ -38,5 +38,5 @@ def test_value_that_is_lost_while_a_job_waits_puts_it_behind():
 def test_the_order_is_as_fresh_as_asked_for():
     oracle = {"knowledge": "oracle"}
     assert order(decaying(True), "wing_mil", refresh_s=4 * H, **oracle) == ["block", "j0", "j1"]
-    with pytest.raises(InputError, match="refresh_s must be positive"):
+    with pytest.raises(InputError, match="refresh_s must be a number above 0"):
         policies.build("wing_mil", refresh_s=0.0)
