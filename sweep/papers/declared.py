@@ -49,11 +49,15 @@ COMPARE: dict[str, Callable[[float, float, float], float]] = {
     "gain": lambda scale, a, b: scale * (1.0 - a / b),
 }
 MEANS = "means"
-_TEXTS = {"figure", "what", "metric", "statistic", "compare", "formula"}
-_NUMBERS = {"scale", "plus", "above", "at_least", "at_most", "within"}
-_LISTS = {"figures", "for", "by", "paper"}
-_MAPPINGS = {"where", "against"}
-KEYS = sorted(_TEXTS | _NUMBERS | _LISTS | _MAPPINGS | {"each", "optional"})
+_KINDS: tuple[tuple[Any, str, str], ...] = (
+    (str, "a text", "figure what metric statistic compare formula"),
+    (int | float, "a number", "scale plus above at_least at_most within"),
+    (list, "a list", "figures for by paper"),
+    (Mapping, "a mapping", "where against"),
+    (Mapping | list, "a mapping or a list", "each"),
+    (bool, "true", "optional"),
+)
+KEYS = {key: (kind, words) for kind, words, keys in _KINDS for key in keys.split()}
 _NAME = re.compile(r"\{([^{}:]+)(?::([^{}]*))?\}")
 _STATISTIC = re.compile(r"mean|median|count|p(\d+|\{.*\})")
 
@@ -241,10 +245,9 @@ def _check_part(part: Any, common: Row, known: set[str]) -> None:
 def _check_key(key: str, value: Any) -> None:
     if key not in KEYS:
         raise InputError(unknown("key of figures", key, KEYS))
-    shapes = ((_TEXTS, str, "a text"), (_NUMBERS, int | float, "a number"))
-    for keys, kind, words in (*shapes, (_LISTS, list, "a list"), (_MAPPINGS, Mapping, "a mapping")):
-        if key in keys and (not isinstance(value, kind) or isinstance(value, bool)):
-            raise InputError(f"figures: {key}={value!r} is not {words}")
+    kind, words = KEYS[key]
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise InputError(f"figures: {key}={value!r} is not {words}")
     if key == "compare" and value not in (*COMPARE, MEANS):
         raise InputError(unknown("compare of figures", value, (*COMPARE, MEANS)))
     if key == "statistic" and not _STATISTIC.fullmatch(value):

@@ -59,21 +59,22 @@ def _checked(config: Any, options: Options) -> dict[str, Any]:
         declared.check(config["figures"])
     elif "like" in config:
         _figures_of(config["like"], options)
-    elif not _is_known(*config["name"].partition(".")[::2]):
+    elif not _is_known(config["name"]):
         raise InputError(unknown("study", config["name"], names()), rule="unknown study")
     return dict(config)
 
 
 def find(study: Mapping[str, Any], finished: Finished) -> list[Finding]:
-    """Look at a sweep that is over."""
+    """Look at a sweep that is over; with its experiment's study of today, if its own is gone."""
+    options = Options.of(finished.config["config_dirs"])
+    if "name" in study and not _is_known(study["name"]):
+        study = options.plain("experiment", finished.config["experiment"])["study"]
     if "name" in study:
         module, _, function = study["name"].partition(".")
         findings: list[Finding] = _functions(module)[function](finished)
         return findings
-    if "like" in study:
-        options = Options.of(finished.config["config_dirs"])
-        return declared.find(_figures_of(study["like"], options), finished)
-    return declared.find(study["figures"], finished)
+    figures = _figures_of(study["like"], options) if "like" in study else study["figures"]
+    return declared.find(figures, finished)
 
 
 def _figures_of(experiment: str, options: Options) -> Any:
@@ -87,7 +88,8 @@ def _modules() -> list[str]:
     return [module.name for module in pkgutil.iter_modules(__path__)]
 
 
-def _is_known(module: str, study: str) -> bool:
+def _is_known(name: str) -> bool:
+    module, _, study = name.partition(".")
     return module in _modules() and study in _functions(module)
 
 

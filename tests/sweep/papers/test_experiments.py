@@ -11,6 +11,7 @@ from sim.measures.readers import SHOWN
 from sim.published import numbers
 from sweep.grid.options import Options
 from sweep.papers import studies
+from sweep.report.findings import Finished
 from tests.sweep.papers.looked import findings, looked
 
 WHAT = ("jobs_failed", "value_attained", "value_of")
@@ -294,3 +295,9 @@ def test_presets_are_held_to_the_tables_and_real_traces_are_not() -> None:
     assert (of_walls, "over space p50") not in by_name
     assert (of_walls, "thin") not in by_name
     assert not any(one.wanted for (figure, _), one in by_name.items() if figure == of_walls)
+
+
+def test_a_sweep_whose_study_is_gone_has_its_experiments_of_today() -> None:
+    config = {"experiment": "wing/fig9", "config_dirs": []}
+    finished = Finished([{"near_agg": 0.4, "near_own": 0.5}], config, None)  # type: ignore[arg-type]
+    assert [f.paper for f in studies.find({"name": "wing_worth"}, finished)] == ["39", "44"]

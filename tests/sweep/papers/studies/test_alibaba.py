@@ -8,6 +8,8 @@ import pytest
 
 from tests.sweep.papers.looked import findings
 
+TRACES = (("alibaba_hour", 1.0, 40.0), ("alibaba_hour_rewired", 1.02, 50.0))
+
 
 def jobs(last: float) -> dict[str, Any]:
     return {"submit_s": [0.0] * 4, "finish_s": [10.0, 20.0, 30.0, last]}
@@ -19,7 +21,7 @@ def test_cells_of_the_two_traces_are_paired() -> None:
             "policy": policy, "trace": trace, "capacity": 1.0, "seed": seed,
             "jct_mean_s": factor * (10.0 + at), "table": jobs(last),
         }
-        for trace, factor, last in (("alibaba_hour", 1.0, 40.0), ("alibaba_hour_rewired", 1.02, 50.0))
+        for trace, factor, last in TRACES
         for at, policy in enumerate(("a", "b", "c"))
         for seed in (0, 1)
     ]  # fmt: skip
