@@ -73,9 +73,10 @@ def study(cells: pa.Table, config: Mapping[str, Any], cache: Cache) -> pa.Table 
         return None
     rows = [row for row in cells.to_pylist() if row["status"] != "failed"]
     try:
-        found = studies.find(chosen["name"], Finished(rows, config, cache))
+        found = studies.find(chosen, Finished(rows, config, cache))
     except Exception as error:
-        say.note(f"study {chosen['name']} found nothing: {type(error).__name__}: {error}")
+        name = chosen.get("name") or f"of {config['experiment']}"
+        say.note(f"study {name} found nothing: {type(error).__name__}: {error}")
         return None
     return findings.to_table(found)
 

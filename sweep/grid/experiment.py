@@ -25,7 +25,7 @@ def assignments(
     """
     file = options.files["experiment"][name]
     source = f"experiment {name}"
-    _check(config, file)
+    _check(config, file, options)
     lines = parse(list(config.get("overrides") or []), options.names_swept, source)
     if config.get("baseline") is not None:
         value = config["baseline"]
@@ -43,13 +43,13 @@ def assignments(
     ]
 
 
-def study_of(config: Mapping[str, Any]) -> dict[str, str] | None:
+def study_of(config: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return what the experiment makes of its sweep, None for nothing."""
     study = config.get("study")
     return None if study is None else dict(study)
 
 
-def _check(config: Any, file: Path) -> None:
+def _check(config: Any, file: Path, options: Options) -> None:
     if not isinstance(config, Mapping):
         raise InputError(f"an experiment has the keys {', '.join(_KEYS)}", file=file)
     for key in config:
@@ -63,7 +63,7 @@ def _check(config: Any, file: Path) -> None:
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             raise InputError(f"{key}: give a list of texts such as trace.jobs=500", file=file)
     if config.get("study") is not None:
-        studies.check(config["study"], file)
+        studies.check(config["study"], file, options)
 
 
 def _axis(key: str, values: Any, options: Options, source: str) -> Assignment:

@@ -9,9 +9,8 @@ import numpy as np
 
 from sim.base.arrays import F8, I8, Mask
 from sim.base.random import stream
-from sim.synth.cosmos.clock import daily_offset
+from sim.synth.cosmos.clock import WEEK_S, daily_offset
 from sim.synth.cosmos.flows import Flows
-from sim.synth.cosmos.published import WEEK_S
 from sim.synth.cosmos.reads import Finished, distinct
 from sim.workload.columns import ranges
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from sweep.papers.studies import grand
-from sweep.report.findings import Finding, Finished
+from sweep.report.findings import Finding
+from tests.sweep.papers import looked as study
 
 CELLS = [
     ("a", "fifo", 0, 10.0, None),
@@ -28,8 +27,7 @@ def looked() -> dict[tuple[str, str], Finding]:
          "value_attained": value}
         for trace, policy, seed, mean, value in CELLS
     ]  # fmt: skip
-    finished = Finished(rows, {"baseline": "fifo"}, cache=cast(Any, SimpleNamespace()))
-    return {(one.figure, one.what): one for one in grand.find(finished)}
+    return study.looked("grand", rows, baseline="fifo")
 
 
 def test_speed_ups_are_averaged_geometrically_over_workloads() -> None:

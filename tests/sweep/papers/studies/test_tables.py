@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 import sim
 from sim import measures
-from sweep.papers.studies import alibaba_described
-from sweep.report.findings import Finished
 from tests.sim.describe.workloads import CHAIN, LARGE, SCATTER, job
+from tests.sweep.papers.looked import looked
 
 
 def described(name: str) -> Any:
@@ -37,19 +35,21 @@ def test_the_papers_numbers_stand_beside_its_own_trace_alone() -> None:
 def test_shares_are_in_percent_and_counts_left_out() -> None:
     _, table = described("alibaba2018")
 
-    class Tables(Finished):
-        def table(self, row: Any) -> Any:
-            return table
-
-    found = alibaba_described.find(Tables([{}], {}, cache=cast(Any, SimpleNamespace())))
-    named = {(one.figure, one.what): one for one in found}
+    named = looked("alibaba/described", [{"table": table.to_pydict()}])
     scatter = named["Scatter and gather (§4.1)", SCATTERED]
     assert scatter.ours == pytest.approx(75.0)
     assert scatter.paper == "36.03"
     at_most = "children of a stage, at most 3, %"
     assert named["random DAGs: Structure (§4.2)", at_most].paper == "64.1"
     assert named["Structure (§4.2)", at_most].paper == "99"
-    assert not any("Overview" in one.figure for one in found)
+    assert not any("Overview" in figure for figure, _ in named)
+
+
+def test_the_papers_numbers_of_a_generator_stand_beside_means_over_seeds() -> None:
+    of_seed = {"figure": ["Table 1"], "what": ["a"], "paper": [1.23456]}
+    rows = [{"table": {**of_seed, "ours": [ours]}} for ours in (1.0, 2.0)]
+    one = looked("dagps/workload", rows)["Table 1", "a"]
+    assert (one.ours, one.paper) == (1.5, "1.235")
 
 
 SCATTERED = "jobs of more than two stages, scatter: at most one parent each, %"

@@ -4,24 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
-from sweep.papers import studies
-from sweep.report.findings import Finding, Finished
-
-
-class Known(Finished):
-    """A sweep whose cells' tables are given."""
-
-    def table(self, row: Any) -> pa.Table:
-        return pa.table(row["table"])
-
-
-def found(name: str, rows: list[dict[str, Any]], **config: Any) -> dict[tuple[str, str], Finding]:
-    config = {"swept": [], "experiment": None, **config}
-    finished = Known(rows, config, None)  # type: ignore[arg-type]
-    return {(one.figure, one.what): one for one in studies.find(name, finished)}
+from tests.sweep.papers.looked import looked
 
 
 def alone(policy: str, seed: int, makespan: list[float], **more: Any) -> dict[str, Any]:
@@ -38,7 +23,7 @@ def test_table5_improves_over_breadth_first_dag_by_dag() -> None:
         alone("tetris", 0, [10.0, 10.0, 24.0, 44.0]),
         alone("dagps", 0, [10.0, 10.0, 15.0, 20.0], built_s=[10.0, 5.0, 15.0, 10.0]),
     ]
-    of = found("dagps_table5", rows)
+    of = looked("dagps/table5", rows)
     figure = "production_dags, improvement %"
     assert of[figure, "tetris, p50"].ours == pytest.approx(10.0)
     assert of[figure, "tetris, p50"].paper == "7"
@@ -54,7 +39,7 @@ def test_fig13_counts_what_is_optimal() -> None:
     bounds = {name: [10.0, 5.0, 10.0, 10.0] for name in ("cp_len", "twork", "new_lb")}
     built = [10.0, 5.0, 11.0, 15.0]
     row = alone("dagps", 0, built, built_s=built, tight_lb=[10.0, 5.0, 11.0, 10.0], **bounds)
-    of = found("dagps_fig13", [row])
+    of = looked("dagps/fig13", [row])
     assert of["production_dags, DAGPS above new_lb, %", "optimal"].ours == 50.0
     assert of["production_dags, DAGPS above tight_lb, %", "optimal"].ours == 75.0
     assert of["production_dags, DAGPS above new_lb, %", "worst"].ours == pytest.approx(50.0)
@@ -74,7 +59,7 @@ def test_cluster_takes_the_median_of_the_runs() -> None:
     rows = [shared("tez", seed, [10.0, 20.0, 40.0], 50.0) for seed in range(3)]
     for seed, factor in enumerate((0.5, 0.8, 0.9)):
         rows.append(shared("dagps", seed, [10 * factor, 20 * factor, 44.0], 50 * factor))
-    of = found("dagps_cluster", rows, experiment="dagps/fig10")
+    of = looked("dagps/fig10", rows)
     figure = "tpch_stream, capacity 1, improvement over tez %"
     assert of[figure, "dagps, JCT, p50"].ours == pytest.approx(20.0)
     assert of[figure, "dagps, JCT, p50"].paper == "30.5"
@@ -84,18 +69,6 @@ def test_cluster_takes_the_median_of_the_runs() -> None:
     assert of[figure, "no schedule more than, makespan"].ours == pytest.approx(30.0)
 
 
-def test_table4_compares_two_queues_with_one() -> None:
-    fair = {"jain_10s": 0.7, "jain_60s": 0.8, "jain_240s": 0.9}
-    rows = [
-        {"policy": "tez", "trace": "tpcds_stream", "seed": 0, "jct_p50_s": 100.0, **fair},
-        {"policy": "tez", "trace": "tpcds_two_queues", "seed": 0, "jct_p50_s": 110.0, **fair},
-    ]
-    of = found("dagps_table4", rows)
-    assert of["tez", "two queues against one, %"].ours == pytest.approx(-10.0)
-    assert of["tez", "two queues against one, %"].paper == "-13"
-    assert of["tez", "Jain's index, windows of 60 s"].ours == 0.8
-
-
 def test_domains_compare_with_every_other_policy() -> None:
     rows = [
         alone("tetris", 0, [10.0, 20.0, 30.0, 40.0]),
@@ -103,7 +76,7 @@ def test_domains_compare_with_every_other_policy() -> None:
     ]
     for row in rows:
         row["trace"] = "build_dags"
-    of = found("dagps_domains", rows)
+    of = looked("dagps/other_domains", rows)
     figure = "build_dags, improvement over tetris, %"
     assert of[figure, "dagps, as built, p50"].ours == pytest.approx(50.0)
     assert of[figure, "dagps, p50"].ours == pytest.approx(20.0)

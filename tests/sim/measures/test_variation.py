@@ -1,9 +1,8 @@
-"""Variation and load as a measure, and the study that puts them beside the paper's tables."""
+"""Variation and load as a measure."""
 
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,9 +10,6 @@ import pytest
 import sim
 from sim import Cluster, measures
 from sim.describe.variation import jobs_over_space, jobs_over_time
-from sweep.papers.studies import slearn_table4
-from sweep.report.findings import Finished
-from sweep.store.cache import Cache
 
 DAY_S = 86_400.0
 
@@ -63,28 +59,3 @@ def test_jobs_alone_of_their_kind_and_of_one_task_have_no_variation() -> None:
     assert math.isnan(metrics["over_time_3d_p50"])
     assert math.isnan(metrics["over_space_p90"])
     assert "load_p50" not in metrics
-
-
-def test_presets_are_held_to_the_tables_and_real_traces_are_not(tmp_path: Path) -> None:
-    row = {
-        "trace": "slearn_2sigma",
-        "over_time_14d_p50": 1.05,
-        "over_time_14d_p90": 2.0,
-        "over_time_3d_p50": 0.5,
-        "over_space_p50": 0.18,
-        "load_p90": 2.47,
-        "thin": 0.2,
-    }
-    walls = {**row, "trace": slearn_table4.WALLS, "over_space_p50": math.nan}
-    found = slearn_table4.find(Finished([row, walls], {}, Cache(tmp_path)))
-    by_name = {(one.figure, one.what): one for one in found}
-    assert by_name["2Sigma", "over time 14d p50"].is_met
-    assert not by_name["2Sigma", "over time 14d p90"].is_met
-    assert by_name["2Sigma", "over time 14d p90"].paper == "3.1"
-    assert by_name["2Sigma", "over time 3d p50"].wanted == ""
-    assert by_name["2Sigma", "thin"].ours == 0.2
-    of_walls = slearn_table4.REAL[slearn_table4.WALLS]
-    assert by_name[of_walls, "over time 3d p50"].paper == "0.2"
-    assert (of_walls, "over space p50") not in by_name
-    assert (of_walls, "thin") not in by_name
-    assert not any(one.wanted for one in found if one.figure == of_walls)
