@@ -22,7 +22,7 @@ from policies.dagps.offline import MAX_CANDIDATES, build_schedule
 from policies.heft import heft_schedule
 from sim.base.random import stream
 from sim.bounds import bound_arrays
-from sim.workload.workload import Columns
+from sim.workload.columns import Columns
 
 RESOURCES = ("cpu", "mem", "disk", "net")
 CLUSTER = sim.Cluster.machines(50, **dict.fromkeys(RESOURCES, 1000.0))

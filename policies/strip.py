@@ -10,12 +10,12 @@ import numpy as np
 from policies.base import Policy
 from policies.registry import register
 from sim.base.arrays import I4, I8
+from sim.base.ragged import offsets
 from sim.engine.plan import Batch, Event, Plan, World
-from sim.workload.columns import offsets
 from sim.workload.paths import topological_order
 
 if TYPE_CHECKING:
-    from sim.workload.workload import Columns
+    from sim.workload.columns import Columns
 
 
 @register("strip")

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I1, I4, I8
 from sim.base.errors import InputError, unknown
-from sim.workload.columns import capacity_quanta, offsets, ranges
+from sim.base.ragged import offsets, ranges
+from sim.workload.columns import capacity_quanta
 
 if TYPE_CHECKING:
     from sim.cluster.cluster import Cluster
-    from sim.workload.workload import Columns
+    from sim.workload.columns import Columns
 
 
 @dataclass(frozen=True, eq=False)

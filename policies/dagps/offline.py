@@ -14,7 +14,8 @@ from sim.base.errors import InputError
 
 if TYPE_CHECKING:
     from sim.cluster.cluster import Cluster
-    from sim.workload.workload import Columns, Workload
+    from sim.workload.columns import Columns
+    from sim.workload.workload import Workload
 
 MAX_CANDIDATES = 128
 """Default of how many sets of troublesome tasks are tried for each part of a DAG.

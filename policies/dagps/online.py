@@ -14,11 +14,11 @@ from policies.registry import register
 from policies.slearn.estimators.stage_profiles import StageProfiles
 from sim.base.arrays import F8, Mask
 from sim.base.errors import InputError
+from sim.base.ragged import ranges
 from sim.cluster.sizing import demand_of
 from sim.engine.plan import Batch, Event, Order, Plan, Queues, World
 from sim.engine.plan.packing import MAX_BUNDLE, Packing
 from sim.metrics.locality import task_homes
-from sim.workload.columns import ranges
 
 if TYPE_CHECKING:
     from sim.cluster.cluster import Cluster

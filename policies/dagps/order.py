@@ -13,7 +13,7 @@ from sim.base.arrays import F8, I4
 
 if TYPE_CHECKING:
     from sim.cluster.cluster import Cluster
-    from sim.workload.workload import Columns
+    from sim.workload.columns import Columns
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ import numpy as np
 from sim.base.arrays import F8, I1, I4, I8
 
 if TYPE_CHECKING:
-    from sim.workload.workload import Columns
+    from sim.workload.columns import Columns
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from sim.cluster.cluster import Cluster
-    from sim.workload.workload import Columns, Workload
+    from sim.workload.columns import Columns
+    from sim.workload.workload import Workload
 
 
 NAMES = ("cp_len", "twork", "mod_cp", "new_lb")

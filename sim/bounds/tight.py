@@ -44,7 +44,7 @@ from sim.workload.columns import capacity_quanta
 
 if TYPE_CHECKING:
     from sim.cluster.cluster import Cluster
-    from sim.workload.workload import Columns
+    from sim.workload.columns import Columns
 
 
 _MANY = np.iinfo(np.int32).max

@@ -15,7 +15,8 @@ from sim.cluster.fits import check_fits
 from sim.workload.tables import values
 
 if TYPE_CHECKING:
-    from sim.workload.workload import Columns, Workload
+    from sim.workload.columns import Columns
+    from sim.workload.workload import Workload
 
 Shape = Literal["slots"] | Mapping[str, float]
 
@@ -40,16 +41,6 @@ def size_cluster(
     full = max(at_load, _count_for_gangs(workload, one))
     check_fits(workload, times(one, full))
     return times(one, fraction * full)
-
-
-def submit_span_s(columns: Columns) -> float:
-    """Return the time over which a workload's work is offered."""
-    from sim.workload.paths import critical_path_s
-
-    if len(columns.job_submit) == 0:
-        return 1.0
-    span = float(columns.job_submit[-1] - columns.job_submit[0])
-    return span or float(critical_path_s(columns).max()) or 1.0
 
 
 def demand_of(columns: Columns, cluster: Cluster) -> F8:

@@ -6,12 +6,13 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.arrays import F8, I8, U8
+from sim.base.ragged import ranges
 from sim.describe.dataset import Dataset
 from sim.describe.measure import Measure, Section
 from sim.describe.numbers import mean
 from sim.describe.periodic import PERIODS_S, periodic_groups
 from sim.describe.variability import Variation, set_spread
-from sim.workload.columns import ranges, stage_demand
+from sim.workload.columns import stage_demand
 from sim.workload.tables import values
 
 COUNTERPARTS = (1, 13, 117)

@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.arrays import F8, I8
-from sim.dags.graphs import Graphs, offsets
+from sim.base.ragged import offsets
+from sim.dags.graphs import Graphs
 from sim.describe.dataset import USED_PREFIX, Dataset
 from sim.describe.measure import Measure, Section
 from sim.describe.numbers import largest, mean, quantile

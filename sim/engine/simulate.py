@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from sim.base.errors import DeadlockError, InputError, PolicyError
 from sim.base.jit import compiled
 from sim.cluster.cluster import Cluster
+from sim.cluster.fits import check_fits
 from sim.engine.kernels import run as kernel
 from sim.engine.kernels import state as layout
 from sim.engine.layout import lay_out
 from sim.engine.plan import Batch, Plan, Scheduler, World
 from sim.engine.result import LimitsSet, Result
 from sim.metrics.locality import has_homes
-from sim.workload.validate import check_fits
 from sim.workload.workload import Workload
 
 

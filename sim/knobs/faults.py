@@ -16,7 +16,8 @@ from sim.base.random import stream
 from sim.knobs.parts import beside, meta_with, replaced, with_durations
 
 if TYPE_CHECKING:
-    from sim.workload.workload import Columns, Workload
+    from sim.workload.columns import Columns
+    from sim.workload.workload import Workload
 
 
 MOST_FAILURES = 8

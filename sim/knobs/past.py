@@ -9,12 +9,12 @@ import pyarrow as pa
 
 from sim.base.arrays import F8, I8, Mask
 from sim.base.errors import InputError
+from sim.base.ragged import ranges
 from sim.base.random import stream
+from sim.describe.slearn import load_statistics, window_loads
 from sim.knobs.parts import check_positive, meta_with, replaced, with_durations
-from sim.workload.columns import ranges
-from sim.workload.features import NAMES
+from sim.workload.past import NAMES
 from sim.workload.tables import take_rows, values
-from sim.workload.windows import loads, statistics
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
@@ -69,7 +69,7 @@ def history_and_trace(
     Returns
     -------
     Workload
-        ``meta["knobs"]`` notes sizes, and the load in windows (`sim.workload.windows.statistics`).
+        ``meta["knobs"]`` notes sizes, and load in windows (`sim.describe.slearn`).
 
     Raises
     ------
@@ -116,7 +116,7 @@ def history_and_trace(
     if jobs > 1:
         drawn = drawn.scale_load(load, cluster)
     columns = drawn.columns
-    got = statistics(loads(columns.job_submit, columns.job_work, slots))
+    got = load_statistics(window_loads(columns.job_submit, columns.job_work, slots))
     uniform = drawn.stage_duration_s
     return Workload.from_tables(
         jobs=_without_end(drawn.jobs),

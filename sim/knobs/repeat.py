@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.arrays import F8, I8, Mask
+from sim.base.ragged import ranges
 from sim.base.random import stream
 from sim.knobs.parts import beside, meta_with, replaced, with_durations
-from sim.workload.columns import ranges
 from sim.workload.tables import take_rows, values
 
 if TYPE_CHECKING:

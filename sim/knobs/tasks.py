@@ -44,13 +44,12 @@ def scale_tasks(
         If a number is not positive, or tasks demand a resource that machines do not have.
     """
     from sim.cluster.cluster import Cluster
-    from sim.workload.transform import offered_load
     from sim.workload.workload import Workload
 
     check_positive("the load", load)
     check_positive("the number of machines", machines)
     cluster = Cluster.machines(machines, fungible=(), **dict(shape))
-    offered = offered_load(workload, cluster)
+    offered = workload.offered_load(cluster)
     bottleneck = max(offered, key=lambda name: offered[name])
     n = np.diff(workload.stage_task0)
     work = np.add.reduceat(workload.columns.task_duration, workload.stage_task0[:-1])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sim.base.arrays import F8
-from sim.workload.deadlines import final_deadline_s
+from sim.workload.columns import final_deadline_s
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -27,7 +27,7 @@ def measure(run: Run, workload: Any, cluster: Any, policy: Any, seed: int) -> Me
     """
     import pyarrow as pa
 
-    from sim.workload.deadlines import final_deadline_s
+    from sim.workload.columns import final_deadline_s
     from sim.workload.paths import critical_path_s
 
     result = run(workload, cluster, policy, seed=seed)

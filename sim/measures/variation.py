@@ -46,8 +46,7 @@ def measure(
     import pyarrow as pa
 
     from sim.base.random import stream
-    from sim.describe.variation import jobs_over_space, jobs_over_time
-    from sim.workload.windows import loads, statistics
+    from sim.describe.slearn import jobs_over_space, jobs_over_time, load_statistics, window_loads
 
     columns = workload.columns
     submit_s = columns.job_submit
@@ -69,6 +68,6 @@ def measure(
     n_tasks = np.bincount(columns.stage_job, np.diff(columns.stage_task0))
     metrics["thin"] = float((n_tasks < 3).mean())
     if cluster.unit:
-        load = loads(submit_s, columns.job_work, float(cluster.total[0]))
-        metrics |= statistics(load)
+        load = window_loads(submit_s, columns.job_work, float(cluster.total[0]))
+        metrics |= load_statistics(load)
     return metrics, pa.table({"job": rows.astype(np.int32), **found})

@@ -12,7 +12,7 @@ from sim.metrics.limits import above_oracle
 from sim.metrics.locality import local_share
 from sim.metrics.of_downloads import value_attained
 from sim.metrics.usage import utilization
-from sim.workload.deadlines import final_deadline_s
+from sim.workload.columns import final_deadline_s
 
 if TYPE_CHECKING:
     from sim.engine.result import Result

@@ -9,7 +9,7 @@ import numpy as np
 
 from sim.base.arrays import F8, I4
 from sim.engine.plan import NO_LIMIT
-from sim.workload.deadlines import final_deadline_s
+from sim.workload.columns import final_deadline_s
 
 if TYPE_CHECKING:
     from sim.engine.result import LimitsSet, Result

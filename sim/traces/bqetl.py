@@ -14,12 +14,12 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.arrays import F8, I8, Mask
+from sim.base.ragged import ranges
 from sim.base.random import stream
 from sim.traces._rows import OnBadRow
 from sim.traces._table_jobs import TableJobs, read_files
 from sim.traces._table_runs import WEEK_S, WEEKS, Mode, Runs, last_made, run_tables
 from sim.traces._text_file import check_choice, nothing_left
-from sim.workload.columns import ranges
 from sim.workload.workload import Workload
 
 if TYPE_CHECKING:

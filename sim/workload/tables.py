@@ -10,10 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
-from sim.base.arrays import I8
+from sim.base.arrays import F8, I8
 from sim.base.errors import InputError
 from sim.workload.schema import (
     CATEGORY,
+    DEFAULT_QUANTUM,
     DEMAND_PREFIX,
     MAY_HAVE,
     REQUIRED,
@@ -223,3 +224,32 @@ def spelled(column: pa.Array, value: str) -> I8:
     """Return the rows of `column` that hold `value`."""
     found: I8 = np.flatnonzero(pc.equal(column, value).to_numpy(False))
     return found
+
+
+def without_duration(stages: pa.Table) -> tuple[pa.Table, F8]:
+    """Take the column ``duration_s`` out of ``stages``, where it stands for a table of tasks."""
+    if "duration_s" not in stages.column_names:
+        raise InputError(
+            "there is no table of tasks, and stages has no column 'duration_s' to stand for it",
+            rule="missing table",
+        )
+    column = stages["duration_s"].chunk(0)
+    if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+        raise InputError(f"stages.duration_s must be numbers, not {column.type}", rule="wrong type")
+    duration = column.to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
+    return stages.drop_columns(["duration_s"]), np.ascontiguousarray(duration)
+
+
+def with_demand(stages: pa.Table) -> pa.Table:
+    """Return ``stages``, of one cpu a task where no demand is named."""
+    if any(c.startswith(DEMAND_PREFIX) for c in stages.column_names):
+        return stages
+    return stages.append_column(DEMAND_PREFIX + "cpu", pa.array(np.ones(stages.num_rows)))
+
+
+def quantum_of(stages: pa.Table, meta: Mapping[str, Any] | None) -> dict[str, float]:
+    """Return the quantum of each resource that ``stages`` names: that of `meta`, or the default."""
+    given = dict((meta or {}).get("quantum", {}))
+    demands = [c for c in stages.column_names if c.startswith(DEMAND_PREFIX)]
+    resources = [c.removeprefix(DEMAND_PREFIX) for c in demands]
+    return {r: float(given.get(r, DEFAULT_QUANTUM)) for r in resources}

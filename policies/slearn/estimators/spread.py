@@ -7,13 +7,13 @@ import math
 import numpy as np
 
 from sim.engine.plan import World
-from sim.workload.features import NAMES
+from sim.workload.past import NAMES
 
 
 class Spread:
     """How much the tasks of a stage differ: the mean of their squared coefficient of variation.
 
-    By the first feature of `sim.workload.features.NAMES` by which three like stages have ended,
+    By the first feature of `sim.workload.past.NAMES` by which three like stages have ended,
     else over all that have; 1, as of an exponential distribution, before any has. Stages of one
     task or of no length say nothing.
     """

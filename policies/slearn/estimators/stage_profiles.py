@@ -12,7 +12,7 @@ from sim.base.arrays import F8, I8
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from sim.workload.workload import Columns
+    from sim.workload.columns import Columns
 
 
 class StageProfiles:

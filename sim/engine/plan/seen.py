@@ -14,7 +14,7 @@ from sim.base.arrays import I4
 
 if TYPE_CHECKING:
     from sim.cluster.cluster import Cluster
-    from sim.workload.workload import Columns
+    from sim.workload.columns import Columns
 
 
 class Event(IntFlag):

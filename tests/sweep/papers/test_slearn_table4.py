@@ -10,7 +10,7 @@ import pytest
 
 import sim
 from sim import Cluster, measures
-from sim.describe.variation import jobs_over_space, jobs_over_time
+from sim.describe.slearn import jobs_over_space, jobs_over_time
 from sweep.papers.studies import slearn_table4
 from sweep.report.findings import Finished
 from sweep.store.cache import Cache

@@ -6,8 +6,14 @@ import numpy as np
 import pytest
 
 import sim
-from sim.describe.variation import Similar, jobs_over_space, jobs_over_time, over_space
-from sim.workload.windows import loads, statistics
+from sim.describe.slearn import (
+    Similar,
+    jobs_over_space,
+    jobs_over_time,
+    load_statistics,
+    over_space,
+    window_loads,
+)
 
 
 def test_over_space_by_hand():
@@ -92,12 +98,12 @@ def test_load_in_windows_equals_a_plain_loop():
         inside = (submit >= begin) & (submit < begin + 1000)
         wanted.append(work[inside].sum() / (7 * 1000))
         begin += 100
-    got = loads(submit, work, 7)
+    got = window_loads(submit, work, 7)
     np.testing.assert_allclose(got, wanted, rtol=1e-9, atol=1e-9)
-    figures = statistics(got)
+    figures = load_statistics(got)
     assert figures["load_max"] == pytest.approx(max(wanted))
     assert figures["load_p90"] == pytest.approx(np.quantile(wanted, 0.9))
 
 
 def test_jobs_of_one_instant_make_one_window():
-    assert loads(np.zeros(3), np.full(3, 500.0), 1.5).tolist() == [1.0]
+    assert window_loads(np.zeros(3), np.full(3, 500.0), 1.5).tolist() == [1.0]

@@ -9,7 +9,8 @@ import pytest
 
 import sim
 from sim.knobs import amplify, change_load
-from sim.workload import features, schema
+from sim.workload import past as features
+from sim.workload import schema
 from tests.sim.workload.tables import build
 
 DAY = 86_400.0

@@ -1,4 +1,7 @@
-"""How much tasks vary within a job, and like jobs over time (Jajoo et al., NSDI 2022, §4.2)."""
+"""What Jajoo et al., NSDI 2022, measure of a workload: how much tasks vary, and how load does.
+
+Variation over space and time is that of §4.2 (Tables 3 and 4), load in windows that of Table 5.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sim.base.arrays import F8, I4, I8
-from sim.workload.columns import ranges
+from sim.base.ragged import ranges
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
@@ -15,6 +18,9 @@ if TYPE_CHECKING:
 
 SAMPLED = 0.03
 """Share of a job's tasks that the paper assumes are sampled."""
+
+WINDOW_S, STEP_S = 1000.0, 100.0
+"""Length of a window, and from the begin of one to that of the next."""
 
 
 def over_space(duration_s: F8, first: I8, sampled: float = SAMPLED) -> F8:
@@ -146,3 +152,34 @@ def jobs_over_time(workload: Workload, window_s: float, of: I8 | None = None, le
         least,
     )
     return similar.variation(np.concatenate([mean, columns.features.past("mean_task_s")]))
+
+
+def window_loads(
+    submit_s: F8,
+    work_s: F8,
+    n_slots: float,
+    window_s: float = WINDOW_S,
+    step_s: float = STEP_S,
+) -> F8:
+    """Return the work that is submitted in each window, over what all slots could do in it.
+
+    Windows begin at the first submission and at every `step_s` after it, up to the last one.
+    """
+    n = int((submit_s[-1] - submit_s[0]) // step_s) + 1
+    begin = submit_s[0] + step_s * np.arange(n)
+    total = np.concatenate([[0.0], np.cumsum(work_s)])
+    low = np.searchsorted(submit_s, begin, side="left")
+    high = np.searchsorted(submit_s, begin + window_s, side="left")
+    load: F8 = (total[high] - total[low]) / (n_slots * window_s)
+    return load
+
+
+def load_statistics(load: F8) -> dict[str, float]:
+    """Return the figures of the paper's Table 5, and the busiest window's load."""
+    p50, p90 = np.quantile(load, [0.5, 0.9])
+    return {
+        "load_average": float(load.mean()),
+        "load_p50": float(p50),
+        "load_p90": float(p90),
+        "load_max": float(load.max()),
+    }
