@@ -30,7 +30,7 @@ MADE_OF = {
     "sim/metrics/names.py": "reference/metrics.md",
     "sim/measures": "reference/measures.md",
     "sim/plan": "reference/writing_policies.md",
-    "sim/engine/result.py": "reference/python.md#sim.Result",
+    "sim/result.py": "reference/python.md#sim.Result",
     "sim/workload/schema.py": "reference/python.md#tables-of-a-workload",
     "sim/traces": "reference/traces.md",
 }

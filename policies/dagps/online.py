@@ -18,7 +18,7 @@ from sim.base.ragged import ranges
 from sim.cluster.sizing import demand_of
 from sim.engine.plan import Batch, Event, Order, Plan, Queues, World
 from sim.engine.plan.packing import MAX_BUNDLE, Packing
-from sim.metrics.locality import task_homes
+from sim.workload.columns import task_homes
 
 if TYPE_CHECKING:
     from sim.cluster.cluster import Cluster

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from sim.measures import Measured, Run
+    from sim.measures import Measured, Simulate
 
 GAPS = {"gap_lb": "new_lb", "gap_tight_lb": "tight_lb"}
 
 
 def measure(
-    run: Run,
+    run: Simulate,
     workload: Any,
     cluster: Any,
     policy: Any,

@@ -10,13 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sim.measures import Measured, Run
+    from sim.measures import Measured, Simulate
 
 USES_POLICY = False
 
 
 def measure(
-    run: Run,
+    run: Simulate,
     workload: Any,
     cluster: Any,
     policy: Any,

@@ -16,12 +16,12 @@ from sim.workload.columns import final_deadline_s
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from sim.engine.result import Result
-    from sim.measures import Measured, Run
+    from sim.measures import Measured, Simulate
+    from sim.result import Result
 
 
 def measure(
-    run: Run, workload: Any, cluster: Any, policy: Any, seed: int, step_s: float = 60.0
+    run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int, step_s: float = 60.0
 ) -> Measured:
     """Simulate once, and look at the jobs that have a deadline.
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sim.measures import Measured, Run
+    from sim.measures import Measured, Simulate
 
 USES_POLICY = False
 
 
-def measure(run: Run, workload: Any, cluster: Any, policy: Any, seed: int) -> Measured:
+def measure(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) -> Measured:
     """Describe the workload, beside a random DAG for each of its large jobs.
 
     Parameters

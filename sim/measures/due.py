@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from sim.measures import Measured, Run
+    from sim.measures import Measured, Simulate
 
 
-def measure(run: Run, workload: Any, cluster: Any, policy: Any, seed: int) -> Measured:
+def measure(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) -> Measured:
     """Simulate once.
 
     Returns

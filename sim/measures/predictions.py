@@ -11,11 +11,11 @@ from sim.engine.plan import Event
 
 if TYPE_CHECKING:
     from sim.engine.plan import Batch, Plan, World
-    from sim.measures import Measured, Run
+    from sim.measures import Measured, Simulate
 
 
 def measure(
-    run: Run,
+    run: Simulate,
     workload: Any,
     cluster: Any,
     policy: Any,

@@ -10,15 +10,15 @@ import numpy as np
 from sim.base.arrays import F8, I8
 
 if TYPE_CHECKING:
-    from sim.engine.result import Result
-    from sim.measures import Measured, Run
+    from sim.measures import Measured, Simulate
+    from sim.result import Result
 
 HAIR = 1e-12
 """Progress that differs by less is the same."""
 
 
 def measure(
-    run: Run, workload: Any, cluster: Any, policy: Any, seed: int, step_s: float = 60.0
+    run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int, step_s: float = 60.0
 ) -> Measured:
     """Simulate once, and follow every progress indicator through the jobs with a deadline.
 

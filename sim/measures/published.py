@@ -12,12 +12,12 @@ import sim.synth
 from sim.base.errors import InputError, unknown
 
 if TYPE_CHECKING:
-    from sim.measures import Measured, Run
+    from sim.measures import Measured, Simulate
 
 USES_POLICY = False
 
 
-def measure(run: Run, workload: Any, cluster: Any, policy: Any, seed: int) -> Measured:
+def measure(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) -> Measured:
     """Ask the workload's generator: its module ``measure`` has a function ``beside``.
 
     Parameters

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sim.base.errors import InputError
 
 if TYPE_CHECKING:
-    from sim.measures import Measured, Run
+    from sim.measures import Measured, Simulate
 
 USES_POLICY = False
 
@@ -22,7 +22,7 @@ SHOWN = (0, 20, 40, 60, 80, 100)
 """Thresholds tr of which there are metrics, %."""
 
 
-def measure(run: Run, workload: Any, cluster: Any, policy: Any, seed: int) -> Measured:
+def measure(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) -> Measured:
     """Learn from the history's last week, and hold it against the workload's recurring jobs.
 
     Returns

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from sim.base.arrays import F8, I8
 
 if TYPE_CHECKING:
-    from sim.measures import Measured, Run
+    from sim.measures import Measured, Simulate
 
 
 def measure(
-    run: Run,
+    run: Simulate,
     workload: Any,
     cluster: Any,
     policy: Any,

@@ -14,7 +14,7 @@ import numpy as np
 from sim.base.arrays import F8, I4
 
 if TYPE_CHECKING:
-    from sim.measures import Measured, Run
+    from sim.measures import Measured, Simulate
 
 USES_POLICY = False
 
@@ -22,7 +22,7 @@ _DECIMALS = 6
 """A recorded duration is the difference of two times; equal ones are equal to so many digits."""
 
 
-def measure(run: Run, workload: Any, cluster: Any, policy: Any, seed: int) -> Measured:
+def measure(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) -> Measured:
     """Compare every job with the earlier run of its template.
 
     Parameters

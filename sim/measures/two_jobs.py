@@ -15,13 +15,13 @@ import numpy as np
 from sim.base.posterior import Normal, posterior
 
 if TYPE_CHECKING:
-    from sim.measures import Measured, Run
+    from sim.measures import Measured, Simulate
 
 USES_POLICY = False
 
 
 def measure(
-    run: Run,
+    run: Simulate,
     workload: Any,
     cluster: Any,
     policy: Any,

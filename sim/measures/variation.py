@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sim.measures import Measured, Run
+    from sim.measures import Measured, Simulate
 
 USES_POLICY = False
 
@@ -19,7 +19,7 @@ DAYS = (3, 7, 14)
 
 
 def measure(
-    run: Run, workload: Any, cluster: Any, policy: Any, seed: int, sample: int = 2000
+    run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int, sample: int = 2000
 ) -> Measured:
     """Measure the variation of a sample of the jobs.
 

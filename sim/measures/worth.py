@@ -14,7 +14,7 @@ from sim.base.arrays import F8
 from sim.base.errors import InputError
 
 if TYPE_CHECKING:
-    from sim.measures import Measured, Run
+    from sim.measures import Measured, Simulate
 
 USES_POLICY = False
 
@@ -26,7 +26,7 @@ FROM = 10.0
 """The exponent is fitted to jobs of at least this value; below lies the low end (§6.3)."""
 
 
-def measure(run: Run, workload: Any, cluster: Any, policy: Any, seed: int) -> Measured:
+def measure(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) -> Measured:
     """Measure worth, and its prediction by the medians of each template's past jobs (§6.3).
 
     Returns

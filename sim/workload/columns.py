@@ -268,6 +268,24 @@ def final_deadline_s(columns: Columns, took_s: F8) -> F8:
     return deadline_s
 
 
+def task_homes(columns: Columns, n_machines: int) -> I4 | None:
+    """Return the machine on which each task's input lies, -1 for none: (T,) int32.
+
+    None if no task's input lies anywhere.
+    """
+    if not has_homes(columns):
+        return None
+    stage = columns.task_stage()
+    home = columns.stage_home.astype(np.int64)[stage]
+    index = np.arange(len(home)) - columns.stage_task0[stage]
+    return np.where(home >= 0, (home + index) % n_machines, -1).astype(np.int32)
+
+
+def has_homes(columns: Columns) -> bool:
+    """Tell whether the input of any task lies on some machine."""
+    return bool((columns.stage_home >= 0).any())
+
+
 def _frozen(array: I8) -> I8:
     array.setflags(write=False)
     return array

@@ -8,8 +8,8 @@ import pytest
 
 import sim
 from sim import metrics
-from sim.engine.result import Result
-from sim.metrics.of_downloads import value_over_time
+from sim.metrics.value import value_over_time
+from sim.result import Result
 
 NAN = float("nan")
 
@@ -34,6 +34,10 @@ def run(w, cluster, start, finish, failed=(), task_start=None, task_finish=None,
     return Result(w, cluster, None, 0, job_failed=mask, **arrays)
 
 
+def compute(result):
+    return result.metrics
+
+
 def two_stage_job(submit_s):
     stages = [
         {"name": "a", "durations_s": [2, 2]},
@@ -45,7 +49,7 @@ def two_stage_job(submit_s):
 def test_every_number_by_hand():
     w = sim.Workload.from_jobs([job(0, [4, 4]), two_stage_job(2.0), job(10, [1])])
     # two slots: [4 4] at 0..4, [2 2] at 4..6, [3] at 6..9, [1] at 10..11
-    m = metrics.compute(run(w, sim.Cluster.slots(2), [0, 4, 10], [4, 9, 11]))
+    m = compute(run(w, sim.Cluster.slots(2), [0, 4, 10], [4, 9, 11]))
     assert m["jct_mean_s"] == pytest.approx((4 + 7 + 1) / 3)
     assert m["jct_p50_s"] == 4
     assert m["jct_p90_s"] == pytest.approx(4 + 0.8 * 3)
@@ -67,18 +71,18 @@ def test_prediction_error_is_over_the_jobs_that_were_estimated_and_done():
     jobs = [job(0, [4, 4]), job(0, [10]), job(0, [5]), job(0, [0]), job(0, [2]), job(0, [7])]
     w = sim.Workload.from_jobs(jobs)
     estimate = [6, 25, NAN, 3, 2, 1]  # errors 1/4, 3/2, unknown, of no size, 0, of a failed job
-    m = metrics.compute(
+    m = compute(
         run(w, sim.Cluster.slots(9), [0] * 6, [4, 10, 5, 0, 2, NAN], [5], estimate=estimate)
     )
     assert m["prediction_error_p50"] == 0.25
     assert m["prediction_error_p90"] == pytest.approx(0.25 + 0.8 * 1.25)
-    nothing = metrics.compute(run(w, sim.Cluster.slots(9), [0] * 6, [4, 10, 5, 0, 2, 7]))
+    nothing = compute(run(w, sim.Cluster.slots(9), [0] * 6, [4, 10, 5, 0, 2, 7]))
     assert math.isnan(nothing["prediction_error_p50"])
 
 
 def test_makespan_begins_with_the_first_submission():
     w = sim.Workload.from_jobs([job(100, [1]), job(200, [1])])
-    m = metrics.compute(run(w, sim.Cluster.slots(1), [100, 200], [101, 201]))
+    m = compute(run(w, sim.Cluster.slots(1), [100, 200], [101, 201]))
     assert m["makespan_s"] == 101
     assert m["utilization"] == pytest.approx(2 / 101)
 
@@ -86,7 +90,7 @@ def test_makespan_begins_with_the_first_submission():
 def test_utilization_of_each_resource_and_the_bottleneck():
     w = sim.Workload.from_jobs([job(0, [10, 10], {"cpu": 1, "mem": 3})])
     cluster = sim.Cluster.machines(2, mem=4, cpu=4, disk=1)
-    m = metrics.compute(run(w, cluster, [0], [10]))
+    m = compute(run(w, cluster, [0], [10]))
     assert m["utilization_cpu"] == pytest.approx(2 / 8)
     assert m["utilization_mem"] == m["utilization"] == pytest.approx(6 / 8)
     assert m["utilization_disk"] == 0
@@ -94,7 +98,7 @@ def test_utilization_of_each_resource_and_the_bottleneck():
 
 def test_failed_jobs_stay_out_of_completion_times():
     w = sim.Workload.from_jobs([job(0, [4]), job(0, [100]), job(0, [6])])
-    m = metrics.compute(run(w, sim.Cluster.slots(3), [0, NAN, 0], [4, NAN, 6], failed=[1]))
+    m = compute(run(w, sim.Cluster.slots(3), [0, NAN, 0], [4, NAN, 6], failed=[1]))
     assert m["jct_mean_s"] == 5
     assert m["jobs_failed"] == pytest.approx(1 / 3)
     assert m["utilization"] == pytest.approx(10 / 18)
@@ -103,13 +107,13 @@ def test_failed_jobs_stay_out_of_completion_times():
 def test_recorded_tasks_of_failed_jobs_are_work_done():
     w = sim.Workload.from_jobs([job(0, [4]), job(0, [2, 8])])
     at = {"task_start": [0, 0, NAN], "task_finish": [4, 2, NAN]}
-    m = metrics.compute(run(w, sim.Cluster.slots(2), [0, 0], [4, 2], failed=[1], **at))
+    m = compute(run(w, sim.Cluster.slots(2), [0, 0], [4, 2], failed=[1], **at))
     assert m["utilization"] == pytest.approx(6 / 8)
 
 
 def test_nothing_done():
     w = sim.Workload.from_jobs([job(0, [4])])
-    m = metrics.compute(run(w, sim.Cluster.slots(1), [NAN], [NAN], failed=[0]))
+    m = compute(run(w, sim.Cluster.slots(1), [NAN], [NAN], failed=[0]))
     assert m.pop("jobs_failed") == 1
     assert m.pop("jain_60s") == m.pop("jain_10s") == m.pop("jain_240s") == 1
     assert all(math.isnan(v) for v in m.values())
@@ -117,7 +121,7 @@ def test_nothing_done():
 
 def test_jobs_of_no_length_have_no_slowdown_and_no_gap():
     w = sim.Workload.from_jobs([job(0, [0.0]), job(0, [2])])
-    m = metrics.compute(run(w, sim.Cluster.slots(1), [0, 0], [0, 3]))
+    m = compute(run(w, sim.Cluster.slots(1), [0, 0], [0, 3]))
     assert m["slowdown_mean"] == 1.5
     assert m["gap_lb_p50"] == 0.5
 
@@ -126,7 +130,7 @@ def test_deadlines_are_relative_to_submission_and_failures_miss_them():
     rows = [(0, 5, 5), (10, 5, 15.5), (20, None, 99), (30, 5, NAN)]
     w = sim.Workload.from_jobs([job(s, [1], deadline_s=d) for s, d, _ in rows])
     finish = [f for _, _, f in rows]
-    m = metrics.compute(run(w, sim.Cluster.slots(9), [0, 10, 20, NAN], finish, failed=[3]))
+    m = compute(run(w, sim.Cluster.slots(9), [0, 10, 20, NAN], finish, failed=[3]))
     assert m["deadlines_missed"] == pytest.approx(2 / 3)
 
 
@@ -135,9 +139,9 @@ def test_value_is_what_is_downloaded_from_completion_on():
     downloads = {"job": [0, 0, 0, 1], "time_s": [4.0, 5.0, 6.0, 100.0], "n": [1, 2, 3, 4]}
     w = sim.Workload.from_tables(base.jobs, base.stages, base.tasks, downloads=downloads)
     slots = sim.Cluster.slots(2)
-    done = metrics.compute(run(w, slots, [0, 0], [5, 5]))
+    done = compute(run(w, slots, [0, 0], [5, 5]))
     assert done["value_attained"] == pytest.approx(9 / 10)
-    failed = metrics.compute(run(w, slots, [0, NAN], [5, NAN], failed=[1]))
+    failed = compute(run(w, slots, [0, NAN], [5, NAN], failed=[1]))
     assert failed["value_attained"] == pytest.approx(5 / 10)
 
 
@@ -153,7 +157,7 @@ def test_value_over_time_counts_the_downloads_so_far():
     assert found["attained"] == pytest.approx(shares, rel=1e-3)
     whole = value_over_time(done)
     assert whole is not None
-    assert whole["attained"][-1] == pytest.approx(metrics.compute(done)["value_attained"])
+    assert whole["attained"][-1] == pytest.approx(compute(done)["value_attained"])
     only = sim.Workload.from_tables(
         base.jobs, base.stages, base.tasks, downloads={"job": [1], "time_s": [7.0], "n": [2]}
     )
@@ -165,7 +169,7 @@ def test_value_over_time_counts_the_downloads_so_far():
 def test_every_metric_is_named_and_described():
     w = sim.Workload.from_jobs([job(0, [1])])
     cluster = sim.Cluster.machines(1, cpu=1, mem=1)
-    computed = metrics.compute(run(w, cluster, [0], [1]))
+    computed = compute(run(w, cluster, [0], [1]))
     against = [name for name, m in metrics.METRICS.items() if m.against_baseline]
     assert sorted([*computed, *against]) == sorted(metrics.names(cluster.resources))
     assert against == list(metrics.speedups(np.ones(1), np.ones(1)))
@@ -203,7 +207,7 @@ def queue_run(tasks, cluster):
 def test_jain_by_hand():
     # in 0..10: a holds a slot 10 s, b 2 s: x = (.5, .1), index .36 / (2 × .26)
     tasks = [("a", 0, 0, 10), ("b", 0, 8, 20), ("a", 5, 10, 20)]
-    m = metrics.compute(queue_run(tasks, sim.Cluster.slots(2)))
+    m = compute(queue_run(tasks, sim.Cluster.slots(2)))
     assert m["jain_10s"] == pytest.approx((0.36 / 0.52 + 1) / 2)
     assert math.isnan(m["jain_60s"])
 
@@ -212,26 +216,26 @@ def test_jain_weighs_by_shares():
     tasks = [("a", 0, 0, 10), ("a", 0, 0, 10), ("a", 0, 0, 10), ("b", 0, 0, 10)]
     slots = sim.Cluster.slots(4)
     shares = {"a": 3, "b": 1}
-    equal = metrics.compute(queue_run(tasks, slots))
+    equal = compute(queue_run(tasks, slots))
     assert equal["jain_10s"] == pytest.approx(16 / (2 * 10))
-    weighted = metrics.compute(queue_run(tasks, slots.with_queues("weighted", shares)))
+    weighted = compute(queue_run(tasks, slots.with_queues("weighted", shares)))
     assert weighted["jain_10s"] == pytest.approx(1)
 
 
 def test_jain_only_counts_windows_of_demand_in_every_queue():
     # b comes at 10 and nobody of it is there from 18 to 20: of 0..50 only 20..30 counts
     tasks = [("a", 0, 0, 50), ("b", 10, 11, 18), ("b", 20, 20, 31)]
-    m = metrics.compute(queue_run(tasks, sim.Cluster.slots(2)))
+    m = compute(queue_run(tasks, sim.Cluster.slots(2)))
     assert m["jain_10s"] == 1
     never = [("a", 0, 0, 5), ("b", 7, 7, 50)]
-    assert math.isnan(metrics.compute(queue_run(never, sim.Cluster.slots(2)))["jain_10s"])
+    assert math.isnan(compute(queue_run(never, sim.Cluster.slots(2)))["jain_10s"])
 
 
 def test_jain_needs_task_records_of_several_queues():
     r = queue_run([("a", 0, 0, 50), ("b", 0, 0, 50)], sim.Cluster.slots(2))
-    assert metrics.compute(r)["jain_10s"] == 1
+    assert compute(r)["jain_10s"] == 1
     without = dataclasses.replace(r, task_start=None, task_finish=None)
-    assert math.isnan(metrics.compute(without)["jain_10s"])
+    assert math.isnan(compute(without)["jain_10s"])
 
 
 def slow_jain(r, width):
@@ -287,7 +291,7 @@ def random_run(seed):
 @pytest.mark.parametrize("seed", range(4))
 def test_jain_agrees_with_a_slow_loop(seed):
     r = random_run(seed)
-    m = metrics.compute(r)
+    m = compute(r)
     assert m["jain_10s"] == pytest.approx(slow_jain(r, 10))
     assert m["jain_60s"] == pytest.approx(slow_jain(r, 60), nan_ok=True)
 
@@ -295,7 +299,7 @@ def test_jain_agrees_with_a_slow_loop(seed):
 @pytest.mark.parametrize("seed", range(4))
 def test_the_rest_agrees_with_a_slow_loop(seed):
     r = random_run(seed)
-    m = metrics.compute(r)
+    m = compute(r)
     table = sim.lower_bound(r.workload, r.cluster).to_pylist()
     jct = [f - s for f, s in zip(r.job_finish, r.workload.columns.job_submit, strict=True)]
     assert m["jct_mean_s"] == pytest.approx(math.fsum(jct) / len(jct))

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sim.base.arrays import F8, I4
 from sim.engine.plan import NO_LIMIT
+from sim.engine.record import LimitsSet, Run
 from sim.workload.columns import final_deadline_s
-
-if TYPE_CHECKING:
-    from sim.engine.result import LimitsSet, Result
 
 
 def limits_of(limits_set: Sequence[LimitsSet], submit_s: F8, finish_s: F8) -> tuple[I4, F8, I4]:
@@ -29,7 +26,7 @@ def limits_of(limits_set: Sequence[LimitsSet], submit_s: F8, finish_s: F8) -> tu
     return job[keep], time_s[keep], tokens[keep]
 
 
-def above_oracle(run: Result) -> float:
+def above_oracle(run: Run) -> float:
     """Return how much of what was guaranteed to jobs was more than they needed: a fraction.
 
     Of a job of T seconds of work that must end within d, the least constant number of tokens that

@@ -7,7 +7,7 @@ import pytest
 
 import policies
 import sim
-from sim.metrics.over_time import tasks_over_time, utilization_over_time
+from sim.metrics.usage import tasks_over_time, utilization_over_time
 
 JOBS: list[dict[str, Any]] = [
     {"submit_s": 0.0, "stages": [{"durations_s": [4.0, 2.0]}]},

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from sim.base.arrays import F8
-
-if TYPE_CHECKING:
-    from sim.engine.result import Result
-
+from sim.engine.record import Run
 
 N_POINTS = 121
 """Points of `value_over_time`."""
 
 
-def value_attained(run: Result) -> float:
+def value_attained(run: Run) -> float:
     """Compute the fraction of downloads that came at or after the completion of their job.
 
     A job that failed attains none. NaN where there are no downloads.
@@ -25,7 +22,7 @@ def value_attained(run: Result) -> float:
     return float(attained.sum() / n.sum()) if n.sum() else float("nan")
 
 
-def value_over_time(run: Result, n_points: int = N_POINTS) -> dict[str, Any] | None:
+def value_over_time(run: Run, n_points: int = N_POINTS) -> dict[str, Any] | None:
     """Compute what fraction of the downloads up to a time was attained, at equally spaced times."""
     time, n, attained = _downloads(run)
     time, n, attained = time[n > 0], n[n > 0], attained[n > 0]
@@ -43,7 +40,7 @@ def value_over_time(run: Result, n_points: int = N_POINTS) -> dict[str, Any] | N
     }
 
 
-def _downloads(run: Result) -> tuple[F8, F8, F8]:
+def _downloads(run: Run) -> tuple[F8, F8, F8]:
     """Give the time of each row of downloads, s, their number, and how many of it are attained."""
     downloads = run.workload.downloads
     job, time = downloads["job"].to_numpy(), downloads["time_s"].to_numpy()

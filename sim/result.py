@@ -1,28 +1,25 @@
-"""What a simulation gives back."""
+"""simulate(), and what it gives back: the record of a run, as tables, bounds and metrics."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 
-from sim.base.arrays import F8, I4, Mask
+from sim.base.arrays import F8
+from sim.bounds import bound_arrays
+from sim.cluster.cluster import Cluster
+from sim.engine.plan import Scheduler
+from sim.engine.record import Run
+from sim.engine.simulate import simulate as run_of
+from sim.metrics.compute import compute, gap_lb, prediction_error
+from sim.metrics.tokens import limits_of
+from sim.workload.workload import Workload
 
-if TYPE_CHECKING:
-    from sim.cluster.cluster import Cluster
-    from sim.engine.plan import Scheduler
-    from sim.workload.workload import Workload
 
-
-LimitsSet = tuple[float, I4, I4]
-
-
-@dataclass(frozen=True, eq=False)
-class Result:
+class Result(Run):
     """The outcome of one run, as columns.
 
     Attributes
@@ -45,47 +42,19 @@ class Result:
         When the policy set run limits (s; NaN for before the run), of which jobs, and to what.
     """
 
-    workload: Workload
-    cluster: Cluster
-    policy: Scheduler
-    seed: int
-    job_submit: F8
-    job_start: F8
-    job_finish: F8
-    job_failed: Mask
-    task_start: F8 | None = None
-    task_finish: F8 | None = None
-    task_machine: I4 | None = None
-    record: str = "jobs"
-    job_estimate: F8 | None = None
-    limits_set: Sequence[LimitsSet] = ()
-
-    @cached_property
-    def estimate_s(self) -> F8:
-        """`job_estimate`, NaN throughout where there is none: (J,) float64."""
-        if self.job_estimate is None:
-            return np.full(len(self.job_start), np.nan)
-        return self.job_estimate
-
     @cached_property
     def bounds(self) -> dict[str, F8]:
         """Lower bounds of each job, (J,) float64 each, s; see `sim.bounds.bound_arrays`."""
-        from sim.bounds import bound_arrays
-
         return bound_arrays(self.workload.columns, self.cluster)
 
     @cached_property
     def gap_lb(self) -> F8:
         """Completion time over ``new_lb`` - 1 of each job done whose bound is above 0, else NaN."""
-        from sim.metrics.of_jobs import gap_lb
-
-        return gap_lb(self)
+        return gap_lb(self, self.bounds["new_lb"])
 
     @cached_property
     def prediction_error(self) -> F8:
         """|estimate - size| / size of each job done that has both, else NaN: (J,) float64."""
-        from sim.metrics.of_jobs import prediction_error
-
         return prediction_error(self)
 
     @cached_property
@@ -95,7 +64,6 @@ class Result:
         outcome = pa.DictionaryArray.from_arrays(
             pa.array(self.job_failed.astype(np.int8)), pa.array(["done", "failed"])
         )
-        n_tasks = np.diff(columns.stage_task0[columns.job_stage0])
         return pa.table(
             {
                 "job_id": self.workload.jobs["job_id"],
@@ -104,7 +72,7 @@ class Result:
                 "finish_s": self.job_finish,
                 "outcome": outcome.cast(pa.string()),
                 "queue": self.workload.jobs["queue"],
-                "n_tasks": n_tasks,
+                "n_tasks": columns.job_n_tasks,
             }
         )
 
@@ -117,8 +85,7 @@ class Result:
         if self.record != "tasks":
             return None
         columns = self.workload.columns
-        sizes = np.diff(columns.stage_task0)
-        stage = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+        stage = columns.task_stage().astype(np.int32)
         task = np.arange(len(stage)) - columns.stage_task0[stage]
         return pa.table(
             {
@@ -139,14 +106,51 @@ class Result:
         on. A job's first row is of its submission, whenever before the limit was set; no row of a
         job comes after its end.
         """
-        from sim.metrics.limits import limits_of
-
         job, time_s, tokens = limits_of(self.limits_set, self.job_submit, self.job_finish)
         return pa.table({"job": job, "time_s": time_s, "tokens": tokens})
 
     @cached_property
     def metrics(self) -> dict[str, float]:
         """Numbers of the run by name; each is defined in `sim.metrics`."""
-        from sim.metrics import compute
+        return compute(self, self.bounds)
 
-        return compute(self)
+
+def simulate(
+    workload: Workload,
+    cluster: Cluster,
+    policy: Scheduler,
+    *,
+    seed: int = 0,
+    record: Literal["jobs", "tasks"] = "jobs",
+) -> Result:
+    """Run `workload` on `cluster` under `policy`.
+
+    A run is a pure function of its arguments: the same bits on every machine and in every process.
+
+    Parameters
+    ----------
+    workload : Workload
+        What is submitted.
+    cluster : Cluster
+        What it runs on.
+    policy : Scheduler
+        What decides, e.g. ``policies.build("sjf")``.
+    seed : int
+        Seed of whatever the policy draws.
+    record : {"jobs", "tasks"}
+        "tasks" keeps when and where each task ran.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    InputError
+        If a demand, a gang or a queue can never fit, before anything runs.
+    PolicyError
+        If the policy fills a column with nonsense.
+    DeadlockError
+        If jobs are left that can never go on.
+    """
+    return Result(**vars(run_of(workload, cluster, policy, seed=seed, record=record)))
