@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.errors import InputError
-from sim.cli.verbs.lineage import add_arguments, options_of, show
+from sim.cli.lineage import add_arguments, options_of, show
 from sim.lineage.logs import IDLE, Logs, idle, read_jobs, read_operations
 from sim.lineage.parts import split, together
 from sim.lineage.profile import Options, profile

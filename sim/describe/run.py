@@ -9,15 +9,15 @@ import pyarrow as pa
 
 from sim import dags
 from sim.base.errors import InputError
-from sim.describe import hourly, inputs, levels, overview, paper, recurrence, shapes, structure
+from sim.describe import hourly, overview, paper, recurrence, structure
 from sim.describe import variability as vary
 from sim.describe.dataset import Dataset
 from sim.describe.description import Description
-from sim.describe.measure import Measure
+from sim.describe.statistics import Statistic
 
 
 def describe(data: Dataset, beside: Iterable[Dataset] = ()) -> Description:
-    """Measure a dataset, and others to stand beside it.
+    """Statistic a dataset, and others to stand beside it.
 
     Everything is exact; nothing is sampled.
 
@@ -38,7 +38,7 @@ def describe(data: Dataset, beside: Iterable[Dataset] = ()) -> Description:
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"two datasets are called {name!r}; give one of them another name")
-    measures: dict[str, Sequence[Measure]] = {}
+    measures: dict[str, Sequence[Statistic]] = {}
     parts: dict[str, list[pa.Table]] = {}
     for dataset in datasets:
         measures[dataset.name], tables = _measured(dataset)
@@ -57,14 +57,14 @@ def random_beside(data: Dataset, seed: int = 0) -> Dataset:
     return Dataset("random", dags.uniform_dags(data.large.job_n_stages, seed))
 
 
-def _measured(data: Dataset) -> tuple[list[Measure], dict[str, pa.Table]]:
-    """Measure one dataset: numbers, and tables by name."""
-    found = [*inputs.inputs(data), *overview.overview(data), *overview.shares(data)]
+def _measured(data: Dataset) -> tuple[list[Statistic], dict[str, pa.Table]]:
+    """Statistic one dataset: numbers, and tables by name."""
+    found = [*overview.reading(data), *overview.overview(data), *overview.shares(data)]
     tables = {}
     if data.workload is not None:
         tables["hourly"] = hourly.hourly(data)
         found += hourly.peak_to_trough(data, tables["hourly"])
-    found += shapes.shapes(data)
+    found += structure.shapes(data)
     shape = structure.shape(data.large)
     found += structure.structure(data.large, shape)
     tables["quantiles"] = structure.quantiles(shape)
@@ -84,7 +84,7 @@ def _measured(data: Dataset) -> tuple[list[Measure], dict[str, pa.Table]]:
         found += vary.measures("recurrence", recurring, "recurring")
         tables["periodic"] = periodic
         tables["recurring"] = vary.distributions(recurring)
-    level_measures, tables["levels"] = levels.levels(data)
+    level_measures, tables["levels"] = structure.levels(data)
     return found + level_measures, tables
 
 

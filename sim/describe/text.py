@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sim.describe.description import SECTIONS, Description, Row
-from sim.describe.measure import shown
+from sim.describe.statistics import shown
 
 _GAP = 3
 _NARROWEST = 10

@@ -11,8 +11,7 @@ from sim.base.arrays import F8, I8
 from sim.base.ragged import offsets
 from sim.dags.graphs import Graphs
 from sim.describe.dataset import USED_PREFIX, Dataset
-from sim.describe.measure import Measure, Section
-from sim.describe.numbers import largest, mean, quantile
+from sim.describe.statistics import Section, Statistic, largest, mean, quantile
 from sim.workload.schema import DEMAND_PREFIX
 
 SET_SIZE = 3
@@ -44,7 +43,7 @@ class Variation:
 
 
 def variations(data: Dataset) -> list[Variation]:
-    """Measure every metric, of pairs and of sets, in jobs of at least six stages."""
+    """Statistic every metric, of pairs and of sets, in jobs of at least six stages."""
     graphs, rows = data.large, data.large_stages
     found = []
     for relation, measure in (("pair", pairs), ("set", sets)):
@@ -91,7 +90,7 @@ def set_spread(metric: F8, first: I8) -> tuple[F8, int]:
     return np.exp(np.maximum(spread[known], 0.0)), int((~known).sum())
 
 
-def measures(name: str, found: list[Variation], of: str = "dependent") -> list[Measure]:
+def measures(name: str, found: list[Variation], of: str = "dependent") -> list[Statistic]:
     """Summarise distributions: how many are equal, how many far apart, and the extremes."""
     section = Section(name)
     for v in found:

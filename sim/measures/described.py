@@ -23,21 +23,21 @@ def measure(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) 
     metrics : dict of str to float
         ``jobs`` and ``stages``, how many there are.
     table : pyarrow.Table
-        A row a number, see `sim.describe.measure.to_table`, and ``paper``: what Tian et al., SoCC
-        2019, report of it where the workload is of their trace, else NaN.
+        A row a number, see `sim.describe.statistics.to_table`, and ``paper``: what Tian et al.,
+        SoCC 2019, report of it where the workload is of their trace, else NaN.
     """
     import pyarrow as pa
 
     from sim.describe import Dataset, describe
-    from sim.describe.measure import to_table
     from sim.describe.run import random_beside
+    from sim.describe.statistics import to_table
 
     data = Dataset.of("trace", workload)
     found = describe(data, [random_beside(data, seed)])
-    rows = [(name, one) for name in found.names for one in found.measures[name]]
+    rows = [(name, number) for name in found.names for number in found.statistics[name]]
     paper = [
-        found.paper.get((one.section, one.key), float("nan")) if name == data.name else float("nan")
-        for name, one in rows
+        found.paper.get((row.section, row.key), float("nan")) if name == data.name else float("nan")
+        for name, row in rows
     ]
     table = to_table(rows).append_column("paper", pa.array(paper, pa.float64()))
     return {"jobs": float(workload.n_jobs), "stages": float(workload.n_stages)}, table

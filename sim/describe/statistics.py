@@ -1,19 +1,22 @@
-"""One number of a description, and tables of them."""
+"""One number of a description, tables of them, and summaries that are NaN of nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
+
+from sim import dags
 
 Kind = Literal["count", "share", "ratio", "number", "seconds"]
 
 
 @dataclass(frozen=True)
-class Measure:
+class Statistic:
     """One number."""
 
     section: str  # what it is called in tables and in code; the two together are unique
@@ -30,15 +33,15 @@ class Section:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.found: list[Measure] = []
+        self.found: list[Statistic] = []
         self.group = ""
 
     def add(self, key: str, label: str, value: float, kind: Kind = "number") -> None:
-        """Add a measure; see `Measure`."""
-        self.found.append(Measure(self.name, key, label, float(value), kind, self.group))
+        """Add a measure; see `Statistic`."""
+        self.found.append(Statistic(self.name, key, label, float(value), kind, self.group))
 
 
-def to_table(found: Iterable[tuple[str, Measure]]) -> pa.Table:
+def to_table(found: Iterable[tuple[str, Statistic]]) -> pa.Table:
     """Make a table of measures of datasets, a row each, in their order."""
     rows = list(found)
     return pa.table(
@@ -80,3 +83,28 @@ def _rounded(value: float) -> str:
     if size < 0.001:
         return f"{value:.1e}"
     return f"{value:.{1 if size >= 10 else 2 if size >= 1 else 3}f}"
+
+
+def mean(values: NDArray[Any]) -> float:
+    """Return the mean; of a mask, the share."""
+    return float(values.mean()) if len(values) else np.nan
+
+
+def deviation(values: NDArray[Any]) -> float:
+    """Return the standard deviation (of the values as they are, not of a sample)."""
+    return float(values.std()) if len(values) else np.nan
+
+
+def largest(values: NDArray[Any]) -> float:
+    """Return the largest."""
+    return float(values.max()) if len(values) else np.nan
+
+
+def quantile(values: NDArray[Any], q: float) -> float:
+    """Return a quantile, interpolated."""
+    return float(np.quantile(values, q)) if len(values) else np.nan
+
+
+def slope(x: NDArray[Any], y: NDArray[Any]) -> float:
+    """Return the slope of the least-squares line; NaN through points of one x."""
+    return dags.slope(x, y) if len(x) and (x != x[0]).any() else np.nan

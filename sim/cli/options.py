@@ -1,9 +1,11 @@
-"""Options given as ``key=value``, and the lines that verbs print about a workload."""
+"""What verbs are made of: a record of each, options as ``key=value``, lines about a workload."""
 
 from __future__ import annotations
 
+import argparse
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sim.base.errors import InputError
@@ -11,8 +13,19 @@ from sim.base.errors import InputError
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
 
-
 _TOTALS = ("jobs", "stages", "tasks", "edges")  # of a loader's report: printed already
+
+
+@dataclass(frozen=True)
+class Verb:
+    """A verb of ``python -m sim``; `run` prints what it did, and raises what is wrong."""
+
+    name: str
+    help: str  # its line in the list of verbs
+    about: str  # what its own ``--help`` shows first
+    example: str
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], None]
 
 
 def parse_pairs(pairs: Iterable[str], flag: str) -> dict[str, Any]:

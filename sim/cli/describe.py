@@ -11,12 +11,14 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sim.base.errors import InputError
+from sim.cli.options import Verb, parse_pairs
+
 if TYPE_CHECKING:
     from sim.describe import Dataset
     from sim.workload.workload import Workload
 
-HELP = "characterise a workload: dependencies, DAGs, variability, recurrence"
-EXAMPLE = """examples:
+_EXAMPLE = """examples:
   python -m sim describe work/alibaba
   python -m sim describe alibaba2018:batch_task.csv.gz --beside random --beside tpch
   python -m sim describe work/mine --beside work/alibaba --out results/describe/both"""
@@ -64,8 +66,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Describe, print, write."""
-    from sim.cli.verbs._options import parse_pairs
-    from sim.describe import Dataset, describe
+    # imported when the verb runs: `--help` answers at once
+    from sim.describe import Dataset, describe, write_page
     from sim.describe.run import random_beside
     from sim.describe.text import lines
 
@@ -80,12 +82,13 @@ def run(args: argparse.Namespace) -> None:
         beside.append(other.named(taken[-1]))
     description = describe(data, beside)
     print("\n".join(lines(description)))
-    paths = description.write(Path("results", "describe", name) if args.out is None else args.out)
-    for path in paths:
+    folder = Path("results", "describe", name) if args.out is None else args.out
+    for path in write_page(description, folder):
         print(f"written to {path}")
 
 
 def _beside(what: str, folder: str) -> Dataset:
+    # imported when the verb runs: `--help` answers at once
     from sim.describe import Dataset
 
     if what in TPC and not Path(what).is_dir():
@@ -95,7 +98,7 @@ def _beside(what: str, folder: str) -> Dataset:
 
 
 def _tpc(what: str, path: Path) -> Workload:
-    from sim.base.errors import InputError
+    # imported when the verb runs: `--help` answers at once
     from sim.traces import read_trace
 
     if not path.is_file():
@@ -110,8 +113,8 @@ def _tpc(what: str, path: Path) -> Workload:
 
 def _load(what: str, format_name: str | None, given: dict[str, Any]) -> tuple[str, Workload]:
     """Read a folder, or a trace of a format; return a name for it, and the workload."""
+    # imported when the verb runs: `--help` answers at once
     from sim import traces
-    from sim.base.errors import InputError
     from sim.workload.workload import Workload
 
     path = what
@@ -148,3 +151,13 @@ def _free(name: str, taken: list[str]) -> str:
         free = f"{name} ({n})"
         n += 1
     return free
+
+
+DESCRIBE = Verb(
+    "describe",
+    "characterise a workload: dependencies, DAGs, variability, recurrence",
+    __doc__,
+    _EXAMPLE,
+    add_arguments,
+    run,
+)

@@ -7,9 +7,11 @@ whom, what each job is worth to all that is downstream, what is predictable, and
 from __future__ import annotations
 
 import argparse
+import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from sim.cli.verbs._options import parse_pairs, print_counts
+from sim.base.errors import InputError, unknown
+from sim.cli.options import Verb, parse_pairs, print_counts
 
 if TYPE_CHECKING:
     from sim.lineage.logs import Logs
@@ -17,8 +19,7 @@ if TYPE_CHECKING:
     from sim.lineage.store import Store
     from sim.traces._rows import OnBadRow
 
-HELP = "find dependencies between jobs in provenance logs, and what they are worth"
-EXAMPLE = """examples:
+_EXAMPLE = """examples:
   python -m sim lineage operations.parquet --jobs jobs.parquet --out profile
   python -m sim lineage events.jsonl --out profile           # OpenLineage events
   python -m sim lineage operations.csv --jobs jobs.csv --out profile --set periodic_cv=0.05"""
@@ -59,6 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Profile, print, write."""
+    # imported when the verb runs: `--help` answers at once
     from sim.lineage.profile import profile
 
     logs = _read(args)
@@ -68,6 +70,7 @@ def run(args: argparse.Namespace) -> None:
 
 def show(found: Store, folder: str) -> None:
     """Print a profile, and write it to a folder."""
+    # imported when the verb runs: `--help` answers at once
     from sim.lineage.page import text
 
     print("\n".join(text(found)))
@@ -79,7 +82,7 @@ def show(found: Store, folder: str) -> None:
 
 
 def _read(args: argparse.Namespace) -> Logs:
-    from sim.base.errors import InputError
+    # imported when the verb runs: `--help` answers at once
     from sim.lineage.logs import read_logs
     from sim.lineage.openlineage import is_openlineage, read_events
 
@@ -95,9 +98,7 @@ def _read(args: argparse.Namespace) -> Logs:
 
 def options_of(args: argparse.Namespace, begin_s: float) -> Options:
     """Return what the arguments ask for, of logs that begin at a time."""
-    import dataclasses
-
-    from sim.base.errors import InputError, unknown
+    # imported when the verb runs: `--help` answers at once
     from sim.lineage.heuristics import Thresholds
     from sim.lineage.profile import Options
 
@@ -117,3 +118,13 @@ def options_of(args: argparse.Namespace, begin_s: float) -> Options:
             raise InputError(f"--set {key} takes a number, not {value!r}", rule="wrong option")
         (chosen if key in limits else given)[key] = value
     return Options(**given, thresholds=Thresholds(**chosen))
+
+
+LINEAGE = Verb(
+    "lineage",
+    "find dependencies between jobs in provenance logs, and what they are worth",
+    __doc__,
+    _EXAMPLE,
+    add_arguments,
+    run,
+)

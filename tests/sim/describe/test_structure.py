@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from sim import dags
-from sim.describe import Dataset, levels, shapes, structure
+from sim.describe import Dataset, structure
 from tests.sim.describe.workloads import CHAIN, DIAMOND, GATHER, LARGE, SCATTER, dataset, found, job
 
 
 def test_scatter_and_gather_are_shares_of_jobs_of_more_than_two_stages():
     kinds = [CHAIN, SCATTER, GATHER, GATHER, DIAMOND, {"a": "", "b": "a"}, {"a": ""}]
-    measures = found(shapes.shapes(dataset(*(job(0.0, kind) for kind in kinds))))
+    measures = found(structure.shapes(dataset(*(job(0.0, kind) for kind in kinds))))
     assert measures["jobs"] == 5
     assert measures["scatter"] == pytest.approx(2 / 5)
     assert measures["gather"] == pytest.approx(3 / 5)
@@ -25,7 +25,7 @@ def test_scatter_and_gather_are_shares_of_jobs_of_more_than_two_stages():
 
 
 def test_without_such_jobs_there_is_nothing_to_measure():
-    measures = found(shapes.shapes(dataset(job(0.0, {"a": ""}))))
+    measures = found(structure.shapes(dataset(job(0.0, {"a": ""}))))
     assert measures["jobs"] == 0
     assert np.isnan([measures[key] for key in ("scatter", "gather", "overlap_1")]).all()
 
@@ -84,7 +84,7 @@ def test_degrees_hold_the_share_of_stages_with_at_least_so_many():
 
 def test_levels_are_counted_by_the_length_of_the_critical_path():
     skip = {"a": "", "b": "a", "c": "b", "d": ["c", "a"]}
-    measures, table = levels.levels(dataset(job(0.0, skip), job(1.0, CHAIN), job(2.0, SCATTER)))
+    measures, table = structure.levels(dataset(job(0.0, skip), job(1.0, CHAIN), job(2.0, SCATTER)))
     values = found(measures)
     assert values["edges"] == 8
     assert values["one_level"] == pytest.approx(7 / 8)
@@ -109,4 +109,4 @@ def test_measures_of_no_large_job_at_all_are_nan():
     assert np.isnan([value for key, value in measures.items() if key != "jobs"]).all()
     assert structure.by_size(shape).num_rows == 0
     assert np.isnan(structure.quantiles(shape)["value"].to_numpy()).all()
-    assert levels.levels(Dataset("none", empty))[1].num_rows == 0
+    assert structure.levels(Dataset("none", empty))[1].num_rows == 0
