@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sim.base.arrays import I4, I8
-from sim.base.errors import InputError
 from sim.base.ragged import offsets, ranges
-
-if TYPE_CHECKING:
-    from sim.workload.workload import Workload
+from sim.workload.paths import order_of
+from sim.workload.workload import Workload
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,13 +114,7 @@ class Graphs:
         InputError
             If the edges of a job form a cycle.
         """
-        from sim.workload.kernels import paths
-
-        order = paths.topological_order(self.job_stage0, self.edge0, self.edge_child)
-        if len(order) and order.min() < 0:
-            job = int(np.searchsorted(self.job_stage0, np.argmin(order), side="right")) - 1
-            raise InputError(f"the stages of the job in row {job} form a cycle", rule="cycle")
-        return order
+        return order_of(self.job_stage0, self.edge0, self.edge_child)
 
     @cached_property
     def by_child(self) -> tuple[I8, I8]:

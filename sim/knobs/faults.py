@@ -6,7 +6,7 @@ They are drawn from (seed, purpose) alone, so that every policy meets the same o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -14,11 +14,8 @@ from sim.base.arrays import F8, I8
 from sim.base.errors import InputError
 from sim.base.random import stream
 from sim.knobs.parts import beside, meta_with, replaced, with_durations
-
-if TYPE_CHECKING:
-    from sim.workload.columns import Columns
-    from sim.workload.workload import Workload
-
+from sim.workload.columns import Columns
+from sim.workload.workload import Workload
 
 MOST_FAILURES = 8
 """Attempts of one task that fail at the most."""
@@ -162,8 +159,6 @@ def _inputs(columns: Columns, task: I8, stage: I8, rng: np.random.Generator) -> 
 
 
 def _again(workload: Workload, noted: Mapping[str, object], **changed: object) -> Workload:
-    from sim.workload.workload import Workload
-
     names = ("jobs", "stages", "stage_edges", "job_edges", "downloads", "history", "training")
     tables: dict[str, object] = {name: getattr(workload, name) for name in names}
     if workload.stage_duration_s is None or "tasks" in changed:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -11,14 +11,13 @@ from sim.base.arrays import F8, I8, Mask
 from sim.base.errors import InputError
 from sim.base.ragged import ranges
 from sim.base.random import stream
+from sim.cluster.cluster import Cluster
 from sim.describe.slearn import load_statistics, window_loads
 from sim.knobs.parts import check_positive, meta_with, replaced, with_durations
 from sim.workload.past import NAMES
+from sim.workload.paths import critical_path_s
 from sim.workload.tables import take_rows, values
-
-if TYPE_CHECKING:
-    from sim.workload.workload import Workload
-
+from sim.workload.workload import Workload
 
 SHARED = ("application", "job_name", "user", "requested")
 """Features that make jobs alike here; the hour and the day would make nearly all of them."""
@@ -77,9 +76,6 @@ def history_and_trace(
         On a number out of range; if the workload has a history, earlier runs or failures already,
         or jobs that depend on each other; if the second half has too few jobs.
     """
-    from sim.cluster.cluster import Cluster
-    from sim.workload.workload import Workload
-
     for name, count in (("jobs", jobs), ("slots", slots), ("widest", widest)):
         if type(count) is not int or count < 1:
             raise InputError(f"{name} must be a whole number from 1 on, not {count!r}")
@@ -148,8 +144,6 @@ def _n_tasks(workload: Workload) -> I8:
 
 
 def _finish_s(workload: Workload) -> F8:
-    from sim.workload.paths import critical_path_s
-
     if "recorded_finish_s" in workload.jobs.column_names:
         return values(workload.jobs, "recorded_finish_s")
     return values(workload.jobs, "submit_s") + critical_path_s(workload.columns)
@@ -190,8 +184,6 @@ def _without_end(jobs: pa.Table) -> pa.Table:
 
 def _compressed(workload: Workload, ratio: float, widest: int, seed: int) -> Workload:
     """Keep one task of each stage for `ratio` of them, and `widest` of a job at most."""
-    from sim.workload.workload import Workload
-
     n_tasks = values(workload.stages, "n_tasks").astype(np.int64)
     n_stages = np.bincount(values(workload.stages, "job"))[values(workload.stages, "job")]
     most = np.maximum(widest // n_stages, 1)

@@ -32,18 +32,18 @@ def measure(
     run, workload, cluster, policy, seed
         As every measure is given; the seed halves and draws.
     generator, fit, per_dag
-        See `sim.dags.judge.judge`.
+        See `sim.synth.alibaba2018.judge.judge`.
 
     Returns
     -------
     metrics : dict of str to float
-        ``ks_<property>`` for each of `sim.dags.compare.PROPERTIES`.
+        ``ks_<property>`` for each of `sim.dags.properties.PROPERTIES`.
     table : pyarrow.Table
         The same: ``property``, ``distance``.
     """
     import pyarrow as pa
 
-    from sim.dags.judge import clean_dags, judge
+    from sim.synth.alibaba2018.judge import clean_dags, judge
 
     found = judge(clean_dags(workload), generator, seed, fit=fit, per_dag=per_dag)
     table = pa.table({"property": list(found), "distance": list(found.values())})

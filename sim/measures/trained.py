@@ -43,7 +43,7 @@ def measure(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) 
     """
     import pyarrow as pa
 
-    from sim.dags.compare import distance
+    from sim.dags.properties import distance
     from sim.engine.recording import alone
 
     columns = workload.columns

@@ -9,15 +9,20 @@ from sim.base.errors import InputError
 from sim.workload.columns import Columns
 
 
-def topological_order(columns: Columns) -> I8:
-    """Order the stages so that parents come before children, job by job."""
+def order_of(job_stage0: I8, edge0: I8, edge_child: I4) -> I8:
+    """Order stages so that parents come before children, job by job; a cycle is an InputError."""
     from sim.workload.kernels import paths  # numba is loaded where a kernel runs
 
-    order = paths.topological_order(columns.job_stage0, columns.edge0, columns.edge_child)
+    order: I8 = paths.topological_order(job_stage0, edge0, edge_child)
     if len(order) and order.min() < 0:
-        place = int(np.argmin(order))
-        job = int(np.searchsorted(columns.job_stage0, place, side="right")) - 1
+        job = int(np.searchsorted(job_stage0, np.argmin(order), side="right")) - 1
         raise InputError(f"the stages of the job in row {job} form a cycle", rule="cycle")
+    return order
+
+
+def topological_order(columns: Columns) -> I8:
+    """Order the stages of a workload, read-only; see `order_of`."""
+    order = order_of(columns.job_stage0, columns.edge0, columns.edge_child)
     order.setflags(write=False)
     return order
 

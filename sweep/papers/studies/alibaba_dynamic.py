@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sim.dags.compare import distance
+from sim.dags.properties import distance
 from sweep.report.findings import Finding, Finished
 
 REAL, REWIRED = "alibaba_hour", "alibaba_hour_rewired"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sim.dags.compare import PROPERTIES
+from sim.dags.properties import PROPERTIES
 from sweep.report.findings import Finding, Finished
 
 PUBLISHED = {

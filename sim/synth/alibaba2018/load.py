@@ -10,13 +10,21 @@ import pyarrow as pa
 
 from sim.base.arrays import F8, I8, Mask
 from sim.base.random import stream
-from sim.knobs.parts import beside, check_positive, rebuilt, with_durations
-from sim.knobs.repeat import repeat_jobs, sample_jobs
+from sim.dags.graphs import Graphs
+from sim.knobs.parts import (
+    beside,
+    check_positive,
+    rebuilt,
+    repeat_jobs,
+    sample_jobs,
+    with_durations,
+)
+from sim.synth.alibaba2018.rewire import synthesized_edges
 from sim.workload.tables import take_rows, values
+from sim.workload.workload import Workload
 
 if TYPE_CHECKING:
     from sim.synth.alibaba2018.tables import Tables
-    from sim.workload.workload import Workload
 
 
 def change_load(
@@ -71,10 +79,6 @@ def _with_fresh_edges(
     workload: Workload, copy: Mask, seed: int, tables: Tables | str | Path | None
 ) -> Workload:
     """Return the workload with other dependencies in the jobs that are copies."""
-    from sim.dags import Graphs
-    from sim.synth.alibaba2018.rewire import synthesized_edges
-    from sim.workload.workload import Workload
-
     graphs = Graphs.of(workload)
     kept = ~np.repeat(copy, graphs.job_n_edges)
     parent, child = synthesized_edges(graphs.take(copy), tables, seed)

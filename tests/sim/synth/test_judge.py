@@ -9,8 +9,8 @@ from scipy.stats import ks_2samp
 import sim
 from sim.base.errors import InputError
 from sim.dags import Graphs, uniform_dags
-from sim.dags.compare import PROPERTIES, distance, distances, properties
-from sim.dags.judge import GENERATORS, clean_dags, judge
+from sim.dags.properties import PROPERTIES, distance, distances, properties
+from sim.synth.alibaba2018.judge import GENERATORS, clean_dags, judge
 
 
 def test_the_distance_is_scipys():

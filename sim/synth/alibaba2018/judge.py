@@ -9,8 +9,8 @@ import numpy as np
 from sim.base.arrays import I8
 from sim.base.errors import InputError, unknown
 from sim.base.random import stream
-from sim.dags.compare import distances, properties
 from sim.dags.graphs import Graphs
+from sim.dags.properties import distances, properties
 from sim.dags.random_dags import uniform_dags
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ import pytest
 
 import sim
 from sim.dags import Graphs
-from sim.dags.compare import PROPERTIES
-from sim.dags.judge import GENERATORS, clean_dags, judge
+from sim.dags.properties import PROPERTIES
+from sim.synth.alibaba2018.judge import GENERATORS, clean_dags, judge
 
 SAMPLE = "alibaba2018/batch_task_6600_jobs.csv.gz"
 PUBLISHED_IDEAL = (0.035, 0.026, 0.047, 0.031, 0.011, 0.010)
