@@ -14,10 +14,10 @@ from sim.base.errors import InputError, unknown
 from sim.cli.options import Verb, parse_pairs, print_counts
 
 if TYPE_CHECKING:
+    from sim.base.reading import OnBadRow
     from sim.lineage.logs import Logs
     from sim.lineage.profile import Options
     from sim.lineage.store import Store
-    from sim.traces._rows import OnBadRow
 
 _EXAMPLE = """examples:
   python -m sim lineage operations.parquet --jobs jobs.parquet --out profile

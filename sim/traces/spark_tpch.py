@@ -20,8 +20,8 @@ import numpy as np
 from sim.base.acyclic import find_cycle
 from sim.base.arrays import F8, I8
 from sim.base.errors import InputError, unknown
+from sim.base.reading import broken_text, nothing_left, open_text
 from sim.engine.recording import record
-from sim.traces._text_file import broken_text, nothing_left, open_text
 from sim.workload.workload import Workload
 
 WAVES = ("first_wave", "rest_wave")

@@ -14,13 +14,16 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.arrays import F8, Mask
-from sim.traces._rows import Field, Layout, OnBadRow, read_blocks
-from sim.traces._text_file import (
+from sim.base.reading import (
+    Field,
+    Layout,
+    OnBadRow,
     broken_text,
     check_choice,
     count_rule,
     nothing_left,
     open_text,
+    read_blocks,
 )
 from sim.workload.workload import Workload
 

@@ -12,10 +12,17 @@ from typing import Literal
 import numpy as np
 
 from sim.base.errors import InputError
-from sim.traces._batch_jobs import assemble
-from sim.traces._batch_rows import Collected
-from sim.traces._rows import Field, Layout, OnBadRow, read_blocks
-from sim.traces._text_file import check_choice, first_line, open_text
+from sim.base.reading import (
+    Field,
+    Layout,
+    OnBadRow,
+    check_choice,
+    first_line,
+    open_text,
+    read_blocks,
+)
+from sim.traces.alibaba2018.jobs import assemble
+from sim.traces.alibaba2018.rows import Collected
 from sim.workload.workload import Workload
 
 ORIGINAL_COLUMNS = (
@@ -60,7 +67,7 @@ def read(
 
     A row becomes a stage of ``instance_num`` tasks; a job is submitted at its earliest stage's
     start (times are shifted so that the first job comes at 0; ``meta["offset_s"]`` keeps the
-    shift); each parent in a name (`sim.traces._dag_names`) becomes a barrier edge. Jobs are
+    shift); each parent in a name (`sim.traces.alibaba2018.rows`) becomes a barrier edge. Jobs are
     sorted by submission, then by first appearance in the file; stages by their number in the job,
     those without one last, in the order of the file.
 

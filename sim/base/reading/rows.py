@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from sim.base.arrays import F8, I1
 from sim.base.errors import InputError
-from sim.traces._text_file import broken_text
+from sim.base.reading.text import broken_text
 
 OnBadRow = Literal["error", "skip"]
 

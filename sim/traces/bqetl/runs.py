@@ -10,8 +10,7 @@ import numpy as np
 
 from sim.base.arrays import F8, I4, I8, Mask
 from sim.base.random import stream
-from sim.traces._schedules import run_times
-from sim.traces._table_jobs import TableJobs
+from sim.traces.bqetl.files import TableJobs, run_times
 
 Mode = Literal["poll", "blind"]
 

@@ -1,23 +1,38 @@
-"""The two files of a graph of scheduled tables: jobs, and which reads what another one makes."""
+"""The two files of a graph of scheduled tables: jobs, which reads what another makes, schedules.
+
+A schedule is a cron expression, or a word that Airflow has for one.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
 import os
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 
 from sim.base.acyclic import nodes_on_cycles
-from sim.base.arrays import I4
+from sim.base.arrays import F8, I4
 from sim.base.errors import InputError
-from sim.traces._rows import OnBadRow
-from sim.traces._schedules import is_schedule
-from sim.traces._text_file import broken_text, open_text
+from sim.base.reading import OnBadRow, broken_text, open_text
+
+WORDS: Final = {
+    "hourly": "0 * * * *",
+    "daily": "0 0 * * *",
+    "weekly": "0 0 * * 0",
+    "monthly": "0 0 1 * *",
+    "yearly": "0 0 1 1 *",
+}
+ONCE: Final = "once"
+
+_EVERY = re.compile(r"([1-9][0-9]*)(m|h|d)")
+_UNIT_S = {"m": 60.0, "h": 3600.0, "d": 86_400.0}
 
 JOBS, EDGES = "mozilla_bqetl_jobs.csv", "mozilla_bqetl_edges.csv"
 """Names of the files in their folder."""
@@ -142,3 +157,32 @@ def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[int, dict[str,
         raise InputError(message, file=path, line=1, rule="missing column")
     for row in reader:
         yield reader.line_num, row
+
+
+def is_schedule(text: str) -> bool:
+    """Tell whether `run_times` knows a schedule."""
+    from croniter import croniter
+
+    plain = text.removeprefix("@")
+    return (
+        plain in WORDS
+        or plain == ONCE
+        or _EVERY.fullmatch(plain) is not None
+        or croniter.is_valid(plain)
+    )
+
+
+def run_times(schedule: str, begin: datetime, end_s: float) -> F8:
+    """Return the times in [0, end_s) at which a schedule runs, s from `begin` (UTC)."""
+    from croniter import croniter_range
+
+    plain = schedule.removeprefix("@")
+    if plain == ONCE:
+        return np.empty(0)
+    if every := _EVERY.fullmatch(plain):
+        return np.arange(0.0, end_s, int(every[1]) * _UNIT_S[every[2]])
+    end = begin + timedelta(seconds=end_s)
+    first = begin.astimezone(UTC)
+    times = croniter_range(first, end, WORDS.get(plain, plain), exclude_ends=False)
+    found = np.array([(time - first).total_seconds() for time in times], np.float64)
+    return found[found < end_s]

@@ -8,7 +8,6 @@ it, and drawn; see `read`.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -16,15 +15,12 @@ import pyarrow as pa
 from sim.base.arrays import F8, I8, Mask
 from sim.base.ragged import ranges
 from sim.base.random import stream
-from sim.traces._rows import OnBadRow
-from sim.traces._table_jobs import TableJobs, read_files
-from sim.traces._table_runs import WEEK_S, WEEKS, Mode, Runs, last_made, run_tables
-from sim.traces._text_file import check_choice, nothing_left
+from sim.base.reading import OnBadRow, check_choice, nothing_left
+from sim.lineage.recorded import BLIND, NONE, POLL, Recorded, week
+from sim.lineage.worth import Past
+from sim.traces.bqetl.files import TableJobs, read_files
+from sim.traces.bqetl.runs import WEEK_S, WEEKS, Mode, Runs, last_made, run_tables
 from sim.workload.workload import Workload
-
-if TYPE_CHECKING:
-    from sim.lineage.recorded import Recorded
-
 
 SIZE_SPREAD = 2.45
 """Of the logarithm of what jobs hold, fitted to the cores of 6,600 jobs of Alibaba's trace of
@@ -86,8 +82,6 @@ def read(
         tier", "wrong date", "unknown job", "job reads itself", "read is named twice"; "cycle",
         "missing column", "missing file", "empty file", "no job left".
     """
-    from sim.lineage.recorded import week
-
     check_choice("inside", inside, ("poll", "blind"))
     check_choice("across", across, ("poll", "blind"))
     check_choice("on_bad_row", on_bad_row, ("error", "skip"))
@@ -113,9 +107,6 @@ def read(
 
 
 def _recorded(tables: TableJobs, runs: Runs, seed: int) -> tuple[Recorded, dict[str, float]]:
-    from sim.lineage.recorded import BLIND, NONE, POLL, Recorded
-    from sim.lineage.worth import Past
-
     owners = sorted(set(tables.owner))
     owner = np.array([owners.index(name) for name in tables.owner])
     tokens, share = _tokens(runs, owner, seed)

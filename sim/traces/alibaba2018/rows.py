@@ -1,8 +1,12 @@
-"""Rows of ``batch_task``, judged and boiled down to numbers block by block."""
+"""Rows of ``batch_task``, judged and boiled down to numbers block by block, names included.
+
+Dependencies are written in names: ``R4_2_3`` is task 4 of its job and waits for tasks 2 and 3.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,8 +15,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I4, I8, Mask
-from sim.traces._dag_names import parse
-from sim.traces._text_file import count_rule
+from sim.base.reading import count_rule
+
+_DAG_NAME = r"^[A-Za-z]+(?P<number>[0-9]{1,9})(?P<parents>(?:_(?:Stg)?[0-9]{1,9})*)_?$"
 
 ZERO_BECOMES_S = 0.5
 """The trace counts whole seconds: what lasts 0 of them lasts half of one on average."""
@@ -56,7 +61,7 @@ class Collected:
         if n == 0:
             return
         kept = self._judge(block)
-        names = parse(block["task_name"])
+        names = parse_names(block["task_name"])
         count_rule(self.noticed, "name not of the DAG form", kept & (names.number < 0))
         n_tasks = self._fill("instance_num missing: 1", block["instance_num"], 1.0, kept)
         cpu, mem = (
@@ -139,3 +144,43 @@ class Collected:
         first = np.flatnonzero(new)
         self.run_job.append(job.take(pa.array(first)))
         self.run_rows.append(np.diff(first, append=len(job)))
+
+
+@dataclass(frozen=True)
+class DagNames:
+    """What N names say."""
+
+    number: I4  # the task's own number in its job; -1 for a name that is not of the DAG form
+    row: I8  # names that name a parent, ascending, one entry a parent
+    parent: I4  # the number of that parent
+
+
+def parse_names(names: pa.StringArray) -> DagNames:
+    """Read the dependencies out of task names of the Alibaba trace.
+
+    A name of the DAG form is letters (the type), the task's number, then after underscores the
+    numbers of its parents: ``M1``, ``R2_1``, ``J3_1_2``. A parent may be written ``Stg8`` for 8,
+    and a name cut off after an underscore counts as far as it goes (the trace cuts at 50
+    characters). Any other name (``task_Nzg3==``, ``MergeTask``) has no number and no parents.
+    """
+    coded = names.dictionary_encode()
+    code = coded.indices.to_numpy()
+    parts = pc.extract_regex(coded.dictionary, _DAG_NAME)
+    number = _whole(pc.fill_null(pc.struct_field(parts, "number"), "-1"))
+    listed = pc.fill_null(pc.struct_field(parts, "parents"), "")
+    listed = pc.utf8_ltrim(pc.replace_substring(listed, "Stg", ""), "_")
+    named = pc.not_equal(listed, "")
+    size = np.zeros(len(number), np.int64)
+    split = pc.split_pattern(listed.filter(named), "_")
+    size[named.to_numpy(zero_copy_only=False)] = pc.list_value_length(split).to_numpy()
+    parent = _whole(pc.list_flatten(split))
+    first = np.cumsum(size) - size
+    per_row = size[code]
+    row = np.repeat(np.arange(len(code)), per_row)
+    within = np.arange(len(row)) - np.repeat(np.cumsum(per_row) - per_row, per_row)
+    return DagNames(number[code], row, parent[first[code[row]] + within])
+
+
+def _whole(texts: pa.Array) -> I4:
+    whole: I4 = texts.cast(pa.int32()).to_numpy(zero_copy_only=False)
+    return whole
