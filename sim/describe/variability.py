@@ -129,14 +129,9 @@ def distributions(found: list[Variation]) -> pa.Table:
     return pa.concat_tables(parts) if parts else _NO_DISTRIBUTION
 
 
-_NO_DISTRIBUTION = pa.table(
-    {
-        "relation": pa.array([], pa.string()),
-        "metric": pa.array([], pa.string()),
-        "q": pa.array([], pa.float64()),
-        "value": pa.array([], pa.float64()),
-    }
-)
+_NO_DISTRIBUTION = pa.schema(
+    {"relation": pa.string(), "metric": pa.string(), "q": pa.float64(), "value": pa.float64()}
+).empty_table()
 
 
 def metric_words(metric: str) -> str:

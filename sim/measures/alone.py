@@ -8,6 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+
+from sim.bounds import bound_arrays
+from sim.bounds.machine_counts import machines_per_job
+from sim.cluster.cluster import Cluster
 
 if TYPE_CHECKING:
     from sim.measures import Measured, Simulate
@@ -43,12 +48,6 @@ def measure(
         beforehand (NaN if it builds none); ``machines`` and ``factor``, their number and that
         times the critical path over the work on one machine; the lower bounds.
     """
-    import pyarrow as pa
-
-    from sim.bounds import bound_arrays
-    from sim.bounds.machine_counts import machines_per_job
-    from sim.cluster.cluster import Cluster
-
     shape = dict(zip(cluster.resources, cluster.capacity[0].tolist(), strict=True))
     counts = machines_per_job(workload, shape, seed, low, high).tolist()
     rows = []

@@ -9,6 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
+from sim.synth.alibaba2018.judge import clean_dags, judge
+
 if TYPE_CHECKING:
     from sim.measures import Measured, Simulate
 
@@ -41,10 +45,6 @@ def measure(
     table : pyarrow.Table
         The same: ``property``, ``distance``.
     """
-    import pyarrow as pa
-
-    from sim.synth.alibaba2018.judge import clean_dags, judge
-
     found = judge(clean_dags(workload), generator, seed, fit=fit, per_dag=per_dag)
     table = pa.table({"property": list(found), "distance": list(found.values())})
     return {f"ks_{name}": off for name, off in found.items()}, table

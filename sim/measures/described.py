@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
+from sim.describe import Dataset, describe
+from sim.describe.run import random_beside
+from sim.describe.statistics import to_table
+
 if TYPE_CHECKING:
     from sim.measures import Measured, Simulate
 
@@ -26,12 +32,6 @@ def measure(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) 
         A row a number, see `sim.describe.statistics.to_table`, and ``paper``: what Tian et al.,
         SoCC 2019, report of it where the workload is of their trace, else NaN.
     """
-    import pyarrow as pa
-
-    from sim.describe import Dataset, describe
-    from sim.describe.run import random_beside
-    from sim.describe.statistics import to_table
-
     data = Dataset.of("trace", workload)
     found = describe(data, [random_beside(data, seed)])
     rows = [(name, number) for name in found.names for number in found.statistics[name]]

@@ -8,6 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+
+from sim.workload.columns import final_deadline_s
+from sim.workload.paths import critical_path_s
 
 if TYPE_CHECKING:
     from sim.measures import Measured, Simulate
@@ -25,11 +29,6 @@ def measure(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) 
         one that held at the end, from the submission; ``work_s``, the sum of its tasks' durations;
         ``shortest_s``, its critical path; ``tokens``, how many slots the cluster has.
     """
-    import pyarrow as pa
-
-    from sim.workload.columns import final_deadline_s
-    from sim.workload.paths import critical_path_s
-
     result = run(workload, cluster, policy, seed=seed)
     columns = result.workload.columns
     rows = np.flatnonzero(~np.isnan(columns.job_deadline))

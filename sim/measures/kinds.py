@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 if TYPE_CHECKING:
     from sim.measures import Measured, Simulate
 
@@ -23,8 +25,6 @@ def measure(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) 
     jobs : pyarrow.Table
         A row a job, see `sim.result.Result.jobs`.
     """
-    import numpy as np
-
     result = run(workload, cluster, policy, seed=seed)
     columns = workload.columns
     named = np.array([bool(name) for name in columns.template_names])

@@ -6,7 +6,9 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
+from sim.cluster.cluster import Cluster
 from sim.engine.plan import Event
 
 if TYPE_CHECKING:
@@ -40,10 +42,6 @@ def measure(
     table : pyarrow.Table
         A row a job and allocation: ``job``, ``tokens``, ``took_s`` and ``predicted_s``.
     """
-    import pyarrow as pa
-
-    from sim.cluster.cluster import Cluster
-
     columns = workload.columns
     rows = []
     for job in np.flatnonzero(np.isfinite(columns.job_deadline)).tolist():

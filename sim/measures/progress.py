@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from sim.base.arrays import F8, I8
 
@@ -41,8 +42,6 @@ def measure(
         A row a job, indicator and look: ``job``, ``indicator``, ``elapsed_s``, ``tokens``,
         ``progress`` and ``predicted_s`` (T_t).
     """
-    import pyarrow as pa
-
     result: Result = run(workload, cluster, policy, seed=seed, record="tasks")
     submit, finish = result.job_submit, result.job_finish
     columns = result.workload.columns

@@ -8,6 +8,9 @@ import pkgutil
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import pyarrow as pa
+
 import sim.synth
 from sim.base.errors import InputError, unknown
 
@@ -37,9 +40,6 @@ def measure(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) 
     InputError
         If nothing is published of the workload.
     """
-    import numpy as np
-    import pyarrow as pa
-
     name = str(workload.meta.get("name", "")).removeprefix("synth-")
     generators = _generators()
     if name not in generators:

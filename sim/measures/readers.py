@@ -8,7 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from sim.base.errors import InputError
+from sim.lineage import predict
+from sim.lineage.readers import COLUMNS, uses_of
+from sim.workload.tables import names, values
 
 if TYPE_CHECKING:
     from sim.measures import Measured, Simulate
@@ -41,12 +46,6 @@ def measure(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) 
     InputError
         If the workload does not say who read what, or nothing recurs.
     """
-    import numpy as np
-
-    from sim.lineage import predict
-    from sim.lineage.readers import COLUMNS, uses_of
-    from sim.workload.tables import names, values
-
     tables = (workload.history, workload.jobs)
     if any(name not in table.column_names for table in tables for name in COLUMNS):
         raise InputError("measure=readers needs a workload that says who read what, such as cosmos")

@@ -6,6 +6,10 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+
+from sim.metrics.usage import tasks_over_time, utilization_over_time
+from sim.metrics.value import value_over_time
 
 if TYPE_CHECKING:
     from sim.measures import Measured, Simulate
@@ -28,11 +32,6 @@ def measure(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) 
         ``utilization`` and ``tasks`` (`sim.metrics.usage`), where the workload is small enough,
         and ``value`` (`sim.metrics.value`), where it has downloads.
     """
-    import pyarrow as pa
-
-    from sim.metrics.usage import tasks_over_time, utilization_over_time
-    from sim.metrics.value import value_over_time
-
     record = "tasks" if workload.n_tasks <= MAX_TASKS_RECORDED else "jobs"
     result = run(workload, cluster, policy, seed=seed, record=record)
     jobs = {

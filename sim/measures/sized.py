@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I8
@@ -49,8 +50,6 @@ def measure(
         duration; ``queue`` and ``right_queue``, those of its estimate and of its size (0 for the
         first; -1 without an estimate); and, if asked for, ``resistance_s`` (`resistances`).
     """
-    import pyarrow as pa
-
     watched = _Watched(policy)
     result = run(workload, cluster, watched, seed=seed, record="tasks")
     assert result.task_start is not None, "tasks are recorded"

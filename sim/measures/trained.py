@@ -10,8 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from sim.base.arrays import F8, I4
+from sim.dags.properties import distance
+from sim.workload.tables import values
+from sim.workload.workload import Workload
 
 if TYPE_CHECKING:
     from sim.measures import Measured, Simulate
@@ -41,10 +45,7 @@ def measure(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) 
     table : pyarrow.Table
         A row a job that has one: ``job``, ``makespan_s``, ``earlier_s``.
     """
-    import pyarrow as pa
-
-    from sim.dags.properties import distance
-    from sim.engine.recording import alone
+    from sim.engine.recording import alone  # loads the kernels; planning asks for options alone
 
     columns = workload.columns
     known = columns.training
@@ -79,9 +80,6 @@ def measure(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) 
 
 def with_times(one: Any, stage: I4, held_s: F8) -> Any:
     """Return a workload of one job with the tasks that were recorded of each stage."""
-    from sim.workload.tables import values
-    from sim.workload.workload import Workload
-
     n_tasks = np.bincount(stage, minlength=one.n_stages).astype(np.int32)
     kept = [name for name in one.stages.column_names if name != "n_tasks"]
     return Workload.from_tables(

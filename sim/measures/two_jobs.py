@@ -11,8 +11,11 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
+from sim.base.errors import InputError
 from sim.base.posterior import Normal, posterior
+from sim.base.random import stream
 
 if TYPE_CHECKING:
     from sim.measures import Measured, Simulate
@@ -55,11 +58,6 @@ def measure(
     table : pyarrow.Table
         A row an estimator: ``estimator``, ``mse``, ``variance``, ``wrong``.
     """
-    import pyarrow as pa
-
-    from sim.base.errors import InputError
-    from sim.base.random import stream
-
     if samples < 1 or draws < 1 or not (sd_jobs >= 0 and sd_tasks >= 0):
         raise InputError(
             "two_jobs needs samples and draws of at least 1 and sd_jobs and sd_tasks of at least "

@@ -9,6 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import pyarrow as pa
+
+from sim.base.random import stream
+from sim.describe.slearn import jobs_over_space, jobs_over_time, load_statistics, window_loads
+
 if TYPE_CHECKING:
     from sim.measures import Measured, Simulate
 
@@ -42,12 +48,6 @@ def measure(
     table : pyarrow.Table
         A row a job of the sample: ``job``, ``over_time_<days>d``, ``over_space``.
     """
-    import numpy as np
-    import pyarrow as pa
-
-    from sim.base.random import stream
-    from sim.describe.slearn import jobs_over_space, jobs_over_time, load_statistics, window_loads
-
     columns = workload.columns
     submit_s = columns.job_submit
     first_s = min(float(submit_s[0]), *columns.features.past("submit_s").tolist(), float("inf"))

@@ -9,9 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from sim.base.arrays import F8
 from sim.base.errors import InputError
+from sim.lineage.groups import medians
+from sim.workload.tables import names, values
 
 if TYPE_CHECKING:
     from sim.measures import Measured, Simulate
@@ -45,8 +48,6 @@ def measure(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) 
     InputError
         If the workload does not say what its jobs were worth.
     """
-    import pyarrow as pa
-
     if "agg_value" not in workload.jobs.column_names:
         raise InputError("measure=worth needs a workload with worth, such as trace=cosmos")
     truth = {name: workload.jobs[name].to_numpy() for name in ("value", "agg_value")}
@@ -65,9 +66,6 @@ def measure(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) 
 
 
 def _errors(workload: Any, value: str, compute: str) -> F8:
-    from sim.lineage.groups import medians
-    from sim.workload.tables import names, values
-
     known = {name: code for code, name in enumerate(names(workload.jobs, "template")) if name}
     past = workload.history
     lookup = np.array([known.get(n, -1) for n in names(past, "template")], dtype=np.int32)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.base.arrays import I4
+from sim.base.random import stream
 
 if TYPE_CHECKING:
     from sim.cluster.cluster import Cluster
@@ -62,8 +63,6 @@ class World:
 
     def rng(self, purpose: str) -> np.random.Generator:
         """Return a counter-based stream of its own for each (seed, purpose)."""
-        from sim.base.random import stream
-
         return stream(self.seed, purpose)
 
 
