@@ -68,8 +68,8 @@ def run(args: argparse.Namespace) -> None:
     """Describe, print, write."""
     # imported when the verb runs: `--help` answers at once
     from sim.describe import Dataset, describe, write_page
+    from sim.describe.page import lines
     from sim.describe.run import random_beside
-    from sim.describe.text import lines
 
     given = parse_pairs(args.option, "--option")
     name, workload = _load(args.workload, args.format, given)

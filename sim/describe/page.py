@@ -1,8 +1,9 @@
-"""The HTML page of a description: plots and tables, in one file that needs nothing else."""
+"""A description before people: as plain text, and as one HTML page that needs nothing else."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pyarrow.parquet as pq
 
 from sim.base import html
 from sim.base.errors import InputError
+from sim.base.text import table_lines
 from sim.describe.description import NOTES, SECTIONS, Description, Row
 from sim.describe.figures import figures
 from sim.describe.statistics import shown, to_table
@@ -127,3 +129,32 @@ def lead(of: Description) -> str:
         if any(m.section == "overview" and m.key == key for m in of.statistics[of.names[0]])
     ]
     return ", ".join(parts)
+
+
+def lines(of: Description) -> Iterator[str]:
+    """Give the lines of plain text: a table a section."""
+    for section, title in SECTIONS.items():
+        rows = of.rows(section)
+        if rows:
+            yield from _section_lines(title, of.names, rows)
+            yield ""
+
+
+def _section_lines(title: str, names: Sequence[str], rows: list[Row]) -> Iterator[str]:
+    has_paper = any(row.paper is not None for row in rows)
+    label = max(len(title), *(len(row.label) + 2 for row in rows))
+    header = [title.ljust(label), *names, *(["paper"] if has_paper else [])]
+    body = []
+    for row in rows:
+        values = (*row.values, row.paper) if has_paper else row.values
+        indent = "  " if row.group else ""
+        body.append([indent + row.label, *(shown(value, row.kind) for value in values)])
+    head, *laid_out = table_lines(header, body, gap=3, numbers=True, narrowest=10)
+    yield head
+    yield "─" * len(head)
+    group = ""
+    for row, line in zip(rows, laid_out, strict=True):
+        if row.group != group:
+            group = row.group
+            yield group
+        yield line

@@ -138,7 +138,7 @@ def jobs_over_time(workload: Workload, window_s: float, of: I8 | None = None, le
     columns = workload.columns
     now, past = columns.features.codes
     submit = columns.job_submit[columns.stage_job]
-    mean = columns.stage_work / np.diff(columns.stage_task0)
+    mean = columns.stage_work / columns.stage_n_tasks
     submit = np.concatenate([submit, columns.features.past("submit_s")])
     finish = np.concatenate(
         [submit[: len(mean)] + columns.stage_max_s, columns.features.past("finish_s")]

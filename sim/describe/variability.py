@@ -126,12 +126,10 @@ def distributions(found: list[Variation]) -> pa.Table:
         for v in found
         if len(v.value)
     ]
-    return pa.concat_tables(parts) if parts else _NO_DISTRIBUTION
-
-
-_NO_DISTRIBUTION = pa.schema(
-    {"relation": pa.string(), "metric": pa.string(), "q": pa.float64(), "value": pa.float64()}
-).empty_table()
+    if parts:
+        return pa.concat_tables(parts)
+    kinds = {"relation": pa.string(), "metric": pa.string()}
+    return pa.schema({**kinds, "q": pa.float64(), "value": pa.float64()}).empty_table()
 
 
 def metric_words(metric: str) -> str:

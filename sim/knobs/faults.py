@@ -121,8 +121,7 @@ def _draw(
     columns: Columns, single: float, multiple: float, lost: float, of: str, seed: int
 ) -> tuple[I8, F8, I8]:
     """Return the rows of the table: task, after_s and lost."""
-    task0 = columns.stage_task0
-    stage = np.repeat(np.arange(len(task0) - 1), np.diff(task0))
+    stage = columns.task_stage()
     task = np.arange(len(stage))
     if of == "deadline":
         task = task[~np.isnan(columns.job_deadline)[columns.stage_job[stage]]]

@@ -64,7 +64,7 @@ def named_dags(workload: Workload, jobs: int = 900, seed: int = 0) -> Workload:
     tasks, uniform = None, workload.stage_duration_s
     if uniform is None:
         columns = workload.columns
-        first, n = columns.stage_task0[rows], np.diff(columns.stage_task0)[rows]
+        first, n = columns.stage_task0[rows], columns.stage_n_tasks[rows]
         at = np.repeat(first - np.cumsum(n) + n, n) + np.arange(int(n.sum()))
         stage = np.repeat(np.arange(len(rows), dtype=np.int32), n)
         tasks = replaced(take_rows(workload.tasks, at), "stage", stage)

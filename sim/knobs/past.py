@@ -14,6 +14,7 @@ from sim.base.random import stream
 from sim.cluster.cluster import Cluster
 from sim.describe.slearn import load_statistics, window_loads
 from sim.knobs.parts import check_positive, meta_with, replaced, with_durations
+from sim.workload.columns import job_n_tasks
 from sim.workload.past import NAMES
 from sim.workload.paths import critical_path_s
 from sim.workload.tables import take_rows, values
@@ -95,7 +96,7 @@ def history_and_trace(
         narrow = _compressed(workload, of_slots / slots, widest, seed)
         fits = np.ones(workload.n_jobs, dtype=bool)
     else:
-        narrow, fits = workload, _n_tasks(workload) <= widest
+        narrow, fits = workload, job_n_tasks(workload) <= widest
     submit_s = values(narrow.jobs, "submit_s")
     cluster = Cluster.slots(slots)
     cut_s = (submit_s[0] + submit_s[-1]) / 2
@@ -136,13 +137,6 @@ def history_and_trace(
     )
 
 
-def _n_tasks(workload: Workload) -> I8:
-    found: I8 = np.bincount(
-        values(workload.stages, "job"), values(workload.stages, "n_tasks"), workload.n_jobs
-    ).astype(np.int64)
-    return found
-
-
 def _finish_s(workload: Workload) -> F8:
     if "recorded_finish_s" in workload.jobs.column_names:
         return values(workload.jobs, "recorded_finish_s")
@@ -165,7 +159,7 @@ def _alike(workload: Workload, chosen: I8) -> Mask:
 def _records(workload: Workload, rows: I8, finish_s: F8, first_s: float) -> dict[str, Any]:
     """Return the table of the history that these jobs make."""
     jobs = take_rows(workload.jobs, rows)
-    n_tasks = _n_tasks(workload)[rows]
+    n_tasks = job_n_tasks(workload)[rows]
     submit_s = values(jobs, "submit_s")
     return {
         "submit_s": submit_s - first_s,

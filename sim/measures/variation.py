@@ -65,8 +65,7 @@ def measure(
         for percent in (50, 90):
             value = float(np.quantile(known, percent / 100)) if len(known) else float("nan")
             metrics[f"{name}_p{percent}"] = value
-    n_tasks = np.bincount(columns.stage_job, np.diff(columns.stage_task0))
-    metrics["thin"] = float((n_tasks < 3).mean())
+    metrics["thin"] = float((columns.job_n_tasks < 3).mean())
     if cluster.unit:
         load = window_loads(submit_s, columns.job_work, float(cluster.total[0]))
         metrics |= load_statistics(load)

@@ -227,6 +227,11 @@ def job_stage0(workload: Tables) -> I8:
     return offsets(np.bincount(values(workload.stages, "job"), minlength=workload.n_jobs))
 
 
+def job_n_tasks(workload: Tables) -> I8:
+    """Return the number of tasks of each job, (J,), without building columns."""
+    return np.diff(workload.stage_task0[job_stage0(workload)])
+
+
 def or_default(table: pa.Table, column: Column) -> NDArray[Any]:
     """Return a column that a table may do without: its values, or its default throughout."""
     if column.name in table.column_names:

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from sim.base.acyclic import find_cycle
 from sim.base.arrays import F8, I4, I8, Mask
+from sim.base.distinct import first_repeat
 from sim.base.errors import InputError
-from sim.base.strings import first_repeat
-from sim.workload.columns import codes, job_stage0, or_default
+from sim.workload.columns import codes, job_n_tasks, or_default
 from sim.workload.record import Tables
 from sim.workload.rules import check_column, check_number, fail, first
 from sim.workload.schema import (
@@ -111,7 +111,7 @@ def _check_gangs(workload: Tables) -> None:
     gang = values(workload.jobs, "min_tasks")
     if not gang.any():
         return
-    tasks = np.diff(workload.stage_task0[job_stage0(workload)])
+    tasks = job_n_tasks(workload)
     row = first(gang > tasks)
     if row is not None:
         fail(

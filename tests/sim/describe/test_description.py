@@ -16,10 +16,9 @@ from sim import dags
 from sim.describe import Dataset, describe, write_page
 from sim.describe.description import SECTIONS
 from sim.describe.figures import figures
-from sim.describe.page import page
+from sim.describe.page import lines, page
 from sim.describe.run import random_beside
 from sim.describe.statistics import shown
-from sim.describe.text import lines
 from tests.sim.describe.workloads import CHAIN, LARGE, dataset, drawn, job
 
 

@@ -1,4 +1,4 @@
-"""Exact width against all antichains and against networkx's matching."""
+"""Degrees, density, chains, width and growth, against NetworkX and by hand."""
 
 from __future__ import annotations
 
@@ -6,10 +6,83 @@ import networkx as nx
 import numpy as np
 import pytest
 from networkx.algorithms.bipartite import hopcroft_karp_matching
+from scipy.stats import linregress
 
 from sim.base.errors import InputError
-from sim.dags import longest_path_levels, uniform_dags, width
+from sim.base.random import stream
+from sim.dags import (
+    ccdf,
+    chain_ratio,
+    edge_density,
+    in_degree,
+    longest_path_levels,
+    mean_by_size,
+    out_degree,
+    slope,
+    uniform_dags,
+    width,
+)
 from tests.sim.dags.small import assorted, digraph, every_dag, graphs_of, job_of, random_job
+
+JOBS = assorted(80, 12)
+
+
+def test_degrees_are_those_of_networkx():
+    graphs = graphs_of(*JOBS)
+    dags = [digraph(job) for job in JOBS]
+    assert in_degree(graphs).tolist() == [d for dag in dags for _, d in dag.in_degree(sorted(dag))]
+    assert out_degree(graphs).tolist() == [
+        d for dag in dags for _, d in dag.out_degree(sorted(dag))
+    ]
+
+
+def test_edge_density_is_the_share_of_the_possible_edges():
+    triangle = (3, [(0, 1), (0, 2), (1, 2)])
+    chain = (4, [(0, 1), (1, 2), (2, 3)])
+    density = edge_density(graphs_of(triangle, chain, (2, []), (1, [])))
+    assert density[:3].tolist() == [1.0, 0.5, 0.0]
+    assert np.isnan(density[3])
+
+
+def test_chained_stages_have_one_parent_and_one_child():
+    chain = (5, [(0, 1), (1, 2), (2, 3), (3, 4)])
+    diamond = (4, [(0, 1), (0, 2), (1, 3), (2, 3)])
+    tail = (5, [(0, 1), (0, 2), (1, 3), (2, 3), (3, 4)])
+    ratios = chain_ratio(graphs_of(chain, diamond, tail, (2, [(0, 1)]), (1, [])))
+    assert ratios.tolist() == [3 / 5, 2 / 4, 2 / 5, 0.0, 0.0]
+
+
+def test_ccdf_is_what_lies_above():
+    x, share = ccdf(np.array([3, 0, 1, 1, 0, 0, 0, 0]))
+    assert x.tolist() == [0.0, 1.0, 3.0]
+    assert share == pytest.approx([3 / 8, 1 / 8, 0.0], abs=1e-15)
+    assert share[-1] == 0.0
+
+
+def test_no_jobs_have_no_measures():
+    empty = graphs_of()
+    for measure in (in_degree, out_degree, edge_density, chain_ratio):
+        assert len(measure(empty)) == 0
+
+
+def test_means_are_taken_by_size():
+    sizes, means, counts = mean_by_size(np.array([6, 9, 6, 7]), [1, 5, 2, 4])
+    assert sizes.tolist() == [6, 7, 9]
+    assert means.tolist() == [1.5, 4.0, 5.0]
+    assert counts.tolist() == [2, 1, 1]
+
+
+def test_slope_is_that_of_scipy():
+    rng = stream(0, "test slope")
+    x = rng.integers(1, 50, 200)
+    y = 0.5 * x + rng.normal(size=200)
+    assert slope(x, y) == pytest.approx(linregress(x, y).slope, rel=1e-12)
+
+
+@pytest.mark.parametrize("x", [[], [4], [4, 4]])
+def test_one_x_has_no_slope(x):
+    with pytest.raises(InputError, match="two x or more"):
+        slope(x, x)
 
 
 def width_by_matching(job) -> int:
