@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,9 +12,7 @@ from sim.base.random import stream
 from sim.bounds import bound_arrays
 from sim.cluster.cluster import Cluster
 from sim.cluster.fits import check_fits
-
-if TYPE_CHECKING:
-    from sim.workload.workload import Workload
+from sim.workload.workload import Workload
 
 LOW, HIGH = 0.5, 4.0
 

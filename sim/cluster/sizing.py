@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -12,11 +12,9 @@ from sim.base.arrays import F8
 from sim.base.errors import InputError
 from sim.cluster.cluster import Cluster
 from sim.cluster.fits import check_fits
+from sim.workload.columns import Columns
 from sim.workload.tables import values
-
-if TYPE_CHECKING:
-    from sim.workload.columns import Columns
-    from sim.workload.workload import Workload
+from sim.workload.workload import Workload
 
 Shape = Literal["slots"] | Mapping[str, float]
 

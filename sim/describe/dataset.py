@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,10 +12,7 @@ from sim.dags.graphs import Graphs
 from sim.workload.columns import stage_work_s
 from sim.workload.schema import DEMAND_PREFIX
 from sim.workload.tables import values
-
-if TYPE_CHECKING:
-    from sim.workload.workload import Workload
-
+from sim.workload.workload import Workload
 
 LARGE = 6
 """Fewest stages of the jobs that §4.2, §5 and §6 of the paper look at."""

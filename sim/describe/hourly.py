@@ -7,7 +7,7 @@ when things ran, and does not depend on how full that cluster was.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,10 +21,7 @@ from sim.describe.overview import HOUR_S, POPULATION_WORDS, populations
 from sim.describe.statistics import Section, Statistic
 from sim.workload.columns import stage_demand
 from sim.workload.tables import values
-
-if TYPE_CHECKING:
-    from sim.workload.workload import Workload
-
+from sim.workload.workload import Workload
 
 _TASKS_AT_ONCE = 1 << 22
 _NOISE = 1e-9

@@ -5,16 +5,11 @@ Variation over space and time is that of §4.2 (Tables 3 and 4), load in windows
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from sim.base.arrays import F8, I4, I8
 from sim.base.ragged import ranges
-
-if TYPE_CHECKING:
-    from sim.workload.workload import Workload
-
+from sim.workload.workload import Workload
 
 SAMPLED = 0.03
 """Share of a job's tasks that the paper assumes are sampled."""

@@ -5,7 +5,7 @@ As Grandl et al. (DAGPS, MSR-TR-2016-19, §8.3) compare schedules, DAG by DAG.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,9 +13,7 @@ import pyarrow as pa
 from sim.bounds import bound_arrays
 from sim.bounds.machine_counts import machines_per_job
 from sim.cluster.cluster import Cluster
-
-if TYPE_CHECKING:
-    from sim.measures import Measured, Simulate
+from sim.measures import Measured, Simulate
 
 GAPS = {"gap_lb": "new_lb", "gap_tight_lb": "tight_lb"}
 

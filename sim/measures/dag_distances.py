@@ -7,14 +7,12 @@ half, and is judged on the other by the Kolmogorov-Smirnov distance of six prope
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
+from sim.measures import Measured, Simulate
 from sim.synth.alibaba2018.judge import clean_dags, judge
-
-if TYPE_CHECKING:
-    from sim.measures import Measured, Simulate
 
 USES_POLICY = False
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from sim.describe import Dataset, describe
 from sim.describe.run import random_beside
 from sim.describe.statistics import to_table
-
-if TYPE_CHECKING:
-    from sim.measures import Measured, Simulate
+from sim.measures import Measured, Simulate
 
 USES_POLICY = False
 

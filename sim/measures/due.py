@@ -5,16 +5,14 @@ From this a study can tell what the jobs are worth, and what they could be worth
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from sim.measures import Measured, Simulate
 from sim.workload.columns import final_deadline_s
 from sim.workload.paths import critical_path_s
-
-if TYPE_CHECKING:
-    from sim.measures import Measured, Simulate
 
 
 def measure(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) -> Measured:

@@ -5,12 +5,11 @@ Chung et al., OSDI 2020, §7.1: whether ad hoc jobs are at a disadvantage.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from sim.measures import Measured, Simulate
+from sim.measures import Measured, Simulate
 
 
 def measure(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) -> Measured:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from sim.cluster.cluster import Cluster
-from sim.engine.plan import Event
-
-if TYPE_CHECKING:
-    from sim.engine.plan import Batch, Plan, World
-    from sim.measures import Measured, Simulate
+from sim.engine.plan import Batch, Event, Plan, World
+from sim.measures import Measured, Simulate
 
 
 def measure(

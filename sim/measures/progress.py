@@ -9,10 +9,11 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.arrays import F8, I8
+from sim.measures import Measured, Simulate
 
 if TYPE_CHECKING:
-    from sim.measures import Measured, Simulate
     from sim.result import Result
+
 
 HAIR = 1e-12
 """Progress that differs by less is the same."""

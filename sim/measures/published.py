@@ -6,16 +6,14 @@ import importlib
 import importlib.util
 import pkgutil
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 import sim.synth
 from sim.base.errors import InputError, unknown
-
-if TYPE_CHECKING:
-    from sim.measures import Measured, Simulate
+from sim.measures import Measured, Simulate
 
 USES_POLICY = False
 

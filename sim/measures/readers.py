@@ -6,17 +6,15 @@ Chung et al., OSDI 2020, §3, Figs. 2 and 3, on a workload that says who read wh
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from sim.base.errors import InputError
 from sim.lineage import predict
 from sim.lineage.readers import COLUMNS, uses_of
+from sim.measures import Measured, Simulate
 from sim.workload.tables import names, values
-
-if TYPE_CHECKING:
-    from sim.measures import Measured, Simulate
 
 USES_POLICY = False
 

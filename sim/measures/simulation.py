@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from sim.measures import Measured, Simulate
 from sim.metrics.usage import tasks_over_time, utilization_over_time
 from sim.metrics.value import value_over_time
-
-if TYPE_CHECKING:
-    from sim.measures import Measured, Simulate
 
 MAX_TASKS_RECORDED = 1_000_000
 """Larger workloads are run without a record of their tasks."""

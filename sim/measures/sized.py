@@ -5,16 +5,14 @@ What SLearn's experiments look at (Jajoo et al., NSDI 2022, §5.2 and the append
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I8
-
-if TYPE_CHECKING:
-    from sim.measures import Measured, Simulate
+from sim.measures import Measured, Simulate
 
 
 def measure(

@@ -7,18 +7,16 @@ and the tasks' times stage by stage.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from sim.base.arrays import F8, I4
 from sim.dags.properties import distance
+from sim.measures import Measured, Simulate
 from sim.workload.tables import values
 from sim.workload.workload import Workload
-
-if TYPE_CHECKING:
-    from sim.measures import Measured, Simulate
 
 USES_POLICY = False
 

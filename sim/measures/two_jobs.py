@@ -8,7 +8,7 @@ samples say their mean, the posterior weighs the two.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,9 +16,7 @@ import pyarrow as pa
 from sim.base.errors import InputError
 from sim.base.posterior import Normal, posterior
 from sim.base.random import stream
-
-if TYPE_CHECKING:
-    from sim.measures import Measured, Simulate
+from sim.measures import Measured, Simulate
 
 USES_POLICY = False
 

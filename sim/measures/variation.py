@@ -7,16 +7,14 @@ feature in common with it. Over space is σ₁ / (√(0.03 n) μ) of the job's o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from sim.base.random import stream
 from sim.describe.slearn import jobs_over_space, jobs_over_time, load_statistics, window_loads
-
-if TYPE_CHECKING:
-    from sim.measures import Measured, Simulate
+from sim.measures import Measured, Simulate
 
 USES_POLICY = False
 

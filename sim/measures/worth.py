@@ -6,7 +6,7 @@ Chung et al., OSDI 2020, Figs. 6, 8 and 9, on a workload that says what its jobs
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,10 +14,8 @@ import pyarrow as pa
 from sim.base.arrays import F8
 from sim.base.errors import InputError
 from sim.lineage.groups import medians
+from sim.measures import Measured, Simulate
 from sim.workload.tables import names, values
-
-if TYPE_CHECKING:
-    from sim.measures import Measured, Simulate
 
 USES_POLICY = False
 

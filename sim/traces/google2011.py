@@ -91,7 +91,7 @@ def read(
     ------
     InputError
         With file, line and rule: "wrong line", "missing value", "wrong type", "number out of
-        range" and those of `sim.traces._rows.read_blocks`; "missing file", "empty file", "no job
+        range" and those of `sim.base.reading.read_blocks`; "missing file", "empty file", "no job
         left".
     """
     check_choice("part", part, tuple(FILES))

@@ -112,7 +112,7 @@ def read(
     Raises
     ------
     InputError
-        With file, line and rule: see `sim.traces._rows.read_blocks`; "empty file",
+        With file, line and rule: see `sim.base.reading.read_blocks`; "empty file",
         "no job left".
     """
     check_choice("on_bad_row", on_bad_row, ("error", "skip"))

@@ -120,7 +120,7 @@ def read(
     Raises
     ------
     InputError
-        With file, line and rule: see `sim.traces._rows.read_blocks`; "wrong columns",
+        With file, line and rule: see `sim.base.reading.read_blocks`; "wrong columns",
         "empty file", "no job left", "cycle".
     """
     check_choice("on_bad_row", on_bad_row, ("error", "skip"))
