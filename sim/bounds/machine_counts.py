@@ -58,9 +58,9 @@ def machines_per_job(
             f"low and high must be positive numbers in that order, not {low!r} and {high!r}",
             rule="range",
         )
-    one = Cluster.machines(1, fungible=(), **shape)
-    check_fits(workload, one)
-    bounds = bound_arrays(workload.columns, one)
+    machine = Cluster.machines(1, fungible=(), **shape)
+    check_fits(workload, machine)
+    bounds = bound_arrays(workload.columns, machine)
     ratio = np.divide(
         bounds["twork"], bounds["cp_len"], np.zeros(workload.n_jobs), where=bounds["cp_len"] > 0
     )

@@ -125,8 +125,8 @@ def optimum(
     solver.parameters.max_deterministic_time = effort
     status = solver.solve(model)
     lower = solver.best_objective_bound / scale
-    found = status in (cp.OPTIMAL, cp.FEASIBLE) and exact
-    return lower, solver.objective_value / scale if found else float("inf")
+    is_known = status in (cp.OPTIMAL, cp.FEASIBLE) and exact
+    return lower, solver.objective_value / scale if is_known else float("inf")
 
 
 def _parents_of(workload: Workload, stage: int) -> list[tuple[int, bool]]:

@@ -76,8 +76,8 @@ def run(args: argparse.Namespace) -> None:
     data = Dataset.of(name, workload)
     taken = [name]
     beside = []
-    for what in args.beside:
-        other = random_beside(data, args.seed) if what == "random" else _beside(what, args.dags)
+    for source in args.beside:
+        other = random_beside(data, args.seed) if source == "random" else _beside(source, args.dags)
         taken.append(_free(other.name, taken))
         beside.append(other.named(taken[-1]))
     description = describe(data, beside)
@@ -87,23 +87,23 @@ def run(args: argparse.Namespace) -> None:
         print(f"written to {path}")
 
 
-def _beside(what: str, folder: str) -> Dataset:
+def _beside(source: str, folder: str) -> Dataset:
     # imported when the verb runs: `--help` answers at once
     from sim.describe import Dataset
 
-    if what in TPC and not Path(what).is_dir():
-        path = Path(folder, TPC[what])
-        return Dataset.of(what, _tpc(what, path))
-    return Dataset.of(*_load(what, None, {}))
+    if source in TPC and not Path(source).is_dir():
+        path = Path(folder, TPC[source])
+        return Dataset.of(source, _tpc(source, path))
+    return Dataset.of(*_load(source, None, {}))
 
 
-def _tpc(what: str, path: Path) -> Workload:
+def _tpc(name: str, path: Path) -> Workload:
     # imported when the verb runs: `--help` answers at once
     from sim.traces import read_trace
 
     if not path.is_file():
         raise InputError(
-            f"the queries of {what} are not there; name their folder with --dags FOLDER, or the "
+            f"the queries of {name} are not there; name their folder with --dags FOLDER, or the "
             f"file with --beside tpc:FILE",
             file=path,
             rule="missing file",
@@ -111,28 +111,28 @@ def _tpc(what: str, path: Path) -> Workload:
     return read_trace("tpc", path)
 
 
-def _load(what: str, format_name: str | None, given: dict[str, Any]) -> tuple[str, Workload]:
+def _load(source: str, format_name: str | None, given: dict[str, Any]) -> tuple[str, Workload]:
     """Read a folder, or a trace of a format; return a name for it, and the workload."""
     # imported when the verb runs: `--help` answers at once
     from sim import traces
     from sim.workload.workload import Workload
 
-    path = what
-    if format_name is None and not Path(what).exists():
-        head, colon, rest = what.partition(":")
+    path = source
+    if format_name is None and not Path(source).exists():
+        head, colon, rest = source.partition(":")
         if colon:
             format_name, path = head, rest
     if format_name is None:
         if given:
             raise InputError("--option goes with --format FORMAT or FORMAT:PATH")
-        if Path(what).is_file():
+        if Path(source).is_file():
             raise InputError(
-                f"it is a file; say which format it has, {traces.names()[0]}:{what} for example "
+                f"it is a file; say which format it has, {traces.names()[0]}:{source} for example "
                 f"(known: {', '.join(traces.names())})",
-                file=what,
+                file=source,
                 rule="missing format",
             )
-        return _name(path), Workload.read(what)
+        return _name(path), Workload.read(source)
     lenient = {k: v for k, v in _LENIENT.items() if k in traces.options(format_name)}
     return _name(path), traces.read_trace(format_name, path, **{**lenient, **given})
 

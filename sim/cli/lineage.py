@@ -68,16 +68,16 @@ def run(args: argparse.Namespace) -> None:
     show(profile(logs, options), args.out)
 
 
-def show(found: Store, folder: str) -> None:
+def show(store: Store, folder: str) -> None:
     """Print a profile, and write it to a folder."""
     # imported when the verb runs: `--help` answers at once
     from sim.lineage.page import text
 
-    print("\n".join(text(found)))
-    if found.report:
+    print("\n".join(text(store)))
+    if store.report:
         print("odd in the logs")
-        print_counts(found.report)
-    for path in found.write(folder):
+        print_counts(store.report)
+    for path in store.write(folder):
         print(f"written to {path}")
 
 

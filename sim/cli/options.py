@@ -30,18 +30,18 @@ class Verb:
 
 def parse_pairs(pairs: Iterable[str], flag: str) -> dict[str, Any]:
     """Read ``key=value`` texts; a value is JSON where it parses as such, else a string."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for pair in pairs:
         key, equals, text = pair.partition("=")
         if not equals or not key:
             raise InputError(f"{flag} takes key=value, not {pair!r}")
-        if key in found:
+        if key in values:
             raise InputError(f"{flag} gives {key!r} twice")
         try:
-            found[key] = json.loads(text)
+            values[key] = json.loads(text)
         except ValueError:
-            found[key] = text
-    return found
+            values[key] = text
+    return values
 
 
 def print_workload(workload: Workload) -> None:

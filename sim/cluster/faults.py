@@ -75,7 +75,7 @@ class Outages:
             raise InputError(f"outages of {len(machine)}, {len(down_s)} and {len(up_s)} rows")
         order = np.lexsort((down_s, machine))
         again = (np.diff(machine[order]) == 0) & (down_s[order][1:] < up_s[order][:-1])
-        for what, broken in (
+        for problem, broken in (
             ("its machine is negative", machine < 0),
             ("it begins before 0 or never", ~(np.isfinite(down_s) & (down_s >= 0))),
             ("it must end after it begins", ~(up_s > down_s)),
@@ -85,7 +85,7 @@ class Outages:
                 row = int(np.argmax(broken))
                 raise InputError(
                     f"outage {row} of machine {machine[row]}, {down_s[row]:g} to {up_s[row]:g} s: "
-                    f"{what}",
+                    f"{problem}",
                     rule="outage",
                 )
 
@@ -161,7 +161,7 @@ class Slowdowns:
             raise InputError(f"slow periods of {', '.join(str(len(c)) for c in columns)} rows")
         order = np.argsort(columns[0], kind="stable")
         begin, end, pace = (c[order] for c in columns)
-        for what, broken in (
+        for problem, broken in (
             ("it begins before 0 or never", ~(np.isfinite(begin) & (begin >= 0))),
             ("it must end after it begins", ~(end > begin)),
             ("its speed must be positive and finite", ~(np.isfinite(pace) & (pace > 0))),
@@ -171,7 +171,7 @@ class Slowdowns:
                 row = int(np.argmax(broken))
                 raise InputError(
                     f"slow period from {begin[row]:g} to {end[row]:g} s at speed {pace[row]:g}: "
-                    f"{what}",
+                    f"{problem}",
                     rule="slow period",
                 )
         return cls(begin, end, pace)

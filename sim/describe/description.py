@@ -92,7 +92,7 @@ class Description:
 
         Of what was read (section ``input``), every dataset's.
         """
-        found: dict[str, dict[str, Statistic]] = {}
+        by_group: dict[str, dict[str, Statistic]] = {}
         by_name = {
             name: {m.key: m for m in self.statistics[name] if m.section == section}
             for name in self.names
@@ -100,7 +100,7 @@ class Description:
         wanted = self.names if section == "input" else self.names[:1]
         for name in wanted:
             for key, m in by_name[name].items():
-                found.setdefault(m.group, {}).setdefault(key, m)
+                by_group.setdefault(m.group, {}).setdefault(key, m)
         return [
             Row(
                 m.group,
@@ -109,7 +109,7 @@ class Description:
                 tuple(by_name[n][key].value if key in by_name[n] else None for n in self.names),
                 self.paper.get((section, key)),
             )
-            for group in found.values()
+            for group in by_group.values()
             for key, m in group.items()
         ]
 

@@ -85,18 +85,18 @@ _COUNTED = ("jobs", "stages", "tasks")
 
 def _amounts(data: Dataset) -> dict[str, NDArray[Any]]:
     """Return what jobs have shares of, (J,) each."""
-    found: dict[str, NDArray[Any]] = {
+    amounts: dict[str, NDArray[Any]] = {
         "jobs": np.ones(data.every.n_jobs),
         "stages": data.every.job_n_stages,
     }
     if data.workload is not None:
         work_s = stage_work_s(data.workload)
         _, demand, _ = stage_demand(data.workload)
-        found["tasks"] = _by_job(data, values(data.workload.stages, "n_tasks"))
-        found["task"] = _by_job(data, work_s)
+        amounts["tasks"] = _by_job(data, values(data.workload.stages, "n_tasks"))
+        amounts["task"] = _by_job(data, work_s)
         for r, name in enumerate(data.workload.resources):
-            found[name] = _by_job(data, work_s * demand[:, r])
-    return found
+            amounts[name] = _by_job(data, work_s * demand[:, r])
+    return amounts
 
 
 def _by_job(data: Dataset, per_stage: NDArray[Any]) -> NDArray[Any]:
@@ -130,10 +130,10 @@ def _unlinked(data: Dataset) -> int:
 
 def _counts(report: Mapping[str, Any], group: str = "loading") -> Iterator[tuple[str, str, float]]:
     """Give the counts of a report with the names they are under; those of 0 are left out."""
-    nested = {rule: found for rule, found in report.items() if isinstance(found, Mapping)}
-    for rule, found in report.items():
-        if rule not in nested and rule not in _TOTALS and isinstance(found, (int, float)) and found:
-            yield group, rule, float(found)
-    for rule, found in nested.items():
+    nested = {rule: count for rule, count in report.items() if isinstance(count, Mapping)}
+    for rule, count in report.items():
+        if rule not in nested and rule not in _TOTALS and isinstance(count, (int, float)) and count:
+            yield group, rule, float(count)
+    for rule, count in nested.items():
         name = rule.replace("_", " ")
-        yield from _counts(found, name if group == "loading" else f"{group}: {name}")
+        yield from _counts(count, name if group == "loading" else f"{group}: {name}")

@@ -121,14 +121,14 @@ def recurring_variations(data: Dataset, table: pa.Table) -> list[Variation]:
     run_of, size = _runs(table, graphs.job_n_stages[place])
     stages = ranges(graphs.job_stage0[:-1][place], graphs.job_stage0[1:][place])
     job = np.repeat(np.arange(len(place)), graphs.job_n_stages[place])
-    found = []
+    variations = []
     for metric, per_stage in data.stage_metrics.items():
         if metric.startswith("demand_"):
             continue  # the same, by choice
         value = per_stage[rows[stages]]
         value = value[np.lexsort((value, job))]
-        found += _matched(metric, value, run_of, size)
-    return sorted(found, key=lambda v: v.relation)
+        variations += _matched(metric, value, run_of, size)
+    return sorted(variations, key=lambda v: v.relation)
 
 
 def _runs(table: pa.Table, size: I8) -> tuple[I8, I8]:

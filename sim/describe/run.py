@@ -46,8 +46,8 @@ def describe(data: Dataset, beside: Iterable[Dataset] = ()) -> Description:
             column = pa.array([dataset.name] * table.num_rows, pa.string())
             parts.setdefault(name, []).append(table.add_column(0, "dataset", column))
     tables = {
-        name: pa.concat_tables(found, promote_options="default").combine_chunks()
-        for name, found in parts.items()
+        name: pa.concat_tables(pieces, promote_options="default").combine_chunks()
+        for name, pieces in parts.items()
     }
     return Description(tuple(names), measures, {**tables, "jobs": _jobs(data)}, paper.beside(data))
 
@@ -59,33 +59,33 @@ def random_beside(data: Dataset, seed: int = 0) -> Dataset:
 
 def _measured(data: Dataset) -> tuple[list[Statistic], dict[str, pa.Table]]:
     """Statistic one dataset: numbers, and tables by name."""
-    found = [*overview.reading(data), *overview.overview(data), *overview.shares(data)]
+    numbers = [*overview.reading(data), *overview.overview(data), *overview.shares(data)]
     tables = {}
     if data.workload is not None:
         tables["hourly"] = hourly.hourly(data)
-        found += hourly.peak_to_trough(data, tables["hourly"])
-    found += structure.shapes(data)
+        numbers += hourly.peak_to_trough(data, tables["hourly"])
+    numbers += structure.shapes(data)
     shape = structure.shape(data.large)
-    found += structure.structure(data.large, shape)
+    numbers += structure.structure(data.large, shape)
     tables["quantiles"] = structure.quantiles(shape)
     tables["degrees"] = structure.degrees(data.large)
     tables["by_size"] = structure.by_size(shape)
     if data.workload is not None:
         varied = vary.variations(data)
-        found += vary.measures("variability", varied)
+        numbers += vary.measures("variability", varied)
         tables["variability"] = vary.distributions(varied)
     kind = dags.classes(data.large)
-    found += recurrence.class_measures(kind)
+    numbers += recurrence.class_measures(kind)
     tables["classes"] = recurrence.class_table(kind)
     if data.workload is not None:
         periodic = recurrence.periodic_table(data, kind)
-        found += recurrence.periodic_measures(data, periodic)
+        numbers += recurrence.periodic_measures(data, periodic)
         recurring = recurrence.recurring_variations(data, periodic)
-        found += vary.measures("recurrence", recurring, "recurring")
+        numbers += vary.measures("recurrence", recurring, "recurring")
         tables["periodic"] = periodic
         tables["recurring"] = vary.distributions(recurring)
     level_measures, tables["levels"] = structure.levels(data)
-    return found + level_measures, tables
+    return numbers + level_measures, tables
 
 
 def _jobs(data: Dataset) -> pa.Table:

@@ -27,8 +27,8 @@ def over_space(duration_s: F8, first: I8, sampled: float = SAMPLED) -> F8:
     n = np.diff(first)
     cov = spread(duration_s, first)
     with np.errstate(invalid="ignore"):
-        found: F8 = np.where(n > 1, cov / np.sqrt(sampled * n), np.nan)
-    return found
+        variation: F8 = np.where(n > 1, cov / np.sqrt(sampled * n), np.nan)
+    return variation
 
 
 def spread(numbers: F8, first: I8) -> F8:
@@ -38,8 +38,8 @@ def spread(numbers: F8, first: I8) -> F8:
     off = numbers - np.repeat(mean, n)
     variance = np.add.reduceat(off * off, first[:-1]) / n
     with np.errstate(invalid="ignore", divide="ignore"):
-        found: F8 = np.sqrt(variance) / mean
-    return found
+        variation: F8 = np.sqrt(variance) / mean
+    return variation
 
 
 class Similar:
@@ -100,8 +100,8 @@ def _spreads(value: F8, first: I8, low: I8, high: I8) -> F8:
     own_mean = mean[group] + deviation[group] * moments[0]
     own_mean[own_mean <= 1e-9 * mean[group]] = np.nan
     with np.errstate(invalid="ignore", divide="ignore"):
-        found: F8 = deviation[group] * np.sqrt(variance) / own_mean
-    return found
+        variation: F8 = deviation[group] * np.sqrt(variance) / own_mean
+    return variation
 
 
 def _search(sorted_: F8, begin: I8, end: I8, wanted: F8, right: bool = False) -> I8:

@@ -41,9 +41,9 @@ class Section:
         self.found.append(Statistic(self.name, key, label, float(value), kind, self.group))
 
 
-def to_table(found: Iterable[tuple[str, Statistic]]) -> pa.Table:
+def to_table(numbers: Iterable[tuple[str, Statistic]]) -> pa.Table:
     """Make a table of measures of datasets, a row each, in their order."""
-    rows = list(found)
+    rows = list(numbers)
     return pa.table(
         {
             "dataset": pa.array([name for name, _ in rows], pa.string()),

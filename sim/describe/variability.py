@@ -45,12 +45,12 @@ class Variation:
 def variations(data: Dataset) -> list[Variation]:
     """Statistic every metric, of pairs and of sets, in jobs of at least six stages."""
     graphs, rows = data.large, data.large_stages
-    found = []
+    varied = []
     for relation, measure in (("pair", pairs), ("set", sets)):
         for metric, per_stage in data.stage_metrics.items():
             value, n_left_out = measure(graphs, per_stage[rows])
-            found.append(Variation(relation, metric, value, n_left_out))
-    return found
+            varied.append(Variation(relation, metric, value, n_left_out))
+    return varied
 
 
 def pairs(graphs: Graphs, metric: F8) -> tuple[F8, int]:
@@ -90,10 +90,10 @@ def set_spread(metric: F8, first: I8) -> tuple[F8, int]:
     return np.exp(np.maximum(spread[known], 0.0)), int((~known).sum())
 
 
-def measures(name: str, found: list[Variation], of: str = "dependent") -> list[Statistic]:
+def measures(name: str, varied: list[Variation], of: str = "dependent") -> list[Statistic]:
     """Summarise distributions: how many are equal, how many far apart, and the extremes."""
     section = Section(name)
-    for v in found:
+    for v in varied:
         factor = v.factor
         if not len(factor) and not v.n_left_out:
             continue
@@ -111,7 +111,7 @@ def measures(name: str, found: list[Variation], of: str = "dependent") -> list[S
     return section.found
 
 
-def distributions(found: list[Variation]) -> pa.Table:
+def distributions(varied: list[Variation]) -> pa.Table:
     """Return the quantiles of `Variation.value`: relation, metric, q, value; for plots."""
     q = np.linspace(0, 1, POINTS)
     parts = [
@@ -123,7 +123,7 @@ def distributions(found: list[Variation]) -> pa.Table:
                 "value": np.quantile(v.value, q),
             }
         )
-        for v in found
+        for v in varied
         if len(v.value)
     ]
     if parts:

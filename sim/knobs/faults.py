@@ -147,14 +147,14 @@ def _inputs(columns: Columns, task: I8, stage: I8, rng: np.random.Generator) -> 
     child, kind = columns.edge_child[order], columns.edge_kind[order]
     own = stage[task]
     begin, end = np.searchsorted(child, own), np.searchsorted(child, own, side="right")
-    which, where = rng.random((2, len(task)))
-    edge = begin + np.floor(which * (end - begin)).astype(np.int64)
+    choice, where = rng.random((2, len(task)))
+    edge = begin + np.floor(choice * (end - begin)).astype(np.int64)
     task0 = columns.stage_task0
     n = (task0[1:] - task0[:-1])[parent[edge]]
     place = np.floor(where * n).astype(np.int64)
     same = np.minimum(task - task0[own], n - 1)
-    found: I8 = task0[parent[edge]] + np.where(kind[edge] == 1, same, place)
-    return found
+    lost: I8 = task0[parent[edge]] + np.where(kind[edge] == 1, same, place)
+    return lost
 
 
 def _again(workload: Workload, noted: Mapping[str, object], **changed: object) -> Workload:

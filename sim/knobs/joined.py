@@ -98,11 +98,11 @@ def _groups(workload: Workload) -> list[I8]:
 
 
 def _runs(groups: list[I8], rng: np.random.Generator) -> list[I8]:
-    found = []
+    cut = []
     for group in groups:
         at = 0
         while len(group) - at >= FEWEST:
             size = min(int(rng.integers(FEWEST, MOST + 1)), len(group) - at)
-            found.append(group[at : at + size])
+            cut.append(group[at : at + size])
             at += size
-    return found
+    return cut

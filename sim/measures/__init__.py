@@ -99,7 +99,7 @@ def _module(name: str, own: str | None) -> Any:
 
 def _imported(module: str) -> Any:
     try:
-        found = importlib.import_module(module)
+        own = importlib.import_module(module)
     except ModuleNotFoundError as error:
         if error.name is not None and (module == error.name or module.startswith(error.name + ".")):
             raise InputError(
@@ -107,6 +107,6 @@ def _imported(module: str) -> Any:
                 "put its folder on PYTHONPATH"
             ) from error
         raise
-    if not callable(getattr(found, "measure", None)):
-        raise InputError(f"{found.__file__} has no function measure(run, workload, cluster, ...)")
-    return found
+    if not callable(getattr(own, "measure", None)):
+        raise InputError(f"{own.__file__} has no function measure(run, workload, cluster, ...)")
+    return own

@@ -50,15 +50,15 @@ def measure(
     counts = machines_per_job(workload, shape, seed, low, high).tolist()
     rows = []
     for job, n in enumerate(counts):
-        one = workload.take(np.array([job]))
+        alone = workload.take(np.array([job]))
         own = Cluster.machines(n, fungible=cluster.fungible, **shape)
-        result = run(one, own, policy, seed=seed)
-        bounds = {name: float(of[0]) for name, of in bound_arrays(one.columns, own, True).items()}
+        result = run(alone, own, policy, seed=seed)
+        bounds = {name: float(of[0]) for name, of in bound_arrays(alone.columns, own, True).items()}
         factor = bounds["cp_len"] / bounds["twork"] if bounds["twork"] else np.inf
         rows.append(
             {
                 "makespan_s": float(result.job_finish[0] - result.job_submit[0]),
-                "built_s": float(policy.built_s(one, own)),
+                "built_s": float(policy.built_s(alone, own)),
                 "machines": n,
                 "factor": factor,
                 **bounds,

@@ -43,6 +43,6 @@ def measure(
     table : pyarrow.Table
         The same: ``property``, ``distance``.
     """
-    found = judge(clean_dags(workload), generator, seed, fit=fit, per_dag=per_dag)
-    table = pa.table({"property": list(found), "distance": list(found.values())})
-    return {f"ks_{name}": off for name, off in found.items()}, table
+    distances = judge(clean_dags(workload), generator, seed, fit=fit, per_dag=per_dag)
+    table = pa.table({"property": list(distances), "distance": list(distances.values())})
+    return {f"ks_{name}": off for name, off in distances.items()}, table

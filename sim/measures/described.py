@@ -31,10 +31,12 @@ def measure(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) 
         SoCC 2019, report of it where the workload is of their trace, else NaN.
     """
     data = Dataset.of("trace", workload)
-    found = describe(data, [random_beside(data, seed)])
-    rows = [(name, number) for name in found.names for number in found.statistics[name]]
+    description = describe(data, [random_beside(data, seed)])
+    rows = [(name, number) for name in description.names for number in description.statistics[name]]
     paper = [
-        found.paper.get((row.section, row.key), float("nan")) if name == data.name else float("nan")
+        description.paper.get((row.section, row.key), float("nan"))
+        if name == data.name
+        else float("nan")
         for name, row in rows
     ]
     table = to_table(rows).append_column("paper", pa.array(paper, pa.float64()))

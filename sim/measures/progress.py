@@ -46,7 +46,7 @@ def measure(
     result: Result = run(workload, cluster, policy, seed=seed, record="tasks")
     submit, finish = result.job_submit, result.job_finish
     columns = result.workload.columns
-    found: dict[str, tuple[list[float], list[float]]] = {}
+    by_indicator: dict[str, tuple[list[float], list[float]]] = {}
     parts = []
     for job in np.flatnonzero(np.isfinite(columns.job_deadline) & np.isfinite(finish)).tolist():
         took_s = float(finish[job] - submit[job])
@@ -60,7 +60,7 @@ def measure(
             moves = np.flatnonzero(np.abs(np.diff(progress[n:], prepend=0.0)) > HAIR)
             still = np.diff(np.concatenate([[0.0], at[n:][moves], [took_s]]))
             predicted = looks + left_s[:n]
-            delta, longest = found.setdefault(name, ([], []))
+            delta, longest = by_indicator.setdefault(name, ([], []))
             delta.append(float(np.abs(np.diff(predicted)).mean() / took_s) if n > 1 else 0.0)
             longest.append(float(still.max() / took_s))
             parts.append(
@@ -76,7 +76,7 @@ def measure(
                 )
             )
     metrics = {}
-    for name, (delta, longest) in found.items():
+    for name, (delta, longest) in by_indicator.items():
         metrics[f"delta_t.{name}"] = float(np.mean(delta))
         metrics[f"longest_constant.{name}"] = float(np.mean(longest))
     return metrics, pa.concat_tables(parts) if parts else pa.table({})

@@ -54,13 +54,13 @@ def measure(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) 
 def _generators() -> dict[str, ModuleType]:
     """Find the generators that say how near they come, by name: each one's module ``measure``."""
     places = {
-        one.name: f"sim.synth.{one.name}.measure"
-        for one in pkgutil.iter_modules(sim.synth.__path__)
-        if one.ispkg
+        generator.name: f"sim.synth.{generator.name}.measure"
+        for generator in pkgutil.iter_modules(sim.synth.__path__)
+        if generator.ispkg
     }
-    found = {
+    modules = {
         name: importlib.import_module(place)
         for name, place in places.items()
         if importlib.util.find_spec(place) is not None
     }
-    return {name: module for name, module in found.items() if hasattr(module, "beside")}
+    return {name: module for name, module in modules.items() if hasattr(module, "beside")}

@@ -89,7 +89,7 @@ def resistances(
     and are of the same one (NSDI 2022, appendix). A job whose queue is not known yet is in the
     second, in which pilots wait: of it, what starts before its queue is known is ahead.
     """
-    found = np.zeros(len(submit_s))
+    left_s = np.zeros(len(submit_s))
     order = np.argsort(known_s, kind="stable")
     moments = known_s[order]
     for job in range(len(submit_s)):
@@ -104,8 +104,8 @@ def resistances(
         others, now = others[ahead], now[ahead, None]
         goes = is_known[ahead, None] | (start_s[own] < known_s[job])
         left = np.where(goes, finish_s[own] - np.maximum(now, start_s[own]), 0.0)
-        found[others] += np.maximum(left, 0.0).sum(axis=1)
-    return found
+        left_s[others] += np.maximum(left, 0.0).sum(axis=1)
+    return left_s
 
 
 class _Watched:

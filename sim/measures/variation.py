@@ -53,12 +53,12 @@ def measure(
     eligible = late if len(late) else np.arange(workload.n_jobs)
     rows = np.sort(stream(seed, "variation").permutation(eligible)[:sample])
     stages = columns.job_stage0[rows]
-    found = {
+    variations = {
         f"over_time_{days}d": jobs_over_time(workload, days * 86_400.0, stages) for days in DAYS
     }
-    found["over_space"] = jobs_over_space(workload)[rows]
+    variations["over_space"] = jobs_over_space(workload)[rows]
     metrics: dict[str, float] = {}
-    for name, numbers in found.items():
+    for name, numbers in variations.items():
         known = numbers[~np.isnan(numbers)]
         for percent in (50, 90):
             value = float(np.quantile(known, percent / 100)) if len(known) else float("nan")
@@ -67,4 +67,4 @@ def measure(
     if cluster.unit:
         load = window_loads(submit_s, columns.job_work, float(cluster.total[0]))
         metrics |= load_statistics(load)
-    return metrics, pa.table({"job": rows.astype(np.int32), **found})
+    return metrics, pa.table({"job": rows.astype(np.int32), **variations})

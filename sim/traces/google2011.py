@@ -201,15 +201,15 @@ def _parsed(text: bytes) -> dict[str, Any]:
     for key in (*_NAMES, *_NUMBERS, "start_s", "dur_s"):
         if job.get(key) is None:
             raise _BadLineError("missing value", f"{key} is missing")
-    found: dict[str, Any] = {key: str(job[key]) for key in _NAMES}
+    parsed: dict[str, Any] = {key: str(job[key]) for key in _NAMES}
     for key in _NUMBERS:
-        found[key] = float(_numbers(key, [job[key]])[0])
-    found["dur_s"] = _numbers("dur_s", job["dur_s"])
-    if len(found["dur_s"]) != len(_numbers("start_s", job["start_s"])):
+        parsed[key] = float(_numbers(key, [job[key]])[0])
+    parsed["dur_s"] = _numbers("dur_s", job["dur_s"])
+    if len(parsed["dur_s"]) != len(_numbers("start_s", job["start_s"])):
         raise _BadLineError("wrong line", "start_s and dur_s differ in length")
-    if not len(found["dur_s"]):
+    if not len(parsed["dur_s"]):
         raise _BadLineError("no tasks", "dur_s is empty; a job needs at least one task")
-    return found
+    return parsed
 
 
 def _numbers(key: str, given: Any) -> F8:

@@ -39,10 +39,10 @@ class _Query:
 
     def durations_s(self, executors: int) -> list[F8] | None:
         """Return the times of each stage's tasks with so many executors, None if not measured."""
-        found = [stage.get(executors) for stage in self.stages]
-        if any(times is None or len(times) == 0 for times in found):
+        waves = [stage.get(executors) for stage in self.stages]
+        if any(times is None or len(times) == 0 for times in waves):
             return None
-        return [times for times in found if times is not None]
+        return [times for times in waves if times is not None]
 
 
 def read(

@@ -184,8 +184,8 @@ def assemble(workload: Tables, arrays: dict[str, NDArray[Any]]) -> Columns:
 
 def arrays_of(columns: Columns) -> dict[str, NDArray[Any]]:
     """Return the arrays of `columns` by name."""
-    found = {f.name: getattr(columns, f.name) for f in fields(columns)}
-    return {k: v for k, v in found.items() if isinstance(v, np.ndarray)}
+    by_name = {f.name: getattr(columns, f.name) for f in fields(columns)}
+    return {k: v for k, v in by_name.items() if isinstance(v, np.ndarray)}
 
 
 def quanta(demand: F8, quantum: F8) -> I8:

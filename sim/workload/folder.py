@@ -64,9 +64,9 @@ def read(folder: str | os.PathLike[str]) -> dict[str, Any]:
     """Read a folder of Parquet files: what `Workload.from_tables` takes, by name."""
     source = Path(folder)
     if not source.is_dir():
-        what = "is a file, not a folder" if source.exists() else "does not exist"
+        problem = "is a file, not a folder" if source.exists() else "does not exist"
         raise InputError(
-            f"the folder of a workload {what}; it holds {', '.join(TABLES)} as .parquet files",
+            f"the folder of a workload {problem}; it holds {', '.join(TABLES)} as .parquet files",
             file=source,
             rule="missing folder",
         )

@@ -87,9 +87,9 @@ class Training:
         """Template of each row, (K,): index into the workload's `template_names`; -1 for others."""
         index = {name: i for i, name in enumerate(names(self.jobs, "template"))}
         lookup = np.array([index.get(n, -1) for n in names(self.table, "template")], np.int32)
-        found = lookup[values(self.table, "template")] if len(lookup) else np.zeros(0, np.int32)
-        found.setflags(write=False)
-        return found
+        rows = lookup[values(self.table, "template")] if len(lookup) else np.zeros(0, np.int32)
+        rows.setflags(write=False)
+        return rows
 
     def column(self, name: str) -> NDArray[Any]:
         """Return a column of numbers, (K,), read-only; see `sim.workload.schema.TRAINING`."""

@@ -103,10 +103,10 @@ def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
         column = column.unify_dictionaries()
     if column.num_chunks == 1:
         return column.chunk(0)
-    one = column.combine_chunks()
-    if isinstance(one, pa.ChunkedArray):
+    whole = column.combine_chunks()
+    if isinstance(whole, pa.ChunkedArray):
         raise InputError("a column of strings is longer than 2 GiB", rule="too large")
-    return one
+    return whole
 
 
 def _cast(table: str, column: Column, values: pa.ChunkedArray) -> pa.Array:
@@ -125,15 +125,15 @@ def _cast(table: str, column: Column, values: pa.ChunkedArray) -> pa.Array:
             raise pa.ArrowInvalid(f"expected numbers, found {kind}")
         if column.type == CATEGORY and values.type == CATEGORY:
             return plain(_one_chunk(values))
-        one = _one_chunk(values.cast(want))
+        cast = _one_chunk(values.cast(want))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise InputError(
             f"{table}: column {column.name!r} must be {want} ({column.unit}): {error}",
             rule="wrong type",
         ) from error
     if column.nullable:  # NaN says the same as null
-        return pa.array(one.to_numpy(zero_copy_only=False), column.type, from_pandas=True)
-    return plain(one.dictionary_encode() if column.type == CATEGORY else one)
+        return pa.array(cast.to_numpy(zero_copy_only=False), column.type, from_pandas=True)
+    return plain(cast.dictionary_encode() if column.type == CATEGORY else cast)
 
 
 def _constant(column: Column, n: int) -> pa.Array:
@@ -222,8 +222,8 @@ def names(table: pa.Table, column: str) -> tuple[str, ...]:
 
 def spelled(column: pa.Array, value: str) -> I8:
     """Return the rows of `column` that hold `value`."""
-    found: I8 = np.flatnonzero(pc.equal(column, value).to_numpy(False))
-    return found
+    rows: I8 = np.flatnonzero(pc.equal(column, value).to_numpy(False))
+    return rows
 
 
 def without_duration(stages: pa.Table) -> tuple[pa.Table, F8]:

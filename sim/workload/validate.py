@@ -310,8 +310,8 @@ def _of_parents(workload: Tables, task: I4, lost: I4) -> Mask:
     each = codes(edges, "kind", EDGE_KINDS)[at] == 1
     first_task = workload.stage_task0
     alike = task - first_task[child] == lost - first_task[parent]
-    found: Mask = (key[at] == wanted) & (alike | ~each)
-    return found
+    waited_for: Mask = (key[at] == wanted) & (alike | ~each)
+    return waited_for
 
 
 def _stage_of(workload: Tables, task: I4) -> I8:

@@ -77,10 +77,10 @@ def read_blocks(
         if on_bad_row == "error":
             real = broken[~blank[broken]]
             last = lines.of(batch.num_rows - 1)  # later ones may have earlier company to come
-            found = [w for w in wrong_width if w.rule and w.line <= last]
+            bad_rows = [w for w in wrong_width if w.rule and w.line <= last]
             if len(real):
-                found.append(_describe(batch, fields, int(real[0]), lines))
-            _raise_first(path, found)
+                bad_rows.append(_describe(batch, fields, int(real[0]), lines))
+            _raise_first(path, bad_rows)
         for code in np.unique(rules[(rules > 0) & ~blank]):
             rule = _RULES[code]
             bad[rule] = bad.get(rule, 0) + int((rules == code).sum())
@@ -99,9 +99,9 @@ def read_blocks(
         bad["wrong number of fields"] = bad.get("wrong number of fields", 0) + skipped
 
 
-def _raise_first(path: str | os.PathLike[str], found: list[_Bad]) -> None:
-    if found:
-        first = min(found, key=lambda b: b.line)
+def _raise_first(path: str | os.PathLike[str], bad_rows: list[_Bad]) -> None:
+    if bad_rows:
+        first = min(bad_rows, key=lambda b: b.line)
         text = f"{first.text}; mend the file, or read it with on_bad_row=skip"
         raise InputError(text, file=path, line=first.line, rule=first.rule)
 
@@ -238,17 +238,17 @@ def _parsed(text: str | None) -> float | None:
 
 
 def _describe(batch: pa.RecordBatch, fields: Mapping[str, Field], row: int, lines: _Lines) -> _Bad:
-    one = batch.slice(row, 1)
+    alone = batch.slice(row, 1)
     for name, field in fields.items():
-        _, rules = _convert(one.select([name]), {name: field})
+        _, rules = _convert(alone.select([name]), {name: field})
         code = int(rules[0])
         if code == _BLANK:  # as the only column it is
             code = 1
         if code:
-            shown = _decoded(one.column(name).cast(pa.binary())[0].as_py())
+            shown = _decoded(alone.column(name).cast(pa.binary())[0].as_py())
             wanted = {"text": "text", "whole": "a whole number"}.get(field.kind, "a number")
             limit = f" of at least {field.low:g}" if field.kind in ("number", "whole") else ""
-            found = "is missing" if shown is None else f"is {shown!r}"
-            text = f"{name} {found}; it must be {wanted}{limit}"
+            given = "is missing" if shown is None else f"is {shown!r}"
+            text = f"{name} {given}; it must be {wanted}{limit}"
             return _Bad(lines.of(row), _RULES[code], text)
     raise AssertionError("a row that breaks no rule is not bad")

@@ -31,8 +31,8 @@ def open_text(path: str | os.PathLike[str]) -> Any:
     """Open a file to read its bytes, unpacked where it is gzipped (told by its first bytes)."""
     file = Path(path)
     if not file.is_file():
-        what = "is a folder, not a file" if file.is_dir() else "does not exist"
-        raise InputError(f"the trace {what}", file=path, rule="missing file")
+        problem = "is a folder, not a file" if file.is_dir() else "does not exist"
+        raise InputError(f"the trace {problem}", file=path, rule="missing file")
     try:
         with file.open("rb") as stream:
             head = stream.read(2)

@@ -137,8 +137,8 @@ def _edges(
     wanted = job[child_row].astype(np.int64) << 32 | number
     ordered = key[row]
     parent = np.searchsorted(ordered, wanted).astype(np.int32)
-    found = ordered[np.minimum(parent, len(ordered) - 1)] == wanted
-    lost = np.flatnonzero(~found)
+    exists = ordered[np.minimum(parent, len(ordered) - 1)] == wanted
+    lost = np.flatnonzero(~exists)
     np.add.at(n_lost, job[child_row[lost]], 1)
     was_there = np.isin(wanted[lost], key[~kept]) if len(lost) else np.empty(0, bool)
     count_rule(dropped, "parent was dropped", was_there)
@@ -147,10 +147,10 @@ def _edges(
     count_rule(rows.noticed, "job naming a parent it does not have", np.ones(len(jobs), bool))
     itself = wanted == key[child_row]
     count_rule(dropped, "parent is the stage itself", itself)
-    found &= ~itself
+    exists &= ~itself
     place = np.empty(len(kept), np.int32)
     place[row] = np.arange(len(row), dtype=np.int32)
-    return parent[found], place[child_row[found]], dropped
+    return parent[exists], place[child_row[exists]], dropped
 
 
 def _cycle(

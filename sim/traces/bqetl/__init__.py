@@ -130,8 +130,8 @@ def _recorded(tables: TableJobs, runs: Runs, seed: int) -> tuple[Recorded, dict[
 
     def job_ids(rows: I8) -> pa.Array:
         number = _number_within(runs.table)
-        which = zip(runs.table[rows].tolist(), number[rows].tolist(), strict=True)
-        return pa.array([f"{tables.name[t]}@{k}" for t, k in which], pa.string())
+        numbered = zip(runs.table[rows].tolist(), number[rows].tolist(), strict=True)
+        return pa.array([f"{tables.name[t]}@{k}" for t, k in numbered], pa.string())
 
     recorded = Recorded(
         past,
@@ -183,10 +183,10 @@ def _tokens(runs: Runs, owner_of: I8, seed: int) -> tuple[I8, F8]:
     return np.clip(np.floor(size * low), 1.0, most).astype(np.int64), share
 
 
-def _peak(runs: Runs, size: F8, which: Mask) -> float:
+def _peak(runs: Runs, size: F8, chosen: Mask) -> float:
     """Return the most that some runs hold at once."""
-    at = np.concatenate([runs.submit_s[which], runs.finish_s[which]])
-    change = np.concatenate([size[which], -size[which]])
+    at = np.concatenate([runs.submit_s[chosen], runs.finish_s[chosen]])
+    change = np.concatenate([size[chosen], -size[chosen]])
     held = np.cumsum(change[np.lexsort((change, at))])
     return float(held.max(initial=0.0))
 

@@ -71,7 +71,7 @@ def read_files(path: str | os.PathLike[str], on_bad_row: OnBadRow) -> TableJobs:
     if not folder.is_dir():
         text = f"give the folder that holds {JOBS} and {EDGES}"
         raise InputError(text, file=folder, rule="missing file")
-    found = TableJobs()
+    jobs = TableJobs()
     row_of: dict[str, int] = {}
     edges: dict[tuple[int, int], None] = {}
 
@@ -90,13 +90,13 @@ def read_files(path: str | os.PathLike[str], on_bad_row: OnBadRow) -> TableJobs:
         except ValueError:
             text = f"dag_start_date is {row['dag_start_date']!r}, not YYYY-MM-DD"
             raise _BadLineError("wrong date", text) from None
-        row_of[name] = len(found.name)
-        found.name.append(name)
-        found.dag.append(row["dag"])
-        found.schedule.append(row["schedule_interval"])
-        found.owner.append(row["owner_id"])
-        found.start.append(start)
-        found.tier.append(int(tier))
+        row_of[name] = len(jobs.name)
+        jobs.name.append(name)
+        jobs.dag.append(row["dag"])
+        jobs.schedule.append(row["schedule_interval"])
+        jobs.owner.append(row["owner_id"])
+        jobs.start.append(start)
+        jobs.tier.append(int(tier))
 
     def add_edge(row: dict[str, str]) -> None:
         ends = row["producer_job"], row["consumer_job"]
@@ -111,17 +111,15 @@ def read_files(path: str | os.PathLike[str], on_bad_row: OnBadRow) -> TableJobs:
         edges[pair] = None
 
     columns = ("job", "dag", "schedule_interval", "dag_start_date", "impact_tier", "owner_id")
-    _each_row(folder / JOBS, columns, add_job, on_bad_row, found.bad_rows)
-    _each_row(
-        folder / EDGES, ("producer_job", "consumer_job"), add_edge, on_bad_row, found.bad_rows
-    )
+    _each_row(folder / JOBS, columns, add_job, on_bad_row, jobs.bad_rows)
+    _each_row(folder / EDGES, ("producer_job", "consumer_job"), add_edge, on_bad_row, jobs.bad_rows)
     ends = np.array(list(edges), np.int32).reshape(-1, 2)
-    found.up, found.down = ends[:, 0].copy(), ends[:, 1].copy()
-    on_cycle = nodes_on_cycles(found.up, found.down, len(found.name))
+    jobs.up, jobs.down = ends[:, 0].copy(), ends[:, 1].copy()
+    on_cycle = nodes_on_cycles(jobs.up, jobs.down, len(jobs.name))
     if len(on_cycle):
-        names = ", ".join(found.name[row] for row in on_cycle[:3])
+        names = ", ".join(jobs.name[row] for row in on_cycle[:3])
         raise InputError(f"jobs wait for each other: {names}", file=folder / EDGES, rule="cycle")
-    return found
+    return jobs
 
 
 def _each_row(
@@ -184,5 +182,5 @@ def run_times(schedule: str, begin: datetime, end_s: float) -> F8:
     end = begin + timedelta(seconds=end_s)
     first = begin.astimezone(UTC)
     times = croniter_range(first, end, WORDS.get(plain, plain), exclude_ends=False)
-    found = np.array([(time - first).total_seconds() for time in times], np.float64)
-    return found[found < end_s]
+    at_s = np.array([(time - first).total_seconds() for time in times], np.float64)
+    return at_s[at_s < end_s]
