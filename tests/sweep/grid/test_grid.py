@@ -52,6 +52,11 @@ def test_parameters_are_whole_with_their_defaults(trace: list[str]) -> None:
     assert cell.policy["params"].keys() >= {"fit", "queues", "growth"}
 
 
+def test_a_parameter_that_no_file_names_is_deleted_to_its_default(trace: list[str]) -> None:
+    (cell,) = build("policy=las", "~policy.queues", *trace).cells
+    assert cell.policy["params"]["queues"] == 10
+
+
 def test_other_keys_are_swept_too(trace: list[str]) -> None:
     built = build("policy=fifo", "cluster.load=0.5,0.9", "cluster=slots,machines", *trace)
     assert built.swept == ("cluster.load", "cluster")
@@ -158,8 +163,8 @@ def test_a_users_module_that_can_not_be_imported(tmp_path: Path, trace: list[str
     [
         ("policy.qeues=5", r"unknown parameter of las '.*qeues'; did you mean '.*queues'"),
         ("policy.qeues=5,6", r"did you mean '.*queues'"),
-        ("policy.queues=many", "must be int"),
-        ("policy.queues=2.5", "must be int"),
+        ("policy.queues=many", "must be a whole number"),
+        ("policy.queues=2.5", "must be a whole number"),
         ("policy.fit=tight", "fit must be"),
         ("baseline=fifo", "unknown baseline 'fifo'; valid: las; the baseline is one of"),
         ("cluster.laod=1", r"did you mean 'cluster\.load'"),
