@@ -21,7 +21,7 @@ from policies.dagps.build_schedule import MAX_CANDIDATES, build_schedule, heft_s
 from policies.dagps.dag import demand_quanta, one_job
 from sim.base.random import stream
 from sim.bounds import bound_arrays
-from sim.workload.workload import Columns
+from sim.workload.columns import Columns
 
 RESOURCES = ("cpu", "mem", "disk", "net")
 CLUSTER = sim.Cluster.machines(50, **dict.fromkeys(RESOURCES, 1000.0))

@@ -9,7 +9,7 @@ from policies.base import Policy
 from policies.registry import register
 from policies.sharing import queue_each
 from sim.engine.plan import Order, Plan, Queues, Share, World
-from sim.metrics.locality import task_homes
+from sim.workload.columns import task_homes
 from sim.workload.paths import stage_depth, stage_tail_s
 
 

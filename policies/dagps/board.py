@@ -9,7 +9,7 @@ import numpy as np
 
 from policies.dagps.dag import Dag
 from sim.base.arrays import F8, I4, I8
-from sim.workload.columns import offsets
+from sim.base.ragged import offsets
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I1, I4, I8
 from sim.base.errors import InputError, unknown
+from sim.base.ragged import offsets, ranges
 from sim.cluster.cluster import Cluster
-from sim.workload.columns import Columns, capacity_quanta, offsets, ranges
+from sim.workload.columns import Columns, capacity_quanta
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,12 +15,12 @@ from policies.registry import register
 from policies.sharing import queue_each
 from sim.base.arrays import F8, Mask
 from sim.base.parameters import Between, Count, Share
+from sim.base.ragged import ranges
 from sim.cluster.cluster import Cluster
 from sim.cluster.sizing import demand_of
 from sim.engine.plan import Batch, Event, Plan, World
 from sim.engine.plan.packing import MAX_BUNDLE, Packing
-from sim.metrics.locality import task_homes
-from sim.workload.columns import ranges
+from sim.workload.columns import task_homes
 from sim.workload.workload import Workload
 
 NO_BOUND = 1e300

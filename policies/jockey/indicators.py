@@ -14,7 +14,7 @@ import numpy as np
 from policies.jockey.profile import Profile
 from sim.base.arrays import F8, I4, I8
 from sim.base.errors import InputError, unknown
-from sim.workload.columns import offsets
+from sim.base.ragged import offsets
 
 Name = Literal["totalworkWithQ", "totalwork", "vertexfrac", "cp", "minstage", "minstage-inf"]
 NAMES: Final = ("totalworkWithQ", "totalwork", "vertexfrac", "cp", "minstage", "minstage-inf")

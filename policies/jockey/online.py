@@ -17,8 +17,8 @@ from policies.jockey.profile import Profile, Shape
 from policies.registry import register
 from sim.base.arrays import F8, I4
 from sim.base.parameters import Count
+from sim.base.ragged import offsets
 from sim.engine.plan import World
-from sim.workload.columns import offsets
 
 LOOKS = 5
 """Periods of which progress is compared before a model may be refreshed again."""

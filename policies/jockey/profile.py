@@ -10,7 +10,8 @@ import numpy as np
 
 from sim.base.arrays import F8, I1, I4, I8
 from sim.base.errors import InputError
-from sim.workload.columns import Columns, offsets
+from sim.base.ragged import offsets
+from sim.workload.columns import Columns
 
 
 @dataclass(frozen=True, eq=False)

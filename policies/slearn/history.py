@@ -10,7 +10,7 @@ import numpy as np
 from policies.slearn.estimators import Estimator, Jobs
 from policies.slearn.histogram import Histogram, by_mean, by_median, by_utility
 from sim.engine.plan import World
-from sim.workload.features import DAY_S, NAMES, Features
+from sim.workload.past import DAY_S, NAMES, Features
 
 NAN = float("nan")
 NOTHING = [NAN] * len(NAMES)
@@ -103,7 +103,7 @@ class History:
     past estimates were least wrong is taken. *How wrong* is the sum of the absolute errors of the
     estimates that the group gave when those jobs came, over the sum of what they took. A group that
     never gave one counts as wrong beyond measure, and of equals the feature that comes first in
-    `sim.workload.features.NAMES` goes. Where no feature has a group, the distribution of all jobs
+    `sim.workload.past.NAMES` goes. Where no feature has a group, the distribution of all jobs
     serves; where nothing has ended yet, there is no estimate.
 
     Everything that ended by `now` counts, history and simulated jobs alike, and nothing else.

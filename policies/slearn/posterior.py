@@ -14,7 +14,7 @@ from policies.slearn.history import History
 from policies.slearn.pilots import Pilots, n_pilots
 from sim.base.posterior import Normal, posterior
 from sim.engine.plan import World
-from sim.workload.features import NAMES
+from sim.workload.past import NAMES
 
 MOST_PERCENT = 5
 """The largest of SLearn's sampling ratios (NSDI 2022, §5.1.2)."""
@@ -113,7 +113,7 @@ class Posterior(Pilots):
 class Spread:
     """How much the tasks of a stage differ: the mean of their squared coefficient of variation.
 
-    By the first feature of `sim.workload.features.NAMES` by which three like stages have ended,
+    By the first feature of `sim.workload.past.NAMES` by which three like stages have ended,
     else over all that have; 1, as of an exponential distribution, before any has. Stages of one
     task or of no length say nothing.
     """

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.arrays import F8, Mask
-from sim.describe.measure import Measure, Section
+from sim.describe.statistics import Section, Statistic
 from sim.lineage.advice import SHIFTS_H, shiftable
 from sim.lineage.dependencies import Dependencies
 from sim.lineage.heuristics import INPUT_MODES, Character
@@ -56,8 +56,8 @@ def observations(
     tables: Mapping[str, pa.Table],
     gap_s: F8,
     omega_s: float,
-) -> list[Measure]:
-    """Measure what §2.3, §3.2 and §4.5.3 report."""
+) -> list[Statistic]:
+    """Statistic what §2.3, §3.2 and §4.5.3 report."""
     edges = hops.dependencies
     return [
         *_overview(logs, hops, tables, omega_s),
@@ -74,7 +74,7 @@ def observations(
 
 def _overview(
     logs: Logs, hops: SingleHop, tables: Mapping[str, pa.Table], omega_s: float
-) -> list[Measure]:
+) -> list[Statistic]:
     s = Section("overview")
     s.add("jobs", "jobs", logs.n_jobs, "count")
     s.add("operations", "operations on files", hops.n_operations, "count")
@@ -88,7 +88,7 @@ def _overview(
     return s.found
 
 
-def _recurring(logs: Logs, character: Character, edges: Dependencies) -> list[Measure]:
+def _recurring(logs: Logs, character: Character, edges: Dependencies) -> list[Statistic]:
     s = Section("recurring")
     s.add("jobs", "recurring jobs, of all", _mean(character.job_recurring), "share")
     s.add(
@@ -109,7 +109,7 @@ def _recurring(logs: Logs, character: Character, edges: Dependencies) -> list[Me
 
 def _priorities(
     logs: Logs, character: Character, edges: Dependencies, tables: Mapping[str, pa.Table]
-) -> list[Measure]:
+) -> list[Statistic]:
     s = Section("priorities")
     recurring = character.recurring
     inverted = np.zeros(len(recurring), bool)
@@ -152,7 +152,7 @@ def _priorities(
     return s.found
 
 
-def _coordination(logs: Logs, character: Character) -> list[Measure]:
+def _coordination(logs: Logs, character: Character) -> list[Statistic]:
     s = Section("coordination")
     is_blind = character.input_mode == INPUT_MODES.index("blind")
     is_recurring = character.job_recurring
@@ -169,7 +169,7 @@ def _coordination(logs: Logs, character: Character) -> list[Measure]:
 
 def _organisations(
     logs: Logs, character: Character, edges: Dependencies, tables: Mapping[str, pa.Table]
-) -> list[Measure]:
+) -> list[Statistic]:
     s = Section("organisations")
     owner = logs.column("organisation")
     cross = owner[edges.upstream] != owner[edges.downstream]
@@ -196,7 +196,7 @@ def _organisations(
     return s.found
 
 
-def _components(tables: Mapping[str, pa.Table], n_jobs: int) -> list[Measure]:
+def _components(tables: Mapping[str, pa.Table], n_jobs: int) -> list[Statistic]:
     s = Section("components")
     size = tables["components"]["n_jobs"].to_numpy()
     heaviness = tables["components"]["bottom_heaviness"].to_numpy()
@@ -213,7 +213,7 @@ def _components(tables: Mapping[str, pa.Table], n_jobs: int) -> list[Measure]:
     return s.found
 
 
-def _shifting(logs: Logs, character: Character, gap_s: F8) -> list[Measure]:
+def _shifting(logs: Logs, character: Character, gap_s: F8) -> list[Statistic]:
     s = Section("shifting")
     for hours in SHIFTS_H:
         share = _mean(shiftable(logs, character, gap_s, hours))
@@ -228,7 +228,7 @@ def _shifting(logs: Logs, character: Character, gap_s: F8) -> list[Measure]:
     return s.found
 
 
-def _prediction(tables: Mapping[str, pa.Table]) -> list[Measure]:
+def _prediction(tables: Mapping[str, pa.Table]) -> list[Statistic]:
     s = Section("prediction")
     table = tables["predictability"]
     product = table["precision"].to_numpy() * table["recall"].to_numpy()
@@ -246,7 +246,7 @@ def _prediction(tables: Mapping[str, pa.Table]) -> list[Measure]:
     return s.found
 
 
-def _value(tables: Mapping[str, pa.Table]) -> list[Measure]:
+def _value(tables: Mapping[str, pa.Table]) -> list[Statistic]:
     s = Section("value")
     table = tables["convergence"]
     found = table["found"].to_numpy()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from sim.base import html
-from sim.describe.measure import Kind, shown
+from sim.describe.statistics import Kind, shown
 from sim.lineage.figures import figures
 from sim.lineage.observations import SECTIONS, published
 

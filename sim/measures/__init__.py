@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
     from sim.cluster.cluster import Cluster
     from sim.engine.plan import Scheduler
-    from sim.engine.result import Result
+    from sim.result import Result
     from sim.workload.workload import Workload
 
-Run = Callable[..., "Result"]
+Simulate = Callable[..., "Result"]
 Measured = tuple[dict[str, float], "pa.Table"]
 
 MEASURES = Plugins("measure", __name__, "measure")
@@ -50,7 +50,7 @@ def uses_policy(name: str, module: str | None = None) -> bool:
 
 def measure(
     name: str,
-    run: Run,
+    run: Simulate,
     workload: Workload,
     cluster: Cluster,
     policy: Scheduler | None,

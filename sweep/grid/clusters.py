@@ -55,8 +55,8 @@ def stretch(config: Mapping[str, Any]) -> Cluster | None:
 
 def size(workload: Workload, config: Mapping[str, Any], capacity: float) -> dict[str, Any]:
     """Size the cluster for a workload and a capacity, and check that every job fits it."""
+    from sim.cluster.fits import check_fits
     from sim.cluster.sizing import size_cluster
-    from sim.workload.validate import check_fits
 
     shape = config["shape"]
     if config.get("count") is None:

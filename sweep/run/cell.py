@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from sim.engine.result import Result
+    from sim.result import Result
     from sim.workload.workload import Workload
 
 Simulate = Callable[..., "Result"]

@@ -15,7 +15,8 @@ from sim.published import numbers
 from sim.workload.paths import stage_depth, stage_tail_s, topological_order
 
 if TYPE_CHECKING:
-    from sim.workload.workload import Columns, Workload
+    from sim.workload.columns import Columns
+    from sim.workload.workload import Workload
 
 
 def measure(workload: Workload) -> dict[str, tuple[float, float]]:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.arrays import F8
-from sim.dags.compare import distance
+from sim.dags.properties import distance
 from sweep.report.findings import Finding, Finished
 from sweep.stats import interval
 

@@ -9,7 +9,7 @@ import pytest
 
 import sim
 from policies.slearn.history import History
-from sim.workload.features import NAMES
+from sim.workload.past import NAMES
 
 DAY = 86_400.0
 NAN = float("nan")

@@ -27,7 +27,7 @@ from sim.dags import (
 from sim.published import numbers
 from tests.sim.dags.small import clean_sample, digraph, job_of
 from tests.sim.dags.test_patterns import components
-from tests.sim.dags.test_width import width_by_matching
+from tests.sim.dags.test_properties import width_by_matching
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import pytest
 
 import sim
 from sim import Cluster, measures
-from sim.describe.variation import jobs_over_space, jobs_over_time
+from sim.describe.slearn import jobs_over_space, jobs_over_time
 
 DAY_S = 86_400.0
 

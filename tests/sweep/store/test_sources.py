@@ -49,7 +49,7 @@ EDITS: list[tuple[str, str, dict[str, bytes], set[str]]] = [
     ("a generator", "sim.synth.cosmos.month", {"added": STATEMENT}, {"cosmos"}),
     ("a loader", "sim.traces.swf", {"added": STATEMENT}, {"swf"}),
     ("a knob", "sim.knobs.tasks", {"added": STATEMENT}, set()),
-    ("a knob that is turned", "sim.knobs.amplifier", {"added": STATEMENT}, AMPLIFIERS),
+    ("a knob that is turned", "sim.knobs.demands", {"added": STATEMENT}, AMPLIFIERS),
     ("a policy", "policies.orders", {"added": STATEMENT}, {"fifo"}),
     (
         "a policy's helper",
