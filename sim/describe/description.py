@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from sim.base import files
 from sim.base.errors import InputError
 from sim.describe.measure import Kind, Measure, to_table
 
@@ -138,7 +139,6 @@ class Description:
         """
         import pyarrow.parquet as pq
 
-        from sim.base import html
         from sim.describe.page import page
 
         target = Path(folder)
@@ -150,9 +150,8 @@ class Description:
         paths = []
         for name, table in {"measures": to_table(everything), **self.tables}.items():
             path = target / f"{name}.parquet"
-            temporary = target / f".{name}.parquet.{os.getpid()}.tmp"
-            pq.write_table(table, temporary, compression="zstd")
-            temporary.replace(path)
+            with files.replacing(path) as file:
+                pq.write_table(table, file, compression="zstd")
             paths.append(path)
-        html.replace(target / "describe.html", page(self))
+        files.write_text(target / "describe.html", page(self))
         return [*paths, target / "describe.html"]

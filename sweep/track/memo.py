@@ -8,9 +8,10 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 import sqlite3
 from pathlib import Path
+
+from sim.base import files
 
 
 def path_of(folder: Path) -> Path:
@@ -31,17 +32,13 @@ def is_logged(folder: Path, uri: str, experiment: str, digest: str) -> tuple[str
 
 def write(folder: Path, uri: str, experiment: str, digest: str, found: tuple[str, str]) -> None:
     """Remember that `digest` was logged; replaces the memo as a whole."""
-    path = path_of(folder)
-    path.parent.mkdir(parents=True, exist_ok=True)
     memo = {
         "target": _target(uri, experiment),
         "digest": digest,
         "experiment_id": found[0],
         "run_id": found[1],
     }
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    temporary.write_text(json.dumps(memo, indent=1) + "\n", encoding="utf-8")
-    temporary.replace(path)
+    files.write_json(path_of(folder), memo)
 
 
 def _target(uri: str, experiment: str) -> str:
