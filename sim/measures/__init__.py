@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from sim.engine.result import Result
     from sim.workload.workload import Workload
 
+NO_POLICY = "none"
+"""In place of a policy's name where what is measured needs none."""
+
 Run = Callable[..., "Result"]
 Measured = tuple[dict[str, float], "pa.Table"]
 

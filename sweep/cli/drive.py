@@ -16,10 +16,11 @@ from sweep.grid.grid import Grid
 from sweep.grid.request import Request
 from sweep.run import compute, plan, rows, seeds
 from sweep.run import runner as runners
-from sweep.run.cell import CellError, Simulate
+from sweep.run.cell import Simulate
 from sweep.run.plan import Prepared
 from sweep.run.runner import Runner
 from sweep.stats import MIN_PAIRS
+from sweep.store.cell import CellError
 from sweep.store.folder import SweepFolder
 from sweep.store.journal import Journal
 

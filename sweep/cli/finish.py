@@ -6,17 +6,17 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sim.base.masking import mask_tree
 from sweep.cli import say
-from sweep.grid.masking import mask_tree
 from sweep.grid.settings import Settings
 from sweep.papers import studies
 from sweep.report import findings
 from sweep.report.findings import Finished
 from sweep.run import rows
-from sweep.run.cell import CellError
 from sweep.run.plan import Prepared
 from sweep.store import provenance
 from sweep.store.cache import Cache
+from sweep.store.cell import CellError
 from sweep.store.folder import SweepFolder
 from sweep.store.journal import Journal
 from sweep.track import hand_over

@@ -15,9 +15,9 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from sim.base import files
-from sim.base.errors import InputError
-from sweep.grid.masking import mask
-from sweep.run.cell import canonical, in_a_line
+from sim.base.errors import InputError, in_a_line
+from sim.base.masking import mask
+from sweep.grid.config_tree import canonical
 
 MAX_FILES = 10_000
 _WAY_OUT = (

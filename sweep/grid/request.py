@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from sim.base.errors import InputError, unknown
-from sweep.grid import experiment, precision, settings, tree
+from sweep.grid import config_tree, experiment, precision, settings
 from sweep.grid.options import SWEPT_GROUPS, Options
 from sweep.grid.overrides import Assignment, parse
 from sweep.grid.precision import Precision
 from sweep.grid.settings import Settings
 from sweep.stats import MIN_PAIRS
+from sweep.stats.arrange import AXES
 
-AXES = ("policy", "trace", "capacity", "seed")
 DEMO = "demo"
 _SINGLE = ("experiment", "launcher", "tracking")
 _NOT_SWEPT = ("baseline", "measure", *precision.KEYS)
@@ -110,7 +110,7 @@ def _check_key(one: Assignment, defaults: Mapping[str, Any]) -> None:
         if one.kind == "delete" or (one.swept and one.key in _NOT_SWEPT):
             raise InputError(f"{one.text}: give {one.key}=VALUE ({one.source})", rule="wrong type")
     elif not (head in _PARTS and inner):
-        known = [key for key in tree.keys(dict(defaults)) if ("." in key) == bool(inner)]
+        known = [key for key in config_tree.keys(dict(defaults)) if ("." in key) == bool(inner)]
         message = f"{unknown('key', one.key, known)} ({one.source})"
         raise InputError(message, rule="unknown key")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sim.base.errors import InputError, unknown
-from sweep.grid import tree
+from sweep.grid import config_tree
 from sweep.grid.overrides import Assignment
 
 _GRANULARITIES = ("cell", "policy", "sweep")
@@ -38,8 +38,8 @@ def read(
     config = {head: defaults[head] for head in _HEADS}
     for one in given:
         add = one.kind == "add" or one.key == "max_failures"
-        config = tree.with_value(config, one.key, one.value, add=add)
-    config = tree.resolved(config)
+        config = config_tree.with_value(config, one.key, one.value, add=add)
+    config = config_tree.resolved(config)
     failures = _count("max_failures", 1 if fail_fast else config["max_failures"])
     results = config["paths"]["results"]
     if not isinstance(results, str) or not results:

@@ -13,10 +13,10 @@ from typing import Any
 import policies
 from sim import measures
 from sim.base.errors import InputError, unknown
-from sweep.grid import clusters, traces, tree
+from sim.measures import NO_POLICY
+from sweep.grid import clusters, config_tree, traces
 from sweep.grid.overrides import Assignment
 from sweep.grid.request import Request
-from sweep.run.cell import NO_POLICY
 
 Config = dict[str, Any]
 
@@ -65,7 +65,7 @@ def of_policy(request: Request, option: str, swept: Sequence[str]) -> list[Polic
         variant = raw
         for key, value in zip(swept, values, strict=True):
             if key in used:
-                variant = tree.with_value(variant, _inner(key), value, add=True)
+                variant = config_tree.with_value(variant, _inner(key), value, add=True)
         labels = dict(zip(swept, values, strict=True))
         variants.append(PolicyVariant(option, labels, variant, frozenset(used)))
     return variants
@@ -115,7 +115,7 @@ def of_trace(request: Request, option: str, swept: Sequence[str]) -> list[WorldV
             parts = _set(parts, one, whole=True)
         for key, value in labels.items():
             if key != "cluster":
-                parts = tree.with_value(parts, key, value)
+                parts = config_tree.with_value(parts, key, value)
         worlds.append(WorldVariant(option, labels, **parts))
     return worlds
 
@@ -123,8 +123,8 @@ def of_trace(request: Request, option: str, swept: Sequence[str]) -> list[WorldV
 def _set(config: Config, one: Assignment, *, whole: bool = False) -> Config:
     key = one.key if whole else _inner(one.key)
     if one.kind == "delete":
-        return tree.without(config, key)
-    return tree.with_value(config, key, one.value, add=one.kind == "add" or not whole)
+        return config_tree.without(config, key)
+    return config_tree.with_value(config, key, one.value, add=one.kind == "add" or not whole)
 
 
 def _inner(key: str) -> str:
@@ -172,7 +172,7 @@ class Resolver:
         raw = {"trace": world.trace, "cluster": world.cluster, "measure": world.measure}
         key = _identity(raw, context)
         if key not in self._worlds:
-            parts = tree.resolved({**raw, **context})
+            parts = config_tree.resolved({**raw, **context})
             traces.check(world.option, parts["trace"])
             clusters.check(parts["cluster"])
             _check_measure(parts["measure"])
@@ -189,11 +189,11 @@ def _check_measure(config: Mapping[str, Any]) -> None:
 
 
 def _identity(raw: Config, context: Mapping[str, Any]) -> str:
-    return json.dumps([raw, context if tree.interpolates(raw) else None], default=str)
+    return json.dumps([raw, context if config_tree.interpolates(raw) else None], default=str)
 
 
 def _built(policy: PolicyVariant, context: Mapping[str, Any]) -> Config:
-    config = tree.resolved({**context, "policy": policy.raw})["policy"]
+    config = config_tree.resolved({**context, "policy": policy.raw})["policy"]
     params = {key: value for key, value in config.items() if key not in ("name", "module")}
     try:
         built = policies.build(config["name"], module=config.get("module"), **params)

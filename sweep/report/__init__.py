@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from sim.base import files, html
-from sweep.grid.as_yaml import to_yaml
-from sweep.grid.masking import mask, mask_tree
+from sim.base.masking import mask, mask_tree
+from sweep.grid.config_tree import to_yaml
 from sweep.report import findings as of_study
 from sweep.report import page as report_page
 from sweep.report import table

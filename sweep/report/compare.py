@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from sim.base.errors import InputError
-from sweep.grid.masking import mask_tree
-from sweep.stats.arrange import AXES, text
+from sim.base.masking import mask_tree
+from sweep.stats.arrange import AXES, NOT_METRICS, text
 from sweep.stats.metric_format import in_order
-from sweep.stats.summary import NOT_METRICS
 from sweep.store.folder import SweepFolder
 
 SAME, CHANGED, ONLY_A, ONLY_B = "same", "changed", "only in A", "only in B"

@@ -6,18 +6,18 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from sim.base.masking import mask, mask_tree
 from sweep import track
 from sweep.cli import say
-from sweep.grid.masking import mask, mask_tree
 from sweep.run import plan
-from sweep.run.cell import CellError
 from sweep.run.plan import Planned, Prepared
 from sweep.run.progress import Progress
 from sweep.run.runner import Runner, Work
+from sweep.store.cell import CellError
 from sweep.store.journal import Journal
 
 if TYPE_CHECKING:
-    from sweep.run.cell import CellResult, CellSpec
+    from sweep.store.cell import CellResult, CellSpec
 
 
 def begin(prepared: Prepared, journal: Journal, n_todo: int) -> list[bool]:

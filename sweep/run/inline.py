@@ -9,8 +9,9 @@ from sweep.run.cell import run_cell
 from sweep.run.task import COMPILING, kernels_are_compiled
 
 if TYPE_CHECKING:
-    from sweep.run.cell import CellResult, Simulate
+    from sweep.run.cell import Simulate
     from sweep.run.runner import Work, Workloads
+    from sweep.store.cell import CellResult
 
 
 class InlineRunner:

@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from sim.base.masking import mask_tree
 from sweep.grid import clusters
+from sweep.grid.config_tree import canonical
 from sweep.grid.grid import Cell, Grid
-from sweep.grid.masking import mask_tree
-from sweep.run.cell import CellSpec, canonical, key_of
 from sweep.run.inputs import Inputs
 from sweep.store import sources
 from sweep.store.cache import Cache
+from sweep.store.cell import CellSpec, key_of
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Planned:
     cell : Cell
         Its configuration.
     key : str
-        See `sweep.run.cell.key_of`.
+        See `sweep.store.cell.key_of`.
     input : str
         Name of its workload in `Inputs`.
     """

@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sim.base.masking import mask, mask_tree, mask_under
 from sim.metrics import METRICS, speedups
+from sweep.grid.config_tree import canonical
 from sweep.grid.grid import Grid
-from sweep.grid.masking import mask, mask_tree, mask_under
 from sweep.grid.overrides import quote
-from sweep.grid.request import AXES
-from sweep.run.cell import CellError, canonical
 from sweep.run.plan import Planned
+from sweep.stats.arrange import AXES
 from sweep.store.cache import Cache
+from sweep.store.cell import CellError
 
 AGAINST_BASELINE = tuple(name for name, metric in METRICS.items() if metric.against_baseline)
 _ERROR = ("stage", "type", "message", "traceback")

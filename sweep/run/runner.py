@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
-    from sweep.run.cell import CellResult, CellSpec, Simulate
+    from sweep.run.cell import Simulate
+    from sweep.store.cell import CellResult, CellSpec
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,13 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sweep.run.cell import CellError, CellResult, run_cell
+from sweep.run.cell import run_cell
+from sweep.store.cell import CellError, CellResult
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
-    from sweep.run.cell import CellSpec, Simulate
+    from sweep.run.cell import Simulate
+    from sweep.store.cell import CellSpec
 
 
 COMPILING = "compiling the kernels, once for this version"

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.arrays import F8, Mask
-from sweep.run.cell import NO_POLICY
+from sim.measures import NO_POLICY
 from sweep.stats import metric_format
 
 AXES = ("policy", "trace", "capacity", "seed")

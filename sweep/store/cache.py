@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sim.base import files
-from sweep.run.cell import CellResult
+from sweep.store.cell import CellResult
 
 VERSION = 1
 """Of the layout of a file; a file of another version is computed anew."""

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from sim.base import files
 from sim.base.errors import InputError, unknown
 from sweep import report
-from sweep.grid.as_yaml import to_yaml
+from sweep.grid.config_tree import to_yaml
 from sweep.report import table
 from sweep.report.table import contrasts_table, contrasts_view
 from sweep.stats import contrasts
@@ -195,7 +195,7 @@ def shown_metrics(cells: pa.Table, config: Mapping[str, Any]) -> pa.Table:
     chosen = set(config["metrics"] or ())
     if not chosen:
         return cells
-    from sweep.stats.summary import NOT_METRICS
+    from sweep.stats.arrange import NOT_METRICS
 
     keep = {*NOT_METRICS, *config["swept"], *chosen}
     return cells.select([name for name in cells.column_names if name in keep])

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import policies
 import sim
-from sweep.run.cell import NO_POLICY
+from sim.measures import NO_POLICY
 
 _HERE = Path(__file__).resolve().parents[1]
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from sweep.stats.summary import AXES
+from sweep.stats.arrange import AXES
 from sweep.track.connection import Place
 from sweep.track.rows import MAX_TAG, Row, identity
 

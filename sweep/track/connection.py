@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sim.base.errors import SimError
-from sweep.grid.masking import mask
+from sim.base.masking import mask
 from sweep.track.probe import probe
 
 if TYPE_CHECKING:

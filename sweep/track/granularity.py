@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from sweep.stats import intervals
-from sweep.stats.summary import AXES
+from sweep.stats.arrange import AXES
 from sweep.track.rows import Row, allowed
 
 Granularity = Literal["cell", "policy", "sweep"]

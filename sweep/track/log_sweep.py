@@ -11,8 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from sweep.grid.as_yaml import to_yaml
-from sweep.grid.masking import mask_tree
+from sim.base.masking import mask_tree
+from sweep.grid.config_tree import to_yaml
 from sweep.track import granularity as level
 from sweep.track import memo
 from sweep.track.children import find_children, is_up_to_date, log_child

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sweep.grid.masking import mask
+from sim.base.masking import mask
 from sweep.track.children import KIND, NOTE, SWEEP, search
 from sweep.track.connection import Place, is_http
 from sweep.track.rows import MAX_TAG, Row, digest_of_files

@@ -13,8 +13,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from sweep.grid.masking import mask
-from sweep.stats.summary import AXES, NOT_METRICS
+from sim.base.masking import mask
+from sweep.stats.arrange import AXES, NOT_METRICS
 
 _FORBIDDEN = re.compile(r"[^\w.\-/ :]")
 MAX_TAG = 5000  # MLflow takes 8,000 characters; some databases fewer

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from sim import Workload
-from sweep.run.cell import CellSpec
 from sweep.run.runner import Work, make
+from sweep.store.cell import CellSpec
 
 
 def private_bytes() -> int:

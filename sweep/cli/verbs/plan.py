@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 
+from sim.base.masking import mask_tree
 from sweep.cli import say
 from sweep.cli.command import Command, add_grid_flags
 from sweep.grid import grid
-from sweep.grid.masking import mask_tree
 from sweep.run import plan
 from sweep.run.plan import Prepared
 from sweep.store.nearest import Nearest

@@ -10,8 +10,8 @@ from typing import Any
 from sim.base.errors import InputError
 from sweep.cli import say
 from sweep.cli.command import Command
-from sweep.grid.as_yaml import to_yaml
-from sweep.stats.summary import NOT_METRICS
+from sweep.grid.config_tree import to_yaml
+from sweep.stats.arrange import NOT_METRICS
 from sweep.store.folder import SweepFolder
 
 USAGE = "[SWEEP] [CELL] [paths.results=DIR]"

@@ -7,14 +7,15 @@ import hashlib
 import math
 
 from sim.base.errors import InputError
+from sim.base.masking import mask_tree
 from sweep.cli.again import NOTHING_ELSE, request_of
 from sweep.cli.command import Command
 from sweep.grid import clusters, grid
-from sweep.grid.masking import mask_tree
 from sweep.run import plan
-from sweep.run.cell import CellResult, CellSpec, run_cell
+from sweep.run.cell import run_cell
 from sweep.run.plan import Planned, Prepared
 from sweep.store.cache import Cache
+from sweep.store.cell import CellResult, CellSpec
 
 USAGE = "[SWEEP] [--cells K] [--seed N] [paths.results=DIR]"
 

@@ -6,12 +6,13 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sim.base.errors import InputError
-from sweep.run.cell import CellError, CellResult, error_of, in_a_line
+from sim.base.errors import InputError, in_a_line
+from sweep.run.cell import error_of
 from sweep.run.on_ray.batches import Batch, Batches
 from sweep.run.on_ray.connection import Connection, DisconnectedError, put
 from sweep.run.on_ray.losses import judge
 from sweep.run.runner import Work, Workloads
+from sweep.store.cell import CellError, CellResult
 
 if TYPE_CHECKING:
     from sweep.run.cell import Simulate

@@ -1,0 +1,70 @@
+"""A cell as it is handed over: what a worker is given, what it gives back, and its key."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from sweep.grid.config_tree import canonical
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class CellError(TypedDict):
+    """Why a cell failed: what it was doing, the exception's type, message and traceback."""
+
+    stage: str
+    type: str
+    message: str
+    traceback: str
+
+
+@dataclass(frozen=True)
+class CellSpec:
+    """What a worker needs to know besides the workload."""
+
+    key: str  # SHA-256, hex; see `key_of`
+    policy: Mapping[str, Any]  # ``name`` (or `NO_POLICY`), ``module``, ``params``
+    cluster: Mapping[str, Any]  # for `sweep.grid.clusters.build`
+    # ``name``, ``module`` if it is the user's own, and the options of one of `sim.measures`
+    measure: Mapping[str, Any]
+    seed: int
+    sources: str = ""  # digest of the sources that the numbers shall come from; empty for any
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """What a cell gives back: metrics and the table they were computed from, or an error."""
+
+    key: str
+    metrics: dict[str, float] = field(default_factory=dict)
+    # of a simulation a row a job: ``submit_s``, ``start_s``, ``finish_s`` (NaN if never),
+    # ``failed`` (bool)
+    jobs: pa.Table | None = None
+    error: CellError | None = None
+    seconds: float = 0.0  # how long it took; never part of a result
+
+
+def key_of(
+    policy: Mapping[str, Any],
+    cluster: Mapping[str, Any],
+    measure: Mapping[str, Any],
+    capacity: float,
+    seed: int,
+    workload: str,
+    sources: str,
+) -> str:
+    """SHA-256 of all that a cell's numbers follow from: its configuration and two digests."""
+    content = {
+        "policy": {"name": policy["name"], "params": policy["params"]},
+        "cluster": cluster,
+        "measure": measure,
+        "capacity": capacity,
+        "seed": seed,
+        "workload": workload,
+        "sources": sources,
+    }
+    return hashlib.sha256(canonical(content).encode()).hexdigest()
