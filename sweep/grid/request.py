@@ -8,18 +8,30 @@ from dataclasses import dataclass
 from typing import Any
 
 from sim.base.errors import InputError, unknown
-from sweep.grid import config_tree, experiment, precision, settings
+from sweep.grid import config_tree, experiment, settings
 from sweep.grid.options import SWEPT_GROUPS, Options
 from sweep.grid.overrides import Assignment, parse
-from sweep.grid.precision import Precision
 from sweep.grid.settings import Settings
 from sweep.stats import MIN_PAIRS
 from sweep.stats.arrange import AXES
 
 DEMO = "demo"
+SEEDS_AUTO = ("seeds", "seeds_metric", "seeds_width", "seeds_max")
+"""Keys of ``seeds=auto``."""
+
 _SINGLE = ("experiment", "launcher", "tracking")
-_NOT_SWEPT = ("baseline", "measure", *precision.KEYS)
+_NOT_SWEPT = ("baseline", "measure", *SEEDS_AUTO)
 _PARTS = (*SWEPT_GROUPS, "measure")
+
+
+@dataclass(frozen=True)
+class Precision:
+    """How sure the numbers are to be, with ``seeds=auto``."""
+
+    metric: str  # whose intervals count
+    # half the width of an interval, at most: relative, or as a fraction where the metric is one
+    width: float
+    most: int  # seeds, at most
 
 
 @dataclass(frozen=True)
@@ -71,7 +83,7 @@ def read(texts: Sequence[str], options: Options, *, fail_fast: bool = False) -> 
         if one.key in _PARTS:
             for value in one.values:
                 options.check(one.key, value)
-    wanted = precision.take(lines, defaults)
+    wanted = _precision(lines, defaults)
     if wanted is not None:
         if "seed" in named:
             raise InputError("seeds=auto chooses the seeds: leave seed= out", rule="wrong type")
@@ -83,7 +95,7 @@ def read(texts: Sequence[str], options: Options, *, fail_fast: bool = False) -> 
         baseline=_baseline(baseline),
         metrics=_metrics(metrics, lines.get("measure")),
         experiment=name,
-        study=None if name is None else experiment.study_of(defaults["experiment"]),
+        study=None if name is None else defaults["experiment"].get("study"),
         options=options,
         settings=settings.read(running, defaults, fail_fast=fail_fast),
         named=named,
@@ -96,6 +108,36 @@ def _first_seeds() -> Assignment:
     return Assignment("seed", tuple(range(MIN_PAIRS)), True, "set", "seeds=auto")
 
 
+def _precision(lines: dict[str, Assignment], defaults: Mapping[str, Any]) -> Precision | None:
+    """Take the keys of ``seeds=auto`` out of a command line's; None unless it is among them."""
+    given = {key: lines.pop(key).value for key in SEEDS_AUTO if key in lines}
+    asked = {key: given.get(key, defaults[key]) for key in SEEDS_AUTO}
+    if asked["seeds"] is None:
+        if given.keys() - {"seeds"}:
+            raise InputError(f"{min(given)} goes with seeds=auto", rule="wrong type")
+        return None
+    if asked["seeds"] != "auto":
+        message = f"{unknown('seeds', str(asked['seeds']), ['auto'])}; seed=0,1,2 names them"
+        raise InputError(message, rule="wrong type")
+    metric, width, most = (asked[key] for key in SEEDS_AUTO[1:])
+    if not isinstance(metric, str):
+        raise InputError(f"seeds_metric must be a metric, not {metric!r}", rule="wrong type")
+    is_number = isinstance(width, int | float) and not isinstance(width, bool)
+    if not is_number or not math.isfinite(width) or width <= 0:
+        raise InputError(
+            f"seeds_width must be a number above 0, not {width!r}: half the width of an interval, "
+            "0.05 for five per cent",
+            rule="range",
+        )
+    if type(most) is not int or most < MIN_PAIRS:
+        raise InputError(
+            f"seeds_max must be a whole number >= {MIN_PAIRS}, not {most!r}: fewer seeds give no "
+            "interval",
+            rule="range",
+        )
+    return Precision(metric, float(width), most)
+
+
 def _experiment_of(given: Sequence[Assignment]) -> str | None:
     named = [one for one in given if one.key == "experiment"]
     if named:
@@ -106,7 +148,7 @@ def _experiment_of(given: Sequence[Assignment]) -> str | None:
 def _check_key(one: Assignment, defaults: Mapping[str, Any]) -> None:
     """Refuse a key that nothing could have; those inside a group are checked for each option."""
     head, _, inner = one.key.partition(".")
-    if one.key in (*AXES, "cluster", "measure", "baseline", "metrics", *precision.KEYS):
+    if one.key in (*AXES, "cluster", "measure", "baseline", "metrics", *SEEDS_AUTO):
         if one.kind == "delete" or (one.swept and one.key in _NOT_SWEPT):
             raise InputError(f"{one.text}: give {one.key}=VALUE ({one.source})", rule="wrong type")
     elif not (head in _PARTS and inner):

@@ -12,16 +12,55 @@ from sim.base import files, html
 from sim.base.masking import mask, mask_tree
 from sweep.grid.config_tree import to_yaml
 from sweep.report import findings as of_study
+from sweep.report import headlines as against
 from sweep.report import page as report_page
-from sweep.report import table
-from sweep.report.table import contrasts_table
-from sweep.report.table import view as table_view
-from sweep.report.table.contrasts_view import Headline
+from sweep.report import table, table_view
+from sweep.report.headlines import Headline
+from sweep.stats import contrasts
+from sweep.stats.arrange import shown_metrics
+from sweep.stats.arrange import text as shortest
 from sweep.stats.summary import Summary, summarise
 from sweep.store.cache import Cache
+from sweep.store.folder import HTML, MARKDOWN, TABLE, SweepFolder
 
-MARKDOWN, HTML = "report.md", "report.html"
 _TEMPLATES = Path(__file__).parent / "templates"
+
+
+def write_all(
+    folder: SweepFolder,
+    cells: pa.Table,
+    config: Mapping[str, Any],
+    provenance: Mapping[str, Any],
+    *,
+    cache: Cache | None = None,
+    gantt: int | None = None,
+) -> None:
+    """Write the tables and the report, with the metrics that the sweep's configuration names.
+
+    See `write` for `cache` and `gantt`; the cache is that of the results folder if none is given.
+    """
+    shown = shown_metrics(cells, config)
+    swept, baseline = config["swept"], config["baseline"]
+    compared = contrasts.compare(shown, swept=swept, baseline=baseline, chosen=config["metrics"])
+    folder.write_contrasts(compared)
+    headlines = against.headlines(compared)
+    texts = [
+        table.to_markdown(summarise(shown, swept=swept, baseline=baseline)),
+        against.to_markdown(headlines, baseline),
+    ]
+    files.write_text(folder.path / TABLE, "\n".join(filter(None, texts)))
+    write(
+        folder.path,
+        shown,
+        config,
+        provenance,
+        swept=swept,
+        baseline=baseline,
+        findings=folder.findings(),
+        headlines=headlines,
+        cache=cache or Cache(folder.results),
+        gantt=gantt,
+    )
 
 
 def write(
@@ -46,7 +85,7 @@ def write(
     """
     summary = summarise(cells, swept=swept, baseline=baseline)
     environment = html.environment(_TEMPLATES)
-    environment.filters["shortest"] = table_view.capacity_text
+    environment.filters["shortest"] = shortest
     context = _context(summary, config, provenance, title or f"Sweep {folder.name}")
     context["asked"] = _asked(summary, cells, swept)
     context["study"] = _study(config, findings)
@@ -56,7 +95,7 @@ def write(
         MARKDOWN: environment.get_template("report.md.j2").render(
             context,
             tables=table.to_markdown(summary, level=3),
-            headline_tables=contrasts_table.to_markdown(headlines, baseline or ""),
+            headline_tables=against.to_markdown(headlines, baseline or ""),
         ),
         HTML: environment.get_template("report.html.j2").render(
             context, **report_page.context(summary, findings, looked)
@@ -98,7 +137,7 @@ def _asked(summary: Summary, cells: pa.Table, swept: Sequence[str]) -> dict[str,
     axes = {
         "Policies": dict.fromkeys(column.policy for column in summary.columns),
         "Traces": dict.fromkeys(block.trace for block in summary.blocks),
-        "Capacities": map(table_view.capacity_text, summary.capacities),
+        "Capacities": map(shortest, summary.capacities),
         "Seeds": map(str, summary.seeds),
     }
     asked = {name: ", ".join(values) for name, values in axes.items()}

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from sim.base import files, html
-from sweep.cli import say
 from sweep.report.compare import CHANGED, SAME, Comparison, Pair
+from sweep.report.table_view import escaped, piped, rows_as_text
 from sweep.stats.metric_format import format_contrast, format_value
 
 Rows = tuple[list[str], list[list[str]]]
@@ -86,13 +86,13 @@ def print_comparison(found: Comparison) -> None:
     for title, differences in _sections(found):
         print(f"\n{title}:")
         header, rows = differences
-        print(say.rows_as_text(header, [[_cut(cell) for cell in row] for row in rows]))
+        print(rows_as_text(header, [[_cut(cell) for cell in row] for row in rows]))
     print()
     print("\n".join(summary(found)))
     header, rows = metrics(found)
     if rows:
         print()
-        print(say.rows_as_text(header, rows))
+        print(rows_as_text(header, rows))
 
 
 def write(found: Comparison, results: Path) -> tuple[Path, Path]:
@@ -111,7 +111,7 @@ def to_markdown(found: Comparison) -> str:
     """Write it as Markdown."""
     parts = [f"# {found.a} and {found.b}", "  \n".join(summary(found))]
     for title, (header, rows) in [*_sections(found), *_tables(found)]:
-        lines = [_pipes(header), _pipes(["---"] * len(header)), *map(_pipes, rows)]
+        lines = [_escaped(header), piped(["---"] * len(header)), *map(_escaped, rows)]
         parts.append(f"## {title}\n\n" + "\n".join(lines))
     return "\n\n".join(parts) + "\n"
 
@@ -147,10 +147,5 @@ def _cut(text: str) -> str:
     return line if len(line) <= LONG else line[: LONG - 1] + "…"
 
 
-def _pipes(texts: Sequence[str]) -> str:
-    escaped = []
-    for text in texts:
-        for sign in ("\\", "|", "*", "_", "<", "`"):
-            text = text.replace(sign, "\\" + sign)
-        escaped.append(" ".join(text.split()))
-    return f"| {' | '.join(escaped)} |"
+def _escaped(texts: Sequence[str]) -> str:
+    return piped([escaped(text) for text in texts])

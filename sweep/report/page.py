@@ -14,7 +14,8 @@ from sweep.report import cells as report_cells
 from sweep.report import curves as report_curves
 from sweep.report import gantt as report_gantt
 from sweep.report import plots as report_plots
-from sweep.report.table import view as table_view
+from sweep.report import table_view
+from sweep.stats.arrange import text
 from sweep.stats.metric_format import style
 from sweep.stats.summary import Block, Summary
 from sweep.store.cache import Cache
@@ -68,7 +69,7 @@ def context(summary: Summary, found: pa.Table | None, looked: Looked) -> dict[st
             families.append({"name": family, "plots": of_family})
         for sample in looked.sampled.samples if families else ():
             if sample.block == number:
-                name = f"Jobs at capacity {table_view.capacity_text(sample.capacity)}"
+                name = f"Jobs at capacity {text(sample.capacity)}"
                 of_jobs = report_curves.figures(sample, summary.columns)
                 of_family = [plots.add(f, caption, note=note) for caption, note, f in of_jobs]
                 families.append({"name": name, "plots": of_family})
@@ -118,6 +119,5 @@ def _tables(summary: Summary, block: Block) -> list[dict[str, Any]]:
         rows = table_view.rows_of(summary, block, number)
         columns = zip(*(row.entries for row in rows), strict=True)
         widths = [max(len(e.spread) + e.is_fewer for e in entries) for entries in columns]
-        text = table_view.capacity_text(capacity)
-        tables.append({"capacity": text, "rows": rows, "widths": widths})
+        tables.append({"capacity": text(capacity), "rows": rows, "widths": widths})
     return tables

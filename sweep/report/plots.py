@@ -6,7 +6,8 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from sim.base import html
-from sweep.report.table.view import capacity_text, columns_of
+from sweep.report.table_view import columns_of
+from sweep.stats.arrange import text
 from sweep.stats.metric_format import format_value, style
 from sweep.stats.summary import Block, Summary
 
@@ -101,7 +102,7 @@ def _layout(block: Block, unit: str, is_line: bool) -> dict[str, Any]:
         x["unifiedhovertitle"] = {"text": "capacity %{x}"}
         if len(block.capacities) <= MAX_TICKS:
             x["tickvals"] = list(block.capacities)
-            x["ticktext"] = [capacity_text(capacity) for capacity in block.capacities]
+            x["ticktext"] = [text(capacity) for capacity in block.capacities]
     return {
         "xaxis": x,
         "yaxis": {"ticksuffix": unit if unit != "s" else " s", "rangemode": "tozero"},

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sim.base.masking import mask, mask_tree
-from sweep import track
-from sweep.cli import say
-from sweep.run import plan
+from sweep.run import notes, plan
+from sweep.run.on_ray.pool import RayRunner
 from sweep.run.plan import Planned, Prepared
-from sweep.run.progress import Progress
-from sweep.run.runner import Runner, Work
+from sweep.run.runner import InlineRunner, Runner, Work
 from sweep.store.cell import CellError
 from sweep.store.journal import Journal
 
 if TYPE_CHECKING:
+    from sweep.run.cell import Simulate
     from sweep.store.cell import CellResult, CellSpec
 
 
 def begin(prepared: Prepared, journal: Journal, n_todo: int) -> list[bool]:
     """Say what is about to run; tell for each row whether an earlier sweep computed it."""
-    say.grid(prepared, n_todo)
+    notes.grid(prepared, n_todo)
     cached = _cached_before(prepared, journal)
     journal.append(
         "begin",
@@ -40,25 +39,12 @@ def run(
     journal: Journal,
     cells: Runner,
 ) -> dict[str, CellError]:
-    """Run cells, and keep what comes of them.
-
-    Returns
-    -------
-    dict of str to CellError
-        Of the cells that failed, by key.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        When interrupted, which is said.
-    """
+    """Run cells, and keep what comes of them; return the errors of those that failed, by key."""
     errors: dict[str, CellError] = {}
-    if prepared.grid.request.settings.tracking["kind"] == "mlflow":
-        track.warm_up()
     try:
         _run_cells(prepared, specs, cells, journal, errors)
     except KeyboardInterrupt:
-        say.interrupted(prepared, len(specs))
+        notes.interrupted(prepared, len(specs))
         raise
     return errors
 
@@ -74,7 +60,7 @@ def _run_cells(
     by_key = {one.key: one for one, _ in specs}
     limit = prepared.grid.request.settings.max_failures
     work = [Work(spec, one.input) for one, spec in specs]
-    with Progress(say.err(), len(work)) as progress:
+    with notes.Progress(notes.console(), len(work)) as progress:
         for result in cells.run(work, prepared.inputs):
             if isinstance(result, str):
                 progress.beat(result)
@@ -122,3 +108,14 @@ def _cached_before(prepared: Prepared, journal: Journal) -> list[bool]:
         one.key in prepared.metrics and (known is None or one.row in known)
         for one in prepared.planned
     ]
+
+
+def make_runner(
+    launcher: Mapping[str, Any],
+    python_path: Sequence[str] = (),
+    simulate: Simulate | None = None,
+) -> Runner:
+    """Make the runner that a launcher's configuration names; nothing is started yet."""
+    if launcher["kind"] == "inline":
+        return InlineRunner(simulate)
+    return RayRunner(launcher, python_path, simulate)

@@ -81,6 +81,15 @@ def arrange(cells: pa.Table, swept: Sequence[str], baseline: str | None) -> Arra
     return Arranged(rows, swept, columns, placed, blocks, names, values, failed)
 
 
+def shown_metrics(cells: pa.Table, config: Mapping[str, Any]) -> pa.Table:
+    """Leave out the metrics that are not among those to show, if there are such."""
+    chosen = set(config["metrics"] or ())
+    if not chosen:
+        return cells
+    keep = {*NOT_METRICS, *config["swept"], *chosen}
+    return cells.select([name for name in cells.column_names if name in keep])
+
+
 def _columns(
     rows: list[dict[str, Any]], of_policy: list[str], baseline: str | None
 ) -> dict[tuple[str, ...], Column]:

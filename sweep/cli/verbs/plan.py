@@ -1,4 +1,4 @@
-"""Say which cells are cached, which are not, and for those what changed; run nothing."""
+"""What a run would do."""
 
 from __future__ import annotations
 
@@ -6,26 +6,25 @@ import argparse
 from collections import Counter
 
 from sim.base.masking import mask_tree
-from sweep.cli import say
 from sweep.cli.command import Command, add_grid_flags
 from sweep.grid import grid
-from sweep.run import plan
-from sweep.run.plan import Prepared
+from sweep.report.table_view import rows_as_text
+from sweep.run.plan import Prepared, kept_config, prepare
 from sweep.store.nearest import Nearest
 
 MAX_LINES = 40
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def plan_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verb's flags."""
     add_grid_flags(parser)
     parser.add_argument("--all", action="store_true", help="a line for each cell, cached or not")
 
 
-def run(command: Command) -> int:
-    """Print the plan."""
+def plan(command: Command) -> int:
+    """Say which cells are cached, which are not, and for those what changed; run nothing."""
     request = command.request()
-    prepared = plan.prepare(grid.build(request))
+    prepared = prepare(grid.build(request))
     waiting = {one.key for one in prepared.todo()}
     n_cells, n_todo = len(prepared.planned), len(waiting)
     n_cached = sum(one.key not in waiting for one in prepared.planned)
@@ -50,11 +49,11 @@ def _lines(prepared: Prepared, waiting: set[str], *, show_all: bool) -> str:
             if show_all:
                 rows.append([str(one.row), *labels, "cached", ""])
             continue
-        changes = nearest.changes(plan.kept_config(prepared, one))
+        changes = nearest.changes(kept_config(prepared, one))
         reason = "nothing like it is cached" if changes is None else "; ".join(changes)
         reasons[reason] += 1
         rows.append([str(one.row), *labels, "to run", reason])
-    text = say.rows_as_text(header, rows if show_all else rows[:MAX_LINES])
+    text = rows_as_text(header, rows if show_all else rows[:MAX_LINES])
     if len(rows) > MAX_LINES and not show_all:
         common = "\n".join(f"  {n} cells: {reason}" for reason, n in reasons.most_common(10))
         text += f"\nand {len(rows) - MAX_LINES} more (--all shows them); in all\n{common}"

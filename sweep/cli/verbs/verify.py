@@ -1,4 +1,4 @@
-"""Run random cells of a sweep again, in this process, and compare every bit."""
+"""Whether a sweep's numbers come out again."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import math
 
 from sim.base.errors import InputError
 from sim.base.masking import mask_tree
-from sweep.cli.again import NOTHING_ELSE, request_of
-from sweep.cli.command import Command
+from sweep.cli.command import NOTHING_ELSE, Command, asked_again
 from sweep.grid import clusters, grid
 from sweep.run import plan
 from sweep.run.cell import run_cell
@@ -17,21 +16,20 @@ from sweep.run.plan import Planned, Prepared
 from sweep.store.cache import Cache
 from sweep.store.cell import CellResult, CellSpec
 
-USAGE = "[SWEEP] [--cells K] [--seed N] [paths.results=DIR]"
 
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def verify_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verb's flags."""
+    parser.usage = f"{parser.prog} [SWEEP] [--cells K] [--seed N] [paths.results=DIR] [flags]"
     parser.add_argument("--cells", type=int, default=5, metavar="K", help="how many (default 5)")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="which ones (default 0)")
     parser.epilog = NOTHING_ELSE
 
 
-def run(command: Command) -> int:
-    """Compare; 1 if a bit differs."""
+def verify(command: Command) -> int:
+    """Run random cells of a sweep again, in this process, and compare every bit."""
     if command.flags.cells < 1:
         raise InputError(f"--cells must be at least 1, not {command.flags.cells}")
-    folder, request = request_of(command)
+    folder, request = asked_again(command)
     recorded = folder.cells().select(["status", "key"]).to_pylist()
     prepared = plan.prepare(grid.build(request))
     done = [row for row, cell in enumerate(recorded) if cell["status"] != "failed"]
@@ -44,10 +42,10 @@ def run(command: Command) -> int:
         raise InputError(f"every cell of {folder.sweep} failed; nothing can be compared")
     n_wrong = 0
     for row in _sample(done, command.flags.cells, command.flags.seed):
-        one = prepared.planned[row]
-        verdict, is_same = _verify(prepared, one, recorded[row]["key"])
+        planned = prepared.planned[row]
+        verdict, is_same = _verify(prepared, planned, recorded[row]["key"])
         n_wrong += not is_same
-        labels = " ".join(f"{value}" for value in mask_tree(one.cell.labels).values())
+        labels = " ".join(f"{value}" for value in mask_tree(planned.cell.labels).values())
         print(f"row {row}: {labels}: {verdict}")
     n_run = min(command.flags.cells, len(done))
     print(f"{n_run - n_wrong} of {n_run} cells are the same, bit for bit")

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sim.base.errors import InputError, in_a_line
 from sweep.run.cell import error_of
 from sweep.run.on_ray.batches import Batch, Batches
-from sweep.run.on_ray.connection import Connection, DisconnectedError, put
-from sweep.run.on_ray.losses import judge
+from sweep.run.on_ray.connection import Connection, DisconnectedError, judge, put
 from sweep.run.runner import Work, Workloads
 from sweep.store.cell import CellError, CellResult
 

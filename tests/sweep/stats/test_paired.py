@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from sweep.stats import MIN_PAIRS, difference, holm, ratio
-from sweep.stats.bootstrap import mean_interval
+from sweep.stats import MIN_PAIRS, difference, paired, ratio
+from sweep.stats.confidence import mean_interval
 from sweep.stats.paired import skewness
 
 WALL = [159.0, 163.2, 171.1, 158.0, 166.4, 160.9]
@@ -126,9 +126,9 @@ def test_the_order_of_pairs_changes_no_bit(n: int, scale: float) -> None:
 def test_holm_by_hand() -> None:
     # ascending 0.005, 0.01, 0.03, 0.04: times 4, 3, 2, 1, never falling
     p = np.array([0.01, 0.04, np.nan, 0.03, 0.005])
-    np.testing.assert_allclose(holm(p), [0.03, 0.06, np.nan, 0.06, 0.02])
-    np.testing.assert_array_equal(holm(np.array([0.9, 0.8])), [1.0, 1.0])
-    assert holm(np.array([])).shape == (0,)
+    np.testing.assert_allclose(paired(p), [0.03, 0.06, np.nan, 0.06, 0.02])
+    np.testing.assert_array_equal(paired(np.array([0.9, 0.8])), [1.0, 1.0])
+    assert paired(np.array([])).shape == (0,)
 
 
 @settings(deadline=None)
@@ -140,4 +140,4 @@ def test_holm_rejects_as_its_definition_does(p: list[float]) -> None:
         if p[at] * (m - rank) > alpha:
             break
         rejected.add(at)
-    assert {at for at, value in enumerate(holm(np.array(p))) if value <= alpha} == rejected
+    assert {at for at, value in enumerate(paired(np.array(p))) if value <= alpha} == rejected
