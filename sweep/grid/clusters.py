@@ -67,8 +67,8 @@ def size(workload: Workload, config: Mapping[str, Any], capacity: float) -> dict
         cluster = size_cluster(workload, shape, config["load"], capacity)
     else:
         cluster = _of(shape, capacity * config["count"])
-    one = 1.0 if cluster.unit else float(shape[cluster.resources[0]])
-    count = float(cluster.total[0]) / one
+    each = 1.0 if cluster.unit else float(shape[cluster.resources[0]])
+    count = float(cluster.total[0]) / each
     sized = {"shape": shape, "count": count, "queues": _queues(workload, config)}
     sized["fungible"] = list(config.get("fungible") or [])
     sized |= {kind: dict(config[kind]) for kind in FAULTS if config.get(kind)}
@@ -107,8 +107,8 @@ def _of(shape: Any, count: float, fungible: Sequence[str] = ()) -> Cluster:
     from sim.cluster.sizing import times
 
     slots = shape == "slots"
-    one = Cluster.slots(1) if slots else Cluster.machines(1, fungible=fungible, **shape)
-    return times(one, count)
+    machine = Cluster.slots(1) if slots else Cluster.machines(1, fungible=fungible, **shape)
+    return times(machine, count)
 
 
 def _check_fungible(fungible: Any, shape: Any) -> None:

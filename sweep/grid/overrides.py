@@ -91,11 +91,11 @@ def _swept(override: Any, text: str, names: list[str]) -> tuple[Any, ...]:
             raise InputError(f"{text}: glob() picks from the options of a group, such as policy")
         if not all(isinstance(pattern, str) for pattern in (*sweep.include, *sweep.exclude)):
             raise InputError(f"{text}: glob() takes patterns such as ali*", rule="grammar")
-        found = [n for n in names if any(fnmatch.fnmatchcase(n, g) for g in sweep.include)]
-        found = [n for n in found if not any(fnmatch.fnmatchcase(n, g) for g in sweep.exclude)]
-        if not found:
+        matches = [n for n in names if any(fnmatch.fnmatchcase(n, g) for g in sweep.include)]
+        matches = [n for n in matches if not any(fnmatch.fnmatchcase(n, g) for g in sweep.exclude)]
+        if not matches:
             raise InputError(f"{text} matches none of {', '.join(names)}", rule="empty axis")
-        return tuple(found)
+        return tuple(matches)
     if isinstance(sweep, RangeSweep):
         return _range(sweep, text)
     if isinstance(sweep, ChoiceSweep):

@@ -71,13 +71,13 @@ def fetch(uri: str, folder: Path) -> Path:
     import pyarrow as pa
 
     try:
-        system, root, found = _listing(uri)
+        system, root, listed = _listing(uri)
         content = [
-            [name, info.size, info.mtime_ns, _tag(system, info)] for name, info in found.items()
+            [name, info.size, info.mtime_ns, _tag(system, info)] for name, info in listed.items()
         ]
         about = canonical([mask(uri), content])
         kept = folder / hashlib.sha256(about.encode()).hexdigest()
-        for name, info in found.items():
+        for name, info in listed.items():
             copy = kept / name
             if ".." in copy.parts or not copy.is_relative_to(kept):
                 raise InputError(f"trace.path={mask(uri)}: no file can be called {name!r} here")
@@ -91,7 +91,7 @@ def fetch(uri: str, folder: Path) -> Path:
         raise InputError(
             f"trace.path={mask(uri)} can't be fetched: {reason}; {_WAY_OUT}", rule="fetching"
         ) from None
-    return kept / next(iter(found)) if root in {info.path for info in found.values()} else kept
+    return kept / next(iter(listed)) if root in {info.path for info in listed.values()} else kept
 
 
 def _listing(uri: str) -> tuple[Any, str, dict[str, Any]]:
@@ -109,13 +109,15 @@ def _listing(uri: str) -> tuple[Any, str, dict[str, Any]]:
     if info.type == fs.FileType.File:
         return system, root, {info.base_name: info}
     inside = system.get_file_info(fs.FileSelector(root, recursive=True))
-    found = {one.path[len(root) + 1 :]: one for one in inside if one.type == fs.FileType.File}
-    if not 0 < len(found) <= MAX_FILES:
+    listed = {
+        entry.path[len(root) + 1 :]: entry for entry in inside if entry.type == fs.FileType.File
+    }
+    if not 0 < len(listed) <= MAX_FILES:
         raise InputError(
-            f"trace.path={mask(uri)} holds {len(found)} files; a trace has 1 to {MAX_FILES}",
+            f"trace.path={mask(uri)} holds {len(listed)} files; a trace has 1 to {MAX_FILES}",
             rule="missing file",
         )
-    return system, root, dict(sorted(found.items()))
+    return system, root, dict(sorted(listed.items()))
 
 
 def _tag(system: Any, info: Any) -> str:

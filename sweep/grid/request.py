@@ -64,25 +64,25 @@ def read(texts: Sequence[str], options: Options, *, fail_fast: bool = False) -> 
     """Turn the overrides of a command line into a request, experiment and defaults filled in."""
     given = parse(texts, options.names_swept)
     name = _experiment_of(given)
-    choices = {one.key: one.value for one in given if one.key in _SINGLE}
+    choices = {line.key: line.value for line in given if line.key in _SINGLE}
     choices["experiment"] = name
     defaults = options.compose(**{k: v for k, v in choices.items() if v is not None})
     words = tuple(
-        one.text
-        for one in given
-        if one.key == "paths.traces" or not settings.is_about_running(one.key)
+        line.text
+        for line in given
+        if line.key == "paths.traces" or not settings.is_about_running(line.key)
     )
-    given = [one for one in given if one.key not in _SINGLE]
-    named = frozenset(one.key for one in given)
+    given = [line for line in given if line.key not in _SINGLE]
+    named = frozenset(line.key for line in given)
     if name is not None:
         given = [*experiment.assignments(name, defaults["experiment"], given, options), *given]
-    running = [one for one in given if settings.is_about_running(one.key)]
-    lines = {one.key: one for one in given if not settings.is_about_running(one.key)}
-    for one in lines.values():
-        _check_key(one, defaults)
-        if one.key in _PARTS:
-            for value in one.values:
-                options.check(one.key, value)
+    running = [line for line in given if settings.is_about_running(line.key)]
+    lines = {line.key: line for line in given if not settings.is_about_running(line.key)}
+    for line in lines.values():
+        _check_key(line, defaults)
+        if line.key in _PARTS:
+            for value in line.values:
+                options.check(line.key, value)
     wanted = _precision(lines, defaults)
     if wanted is not None:
         if "seed" in named:
@@ -91,7 +91,7 @@ def read(texts: Sequence[str], options: Options, *, fail_fast: bool = False) -> 
     baseline, metrics = lines.pop("baseline", None), lines.pop("metrics", None)
     return Request(
         axes=_axes(lines, defaults, options),
-        fixed=tuple(one for one in lines.values() if not one.swept and one.key not in AXES),
+        fixed=tuple(line for line in lines.values() if not line.swept and line.key not in AXES),
         baseline=_baseline(baseline),
         metrics=_metrics(metrics, lines.get("measure")),
         experiment=name,
@@ -139,21 +139,23 @@ def _precision(lines: dict[str, Assignment], defaults: Mapping[str, Any]) -> Pre
 
 
 def _experiment_of(given: Sequence[Assignment]) -> str | None:
-    named = [one for one in given if one.key == "experiment"]
+    named = [line for line in given if line.key == "experiment"]
     if named:
         return None if named[-1].value is None else str(named[-1].value)
-    return None if any(one.key in AXES for one in given) else DEMO
+    return None if any(line.key in AXES for line in given) else DEMO
 
 
-def _check_key(one: Assignment, defaults: Mapping[str, Any]) -> None:
+def _check_key(line: Assignment, defaults: Mapping[str, Any]) -> None:
     """Refuse a key that nothing could have; those inside a group are checked for each option."""
-    head, _, inner = one.key.partition(".")
-    if one.key in (*AXES, "cluster", "measure", "baseline", "metrics", *SEEDS_AUTO):
-        if one.kind == "delete" or (one.swept and one.key in _NOT_SWEPT):
-            raise InputError(f"{one.text}: give {one.key}=VALUE ({one.source})", rule="wrong type")
+    head, _, inner = line.key.partition(".")
+    if line.key in (*AXES, "cluster", "measure", "baseline", "metrics", *SEEDS_AUTO):
+        if line.kind == "delete" or (line.swept and line.key in _NOT_SWEPT):
+            raise InputError(
+                f"{line.text}: give {line.key}=VALUE ({line.source})", rule="wrong type"
+            )
     elif not (head in _PARTS and inner):
         known = [key for key in config_tree.keys(dict(defaults)) if ("." in key) == bool(inner)]
-        message = f"{unknown('key', one.key, known)} ({one.source})"
+        message = f"{unknown('key', line.key, known)} ({line.source})"
         raise InputError(message, rule="unknown key")
 
 
@@ -166,9 +168,9 @@ def _axes(
         "capacity": (defaults["capacity"],),
         "seed": (defaults["seed"],),
     }
-    for one in lines.values():
-        if one.swept or one.key in AXES:
-            axes[one.key] = one.values
+    for line in lines.values():
+        if line.swept or line.key in AXES:
+            axes[line.key] = line.values
     axes["capacity"] = tuple(_capacity(value) for value in axes["capacity"])
     axes["seed"] = tuple(_seed(value) for value in axes["seed"])
     return {key: tuple(_unique(values)) for key, values in axes.items()}
@@ -193,16 +195,16 @@ def _seed(value: Any) -> int:
     return value
 
 
-def _baseline(one: Assignment | None) -> str | None:
-    return None if one is None or one.value is None else str(one.value)
+def _baseline(line: Assignment | None) -> str | None:
+    return None if line is None or line.value is None else str(line.value)
 
 
-def _metrics(one: Assignment | None, measure: Assignment | None) -> tuple[str, ...]:
-    if one is None or one.values == (None,):
+def _metrics(line: Assignment | None, measure: Assignment | None) -> tuple[str, ...]:
+    if line is None or line.values == (None,):
         return ()
     from sim.metrics import metric
 
-    values = one.values if one.swept else one.value
+    values = line.values if line.swept else line.value
     names = [values] if isinstance(values, str) else list(values)
     for name in names if measure is None else ():  # a measure has metrics of its own
         metric(str(name))

@@ -36,9 +36,9 @@ def read(
 ) -> Settings:
     """Apply assignments to the composed launcher, tracking and paths."""
     config = {head: defaults[head] for head in _HEADS}
-    for one in given:
-        add = one.kind == "add" or one.key == "max_failures"
-        config = config_tree.with_value(config, one.key, one.value, add=add)
+    for line in given:
+        add = line.kind == "add" or line.key == "max_failures"
+        config = config_tree.with_value(config, line.key, line.value, add=add)
     config = config_tree.resolved(config)
     failures = _count("max_failures", 1 if fail_fast else config["max_failures"])
     results = config["paths"]["results"]
@@ -52,8 +52,8 @@ def read(
     _check_kind("tracking", config["tracking"], ("mlflow", "none"))
     granularity = config["tracking"].get("granularity")
     if granularity not in (None, *_GRANULARITIES):
-        what = unknown("tracking.granularity", str(granularity), _GRANULARITIES)
-        raise InputError(f"{what}; null chooses by the number of cells", rule="wrong type")
+        message = unknown("tracking.granularity", str(granularity), _GRANULARITIES)
+        raise InputError(f"{message}; null chooses by the number of cells", rule="wrong type")
     return Settings(
         results=Path(results).expanduser().resolve(),
         launcher=config["launcher"],

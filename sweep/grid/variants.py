@@ -54,11 +54,11 @@ def of_policy(request: Request, option: str, swept: Sequence[str]) -> list[Polic
     if raw.get("module") is not None:
         _load(str(raw["module"]), file)
     known = {field.name for field in dataclasses.fields(policies.spec(raw["name"]))}
-    fixed = [one for one in request.fixed if one.key.startswith("policy.")]
-    used = {key for key in [*swept, *(one.key for one in fixed)] if _root(key) in known}
-    for one in fixed:
-        if one.key in used:
-            raw = _set(raw, one)
+    fixed = [line for line in request.fixed if line.key.startswith("policy.")]
+    used = {key for key in [*swept, *(line.key for line in fixed)] if _root(key) in known}
+    for line in fixed:
+        if line.key in used:
+            raw = _set(raw, line)
     axes = [request.axes[key] if key in used else (None,) for key in swept]
     variants = []
     for values in itertools.product(*axes):
@@ -77,8 +77,8 @@ def _load(module: str, file: Path) -> None:
     except InputError:
         raise
     except Exception as error:
-        what = f"{type(error).__name__}: {error}"
-        raise InputError(f"module {module!r} can't be imported: {what}", file=file) from error
+        reason = f"{type(error).__name__}: {error}"
+        raise InputError(f"module {module!r} can't be imported: {reason}", file=file) from error
 
 
 def check_parameters_used(request: Request, chosen: Sequence[PolicyVariant]) -> None:
@@ -87,7 +87,7 @@ def check_parameters_used(request: Request, chosen: Sequence[PolicyVariant]) -> 
     Those of an experiment may be for policies that the command line has left out.
     """
     used = frozenset().union(*(policy.used for policy in chosen))
-    for key in (*request.axes, *(one.key for one in request.fixed)):
+    for key in (*request.axes, *(line.key for line in request.fixed)):
         is_asked_for = key in request.named or "policy" not in request.named
         if key.startswith("policy.") and key not in used and is_asked_for:
             names = sorted({policy.raw["name"] for policy in chosen})
@@ -99,9 +99,9 @@ def check_parameters_used(request: Request, chosen: Sequence[PolicyVariant]) -> 
 
 def of_trace(request: Request, option: str, swept: Sequence[str]) -> list[WorldVariant]:
     """Set the keys of a trace, its cluster and its measure: a variant for each combination."""
-    fixed = [one for one in request.fixed if not one.key.startswith("policy.")]
-    chosen = {one.key: one.value for one in fixed if one.key in ("cluster", "measure")}
-    plain = [one for one in fixed if one.key not in chosen]
+    fixed = [line for line in request.fixed if not line.key.startswith("policy.")]
+    chosen = {line.key: line.value for line in fixed if line.key in ("cluster", "measure")}
+    plain = [line for line in fixed if line.key not in chosen]
     worlds = []
     composed: dict[str, Config] = {}
     for values in itertools.product(*(request.axes[key] for key in swept)):
@@ -111,8 +111,8 @@ def of_trace(request: Request, option: str, swept: Sequence[str]) -> list[WorldV
         if choice not in composed:
             composed[choice] = request.options.compose(trace=option, **choices)
         parts = {key: composed[choice][key] for key in ("trace", "cluster", "measure")}
-        for one in plain:
-            parts = _set(parts, one, whole=True)
+        for line in plain:
+            parts = _set(parts, line, whole=True)
         for key, value in labels.items():
             if key != "cluster":
                 parts = config_tree.with_value(parts, key, value)
@@ -120,11 +120,11 @@ def of_trace(request: Request, option: str, swept: Sequence[str]) -> list[WorldV
     return worlds
 
 
-def _set(config: Config, one: Assignment, *, whole: bool = False) -> Config:
-    key = one.key if whole else _inner(one.key)
-    if one.kind == "delete":
+def _set(config: Config, line: Assignment, *, whole: bool = False) -> Config:
+    key = line.key if whole else _inner(line.key)
+    if line.kind == "delete":
         return config_tree.without(config, key)
-    return config_tree.with_value(config, key, one.value, add=one.kind == "add" or not whole)
+    return config_tree.with_value(config, key, line.value, add=line.kind == "add" or not whole)
 
 
 def _inner(key: str) -> str:
@@ -137,7 +137,7 @@ def _root(key: str) -> str:
 
 def of_measure(request: Request) -> list[PolicyVariant]:
     """Give what stands in for a policy where the measure needs none; empty where it needs one."""
-    chosen = [one.value for one in request.fixed if one.key == "measure"]
+    chosen = [line.value for line in request.fixed if line.key == "measure"]
     option = chosen[-1] if chosen else request.options.default("measure")
     config = request.options.plain("measure", option)
     if measures.uses_policy(config["name"], config.get("module")):

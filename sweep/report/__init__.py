@@ -152,16 +152,16 @@ def _asked(summary: Summary, cells: pa.Table, swept: Sequence[str]) -> dict[str,
     return asked
 
 
-def _study(config: Mapping[str, Any], found: pa.Table | None) -> dict[str, Any] | None:
+def _study(config: Mapping[str, Any], figures: pa.Table | None) -> dict[str, Any] | None:
     """Give the study's figures as texts, its source and its notes."""
-    if found is None:
+    if figures is None:
         return None
-    header, rows = of_study.to_text(found)
+    header, rows = of_study.to_text(figures)
     about = config["study"] or {}
     return {
         "header": header,
         "rows": rows,
-        "markdown": of_study.to_markdown(found),
+        "markdown": of_study.to_markdown(figures),
         "beside": of_study.beside(about["source"]) if about.get("source") else "",
         "notes": about.get("notes", ""),
     }

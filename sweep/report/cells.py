@@ -163,10 +163,10 @@ class _Reader:
             jobs.value = metadata(table, "value")
 
     def _table(self, row: int) -> pa.Table | None:
-        found = self._cache.get(self._them.rows[row]["key"])
-        if found is None or found.jobs is None or not set(found.jobs.column_names) >= COLUMNS:
+        kept = self._cache.get(self._them.rows[row]["key"])
+        if kept is None or kept.jobs is None or not set(kept.jobs.column_names) >= COLUMNS:
             return None
-        return found.jobs
+        return kept.jobs
 
 
 def metadata(table: pa.Table, name: str) -> Any | None:

@@ -86,13 +86,13 @@ Labels = tuple[str, ...]
 
 
 def _by_label(folder: SweepFolder, labels: Sequence[str]) -> dict[Labels, dict[str, Any]]:
-    found: dict[Labels, dict[str, Any]] = {}
+    rows: dict[Labels, dict[str, Any]] = {}
     for row in folder.cells().to_pylist():
         key = tuple(text(row[name] if name in row else _configured(row, name)) for name in labels)
-        if key in found:
+        if key in rows:
             raise InputError(f"{folder.sweep} has several cells {', '.join(filter(None, key))}")
-        found[key] = row
-    return found
+        rows[key] = row
+    return rows
 
 
 def _configured(row: Mapping[str, Any], name: str) -> Any:
@@ -137,8 +137,8 @@ def _metrics(row: Mapping[str, Any], labels: Mapping[str, str]) -> dict[str, flo
 def _provenance(folder: SweepFolder) -> dict[str, Any]:
     facts = {k: v for k, v in folder.provenance().items() if k not in _NOT_PROVENANCE}
     inputs: dict[str, list[str]] = {}
-    for one in facts.pop("inputs", []):
-        inputs.setdefault(one["trace"], []).append(one["digest"][:12])
+    for workload in facts.pop("inputs", []):
+        inputs.setdefault(workload["trace"], []).append(workload["digest"][:12])
     return facts | {"inputs": inputs}
 
 

@@ -141,9 +141,9 @@ def _notes(
     if most == 1:
         pairs = pairs.removesuffix("s")
     kinds = {"ratio": "geometric mean of the ratios", "difference": "mean difference"}
-    what = " or ".join(dict.fromkeys(kinds[row["statistic"]] for row in rows))
+    statistics = " or ".join(dict.fromkeys(kinds[row["statistic"]] for row in rows))
     tests = {row["test"] for row in rows}
-    notes = [f"{what} over {most} {pairs}, paired"]
+    notes = [f"{statistics} over {most} {pairs}, paired"]
     if any(entry.interval for line in lines for entry in line.entries):
         notes[0] += " [95% bootstrap interval]"
     if tests & {"t", "wilcoxon"}:

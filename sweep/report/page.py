@@ -56,10 +56,10 @@ class _Plots:
         return {"id": f"plot-{number}", "caption": caption, "code": "", "note": "", **about}
 
 
-def context(summary: Summary, found: pa.Table | None, looked: Looked) -> dict[str, Any]:
+def context(summary: Summary, figures: pa.Table | None, looked: Looked) -> dict[str, Any]:
     """Give the template what only the page has."""
     plots = _Plots()
-    curves = {} if found is None else report_plots.curves(found, len(summary.columns))
+    curves = {} if figures is None else report_plots.curves(figures, len(summary.columns))
     drawn = [plots.add(figure, name) for name, figure in curves.items()]
     blocks = []
     for number, block in enumerate(summary.blocks):

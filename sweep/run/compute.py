@@ -57,9 +57,9 @@ def _run_cells(
     errors: dict[str, CellError],
 ) -> None:
     """Take in results as they come, until there are none or too many failed."""
-    by_key = {one.key: one for one, _ in specs}
+    by_key = {cell.key: cell for cell, _ in specs}
     limit = prepared.grid.request.settings.max_failures
-    work = [Work(spec, one.input) for one, spec in specs]
+    work = [Work(spec, cell.input) for cell, spec in specs]
     with notes.Progress(notes.console(), len(work)) as progress:
         for result in cells.run(work, prepared.inputs):
             if isinstance(result, str):
@@ -69,8 +69,8 @@ def _run_cells(
             progress.cell(failed=result.error is not None)
             if limit is not None and len(errors) >= limit and by_key:
                 break
-    for one in by_key.values():
-        errors[one.key] = {
+    for cell in by_key.values():
+        errors[cell.key] = {
             "stage": "skipped",
             "type": "Skipped",
             "message": f"not run: {limit} cells had failed before (max_failures={limit})",
@@ -80,19 +80,21 @@ def _run_cells(
 
 def _take_in(
     result: CellResult,
-    one: Planned,
+    cell: Planned,
     prepared: Prepared,
     journal: Journal,
     errors: dict[str, CellError],
 ) -> None:
     """Keep a result, then say in the journal that it is there."""
-    fields: dict[str, Any] = {"row": one.row, "key": one.key, "seconds": round(result.seconds, 3)}
+    seconds = round(result.seconds, 3)
+    fields: dict[str, Any] = {"row": cell.row, "key": cell.key, "seconds": seconds}
     if result.error is None:
-        prepared.cache.put(result, plan.kept_config(prepared, one))
-        prepared.metrics[one.key] = result.metrics
+        prepared.cache.put(result, plan.kept_config(prepared, cell))
+        prepared.metrics[cell.key] = result.metrics
         journal.append("cell", status="done", **fields)
     else:
-        errors[one.key] = error = mask_tree(result.error)  # it may quote what it could not reach
+        # it may quote what it could not reach
+        errors[cell.key] = error = mask_tree(result.error)
         journal.append("cell", status="failed", error=error["message"][:500], **fields)
 
 
@@ -105,8 +107,8 @@ def _cached_before(prepared: Prepared, journal: Journal) -> list[bool]:
     begun = journal.open_attempt()
     known = None if begun is None else set(begun["cached"])
     return [
-        one.key in prepared.metrics and (known is None or one.row in known)
-        for one in prepared.planned
+        cell.key in prepared.metrics and (known is None or cell.row in known)
+        for cell in prepared.planned
     ]
 
 

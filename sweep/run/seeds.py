@@ -117,8 +117,8 @@ def widest(request: Request, cells: pa.Table) -> Widest:
 
 
 def _of_contrasts(baseline: str, metric: str, swept: list[str], cells: pa.Table) -> Widest:
-    found = contrasts.compare(cells, swept=swept, baseline=baseline, chosen=[metric])
-    rows = [] if found is None else found.to_pylist()
+    compared = contrasts.compare(cells, swept=swept, baseline=baseline, chosen=[metric])
+    rows = [] if compared is None else compared.to_pylist()
     rows = [row for row in rows if row["trace"] != contrasts.ALL_TRACES]
     is_ratio = any(row["statistic"] == "ratio" for row in rows)
     worst = Widest(0.0, "")

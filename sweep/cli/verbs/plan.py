@@ -25,9 +25,9 @@ def plan(command: Command) -> int:
     """Say which cells are cached, which are not, and for those what changed; run nothing."""
     request = command.request()
     prepared = prepare(grid.build(request))
-    waiting = {one.key for one in prepared.todo()}
+    waiting = {planned.key for planned in prepared.todo()}
     n_cells, n_todo = len(prepared.planned), len(waiting)
-    n_cached = sum(one.key not in waiting for one in prepared.planned)
+    n_cached = sum(planned.key not in waiting for planned in prepared.planned)
     print(f"{prepared.sweep}: {n_cells} cells, {n_cached} cached, {n_todo} to run")
     if request.precision is not None:
         n, most = len(request.axes["seed"]), request.precision.most
@@ -42,17 +42,17 @@ def _lines(prepared: Prepared, waiting: set[str], *, show_all: bool) -> str:
     nearest = Nearest(config for config in kept if config is not None)
     header = ["row", *prepared.planned[0].cell.labels, "", "what changed"]
     rows, reasons = [], Counter[str]()
-    for one in prepared.planned:
-        shown = mask_tree(one.cell.labels).values()
+    for planned in prepared.planned:
+        shown = mask_tree(planned.cell.labels).values()
         labels = ["" if value is None else str(value) for value in shown]
-        if one.key not in waiting:
+        if planned.key not in waiting:
             if show_all:
-                rows.append([str(one.row), *labels, "cached", ""])
+                rows.append([str(planned.row), *labels, "cached", ""])
             continue
-        changes = nearest.changes(kept_config(prepared, one))
+        changes = nearest.changes(kept_config(prepared, planned))
         reason = "nothing like it is cached" if changes is None else "; ".join(changes)
         reasons[reason] += 1
-        rows.append([str(one.row), *labels, "to run", reason])
+        rows.append([str(planned.row), *labels, "to run", reason])
     text = rows_as_text(header, rows if show_all else rows[:MAX_LINES])
     if len(rows) > MAX_LINES and not show_all:
         common = "\n".join(f"  {n} cells: {reason}" for reason, n in reasons.most_common(10))

@@ -58,16 +58,16 @@ def _sample(rows: list[int], n: int, seed: int) -> list[int]:
     return sorted(ranked[:n])
 
 
-def _verify(prepared: Prepared, one: Planned, key: str) -> tuple[str, bool]:
+def _verify(prepared: Prepared, planned: Planned, key: str) -> tuple[str, bool]:
     kept = Cache(prepared.grid.request.settings.results).get(key)
     if kept is None:
         return "differs: its result is no longer in the cache, or damaged", False
-    workload = prepared.inputs.workload(one.input)
-    sized = clusters.size(workload, one.cell.cluster, one.cell.capacity)
+    workload = prepared.inputs.workload(planned.input)
+    sized = clusters.size(workload, planned.cell.cluster, planned.cell.capacity)
     again = run_cell(
-        workload, CellSpec(key, one.cell.policy, sized, one.cell.measure, one.cell.seed)
+        workload, CellSpec(key, planned.cell.policy, sized, planned.cell.measure, planned.cell.seed)
     )
-    since = "" if one.key == key else " (sources or input changed since)"
+    since = "" if planned.key == key else " (sources or input changed since)"
     if again.error is not None:
         return f"differs: fails now: {again.error['message']}{since}", False
     differences = _differences(kept, again)

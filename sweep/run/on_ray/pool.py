@@ -146,7 +146,7 @@ class RayRunner:
         if batch.input not in self._refs:
             workload = workloads.workload(batch.input)
             _ = workload.columns  # computed once here, shared by all
-        specs = [one.spec for one in batch.work]
+        specs = [cell.spec for cell in batch.work]
         memory = self._connection.doubled_memory if batch.doubled else 0
         try:
             with self._connection.guarded():
@@ -202,8 +202,8 @@ class RayRunner:
             # the workload may have gone with its node: put it again
             self._refs.pop(batch.input, None)
         given_up = batches.lost(batch, verdict)
-        for one in given_up:
-            yield CellResult(one.spec.key, error=_as_error(error))
+        for cell in given_up:
+            yield CellResult(cell.spec.key, error=_as_error(error))
 
     def _lose_all(self, batches: Batches, why: str) -> Iterator[CellResult]:
         """Let what was on its way wait again."""
@@ -212,8 +212,8 @@ class RayRunner:
         self._memory.clear()
         self._refs.clear()
         for batch in on_their_way:
-            for one in batches.lost(batch, "lost"):
-                yield CellResult(one.spec.key, error=_as_error(DisconnectedError(why)))
+            for cell in batches.lost(batch, "lost"):
+                yield CellResult(cell.spec.key, error=_as_error(DisconnectedError(why)))
 
     def _come_back(self, why: str) -> Iterator[str]:
         """Join again, or start Ray again, as soon as it can be done."""

@@ -292,7 +292,7 @@ def test_nothing_is_printed_and_nothing_lies_about(tmp_path: Path) -> None:
         "import sys\n"
         "from pathlib import Path\n"
         "from tests.sweep import frames\n"
-        "from sweep import tracking\n"
+        "from sweep import track as tracking\n"
         "assert 'mlflow' not in sys.modules\n"
         "tracking.warm_up().join()\n"
         "assert 'mlflow' in sys.modules\n"
