@@ -36,7 +36,7 @@ from sweep.stats import MIN_PAIRS
 from sweep.store import provenance
 from sweep.store.cache import Cache
 from sweep.store.cell import CellError
-from sweep.store.folder import SweepFolder
+from sweep.store.folder import CELLS, FINDINGS, SweepFolder
 from sweep.store.journal import Journal
 
 _TAG = b"""Signature: 8a477f597d28d172789f06886806bc55
@@ -142,9 +142,9 @@ def _finish(
     words = [*asked.words, *(f"--config-dir={user_dir}" for user_dir in asked.options.user_dirs)]
     about, diff = provenance.collect(words, asked.axes["seed"], inputs)
     about = folder.write_origin(config, about, diff)
-    folder.write_findings(find(cells, config, prepared.cache))
+    folder.replace(FINDINGS, find(cells, config, prepared.cache))
     report.write_all(folder, cells, config, about, cache=prepared.cache)
-    folder.write_cells(cells)
+    folder.replace(CELLS, cells)
     target = _track(folder, asked.settings)
     journal.append("end", failed=len(errors), tracked=target)
     return Outcome(folder, cells, config, len(errors))
@@ -154,7 +154,7 @@ def _again(prepared: Prepared, folder: SweepFolder, journal: Journal) -> Outcome
     """Answer a sweep that is over and of which every cell is cached: only statuses change."""
     settings = prepared.grid.request.settings
     cells = rows.with_status(folder.cells(), "cached")
-    folder.write_cells(cells)
+    folder.replace(CELLS, cells)
     ends = [event for event in journal.events() if event["event"] == "end"]
     if not track.is_logged(settings, ends[-1].get("tracked")):
         journal.append("end", failed=0, tracked=_track(folder, settings))

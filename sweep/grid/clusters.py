@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from sim.base.errors import InputError, unknown
 from sim.cluster import outages, slowdowns
 from sim.cluster.cluster import Cluster
+from sim.cluster.sizing import size_cluster, times
+from sim.workload.validate import check_fits
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
@@ -59,9 +61,6 @@ def stretch(config: Mapping[str, Any]) -> Cluster | None:
 
 def size(workload: Workload, config: Mapping[str, Any], capacity: float) -> dict[str, Any]:
     """Size the cluster for a workload and a capacity, and check that every job fits it."""
-    from sim.cluster.sizing import size_cluster
-    from sim.workload.validate import check_fits
-
     shape = config["shape"]
     if config.get("count") is None:
         cluster = size_cluster(workload, shape, config["load"], capacity)
@@ -104,8 +103,6 @@ def build(sized: Mapping[str, Any], seed: int = 0) -> Cluster:
 
 
 def _of(shape: Any, count: float, fungible: Sequence[str] = ()) -> Cluster:
-    from sim.cluster.sizing import times
-
     slots = shape == "slots"
     machine = Cluster.slots(1) if slots else Cluster.machines(1, fungible=fungible, **shape)
     return times(machine, count)
@@ -162,7 +159,7 @@ def _check_faults(config: Mapping[str, Any]) -> None:
                 message = unknown("key", f"cluster.{kind}.{key}", keys)
                 raise InputError(message, rule="unknown key")
         for key in keys:
-            _check_number(f"cluster.{kind}.{key}", asked.get(key), key == "speed")
+            _positive(f"cluster.{kind}.{key}", asked.get(key), may_be_pair=key == "speed")
 
 
 def _with_faults(cluster: Cluster, sized: Mapping[str, Any], seed: int) -> Cluster:
@@ -177,18 +174,12 @@ def _with_faults(cluster: Cluster, sized: Mapping[str, Any], seed: int) -> Clust
     return cluster
 
 
-def _check_number(key: str, value: Any, may_be_pair: bool) -> None:
+def _positive(key: str, value: Any, *, may_be_pair: bool = False) -> None:
     pair = may_be_pair and isinstance(value, list) and len(value) == 2
     for each in value if pair else [value]:
-        number = isinstance(each, (int, float)) and not isinstance(each, bool)
-        if not number or not math.isfinite(each) or each <= 0:
+        is_number = isinstance(each, (int, float)) and not isinstance(each, bool)
+        if not is_number or not math.isfinite(each) or each <= 0:
             kind = "a positive number" + (" or two of them, [low, high]" if may_be_pair else "")
             raise InputError(f"{key} must be {kind}, not {value!r}", rule="range")
     if pair and value[0] > value[1]:
         raise InputError(f"{key} lies between {value[0]!r} and {value[1]!r}: turn them")
-
-
-def _positive(key: str, value: Any) -> None:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not is_number or not math.isfinite(value) or value <= 0:
-        raise InputError(f"{key} must be a positive number, not {value!r}", rule="range")

@@ -83,7 +83,7 @@ def resolved(tree: Tree) -> Tree:
     """Copy of `tree` with every interpolation replaced by what it refers to."""
     if not interpolates(tree):
         return tree
-    from omegaconf import OmegaConf
+    from omegaconf import OmegaConf  # not in a worker, which gets what is resolved
     from omegaconf.errors import OmegaConfBaseException
 
     try:

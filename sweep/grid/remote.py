@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+import pyarrow as pa
+
 from sim.base import files
 from sim.base.errors import InputError, in_a_line
 from sim.base.masking import mask
@@ -68,8 +70,6 @@ def check(uri: str) -> None:
 def fetch(uri: str, folder: Path) -> Path:
     """Copy a file, or all files of a folder, unless they are here; return the copy."""
     check(uri)
-    import pyarrow as pa
-
     try:
         system, root, listed = _listing(uri)
         content = [
@@ -96,7 +96,7 @@ def fetch(uri: str, folder: Path) -> Path:
 
 def _listing(uri: str) -> tuple[Any, str, dict[str, Any]]:
     """Find the files at an address: by name below it, sorted."""
-    from pyarrow import fs
+    from pyarrow import fs  # the clients of all stores: only for who names one
 
     system, root = fs.FileSystem.from_uri(uri)
     root = root.rstrip("/")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sim.base.errors import InputError, unknown
+from sim.metrics import metric
 from sweep.grid import config_tree, experiment, settings
 from sweep.grid.options import SWEPT_GROUPS, Options
 from sweep.grid.overrides import Assignment, parse
@@ -202,8 +203,6 @@ def _baseline(line: Assignment | None) -> str | None:
 def _metrics(line: Assignment | None, measure: Assignment | None) -> tuple[str, ...]:
     if line is None or line.values == (None,):
         return ()
-    from sim.metrics import metric
-
     values = line.values if line.swept else line.value
     names = [values] if isinstance(values, str) else list(values)
     for name in names if measure is None else ():  # a measure has metrics of its own

@@ -21,7 +21,7 @@ from sweep.stats.arrange import shown_metrics
 from sweep.stats.arrange import text as shortest
 from sweep.stats.summary import Summary, summarise
 from sweep.store.cache import Cache
-from sweep.store.folder import HTML, MARKDOWN, TABLE, SweepFolder
+from sweep.store.folder import CONTRASTS, HTML, MARKDOWN, TABLE, SweepFolder
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
@@ -42,7 +42,7 @@ def write_all(
     shown = shown_metrics(cells, config)
     swept, baseline = config["swept"], config["baseline"]
     compared = contrasts.compare(shown, swept=swept, baseline=baseline, chosen=config["metrics"])
-    folder.write_contrasts(compared)
+    folder.replace(CONTRASTS, compared)
     headlines = against.headlines(compared)
     texts = [
         table.to_markdown(summarise(shown, swept=swept, baseline=baseline)),
@@ -71,7 +71,6 @@ def write(
     *,
     swept: Sequence[str] = (),
     baseline: str | None = None,
-    title: str | None = None,
     findings: pa.Table | None = None,
     headlines: Sequence[Headline] = (),
     cache: Cache | None = None,
@@ -86,7 +85,7 @@ def write(
     summary = summarise(cells, swept=swept, baseline=baseline)
     environment = html.environment(_TEMPLATES)
     environment.filters["shortest"] = shortest
-    context = _context(summary, config, provenance, title or f"Sweep {folder.name}")
+    context = _context(summary, config, provenance, f"Sweep {folder.name}")
     context["asked"] = _asked(summary, cells, swept)
     context["study"] = _study(config, findings)
     context |= {"headlines": headlines, "baseline": baseline}

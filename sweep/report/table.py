@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
@@ -46,13 +45,6 @@ def print_table(summary: Summary, console: Console | None = None) -> None:
         say("")
     for line in legend:
         say(line, style="dim")
-
-
-def to_text(summary: Summary) -> str:
-    """Give what `print_table` prints without a terminal, as text."""
-    file = io.StringIO()
-    print_table(summary, Console(file=file, force_terminal=False, no_color=True))
-    return file.getvalue()
 
 
 def to_markdown(summary: Summary, level: int = 2) -> str:

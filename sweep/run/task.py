@@ -24,19 +24,7 @@ def run_batch(
     python_path: Sequence[str],
     simulate: Simulate | None,
 ) -> list[CellResult]:
-    """Run cells of one workload, one after the other.
-
-    Parameters
-    ----------
-    workload : Workload
-        Shared with every other worker of the node; read only.
-    specs : sequence of CellSpec
-        The cells.
-    python_path : sequence of str
-        Folders in which a user's policy module may lie.
-    simulate : callable or None
-        Stands in for `sim.simulate`.
-    """
+    """Run cells of one workload, one after the other; modules may lie in folders of the user's."""
     find_modules_in(python_path)
     return [_other_sources(spec) or run_cell(workload, spec, simulate) for spec in specs]
 

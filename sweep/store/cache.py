@@ -28,11 +28,6 @@ class Cache:
     Each file's checksum is over its bytes with the checksum itself as zeros, so that a file is
     known to be whole before Parquet looks at it. Whoever writes a cell writes the same content;
     two processes may do so at once.
-
-    Parameters
-    ----------
-    results : Path
-        Folder of all results.
     """
 
     def __init__(self, results: Path) -> None:

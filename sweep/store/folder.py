@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import yaml
 
 from sim.base import files
 from sim.base.errors import InputError, unknown
@@ -74,8 +75,6 @@ class SweepFolder:
 
     def config(self) -> dict[str, Any]:
         """Read ``config.yaml``."""
-        import yaml
-
         file = self.path / CONFIG
         try:
             text = file.read_text(encoding="utf-8")
@@ -103,20 +102,8 @@ class SweepFolder:
         file = self.path / name
         return _table(file) if file.is_file() else None
 
-    def write_findings(self, findings: pa.Table | None) -> None:
-        """Replace ``findings.parquet``."""
-        self._replace(FINDINGS, findings)
-
-    def write_cells(self, cells: pa.Table) -> None:
-        """Replace ``cells.parquet``."""
-        self._replace(CELLS, cells)
-
-    def write_contrasts(self, contrasts: pa.Table | None) -> None:
-        """Replace ``against_baseline.parquet``."""
-        self._replace(CONTRASTS, contrasts)
-
-    def _replace(self, name: str, content: pa.Table | None) -> None:
-        """Replace a table; None deletes it."""
+    def replace(self, name: str, content: pa.Table | None) -> None:
+        """Replace a table, such as `CELLS`; None deletes it."""
         if content is None:
             (self.path / name).unlink(missing_ok=True)
             return

@@ -10,7 +10,7 @@ from sweep import report as reports
 from sweep.cli.command import Command
 from sweep.report import compare, compare_view
 from sweep.store.cache import Cache
-from sweep.store.folder import HTML, MARKDOWN, SweepFolder
+from sweep.store.folder import FINDINGS, HTML, MARKDOWN, SweepFolder
 
 
 def report_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,7 +37,7 @@ def report(command: Command) -> int:
         return _compare(*(SweepFolder.find(results, name) for name in command.names))
     folder = SweepFolder.find(results, command.names[0] if command.names else None)
     cells, config = folder.cells(), folder.config()
-    folder.write_findings(driver.find(cells, config, Cache(folder.results)))
+    folder.replace(FINDINGS, driver.find(cells, config, Cache(folder.results)))
     gantt = command.flags.gantt
     reports.write_all(folder, cells, config, folder.provenance(), gantt=gantt)
     for name in (MARKDOWN, HTML):

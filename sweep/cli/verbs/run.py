@@ -12,10 +12,7 @@ from sweep.cli.command import NOTHING_ELSE, Command, add_grid_flags, asked_again
 from sweep.run import notes
 from sweep.store.journal import Journal
 
-
-def run_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the verb's flags."""
-    add_grid_flags(parser)
+run_arguments = add_grid_flags
 
 
 def run(command: Command) -> int:

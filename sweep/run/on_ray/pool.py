@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sim.base.errors import InputError, in_a_line
+from sweep.run import task
 from sweep.run.cell import error_of
 from sweep.run.on_ray.batches import Batch, Batches
 from sweep.run.on_ray.connection import Connection, DisconnectedError, judge, put
@@ -91,8 +92,6 @@ class RayRunner:
     def _run(self, batches: Batches, workloads: Workloads) -> Iterator[CellResult | str]:
         import ray
 
-        from sweep.run import task
-
         run_batch = ray.remote(task.run_batch)
         while True:
             if self._connection.look():
@@ -117,8 +116,6 @@ class RayRunner:
 
     def _warm_up(self) -> Iterator[str]:
         """Let one task a node compile the kernels, so that its other workers only load them."""
-        from sweep.run import task
-
         if self._launcher["kind"] == "local" and task.kernels_are_compiled():
             return
         import ray
@@ -152,9 +149,9 @@ class RayRunner:
             with self._connection.guarded():
                 if workload is not None:
                     self._refs[batch.input] = put(workload)
-                task = run_batch.options(max_retries=0, num_cpus=1, memory=memory or None)
+                remote = run_batch.options(max_retries=0, num_cpus=1, memory=memory or None)
                 shared = self._refs[batch.input]
-                ref = task.remote(shared, specs, self._python_path, self._simulate)
+                ref = remote.remote(shared, specs, self._python_path, self._simulate)
         except DisconnectedError:
             batches.put_back(batch)
             raise
