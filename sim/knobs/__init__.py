@@ -10,10 +10,11 @@ on any workload, real or synthesized. A trace's configuration names those it wan
 from __future__ import annotations
 
 import importlib
-import inspect
 from typing import TYPE_CHECKING, Any
 
 from sim.base.errors import InputError, unknown
+from sim.base.plugins import check_known
+from sim.base.plugins import options as options_of
 from sim.knobs.amplifier import amplify
 from sim.knobs.arrivals import arrive, squeeze
 from sim.knobs.faults import fail_tasks, straggle
@@ -73,8 +74,7 @@ def names() -> list[str]:
 
 def options(name: str) -> dict[str, Any]:
     """Return the options of a knob with their defaults."""
-    parameters = list(inspect.signature(_function(name)).parameters.values())
-    return {parameter.name: parameter.default for parameter in parameters[1:]}
+    return options_of(_function(name), n_given=1)
 
 
 def turn(workload: Workload, name: str, **chosen: Any) -> Workload:
@@ -85,10 +85,7 @@ def turn(workload: Workload, name: str, **chosen: Any) -> Workload:
     InputError
         On an unknown knob or option, naming the nearest, and whatever the knob refuses.
     """
-    known = options(name)
-    for key in chosen:
-        if key not in known:
-            raise InputError(unknown(f"option of {name}", key, known), rule="unknown option")
+    check_known(f"option of {name}", chosen, options(name))
     turned: Workload = _function(name)(workload, **chosen)
     return turned
 
