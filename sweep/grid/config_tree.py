@@ -70,6 +70,15 @@ def keys(tree: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
             yield from keys(value, f"{prefix}{name}.")
 
 
+def leaves(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Every value that is no mapping, with its dotted key."""
+    for name, value in tree.items():
+        if isinstance(value, Mapping):
+            yield from leaves(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
+
+
 def interpolates(value: Any) -> bool:
     """Tell whether any text in `value` refers to another key (``${...}``)."""
     if isinstance(value, str):

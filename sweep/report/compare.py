@@ -11,6 +11,7 @@ from typing import Any
 
 from sim.base.errors import InputError
 from sim.base.masking import mask_tree
+from sweep.grid import config_tree
 from sweep.stats.arrange import AXES, NOT_METRICS, text
 from sweep.stats.metric_format import in_order
 from sweep.store.folder import SweepFolder
@@ -144,7 +145,7 @@ def _provenance(folder: SweepFolder) -> dict[str, Any]:
 
 def _differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """Leaves that differ, in the order of A, then of B; secrets masked."""
-    mine, theirs = dict(_leaves(mask_tree(a))), dict(_leaves(mask_tree(b)))
+    mine, theirs = _leaves(mask_tree(a)), _leaves(mask_tree(b))
     return [
         (key, mine.get(key, ""), theirs.get(key, ""))
         for key in dict.fromkeys((*mine, *theirs))
@@ -152,13 +153,10 @@ def _differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[tuple[str, 
     ]
 
 
-def _leaves(tree: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
-    leaves: list[tuple[str, str]] = []
-    for key, value in tree.items():
-        if isinstance(value, Mapping):
-            leaves += _leaves(value, f"{prefix}{key}.")
-        elif isinstance(value, list):
-            leaves.append((f"{prefix}{key}", ", ".join(map(str, value))))
-        elif value is not None:
-            leaves.append((f"{prefix}{key}", str(value)))
-    return leaves
+def _leaves(tree: Mapping[str, Any]) -> dict[str, str]:
+    """Values by dotted key, as texts."""
+    return {
+        key: ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+        for key, value in config_tree.leaves(tree)
+        if value is not None
+    }

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sim.base.arrays import F8
 from sim.base.masking import mask, mask_tree, mask_under
 from sim.metrics import METRICS, speedups
 from sweep.grid.config_tree import canonical
@@ -134,16 +135,9 @@ def _group(row: Planned, keys: Sequence[str]) -> str:
     return json.dumps([row.cell.labels[key] for key in keys])
 
 
-def _jct(cache: Cache, key: str) -> np.ndarray[Any, np.dtype[np.float64]] | None:
+def _jct(cache: Cache, key: str) -> F8 | None:
     result = cache.get(key)
-    if result is None or result.jobs is None:
-        return None
-    jobs = result.jobs
-    if not {"submit_s", "finish_s", "failed"} <= set(jobs.column_names):
-        return None  # a measure may keep something else than jobs
-    jct = jobs["finish_s"].to_numpy() - jobs["submit_s"].to_numpy()
-    jct[jobs["failed"].to_numpy()] = math.nan
-    return np.asarray(jct, dtype=np.float64)
+    return None if result is None else result.jct_s()
 
 
 def _names(rows: Sequence[Mapping[str, float]]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypedDict
@@ -11,6 +12,8 @@ from sweep.grid.config_tree import canonical
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from sim.base.arrays import F8
 
 
 class CellError(TypedDict):
@@ -46,6 +49,15 @@ class CellResult:
     jobs: pa.Table | None = None
     error: CellError | None = None
     seconds: float = 0.0  # how long it took; never part of a result
+
+    def jct_s(self) -> F8 | None:
+        """Time that each job took, NaN of the failed; None where a measure keeps no jobs."""
+        jobs = self.jobs
+        if jobs is None or not {"submit_s", "finish_s", "failed"} <= set(jobs.column_names):
+            return None
+        jct: F8 = jobs["finish_s"].to_numpy() - jobs["submit_s"].to_numpy()
+        jct[jobs["failed"].to_numpy()] = math.nan
+        return jct
 
 
 def key_of(
