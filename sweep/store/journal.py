@@ -38,7 +38,11 @@ class Journal:
             if not self._is_clean:
                 text = self._clean(file) + text
             content = text.encode()
-            if file.write(content) != len(content):  # the disk took a part: it is full
+            try:
+                n_written = file.write(content)
+            except OSError as error:  # which names no file
+                raise OSError(error.errno, error.strerror, str(self.file)) from error
+            if n_written != len(content):  # the disk took a part: it is full
                 self._is_clean = False
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.file))
 
