@@ -89,7 +89,7 @@ def write(
     context["asked"] = _asked(summary, cells, swept)
     context["study"] = _study(config, findings)
     context |= {"headlines": headlines, "baseline": baseline}
-    looked = report_page.Looked.into(cells, cache, gantt, swept, baseline)
+    looked = report_page.look(cells, cache, gantt, swept, baseline)
     pages = {
         MARKDOWN: environment.get_template("report.md.j2").render(
             context,

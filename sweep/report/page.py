@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
@@ -20,28 +19,22 @@ from sweep.stats.metric_format import style
 from sweep.stats.summary import Block, Summary
 from sweep.store.cache import Cache
 
+Looked = tuple[report_cells.Sampled, report_gantt.Gantt | None]
+"""What the cells' own files show."""
 
-@dataclass(frozen=True)
-class Looked:
-    """What the cells' own files show."""
 
-    sampled: report_cells.Sampled
-    gantt: report_gantt.Gantt | None
-
-    @classmethod
-    def into(
-        cls,
-        cells: pa.Table,
-        cache: Cache | None,
-        row: int | None,
-        swept: Sequence[str],
-        baseline: str | None,
-    ) -> Looked:
-        """Look into the cells that a cache keeps; see `sweep.report.write` for the arguments."""
-        if cache is None or "key" not in cells.column_names:
-            return cls(report_cells.Sampled([], []), None)
-        sampled = report_cells.look_into(cells, cache, swept=swept, baseline=baseline)
-        return cls(sampled, report_gantt.choose(cells, cache, row))
+def look(
+    cells: pa.Table,
+    cache: Cache | None,
+    row: int | None,
+    swept: Sequence[str],
+    baseline: str | None,
+) -> Looked:
+    """Look into the cells that a cache keeps; see `sweep.report.write` for the arguments."""
+    if cache is None or "key" not in cells.column_names:
+        return report_cells.Sampled([], []), None
+    sampled = report_cells.look_into(cells, cache, swept=swept, baseline=baseline)
+    return sampled, report_gantt.choose(cells, cache, row)
 
 
 class _Plots:
@@ -58,6 +51,7 @@ class _Plots:
 
 def context(summary: Summary, figures: pa.Table | None, looked: Looked) -> dict[str, Any]:
     """Give the template what only the page has."""
+    sampled, schedule = looked
     plots = _Plots()
     curves = {} if figures is None else report_plots.curves(figures, len(summary.columns))
     drawn = [plots.add(figure, name) for name, figure in curves.items()]
@@ -67,7 +61,7 @@ def context(summary: Summary, figures: pa.Table | None, looked: Looked) -> dict[
         for family, metrics in groupby(summary.metrics, key=lambda name: style(name).family):
             of_family = [_metric_plot(plots, summary, block, metric) for metric in metrics]
             families.append({"name": family, "plots": of_family})
-        for sample in looked.sampled.samples if families else ():
+        for sample in sampled.samples if families else ():
             if sample.block == number:
                 name = f"Jobs at capacity {text(sample.capacity)}"
                 of_jobs = report_curves.figures(sample, summary.columns)
@@ -83,14 +77,14 @@ def context(summary: Summary, figures: pa.Table | None, looked: Looked) -> dict[
             }
         )
     gantt = None
-    if looked.gantt is not None:
-        about = f"row {looked.gantt.row}; report --gantt ROW draws another"
-        gantt = plots.add(report_gantt.figure(looked.gantt), looked.gantt.title, note=about)
+    if schedule is not None:
+        about = f"row {schedule.row}; report --gantt ROW draws another"
+        gantt = plots.add(report_gantt.figure(schedule), schedule.title, note=about)
     return {
         "blocks": blocks,
         "curves": drawn,
         "gantt": gantt,
-        "left_out": looked.sampled.left_out,
+        "left_out": sampled.left_out,
         "columns": [
             {
                 "label": column.label,

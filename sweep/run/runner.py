@@ -42,11 +42,6 @@ class Workloads(Protocol):
 class Runner(Protocol):
     """Runs cells somewhere."""
 
-    @property
-    def slots(self) -> int:
-        """How many cells run at once; known once `run` has begun."""
-        ...
-
     def run(self, work: Sequence[Work], workloads: Workloads) -> Iterator[CellResult | str]:
         """Yield the outcome of each cell once, as it comes.
 
@@ -62,8 +57,6 @@ class Runner(Protocol):
 
 class InlineRunner:
     """Runs cells in this process, one after the other: what a debugger wants."""
-
-    slots = 1
 
     def __init__(self, simulate: Simulate | None = None) -> None:
         self._simulate = simulate

@@ -46,11 +46,6 @@ class RayRunner:
         self._tasks: dict[Any, Batch] = {}
         self._memory: dict[Any, int] = {}
 
-    @property
-    def slots(self) -> int:
-        """How many cells run at once, as far as is known."""
-        return self._connection.slots
-
     def run(self, work: Sequence[Work], workloads: Workloads) -> Iterator[CellResult | str]:
         """Yield each cell's outcome once, as it comes; a text every second without one.
 
@@ -96,8 +91,8 @@ class RayRunner:
         while True:
             if self._connection.look():
                 self._forget_what_fits_nowhere()
-            batches.slots = self.slots
-            while len(self._tasks) < PENDING_PER_SLOT * self.slots:
+            batches.slots = self._connection.slots
+            while len(self._tasks) < PENDING_PER_SLOT * self._connection.slots:
                 batch = batches.next()
                 if batch is None:
                     break
