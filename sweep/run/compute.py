@@ -89,6 +89,7 @@ def _take_in(
     seconds = round(result.seconds, 3)
     fields: dict[str, Any] = {"row": cell.row, "key": cell.key, "seconds": seconds}
     if result.error is None:
+        prepared.cache.sources.keep(plan.source_of(cell.cell), plan.table_of(cell.cell))
         prepared.cache.put(result, plan.kept_config(prepared, cell))
         prepared.metrics[cell.key] = result.metrics
         journal.append("cell", status="done", **fields)

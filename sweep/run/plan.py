@@ -12,9 +12,9 @@ from sweep.grid import clusters
 from sweep.grid.config_tree import canonical
 from sweep.grid.grid import Cell, Grid
 from sweep.run.inputs import Inputs
-from sweep.store import sources
+from sweep.store import closure, sources
 from sweep.store.cache import Cache
-from sweep.store.cell import CellSpec, key_of
+from sweep.store.cell import CellSpec
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Planned:
     cell : Cell
         Its configuration.
     key : str
-        See `sweep.store.cell.key_of`.
+        See `key_of`.
     input : str
         Name of its workload in `Inputs`.
     """
@@ -72,6 +72,28 @@ class Prepared:
         return list(waiting.values())
 
 
+def key_of(
+    policy: Mapping[str, Any],
+    cluster: Mapping[str, Any],
+    measure: Mapping[str, Any],
+    capacity: float,
+    seed: int,
+    workload: str,
+    sources: str,
+) -> str:
+    """SHA-256 of all that a cell's numbers follow from: its configuration and two digests."""
+    content = {
+        "policy": {"name": policy["name"], "params": policy["params"]},
+        "cluster": cluster,
+        "measure": measure,
+        "capacity": capacity,
+        "seed": seed,
+        "workload": workload,
+        "sources": sources,
+    }
+    return hashlib.sha256(canonical(content).encode()).hexdigest()
+
+
 def prepare(grid: Grid) -> Prepared:
     """Find every cell's key and look it up in the cache.
 
@@ -102,7 +124,12 @@ def prepare(grid: Grid) -> Prepared:
 
 def source_of(cell: Cell) -> str:
     """Digest of the sources that a cell's numbers come from."""
-    return sources.of_cell(cell.policy["name"], cell.measure.get("module"))
+    return sources.of_cell(cell.policy, cell.measure)
+
+
+def table_of(cell: Cell) -> closure.Table:
+    """Digests of those sources by module."""
+    return sources.table_of_cell(cell.policy, cell.measure)
 
 
 def sweep_id(grid: Grid, keys: list[str]) -> str:
@@ -139,13 +166,8 @@ def specs(prepared: Prepared) -> Iterator[tuple[Planned, CellSpec]]:
 
 def kept_config(prepared: Prepared, one: Planned) -> dict[str, Any]:
     """Everything that a cell's key was made of, and its trace, to be kept beside its result."""
-    digests = {
-        "simulator": sources.simulator(),
-        "policy": sources.policy(one.cell.policy["name"]),
-    }
-    own = one.cell.measure.get("module")
     return {
         **mask_tree(one.cell.config),
         "workload": prepared.inputs.describe(one.input)["digest"],
-        "sources": digests if own is None else {**digests, "measure": sources.measure(own)},
+        "sources": source_of(one.cell),
     }

@@ -1,14 +1,11 @@
-"""A cell as it is handed over: what a worker is given, what it gives back, and its key."""
+"""A cell as it is handed over: what a worker is given, what it gives back."""
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypedDict
-
-from sweep.grid.config_tree import canonical
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,7 +26,7 @@ class CellError(TypedDict):
 class CellSpec:
     """What a worker needs to know besides the workload."""
 
-    key: str  # SHA-256, hex; see `key_of`
+    key: str  # SHA-256, hex; see `sweep.run.plan.key_of`
     policy: Mapping[str, Any]  # ``name`` (or `NO_POLICY`), ``module``, ``params``
     cluster: Mapping[str, Any]  # for `sweep.grid.clusters.build`
     # ``name``, ``module`` if it is the user's own, and the options of one of `sim.measures`
@@ -58,25 +55,3 @@ class CellResult:
         jct: F8 = jobs["finish_s"].to_numpy() - jobs["submit_s"].to_numpy()
         jct[jobs["failed"].to_numpy()] = math.nan
         return jct
-
-
-def key_of(
-    policy: Mapping[str, Any],
-    cluster: Mapping[str, Any],
-    measure: Mapping[str, Any],
-    capacity: float,
-    seed: int,
-    workload: str,
-    sources: str,
-) -> str:
-    """SHA-256 of all that a cell's numbers follow from: its configuration and two digests."""
-    content = {
-        "policy": {"name": policy["name"], "params": policy["params"]},
-        "cluster": cluster,
-        "measure": measure,
-        "capacity": capacity,
-        "seed": seed,
-        "workload": workload,
-        "sources": sources,
-    }
-    return hashlib.sha256(canonical(content).encode()).hexdigest()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
+from collections.abc import Callable
+from typing import Any
 
 from sim.base.masking import mask_tree
 from sweep.cli.command import Command, add_grid_flags
 from sweep.grid import grid
 from sweep.report.table_view import rows_as_text
-from sweep.run.plan import Prepared, kept_config, prepare
+from sweep.run.plan import Prepared, kept_config, prepare, source_of, table_of
 from sweep.store.nearest import Nearest
 
 MAX_LINES = 40
@@ -39,7 +41,8 @@ def plan(command: Command) -> int:
 
 def _lines(prepared: Prepared, waiting: set[str], *, show_all: bool) -> str:
     kept = (prepared.cache.config(key) for key in prepared.cache.keys_kept())
-    nearest = Nearest(config for config in kept if config is not None)
+    configs = (config for config in kept if config is not None)
+    nearest = Nearest(configs, _sources_changed(prepared))
     header = ["row", *prepared.planned[0].cell.labels, "", "what changed"]
     rows, reasons = [], Counter[str]()
     for planned in prepared.planned:
@@ -58,3 +61,9 @@ def _lines(prepared: Prepared, waiting: set[str], *, show_all: bool) -> str:
         common = "\n".join(f"  {n} cells: {reason}" for reason, n in reasons.most_common(10))
         text += f"\nand {len(rows) - MAX_LINES} more (--all shows them); in all\n{common}"
     return text
+
+
+def _sources_changed(prepared: Prepared) -> Callable[[Any, str], list[str]]:
+    """Return what names the modules that differ, given the sources of a cached and a new cell."""
+    tables = {source_of(one.cell): table_of(one.cell) for one in prepared.planned}
+    return lambda old, new: prepared.cache.sources.changes(old, tables[new])
