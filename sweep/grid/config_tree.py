@@ -1,14 +1,19 @@
-"""Nested dicts by dotted keys, and resolving what interpolates."""
+"""Configurations as nested dicts: by dotted key, resolved, and as YAML or JSON text."""
 
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
+
+import yaml
 
 from sim.base.errors import InputError, unknown
 
 Tree = dict[str, Any]
+
+_DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # ten times faster, where it was built
 
 
 def get(tree: Mapping[str, Any], key: str) -> Any:
@@ -65,6 +70,15 @@ def keys(tree: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
             yield from keys(value, f"{prefix}{name}.")
 
 
+def leaves(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Every value that is no mapping, with its dotted key."""
+    for name, value in tree.items():
+        if isinstance(value, Mapping):
+            yield from leaves(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
+
+
 def interpolates(value: Any) -> bool:
     """Tell whether any text in `value` refers to another key (``${...}``)."""
     if isinstance(value, str):
@@ -78,7 +92,7 @@ def resolved(tree: Tree) -> Tree:
     """Copy of `tree` with every interpolation replaced by what it refers to."""
     if not interpolates(tree):
         return tree
-    from omegaconf import OmegaConf
+    from omegaconf import OmegaConf  # not in a worker, which gets what is resolved
     from omegaconf.errors import OmegaConfBaseException
 
     try:
@@ -87,6 +101,18 @@ def resolved(tree: Tree) -> Tree:
         raise InputError(f"the configuration does not resolve: {error}") from error
     assert isinstance(plain, dict)
     return {str(key): value for key, value in plain.items()}
+
+
+def to_yaml(tree: Any) -> str:
+    """Write mappings, lists and scalars as YAML, keys in the order given."""
+    plain = json.loads(json.dumps(tree, default=str))
+    text: str = yaml.dump(plain, Dumper=_DUMPER, sort_keys=False, allow_unicode=True, width=100)
+    return text
+
+
+def canonical(content: Any) -> str:
+    """JSON with sorted keys and no spaces: the same text for the same content."""
+    return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def _check_type(key: str, old: Any, new: Any) -> None:

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from sweep.report.agreement import verdict
+from sweep.report.findings import verdict
 
 NAN = math.nan
 

@@ -1,4 +1,4 @@
-"""The headline table: each policy against the baseline, as text for terminal, Markdown and HTML."""
+"""The headline table: each policy against the baseline, for terminal, Markdown and HTML."""
 
 from __future__ import annotations
 
@@ -9,14 +9,21 @@ from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
+from rich.console import Console
+from rich.text import Text
 
+from sweep.report.table import signs
+from sweep.report.table_view import escaped, piped
 from sweep.stats import MIN_PAIRS
+from sweep.stats.arrange import text
 from sweep.stats.contrasts import ALL_TRACES
 from sweep.stats.metric_format import format_contrast, style
 from sweep.stats.paired import ALPHA
 
 NOT_SIGNIFICANT, FEW, EXACT = "n.s.", "few", "exact"
 ABSENT = "–"
+_STYLES = {"better": "green", "worse": "red", "": "dim"}
+_GAP = "  "
 
 
 @dataclass(frozen=True)
@@ -57,9 +64,9 @@ class Headline:
     notes: tuple[str, ...]
 
 
-def headlines(found: pa.Table | None) -> list[Headline]:
+def headlines(contrasts: pa.Table | None) -> list[Headline]:
     """Word the comparisons of `contrasts.compare`, a table for each trace and settings."""
-    rows = [] if found is None else found.to_pylist()
+    rows = [] if contrasts is None else contrasts.to_pylist()
     return [
         _headline(trace, settings, list(group))
         for (trace, settings), group in groupby(rows, key=lambda r: (r["trace"], r["settings"]))
@@ -79,7 +86,7 @@ def _headline(trace: str, settings: str, rows: Sequence[Mapping[str, Any]]) -> H
         entries = tuple(by_contrast.get(contrast, nothing) for contrast in contrasts)
         lines.append(Line(capacity, policy, entries))
     title = ", ".join(filter(None, (trace or "all traces together", settings)))
-    heads = tuple(_head(*one) for one in contrasts)
+    heads = tuple(_head(*contrast) for contrast in contrasts)
     return Headline(title, heads, tuple(lines), _notes(rows, lines, most, all_few))
 
 
@@ -134,9 +141,9 @@ def _notes(
     if most == 1:
         pairs = pairs.removesuffix("s")
     kinds = {"ratio": "geometric mean of the ratios", "difference": "mean difference"}
-    what = " or ".join(dict.fromkeys(kinds[row["statistic"]] for row in rows))
+    statistics = " or ".join(dict.fromkeys(kinds[row["statistic"]] for row in rows))
     tests = {row["test"] for row in rows}
-    notes = [f"{what} over {most} {pairs}, paired"]
+    notes = [f"{statistics} over {most} {pairs}, paired"]
     if any(entry.interval for line in lines for entry in line.entries):
         notes[0] += " [95% bootstrap interval]"
     if tests & {"t", "wilcoxon"}:
@@ -156,3 +163,83 @@ def _notes(
     if EXACT in tests:
         notes.append(f"{EXACT}: every seed gave the same difference; there is nothing to test")
     return tuple(notes)
+
+
+def print_headlines(headlines: Sequence[Headline], baseline: str, console: Console) -> None:
+    """Print each table: policies below each other, a column a contrast, as many as fit."""
+
+    def say(*parts: tuple[str, str]) -> None:
+        line = Text()
+        for part, look in parts:
+            line.append(part.translate(signs(console)), style=look)
+        line.rstrip()
+        console.print(line, soft_wrap=True)
+
+    for number, headline in enumerate(headlines):
+        say(("", ""))
+        title = f"against {baseline}" + (f", {headline.title}" if len(headlines) > 1 else "")
+        first = max(len(title), *(len(line.policy) + 2 for line in headline.lines))
+        widths = [
+            max(len(head), *(len(line.entries[at].text()) for line in headline.lines))
+            for at, head in enumerate(headline.heads)
+        ]
+        n = _n_fitting(widths, console.width - first) if console.is_terminal else len(widths)
+        heads = [
+            (_GAP + head.ljust(width), "bold")
+            for head, width in zip(headline.heads[:n], widths[:n], strict=True)
+        ]
+        say((title.ljust(first), "bold"), *heads)
+        for capacity, lines in groupby(headline.lines, key=lambda line: line.capacity):
+            say((f"capacity {text(capacity)}", "bold"))
+            for line in lines:
+                say((f"  {line.policy}".ljust(first), ""), *_parts(line, widths, n))
+        notes = [*headline.notes]
+        if n < len(headline.heads):
+            notes.append(f"not shown here: {', '.join(headline.heads[n:])}")
+        is_last = number == len(headlines) - 1
+        if is_last or headlines[number + 1].notes != headline.notes or n < len(headline.heads):
+            for note in notes:
+                say((note, "dim"))
+
+
+def _parts(line: Line, widths: Sequence[int], n: int) -> list[tuple[str, str]]:
+    return [
+        (_GAP + entry.text().ljust(width), _STYLES[entry.verdict])
+        for width, entry in zip(widths[:n], line.entries[:n], strict=True)
+    ]
+
+
+def _n_fitting(widths: Sequence[int], room: int) -> int:
+    """How many columns fit; one at least."""
+    used, n = 0, 0
+    for width in widths:
+        used += width + len(_GAP)
+        n += used <= room
+    return max(1, n)
+
+
+def to_markdown(headlines: Sequence[Headline], baseline: str, level: int = 2) -> str:
+    """Write the same tables as Markdown, with p-values; empty without any."""
+    parts = []
+    for headline in headlines:
+        title = f"Against {baseline}" + (f": {headline.title}" if len(headlines) > 1 else "")
+        lines = [f"{'#' * level} {_escaped(title)}", ""]
+        lines.append(piped(["capacity", "policy", *map(_escaped, headline.heads)]))
+        lines.append(piped(["---:", "---", *["---"] * len(headline.heads)]))
+        lines += [
+            piped([text(line.capacity), _escaped(line.policy), *map(_markdown_entry, line.entries)])
+            for line in headline.lines
+        ]
+        lines += ["", *(_escaped(note) + "  " for note in headline.notes)]
+        parts.append("\n".join(lines).rstrip() + "\n")
+    return "\n".join(parts)
+
+
+def _markdown_entry(entry: Entry) -> str:
+    words = _escaped(entry.text())
+    words = f"**{words}**" if entry.verdict == "better" else words
+    return f"{words} ({_escaped(entry.p)})" if entry.p else words
+
+
+def _escaped(words: str) -> str:
+    return escaped(words, "[")

@@ -1,14 +1,16 @@
-"""The rows of the metric tables as text, the same for terminal, Markdown and HTML."""
+"""The rows of tables as text: of metrics for terminal, Markdown and HTML; of anything, plain."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from sim.base.arrays import F8, Mask
+from sweep.stats.arrange import Column, text
 from sweep.stats.metric_format import Style, format_value, style
-from sweep.stats.summary import Block, Column, Summary
+from sweep.stats.summary import Block, Summary
 
 ABSENT = "–"
 FAILED = "failed"
@@ -83,13 +85,8 @@ def _best(means: F8, metric: str) -> Mask:
         return none
     target = means[known].min() if better == "lower" else means[known].max()
     shown = [format_value(metric, float(mean))[0] for mean in means]
-    best = np.array([text == format_value(metric, float(target))[0] for text in shown])
+    best = np.array([mean == format_value(metric, float(target))[0] for mean in shown])
     return none if best[known].all() else best & known
-
-
-def capacity_text(capacity: float) -> str:
-    """Write a capacity: shortest text that reads back the same."""
-    return repr(capacity).removesuffix(".0")
 
 
 def headline(summary: Summary) -> list[str]:
@@ -99,7 +96,7 @@ def headline(summary: Summary) -> list[str]:
     seeds = len(summary.seeds)
     lines = [
         f"{policies} on {', '.join(traces)}",
-        f"capacity {', '.join(capacity_text(c) for c in summary.capacities)}"
+        f"capacity {', '.join(text(c) for c in summary.capacities)}"
         f" · {seeds} seed{'s' * (seeds != 1)}"
         f" · {summary.n_cells} cell{'s' * (summary.n_cells != 1)}"
         + (f" · baseline {summary.baseline}" if summary.baseline else ""),
@@ -132,3 +129,25 @@ def legend(summary: Summary, best: str = BEST) -> list[str]:
 def column_lines(column: Column) -> list[str]:
     """Heading of a column: the policy, what tells its variants apart, `BASELINE`."""
     return [*column.words, *([BASELINE] if column.is_baseline else [])]
+
+
+def rows_as_text(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Lay rows of text out in columns."""
+    widths = [max(len(line[at]) for line in [header, *rows]) for at in range(len(header))]
+    lines = [
+        "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
+        for line in [header, *rows]
+    ]
+    return "\n".join(lines)
+
+
+def piped(texts: Sequence[str]) -> str:
+    """Write a row of a Markdown table; its cells are `escaped`."""
+    return f"| {' | '.join(texts)} |"
+
+
+def escaped(text: str, *more: str) -> str:
+    """Take the meaning in Markdown from a text's signs, and from some `more`."""
+    for sign in ("\\", "|", "*", "_", "<", "`", *more):
+        text = text.replace(sign, "\\" + sign)
+    return " ".join(text.split())

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from sweep.run.cell import CellSpec
 from sweep.run.on_ray.batches import MAX_LOST, Batch, Batches
 from sweep.run.runner import Work
+from sweep.store.cell import CellSpec
 
 
 def work(n: int, name: str = "w") -> list[Work]:

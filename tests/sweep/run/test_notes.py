@@ -5,8 +5,8 @@ import io
 import pytest
 from rich.console import Console
 
-from sweep.run import progress
-from sweep.run.progress import Progress
+from sweep.run import notes
+from sweep.run.notes import Progress
 
 
 def console(*, terminal: bool = False) -> tuple[Console, io.StringIO]:
@@ -25,7 +25,7 @@ def test_a_plain_line_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_plain_line_every_few_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [0.0]
-    monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(notes.time, "monotonic", lambda: clock[0])
     where, file = console()
     with Progress(where, 4) as shown:
         for _ in range(12):

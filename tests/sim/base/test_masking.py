@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from sweep.grid.masking import mask, mask_tree
+from sim.base.masking import mask, mask_tree
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,10 @@ import pytest
 from ray import exceptions as ray_errors
 
 from sim.base.errors import InputError
-from sweep.run.cell import CellResult, CellSpec
 from sweep.run.on_ray import connection, pool, start
 from sweep.run.on_ray.pool import RayRunner
 from sweep.run.runner import Work
+from sweep.store.cell import CellResult, CellSpec
 
 
 class Ref:

@@ -1,4 +1,4 @@
-"""One block of the metric table, drawn for a terminal, a pipe or a file."""
+"""The table a sweep ends with, on a terminal and as Markdown."""
 
 from __future__ import annotations
 
@@ -11,12 +11,60 @@ from rich.segment import Segments
 from rich.table import Table
 from rich.text import Text
 
-from sweep.report.table import view as table_view
-from sweep.report.table.view import Entry, capacity_text
+from sweep.report import table_view
+from sweep.report.table_view import Entry, escaped, piped
+from sweep.stats.arrange import text as shortest
 from sweep.stats.summary import Block, Summary
 
 _PLAIN = str.maketrans({"±": "+/-", "×": "x", "–": "-", "·": "|", "†": "#", "∞": "inf"})
 _GAP = 2  # blanks between columns
+
+
+def print_table(summary: Summary, console: Console | None = None) -> None:
+    """Print every metric, a row each, for every policy, a column each, capacity by capacity.
+
+    On a terminal the policies that do not fit beside each other go into further tables, so that
+    no number is cut or wrapped; written to a file or a pipe every table has its full width. Where
+    the output cannot hold ``±`` and ``×``, plain letters stand for them.
+    """
+    console = console or Console()
+
+    def say(line: str, style: str = "") -> None:
+        text = Text(line.translate(signs(console)), style=style)
+        console.print(text, soft_wrap=True)
+
+    for number, line in enumerate(table_view.headline(summary)):
+        say(line, style="bold" if number == 0 else "")
+    for block in summary.blocks if summary.metrics else ():
+        say("")
+        if len(summary.blocks) > 1:
+            say(block.title, style="bold underline")
+        _print_block(summary, block, console)
+    legend = table_view.legend(summary)
+    if legend:
+        say("")
+    for line in legend:
+        say(line, style="dim")
+
+
+def to_markdown(summary: Summary, level: int = 2) -> str:
+    """Write the same tables as Markdown, a block's heading at `level`."""
+    lines = [escaped(line) + "  " for line in table_view.headline(summary)]
+    for block in summary.blocks if summary.metrics else ():
+        if len(summary.blocks) > 1:
+            lines += ["", f"{'#' * level} {escaped(block.title)}"]
+        columns = table_view.columns_of(summary, block)
+        heads = [" ".join(table_view.column_lines(summary.columns[at])) for at in columns]
+        for number, capacity in enumerate(block.capacities):
+            lines += ["", f"{'#' * (level + 1)} Capacity {shortest(capacity)}", ""]
+            lines.append(piped(["metric", *map(escaped, heads)]))
+            lines.append(piped(["---", *(["---:"] * len(columns))]))
+            lines += [
+                piped([f"`{row.metric}`", *map(_markdown_entry, row.entries)])
+                for row in table_view.rows_of(summary, block, number)
+            ]
+    legend = [escaped(line) + "  " for line in table_view.legend(summary, best="bold")]
+    return "\n".join([*lines, "", *legend]).rstrip() + "\n"
 
 
 def signs(console: Console) -> Mapping[int, str]:
@@ -24,7 +72,7 @@ def signs(console: Console) -> Mapping[int, str]:
     return {} if console.encoding.lower().startswith("utf") else _PLAIN
 
 
-def print_block(summary: Summary, block: Block, console: Console) -> None:
+def _print_block(summary: Summary, block: Block, console: Console) -> None:
     """Print a block, its capacities below each other, in as many tables as its width needs.
 
     On a terminal, columns that do not fit beside each other go into further tables, after an
@@ -140,4 +188,9 @@ def _cuts(widths: Sequence[int], room: int) -> list[int]:
 
 
 def _title(capacity: float) -> str:
-    return f"capacity {capacity_text(capacity)}"
+    return f"capacity {shortest(capacity)}"
+
+
+def _markdown_entry(entry: Entry) -> str:
+    text = escaped(entry.text().replace(table_view.BEST, ""))
+    return f"**{text}**" if entry.is_best else text
