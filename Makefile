@@ -18,7 +18,7 @@ WORKERS ?= 4
 TRACES ?= traces
 SECONDS ?= 60
 SCALE ?= gallery
-COMPILE = $(BIN)/python -c 'from sweep.run.task import warm_up; warm_up([])'
+COMPILE = $(BIN)/python -c 'from sweep.run.on_ray.warming import common; common()'
 KERNEL_TESTS = $(addprefix tests/sim/test_,kernel.py engine.py overbooking.py packing.py \
 	unfairness.py locality.py inputs.py outages.py tokens.py failures.py faults.py levels.py \
 	bounds_kernels.py) \

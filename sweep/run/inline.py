@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from sweep.run.cell import run_cell
-from sweep.run.task import COMPILING, kernels_are_compiled
+from sweep.run.on_ray import warming
 
 if TYPE_CHECKING:
     from sweep.run.cell import CellResult, Simulate
@@ -23,8 +23,10 @@ class InlineRunner:
 
     def run(self, work: Sequence[Work], workloads: Workloads) -> Iterator[CellResult | str]:
         """Yield each cell's outcome in the order of the work."""
-        if self._simulate is None and not kernels_are_compiled():
-            yield COMPILING
+        if self._simulate is None:
+            few_jobs, specs = warming.sample(work, workloads)
+            if few_jobs is not None and warming.missing((), few_jobs, specs):
+                yield warming.COMPILING
         for one in work:
             yield run_cell(workloads.workload(one.input), one.spec, self._simulate)
 

@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.base.jit import JIT, jit, part, record
+from sim.base.jit import JIT, jit, part
+from sim.base.record import record
 
 CHUNK = 32
 """Regions to a chunk, at most."""

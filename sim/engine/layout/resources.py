@@ -101,8 +101,10 @@ def most_running(demand: I8, total: I8, n_tasks: int, unit: bool) -> int:
     return int(min(n_tasks, np.ceil(len(total) / least) + 1))
 
 
-def gang_slots(columns: Columns, demand: I8, unit: bool) -> I8:
+def gang_slots(columns: Columns, demand: I8, unit: bool, gangs: bool) -> I8:
     """Return what one held slot of each job holds: the most that any of its stages demands."""
+    if not gangs:
+        return np.zeros((1, demand.shape[1]), dtype=np.int64)
     if unit:
         return np.ones((len(columns.job_submit), 1), dtype=np.int64)
     most: I8 = np.maximum.reduceat(demand, columns.job_stage0[:-1], axis=0)

@@ -112,7 +112,7 @@ def _init(what: str, way_out: str, **options: Any) -> None:
 
 def environment_of(python_path: Sequence[str]) -> dict[str, str]:
     """Build the environment that workers need: where modules and compiled kernels lie."""
-    from sim.base import jit
+    from sim.base.kernel_cache import cache_dir
 
     here = Path(__file__).resolve().parent.parent.parent
     checkout = [] if here.name in ("site-packages", "dist-packages") else [str(here)]
@@ -120,7 +120,7 @@ def environment_of(python_path: Sequence[str]) -> dict[str, str]:
     folders = [*checkout, *(folder for folder in inherited if folder), *python_path]
     path = dict.fromkeys(str(Path(folder).absolute()) for folder in folders)
     return {
-        "NUMBA_CACHE_DIR": str(jit.cache_dir()),
+        "NUMBA_CACHE_DIR": str(cache_dir()),
         "PYTHONPATH": os.pathsep.join(path),
         "RAY_USAGE_STATS_ENABLED": "0",
     }
