@@ -1,103 +1,77 @@
-"""How kernels are compiled: the decorator, the cache folder, and what stands in without a JIT.
+"""How kernels are compiled: the decorators, what makes one of its parts, and plain Python instead.
 
-numba's own cache notices a change in the file of a function, but not in the files it calls into,
-and reuses unchecked code when bounds checks are asked for later. So the cache folder's name
-carries a digest of every kernel source, numba's version and the bounds-check flag. That is all
-that what is in it goes by: copies of the project, wherever they lie, share it.
+A kernel is written once, with all that any run may need. What a run has or does without is a
+`Feature`, and `specialised` binds it to True or False before the kernel is compiled: what is then
+behind an ``if`` that can't be true costs neither time to compile nor time to run.
 """
 
 from __future__ import annotations
 
-import hashlib
+import logging
 import os
-import sys
-import tempfile
 from collections.abc import Callable, Iterable
 from functools import cache
-from importlib.metadata import version
-from itertools import accumulate
 from pathlib import Path
+from types import FunctionType
 from typing import Any, TypeVar, cast
 
-import numpy as np
-from numpy.typing import NDArray
+from sim.base.kernel_cache import alone, cache_dir, digest, folder_of
+from sim.engine.kernels.features import Feature
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 JIT = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 """False when kernels run as plain Python (NUMBA_DISABLE_JIT=1)."""
 
-_PREFIX = "kernels-"
-
-
-@cache
-def digest() -> str:
-    """Digest of all kernel sources, numba's version and the flags that change generated code."""
-    h = hashlib.sha256()
-    root = Path(__file__).resolve().parents[2]
-    for path in sorted([Path(__file__), *root.glob("*/**/kernels/*.py")]):
-        h.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
-    flags = (version("numba"), os.environ.get("NUMBA_BOUNDSCHECK", "0"), sys.version)
-    h.update("\0".join(flags).encode())
-    return h.hexdigest()[:16]
-
-
-@cache
-def cache_dir() -> Path:
-    """Folder of compiled kernels: per user, named by `digest`.
-
-    Its parent is NUMBA_CACHE_DIR, or XDG_CACHE_HOME, or ``~/.cache``, or, where that can't be
-    written, the folder for temporary files. Give it to workers as NUMBA_CACHE_DIR.
-    """
-    given = os.environ.get("NUMBA_CACHE_DIR")
-    if given and Path(given).name == _PREFIX + digest():
-        return Path(given)
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    uid = os.getuid() if hasattr(os, "getuid") else 0
-    for parent in (
-        Path(given) if given else home / "cluster-sweep",
-        Path(tempfile.gettempdir()) / f"cluster-sweep-{uid}",
-    ):
-        folder = parent / (_PREFIX + digest())
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError:
-            continue
-        if os.access(folder, os.W_OK):
-            return folder
-    return Path(tempfile.mkdtemp(prefix="cluster-sweep-"))
-
+_LOG = logging.getLogger("sim.compiling")  # on standard error, unless somebody configures it
 
 os.environ["NUMBA_CACHE_DIR"] = str(cache_dir())
 if JIT:
     import numba
+    from numba.core import event
     from numba.core.caching import _CacheLocator
 
     # somebody may have imported numba before us
     numba.config.CACHE_DIR = str(cache_dir())  # type: ignore[attr-defined]
 
     class KernelLocator(_CacheLocator):
-        """Where numba keeps what it made of a kernel: in `cache_dir`, whatever its file's path."""
+        """Where numba keeps what it made of a kernel: by what goes into it, not by its path."""
 
-        def __init__(self, line: int) -> None:
-            self._line = line
+        def __init__(self, function: Callable[..., Any]) -> None:
+            self._module = function.__module__
+            self._features: frozenset[str] = getattr(function, "features", frozenset())
 
         def get_cache_path(self) -> str:
             """Return the folder."""
-            return str(cache_dir())
+            return str(folder_of(self._module))
 
         def get_source_stamp(self) -> str:
-            """Return what changes with any kernel source, instead of the file's time."""
-            return digest()
+            """Return what changes with any source that goes into it, instead of a file's time."""
+            return digest(self._module)
 
         def get_disambiguator(self) -> str:
-            """Return what tells functions of one name in a module apart."""
-            return str(self._line)
+            """Return what tells the variants of a function apart."""
+            return _label(self._features)
 
         @classmethod
         def from_function(cls, py_func: Callable[..., Any], py_file: str) -> KernelLocator:
             """Return the locator of one function."""
-            return cls(py_func.__code__.co_firstlineno)
+            return cls(py_func)
+
+    class _Saying(event.Listener):
+        """Says something when a kernel has to be compiled."""
+
+        def __init__(self, text: str) -> None:
+            self._text = text
+
+        def on_start(self, event: Any) -> None:
+            """Say it once."""
+            if self._text:
+                _LOG.warning(self._text)
+            self._text = ""
+
+        def on_end(self, event: Any) -> None:
+            """Say nothing."""
 
 
 def jit(function: F) -> F:
@@ -106,24 +80,7 @@ def jit(function: F) -> F:
     Signatures are lazy on purpose: explicit ones refuse the read-only arrays that Ray hands out.
     No fast-math: results are the same bits with and without the JIT.
     """
-    if not JIT:
-        return function
-    numba.config.CACHE_LOCATOR_CLASSES = f"{__name__}.KernelLocator"  # type: ignore[attr-defined]
-    try:
-        return _compile(function, cache=True)
-    finally:
-        numba.config.CACHE_LOCATOR_CLASSES = ""  # type: ignore[attr-defined]
-
-
-def compiled(function: F, *args: Any) -> F:
-    """Return a `jit` function for arguments of the types of `args`, and of no others.
-
-    A call of it skips the look-up of its arguments' types, which takes longer than a short kernel.
-    """
-    if not JIT:
-        return function
-    entry = function.compile(tuple(numba.typeof(arg) for arg in args))  # type: ignore[attr-defined]
-    return cast(F, entry)
+    return _compile(function, cache=True)
 
 
 def part(function: F) -> F:
@@ -142,115 +99,98 @@ def inlined(function: F) -> F:
     return _compile(function, no_cpython_wrapper=True, no_cfunc_wrapper=True, inline="always")
 
 
-def _compile(function: F, **options: Any) -> F:
+@cache
+def specialised(kernel: F, features: frozenset[str]) -> F:
+    """Return the variant of a `jit` function that has `features`, and no others.
+
+    It is a copy, and so is all that it calls: functions of the same code, whose modules' names
+    stand for the copies and, where they are features, for True or False.
+    """
+    modules: dict[str, dict[str, Any]] = {}
+    copies: dict[str, Any] = {}
+
+    def copy(kernel: Any) -> Any:
+        function = getattr(kernel, "py_func", kernel)
+        key = f"{function.__module__}.{function.__qualname__}"
+        if key in copies:
+            return copies[key]
+        names = modules.setdefault(function.__module__, dict(function.__globals__))
+        bound = FunctionType(function.__code__, names, function.__name__, function.__defaults__)
+        bound.__qualname__ = function.__qualname__
+        bound.features = features  # type: ignore[attr-defined]
+        copies[key] = _compile(bound, **function.kernel_options)
+        for name in function.__code__.co_names:
+            value = names.get(name)
+            if isinstance(value, Feature):
+                names[name] = value in features
+            elif hasattr(getattr(value, "py_func", value), "kernel_options"):
+                names[name] = copy(value)
+        return copies[key]
+
+    return cast(F, copy(kernel))
+
+
+def compiled(function: F, *args: Any, saying: str = "") -> F:
+    """Return a `jit` function for arguments of the types of `args`, and of no others.
+
+    A call of it skips the look-up of its arguments' types, which takes longer than a short kernel.
+    Where it is not kept on disk it is compiled now, and `saying` is said before.
+    """
     if not JIT:
         return function
-    njit: Any = numba.njit
-    compiled = njit(nogil=True, error_model="numpy", **options)(function)
-    template_of = compiled.get_call_template
+    types = tuple(numba.typeof(arg) for arg in args)
+    with event.install_listener("numba:compile", _Saying(saying)):
+        return cast(F, function.compile(types))  # type: ignore[attr-defined]
+
+
+def is_kept(kernel: Callable[..., Any], features: frozenset[str]) -> bool:
+    """Tell whether this machine keeps the variant of a kernel with `features`, compiled."""
+    function = getattr(kernel, "py_func", kernel)
+    name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}-{_label(features)}"
+    return not JIT or any(folder_of(function.__module__).glob(f"{name}.*.nbc"))
+
+
+def _label(features: Iterable[str]) -> str:
+    return "-".join(sorted(features)).lower() or "plain"
+
+
+def _compile(function: F, **options: Any) -> F:
+    function.kernel_options = options  # type: ignore[attr-defined]
+    if not JIT:
+        return function
+    locators = f"{__name__}.KernelLocator" if "cache" in options else ""
+    numba.config.CACHE_LOCATOR_CLASSES = locators  # type: ignore[attr-defined]
+    try:
+        njit: Any = numba.njit
+        dispatcher = njit(nogil=True, error_model="numpy", **options)(function)
+    finally:
+        numba.config.CACHE_LOCATOR_CLASSES = ""  # type: ignore[attr-defined]
+    template_of = dispatcher.get_call_template
 
     def widened(args: tuple[Any, ...], kws: dict[str, Any]) -> Any:
         return template_of(tuple(_wide(arg) for arg in args), kws)
 
-    compiled.get_call_template = widened  # calls from other kernels
-    return cast(F, compiled)
+    dispatcher.get_call_template = widened  # calls from other kernels
+    if "cache" in options:
+        _compile_alone(dispatcher, function)
+    return cast(F, dispatcher)
+
+
+def _compile_alone(dispatcher: Any, function: Callable[..., Any]) -> None:
+    """Let `dispatcher` compile nothing that another process is compiling: wait and load it."""
+    compile_now = dispatcher.compile
+    features: frozenset[str] = getattr(function, "features", frozenset())
+    name = f"{function.__qualname__}-{_label(features)}.lock"
+    lock: Path = folder_of(function.__module__) / name
+
+    def compile_alone(sig: Any) -> Any:
+        with alone(lock):
+            return compile_now(sig)
+
+    dispatcher.compile = compile_alone
 
 
 def _wide(arg: Any) -> Any:
     """Return the type that kernels pass `arg` as: one compilation serves every integer."""
     plain = numba.types.unliteral(arg)
     return numba.types.int64 if isinstance(plain, numba.types.Integer) else plain
-
-
-class Record:
-    """Arrays, and the table that kernels know them by: address and extents of each in turn."""
-
-    def __init__(self, arrays: Iterable[NDArray[Any]]) -> None:
-        self.arrays = tuple(arrays)
-        words = [word for a in self.arrays for word in (a.ctypes.data, *a.shape)]
-        self.table = np.array(words, dtype=np.intp)
-        self.address = self.table.ctypes.data
-
-
-def record(
-    name: str, fields: tuple[tuple[str, str, int], ...], read_only: tuple[str, ...]
-) -> Callable[[Iterable[NDArray[Any]]], Record]:
-    """Define a type of record of arrays that kernels take; return what packs arrays into one.
-
-    A kernel holds a bare pointer to the record's table, which never changes while the record
-    lives (`Record` holds the arrays). So loads from the table are marked invariant and the
-    arrays count no references: reading a field costs what reading a local costs, and it may be
-    hoisted out of any loop.
-
-    Parameters
-    ----------
-    name : str
-        Name of the type.
-    fields : tuple of (name, dtype code, ndim)
-        Its fields in the order of packing, all C-contiguous arrays.
-    read_only : tuple of str
-        Prefixes of the fields whose arrays are read-only.
-    """
-    from numba.core import cgutils, types
-    from numba.core.typing.templates import AttributeTemplate
-    from numba.extending import (
-        NativeValue,
-        infer_getattr,
-        lower_getattr_generic,
-        models,
-        register_model,
-        typeof_impl,
-        unbox,
-    )
-    from numba.np.arrayobj import populate_array
-    from numba.np.numpy_support import from_dtype
-
-    array_types = {
-        field: types.Array(from_dtype(np.dtype(code)), ndim, "C", field.startswith(read_only))
-        for field, code, ndim in fields
-    }
-    lengths = [1 + ndim for _, _, ndim in fields]
-    place = dict(zip(array_types, accumulate(lengths, initial=0), strict=False))
-    cls = type(name, (types.Opaque,), {"__module__": __name__})
-    globals()[name] = cls  # a cached signature is found again by module and name
-    record_type = cls(name)
-    packed = type(name + "Record", (Record,), {"__module__": __name__})
-    register_model(cls)(models.OpaqueModel)
-    typeof_impl.register(packed)(lambda value, context: record_type)
-
-    @unbox(cls)  # type: ignore[untyped-decorator]
-    def address_of(typ: Any, value: Any, c: Any) -> Any:
-        address = c.pyapi.object_getattr_string(value, "address")
-        pointer = c.pyapi.long_as_voidptr(address)
-        c.pyapi.decref(address)
-        return NativeValue(pointer)
-
-    def type_of(template: Any, typ: Any, field: str) -> Any:
-        return array_types.get(field)
-
-    infer_getattr(
-        type(name + "Fields", (AttributeTemplate,), {"key": cls, "generic_resolve": type_of})
-    )
-
-    @lower_getattr_generic(cls)  # type: ignore[untyped-decorator]
-    def load(context: Any, builder: Any, typ: Any, pointer: Any, field: str) -> Any:
-        array_type = array_types[field]
-        table = builder.bitcast(pointer, cgutils.intp_t.as_pointer())
-
-        def word(i: int, as_type: Any) -> Any:
-            at = cgutils.gep_inbounds(builder, table, place[field] + i)
-            loaded = builder.load(builder.bitcast(at, as_type.as_pointer()))
-            loaded.set_metadata("invariant.load", builder.module.add_metadata([]))
-            return loaded
-
-        item = context.get_data_type(array_type.dtype)
-        size = context.get_abi_sizeof(item)
-        shape = [word(1 + i, cgutils.intp_t) for i in range(array_type.ndim)]
-        strides = [cgutils.intp_t(size)]
-        for extent in shape[:0:-1]:
-            strides.insert(0, builder.mul(strides[0], extent))
-        array = context.make_array(array_type)(context, builder)
-        populate_array(array, word(0, item.as_pointer()), shape, strides, size, meminfo=None)
-        return array._getvalue()
-
-    return packed

@@ -9,12 +9,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I4
 from sim.base.errors import DeadlockError, InputError, PolicyError
-from sim.base.jit import compiled
 from sim.cluster.cluster import Cluster
 from sim.cluster.fits import check_fits
 from sim.engine.kernels import run as kernel
 from sim.engine.kernels import state as layout
+from sim.engine.kernels.variants import compiled_variant
 from sim.engine.layout import lay_out
 from sim.engine.plan import Batch, Plan, Scheduler, World
 from sim.engine.record import LimitsSet, Run
@@ -34,17 +35,13 @@ def simulate(
     if record not in ("jobs", "tasks"):
         raise InputError(f"record must be 'jobs' or 'tasks', not {record!r}")
     check_fits(workload, cluster)
-    columns = workload.columns
-    plan = Plan(len(columns.job_submit), len(columns.stage_job), len(columns.task_duration))
-    keep_tasks = record == "tasks" or len(columns.queue_names) > 1 or has_homes(columns)
-    # the live views need the kernel's arrays, which need the filled plan: views come first
-    views = _views(columns.job_submit, len(columns.stage_job))
-    world = World(columns, cluster, seed, {k: _read_only(v) for k, v in views.items()})
-    memory = policy.begin(world, plan)
-    arrays = lay_out(columns, cluster, plan, policy.events, views, keep_tasks)
+    keep_tasks = record == "tasks" or _needs_tasks(workload)
+    world, plan, memory, arrays, features = _begin(workload, cluster, policy, seed, keep_tasks)
     limited = plan.take_limited()
     limits = [(np.nan, *limited)] if limited else []
-    if not _alternate(layout.make(arrays), arrays, policy, memory, world, plan, limits):
+    state, changed = layout.make(arrays), plan.take_changed()
+    run = compiled_variant(features, state, changed)
+    if not _alternate(run, state, changed, arrays, policy, memory, world, plan, limits):
         raise DeadlockError(_stuck(workload, arrays))
     return Run(
         workload,
@@ -64,8 +61,39 @@ def simulate(
     )
 
 
+def variant(workload: Workload, cluster: Cluster, policy: Scheduler) -> frozenset[str]:
+    """Return the features of the event loop that runs of these compile and use."""
+    return _begin(workload, cluster, policy, 0, _needs_tasks(workload))[-1]
+
+
+def compile_ahead(workload: Workload, cluster: Cluster, policy: Scheduler) -> None:
+    """Compile all that a run of these will use, or load it, and run nothing."""
+    *_, arrays, features = _begin(workload, cluster, policy, 0, _needs_tasks(workload))
+    compiled_variant(features, layout.make(arrays), np.zeros(0, dtype=np.int32))
+
+
+def _needs_tasks(workload: Workload) -> bool:
+    return len(workload.columns.queue_names) > 1 or has_homes(workload.columns)
+
+
+def _begin(
+    workload: Workload, cluster: Cluster, policy: Scheduler, seed: int, keep_tasks: bool
+) -> tuple[World, Plan, object, dict[str, NDArray[Any]], frozenset[str]]:
+    """Let the policy fill its plan, and lay out the kernel's state."""
+    columns = workload.columns
+    plan = Plan(len(columns.job_submit), len(columns.stage_job), len(columns.task_duration))
+    # the live views need the kernel's arrays, which need the filled plan: views come first
+    views = _views(columns.job_submit, len(columns.stage_job))
+    world = World(columns, cluster, seed, {k: _read_only(v) for k, v in views.items()})
+    memory = policy.begin(world, plan)
+    arrays, features = lay_out(columns, cluster, plan, policy.events, views, keep_tasks)
+    return world, plan, memory, arrays, features
+
+
 def _alternate(
+    run: Callable[..., int],
     state: Any,
+    changed: I4,
     arrays: dict[str, NDArray[Any]],
     policy: Scheduler,
     memory: object,
@@ -74,8 +102,6 @@ def _alternate(
     limits: list[LimitsSet],
 ) -> bool:
     """Run to the end and note `limits`; False if jobs are left that can never go on."""
-    changed = plan.take_changed()
-    run: Callable[..., int] = compiled(kernel.run, state, changed, -1)
     code = run(state, changed, -1)
     counts, times = arrays["state_i"], arrays["state_f"]
     kinds, rows = arrays["state_event_kind"], arrays["state_event_row"]
@@ -100,7 +126,7 @@ def _checked_timer(timer_s: float, now: float) -> float:
     return float(timer_s)
 
 
-def _views(submit: NDArray[np.float64], n_stages: int) -> dict[str, NDArray[Any]]:
+def _views(submit: F8, n_stages: int) -> dict[str, NDArray[Any]]:
     n_jobs = len(submit)
     tasks = ("left", "running", "started", "done")
     counts = {name: np.zeros(n_jobs, dtype=np.int32) for name in tasks}

@@ -23,13 +23,7 @@ OWN = ("format", "synth", "path", "knobs", *WINDOW)
 
 
 def make(trace: Mapping[str, Any], cluster: Mapping[str, Any]) -> Workload:
-    """Make the workload that a trace, whose file is here, is configured to be.
-
-    Raises
-    ------
-    InputError
-        On anything wrong in the file, naming file, line and rule; or if no job is in the window.
-    """
+    """Make the workload that a trace, whose file is here, is configured to be."""
     options = {key: value for key, value in trace.items() if key not in OWN}
     try:
         if "synth" in trace:

@@ -17,13 +17,7 @@ if TYPE_CHECKING:
 
 
 def check(option: str, trace: Mapping[str, Any]) -> None:
-    """Refuse a trace that can't be loaded, as far as can be told without loading it.
-
-    Raises
-    ------
-    InputError
-        On an unknown format, generator or option, a missing file or a window without length.
-    """
+    """Refuse a trace that can't be loaded, as far as can be told without loading it."""
     known = ("format", "synth")
     if sum(key in trace for key in known) != 1:
         raise InputError(
@@ -63,13 +57,7 @@ def identity(trace: Mapping[str, Any], cluster: Mapping[str, Any]) -> dict[str, 
 
 
 def prepare(trace: Mapping[str, Any], cluster: Mapping[str, Any]) -> Workload:
-    """Load or draw the workload, cut it to its window, turn its knobs, stretch it to the cluster.
-
-    Raises
-    ------
-    InputError
-        On anything wrong in the file, naming file, line and rule; or if no job is in the window.
-    """
+    """Load or draw the workload, cut it to its window, turn its knobs, stretch its arrivals."""
     if "path" in trace:
         trace = {**trace, "path": str(remote.here(trace["path"]))}
     return recipe.make(trace, cluster)

@@ -28,11 +28,6 @@ class Inputs:
     ``<results>/cache/workloads`` holds one small JSON file for each trace that was ever loaded:
     its content digest, its size, and what the loader dropped. As long as the configuration, the
     files and the sources are the same, nothing needs to be loaded to know the digest.
-
-    Parameters
-    ----------
-    results : Path
-        Folder of all results.
     """
 
     def __init__(self, results: Path) -> None:
@@ -45,13 +40,7 @@ class Inputs:
         self._loaded: OrderedDict[str, Workload] = OrderedDict()
 
     def id_of(self, cell: Cell) -> str:
-        """Name of the cell's workload: the same for cells that share it.
-
-        Raises
-        ------
-        InputError
-            If its trace lies in an object store and can't be fetched.
-        """
+        """Name of the cell's workload: the same for cells that share it."""
         pair = (id(cell.trace), id(cell.cluster))  # which cells share, and the kept one keeps alive
         if pair not in self._ids:
             trace = self._here(cell.trace)
@@ -63,13 +52,7 @@ class Inputs:
         return self._ids[pair][0]
 
     def describe(self, name: str) -> dict[str, Any]:
-        """Describe a workload: ``digest``, ``n_jobs``, ``n_stages``, ``n_tasks``, ``meta``.
-
-        Raises
-        ------
-        InputError
-            If it has to be loaded and can't be.
-        """
+        """Describe a workload: ``digest``, ``n_jobs``, ``n_stages``, ``n_tasks``, ``meta``."""
         if name not in self._known:
             kept = files.read_json(self._folder / f"{name}.json")
             if isinstance(kept, dict) and kept.pop("checksum", None) == _checksum(kept):
@@ -79,13 +62,7 @@ class Inputs:
         return self._known[name]
 
     def workload(self, name: str) -> Workload:
-        """Return the workload itself, loading it unless it is still in memory.
-
-        Raises
-        ------
-        InputError
-            If it can't be loaded.
-        """
+        """Return the workload itself, loading it unless it is still in memory."""
         if name in self._loaded:
             self._loaded.move_to_end(name)
             return self._loaded[name]

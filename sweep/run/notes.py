@@ -1,4 +1,7 @@
-"""What is said on standard error while a sweep runs: notes, and how far it is."""
+"""What is said on standard error while a sweep runs: notes, and how far it is.
+
+What is done before the cells is a word beside the bar; without a terminal it is said once.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +87,7 @@ class Progress:
         self._n_cells = n_cells
         self._n_done = 0
         self._n_failed = 0
-        self._doing = ""
+        self._doing = self._said = ""
         self._begin = self._last_line = time.monotonic()
         self._first = self._begin  # when the first cell was done: what came before was starting
         self._bar: Any = None
@@ -136,14 +139,18 @@ class Progress:
         self._doing = doing
         if self._bar is not None:
             self._bar.update(self._task, description=self._words())
-        elif time.monotonic() - self._last_line >= LINE_EVERY_S:
+        elif not doing or doing != self._said:
+            self._now_and_then()
+
+    def _now_and_then(self) -> None:
+        if time.monotonic() - self._last_line >= LINE_EVERY_S:
             self._line()
 
     def _words(self) -> str:
         return self._doing or (f"{self._n_failed} failed" if self._n_failed else "cells")
 
     def _line(self) -> None:
-        self._last_line = time.monotonic()
+        self._last_line, self._said = time.monotonic(), self._doing
         elapsed = self._last_line - self._begin
         if not self._n_done:
             line = f"{self._doing or 'starting'}, {elapsed:.0f} s"

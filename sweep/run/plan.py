@@ -19,51 +19,24 @@ from sweep.store.cell import CellSpec
 
 @dataclass(frozen=True)
 class Planned:
-    """A cell with its key.
+    """A cell with its key."""
 
-    Attributes
-    ----------
-    row : int
-        Its place in the grid.
-    cell : Cell
-        Its configuration.
-    key : str
-        See `key_of`.
-    input : str
-        Name of its workload in `Inputs`.
-    """
-
-    row: int
-    cell: Cell
-    key: str
-    input: str
+    row: int  # its place in the grid
+    cell: Cell  # its configuration
+    key: str  # see `key_of`
+    input: str  # name of its workload in `Inputs`
 
 
 @dataclass
 class Prepared:
-    """A grid that is ready to run.
+    """A grid that is ready to run."""
 
-    Attributes
-    ----------
-    grid : Grid
-        What was asked for.
-    sweep : str
-        Id: the experiment's name and a digest of everything that the results follow from.
-    planned : list of Planned
-        A cell each, in the order of the rows.
-    metrics : dict of str to dict
-        Metrics of the cells that are cached, by key.
-    inputs : Inputs
-        Workloads.
-    cache : Cache
-        Results.
-    """
-
-    grid: Grid
-    sweep: str
-    planned: list[Planned]
-    inputs: Inputs
-    cache: Cache
+    grid: Grid  # what was asked for
+    sweep: str  # id: the experiment's name and a digest of everything that the results follow from
+    planned: list[Planned]  # a cell each, in the order of the rows
+    inputs: Inputs  # workloads
+    cache: Cache  # results
+    # metrics of the cells that are cached, by key
     metrics: dict[str, dict[str, float]] = field(default_factory=dict)
 
     def todo(self) -> list[Planned]:
@@ -98,11 +71,6 @@ def prepare(grid: Grid) -> Prepared:
     """Find every cell's key and look it up in the cache.
 
     Workloads are loaded only where nothing is known of them.
-
-    Raises
-    ------
-    InputError
-        If a workload can't be loaded.
     """
     results = grid.request.settings.results
     inputs, cache = Inputs(results), Cache(results)
@@ -143,13 +111,7 @@ def sweep_id(grid: Grid, keys: list[str]) -> str:
 
 
 def specs(prepared: Prepared) -> Iterator[tuple[Planned, CellSpec]]:
-    """Size the cluster of every cell that has to run, and check that its workload fits.
-
-    Raises
-    ------
-    InputError
-        If a job's demand or gang does not fit, naming the job.
-    """
+    """Size the cluster of every cell that has to run, and check that its workload fits."""
     sized: dict[str, Mapping[str, Any]] = {}
     todo = prepared.todo()
     order = {name: at for at, name in enumerate(dict.fromkeys(one.input for one in todo))}

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from sweep.run import warming
 from sweep.run.cell import run_cell
-from sweep.run.task import COMPILING, kernels_are_compiled
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
@@ -63,8 +63,12 @@ class InlineRunner:
 
     def run(self, work: Sequence[Work], workloads: Workloads) -> Iterator[CellResult | str]:
         """Yield each cell's outcome in the order of the work."""
-        if self._simulate is None and not kernels_are_compiled():
-            yield COMPILING
+        if self._simulate is None:
+            few_jobs, specs = warming.sample(
+                [cell.spec for cell in work], lambda: workloads.workload(work[0].input)
+            )
+            if few_jobs is not None and warming.missing((), few_jobs, specs):
+                yield warming.COMPILING
         for cell in work:
             yield run_cell(workloads.workload(cell.input), cell.spec, self._simulate)
 

@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from sweep.store.cell import CellSpec
 
 
-COMPILING = "compiling the kernels, once for this version"
-
-
 def run_batch(
     workload: Workload,
     specs: Sequence[CellSpec],
@@ -54,26 +51,6 @@ def _other_sources(spec: CellSpec) -> CellResult | None:
         "traceback": "",
     }
     return CellResult(spec.key, error=error)
-
-
-def warm_up(python_path: Sequence[str]) -> None:
-    """Compile the kernels (or load them, compiled) on this node before cells fan out."""
-    import policies
-    import sim
-
-    find_modules_in(python_path)
-    stage = {"name": "s", "durations_s": [1.0, 1.0]}
-    after = {"name": "t", "durations_s": [1.0], "parents": ["s"]}
-    workload = sim.Workload.from_jobs([{"submit_s": 0.0, "stages": [stage, after]}])
-    for cluster in (sim.Cluster.slots(1), sim.Cluster.machines(1, cpu=1)):
-        _ = sim.simulate(workload, cluster, policies.build("fifo")).metrics
-
-
-def kernels_are_compiled() -> bool:
-    """Tell whether this machine's cache of compiled kernels holds the main loop."""
-    from sim.base import jit
-
-    return not jit.JIT or any(jit.cache_dir().glob("run.run-*.nbc"))
 
 
 def find_modules_in(folders: Sequence[str]) -> None:

@@ -15,37 +15,22 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 @dataclass(frozen=True)
 class Meaning:
-    """What matters of a module.
+    """What matters of a module."""
 
-    Attributes
-    ----------
-    digest : str
-        SHA-256 over the parsed code, without comments, docstrings and what only type checkers see.
-    imports : list of str
-        What its import statements load, wherever they stand; the last part of a name may be that
-        of something in the module.
-    uses : list of Use
-        Imported names that its code mentions, as far as they are followed by attributes.
-    binds : dict of str to list of str
-        What imports bind names to.
-    homes : dict of str to str
-        Texts by text in its top-level tables: where a lazy module finds its names.
-    is_lazy : bool
-        Whether it has a ``__getattr__``.
-    finders : list of str
-        Its functions that import modules by name, directly or by one another.
-    by_name : bool
-        Whether anything in it does.
-    """
-
+    # SHA-256 over the parsed code, without comments, docstrings and what only type checkers see
     digest: str
+    # what its import statements load, wherever they stand; the last part of a name may be that of
+    # something in the module
     imports: list[str] = field(default_factory=list)
+    # imported names that its code mentions, as far as they are followed by attributes
     uses: list[Use] = field(default_factory=list)
-    binds: Bound = field(default_factory=dict)
+    binds: Bound = field(default_factory=dict)  # what imports bind names to
+    # texts by text in its top-level tables: where a lazy module finds its names
     homes: dict[str, str] = field(default_factory=dict)
-    is_lazy: bool = False
+    is_lazy: bool = False  # whether it has a ``__getattr__``
+    # its functions that import modules by name, directly or by one another
     finders: list[str] = field(default_factory=list)
-    by_name: bool = False
+    by_name: bool = False  # whether anything in it does
 
 
 def of(module: Module, content: bytes) -> Meaning:

@@ -22,13 +22,6 @@ class Nearest:
 
     The things are the policy with its parameters, the trace, the cluster, what is measured, the
     capacity, the seed and the sources.
-
-    Parameters
-    ----------
-    kept : iterable of mapping
-        Configurations as `sweep.run.plan.kept_config` makes them.
-    sources_changed : callable
-        Says what differs between the sources of an old and of a new configuration.
     """
 
     def __init__(
@@ -47,14 +40,7 @@ class Nearest:
                 group.sort(key=lambda config: float(config[thing]))
 
     def changes(self, config: Config) -> list[str] | None:
-        """Say what differs, such as ``policy.params.queues: 10 → 5``.
-
-        Returns
-        -------
-        list of str or None
-            The fewest differences to a cached cell; None if every cached cell differs in more
-            than one thing. Of very many that differ in the same thing, some are looked at.
-        """
+        """Say what differs, such as ``policy.params.queues: 10 → 5``."""
         parts = _parts(config)
         found = [
             (len(changes), _distance(other, config), changes)

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.base.jit import JIT, jit, record
+from sim.base.jit import JIT, jit
+from sim.base.record import record
 
 FIELDS: tuple[tuple[str, str, int], ...] = (
     ("w_task0", "i8", 1),  # [G+1] first task of each stage

@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.base.arrays import I8
-from sim.base.jit import JIT, jit, part, record
+from sim.base.jit import JIT, jit, part
+from sim.base.record import record
 
 CHUNK = 32
 """Regions to a chunk, at most."""

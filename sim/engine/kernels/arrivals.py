@@ -8,9 +8,10 @@ fails then if a hard input is missing, be it late or failed.
 import math
 
 from sim.base.jit import inlined, part
+from sim.engine.kernels.features import INPUTS
 from sim.engine.kernels.inputs import BLIND, POLL, due_pop, due_push
 from sim.engine.kernels.lifecycle import JOB_FAILED, arrive, emit
-from sim.engine.kernels.state import INPUTS, JOBS_LEFT, N_DUE, NEXT_JOB, NOW
+from sim.engine.kernels.state import JOBS_LEFT, N_DUE, NEXT_JOB, NOW
 
 
 @inlined
@@ -28,7 +29,7 @@ def next_arrival(st):
 def arrivals(st):
     """Submit what is due now, by row."""
     now, job, n_jobs = st.state_f[NOW], st.state_i[NEXT_JOB], len(st.w_job_submit)
-    if not st.state_i[INPUTS]:
+    if not INPUTS:
         while job < n_jobs and st.w_job_submit[job] <= now:
             arrive(st, job)
             job += 1

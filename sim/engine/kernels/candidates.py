@@ -3,19 +3,20 @@
 # mypy: disable-error-code="no-untyped-def"
 
 from sim.base.jit import inlined, part
+from sim.engine.kernels.features import GANGS
 from sim.engine.kernels.gang import is_waiting_gang
 from sim.engine.kernels.resources import demand_row, within_cap
 from sim.engine.kernels.scanhold import fits_at, score_at
 from sim.engine.kernels.scanlist import BY_CAP, put_aside, refuse
 from sim.engine.kernels.score import before_queue
-from sim.engine.kernels.state import GANGS, N_NEW, N_REFUSED
+from sim.engine.kernels.state import N_NEW, N_REFUSED
 
 
 @part
 def may_start(st, g):
     """Tell whether a single task of stage `g` may start, room aside."""
     j = st.w_stage_job[g]
-    if st.state_i[GANGS] and is_waiting_gang(st, j):
+    if GANGS and is_waiting_gang(st, j):
         return False
     if within_cap(st, j, st.w_stage_demand, demand_row(st, g), 1):
         return True

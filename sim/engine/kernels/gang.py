@@ -1,10 +1,11 @@
 """Gangs: a job that starts only when its whole minimum parallelism fits, and holds those slots."""
 
 from sim.base.jit import inlined, part
+from sim.engine.kernels.features import LIMITS
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.readyheap import before
 from sim.engine.kernels.resources import take_held, within_cap
-from sim.engine.kernels.state import LIMITS, N_GANG
+from sim.engine.kernels.state import N_GANG
 
 UNLIMITED = 2**62
 
@@ -59,7 +60,7 @@ def admit_gang(st, j):
 def fill_gang(st, j):
     """Start ready tasks of job `j` in its idle held slots."""
     while st.state_job_gang[j] > 0:
-        if st.state_i[LIMITS] and (
+        if LIMITS and (
             st.state_job_running[j] >= st.p_job_run_limit[j]
             or st.state_job_started[j] >= st.p_job_start_gate[j]
         ):

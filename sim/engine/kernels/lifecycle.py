@@ -3,6 +3,7 @@
 import math
 
 from sim.base.jit import inlined, part
+from sim.engine.kernels.features import GANGS, INPUTS, LIMITS, MOVING, PACED, SERVICE
 from sim.engine.kernels.finheap import fin_push
 from sim.engine.kernels.inputs import inputs_made
 from sim.engine.kernels.resources import give, give_held, take
@@ -10,23 +11,17 @@ from sim.engine.kernels.service import accrue, forget, watch
 from sim.engine.kernels.state import (
     EVENTS,
     FAILS,
-    GANGS,
-    INPUTS,
     JOBS_LEFT,
-    LIMITS,
-    MOVING,
     N_ARRIVED,
     N_EVENTS,
     N_GANG,
     N_SLOT_FREE,
     NOW,
-    PACED,
     PER_TASK,
     PREFERS,
     PRIORITY,
     RECORD,
     SEEN,
-    SERVICE,
     TASK_ORDER,
 )
 from sim.engine.kernels.stretch import begin_task, leave_machine
@@ -99,7 +94,7 @@ def start_task(st, g, machine, held):
         task = task0 + _index_of(st, task0, st.state_stage_next[g])
         st.state_stage_waiting[g] -= 1
     st.state_stage_next[g] += 1
-    if st.state_i[SERVICE] or st.state_i[MOVING]:
+    if SERVICE or MOVING:
         accrue(st, j)
     n = st.state_i[N_SLOT_FREE] - 1
     st.state_i[N_SLOT_FREE] = n
@@ -124,7 +119,7 @@ def start_task(st, g, machine, held):
     if st.state_i[RECORD]:
         st.out_task_start[task] = now
         st.out_task_machine[task] = machine
-    if st.state_i[PACED]:
+    if PACED:
         begin_task(st, slot)
     else:
         fin_push(st, now + st.w_task_duration[task], slot)
@@ -143,11 +138,11 @@ def end_task(st, slot):
     flag = st.state_slot_flag[slot]
     st.state_slot_free[st.state_i[N_SLOT_FREE]] = slot
     st.state_i[N_SLOT_FREE] += 1
-    if st.state_i[PACED]:
+    if PACED:
         leave_machine(st, slot)
     if st.state_i[RECORD]:
         st.out_task_finish[task] = now
-    if st.state_i[SERVICE] or st.state_i[MOVING]:
+    if SERVICE or MOVING:
         accrue(st, j)
     duration = st.w_task_duration[task]
     st.state_job_done_work[j] += duration
@@ -187,11 +182,11 @@ def end_task(st, slot):
 @inlined
 def look_again(st, j):
     """Job `j` runs more or fewer tasks than before: see where it waits, and when it is served."""
-    if st.state_i[LIMITS]:
+    if LIMITS:
         settle(st, j)
-    if st.state_i[MOVING]:
+    if MOVING:
         rank_changed(st, j)
-    if st.state_i[SERVICE]:
+    if SERVICE:
         watch(st, j)
 
 
@@ -211,14 +206,14 @@ def _stage_done(st, g):
 def _job_done(st, j):
     st.out_job_finish[j] = st.state_f[NOW]
     st.state_i[JOBS_LEFT] -= 1
-    if st.state_i[SERVICE]:
+    if SERVICE:
         forget(st, j)
-    if st.state_i[GANGS] and st.state_job_gang[j] > 0:
+    if GANGS and st.state_job_gang[j] > 0:
         base = st.w_job_hold0[j]
         for i in range(st.state_job_gang[j]):
             give_held(st, j, st.state_hold_machine[base + i])
         st.state_job_gang[j] = -1
-    if st.state_i[INPUTS]:
+    if INPUTS:
         inputs_made(st, j)
     emit(st, JOB_DONE, j)
 
@@ -313,7 +308,7 @@ def see_remaining(st, j):
 @part
 def look_at_gang(st, j):
     """If job `j` has idle held slots, see to it that the next dispatch uses them."""
-    if st.state_i[GANGS] and st.state_job_gang[j] > 0 and not st.state_gang_listed[j]:
+    if GANGS and st.state_job_gang[j] > 0 and not st.state_gang_listed[j]:
         st.state_gang_listed[j] = 1
         st.state_gang_list[st.state_i[N_GANG]] = j
         st.state_i[N_GANG] += 1

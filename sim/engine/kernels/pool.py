@@ -7,12 +7,14 @@ crossing, several ends at one instant, a stage that others wait for) they leave 
 
 import math
 
+import numpy as np
+
 from sim.base.jit import inlined, part
-from sim.engine.kernels.finheap import fin_push, fin_sink
+from sim.engine.kernels.features import MOVING, SERVICE, USAGE
+from sim.engine.kernels.finheap import ONE, fin_push, fin_sink
 from sim.engine.kernels.service import forget, watch
 from sim.engine.kernels.state import (
     JOBS_LEFT,
-    MOVING,
     N_DIRTY,
     N_FIN,
     N_SERVICE,
@@ -21,9 +23,7 @@ from sim.engine.kernels.state import (
     NOW,
     RECORD,
     RELEASED,
-    SERVICE,
     TIMER,
-    USAGE,
 )
 from sim.engine.kernels.waiting import rank_changed, stage_drained
 
@@ -47,8 +47,7 @@ def run_pool(st):
         st.out_task_machine,
     )
     job_start, job_finish, counters = st.out_job_start, st.out_job_finish, st.state_i
-    usage, service, moving = counters[USAGE], counters[SERVICE], counters[MOVING]
-    accrues, record = service or moving, counters[RECORD]
+    record = counters[RECORD]
     job = counters[NEXT_JOB]
     horizon = st.w_job_submit[job] if job < len(st.w_job_submit) else math.inf
     horizon = min(horizon, st.state_f[TIMER])
@@ -58,18 +57,17 @@ def run_pool(st):
         end = fin_time[0]
         if end >= horizon or fin_time[1] == end or fin_time[2] == end:
             break
-        if service and counters[N_SERVICE] > 0 and service_time[service_heap[0]] <= end:
+        if SERVICE and counters[N_SERVICE] > 0 and service_time[service_heap[0]] <= end:
             break
-        slot = fin_slot[0]
-        g = slot_stage[slot]
-        if stage_left[g] == 1 and edge0[g] < edge0[g + 1]:
+        slot = np.uint64(fin_slot[0])
+        g = np.uint64(slot_stage[slot])
+        if stage_left[g] == 1 and edge0[g] < edge0[g + ONE]:
             break
         # the task in `slot` ends
         now = end
         st.state_f[NOW] = now
-        j = stage_job[g]
-        task = slot_task[slot]
-        if accrues:
+        j, task = np.uint64(stage_job[g]), np.uint64(slot_task[slot])
+        if SERVICE or MOVING:
             attained[j] += running[j] * (now - since[j])
             since[j] = now
         length = duration[task]
@@ -81,34 +79,35 @@ def run_pool(st):
         stage_left[g] -= 1
         if record:
             task_finish[task] = now
-        if usage:
+        if USAGE:
             job_used[j, 0] -= 1
             queue_used[home[j], 0] -= 1
         if left[j] == 0:
             job_finish[j] = now
             counters[JOBS_LEFT] -= 1
-            if service:
+            if SERVICE:
                 forget(st, j)
         else:
-            if moving:
+            if MOVING:
                 rank_changed(st, j)
-            if service:
+            if SERVICE:
                 watch(st, j)
-        h = _head(st) if usage else root[0]
-        if h < 0:  # nothing waits: the slot stays free
+        head = _head(st) if USAGE else root[0]
+        if head < 0:  # nothing waits: the slot stays free
             n -= 1
             last = fin_slot[n]
-            fin_sink(fin_time, fin_slot, slot_task, n, fin_time[n], last)
+            fin_sink(st, n, fin_time[n], last)
             st.state_slot_free[counters[N_SLOT_FREE]] = slot
             counters[N_SLOT_FREE] += 1
             st.state_mach_free[0, 0] += 1
             continue
         # the next task of stage `h` takes it
-        j = stage_job[h]
-        task = stage_task0[h] + stage_next[h]
+        h = np.uint64(head)
+        j = np.uint64(stage_job[h])
+        task = np.uint64(stage_task0[h] + stage_next[h])
         stage_next[h] += 1
         stage_waiting[h] -= 1
-        if accrues:
+        if SERVICE or MOVING:
             attained[j] += running[j] * (now - since[j])
             since[j] = now
         if started[j] == 0:
@@ -120,15 +119,15 @@ def run_pool(st):
         if record:
             task_start[task] = now
             task_machine[task] = 0
-        if usage:
+        if USAGE:
             job_used[j, 0] += 1
             queue_used[home[j], 0] += 1
-        fin_sink(fin_time, fin_slot, slot_task, n, now + duration[task], slot)
+        fin_sink(st, n, now + duration[task], slot)
         if stage_waiting[h] == 0:
             stage_drained(st, h)
-        if moving:
+        if MOVING:
             rank_changed(st, j)
-        if service:
+        if SERVICE:
             watch(st, j)
     counters[N_FIN] = n
 
@@ -137,21 +136,20 @@ def run_pool(st):
 def dispatch_pool(st):
     """Fill the free slots with the heads of the queues."""
     free, counters = st.state_mach_free, st.state_i
-    usage, service, moving = counters[USAGE], counters[SERVICE], counters[MOVING]
-    accrues, now = service or moving, st.state_f[NOW]
+    now = st.state_f[NOW]
     while free[0, 0] > 0:
-        h = _head(st) if usage else st.state_queue_root[0]
+        h = _head(st) if USAGE else st.state_queue_root[0]
         if h < 0:
             break
         j = st.w_stage_job[h]
-        if accrues:
+        if SERVICE or MOVING:
             st.state_job_attained[j] += st.state_job_running[j] * (now - st.state_job_since[j])
             st.state_job_since[j] = now
         if st.state_job_started[j] == 0:
             st.out_job_start[j] = now
         # a head stays head while its start moves neither its rank nor the use of its queue
         batch = 1
-        if not usage and not moving:
+        if not USAGE and not MOVING:
             batch = min(free[0, 0], st.state_stage_waiting[h])
         task = st.w_stage_task0[h] + st.state_stage_next[h]
         for _ in range(batch):
@@ -161,7 +159,7 @@ def dispatch_pool(st):
             st.state_slot_stage[slot] = h
             st.state_slot_machine[slot] = 0
             st.state_slot_flag[slot] = 0
-            if counters[RECORD]:
+            if st.state_i[RECORD]:
                 st.out_task_start[task] = now
                 st.out_task_machine[task] = 0
             fin_push(st, now + st.w_task_duration[task], slot)
@@ -171,14 +169,14 @@ def dispatch_pool(st):
         st.state_job_running[j] += batch
         st.state_stage_next[h] += batch
         st.state_stage_waiting[h] -= batch
-        if usage:
+        if USAGE:
             st.state_job_used[j, 0] += 1
             st.state_queue_used[st.state_job_home[j], 0] += 1
         if st.state_stage_waiting[h] == 0:
             stage_drained(st, h)
-        if moving:
+        if MOVING:
             rank_changed(st, j)
-        if service:
+        if SERVICE:
             watch(st, j)
     counters[RELEASED] = 0
     counters[N_DIRTY] = 0
@@ -188,12 +186,21 @@ def dispatch_pool(st):
 @part
 def _head(st):
     """Return the head of the queue that is served next, -1 for none (`queues.goes_first`)."""
-    root, tier, weight = st.state_queue_root, st.p_queue_tier, st.p_queue_weight
-    best, best_use = -1, 0.0
+    root, best = st.state_queue_root, -1
     for q in range(len(root)):
-        if root[q] < 0:
-            continue
-        use = st.state_queue_used[q, 0] * st.c_scale[0] / weight[q]
-        if best < 0 or tier[q] < tier[best] or (tier[q] == tier[best] and use < best_use):
-            best, best_use = q, use
+        if root[q] >= 0 and (best < 0 or _goes_first(st, q, best)):
+            best = q
     return -1 if best < 0 else root[best]
+
+
+@inlined
+def _goes_first(st, a, b):
+    tier = st.p_queue_tier
+    if tier[a] != tier[b]:
+        return tier[a] < tier[b]
+    return _use(st, a) < _use(st, b)
+
+
+@inlined
+def _use(st, q):
+    return st.state_queue_used[q, 0] * st.c_scale[0] / st.p_queue_weight[q]

@@ -1,7 +1,8 @@
 """Which queue is served next: the lower tier, then the least use over weight."""
 
 from sim.base.jit import inlined, part
-from sim.engine.kernels.state import EVICTS, RELEASED, SHARE
+from sim.engine.kernels.features import EVICTS
+from sim.engine.kernels.state import RELEASED, SHARE
 
 FOR_ROOM, BY_CAP = 1, 2
 
@@ -58,15 +59,14 @@ def unblock(st):
     only the machines freed since need a look. One that waits for its own cap looks again, with
     nothing kept, once its organisation has given something back.
     """
-    evicts = st.state_i[EVICTS]
-    released = st.state_i[RELEASED] or evicts
+    released = EVICTS or st.state_i[RELEASED]
     n = len(st.p_queue_weight)
     for q in range(len(st.state_queue_root)):
         blocked = st.state_queue_blocked[q]
         if not blocked:
             continue
         has_new_head = st.state_queue_blocked_stage[q] != st.state_queue_root[q]
-        given_back = evicts or st.state_org_freed[q // n]
+        given_back = EVICTS or st.state_org_freed[q // n]
         if has_new_head or (blocked == BY_CAP and given_back):
             st.state_queue_blocked[q] = 0
             st.state_queue_blocked_stage[q] = -1

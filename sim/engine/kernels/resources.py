@@ -1,7 +1,8 @@
 """Taking and giving back room: on machines, and in the accounts of organisations and queues."""
 
 from sim.base.jit import inlined, part
-from sim.engine.kernels.state import HARD, N_DIRTY, N_TOUCHED, PACED, RELEASED, UNIT, USAGE
+from sim.engine.kernels.features import PACED, USAGE
+from sim.engine.kernels.state import HARD, N_DIRTY, N_TOUCHED, RELEASED, UNIT
 
 FREED, HELD_BACK = 1, 2
 
@@ -68,11 +69,11 @@ def _move(st, j, machine, demand, row, sign):
     for r in range(demand.shape[1]):
         amount = sign * demand[row, r]
         st.state_mach_free[machine, r] -= amount
-        if st.state_i[USAGE]:
+        if USAGE:
             st.state_job_used[j, r] += amount
             st.state_queue_used[st.state_job_home[j], r] += amount
             st.state_org_used[st.w_job_org[j], r] += amount
-    if st.state_i[PACED] and not st.state_mach_touched[machine]:
+    if PACED and not st.state_mach_touched[machine]:
         st.state_mach_touched[machine] = 1
         st.state_touched[st.state_i[N_TOUCHED]] = machine
         st.state_i[N_TOUCHED] += 1

@@ -6,10 +6,11 @@ one runs again, and the reader waits for it. Nothing else does: other readers ha
 """
 
 from sim.base.jit import inlined, part
+from sim.engine.kernels.features import MOVING, SERVICE
 from sim.engine.kernels.lifecycle import FIRST_K, look_again, turn_of
 from sim.engine.kernels.resources import give
 from sim.engine.kernels.service import accrue
-from sim.engine.kernels.state import MOVING, N_SLOT_FREE, SEEN, SERVICE
+from sim.engine.kernels.state import N_SLOT_FREE, SEEN
 from sim.engine.kernels.stretch import forget_end, leave_machine
 from sim.engine.kernels.taskheap import turn_push
 from sim.engine.kernels.waiting import rank_changed, stage_ready
@@ -27,7 +28,7 @@ def take_down(st, slot):
     st.state_i[N_SLOT_FREE] += 1
     leave_machine(st, slot)
     forget_end(st, slot)
-    if st.state_i[SERVICE] or st.state_i[MOVING]:
+    if SERVICE or MOVING:
         accrue(st, j)
     st.state_job_running[j] -= 1
     st.state_job_started[j] -= 1
@@ -100,7 +101,7 @@ def _make_again(st, task, g):
     st.state_job_remaining[j] += duration * st.p_stage_weight[g]
     st.state_stage_next[g] -= 1
     ready_again(st, g, task)
-    if st.state_i[MOVING]:
+    if MOVING:
         rank_changed(st, j)
 
 

@@ -9,6 +9,7 @@ import math
 
 from sim.base.jit import inlined, jit, part
 from sim.engine.kernels.arrivals import arrivals, next_arrival
+from sim.engine.kernels.features import GANGS, LIMITS, MOVING, PACED, POOL, SERVICE, SKIP, STRICT
 from sim.engine.kernels.finheap import fin_pop
 from sim.engine.kernels.gang import fill_gangs
 from sim.engine.kernels.lifecycle import (
@@ -27,25 +28,19 @@ from sim.engine.kernels.service import accrue, crossing, postpone, watch
 from sim.engine.kernels.speed import speed_now
 from sim.engine.kernels.state import (
     FAILS,
-    FIT,
-    GANGS,
     IDLE_TICKS,
     JOBS_LEFT,
-    MOVING,
     N_EVENTS,
     N_FIN,
     N_SERVICE,
     NEXT_OUTAGE,
     NOW,
-    PACED,
-    POOL,
     SEEN,
-    SERVICE,
     TIMER,
 )
 from sim.engine.kernels.stretch import collect_ended, drop_stale, stretch
 from sim.engine.kernels.strict import dispatch_strict
-from sim.engine.kernels.waiting import SKIP, STRICT, move_home, rank_changed, rekey, settle
+from sim.engine.kernels.waiting import move_home, rank_changed, rekey, settle
 
 DONE, WANTS_POLICY, STUCK = range(3)
 
@@ -55,33 +50,18 @@ MAX_IDLE_TICKS = 10_000
 
 @jit
 def run(st, changed, n_changed):
-    """Run until DONE, STUCK, or an instant with events for the policy.
-
-    Parameters
-    ----------
-    st : state record
-        See `sim.engine.kernels.state`; overwritten.
-    changed : (n,) int32
-        Jobs whose columns the policy changed at the present instant.
-    n_changed : int
-        How many of them; -1 at the first call, when there is no present instant yet.
-
-    Returns
-    -------
-    int
-        DONE, WANTS_POLICY (fill columns, then call again) or STUCK.
-    """
+    """Run until DONE, STUCK, or an instant with events for the policy."""
     placing = n_changed >= 0
-    if placing:
+    if LIMITS and placing:
         st.state_i[N_EVENTS] = 0
         _apply(st, changed, n_changed)
     while True:
         if placing:
             _dispatch(st)
-        if st.state_i[PACED]:
+        if PACED:
             stretch(st)
             drop_stale(st)
-        if st.state_i[POOL]:
+        if POOL:
             run_pool(st)
         if st.state_i[JOBS_LEFT] == 0:
             return DONE
@@ -89,10 +69,12 @@ def run(st, changed, n_changed):
         if now == math.inf or st.state_i[IDLE_TICKS] > MAX_IDLE_TICKS:
             return STUCK
         st.state_f[NOW] = now
-        speed_now(st)
+        if PACED:
+            speed_now(st)
         _ends(st)
-        outages(st)
-        if st.state_i[SERVICE]:
+        if PACED:
+            outages(st)
+        if SERVICE:
             _crossings(st)
         if st.state_f[TIMER] <= now:
             _tick(st)
@@ -118,25 +100,24 @@ def _next_time(st):
 
 @inlined
 def _ends(st):
-    now = st.state_f[NOW]
-    n = collect_ended(st) if st.state_i[PACED] else 0
-    i = 0
-    while True:
-        if i < n:
-            slot = st.state_ended[i]
-            i += 1
-        elif not n and st.state_i[N_FIN] > 0 and st.state_fin_time[0] <= now:
-            slot = fin_pop(st)
-        else:
-            return
-        if not st.state_i[FAILS]:
-            end_task(st, slot)
-        elif attempt_fails(st, slot):
-            fail_attempt(st, slot)
-        else:
-            g, task = st.state_slot_stage[slot], st.state_slot_task[slot]
-            end_task(st, slot)
-            made_again(st, g, task)
+    if PACED:
+        for i in range(collect_ended(st)):
+            _end(st, st.state_ended[i])
+        return
+    while st.state_i[N_FIN] > 0 and st.state_fin_time[0] <= st.state_f[NOW]:
+        end_task(st, fin_pop(st))
+
+
+@inlined
+def _end(st, slot):
+    if not st.state_i[FAILS]:
+        end_task(st, slot)
+    elif attempt_fails(st, slot):
+        fail_attempt(st, slot)
+    else:
+        g, task = st.state_slot_stage[slot], st.state_slot_task[slot]
+        end_task(st, slot)
+        made_again(st, g, task)
 
 
 @inlined
@@ -162,7 +143,7 @@ def _crossings(st):
             st.p_job_queue[j] = st.p_queue_demote_to[queue]
             move_home(st, j)
             settle(st, j)
-        if st.state_i[MOVING]:
+        if MOVING:
             rank_changed(st, j)
         postpone(st, j)
 
@@ -186,21 +167,21 @@ def _apply(st, changed, n_changed):
         move_home(st, j)
         settle(st, j)
         rekey(st, j)
-        if st.state_i[SERVICE]:
+        if SERVICE:
             watch(st, j)
         look_at_gang(st, j)
 
 
 @part
 def _dispatch(st):
-    if st.state_i[POOL]:
+    if POOL:
         dispatch_pool(st)
         return
-    if st.state_i[GANGS]:
+    if GANGS:
         fill_gangs(st)
-    if st.state_i[FIT] == STRICT:
+    if STRICT:
         dispatch_strict(st)
-    elif st.state_i[FIT] == SKIP:
+    elif SKIP:
         dispatch_skip(st)
     else:
         dispatch_pack(st)

@@ -10,6 +10,7 @@ its organisation's cap stays new.
 from sim.base.jit import inlined, part
 from sim.engine.kernels.bundle import pick_bundle, start_bundle
 from sim.engine.kernels.candidates import find_new, may_start
+from sim.engine.kernels.features import GANGS, OVERBOOK, SCORED
 from sim.engine.kernels.gang import admit_gang, gang_within_cap, is_waiting_gang, room_for_gang
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.overbook import best_overbooking
@@ -19,16 +20,13 @@ from sim.engine.kernels.scanhold import find_fitting, first_fitting, still_fitti
 from sim.engine.kernels.scanlist import BY_ALL, mark_new, put_aside, queue_end, refuse, scan_settled
 from sim.engine.kernels.score import start_charged
 from sim.engine.kernels.state import (
-    GANGS,
     N_DIRTY,
     N_NEW,
     N_REFUSED,
     N_SCAN,
     N_SLOT_FREE,
-    OVERBOOK,
     RELEASED,
     SCAN_SHIFTS,
-    SCORED,
 )
 from sim.engine.kernels.strict import first_dirty, first_fit
 
@@ -45,7 +43,7 @@ def dispatch_skip(st):
         g = st.state_scan[at]
         j = st.w_stage_job[g]
         begin = 0
-        if st.state_i[GANGS] and is_waiting_gang(st, j):
+        if GANGS and is_waiting_gang(st, j):
             _admit(st, j)
             continue
         one_queue = st.state_scan_queue[0] == st.state_scan_queue[st.state_i[N_SCAN] - 1]
@@ -65,7 +63,7 @@ def dispatch_pack(st):
     Of the score (`sim.engine.plan.packing`) the alignment is the sum over resources of (free /
     capacity) × (demand / capacity) of the machine, added in the order of the resources.
     """
-    while st.state_i[GANGS]:
+    while GANGS:
         at = _first_gang(st)
         if at < 0:
             break
@@ -87,7 +85,7 @@ def _pack(st):
             continue
         if st.state_mach_dirty[machine]:
             _fill(st, machine)
-            if st.state_i[OVERBOOK]:
+            if OVERBOOK:
                 _overbook(st, machine)
         elif st.state_i[N_NEW] > st.state_i[N_REFUSED]:
             _fill_with_new(st, machine)
@@ -128,7 +126,7 @@ def _first_between(st, low, high):
                 refuse(st, g, BY_ALL)
                 put_aside(st, i)
         i += 1
-    if st.state_i[GANGS]:
+    if GANGS:
         for at in range(low, best):
             if _gang_may_start(st, at):
                 best = at
@@ -201,7 +199,7 @@ def _fill_with_new(st, machine):
 @part
 def _start_best(st, machine, n):
     """Start what `machine` likes best of the `n` found; tell whether anything did."""
-    if st.state_i[SCORED]:
+    if SCORED:
         k = pick_bundle(st, machine, n)
         if k < 0:
             hold_back(st, machine)

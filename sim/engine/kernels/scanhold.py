@@ -102,11 +102,6 @@ def _hold(st, machine, first, n_resources, begin, end):
     Of the first `n_resources`, that is, those of which at least one must be.
 
     Resource `first` comes first: where it lets none through, the others need no look.
-
-    Returns
-    -------
-    int
-        How many fit; where 0, ``state_scan_room`` may hold anything.
     """
     room = st.state_scan_room
     free = float(max(st.state_mach_free[machine, first], 0))

@@ -8,12 +8,12 @@
 import math
 
 from sim.base.jit import inlined, part
+from sim.engine.kernels.features import GANGS
 from sim.engine.kernels.gang import is_waiting_gang
 from sim.engine.kernels.lifecycle import start_task, turn_for
 from sim.engine.kernels.queues import goes_first
 from sim.engine.kernels.resources import demand_row, within_cap
 from sim.engine.kernels.state import (
-    GANGS,
     HARD,
     LEFTS,
     N_SCAN,
@@ -95,14 +95,14 @@ def is_served(st, queue, first, owed):
 @part
 def _wants_room(st, queue):
     """Tell whether a task that waits in `queue` could start if there were room."""
-    if not (st.state_i[GANGS] or st.state_i[HARD]):
+    if not (GANGS or st.state_i[HARD]):
         return True
     for at in range(st.state_i[N_SCAN]):
         g = st.state_scan[at]
         if g < 0 or st.state_scan_queue[at] != queue:
             continue
         j = st.w_stage_job[g]
-        if st.state_i[GANGS] and is_waiting_gang(st, j):
+        if GANGS and is_waiting_gang(st, j):
             continue
         if within_cap(st, j, st.w_stage_demand, demand_row(st, g), 1):
             return True

@@ -6,11 +6,12 @@ that waits for room is held next time only against the machines freed since.
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.evict import evict
+from sim.engine.kernels.features import EVICTS, GANGS
 from sim.engine.kernels.gang import admit_gang, gang_within_cap, is_waiting_gang, room_for_gang
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.queues import BY_CAP, FOR_ROOM, pick_queue, unblock
 from sim.engine.kernels.resources import clear_dirty, demand_row, fits, within_cap
-from sim.engine.kernels.state import EVICTS, GANGS, N_DIRTY
+from sim.engine.kernels.state import N_DIRTY
 
 
 @inlined
@@ -18,10 +19,10 @@ def dispatch_strict(st):
     """Start all that may start now, queue by queue, in order."""
     unblock(st)
     hint_stage, hint = -1, 0
-    evicts, started = st.state_i[EVICTS], False
+    started = False
     while True:
         q = pick_queue(st)
-        if q < 0 and evicts and started:  # what has started may be what makes way for others
+        if EVICTS and q < 0 and started:  # what has started may be what makes way for others
             started = False
             unblock(st)
             continue
@@ -29,7 +30,7 @@ def dispatch_strict(st):
             break
         g = st.state_queue_root[q]
         j = st.w_stage_job[g]
-        if st.state_i[GANGS] and is_waiting_gang(st, j):
+        if GANGS and is_waiting_gang(st, j):
             if not gang_within_cap(st, j):
                 _block(st, q, g, BY_CAP)
             elif room_for_gang(st, j):
@@ -47,7 +48,7 @@ def dispatch_strict(st):
         else:
             machine = first_fit(st, row, hint if g == hint_stage else 0)
             hint_stage, hint = g, max(machine, 0)
-        if machine < 0 and evicts:
+        if EVICTS and machine < 0:
             machine = evict(st, g, row)
             if machine >= 0:
                 unblock(st)  # what is left of the room may do for those who were refused

@@ -6,12 +6,11 @@ is parked because its run limit or its start gate binds.
 """
 
 from sim.base.jit import inlined, part
+from sim.engine.kernels.features import LIMITS, STRICT, USAGE
 from sim.engine.kernels.readyheap import heap_fewer, heap_insert, heap_remove
 from sim.engine.kernels.scanlist import scan_insert, scan_remove
-from sim.engine.kernels.state import FIT, LIMITS, USAGE
 
 KEY, FIFO, REMAINING_ORDER, ATTAINED_ORDER, SHARE_ORDER = range(5)
-STRICT, SKIP, PACK = range(3)
 
 
 @part
@@ -79,7 +78,7 @@ def move_home(st, j):
     if old == new:
         return
     st.state_job_home[j] = new
-    if st.state_i[USAGE]:
+    if USAGE:
         used = st.state_job_used
         for r in range(used.shape[1]):
             st.state_queue_used[old, r] -= used[j, r]
@@ -113,7 +112,7 @@ def rank_changed(st, j):
     g = st.state_job_ready[j]
     if g < 0:
         st.state_job_rank[j] = new
-    elif st.state_i[FIT] == STRICT and new < old and st.state_stage_ready_next[g] < 0:
+    elif STRICT and new < old and st.state_stage_ready_next[g] < 0:
         st.state_job_rank[j] = new
         heap_fewer(st, queue, g)
     else:
@@ -127,7 +126,7 @@ def rekey(st, j):
     if queue < 0:
         return
     new = rank(st, j)
-    if st.state_i[FIT] == STRICT or new != st.state_job_rank[j] or _key_changed(st, j):
+    if STRICT or new != st.state_job_rank[j] or _key_changed(st, j):
         _reinsert(st, j, queue, new)
 
 
@@ -156,7 +155,7 @@ def _reinsert(st, j, queue, new):
 
 @inlined
 def _wanted(st, j):
-    if st.state_i[LIMITS]:
+    if LIMITS:
         shut = st.state_job_running[j] >= st.p_job_run_limit[j]
         if shut or st.state_job_started[j] >= st.p_job_start_gate[j]:
             overflow = st.p_job_overflow_queue[j]
@@ -174,7 +173,7 @@ def _share_of_job(st, j):
 
 @part
 def _enter(st, queue, g):
-    if st.state_i[FIT] == STRICT:
+    if STRICT:
         heap_insert(st, queue, g)
     else:
         scan_insert(st, queue, g)
@@ -182,7 +181,7 @@ def _enter(st, queue, g):
 
 @part
 def _leave(st, queue, g):
-    if st.state_i[FIT] != STRICT:
+    if not STRICT:
         scan_remove(st, g)
         return
     heap_remove(st, queue, g)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I4, I8
 from sim.base.errors import PolicyError, unknown
 from sim.workload.columns import capacity_quanta
 
@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from sim.engine.plan import Plan
     from sim.workload.columns import Columns
 
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
-I4 = NDArray[np.int32]
 
 NO_CAP = np.iinfo(np.int64).max // 4
 
@@ -101,8 +98,10 @@ def most_running(demand: I8, total: I8, n_tasks: int, unit: bool) -> int:
     return int(min(n_tasks, np.ceil(len(total) / least) + 1))
 
 
-def gang_slots(columns: Columns, demand: I8, unit: bool) -> I8:
+def gang_slots(columns: Columns, demand: I8, unit: bool, gangs: bool) -> I8:
     """Return what one held slot of each job holds: the most that any of its stages demands."""
+    if not gangs:
+        return np.zeros((1, demand.shape[1]), dtype=np.int64)
     if unit:
         return np.ones((len(columns.job_submit), 1), dtype=np.int64)
     most: I8 = np.maximum.reduceat(demand, columns.job_stage0[:-1], axis=0)

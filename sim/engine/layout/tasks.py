@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sim.base.arrays import F8, I1, I4
 from sim.base.errors import PolicyError
 
 if TYPE_CHECKING:
     from sim.engine.plan import Plan
     from sim.workload.columns import Columns
-
-F8 = NDArray[np.float64]
-I4 = NDArray[np.int32]
 
 
 def weighted_work(columns: Columns, plan: Plan) -> F8:
@@ -73,7 +71,7 @@ def may_be_remote(columns: Columns, n_machines: int) -> bool:
     return n_machines > 1 and bool(slower.any())
 
 
-def o2o_bits(columns: Columns, restarts: bool) -> NDArray[np.int8]:
+def o2o_bits(columns: Columns, restarts: bool) -> I1:
     """Return bit 0 where ready tasks are a heap, bit 1 where children are one-to-one: (G,)."""
     bits = ((columns.stage_n_o2o > 0) | restarts).astype(np.int8)
     parents = np.repeat(np.arange(len(bits)), np.diff(columns.edge0))
@@ -81,8 +79,10 @@ def o2o_bits(columns: Columns, restarts: bool) -> NDArray[np.int8]:
     return bits
 
 
-def missing(columns: Columns, n_tasks: int) -> I4:
-    """Count for each task how many one-to-one parents' tasks it waits for."""
+def missing(columns: Columns, n_tasks: int, heaps: bool) -> I4:
+    """Count for each task how many one-to-one parents' tasks it waits for; (1,) without heaps."""
+    if not heaps:
+        return np.zeros(1, dtype=np.int32)
     one = columns.edge_kind == 1
     parent = np.repeat(np.arange(len(columns.stage_job)), np.diff(columns.edge0))[one]
     child = columns.edge_child[one]
@@ -93,9 +93,8 @@ def missing(columns: Columns, n_tasks: int) -> I4:
     return np.bincount(first + within, minlength=n_tasks).astype(np.int32)
 
 
-def inputs_of(columns: Columns) -> dict[str, NDArray[Any]]:
+def inputs_of(columns: Columns, looks: bool) -> dict[str, NDArray[Any]]:
     """Return the fields about what jobs make for each other, of one entry where no job looks."""
-    looks = bool(columns.job_input_mode.any())
     n = len(columns.job_submit) if looks else 1
     readers = columns.input_reader if looks else np.zeros(0, dtype=np.int32)
     return {
@@ -104,7 +103,4 @@ def inputs_of(columns: Columns) -> dict[str, NDArray[Any]]:
         "w_input0": columns.input0 if looks else np.zeros(1, dtype=np.int64),
         "w_input_reader": readers,
         "state_job_missing": np.bincount(readers, minlength=n).astype(np.int32),
-        "state_job_due": np.zeros(n),
-        "state_due_heap": np.zeros(n, dtype=np.int32),
-        "state_failing": np.zeros(n, dtype=np.int32),
     }

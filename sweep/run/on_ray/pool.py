@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sim.base.errors import InputError, in_a_line
-from sweep.run import task
+from sweep.run import task, warming
 from sweep.run.cell import error_of
 from sweep.run.on_ray.batches import Batch, Batches
 from sweep.run.on_ray.connection import Connection, DisconnectedError, judge, put
@@ -53,7 +53,7 @@ class RayRunner:
         """
         batches = Batches(work, slots=1)
         if not self._connection.is_open:
-            yield from self._open()
+            yield from self._open(work, workloads)
         n_in_vain = 0
         while True:
             try:
@@ -69,12 +69,12 @@ class RayRunner:
             yield from self._lose_all(batches, why)
             yield from self._come_back(why)
 
-    def _open(self) -> Iterator[str]:
+    def _open(self, work: Sequence[Work], workloads: Workloads) -> Iterator[str]:
         yield "starting Ray" if self._launcher["kind"] == "local" else "joining the cluster"
         self._connection.open()
         try:
             if self._simulate is None:
-                yield from self._warm_up()
+                yield from self._warm_up(work, workloads)
         except DisconnectedError as error:
             yield from self._come_back(str(error))
 
@@ -109,29 +109,29 @@ class RayRunner:
             for ref in ready:
                 yield from self._collect(ref, batches)
 
-    def _warm_up(self) -> Iterator[str]:
-        """Let one task a node compile the kernels, so that its other workers only load them."""
-        if self._launcher["kind"] == "local" and task.kernels_are_compiled():
-            return
+    def _warm_up(self, work: Sequence[Work], workloads: Workloads) -> Iterator[str]:
+        """Let each node compile what the cells will need, each variant once, side by side."""
         import ray
-        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        warm_up = ray.remote(task.warm_up)
-        end = time.monotonic() + WARM_UP_S
+        few_jobs, specs = warming.sample(
+            [cell.spec for cell in work], lambda: workloads.workload(work[0].input)
+        )
+        if few_jobs is None:
+            return
+        missing, compile_for = ray.remote(warming.missing), ray.remote(warming.compile_for)
         with self._connection.guarded():
+            shared = ray.put(few_jobs)
             nodes = [n for n in ray.nodes() if n["Alive"] and n["Resources"].get("CPU", 0) >= 1]
-            waiting = [
-                warm_up.options(
-                    max_retries=0,
-                    scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False),
-                ).remote(self._python_path)
-                for node in nodes
-            ]
-        # what goes wrong here goes wrong in every cell, and becomes the cell's error there
-        while waiting and time.monotonic() < end:
-            with self._connection.guarded():
-                _, waiting = ray.wait(waiting, num_returns=len(waiting), timeout=HEARTBEAT_S)
-            yield task.COMPILING
+            there = [_on(node["NodeID"]) for node in nodes]
+            asked = [missing.options(**on).remote(self._python_path, shared, specs) for on in there]
+        yield from _wait(self._connection, asked, "")
+        compiling = []
+        with self._connection.guarded():
+            for on, ref in zip(there, asked, strict=True):
+                for spec in _answer(ref):
+                    there_only = compile_for.options(**on)
+                    compiling.append(there_only.remote(self._python_path, shared, spec))
+        yield from _wait(self._connection, compiling, warming.COMPILING)
 
     def _submit(self, run_batch: Any, batch: Batch, batches: Batches, workloads: Workloads) -> None:
         workload = None
@@ -231,3 +231,33 @@ class RayRunner:
 
 def _as_error(error: Exception) -> CellError:
     return {**error_of("worker", error), "message": in_a_line(error)}
+
+
+def _on(node_id: str) -> dict[str, Any]:
+    """Return the options of a task for one node."""
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    where = NodeAffinitySchedulingStrategy(node_id, soft=False)
+    return {"max_retries": 0, "num_cpus": 1, "scheduling_strategy": where}
+
+
+def _wait(connection: Connection, refs: Sequence[Any], doing: str) -> Iterator[str]:
+    """Wait until all tasks are over, for some minutes at most; say what is going on."""
+    import ray
+
+    waiting, end = list(refs), time.monotonic() + WARM_UP_S
+    while waiting and time.monotonic() < end:
+        yield doing
+        with connection.guarded():
+            _, waiting = ray.wait(waiting, num_returns=len(waiting), timeout=HEARTBEAT_S)
+
+
+def _answer(ref: Any) -> list[Any]:
+    """Return what a task found; nothing if it failed, as its cells will then."""
+    import ray
+
+    try:
+        found: list[Any] = ray.get(ref, timeout=HEARTBEAT_S)
+    except (ray.exceptions.RayError, OSError):
+        return []
+    return found

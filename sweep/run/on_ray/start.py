@@ -20,20 +20,7 @@ _QUIET: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
 
 
 def start_local(workers: int | None, environment: Mapping[str, str]) -> None:
-    """Start Ray on this machine, for this process and its children alone.
-
-    Parameters
-    ----------
-    workers : int or None
-        How many cells run at once; None for one a CPU.
-    environment : mapping
-        For the workers, who inherit it.
-
-    Raises
-    ------
-    InputError
-        If Ray does not start.
-    """
+    """Start Ray on this machine, for this process and its children alone."""
     if "RAY_AUTH_MODE" not in os.environ and "ray" not in sys.modules:
         # a token of our own, in no file: nobody but our children can talk to the cluster.
         # Ray reads these once, when it is imported
@@ -54,20 +41,7 @@ def start_local(workers: int | None, environment: Mapping[str, str]) -> None:
 
 
 def join(address: str, environment: Mapping[str, str]) -> None:
-    """Join an existing cluster.
-
-    Parameters
-    ----------
-    address : str
-        ``auto``, ``HOST:PORT`` or ``ray://HOST:PORT``.
-    environment : mapping
-        For the workers.
-
-    Raises
-    ------
-    InputError
-        If none answers.
-    """
+    """Join an existing cluster."""
     what = f"no Ray cluster answers at launcher.address={address}"
     way_out = "start one with `ray start --head`, or leave launcher= out to run on this machine"
     try:
@@ -111,7 +85,7 @@ def _init(what: str, way_out: str, **options: Any) -> None:
 
 def environment_of(python_path: Sequence[str]) -> dict[str, str]:
     """Build the environment that workers need: where modules and compiled kernels lie."""
-    from sim.base import jit
+    from sim.base.kernel_cache import cache_dir
 
     here = Path(__file__).resolve().parents[3]
     checkout = [] if here.name in ("site-packages", "dist-packages") else [str(here)]
@@ -119,7 +93,7 @@ def environment_of(python_path: Sequence[str]) -> dict[str, str]:
     folders = [*checkout, *(folder for folder in inherited if folder), *python_path]
     path = dict.fromkeys(str(Path(folder).absolute()) for folder in folders)
     return {
-        "NUMBA_CACHE_DIR": str(jit.cache_dir()),
+        "NUMBA_CACHE_DIR": str(cache_dir()),
         "PYTHONPATH": os.pathsep.join(path),
         "RAY_USAGE_STATS_ENABLED": "0",
     }

@@ -1,4 +1,4 @@
-"""Where compiled kernels are kept."""
+"""Where compiled kernels are kept, and what makes them stale."""
 
 from __future__ import annotations
 
@@ -21,26 +21,107 @@ by_child(3, np.array([1, 2], np.int32))
 print(sum(by_child.stats.cache_hits.values()))
 """
 
+FOLDERS = """
+from sim.kernels import _cache
+print(*[_cache.digest(f"sim.kernels.{name}") for name in ("run", "lastwriter")])
+"""
 
-def hits(copy: Path, cache: Path) -> int:
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": str(copy)}
-    ran = subprocess.run(
-        [sys.executable, "-c", HITS],
-        env=environment, cwd=copy, capture_output=True, text=True, check=True,
+SIMULATE = """
+import sys
+import policies, sim
+workload = sim.Workload.from_jobs([{"submit_s": 0.0, "stages": [{"durations_s": [1.0, 2.0]}]}])
+for _ in range(2):
+    sim.simulate(workload, sim.Cluster.slots(1), policies.build("fifo"))
+"""
+
+
+def ran(copy: Path, code: str, cache: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    given = {"NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": str(copy), **environment}
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **given}, cwd=copy, capture_output=True, text=True, check=True,
     )  # fmt: skip
-    return int(ran.stdout)
+
+
+def copy_of_sim(folder: Path) -> Path:
+    for package in ("sim", "policies"):
+        shutil.copytree(ROOT / package, folder / package, copy_function=shutil.copyfile)
+    return folder
+
+
+def change(copy: Path, module: str, old: str, new: str) -> None:
+    path = copy / "sim/kernels" / module
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
 
 
 @pytest.mark.skipif(not jit.JIT, reason="nothing is compiled")
 def test_copies_of_the_project_share_what_is_compiled_until_a_kernel_changes(
     tmp_path: Path,
 ) -> None:
-    for name in ("one", "other"):
-        shutil.copytree(ROOT / "sim", tmp_path / name / "sim", copy_function=shutil.copyfile)
-    cache = tmp_path / "cache"
-    assert hits(tmp_path / "one", cache) == 0
-    assert hits(tmp_path / "other", cache) == 1
-    with (tmp_path / "other/sim/lineage/kernels/reach.py").open("a") as file:
-        file.write("# changed\n")
-    assert hits(tmp_path / "other", cache) == 0
-    assert hits(tmp_path / "one", cache) == 1
+    one, other, cache = (tmp_path / name for name in ("one", "other", "cache"))
+    for copy in (one, other):
+        copy_of_sim(copy)
+    assert int(ran(one, HITS, cache).stdout) == 0
+    assert int(ran(other, HITS, cache).stdout) == 1
+    change(other, "edges.py", '"""', '"""In other words. ')
+    with (other / "sim/workload/kernels/edges.py").open("a") as file:
+        file.write("# a comment\n")
+    assert int(ran(other, HITS, cache).stdout) == 1
+    with (other / "sim/workload/kernels/edges.py").open("a") as file:
+        file.write("NEW = 1\n")
+    assert int(ran(other, HITS, cache).stdout) == 0
+    assert int(ran(one, HITS, cache).stdout) == 1
+
+
+def test_a_kernel_goes_by_what_it_imports_and_by_nothing_else(tmp_path: Path) -> None:
+    copy, cache = copy_of_sim(tmp_path / "copy"), tmp_path / "cache"
+
+    def digests() -> list[str]:
+        return ran(copy, FOLDERS, cache).stdout.split()
+
+    run, lineage = digests()
+    change(copy, "lastwriter.py", "\n\n\n", "\n\n# a comment\n\nNEW = 1\n")
+    assert digests()[0] == run
+    lineage, before = digests()[1], lineage
+    assert lineage != before
+    change(copy, "readyheap.py", "    return a < b\n", "    return b < a\n")
+    assert digests()[0] != run
+    assert digests()[1] == lineage
+
+
+def test_what_is_checked_lies_apart_from_what_is_not(tmp_path: Path) -> None:
+    plain = ran(ROOT, FOLDERS, tmp_path, NUMBA_BOUNDSCHECK="0").stdout
+    assert ran(ROOT, FOLDERS, tmp_path, NUMBA_BOUNDSCHECK="1").stdout != plain
+
+
+@pytest.mark.skipif(not jit.JIT, reason="nothing is compiled")
+def test_says_once_that_it_compiles_and_nothing_when_it_does_not(tmp_path: Path) -> None:
+    said = ran(ROOT, SIMULATE, tmp_path).stderr
+    assert said == (
+        "sim: compiling the event loop of a pool of slots, once for this version: up to 15 s\n"
+    )
+    assert ran(ROOT, SIMULATE, tmp_path).stderr == ""
+
+
+@pytest.mark.skipif(not jit.JIT, reason="nothing is compiled")
+def test_two_processes_compile_nothing_twice(tmp_path: Path) -> None:
+    given = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    both = [
+        subprocess.Popen(
+            [sys.executable, "-c", SIMULATE], env=given, cwd=ROOT, stderr=subprocess.PIPE, text=True
+        )
+        for _ in range(2)
+    ]
+    said = [each.communicate()[1] for each in both]
+    assert sorted(map(len, said))[0] == 0
+    assert [each.returncode for each in both] == [0, 0]
+    assert len(list(tmp_path.glob("run-*/run.run-pool-strict.*.nbc"))) == 1
+
+
+def test_a_folder_that_cannot_be_written_is_no_reason_to_fail(tmp_path: Path) -> None:
+    shut = tmp_path / "file"
+    shut.write_text("no folder")
+    done = ran(ROOT, SIMULATE, shut, TMPDIR=str(tmp_path), TEMP=str(tmp_path))
+    assert done.returncode == 0

@@ -28,19 +28,19 @@ def test_a_plain_line_every_few_seconds(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(notes.time, "monotonic", lambda: clock[0])
     where, file = console()
     with Progress(where, 4) as shown:
-        for _ in range(12):
+        for _ in range(15):
             clock[0] += 1.0
-            shown.beat("compiling" if clock[0] < 7 else "")
+            shown.beat("compiling" if clock[0] < 12 else "")
         shown.cell(failed=False)
         for _ in range(3):
             clock[0] += 2.0
             shown.cell(failed=False)
     assert file.getvalue().splitlines() == [
-        "compiling, 5 s",
-        "starting, 10 s",
+        "compiling, 5 s",  # and not again: nothing is new
+        "starting, 12 s",
         # what is left is reckoned from the first cell on: two seconds each
-        "3 of 4 cells done, 16 s, about 2 s left",
-        "4 of 4 cells done, 18 s",
+        "2 of 4 cells done, 17 s, about 4 s left",
+        "4 of 4 cells done, 21 s",
     ]
 
 

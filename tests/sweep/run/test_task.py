@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sim import Workload
-from sweep.run.task import find_modules_in, run_batch, warm_up
+from sweep.run.task import find_modules_in, run_batch
 from sweep.store import sources
 from sweep.store.cell import CellSpec
 from tests.sweep.small import fake_simulate
@@ -58,7 +58,3 @@ def test_finds_a_users_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(sys, "path", list(sys.path))
     find_modules_in([str(tmp_path), str(tmp_path)])
     assert sys.path.count(str(tmp_path)) == 1
-
-
-def test_warms_up_every_kernel_it_will_need() -> None:
-    warm_up([])

@@ -1,0 +1,47 @@
+"""The features of the event loop: what a run has, or does without, and then does not compile.
+
+In a kernel a feature is a condition, by its bare name: ``if GANGS:``. Each must be worth it, in
+time to compile or to run; all else is a register of the state. `sim.engine.layout.features` says
+which a run has.
+"""
+
+
+class Feature(str):
+    """A name that `sim.base.jit.specialised` binds to True or False."""
+
+    __slots__ = ()
+
+    def __bool__(self) -> bool:
+        """Raise TypeError: nobody has said."""
+        raise TypeError(f"whether there are {self} is known in a variant; see `specialised`")
+
+
+POOL = Feature("POOL")
+"""Slots, and nothing but orders and weights of queues: the hot loops of
+`sim.engine.kernels.pool`."""
+STRICT = Feature("STRICT")
+"""The first in order that does not fit lets its queue wait. Without it they look past it."""
+SKIP = Feature("SKIP")
+"""The next in order that fits goes first. With neither, machines take what fills them best."""
+SCORED = Feature("SCORED")
+"""How well it fills them is not all that counts, or they take bundles
+(`sim.engine.plan.packing`)."""
+OVERBOOK = Feature("OVERBOOK")
+"""Full machines take more where that gains more than it costs."""
+USAGE = Feature("USAGE")
+"""The use of queues and jobs is kept."""
+MOVING = Feature("MOVING")
+"""The order of some queue moves with tasks."""
+SERVICE = Feature("SERVICE")
+"""There may be thresholds of attained service."""
+LIMITS = Feature("LIMITS")
+"""The policy is called back, or run limits and start gates may bind."""
+GANGS = Feature("GANGS")
+"""There may be gang jobs."""
+INPUTS = Feature("INPUTS")
+"""Jobs may look at the inputs that others make."""
+PACED = Feature("PACED")
+"""A running task may end at another time than was expected at its start: overbooked or lost
+machines, evictions, failures, slow periods, remote inputs."""
+EVICTS = Feature("EVICTS")
+"""Tasks make way for those of jobs below their run limit."""

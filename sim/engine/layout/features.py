@@ -1,0 +1,90 @@
+"""Which features of the event loop a run has, so that few variants do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sim.base.errors import PolicyError
+from sim.engine.kernels import features as has
+from sim.engine.plan import NO_LIMIT, Event, Fit, Order, Plan
+from sim.engine.plan.packing import Packing
+
+if TYPE_CHECKING:
+    from sim.cluster.cluster import Cluster
+    from sim.workload.columns import Columns
+
+_ORDERS = {has.USAGE, has.MOVING, has.SERVICE}
+_THRESHOLDS = {has.MOVING, has.SERVICE}
+_RARE = {has.GANGS, has.INPUTS}
+
+
+def features_of(
+    columns: Columns, cluster: Cluster, plan: Plan, events: Event, n_queues: int, remote: bool
+) -> frozenset[str]:
+    """Return what the run has, and what goes with it: each other variant costs a compilation."""
+    found = _needed(columns, cluster, plan, events, n_queues, remote)
+    return frozenset(str(feature) for feature in _rounded(found))
+
+
+def _rounded(found: set[has.Feature]) -> set[has.Feature]:
+    """Add features that cost a run little, where another variant would cost a compilation."""
+    if has.POOL in found:
+        return found
+    if found & _RARE or (has.PACED in found and found & _ORDERS):
+        found = found | {*_RARE, has.LIMITS, has.USAGE}
+        return found | _ORDERS if found & _THRESHOLDS else found
+    if has.PACED not in found and found & (_ORDERS | {has.LIMITS}):
+        return found | _ORDERS
+    return found
+
+
+def _needed(
+    columns: Columns, cluster: Cluster, plan: Plan, events: Event, n_queues: int, remote: bool
+) -> set[has.Feature]:
+    queues, jobs = plan.queues, plan.jobs
+    hard, gangs = cluster.queue_mode == "hard", bool(columns.job_min_tasks.any())
+    shares = bool((queues.order == Order.SHARE).any())
+    thresholds = np.isfinite(queues.demote_at).any() or np.isfinite(jobs["service_at"]).any()
+    limits = any((jobs[name] < NO_LIMIT).any() for name in ("run_limit", "start_gate"))
+    inputs = bool(columns.job_input_mode.any())
+    paced = plan.evict or remote or len(cluster.outages) or len(cluster.slowdowns)
+    paced = paced or len(columns.attempt_s) or _leaves_out(cluster, plan)
+    per_task = plan.task_priority is not None or plan.task_prefers is not None
+    fit = plan.fit
+    scored = fit == Fit.PACK and (plan.packing != Packing() or per_task)
+    overbook = fit == Fit.PACK and plan.packing.overbook and bool(cluster.fungible)
+    pool = False
+    if cluster.unit and not gangs and not scored:
+        fit = Fit.STRICT  # like demands: what fits one fits all
+        rare = limits or inputs or paced or events != Event.NONE or columns.stage_n_o2o.any()
+        in_turn = plan.task_order is None and plan.task_prefers is None
+        blind = bool(np.isnan(plan.stages["seen_s"]).all())
+        pool = not rare and in_turn and blind and cluster.queue_mode == "global"
+    if plan.evict and (gangs or fit != Fit.STRICT):
+        raise PolicyError(
+            "plan.evict needs the fit strict, and jobs that are no gangs: a policy that evicts "
+            f"was given fit {plan.fit.name.lower()}" + (" and gangs" if gangs else "")
+        )
+    found = {
+        has.POOL: pool,
+        has.STRICT: fit == Fit.STRICT,
+        has.SKIP: fit == Fit.SKIP,
+        has.SCORED: scored,
+        has.OVERBOOK: overbook,
+        has.USAGE: n_queues > 1 or shares or hard,
+        has.MOVING: bool((queues.order >= Order.REMAINING).any()),
+        has.SERVICE: bool(thresholds or events & Event.SERVICE),
+        has.LIMITS: limits or events != Event.NONE,
+        has.GANGS: gangs,
+        has.INPUTS: inputs,
+        has.PACED: bool(paced or overbook),
+        has.EVICTS: plan.evict,
+    }
+    return {feature for feature, there in found.items() if there}
+
+
+def _leaves_out(cluster: Cluster, plan: Plan) -> bool:
+    """Tell whether a resource is not looked at when it is decided what fits."""
+    return bool(plan.fit_resources) and not set(cluster.resources) <= set(plan.fit_resources)
