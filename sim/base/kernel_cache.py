@@ -26,6 +26,9 @@ try:
 except ImportError:  # not a POSIX system: two processes may compile the same, each for itself
     fcntl = None  # type: ignore[assignment]
 
+_OWN = ("sim.", "policies.")
+"""What modules of the project that hold kernels begin with."""
+
 
 @cache
 def cache_dir() -> Path:
@@ -67,7 +70,7 @@ def digest(module: str) -> str:
 
 
 def _closure(module: str) -> set[str]:
-    """Return a module and the modules that it imports, and they, of its own package."""
+    """Return a module and the modules of the project that it imports, and they."""
     found: set[str] = set()
     waiting = [module]
     while waiting:
@@ -92,8 +95,7 @@ def _meaning(module: str) -> tuple[str, tuple[str, ...]]:
                 del node.body[0]
         elif isinstance(node, ast.ImportFrom) and node.module:
             imported += _modules_in(node)
-    own = module.partition(".")[0] + "."
-    names = tuple(name for name in imported if name.startswith(own))
+    names = tuple(name for name in imported if name.startswith(_OWN))
     return hashlib.sha256(ast.dump(tree).encode()).hexdigest(), names
 
 

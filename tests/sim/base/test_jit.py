@@ -22,8 +22,8 @@ print(sum(by_child.stats.cache_hits.values()))
 """
 
 FOLDERS = """
-from sim.kernels import _cache
-print(*[_cache.digest(f"sim.kernels.{name}") for name in ("run", "lastwriter")])
+from sim.base.kernel_cache import digest
+print(digest("sim.engine.kernels.run"), digest("sim.lineage.kernels.lastwriter"))
 """
 
 SIMULATE = """
@@ -50,7 +50,7 @@ def copy_of_sim(folder: Path) -> Path:
 
 
 def change(copy: Path, module: str, old: str, new: str) -> None:
-    path = copy / "sim/kernels" / module
+    path = copy / "sim" / module
     text = path.read_text()
     assert old in text
     path.write_text(text.replace(old, new, 1))
@@ -65,7 +65,7 @@ def test_copies_of_the_project_share_what_is_compiled_until_a_kernel_changes(
         copy_of_sim(copy)
     assert int(ran(one, HITS, cache).stdout) == 0
     assert int(ran(other, HITS, cache).stdout) == 1
-    change(other, "edges.py", '"""', '"""In other words. ')
+    change(other, "workload/kernels/edges.py", '"""', '"""In other words. ')
     with (other / "sim/workload/kernels/edges.py").open("a") as file:
         file.write("# a comment\n")
     assert int(ran(other, HITS, cache).stdout) == 1
@@ -82,11 +82,11 @@ def test_a_kernel_goes_by_what_it_imports_and_by_nothing_else(tmp_path: Path) ->
         return ran(copy, FOLDERS, cache).stdout.split()
 
     run, lineage = digests()
-    change(copy, "lastwriter.py", "\n\n\n", "\n\n# a comment\n\nNEW = 1\n")
+    change(copy, "lineage/kernels/lastwriter.py", "\n\n\n", "\n\n# a comment\n\nNEW = 1\n")
     assert digests()[0] == run
     lineage, before = digests()[1], lineage
     assert lineage != before
-    change(copy, "readyheap.py", "    return a < b\n", "    return b < a\n")
+    change(copy, "engine/kernels/readyheap.py", "    return a < b\n", "    return b < a\n")
     assert digests()[0] != run
     assert digests()[1] == lineage
 
