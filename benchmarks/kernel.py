@@ -49,7 +49,7 @@ w = sim.Workload.from_jobs([{"submit_s": 0.0, "stages": [{"durations_s": [1.0, 2
 cluster, fifo = sim.Cluster.slots(1), policies.build("fifo")
 w.columns
 wall, cpu = time.perf_counter(), time.process_time()
-import sim.engine.simulate
+import sim.result
 sim.simulate(w, cluster, fifo)
 wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
 print(json.dumps({"wall": wall, "cpu": cpu}))

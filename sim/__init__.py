@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from sim.base.errors import DeadlockError, InputError, PolicyError, SimError
     from sim.bounds import lower_bound
     from sim.cluster.cluster import Cluster
-    from sim.engine.result import Result
-    from sim.engine.simulate import simulate
+    from sim.result import Result, simulate
     from sim.synth import synthesize
     from sim.traces import read_trace
     from sim.workload.workload import Workload
@@ -23,12 +22,12 @@ _HOME = {
     "DeadlockError": "sim.base.errors",
     "InputError": "sim.base.errors",
     "PolicyError": "sim.base.errors",
-    "Result": "sim.engine.result",
+    "Result": "sim.result",
     "SimError": "sim.base.errors",
     "Workload": "sim.workload.workload",
     "lower_bound": "sim.bounds",
     "read_trace": "sim.traces",
-    "simulate": "sim.engine.simulate",
+    "simulate": "sim.result",
     "synthesize": "sim.synth",
 }
 

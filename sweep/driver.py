@@ -59,11 +59,16 @@ def ask(
 ) -> Request:
     """Make a request, with the user's modules found and the experiment's study checked."""
     options = Options.of(config_dirs)
-    sys.path.extend(folder for folder in _python_path(options) if folder not in sys.path)
+    find_modules(options)
     asked = request.read(overrides, options, fail_fast=fail_fast)
     if asked.study is not None and asked.experiment is not None:
-        studies.check(asked.study, options.files["experiment"][asked.experiment])
+        studies.check(asked.study, options.files["experiment"][asked.experiment], options)
     return asked
+
+
+def find_modules(options: Options) -> None:
+    """Let the user's modules be found."""
+    sys.path.extend(folder for folder in _python_path(options) if folder not in sys.path)
 
 
 def _python_path(options: Options) -> list[str]:
@@ -173,9 +178,10 @@ def find(cells: pa.Table, config: Mapping[str, Any], cache: Cache) -> pa.Table |
         return None
     done = [row for row in cells.to_pylist() if row["status"] != "failed"]
     try:
-        return findings.to_table(studies.find(study["name"], Finished(done, config, cache)))
+        return findings.to_table(studies.find(study, Finished(done, config, cache)))
     except Exception as error:
-        notes.note(f"study {study['name']} found nothing: {type(error).__name__}: {error}")
+        name = study.get("name") or f"of {config['experiment']}"
+        notes.note(f"study {name} found nothing: {type(error).__name__}: {error}")
         return None
 
 

@@ -17,13 +17,13 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.errors import InputError
-from sim.cli.verbs.lineage import add_arguments, options_of, show
+from sim.base.reading import OnBadRow
+from sim.cli.lineage import add_arguments, options_of, show
 from sim.lineage.logs import IDLE, Logs, idle, read_jobs, read_operations
 from sim.lineage.parts import split, together
 from sim.lineage.profile import Options, profile
 from sim.lineage.single_hop import SingleHop, acyclic, join, merged
 from sim.lineage.store import Store
-from sim.traces._rows import OnBadRow
 from sweep.run.notes import note
 from sweep.run.on_ray.start import environment_of, start_local
 from sweep.run.on_ray.start import join as join_cluster

@@ -29,8 +29,8 @@ INDEX = {"docs/decisions": "decisions/index.md", "results/reproductions": "repro
 MADE_OF = {
     "sim/metrics/names.py": "reference/metrics.md",
     "sim/measures": "reference/measures.md",
-    "sim/plan": "reference/writing_policies.md",
-    "sim/engine/result.py": "reference/python.md#sim.Result",
+    "sim/engine/plan": "reference/writing_policies.md",
+    "sim/result.py": "reference/python.md#sim.Result",
     "sim/workload/schema.py": "reference/python.md#tables-of-a-workload",
     "sim/traces": "reference/traces.md",
 }

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from sim.cluster.cluster import Cluster
-    from sim.workload.workload import Columns, Workload
+    from sim.workload.columns import Columns
+    from sim.workload.workload import Workload
 
 
 NAMES = ("cp_len", "twork", "mod_cp", "new_lb")
@@ -116,12 +117,14 @@ def bound_arrays(columns: Columns, cluster: Cluster, tight: bool = False) -> dic
     best = np.maximum.reduce(by_group(part0, part))
     new_lb = np.add.reduceat(best, np.searchsorted(part0, job0))
     new_lb = np.maximum.reduce([new_lb, cp_len, twork, mod_cp])  # adding rounds, a little
-    found = {"cp_len": cp_len, "twork": twork, "mod_cp": mod_cp, "new_lb": new_lb}
+    bounds_s = {"cp_len": cp_len, "twork": twork, "mod_cp": mod_cp, "new_lb": new_lb}
     if tight:
         share = _job_share(columns, cluster)
         best = np.maximum(best, tight_part_bounds(columns, cluster, order, part0, load, share))
-        found["tight_lb"] = np.maximum(new_lb, np.add.reduceat(best, np.searchsorted(part0, job0)))
-    return found
+        bounds_s["tight_lb"] = np.maximum(
+            new_lb, np.add.reduceat(best, np.searchsorted(part0, job0))
+        )
+    return bounds_s
 
 
 def makespan_bound(workload: Workload, cluster: Cluster) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,9 +12,7 @@ from sim.base.random import stream
 from sim.bounds import bound_arrays
 from sim.cluster.cluster import Cluster
 from sim.cluster.fits import check_fits
-
-if TYPE_CHECKING:
-    from sim.workload.workload import Workload
+from sim.workload.workload import Workload
 
 LOW, HIGH = 0.5, 4.0
 
@@ -61,9 +58,9 @@ def machines_per_job(
             f"low and high must be positive numbers in that order, not {low!r} and {high!r}",
             rule="range",
         )
-    one = Cluster.machines(1, fungible=(), **shape)
-    check_fits(workload, one)
-    bounds = bound_arrays(workload.columns, one)
+    machine = Cluster.machines(1, fungible=(), **shape)
+    check_fits(workload, machine)
+    bounds = bound_arrays(workload.columns, machine)
     ratio = np.divide(
         bounds["twork"], bounds["cp_len"], np.zeros(workload.n_jobs), where=bounds["cp_len"] > 0
     )

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from sim.base.errors import InputError
 from sim.bounds.tight import in_quanta
+from sim.cluster.cluster import Cluster
 from sim.cluster.sizing import demand_of
-
-if TYPE_CHECKING:
-    from sim.cluster.cluster import Cluster
-    from sim.workload.workload import Workload
+from sim.workload.workload import Workload
 
 MOST_TASKS = 200
 """Larger jobs are refused: the model grows with tasks × machines, and proofs are hopeless."""
@@ -127,8 +125,8 @@ def optimum(
     solver.parameters.max_deterministic_time = effort
     status = solver.solve(model)
     lower = solver.best_objective_bound / scale
-    found = status in (cp.OPTIMAL, cp.FEASIBLE) and exact
-    return lower, solver.objective_value / scale if found else float("inf")
+    is_known = status in (cp.OPTIMAL, cp.FEASIBLE) and exact
+    return lower, solver.objective_value / scale if is_known else float("inf")
 
 
 def _parents_of(workload: Workload, stage: int) -> list[tuple[int, bool]]:

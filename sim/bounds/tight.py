@@ -35,17 +35,11 @@ more of it at any instant, and while they are stretched they hold the rest no sh
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from sim.base.arrays import F8, I8
-from sim.workload.columns import capacity_quanta
-
-if TYPE_CHECKING:
-    from sim.cluster.cluster import Cluster
-    from sim.workload.workload import Columns
-
+from sim.cluster.cluster import Cluster
+from sim.workload.columns import Columns, capacity_quanta
 
 _MANY = np.iinfo(np.int32).max
 

@@ -1,20 +1,21 @@
 """The command line of the simulated world: ``python -m sim VERB ...``.
 
-Each verb is a module of `sim.cli.verbs`; what it needs is imported when it runs, so that ``--help``
-answers at once.
+What a verb needs is imported when it runs, so that ``--help`` answers at once.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib
 import sys
 from collections.abc import Sequence
 
 from sim.base.errors import SimError
+from sim.cli.describe import DESCRIBE
+from sim.cli.lineage import LINEAGE
+from sim.cli.workloads import BOUND, CONVERT, FIT, SYNTH
 
-VERBS = ("convert", "describe", "synth", "fit", "bound", "lineage")
-"""Modules of `sim.cli.verbs`, in the order a person would use them."""
+VERBS = (CONVERT, DESCRIBE, SYNTH, FIT, BOUND, LINEAGE)
+"""In the order a person would use them."""
 
 _WRONG_INPUT = 2
 _INTERRUPTED = 130
@@ -44,17 +45,16 @@ def parser() -> argparse.ArgumentParser:
         "`python -m sweep --help` tells how to run policies on a workload.",
     )
     verbs = top.add_subparsers(title="verbs", metavar="VERB", required=True)
-    for name in VERBS:
-        module = importlib.import_module(f"sim.cli.verbs.{name}")
-        verb = verbs.add_parser(
-            name,
-            help=module.HELP,
-            description=module.__doc__,
-            epilog=module.EXAMPLE,
+    for verb in VERBS:
+        own = verbs.add_parser(
+            verb.name,
+            help=verb.help,
+            description=verb.about,
+            epilog=verb.example,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        module.add_arguments(verb)
-        verb.set_defaults(run=module.run)
+        verb.add_arguments(own)
+        own.set_defaults(run=verb.run)
     return top
 
 

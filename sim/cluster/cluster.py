@@ -10,8 +10,7 @@ import numpy as np
 
 from sim.base.arrays import F8
 from sim.base.errors import InputError, unknown
-from sim.cluster.outages import NO_OUTAGES, Outages
-from sim.cluster.slowdowns import NO_SLOWDOWNS, Slowdowns
+from sim.cluster.faults import NO_OUTAGES, NO_SLOWDOWNS, Outages, Slowdowns
 
 QueueMode = Literal["global", "hard", "weighted"]
 _MODES = ("global", "hard", "weighted")

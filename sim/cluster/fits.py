@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
 from sim.base.arrays import F8, I8
 from sim.base.errors import InputError, hint
+from sim.cluster.cluster import Cluster
 from sim.workload.columns import capacity_quanta, job_stage0, stage_demand
 from sim.workload.tables import names, values
-
-if TYPE_CHECKING:
-    from sim.cluster.cluster import Cluster
-    from sim.workload.workload import Workload
+from sim.workload.workload import Workload
 
 
 def check_fits(workload: Workload, cluster: Cluster) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -12,10 +12,9 @@ from sim.base.arrays import F8
 from sim.base.errors import InputError
 from sim.cluster.cluster import Cluster
 from sim.cluster.fits import check_fits
+from sim.workload.columns import Columns
 from sim.workload.tables import values
-
-if TYPE_CHECKING:
-    from sim.workload.workload import Columns, Workload
+from sim.workload.workload import Workload
 
 Shape = Literal["slots"] | Mapping[str, float]
 
@@ -35,21 +34,11 @@ def size_cluster(
             raise InputError(f"the {name} must be a number, not {value!r}", rule="wrong type")
         if not (math.isfinite(value) and value > 0):
             raise InputError(f"the {name} must be positive and finite, not {value!r}", rule="range")
-    one = _one(shape)
-    at_load = max(workload.offered_load(one).values()) / load
-    full = max(at_load, _count_for_gangs(workload, one))
-    check_fits(workload, times(one, full))
-    return times(one, fraction * full)
-
-
-def submit_span_s(columns: Columns) -> float:
-    """Return the time over which a workload's work is offered."""
-    from sim.workload.paths import critical_path_s
-
-    if len(columns.job_submit) == 0:
-        return 1.0
-    span = float(columns.job_submit[-1] - columns.job_submit[0])
-    return span or float(critical_path_s(columns).max()) or 1.0
+    single = _single(shape)
+    at_load = max(workload.offered_load(single).values()) / load
+    full = max(at_load, _count_for_gangs(workload, single))
+    check_fits(workload, times(single, full))
+    return times(single, fraction * full)
 
 
 def demand_of(columns: Columns, cluster: Cluster) -> F8:
@@ -89,7 +78,7 @@ def share_of_queues(columns: Columns, cluster: Cluster) -> F8:
     return share if cluster.queue_mode == "hard" else share / share.sum()
 
 
-def _one(shape: Shape) -> Cluster:
+def _single(shape: Shape) -> Cluster:
     """Build the cluster of one slot, or of one machine of that shape."""
     if isinstance(shape, Mapping):
         return Cluster.machines(1, fungible=(), **shape)
@@ -102,25 +91,25 @@ def _one(shape: Shape) -> Cluster:
     return Cluster.slots(1)
 
 
-def times(one: Cluster, count: float) -> Cluster:
-    """Build the cluster of `count` times the slot or machine of `one`; slots come whole."""
-    if one.unit:
+def times(single: Cluster, count: float) -> Cluster:
+    """Build the cluster of `count` times the slot or machine of `single`; slots come whole."""
+    if single.unit:
         whole = math.floor(count + 0.5)
         return Cluster.slots(1 if 0 < count < 1 else whole)
-    shape = dict(zip(one.resources, one.capacity[0], strict=True))
-    return Cluster.machines(count, fungible=one.fungible, **shape)
+    shape = dict(zip(single.resources, single.capacity[0], strict=True))
+    return Cluster.machines(count, fungible=single.fungible, **shape)
 
 
-def _count_for_gangs(workload: Workload, one: Cluster) -> int:
+def _count_for_gangs(workload: Workload, single: Cluster) -> int:
     """Count the slots or machines with room for each gang, whose slots hold what any stage asks."""
     gang = values(workload.jobs, "min_tasks").astype(np.int64)
     if not gang.any():
         return 1
-    if one.unit:
+    if single.unit:
         return int(gang.max())
-    demand = demand_of(workload.columns, one)
+    demand = demand_of(workload.columns, single)
     slot = np.maximum.reduceat(demand, workload.columns.job_stage0[:-1], axis=0)
     with np.errstate(divide="ignore"):
-        on_one = np.floor(one.total / slot * (1 + 1e-12)).min(axis=1)
+        on_one = np.floor(single.total / slot * (1 + 1e-12)).min(axis=1)
     # where no slot fits a machine, no number of them helps, and the check that follows says so
     return int(np.ceil(gang / np.maximum(on_one, 1)).max())

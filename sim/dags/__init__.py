@@ -1,8 +1,6 @@
 """Structure of DAGs (Tian et al., SoCC 2019, §4, §6.1 and §7.1): plain functions of `Graphs`."""
 
-from sim.dags.degrees import ccdf, chain_ratio, edge_density, in_degree, out_degree
 from sim.dags.graphs import Graphs
-from sim.dags.growth import mean_by_size, slope
 from sim.dags.isomorphism import classes
 from sim.dags.levels import (
     compact_levels,
@@ -13,8 +11,17 @@ from sim.dags.levels import (
     path_lengths,
 )
 from sim.dags.patterns import decompose, is_complex, is_gather, is_scatter
+from sim.dags.properties import (
+    ccdf,
+    chain_ratio,
+    edge_density,
+    in_degree,
+    mean_by_size,
+    out_degree,
+    slope,
+    width,
+)
 from sim.dags.random_dags import uniform_dags
-from sim.dags.width import width
 
 __all__ = [
     "Graphs",

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sim.base.arrays import I4, I8
-from sim.base.errors import InputError
-
-if TYPE_CHECKING:
-    from sim.workload.workload import Workload
+from sim.base.ragged import offsets, ranges
+from sim.workload.paths import order_of
+from sim.workload.workload import Workload
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,13 +114,7 @@ class Graphs:
         InputError
             If the edges of a job form a cycle.
         """
-        from sim.workload.kernels import paths
-
-        order = paths.topological_order(self.job_stage0, self.edge0, self.edge_child)
-        if len(order) and order.min() < 0:
-            job = int(np.searchsorted(self.job_stage0, np.argmin(order), side="right")) - 1
-            raise InputError(f"the stages of the job in row {job} form a cycle", rule="cycle")
-        return order
+        return order_of(self.job_stage0, self.edge0, self.edge_child)
 
     @cached_property
     def by_child(self) -> tuple[I8, I8]:
@@ -150,30 +142,16 @@ class Graphs:
         jobs = np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.int64)
         sizes = self.job_n_stages[jobs]
         job_stage0 = offsets(sizes)
-        stages = _runs(self.job_stage0[:-1][jobs], sizes)
-        first = self.edge0[self.job_stage0[:-1][jobs]]
+        stages = ranges(self.job_stage0[jobs], self.job_stage0[jobs + 1])
+        first = self.edge0[self.job_stage0[jobs]]
         n_edges = self.job_n_edges[jobs]
         shift = np.repeat(job_stage0[:-1] - self.job_stage0[:-1][jobs], n_edges)
         return Graphs(
             job_stage0,
             offsets(self.n_children[stages]),
-            (self.edge_child[_runs(first, n_edges)] + shift).astype(np.int32),
+            (self.edge_child[ranges(first, first + n_edges)] + shift).astype(np.int32),
         )
 
     def at_least(self, n_stages: int) -> Graphs:
         """Return the DAGs of `n_stages` stages and more (6 in most of the paper, §4.2)."""
         return self.take(self.job_n_stages >= n_stages)
-
-
-def offsets(counts: NDArray[np.integer]) -> I8:
-    """Return where each group begins, and the end: (n + 1,) int64 from (n,) counts."""
-    out = np.zeros(len(counts) + 1, dtype=np.int64)
-    np.cumsum(counts, out=out[1:])
-    return out
-
-
-def _runs(first: I8, length: I8) -> I8:
-    # first[0], first[0] + 1, ... (length[0] of them), first[1], ...
-    begin = np.cumsum(length) - length
-    rows: I8 = np.arange(int(length.sum())) + np.repeat(first - begin, length)
-    return rows

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sim.base.arrays import I8
-from sim.dags.graphs import Graphs, offsets
+from sim.base.ragged import offsets
+from sim.dags.graphs import Graphs
 
 if TYPE_CHECKING:
     import networkx as nx

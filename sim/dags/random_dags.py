@@ -15,8 +15,9 @@ from numpy.typing import ArrayLike
 
 from sim.base.arrays import F8
 from sim.base.errors import InputError
+from sim.base.ragged import offsets
 from sim.base.random import stream
-from sim.dags.graphs import Graphs, offsets
+from sim.dags.graphs import Graphs
 
 EXACT = 40
 """Up to this many remaining stages, shares are those of exact counts; beyond, those of this many.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,10 +12,7 @@ from sim.dags.graphs import Graphs
 from sim.workload.columns import stage_work_s
 from sim.workload.schema import DEMAND_PREFIX
 from sim.workload.tables import values
-
-if TYPE_CHECKING:
-    from sim.workload.workload import Workload
-
+from sim.workload.workload import Workload
 
 LARGE = 6
 """Fewest stages of the jobs that §4.2, §5 and §6 of the paper look at."""
@@ -101,21 +97,21 @@ class Dataset:
             return {}
         table = workload.stages
         n_tasks = values(table, "n_tasks").astype(np.float64)
-        found = {"duration": stage_work_s(workload) / n_tasks}
+        metrics = {"duration": stage_work_s(workload) / n_tasks}
         if "span_s" in table.column_names:
             span_s = table["span_s"].to_numpy().astype(np.float64)
-            found["duration"] = np.where(
-                span_s > 0, found["duration"], np.where(span_s == 0, 0.0, np.nan)
+            metrics["duration"] = np.where(
+                span_s > 0, metrics["duration"], np.where(span_s == 0, 0.0, np.nan)
             )
-            found["span"] = span_s
-        found["tasks"] = n_tasks
+            metrics["span"] = span_s
+        metrics["tasks"] = n_tasks
         for prefix in (DEMAND_PREFIX, USED_PREFIX):
             for column in table.column_names:
                 if column.startswith(prefix):
-                    found[column] = table[column].to_numpy().astype(np.float64)
+                    metrics[column] = table[column].to_numpy().astype(np.float64)
         if "guessed" in table.column_names:
             guessed = table["guessed"].to_numpy()
             demands = [DEMAND_PREFIX + resource for resource in workload.resources]
             for bit, name in enumerate(["tasks", *demands]):
-                found[name] = np.where(guessed & (1 << bit), np.nan, found[name])
-        return found
+                metrics[name] = np.where(guessed & (1 << bit), np.nan, metrics[name])
+        return metrics

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from pathlib import Path
 
 import pyarrow as pa
 
-from sim.base import files
-from sim.base.errors import InputError
-from sim.describe.measure import Kind, Measure, to_table
+from sim.describe.statistics import Kind, Statistic
 
 SECTIONS = {
     "input": "What was read",
@@ -65,7 +61,7 @@ class Description:
     ----------
     names : tuple of str
         The datasets; the first is the one described, the others stand beside it.
-    measures : mapping of str to list of Measure
+    statistics : mapping of str to list of Statistic
         By dataset.
     tables : mapping of str to pyarrow.Table
         Longer ones, of all datasets (column ``dataset``); ``jobs`` is of the first alone.
@@ -74,7 +70,7 @@ class Description:
     """
 
     names: tuple[str, ...]
-    measures: Mapping[str, Sequence[Measure]]
+    statistics: Mapping[str, Sequence[Statistic]]
     tables: Mapping[str, pa.Table]
     paper: Mapping[tuple[str, str], float]
 
@@ -84,9 +80,9 @@ class Description:
         Raises
         ------
         KeyError
-            If the dataset has no such measure.
+            If the dataset has no such number.
         """
-        for m in self.measures[dataset or self.names[0]]:
+        for m in self.statistics[dataset or self.names[0]]:
             if (m.section, m.key) == (section, key):
                 return m.value
         raise KeyError((section, key))
@@ -96,15 +92,15 @@ class Description:
 
         Of what was read (section ``input``), every dataset's.
         """
-        found: dict[str, dict[str, Measure]] = {}
+        by_group: dict[str, dict[str, Statistic]] = {}
         by_name = {
-            name: {m.key: m for m in self.measures[name] if m.section == section}
+            name: {m.key: m for m in self.statistics[name] if m.section == section}
             for name in self.names
         }
         wanted = self.names if section == "input" else self.names[:1]
         for name in wanted:
             for key, m in by_name[name].items():
-                found.setdefault(m.group, {}).setdefault(key, m)
+                by_group.setdefault(m.group, {}).setdefault(key, m)
         return [
             Row(
                 m.group,
@@ -113,7 +109,7 @@ class Description:
                 tuple(by_name[n][key].value if key in by_name[n] else None for n in self.names),
                 self.paper.get((section, key)),
             )
-            for group in found.values()
+            for group in by_group.values()
             for key, m in group.items()
         ]
 
@@ -121,37 +117,3 @@ class Description:
         """Return the lines of a section by sub-heading."""
         for group, rows in groupby(self.rows(section), key=lambda row: row.group):
             yield group, list(rows)
-
-    def write(self, folder: str | os.PathLike[str]) -> list[Path]:
-        """Write ``measures.parquet``, a file a table, and ``describe.html``.
-
-        The same description gives the same bytes. Files of other names in the folder stay.
-
-        Returns
-        -------
-        list of Path
-            The files; the page is last.
-
-        Raises
-        ------
-        InputError
-            If the folder can't be made.
-        """
-        import pyarrow.parquet as pq
-
-        from sim.describe.page import page
-
-        target = Path(folder)
-        try:
-            target.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"can't make the folder: {error}", file=target) from error
-        everything = [(name, m) for name in self.names for m in self.measures[name]]
-        paths = []
-        for name, table in {"measures": to_table(everything), **self.tables}.items():
-            path = target / f"{name}.parquet"
-            with files.replacing(path) as file:
-                pq.write_table(table, file, compression="zstd")
-            paths.append(path)
-        files.write_text(target / "describe.html", page(self))
-        return [*paths, target / "describe.html"]

@@ -223,10 +223,10 @@ def _plot(
     legend: bool = False,
 ) -> dict[str, Any]:
     def axis(title: str, is_log: bool) -> dict[str, Any]:
-        found: dict[str, Any] = {"title": {"text": title}, "zeroline": False}
+        layout: dict[str, Any] = {"title": {"text": title}, "zeroline": False}
         if is_log:
-            found |= {"type": "log", "dtick": 1, "exponentformat": "power"}
-        return found
+            layout |= {"type": "log", "dtick": 1, "exponentformat": "power"}
+        return layout
 
     layout = {
         "xaxis": axis(x, x_log),

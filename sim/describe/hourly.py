@@ -7,7 +7,7 @@ when things ran, and does not depend on how full that cluster was.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,14 +17,11 @@ from sim.base.arrays import F8, I4, I8, Mask
 from sim.dags.graphs import Graphs
 from sim.dags.levels import longest_path_levels
 from sim.describe.dataset import Dataset
-from sim.describe.measure import Measure, Section
 from sim.describe.overview import HOUR_S, POPULATION_WORDS, populations
+from sim.describe.statistics import Section, Statistic
 from sim.workload.columns import stage_demand
 from sim.workload.tables import values
-
-if TYPE_CHECKING:
-    from sim.workload.workload import Workload
-
+from sim.workload.workload import Workload
 
 _TASKS_AT_ONCE = 1 << 22
 _NOISE = 1e-9
@@ -62,7 +59,7 @@ def hourly(data: Dataset) -> pa.Table:
     return pa.concat_tables(parts)
 
 
-def peak_to_trough(data: Dataset, table: pa.Table) -> list[Measure]:
+def peak_to_trough(data: Dataset, table: pa.Table) -> list[Statistic]:
     """Busiest hour over least busy hour, of the whole hours of `hourly`'s table."""
     section = Section("hourly")
     population = np.array(table["population"].to_pylist())

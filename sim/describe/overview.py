@@ -1,7 +1,8 @@
-"""How much there is, and how much of it has dependencies (Tian et al., SoCC 2019, §3)."""
+"""What was read, how much there is, and what has dependencies (Tian et al., SoCC 2019, §3)."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from sim.base.arrays import Mask
 from sim.describe.dataset import Dataset
-from sim.describe.measure import Measure, Section
+from sim.describe.statistics import Section, Statistic
 from sim.workload.columns import stage_demand, stage_work_s
 from sim.workload.tables import values
 
@@ -38,7 +39,7 @@ def populations(data: Dataset) -> dict[str, Mask]:
     }
 
 
-def overview(data: Dataset) -> list[Measure]:
+def overview(data: Dataset) -> list[Statistic]:
     """Count what Table 1 counts, and how long jobs were submitted."""
     section = Section("overview")
     graphs = data.every
@@ -63,7 +64,7 @@ def overview(data: Dataset) -> list[Measure]:
     return section.found
 
 
-def shares(data: Dataset) -> list[Measure]:
+def shares(data: Dataset) -> list[Statistic]:
     """Share of jobs, stages, tasks and resource-time that jobs with dependencies have, both ways.
 
     Resource-time is demand times duration, over all tasks.
@@ -84,19 +85,55 @@ _COUNTED = ("jobs", "stages", "tasks")
 
 def _amounts(data: Dataset) -> dict[str, NDArray[Any]]:
     """Return what jobs have shares of, (J,) each."""
-    found: dict[str, NDArray[Any]] = {
+    amounts: dict[str, NDArray[Any]] = {
         "jobs": np.ones(data.every.n_jobs),
         "stages": data.every.job_n_stages,
     }
     if data.workload is not None:
         work_s = stage_work_s(data.workload)
         _, demand, _ = stage_demand(data.workload)
-        found["tasks"] = _by_job(data, values(data.workload.stages, "n_tasks"))
-        found["task"] = _by_job(data, work_s)
+        amounts["tasks"] = _by_job(data, values(data.workload.stages, "n_tasks"))
+        amounts["task"] = _by_job(data, work_s)
         for r, name in enumerate(data.workload.resources):
-            found[name] = _by_job(data, work_s * demand[:, r])
-    return found
+            amounts[name] = _by_job(data, work_s * demand[:, r])
+    return amounts
 
 
 def _by_job(data: Dataset, per_stage: NDArray[Any]) -> NDArray[Any]:
     return np.bincount(data.every.stage_job, per_stage, data.every.n_jobs)
+
+
+_TOTALS = ("jobs", "stages", "tasks", "edges")  # of a loader's report: in the overview
+
+
+def reading(data: Dataset) -> list[Statistic]:
+    """Count what the loader reported, and the jobs that some measures leave out."""
+    section = Section("input")
+    section.group = "jobs"
+    graphs = data.every
+    section.add("one_stage", "of one stage", (graphs.job_n_stages == 1).sum(), "count")
+    section.add("no_edge", "of more stages, without an edge", _unlinked(data), "count")
+    section.add(
+        "not_whole", "not read in full: left out of structure", (~data.whole).sum(), "count"
+    )
+    if data.workload is not None:
+        report = data.workload.meta.get("report", {})
+        for group, rule, count in _counts(report):
+            section.group = group
+            section.add(f"{group}: {rule}", rule, count, "count")
+    return section.found
+
+
+def _unlinked(data: Dataset) -> int:
+    return int(((data.every.job_n_stages > 1) & (data.every.job_n_edges == 0)).sum())
+
+
+def _counts(report: Mapping[str, Any], group: str = "loading") -> Iterator[tuple[str, str, float]]:
+    """Give the counts of a report with the names they are under; those of 0 are left out."""
+    nested = {rule: count for rule, count in report.items() if isinstance(count, Mapping)}
+    for rule, count in report.items():
+        if rule not in nested and rule not in _TOTALS and isinstance(count, (int, float)) and count:
+            yield group, rule, float(count)
+    for rule, count in nested.items():
+        name = rule.replace("_", " ")
+        yield from _counts(count, name if group == "loading" else f"{group}: {name}")

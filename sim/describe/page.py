@@ -1,18 +1,55 @@
-"""The HTML page of a description: plots and tables, in one file that needs nothing else."""
+"""A description before people: as plain text, and as one HTML page that needs nothing else."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from sim.base import html
+import pyarrow.parquet as pq
+
+from sim.base import files, html
+from sim.base.errors import InputError
+from sim.base.text import table_lines
 from sim.describe.description import NOTES, SECTIONS, Description, Row
 from sim.describe.figures import figures
-from sim.describe.measure import shown
+from sim.describe.statistics import shown, to_table
 
 _LETTER_REM = 0.52  # about as wide as a letter of a table is
 _GAP = 2  # letters between columns
 _TEMPLATES = Path(__file__).parent / "templates"
+
+
+def write_page(of: Description, folder: str | os.PathLike[str]) -> list[Path]:
+    """Write ``describe.html``, and beside it ``measures.parquet`` and a file a table.
+
+    The same description gives the same bytes. Files of other names in the folder stay.
+
+    Returns
+    -------
+    list of Path
+        The files; the page is last.
+
+    Raises
+    ------
+    InputError
+        If the folder can't be made.
+    """
+    target = Path(folder)
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"can't make the folder: {error}", file=target) from error
+    everything = [(name, number) for name in of.names for number in of.statistics[name]]
+    paths = []
+    for name, table in {"measures": to_table(everything), **of.tables}.items():
+        path = target / f"{name}.parquet"
+        with files.replacing(path) as file:
+            pq.write_table(table, file, compression="zstd")
+        paths.append(path)
+    files.write_text(target / "describe.html", page(of))
+    return [*paths, target / "describe.html"]
 
 
 def page(of: Description) -> str:
@@ -88,6 +125,35 @@ def lead(of: Description) -> str:
             ("tasks", "tasks"),
             ("edges", "dependencies"),
         )
-        if any(m.section == "overview" and m.key == key for m in of.measures[of.names[0]])
+        if any(m.section == "overview" and m.key == key for m in of.statistics[of.names[0]])
     ]
     return ", ".join(parts)
+
+
+def lines(of: Description) -> Iterator[str]:
+    """Give the lines of plain text: a table a section."""
+    for section, title in SECTIONS.items():
+        rows = of.rows(section)
+        if rows:
+            yield from _section_lines(title, of.names, rows)
+            yield ""
+
+
+def _section_lines(title: str, names: Sequence[str], rows: list[Row]) -> Iterator[str]:
+    has_paper = any(row.paper is not None for row in rows)
+    label = max(len(title), *(len(row.label) + 2 for row in rows))
+    header = [title.ljust(label), *names, *(["paper"] if has_paper else [])]
+    body = []
+    for row in rows:
+        values = (*row.values, row.paper) if has_paper else row.values
+        indent = "  " if row.group else ""
+        body.append([indent + row.label, *(shown(value, row.kind) for value in values)])
+    head, *laid_out = table_lines(header, body, gap=3, numbers=True, narrowest=10)
+    yield head
+    yield "─" * len(head)
+    group = ""
+    for row, line in zip(rows, laid_out, strict=True):
+        if row.group != group:
+            group = row.group
+            yield group
+        yield line

@@ -6,13 +6,21 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.arrays import F8, I8, U8
+from sim.base.ragged import ranges
 from sim.describe.dataset import Dataset
-from sim.describe.measure import Measure, Section
-from sim.describe.numbers import mean
-from sim.describe.periodic import PERIODS_S, periodic_groups
+from sim.describe.statistics import Section, Statistic, mean
 from sim.describe.variability import Variation, set_spread
-from sim.workload.columns import ranges, stage_demand
+from sim.workload.columns import stage_demand
 from sim.workload.tables import values
+
+PERIODS_S = {"15 min": 900.0, "1 h": 3_600.0, "1 day": 86_400.0}
+"""The three common periods of production jobs that the paper tries."""
+
+TOLERANCE = 0.05
+"""How far an interval may be from its period, as a share of it."""
+
+LEAST = 3
+"""Fewest jobs of a group: two intervals that are alike."""
 
 COUNTERPARTS = (1, 13, 117)
 """How many jobs of the same DAG the paper asks for: 99.52, 90.19 and 75.01 % have them."""
@@ -24,7 +32,7 @@ def counterparts(kind: I8) -> I8:
     return others
 
 
-def class_measures(kind: I8) -> list[Measure]:
+def class_measures(kind: I8) -> list[Statistic]:
     """Share of jobs (of six stages and more) whose DAG is that of others too."""
     section = Section("recurrence")
     n_others = counterparts(kind)
@@ -70,7 +78,7 @@ def periodic_table(data: Dataset, kind: I8) -> pa.Table:
     return pa.concat_tables(parts)
 
 
-def periodic_measures(data: Dataset, table: pa.Table) -> list[Measure]:
+def periodic_measures(data: Dataset, table: pa.Table) -> list[Statistic]:
     """Share of all jobs that are in periodic groups, and how many groups."""
     section = Section("recurrence")
     section.group = "jobs of one DAG that come back (within 5 %)"
@@ -101,7 +109,7 @@ def requests(data: Dataset) -> I8:
 
 
 def recurring_variations(data: Dataset, table: pa.Table) -> list[Variation]:
-    """Measure how metrics vary among runs of recurring jobs (§6.3, Fig. 9).
+    """Statistic how metrics vary among runs of recurring jobs (§6.3, Fig. 9).
 
     Recurring are the jobs of one periodic group (of any period) with the same resource request.
     Their stages are matched by rank: the metric sorted in each job. ``pair``: a run over the one
@@ -113,14 +121,14 @@ def recurring_variations(data: Dataset, table: pa.Table) -> list[Variation]:
     run_of, size = _runs(table, graphs.job_n_stages[place])
     stages = ranges(graphs.job_stage0[:-1][place], graphs.job_stage0[1:][place])
     job = np.repeat(np.arange(len(place)), graphs.job_n_stages[place])
-    found = []
+    variations = []
     for metric, per_stage in data.stage_metrics.items():
         if metric.startswith("demand_"):
             continue  # the same, by choice
         value = per_stage[rows[stages]]
         value = value[np.lexsort((value, job))]
-        found += _matched(metric, value, run_of, size)
-    return sorted(found, key=lambda v: v.relation)
+        variations += _matched(metric, value, run_of, size)
+    return sorted(variations, key=lambda v: v.relation)
 
 
 def _runs(table: pa.Table, size: I8) -> tuple[I8, I8]:
@@ -160,3 +168,58 @@ def _mixed(x: U8) -> U8:
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     out: U8 = x ^ (x >> np.uint64(31))
     return out
+
+
+def periodic_groups(submit_s: F8, kind: I8, period_s: float) -> I8:
+    """Find groups of jobs of one kind of which each comes a period after the one before.
+
+    A job is followed by the first job of its kind, not yet in a group, that comes within 5 % of a
+    period after it. Taking jobs in the order of their submission, chains of at least three become
+    groups; no job is in two of them.
+    """
+    order = np.lexsort((submit_s, kind))
+    group = np.full(len(order), -1, np.int64)
+    first, last = _follower_windows(submit_s[order], kind[order], period_s)
+    free = list(range(len(order) + 1))  # next place that is in no group, found by following
+    place = np.full(len(order), -1, np.int64)
+    n_groups = 0
+    for begin in np.flatnonzero(last > first).tolist():
+        if place[begin] >= 0:
+            continue
+        chain = [begin]
+        while True:
+            at = _next_free(free, int(first[chain[-1]]))
+            if at >= last[chain[-1]]:
+                break
+            chain.append(at)
+        if len(chain) >= LEAST:
+            for at in chain:
+                place[at] = n_groups
+                free[at] = at + 1
+            n_groups += 1
+    group[order] = place
+    return group
+
+
+def _follower_windows(submit_s: F8, kind: I8, period_s: float) -> tuple[I8, I8]:
+    """Return the places, first and one past the last, of the jobs that could follow each job."""
+    n = len(submit_s)
+    first, last = np.zeros(n, np.int64), np.zeros(n, np.int64)
+    cuts = np.flatnonzero(np.diff(kind)) + 1
+    for begin, end in zip([0, *cuts.tolist()], [*cuts.tolist(), n], strict=True):
+        if end - begin >= LEAST:
+            times_s = submit_s[begin:end]
+            early, late = (1 - TOLERANCE) * period_s, (1 + TOLERANCE) * period_s
+            first[begin:end] = begin + np.searchsorted(times_s, times_s + early, side="left")
+            last[begin:end] = begin + np.searchsorted(times_s, times_s + late, side="right")
+    return first, last
+
+
+def _next_free(free: list[int], at: int) -> int:
+    """Follow `free` from `at` to a place that leads to itself, and shorten the way."""
+    end = at
+    while free[end] != end:
+        end = free[end]
+    while free[at] != end:
+        free[at], at = end, free[at]
+    return end

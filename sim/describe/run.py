@@ -9,15 +9,15 @@ import pyarrow as pa
 
 from sim import dags
 from sim.base.errors import InputError
-from sim.describe import hourly, inputs, levels, overview, paper, recurrence, shapes, structure
+from sim.describe import hourly, overview, paper, recurrence, structure
 from sim.describe import variability as vary
 from sim.describe.dataset import Dataset
 from sim.describe.description import Description
-from sim.describe.measure import Measure
+from sim.describe.statistics import Statistic
 
 
 def describe(data: Dataset, beside: Iterable[Dataset] = ()) -> Description:
-    """Measure a dataset, and others to stand beside it.
+    """Statistic a dataset, and others to stand beside it.
 
     Everything is exact; nothing is sampled.
 
@@ -38,7 +38,7 @@ def describe(data: Dataset, beside: Iterable[Dataset] = ()) -> Description:
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"two datasets are called {name!r}; give one of them another name")
-    measures: dict[str, Sequence[Measure]] = {}
+    measures: dict[str, Sequence[Statistic]] = {}
     parts: dict[str, list[pa.Table]] = {}
     for dataset in datasets:
         measures[dataset.name], tables = _measured(dataset)
@@ -46,8 +46,8 @@ def describe(data: Dataset, beside: Iterable[Dataset] = ()) -> Description:
             column = pa.array([dataset.name] * table.num_rows, pa.string())
             parts.setdefault(name, []).append(table.add_column(0, "dataset", column))
     tables = {
-        name: pa.concat_tables(found, promote_options="default").combine_chunks()
-        for name, found in parts.items()
+        name: pa.concat_tables(pieces, promote_options="default").combine_chunks()
+        for name, pieces in parts.items()
     }
     return Description(tuple(names), measures, {**tables, "jobs": _jobs(data)}, paper.beside(data))
 
@@ -57,35 +57,35 @@ def random_beside(data: Dataset, seed: int = 0) -> Dataset:
     return Dataset("random", dags.uniform_dags(data.large.job_n_stages, seed))
 
 
-def _measured(data: Dataset) -> tuple[list[Measure], dict[str, pa.Table]]:
-    """Measure one dataset: numbers, and tables by name."""
-    found = [*inputs.inputs(data), *overview.overview(data), *overview.shares(data)]
+def _measured(data: Dataset) -> tuple[list[Statistic], dict[str, pa.Table]]:
+    """Statistic one dataset: numbers, and tables by name."""
+    numbers = [*overview.reading(data), *overview.overview(data), *overview.shares(data)]
     tables = {}
     if data.workload is not None:
         tables["hourly"] = hourly.hourly(data)
-        found += hourly.peak_to_trough(data, tables["hourly"])
-    found += shapes.shapes(data)
+        numbers += hourly.peak_to_trough(data, tables["hourly"])
+    numbers += structure.shapes(data)
     shape = structure.shape(data.large)
-    found += structure.structure(data.large, shape)
+    numbers += structure.structure(data.large, shape)
     tables["quantiles"] = structure.quantiles(shape)
     tables["degrees"] = structure.degrees(data.large)
     tables["by_size"] = structure.by_size(shape)
     if data.workload is not None:
         varied = vary.variations(data)
-        found += vary.measures("variability", varied)
+        numbers += vary.measures("variability", varied)
         tables["variability"] = vary.distributions(varied)
     kind = dags.classes(data.large)
-    found += recurrence.class_measures(kind)
+    numbers += recurrence.class_measures(kind)
     tables["classes"] = recurrence.class_table(kind)
     if data.workload is not None:
         periodic = recurrence.periodic_table(data, kind)
-        found += recurrence.periodic_measures(data, periodic)
+        numbers += recurrence.periodic_measures(data, periodic)
         recurring = recurrence.recurring_variations(data, periodic)
-        found += vary.measures("recurrence", recurring, "recurring")
+        numbers += vary.measures("recurrence", recurring, "recurring")
         tables["periodic"] = periodic
         tables["recurring"] = vary.distributions(recurring)
-    level_measures, tables["levels"] = levels.levels(data)
-    return found + level_measures, tables
+    level_measures, tables["levels"] = structure.levels(data)
+    return numbers + level_measures, tables
 
 
 def _jobs(data: Dataset) -> pa.Table:

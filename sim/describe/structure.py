@@ -1,4 +1,7 @@
-"""Density, chains, degrees, parallelism and critical paths (Tian et al., SoCC 2019, §4.2)."""
+"""The shape of DAGs: scatter and gather (§4.1), structure (§4.2) and levels (§7.1).
+
+§ are of Tian et al., SoCC 2019.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from sim import dags
-from sim.base.arrays import F8, I8
+from sim.base.arrays import F8, I4, I8
 from sim.dags.graphs import Graphs
-from sim.describe.measure import Measure, Section
-from sim.describe.numbers import deviation, largest, mean, quantile, slope
+from sim.describe.dataset import Dataset
+from sim.describe.statistics import Section, Statistic, deviation, largest, mean, quantile, slope
 
 PERCENTILES = (1, 25, 50, 75, 99)
 """Those of Fig. 5's boxes."""
@@ -29,7 +32,7 @@ class Shape:
 
 
 def shape(graphs: Graphs) -> Shape:
-    """Measure every DAG, exactly."""
+    """Statistic every DAG, exactly."""
     return Shape(
         graphs.job_n_stages,
         dags.edge_density(graphs),
@@ -39,7 +42,7 @@ def shape(graphs: Graphs) -> Shape:
     )
 
 
-def structure(graphs: Graphs, of: Shape) -> list[Measure]:
+def structure(graphs: Graphs, of: Shape) -> list[Statistic]:
     """Summarise density, chains, degrees, parallelism and critical paths."""
     section = Section("structure")
     section.group = "jobs"
@@ -116,3 +119,60 @@ def by_size(of: Shape) -> pa.Table:
     size, width, n = dags.mean_by_size(of.n_stages, of.width)
     length = dags.mean_by_size(of.n_stages, of.length)[1]
     return pa.table({"n_stages": size, "n_jobs": n, "width": width, "length": length})
+
+
+def shapes(data: Dataset) -> list[Statistic]:
+    """Share of scatter and gather jobs, and how far the others decompose into such parts."""
+    section = Section("shapes")
+    graphs = data.dags.at_least(3)
+    scatter, gather = dags.is_scatter(graphs), dags.is_gather(graphs)
+    neither = dags.is_complex(graphs)
+    section.group = "jobs of more than two stages"
+    section.add("jobs", "jobs", graphs.n_jobs, "count")
+    section.add("scatter", "scatter: at most one parent each", mean(scatter), "share")
+    section.add("gather", "gather: at most one child each", mean(gather), "share")
+    section.add("both", "both", mean(scatter & gather), "share")
+    section.add("neither", "neither", mean(neither), "share")
+    complex_ones = graphs.take(neither)
+    for k, reading in ((1, "as in the prose"), (2, "as printed")):
+        parts = dags.decompose(complex_ones, k)
+        section.group = f"decomposition of those that are neither, k = {k} ({reading})"
+        section.add(f"overlap_{k}", "stages in both parts", mean(parts.overlap), "share")
+        section.add(f"coverage_{k}", "stages in either part", mean(parts.coverage), "share")
+    return section.found
+
+
+def levels(data: Dataset) -> tuple[list[Statistic], pa.Table]:
+    """Share of edges between adjacent levels, and `level_table` of all whole jobs."""
+    section = Section("levels")
+    level = dags.compact_levels(data.dags)
+    _spans(section, "", "all jobs", data.dags, level)
+    large = data.large
+    _spans(section, "large_", "jobs of six and more stages", large, dags.compact_levels(large))
+    return section.found, level_table(data.dags, level)
+
+
+def level_table(graphs: Graphs, level: I4) -> pa.Table:
+    """Return how stages are spread over the levels (Fig. 10)."""
+    counts = dags.level_counts(graphs, level)
+    n_jobs = np.bincount(dags.path_lengths(graphs, level), minlength=len(counts))
+    length, at = np.nonzero(np.tri(len(counts), dtype=bool) & (n_jobs > 0)[:, None])
+    length, at = length[at > 0], at[at > 0]
+    n = counts[length, at]
+    return pa.table(
+        {
+            "length": length,
+            "n_jobs": n_jobs[length],
+            "level": at,
+            "n": n,
+            "share": n / counts.sum(axis=1)[length],
+        }
+    )
+
+
+def _spans(section: Section, prefix: str, words: str, graphs: Graphs, level: I4) -> None:
+    spans = dags.edge_spans(graphs, level)
+    section.group = words
+    section.add(f"{prefix}edges", "edges", graphs.n_edges, "count")
+    section.add(f"{prefix}one_level", "span one level", mean(spans == 1), "share")
+    section.add(f"{prefix}mean_span", "levels spanned, mean", mean(spans))

@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.arrays import F8, I8
-from sim.dags.graphs import Graphs, offsets
+from sim.base.ragged import offsets
+from sim.dags.graphs import Graphs
 from sim.describe.dataset import USED_PREFIX, Dataset
-from sim.describe.measure import Measure, Section
-from sim.describe.numbers import largest, mean, quantile
+from sim.describe.statistics import Section, Statistic, largest, mean, quantile
 from sim.workload.schema import DEMAND_PREFIX
 
 SET_SIZE = 3
@@ -43,14 +43,14 @@ class Variation:
 
 
 def variations(data: Dataset) -> list[Variation]:
-    """Measure every metric, of pairs and of sets, in jobs of at least six stages."""
+    """Statistic every metric, of pairs and of sets, in jobs of at least six stages."""
     graphs, rows = data.large, data.large_stages
-    found = []
+    varied = []
     for relation, measure in (("pair", pairs), ("set", sets)):
         for metric, per_stage in data.stage_metrics.items():
             value, n_left_out = measure(graphs, per_stage[rows])
-            found.append(Variation(relation, metric, value, n_left_out))
-    return found
+            varied.append(Variation(relation, metric, value, n_left_out))
+    return varied
 
 
 def pairs(graphs: Graphs, metric: F8) -> tuple[F8, int]:
@@ -90,10 +90,10 @@ def set_spread(metric: F8, first: I8) -> tuple[F8, int]:
     return np.exp(np.maximum(spread[known], 0.0)), int((~known).sum())
 
 
-def measures(name: str, found: list[Variation], of: str = "dependent") -> list[Measure]:
+def measures(name: str, varied: list[Variation], of: str = "dependent") -> list[Statistic]:
     """Summarise distributions: how many are equal, how many far apart, and the extremes."""
     section = Section(name)
-    for v in found:
+    for v in varied:
         factor = v.factor
         if not len(factor) and not v.n_left_out:
             continue
@@ -111,7 +111,7 @@ def measures(name: str, found: list[Variation], of: str = "dependent") -> list[M
     return section.found
 
 
-def distributions(found: list[Variation]) -> pa.Table:
+def distributions(varied: list[Variation]) -> pa.Table:
     """Return the quantiles of `Variation.value`: relation, metric, q, value; for plots."""
     q = np.linspace(0, 1, POINTS)
     parts = [
@@ -123,20 +123,13 @@ def distributions(found: list[Variation]) -> pa.Table:
                 "value": np.quantile(v.value, q),
             }
         )
-        for v in found
+        for v in varied
         if len(v.value)
     ]
-    return pa.concat_tables(parts) if parts else _NO_DISTRIBUTION
-
-
-_NO_DISTRIBUTION = pa.table(
-    {
-        "relation": pa.array([], pa.string()),
-        "metric": pa.array([], pa.string()),
-        "q": pa.array([], pa.float64()),
-        "value": pa.array([], pa.float64()),
-    }
-)
+    if parts:
+        return pa.concat_tables(parts)
+    kinds = {"relation": pa.string(), "metric": pa.string()}
+    return pa.schema({**kinds, "q": pa.float64(), "value": pa.float64()}).empty_table()
 
 
 def metric_words(metric: str) -> str:

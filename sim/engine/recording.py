@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from sim.base.arrays import F8
+from sim.cluster.cluster import Cluster
 from sim.engine.plan import NO_LIMIT, Batch, Event, Plan, World
-
-if TYPE_CHECKING:
-    from sim.engine.result import Result
-    from sim.workload.workload import Workload
+from sim.engine.record import Run
+from sim.engine.simulate import simulate
+from sim.workload.workload import Workload
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,8 @@ class FirstComeFirstServed:
         """Do nothing."""
 
 
-def alone(workload: Workload, tokens: int) -> Result:
+def alone(workload: Workload, tokens: int) -> Run:
     """Run a workload of one job on `tokens` slots, first come, first served, with task records."""
-    from sim.cluster.cluster import Cluster
-    from sim.engine.simulate import simulate
-
     return simulate(workload, Cluster.slots(tokens), FirstComeFirstServed(), record="tasks")
 
 
@@ -46,10 +43,9 @@ def record(workload: Workload, tokens: int, init_s: F8 | None = None) -> dict[st
     assert run.task_start is not None
     assert run.task_finish is not None
     columns = workload.columns
-    sizes = np.diff(columns.stage_task0)
-    n = int(sizes.sum())
+    n = len(columns.task_duration)
     n_failed = np.diff(columns.attempt0) if len(columns.attempt0) > 1 else np.zeros(n)
-    stage = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+    stage = columns.task_stage().astype(np.int32)
     return {
         "run": np.zeros(n, np.int32),
         "stage": stage,
@@ -62,7 +58,7 @@ def record(workload: Workload, tokens: int, init_s: F8 | None = None) -> dict[st
     }
 
 
-def _ready_s(run: Result) -> F8:
+def _ready_s(run: Run) -> F8:
     """Return when the inputs of each task were there, (T,) s; a lost one, when it is again."""
     columns = run.workload.columns
     finish_s = run.task_finish

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from sim.base.errors import DeadlockError, InputError, PolicyError
 from sim.base.jit import compiled
 from sim.cluster.cluster import Cluster
+from sim.cluster.fits import check_fits
 from sim.engine.kernels import run as kernel
 from sim.engine.kernels import state as layout
 from sim.engine.layout import lay_out
 from sim.engine.plan import Batch, Plan, Scheduler, World
-from sim.engine.result import LimitsSet, Result
-from sim.metrics.locality import has_homes
-from sim.workload.validate import check_fits
+from sim.engine.record import LimitsSet, Run
+from sim.workload.columns import has_homes
 from sim.workload.workload import Workload
 
 
@@ -29,37 +29,8 @@ def simulate(
     *,
     seed: int = 0,
     record: Literal["jobs", "tasks"] = "jobs",
-) -> Result:
-    """Run `workload` on `cluster` under `policy`.
-
-    A run is a pure function of its arguments: the same bits on every machine and in every process.
-
-    Parameters
-    ----------
-    workload : Workload
-        What is submitted.
-    cluster : Cluster
-        What it runs on.
-    policy : Scheduler
-        What decides, e.g. ``policies.build("sjf")``.
-    seed : int
-        Seed of whatever the policy draws.
-    record : {"jobs", "tasks"}
-        "tasks" keeps when and where each task ran.
-
-    Returns
-    -------
-    Result
-
-    Raises
-    ------
-    InputError
-        If a demand, a gang or a queue can never fit, before anything runs.
-    PolicyError
-        If the policy fills a column with nonsense.
-    DeadlockError
-        If jobs are left that can never go on.
-    """
+) -> Run:
+    """Run `workload` on `cluster` under `policy`; see `sim.result.simulate`."""
     if record not in ("jobs", "tasks"):
         raise InputError(f"record must be 'jobs' or 'tasks', not {record!r}")
     check_fits(workload, cluster)
@@ -75,7 +46,7 @@ def simulate(
     limits = [(np.nan, *limited)] if limited else []
     if not _alternate(layout.make(arrays), arrays, policy, memory, world, plan, limits):
         raise DeadlockError(_stuck(workload, arrays))
-    return Result(
+    return Run(
         workload,
         cluster,
         policy,

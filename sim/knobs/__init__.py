@@ -17,23 +17,18 @@ from sim.base.plugins import check_known
 from sim.base.plugins import options as options_of
 
 if TYPE_CHECKING:
-    from sim.knobs.amplifier import amplify
-    from sim.knobs.arrivals import arrive, squeeze
+    from sim.knobs.arrivals import arrive, hour_of, squeeze
+    from sim.knobs.demands import amplify, fit_machines
     from sim.knobs.faults import fail_tasks, straggle
-    from sim.knobs.hour import hour_of
-    from sim.knobs.inputs import place_inputs
     from sim.knobs.joined import named_dags
-    from sim.knobs.load import change_load
-    from sim.knobs.machines import fit_machines
     from sim.knobs.past import history_and_trace
-    from sim.knobs.queues import deal_queues
+    from sim.knobs.placement import deal_queues, place_inputs
     from sim.knobs.tasks import scale_tasks
     from sim.workload.workload import Workload
 
 __all__ = [
     "amplify",
     "arrive",
-    "change_load",
     "deal_queues",
     "fail_tasks",
     "fit_machines",
@@ -50,16 +45,16 @@ __all__ = [
 ]
 
 _MODULES = {
-    "amplify": "sim.knobs.amplifier",
+    "amplify": "sim.knobs.demands",
     "arrive": "sim.knobs.arrivals",
-    "change_load": "sim.knobs.load",
-    "deal_queues": "sim.knobs.queues",
+    "change_load": "sim.synth.alibaba2018.load",
+    "deal_queues": "sim.knobs.placement",
     "fail_tasks": "sim.knobs.faults",
-    "fit_machines": "sim.knobs.machines",
+    "fit_machines": "sim.knobs.demands",
     "history_and_trace": "sim.knobs.past",
-    "hour_of": "sim.knobs.hour",
+    "hour_of": "sim.knobs.arrivals",
     "named_dags": "sim.knobs.joined",
-    "place_inputs": "sim.knobs.inputs",
+    "place_inputs": "sim.knobs.placement",
     "scale_tasks": "sim.knobs.tasks",
     "squeeze": "sim.knobs.arrivals",
     "straggle": "sim.knobs.faults",

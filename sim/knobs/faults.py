@@ -6,7 +6,7 @@ They are drawn from (seed, purpose) alone, so that every policy meets the same o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -14,10 +14,8 @@ from sim.base.arrays import F8, I8
 from sim.base.errors import InputError
 from sim.base.random import stream
 from sim.knobs.parts import beside, meta_with, replaced, with_durations
-
-if TYPE_CHECKING:
-    from sim.workload.workload import Columns, Workload
-
+from sim.workload.columns import Columns
+from sim.workload.workload import Workload
 
 MOST_FAILURES = 8
 """Attempts of one task that fail at the most."""
@@ -123,8 +121,7 @@ def _draw(
     columns: Columns, single: float, multiple: float, lost: float, of: str, seed: int
 ) -> tuple[I8, F8, I8]:
     """Return the rows of the table: task, after_s and lost."""
-    task0 = columns.stage_task0
-    stage = np.repeat(np.arange(len(task0) - 1), np.diff(task0))
+    stage = columns.task_stage()
     task = np.arange(len(stage))
     if of == "deadline":
         task = task[~np.isnan(columns.job_deadline)[columns.stage_job[stage]]]
@@ -150,19 +147,17 @@ def _inputs(columns: Columns, task: I8, stage: I8, rng: np.random.Generator) -> 
     child, kind = columns.edge_child[order], columns.edge_kind[order]
     own = stage[task]
     begin, end = np.searchsorted(child, own), np.searchsorted(child, own, side="right")
-    which, where = rng.random((2, len(task)))
-    edge = begin + np.floor(which * (end - begin)).astype(np.int64)
+    choice, where = rng.random((2, len(task)))
+    edge = begin + np.floor(choice * (end - begin)).astype(np.int64)
     task0 = columns.stage_task0
     n = (task0[1:] - task0[:-1])[parent[edge]]
     place = np.floor(where * n).astype(np.int64)
     same = np.minimum(task - task0[own], n - 1)
-    found: I8 = task0[parent[edge]] + np.where(kind[edge] == 1, same, place)
-    return found
+    lost: I8 = task0[parent[edge]] + np.where(kind[edge] == 1, same, place)
+    return lost
 
 
 def _again(workload: Workload, noted: Mapping[str, object], **changed: object) -> Workload:
-    from sim.workload.workload import Workload
-
     names = ("jobs", "stages", "stage_edges", "job_edges", "downloads", "history", "training")
     tables: dict[str, object] = {name: getattr(workload, name) for name in names}
     if workload.stage_duration_s is None or "tasks" in changed:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from sim.base.arrays import I8
@@ -12,10 +10,7 @@ from sim.base.random import stream
 from sim.knobs.parts import beside, meta_with, replaced, with_durations
 from sim.workload.schema import FEATURES
 from sim.workload.tables import names, take_rows, values
-
-if TYPE_CHECKING:
-    from sim.workload.workload import Workload
-
+from sim.workload.workload import Workload
 
 FEWEST, MOST = 2, 5
 """Stages of a DAG."""
@@ -45,8 +40,6 @@ def named_dags(workload: Workload, jobs: int = 900, seed: int = 0) -> Workload:
     InputError
         If a job has several stages or no name, jobs depend on each other, or there are too few.
     """
-    from sim.workload.workload import Workload
-
     if type(jobs) is not int or jobs < 1:
         raise InputError(f"jobs must be a whole number from 1 on, not {jobs!r}")
     if workload.n_stages != workload.n_jobs or workload.job_edges.num_rows:
@@ -71,7 +64,7 @@ def named_dags(workload: Workload, jobs: int = 900, seed: int = 0) -> Workload:
     tasks, uniform = None, workload.stage_duration_s
     if uniform is None:
         columns = workload.columns
-        first, n = columns.stage_task0[rows], np.diff(columns.stage_task0)[rows]
+        first, n = columns.stage_task0[rows], columns.stage_n_tasks[rows]
         at = np.repeat(first - np.cumsum(n) + n, n) + np.arange(int(n.sum()))
         stage = np.repeat(np.arange(len(rows), dtype=np.int32), n)
         tasks = replaced(take_rows(workload.tasks, at), "stage", stage)
@@ -105,11 +98,11 @@ def _groups(workload: Workload) -> list[I8]:
 
 
 def _runs(groups: list[I8], rng: np.random.Generator) -> list[I8]:
-    found = []
+    cut = []
     for group in groups:
         at = 0
         while len(group) - at >= FEWEST:
             size = min(int(rng.integers(FEWEST, MOST + 1)), len(group) - at)
-            found.append(group[at : at + size])
+            cut.append(group[at : at + size])
             at += size
-    return found
+    return cut

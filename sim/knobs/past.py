@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 
 from sim.base.arrays import F8, I8, Mask
 from sim.base.errors import InputError
+from sim.base.ragged import ranges
 from sim.base.random import stream
+from sim.cluster.cluster import Cluster
+from sim.describe.slearn import load_statistics, window_loads
 from sim.knobs.parts import check_positive, meta_with, replaced, with_durations
-from sim.workload.columns import ranges
-from sim.workload.features import NAMES
+from sim.workload.columns import job_n_tasks
+from sim.workload.past import NAMES
+from sim.workload.paths import critical_path_s
 from sim.workload.tables import take_rows, values
-from sim.workload.windows import loads, statistics
-
-if TYPE_CHECKING:
-    from sim.workload.workload import Workload
-
+from sim.workload.workload import Workload
 
 SHARED = ("application", "job_name", "user", "requested")
 """Features that make jobs alike here; the hour and the day would make nearly all of them."""
@@ -69,7 +69,7 @@ def history_and_trace(
     Returns
     -------
     Workload
-        ``meta["knobs"]`` notes sizes, and the load in windows (`sim.workload.windows.statistics`).
+        ``meta["knobs"]`` notes sizes, and load in windows (`sim.describe.slearn`).
 
     Raises
     ------
@@ -77,9 +77,6 @@ def history_and_trace(
         On a number out of range; if the workload has a history, earlier runs or failures already,
         or jobs that depend on each other; if the second half has too few jobs.
     """
-    from sim.cluster.cluster import Cluster
-    from sim.workload.workload import Workload
-
     for name, count in (("jobs", jobs), ("slots", slots), ("widest", widest)):
         if type(count) is not int or count < 1:
             raise InputError(f"{name} must be a whole number from 1 on, not {count!r}")
@@ -99,7 +96,7 @@ def history_and_trace(
         narrow = _compressed(workload, of_slots / slots, widest, seed)
         fits = np.ones(workload.n_jobs, dtype=bool)
     else:
-        narrow, fits = workload, _n_tasks(workload) <= widest
+        narrow, fits = workload, job_n_tasks(workload) <= widest
     submit_s = values(narrow.jobs, "submit_s")
     cluster = Cluster.slots(slots)
     cut_s = (submit_s[0] + submit_s[-1]) / 2
@@ -116,7 +113,7 @@ def history_and_trace(
     if jobs > 1:
         drawn = drawn.scale_load(load, cluster)
     columns = drawn.columns
-    got = statistics(loads(columns.job_submit, columns.job_work, slots))
+    got = load_statistics(window_loads(columns.job_submit, columns.job_work, slots))
     uniform = drawn.stage_duration_s
     return Workload.from_tables(
         jobs=_without_end(drawn.jobs),
@@ -140,16 +137,7 @@ def history_and_trace(
     )
 
 
-def _n_tasks(workload: Workload) -> I8:
-    found: I8 = np.bincount(
-        values(workload.stages, "job"), values(workload.stages, "n_tasks"), workload.n_jobs
-    ).astype(np.int64)
-    return found
-
-
 def _finish_s(workload: Workload) -> F8:
-    from sim.workload.paths import critical_path_s
-
     if "recorded_finish_s" in workload.jobs.column_names:
         return values(workload.jobs, "recorded_finish_s")
     return values(workload.jobs, "submit_s") + critical_path_s(workload.columns)
@@ -171,7 +159,7 @@ def _alike(workload: Workload, chosen: I8) -> Mask:
 def _records(workload: Workload, rows: I8, finish_s: F8, first_s: float) -> dict[str, Any]:
     """Return the table of the history that these jobs make."""
     jobs = take_rows(workload.jobs, rows)
-    n_tasks = _n_tasks(workload)[rows]
+    n_tasks = job_n_tasks(workload)[rows]
     submit_s = values(jobs, "submit_s")
     return {
         "submit_s": submit_s - first_s,
@@ -190,8 +178,6 @@ def _without_end(jobs: pa.Table) -> pa.Table:
 
 def _compressed(workload: Workload, ratio: float, widest: int, seed: int) -> Workload:
     """Keep one task of each stage for `ratio` of them, and `widest` of a job at most."""
-    from sim.workload.workload import Workload
-
     n_tasks = values(workload.stages, "n_tasks").astype(np.int64)
     n_stages = np.bincount(values(workload.stages, "job"))[values(workload.stages, "job")]
     most = np.maximum(widest // n_stages, 1)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from sim.base.arrays import I8
-from sim.knobs.parts import beside, check_positive, meta_with, with_durations
+from sim.cluster.cluster import Cluster
+from sim.knobs.parts import (
+    beside,
+    check_positive,
+    meta_with,
+    with_durations,
+)
 from sim.workload.tables import take_rows, values
-
-if TYPE_CHECKING:
-    from sim.workload.workload import Workload
+from sim.workload.workload import Workload
 
 STEPS = 60
 
@@ -43,14 +46,10 @@ def scale_tasks(
     InputError
         If a number is not positive, or tasks demand a resource that machines do not have.
     """
-    from sim.cluster.cluster import Cluster
-    from sim.workload.transform import offered_load
-    from sim.workload.workload import Workload
-
     check_positive("the load", load)
     check_positive("the number of machines", machines)
     cluster = Cluster.machines(machines, fungible=(), **dict(shape))
-    offered = offered_load(workload, cluster)
+    offered = workload.offered_load(cluster)
     bottleneck = max(offered, key=lambda name: offered[name])
     n = np.diff(workload.stage_task0)
     work = np.add.reduceat(workload.columns.task_duration, workload.stage_task0[:-1])

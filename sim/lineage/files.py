@@ -12,9 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sim.base.errors import InputError, hint
+from sim.base.reading import Field, Layout, OnBadRow, first_line, open_text, read_blocks
 from sim.lineage.schema import TABLES
-from sim.traces._rows import Field, Layout, OnBadRow, read_blocks
-from sim.traces._text_file import first_line, open_text
 from sim.workload.schema import CATEGORY, REQUIRED, Column
 
 _PARQUET = b"PAR1"

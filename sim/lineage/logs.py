@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I1, I4, Mask
+from sim.base.reading import OnBadRow
 from sim.lineage.files import as_table, read_table
 from sim.lineage.schema import OPERATIONS_NAMES, OUTCOMES
-from sim.traces._rows import OnBadRow
 from sim.workload.tables import plain
 
 IDLE: Final = "jobs: in no operation"

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
 from sim.base.arrays import F8, Mask
-from sim.describe.measure import Measure, Section
+from sim.describe.statistics import Section, Statistic
 from sim.lineage.advice import SHIFTS_H, shiftable
 from sim.lineage.dependencies import Dependencies
 from sim.lineage.heuristics import INPUT_MODES, Character
 from sim.lineage.logs import Logs
 from sim.lineage.predict import best_threshold
 from sim.lineage.single_hop import DAY_S, SingleHop
+from sim.published import numbers
 
 SECTIONS: Final = {
     "overview": "What was found",
@@ -30,36 +32,21 @@ SECTIONS: Final = {
 }
 """Sections in their order, and their headings; § are of Chung et al., OSDI 2020."""
 
-PAPER: Final = {
-    ("recurring", "jobs"): 0.68,
-    ("recurring", "dependencies"): 0.79,
-    ("recurring", "depending"): 0.80,
-    ("recurring", "within_week"): 0.98,
-    ("priorities", "templates_inverted"): 0.21,
-    ("priorities", "jobs_on_lower"): 0.13,
-    ("priorities", "adhoc_above"): 0.33,
-    ("coordination", "blind"): 0.34,
-    ("organisations", "organisations"): 0.95,
-    ("organisations", "dependencies"): 0.33,
-    ("organisations", "template_dependencies"): 0.17,
-    ("organisations", "jobs"): 0.28,
-    ("organisations", "recurring_jobs"): 0.23,
-    ("components", "largest"): 0.50,
-    ("components", "ten"): 0.80,
-    ("shifting", "1h"): 0.31,
-    ("shifting", "3h"): 0.27,
-    ("shifting", "6h"): 0.22,
-    ("shifting", "12h"): 0.14,
-    ("prediction", "best_tr"): 20.0,
-    ("prediction", "rmse_s"): 2.5 * 3600,
-    ("prediction", "mae_s"): 22 * 60.0,
-    ("prediction", "within_20"): 0.50,
-    ("prediction", "over_2x"): 0.07,
-    ("value", "hidden"): 0.83,
-    ("value", "round_4"): 0.99,
-    ("value", "rounds"): 9.0,
-}
-"""What the paper reports of Cosmos; "more than", "nearly" and "up to" are left out."""
+
+@cache
+def published() -> dict[tuple[str, str], float]:
+    """Return what the paper reports of Cosmos, by section and key."""
+    paper = numbers("wing")
+    tr, of_time = paper["fig2"]["best_tr"], paper["fig3"]
+    found = {(s, key): paper[s][key] for s in SECTIONS if s in paper for key in paper[s]}
+    return found | {
+        ("prediction", "best_tr"): float(tr),
+        ("prediction", "rmse_s"): of_time["rmse_h"][tr] * 3600,
+        ("prediction", "mae_s"): of_time["mae_min"][tr] * 60.0,
+        ("prediction", "within_20"): of_time["within_20"][tr] / 100,
+        ("prediction", "over_2x"): of_time["over_2x"][tr] / 100,
+        ("value", "round_4"): paper["fig6"][4] / 100,
+    }
 
 
 def observations(
@@ -69,8 +56,8 @@ def observations(
     tables: Mapping[str, pa.Table],
     gap_s: F8,
     omega_s: float,
-) -> list[Measure]:
-    """Measure what §2.3, §3.2 and §4.5.3 report."""
+) -> list[Statistic]:
+    """Statistic what §2.3, §3.2 and §4.5.3 report."""
     edges = hops.dependencies
     return [
         *_overview(logs, hops, tables, omega_s),
@@ -87,7 +74,7 @@ def observations(
 
 def _overview(
     logs: Logs, hops: SingleHop, tables: Mapping[str, pa.Table], omega_s: float
-) -> list[Measure]:
+) -> list[Statistic]:
     s = Section("overview")
     s.add("jobs", "jobs", logs.n_jobs, "count")
     s.add("operations", "operations on files", hops.n_operations, "count")
@@ -101,7 +88,7 @@ def _overview(
     return s.found
 
 
-def _recurring(logs: Logs, character: Character, edges: Dependencies) -> list[Measure]:
+def _recurring(logs: Logs, character: Character, edges: Dependencies) -> list[Statistic]:
     s = Section("recurring")
     s.add("jobs", "recurring jobs, of all", _mean(character.job_recurring), "share")
     s.add(
@@ -122,7 +109,7 @@ def _recurring(logs: Logs, character: Character, edges: Dependencies) -> list[Me
 
 def _priorities(
     logs: Logs, character: Character, edges: Dependencies, tables: Mapping[str, pa.Table]
-) -> list[Measure]:
+) -> list[Statistic]:
     s = Section("priorities")
     recurring = character.recurring
     inverted = np.zeros(len(recurring), bool)
@@ -165,7 +152,7 @@ def _priorities(
     return s.found
 
 
-def _coordination(logs: Logs, character: Character) -> list[Measure]:
+def _coordination(logs: Logs, character: Character) -> list[Statistic]:
     s = Section("coordination")
     is_blind = character.input_mode == INPUT_MODES.index("blind")
     is_recurring = character.job_recurring
@@ -182,7 +169,7 @@ def _coordination(logs: Logs, character: Character) -> list[Measure]:
 
 def _organisations(
     logs: Logs, character: Character, edges: Dependencies, tables: Mapping[str, pa.Table]
-) -> list[Measure]:
+) -> list[Statistic]:
     s = Section("organisations")
     owner = logs.column("organisation")
     cross = owner[edges.upstream] != owner[edges.downstream]
@@ -209,7 +196,7 @@ def _organisations(
     return s.found
 
 
-def _components(tables: Mapping[str, pa.Table], n_jobs: int) -> list[Measure]:
+def _components(tables: Mapping[str, pa.Table], n_jobs: int) -> list[Statistic]:
     s = Section("components")
     size = tables["components"]["n_jobs"].to_numpy()
     heaviness = tables["components"]["bottom_heaviness"].to_numpy()
@@ -226,7 +213,7 @@ def _components(tables: Mapping[str, pa.Table], n_jobs: int) -> list[Measure]:
     return s.found
 
 
-def _shifting(logs: Logs, character: Character, gap_s: F8) -> list[Measure]:
+def _shifting(logs: Logs, character: Character, gap_s: F8) -> list[Statistic]:
     s = Section("shifting")
     for hours in SHIFTS_H:
         share = _mean(shiftable(logs, character, gap_s, hours))
@@ -241,7 +228,7 @@ def _shifting(logs: Logs, character: Character, gap_s: F8) -> list[Measure]:
     return s.found
 
 
-def _prediction(tables: Mapping[str, pa.Table]) -> list[Measure]:
+def _prediction(tables: Mapping[str, pa.Table]) -> list[Statistic]:
     s = Section("prediction")
     table = tables["predictability"]
     product = table["precision"].to_numpy() * table["recall"].to_numpy()
@@ -259,7 +246,7 @@ def _prediction(tables: Mapping[str, pa.Table]) -> list[Measure]:
     return s.found
 
 
-def _value(tables: Mapping[str, pa.Table]) -> list[Measure]:
+def _value(tables: Mapping[str, pa.Table]) -> list[Statistic]:
     s = Section("value")
     table = tables["convergence"]
     found = table["found"].to_numpy()

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from sim.base.errors import InputError
+from sim.base.reading import OnBadRow
 from sim.lineage.logs import Logs, logs_of
-from sim.traces._rows import OnBadRow
 
 _ENDS = {"COMPLETE": "done", "FAIL": "failed", "ABORT": "failed"}
 _TYPES = ("START", "RUNNING", "OTHER", *_ENDS)

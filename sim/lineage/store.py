@@ -15,7 +15,7 @@ import pyarrow as pa
 from sim.base import files
 from sim.base.arrays import I8
 from sim.base.errors import InputError, hint
-from sim.describe.measure import Measure, to_table
+from sim.describe.statistics import Statistic, to_table
 
 TABLES = (
     "jobs",
@@ -44,14 +44,14 @@ class Store:
     ----------
     tables : mapping of str to pyarrow.Table
         By the names in `TABLES`; rows of ``jobs`` and ``templates`` are the keys between them.
-    measures : list of Measure
+    measures : list of Statistic
         The numbers of the report.
     report : dict of str to int
         What was odd in the logs, by rule.
     """
 
     tables: Mapping[str, pa.Table]
-    measures: Sequence[Measure] = ()
+    measures: Sequence[Statistic] = ()
     report: Mapping[str, int] = field(default_factory=dict)
 
     def value(self, section: str, key: str) -> float:
@@ -179,7 +179,7 @@ class Store:
                     file=path,
                 ) from error
         measures = [
-            Measure(r["section"], r["key"], r["label"], r["value"], r["kind"], r["group"])
+            Statistic(r["section"], r["key"], r["label"], r["value"], r["kind"], r["group"])
             for r in found.pop("measures").to_pylist()
         ]
         rules = found.pop("report").to_pydict()

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
     from sim.cluster.cluster import Cluster
     from sim.engine.plan import Scheduler
-    from sim.engine.result import Result
+    from sim.result import Result
     from sim.workload.workload import Workload
 
 NO_POLICY = "none"
 """In place of a policy's name where what is measured needs none."""
 
-Run = Callable[..., "Result"]
+Simulate = Callable[..., "Result"]
 Measured = tuple[dict[str, float], "pa.Table"]
 
 MEASURES = Plugins("measure", __name__, "measure")
@@ -53,7 +53,7 @@ def uses_policy(name: str, module: str | None = None) -> bool:
 
 def measure(
     name: str,
-    run: Run,
+    run: Simulate,
     workload: Workload,
     cluster: Cluster,
     policy: Scheduler | None,

@@ -5,18 +5,21 @@ As Grandl et al. (DAGPS, MSR-TR-2016-19, §8.3) compare schedules, DAG by DAG.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-if TYPE_CHECKING:
-    from sim.measures import Measured, Run
+from sim.bounds import bound_arrays
+from sim.bounds.machine_counts import machines_per_job
+from sim.cluster.cluster import Cluster
+from sim.measures import Measured, Simulate
 
 GAPS = {"gap_lb": "new_lb", "gap_tight_lb": "tight_lb"}
 
 
 def measure(
-    run: Run,
+    run: Simulate,
     workload: Any,
     cluster: Any,
     policy: Any,
@@ -43,25 +46,19 @@ def measure(
         beforehand (NaN if it builds none); ``machines`` and ``factor``, their number and that
         times the critical path over the work on one machine; the lower bounds.
     """
-    import pyarrow as pa
-
-    from sim.bounds import bound_arrays
-    from sim.bounds.machine_counts import machines_per_job
-    from sim.cluster.cluster import Cluster
-
     shape = dict(zip(cluster.resources, cluster.capacity[0].tolist(), strict=True))
     counts = machines_per_job(workload, shape, seed, low, high).tolist()
     rows = []
     for job, n in enumerate(counts):
-        one = workload.take(np.array([job]))
+        alone = workload.take(np.array([job]))
         own = Cluster.machines(n, fungible=cluster.fungible, **shape)
-        result = run(one, own, policy, seed=seed)
-        bounds = {name: float(of[0]) for name, of in bound_arrays(one.columns, own, True).items()}
+        result = run(alone, own, policy, seed=seed)
+        bounds = {name: float(of[0]) for name, of in bound_arrays(alone.columns, own, True).items()}
         factor = bounds["cp_len"] / bounds["twork"] if bounds["twork"] else np.inf
         rows.append(
             {
                 "makespan_s": float(result.job_finish[0] - result.job_submit[0]),
-                "built_s": float(policy.built_s(one, own)),
+                "built_s": float(policy.built_s(alone, own)),
                 "machines": n,
                 "factor": factor,
                 **bounds,

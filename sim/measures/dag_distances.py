@@ -7,16 +7,18 @@ half, and is judged on the other by the Kolmogorov-Smirnov distance of six prope
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from sim.measures import Measured, Run
+import pyarrow as pa
+
+from sim.measures import Measured, Simulate
+from sim.synth.alibaba2018.judge import clean_dags, judge
 
 USES_POLICY = False
 
 
 def measure(
-    run: Run,
+    run: Simulate,
     workload: Any,
     cluster: Any,
     policy: Any,
@@ -32,19 +34,15 @@ def measure(
     run, workload, cluster, policy, seed
         As every measure is given; the seed halves and draws.
     generator, fit, per_dag
-        See `sim.dags.judge.judge`.
+        See `sim.synth.alibaba2018.judge.judge`.
 
     Returns
     -------
     metrics : dict of str to float
-        ``ks_<property>`` for each of `sim.dags.compare.PROPERTIES`.
+        ``ks_<property>`` for each of `sim.dags.properties.PROPERTIES`.
     table : pyarrow.Table
         The same: ``property``, ``distance``.
     """
-    import pyarrow as pa
-
-    from sim.dags.judge import clean_dags, judge
-
-    found = judge(clean_dags(workload), generator, seed, fit=fit, per_dag=per_dag)
-    table = pa.table({"property": list(found), "distance": list(found.values())})
-    return {f"ks_{name}": off for name, off in found.items()}, table
+    distances = judge(clean_dags(workload), generator, seed, fit=fit, per_dag=per_dag)
+    table = pa.table({"property": list(distances), "distance": list(distances.values())})
+    return {f"ks_{name}": off for name, off in distances.items()}, table

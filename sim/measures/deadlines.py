@@ -9,19 +9,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from sim.base.arrays import F8
-from sim.workload.deadlines import final_deadline_s
+from sim.engine.plan import NO_LIMIT
+from sim.workload.columns import final_deadline_s
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from sim.engine.result import Result
-    from sim.measures import Measured, Run
+    from sim.measures import Measured, Simulate
+    from sim.result import Result
 
 
 def measure(
-    run: Run, workload: Any, cluster: Any, policy: Any, seed: int, step_s: float = 60.0
+    run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int, step_s: float = 60.0
 ) -> Measured:
     """Simulate once, and look at the jobs that have a deadline.
 
@@ -48,8 +50,6 @@ def measure(
         ``raw`` (what the policy wanted before it smoothed; NaN if it does not say), ``running``
         (tasks, by the attempts that succeeded) and ``oracle``.
     """
-    import pyarrow as pa
-
     watched = Watched(policy)
     result: Result = run(workload, cluster, watched, seed=seed, record="tasks")
     columns = result.workload.columns
@@ -103,8 +103,6 @@ class _Allocation:
     @classmethod
     def of(cls, result: Result, job: int, deadline_s: float) -> _Allocation | None:
         """Return that of a job, None if it had no limit at some time."""
-        from sim.engine.plan import NO_LIMIT
-
         limits = result.limits
         mine = limits["job"].to_numpy() == job
         tokens = limits["tokens"].to_numpy()[mine]
@@ -164,8 +162,6 @@ class _Allocation:
 def _over_time(
     result: Result, row: _Allocation, raw: dict[int, list[tuple[float, float]]], step_s: float
 ) -> pa.Table:
-    import pyarrow as pa
-
     at = np.arange(row.submit_s, row.time_s[-1], step_s)
     columns = result.workload.columns
     first, end = columns.stage_task0[columns.job_stage0[row.job : row.job + 2]]
@@ -195,13 +191,11 @@ def _spare_share(part: pa.Table) -> float:
 def _held(time_s: F8, values: F8, at: F8) -> F8:
     """Return the value that was set last at each time, NaN before the first."""
     place = np.searchsorted(time_s, at, side="right") - 1
-    found: F8 = np.where(place >= 0, np.append(values, np.nan)[place], np.nan)
-    return found
+    at_place: F8 = np.where(place >= 0, np.append(values, np.nan)[place], np.nan)
+    return at_place
 
 
 def _empty() -> pa.Table:
-    import pyarrow as pa
-
     names = ("elapsed_s", "tokens", "raw", "running", "oracle")
     columns: dict[str, Any] = {name: pa.array([], pa.float64()) for name in names}
     return pa.table({"job": pa.array([], pa.int64()), **columns})

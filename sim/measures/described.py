@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from sim.measures import Measured, Run
+import pyarrow as pa
+
+from sim.describe import Dataset, describe
+from sim.describe.run import random_beside
+from sim.describe.statistics import to_table
+from sim.measures import Measured, Simulate
 
 USES_POLICY = False
 
 
-def measure(run: Run, workload: Any, cluster: Any, policy: Any, seed: int) -> Measured:
+def measure(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) -> Measured:
     """Describe the workload, beside a random DAG for each of its large jobs.
 
     Parameters
@@ -23,21 +27,17 @@ def measure(run: Run, workload: Any, cluster: Any, policy: Any, seed: int) -> Me
     metrics : dict of str to float
         ``jobs`` and ``stages``, how many there are.
     table : pyarrow.Table
-        A row a number, see `sim.describe.measure.to_table`, and ``paper``: what Tian et al., SoCC
-        2019, report of it where the workload is of their trace, else NaN.
+        A row a number, see `sim.describe.statistics.to_table`, and ``paper``: what Tian et al.,
+        SoCC 2019, report of it where the workload is of their trace, else NaN.
     """
-    import pyarrow as pa
-
-    from sim.describe import Dataset, describe
-    from sim.describe.measure import to_table
-    from sim.describe.run import random_beside
-
     data = Dataset.of("trace", workload)
-    found = describe(data, [random_beside(data, seed)])
-    rows = [(name, one) for name in found.names for one in found.measures[name]]
+    description = describe(data, [random_beside(data, seed)])
+    rows = [(name, number) for name in description.names for number in description.statistics[name]]
     paper = [
-        found.paper.get((one.section, one.key), float("nan")) if name == data.name else float("nan")
-        for name, one in rows
+        description.paper.get((row.section, row.key), float("nan"))
+        if name == data.name
+        else float("nan")
+        for name, row in rows
     ]
     table = to_table(rows).append_column("paper", pa.array(paper, pa.float64()))
     return {"jobs": float(workload.n_jobs), "stages": float(workload.n_stages)}, table

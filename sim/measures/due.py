@@ -5,15 +5,17 @@ From this a study can tell what the jobs are worth, and what they could be worth
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-if TYPE_CHECKING:
-    from sim.measures import Measured, Run
+from sim.measures import Measured, Simulate
+from sim.workload.columns import final_deadline_s
+from sim.workload.paths import critical_path_s
 
 
-def measure(run: Run, workload: Any, cluster: Any, policy: Any, seed: int) -> Measured:
+def measure(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) -> Measured:
     """Simulate once.
 
     Returns
@@ -25,11 +27,6 @@ def measure(run: Run, workload: Any, cluster: Any, policy: Any, seed: int) -> Me
         one that held at the end, from the submission; ``work_s``, the sum of its tasks' durations;
         ``shortest_s``, its critical path; ``tokens``, how many slots the cluster has.
     """
-    import pyarrow as pa
-
-    from sim.workload.deadlines import final_deadline_s
-    from sim.workload.paths import critical_path_s
-
     result = run(workload, cluster, policy, seed=seed)
     columns = result.workload.columns
     rows = np.flatnonzero(~np.isnan(columns.job_deadline))

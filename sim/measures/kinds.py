@@ -5,13 +5,14 @@ Chung et al., OSDI 2020, §7.1: whether ad hoc jobs are at a disadvantage.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from sim.measures import Measured, Run
+import numpy as np
+
+from sim.measures import Measured, Simulate
 
 
-def measure(run: Run, workload: Any, cluster: Any, policy: Any, seed: int) -> Measured:
+def measure(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) -> Measured:
     """Simulate once, and look at jobs with a template and at those without.
 
     Returns
@@ -21,10 +22,8 @@ def measure(run: Run, workload: Any, cluster: Any, policy: Any, seed: int) -> Me
         them, ``value_attained_<kind>``, of their downloads, and ``value_of_<kind>``, of all
         downloads; NaN where there are none.
     jobs : pyarrow.Table
-        A row a job, see `sim.engine.result.Result.jobs`.
+        A row a job, see `sim.result.Result.jobs`.
     """
-    import numpy as np
-
     result = run(workload, cluster, policy, seed=seed)
     columns = workload.columns
     named = np.array([bool(name) for name in columns.template_names])

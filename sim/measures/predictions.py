@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-from sim.engine.plan import Event
-
-if TYPE_CHECKING:
-    from sim.engine.plan import Batch, Plan, World
-    from sim.measures import Measured, Run
+from sim.cluster.cluster import Cluster
+from sim.engine.plan import Batch, Event, Plan, World
+from sim.measures import Measured, Simulate
 
 
 def measure(
-    run: Run,
+    run: Simulate,
     workload: Any,
     cluster: Any,
     policy: Any,
@@ -40,10 +39,6 @@ def measure(
     table : pyarrow.Table
         A row a job and allocation: ``job``, ``tokens``, ``took_s`` and ``predicted_s``.
     """
-    import pyarrow as pa
-
-    from sim.cluster.cluster import Cluster
-
     columns = workload.columns
     rows = []
     for job in np.flatnonzero(np.isfinite(columns.job_deadline)).tolist():

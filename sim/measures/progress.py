@@ -6,19 +6,21 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from sim.base.arrays import F8, I8
+from sim.measures import Measured, Simulate
 
 if TYPE_CHECKING:
-    from sim.engine.result import Result
-    from sim.measures import Measured, Run
+    from sim.result import Result
+
 
 HAIR = 1e-12
 """Progress that differs by less is the same."""
 
 
 def measure(
-    run: Run, workload: Any, cluster: Any, policy: Any, seed: int, step_s: float = 60.0
+    run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int, step_s: float = 60.0
 ) -> Measured:
     """Simulate once, and follow every progress indicator through the jobs with a deadline.
 
@@ -41,12 +43,10 @@ def measure(
         A row a job, indicator and look: ``job``, ``indicator``, ``elapsed_s``, ``tokens``,
         ``progress`` and ``predicted_s`` (T_t).
     """
-    import pyarrow as pa
-
     result: Result = run(workload, cluster, policy, seed=seed, record="tasks")
     submit, finish = result.job_submit, result.job_finish
     columns = result.workload.columns
-    found: dict[str, tuple[list[float], list[float]]] = {}
+    by_indicator: dict[str, tuple[list[float], list[float]]] = {}
     parts = []
     for job in np.flatnonzero(np.isfinite(columns.job_deadline) & np.isfinite(finish)).tolist():
         took_s = float(finish[job] - submit[job])
@@ -60,7 +60,7 @@ def measure(
             moves = np.flatnonzero(np.abs(np.diff(progress[n:], prepend=0.0)) > HAIR)
             still = np.diff(np.concatenate([[0.0], at[n:][moves], [took_s]]))
             predicted = looks + left_s[:n]
-            delta, longest = found.setdefault(name, ([], []))
+            delta, longest = by_indicator.setdefault(name, ([], []))
             delta.append(float(np.abs(np.diff(predicted)).mean() / took_s) if n > 1 else 0.0)
             longest.append(float(still.max() / took_s))
             parts.append(
@@ -76,7 +76,7 @@ def measure(
                 )
             )
     metrics = {}
-    for name, (delta, longest) in found.items():
+    for name, (delta, longest) in by_indicator.items():
         metrics[f"delta_t.{name}"] = float(np.mean(delta))
         metrics[f"longest_constant.{name}"] = float(np.mean(longest))
     return metrics, pa.concat_tables(parts) if parts else pa.table({})

@@ -6,18 +6,19 @@ import importlib
 import importlib.util
 import pkgutil
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
 
 import sim.synth
 from sim.base.errors import InputError, unknown
-
-if TYPE_CHECKING:
-    from sim.measures import Measured, Run
+from sim.measures import Measured, Simulate
 
 USES_POLICY = False
 
 
-def measure(run: Run, workload: Any, cluster: Any, policy: Any, seed: int) -> Measured:
+def measure(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) -> Measured:
     """Ask the workload's generator: its module ``measure`` has a function ``beside``.
 
     Parameters
@@ -37,9 +38,6 @@ def measure(run: Run, workload: Any, cluster: Any, policy: Any, seed: int) -> Me
     InputError
         If nothing is published of the workload.
     """
-    import numpy as np
-    import pyarrow as pa
-
     name = str(workload.meta.get("name", "")).removeprefix("synth-")
     generators = _generators()
     if name not in generators:
@@ -56,13 +54,13 @@ def measure(run: Run, workload: Any, cluster: Any, policy: Any, seed: int) -> Me
 def _generators() -> dict[str, ModuleType]:
     """Find the generators that say how near they come, by name: each one's module ``measure``."""
     places = {
-        one.name: f"sim.synth.{one.name}.measure"
-        for one in pkgutil.iter_modules(sim.synth.__path__)
-        if one.ispkg
+        generator.name: f"sim.synth.{generator.name}.measure"
+        for generator in pkgutil.iter_modules(sim.synth.__path__)
+        if generator.ispkg
     }
-    found = {
+    modules = {
         name: importlib.import_module(place)
         for name, place in places.items()
         if importlib.util.find_spec(place) is not None
     }
-    return {name: module for name, module in found.items() if hasattr(module, "beside")}
+    return {name: module for name, module in modules.items() if hasattr(module, "beside")}

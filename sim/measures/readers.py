@@ -6,12 +6,15 @@ Chung et al., OSDI 2020, §3, Figs. 2 and 3, on a workload that says who read wh
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from sim.base.errors import InputError
-
-if TYPE_CHECKING:
-    from sim.measures import Measured, Run
+from sim.lineage import predict
+from sim.lineage.readers import COLUMNS, uses_of
+from sim.measures import Measured, Simulate
+from sim.workload.tables import names, values
 
 USES_POLICY = False
 
@@ -22,7 +25,7 @@ SHOWN = (0, 20, 40, 60, 80, 100)
 """Thresholds tr of which there are metrics, %."""
 
 
-def measure(run: Run, workload: Any, cluster: Any, policy: Any, seed: int) -> Measured:
+def measure(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) -> Measured:
     """Learn from the history's last week, and hold it against the workload's recurring jobs.
 
     Returns
@@ -41,12 +44,6 @@ def measure(run: Run, workload: Any, cluster: Any, policy: Any, seed: int) -> Me
     InputError
         If the workload does not say who read what, or nothing recurs.
     """
-    import numpy as np
-
-    from sim.lineage import predict
-    from sim.lineage.readers import COLUMNS, uses_of
-    from sim.workload.tables import names, values
-
     tables = (workload.history, workload.jobs)
     if any(name not in table.column_names for table in tables for name in COLUMNS):
         raise InputError("measure=readers needs a workload that says who read what, such as cosmos")

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-if TYPE_CHECKING:
-    from sim.measures import Measured, Run
+from sim.measures import Measured, Simulate
+from sim.metrics.usage import tasks_over_time, utilization_over_time
+from sim.metrics.value import value_over_time
 
 MAX_TASKS_RECORDED = 1_000_000
 """Larger workloads are run without a record of their tasks."""
 
 
-def measure(run: Run, workload: Any, cluster: Any, policy: Any, seed: int) -> Measured:
+def measure(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) -> Measured:
     """Simulate once.
 
     Returns
@@ -24,15 +26,10 @@ def measure(run: Run, workload: Any, cluster: Any, policy: Any, seed: int) -> Me
     jobs : pyarrow.Table
         A row a job: ``submit_s``, ``start_s``, ``finish_s`` (NaN if never), ``failed`` (bool),
         ``estimate_s`` (the policy's estimate of the job's size; NaN for none), ``gap_lb`` and
-        ``prediction_error`` (float32, see `sim.metrics.of_jobs`). Its metadata has, as JSON,
-        ``utilization`` and ``tasks`` (`sim.metrics.over_time`), where the workload is small enough,
-        and ``value`` (`sim.metrics.of_downloads`), where it has downloads.
+        ``prediction_error`` (float32, see `sim.metrics.compute`). Its metadata has, as JSON,
+        ``utilization`` and ``tasks`` (`sim.metrics.usage`), where the workload is small enough,
+        and ``value`` (`sim.metrics.value`), where it has downloads.
     """
-    import pyarrow as pa
-
-    from sim.metrics.of_downloads import value_over_time
-    from sim.metrics.over_time import tasks_over_time, utilization_over_time
-
     record = "tasks" if workload.n_tasks <= MAX_TASKS_RECORDED else "jobs"
     result = run(workload, cluster, policy, seed=seed, record=record)
     jobs = {

@@ -5,19 +5,18 @@ What SLearn's experiments look at (Jajoo et al., NSDI 2022, §5.2 and the append
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I8
-
-if TYPE_CHECKING:
-    from sim.measures import Measured, Run
+from sim.measures import Measured, Simulate
 
 
 def measure(
-    run: Run,
+    run: Simulate,
     workload: Any,
     cluster: Any,
     policy: Any,
@@ -49,8 +48,6 @@ def measure(
         duration; ``queue`` and ``right_queue``, those of its estimate and of its size (0 for the
         first; -1 without an estimate); and, if asked for, ``resistance_s`` (`resistances`).
     """
-    import pyarrow as pa
-
     watched = _Watched(policy)
     result = run(workload, cluster, watched, seed=seed, record="tasks")
     assert result.task_start is not None, "tasks are recorded"
@@ -92,7 +89,7 @@ def resistances(
     and are of the same one (NSDI 2022, appendix). A job whose queue is not known yet is in the
     second, in which pilots wait: of it, what starts before its queue is known is ahead.
     """
-    found = np.zeros(len(submit_s))
+    left_s = np.zeros(len(submit_s))
     order = np.argsort(known_s, kind="stable")
     moments = known_s[order]
     for job in range(len(submit_s)):
@@ -107,8 +104,8 @@ def resistances(
         others, now = others[ahead], now[ahead, None]
         goes = is_known[ahead, None] | (start_s[own] < known_s[job])
         left = np.where(goes, finish_s[own] - np.maximum(now, start_s[own]), 0.0)
-        found[others] += np.maximum(left, 0.0).sum(axis=1)
-    return found
+        left_s[others] += np.maximum(left, 0.0).sum(axis=1)
+    return left_s
 
 
 class _Watched:

@@ -7,14 +7,16 @@ and the tasks' times stage by stage.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from sim.base.arrays import F8, I4
-
-if TYPE_CHECKING:
-    from sim.measures import Measured, Run
+from sim.dags.properties import distance
+from sim.measures import Measured, Simulate
+from sim.workload.tables import values
+from sim.workload.workload import Workload
 
 USES_POLICY = False
 
@@ -22,7 +24,7 @@ _DECIMALS = 6
 """A recorded duration is the difference of two times; equal ones are equal to so many digits."""
 
 
-def measure(run: Run, workload: Any, cluster: Any, policy: Any, seed: int) -> Measured:
+def measure(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) -> Measured:
     """Compare every job with the earlier run of its template.
 
     Parameters
@@ -41,10 +43,7 @@ def measure(run: Run, workload: Any, cluster: Any, policy: Any, seed: int) -> Me
     table : pyarrow.Table
         A row a job that has one: ``job``, ``makespan_s``, ``earlier_s``.
     """
-    import pyarrow as pa
-
-    from sim.dags.compare import distance
-    from sim.engine.recording import alone
+    from sim.engine.recording import alone  # loads the kernels; planning asks for options alone
 
     columns = workload.columns
     known = columns.training
@@ -55,11 +54,13 @@ def measure(run: Run, workload: Any, cluster: Any, policy: Any, seed: int) -> Me
         picked = np.flatnonzero((known.template == template) & (known.column("run") == 0))
         if not len(picked):
             continue
-        one = workload.take(np.array([job])).slice_time(float(columns.job_submit[job]), np.inf)
-        before = with_times(one, known.column("stage")[picked], held_s[picked])
-        makespan_s, earlier_s = (float(alone(w, slots).job_finish[0]) for w in (one, before))
+        job_alone = workload.take(np.array([job])).slice_time(
+            float(columns.job_submit[job]), np.inf
+        )
+        before = with_times(job_alone, known.column("stage")[picked], held_s[picked])
+        makespan_s, earlier_s = (float(alone(w, slots).job_finish[0]) for w in (job_alone, before))
         rows.append({"job": job, "makespan_s": makespan_s, "earlier_s": earlier_s})
-        for now, then in zip(_by_stage(one), _by_stage(before), strict=True):
+        for now, then in zip(_by_stage(job_alone), _by_stage(before), strict=True):
             mean = now.mean()
             errors.append(abs(then.mean() / mean - 1) if mean > 0 else np.nan)
             distances.append(distance(now, then))
@@ -77,21 +78,18 @@ def measure(run: Run, workload: Any, cluster: Any, policy: Any, seed: int) -> Me
     }, table
 
 
-def with_times(one: Any, stage: I4, held_s: F8) -> Any:
+def with_times(workload: Any, stage: I4, held_s: F8) -> Any:
     """Return a workload of one job with the tasks that were recorded of each stage."""
-    from sim.workload.tables import values
-    from sim.workload.workload import Workload
-
-    n_tasks = np.bincount(stage, minlength=one.n_stages).astype(np.int32)
-    kept = [name for name in one.stages.column_names if name != "n_tasks"]
+    n_tasks = np.bincount(stage, minlength=workload.n_stages).astype(np.int32)
+    kept = [name for name in workload.stages.column_names if name != "n_tasks"]
     return Workload.from_tables(
-        jobs=one.jobs,
-        stages={**{name: one.stages[name] for name in kept}, "n_tasks": n_tasks},
+        jobs=workload.jobs,
+        stages={**{name: workload.stages[name] for name in kept}, "n_tasks": n_tasks},
         tasks={"stage": stage, "duration_s": held_s},
         stage_edges={
-            "parent": values(one.stage_edges, "parent"),
-            "child": values(one.stage_edges, "child"),
-            "kind": one.stage_edges["kind"],
+            "parent": values(workload.stage_edges, "parent"),
+            "child": values(workload.stage_edges, "child"),
+            "kind": workload.stage_edges["kind"],
         },
     )
 
@@ -99,8 +97,8 @@ def with_times(one: Any, stage: I4, held_s: F8) -> Any:
 def _by_stage(workload: Any) -> list[F8]:
     columns = workload.columns
     rounded = np.round(columns.task_duration, _DECIMALS)
-    found: list[F8] = np.split(rounded, columns.stage_task0[1:-1])
-    return found
+    by_stage: list[F8] = np.split(rounded, columns.stage_task0[1:-1])
+    return by_stage
 
 
 def _percentile(values: F8, q: int) -> float:

@@ -8,20 +8,21 @@ samples say their mean, the posterior weighs the two.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
+from sim.base.errors import InputError
 from sim.base.posterior import Normal, posterior
-
-if TYPE_CHECKING:
-    from sim.measures import Measured, Run
+from sim.base.random import stream
+from sim.measures import Measured, Simulate
 
 USES_POLICY = False
 
 
 def measure(
-    run: Run,
+    run: Simulate,
     workload: Any,
     cluster: Any,
     policy: Any,
@@ -55,11 +56,6 @@ def measure(
     table : pyarrow.Table
         A row an estimator: ``estimator``, ``mse``, ``variance``, ``wrong``.
     """
-    import pyarrow as pa
-
-    from sim.base.errors import InputError
-    from sim.base.random import stream
-
     if samples < 1 or draws < 1 or not (sd_jobs >= 0 and sd_tasks >= 0):
         raise InputError(
             "two_jobs needs samples and draws of at least 1 and sd_jobs and sd_tasks of at least "

@@ -7,10 +7,14 @@ feature in common with it. Over space is σ₁ / (√(0.03 n) μ) of the job's o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from sim.measures import Measured, Run
+import numpy as np
+import pyarrow as pa
+
+from sim.base.random import stream
+from sim.describe.slearn import jobs_over_space, jobs_over_time, load_statistics, window_loads
+from sim.measures import Measured, Simulate
 
 USES_POLICY = False
 
@@ -19,7 +23,7 @@ DAYS = (3, 7, 14)
 
 
 def measure(
-    run: Run, workload: Any, cluster: Any, policy: Any, seed: int, sample: int = 2000
+    run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int, sample: int = 2000
 ) -> Measured:
     """Measure the variation of a sample of the jobs.
 
@@ -42,13 +46,6 @@ def measure(
     table : pyarrow.Table
         A row a job of the sample: ``job``, ``over_time_<days>d``, ``over_space``.
     """
-    import numpy as np
-    import pyarrow as pa
-
-    from sim.base.random import stream
-    from sim.describe.variation import jobs_over_space, jobs_over_time
-    from sim.workload.windows import loads, statistics
-
     columns = workload.columns
     submit_s = columns.job_submit
     first_s = min(float(submit_s[0]), *columns.features.past("submit_s").tolist(), float("inf"))
@@ -56,19 +53,18 @@ def measure(
     eligible = late if len(late) else np.arange(workload.n_jobs)
     rows = np.sort(stream(seed, "variation").permutation(eligible)[:sample])
     stages = columns.job_stage0[rows]
-    found = {
+    variations = {
         f"over_time_{days}d": jobs_over_time(workload, days * 86_400.0, stages) for days in DAYS
     }
-    found["over_space"] = jobs_over_space(workload)[rows]
+    variations["over_space"] = jobs_over_space(workload)[rows]
     metrics: dict[str, float] = {}
-    for name, numbers in found.items():
+    for name, numbers in variations.items():
         known = numbers[~np.isnan(numbers)]
         for percent in (50, 90):
             value = float(np.quantile(known, percent / 100)) if len(known) else float("nan")
             metrics[f"{name}_p{percent}"] = value
-    n_tasks = np.bincount(columns.stage_job, np.diff(columns.stage_task0))
-    metrics["thin"] = float((n_tasks < 3).mean())
+    metrics["thin"] = float((columns.job_n_tasks < 3).mean())
     if cluster.unit:
-        load = loads(submit_s, columns.job_work, float(cluster.total[0]))
-        metrics |= statistics(load)
-    return metrics, pa.table({"job": rows.astype(np.int32), **found})
+        load = window_loads(submit_s, columns.job_work, float(cluster.total[0]))
+        metrics |= load_statistics(load)
+    return metrics, pa.table({"job": rows.astype(np.int32), **variations})

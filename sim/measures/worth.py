@@ -6,15 +6,16 @@ Chung et al., OSDI 2020, Figs. 6, 8 and 9, on a workload that says what its jobs
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from sim.base.arrays import F8
 from sim.base.errors import InputError
-
-if TYPE_CHECKING:
-    from sim.measures import Measured, Run
+from sim.lineage.groups import medians
+from sim.measures import Measured, Simulate
+from sim.workload.tables import names, values
 
 USES_POLICY = False
 
@@ -26,7 +27,7 @@ FROM = 10.0
 """The exponent is fitted to jobs of at least this value; below lies the low end (§6.3)."""
 
 
-def measure(run: Run, workload: Any, cluster: Any, policy: Any, seed: int) -> Measured:
+def measure(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) -> Measured:
     """Measure worth, and its prediction by the medians of each template's past jobs (§6.3).
 
     Returns
@@ -45,8 +46,6 @@ def measure(run: Run, workload: Any, cluster: Any, policy: Any, seed: int) -> Me
     InputError
         If the workload does not say what its jobs were worth.
     """
-    import pyarrow as pa
-
     if "agg_value" not in workload.jobs.column_names:
         raise InputError("measure=worth needs a workload with worth, such as trace=cosmos")
     truth = {name: workload.jobs[name].to_numpy() for name in ("value", "agg_value")}
@@ -65,9 +64,6 @@ def measure(run: Run, workload: Any, cluster: Any, policy: Any, seed: int) -> Me
 
 
 def _errors(workload: Any, value: str, compute: str) -> F8:
-    from sim.lineage.groups import medians
-    from sim.workload.tables import names, values
-
     known = {name: code for code, name in enumerate(names(workload.jobs, "template")) if name}
     past = workload.history
     lookup = np.array([known.get(n, -1) for n in names(past, "template")], dtype=np.int32)

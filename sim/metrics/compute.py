@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import numpy as np
 
 from sim.base.arrays import F8, Mask
+from sim.engine.record import Run
 from sim.metrics.fairness import jain
-from sim.metrics.limits import above_oracle
-from sim.metrics.locality import local_share
-from sim.metrics.of_downloads import value_attained
-from sim.metrics.usage import utilization
-from sim.workload.deadlines import final_deadline_s
-
-if TYPE_CHECKING:
-    from sim.engine.result import Result
+from sim.metrics.tokens import above_oracle
+from sim.metrics.usage import local_share, utilization
+from sim.metrics.value import value_attained
+from sim.workload.columns import final_deadline_s
 
 NAN = float("nan")
 JAIN_WINDOWS_S = (10, 60, 240)
 
 
-def compute(run: Result) -> dict[str, float]:
+def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:
     """Compute every metric that does not need a baseline.
 
     A job is *done* if it finished and did not fail; JCT is its finish minus its submission, which
@@ -48,7 +45,7 @@ def compute(run: Result) -> dict[str, float]:
       none.
     - ``allocation_above_oracle``: of the tokens that the policy guaranteed, the fraction that was
       above ceil(work / deadline), over the jobs that met their deadlines. See
-      `sim.metrics.limits.above_oracle`. NaN where the policy sets no limits.
+      `sim.metrics.tokens.above_oracle`. NaN where the policy sets no limits.
     - ``prediction_error_p50``, ``prediction_error_p90``: percentiles of |estimate - size| / size
       over the jobs done whose size the policy estimated (`sim.engine.plan.Plan.estimate_s`), the
       size being the sum of its tasks' durations; a job of no size is left out.
@@ -60,8 +57,10 @@ def compute(run: Result) -> dict[str, float]:
 
     Parameters
     ----------
-    run : Result
-        Of `sim.simulate`; its times are NaN where nothing happened.
+    run : Run
+        What happened; its times are NaN where nothing did.
+    bounds : mapping of str to (J,) float64
+        Lower bounds of its jobs, s, with ``cp_len`` and ``new_lb`` (`sim.bounds.bound_arrays`).
 
     Returns
     -------
@@ -69,15 +68,14 @@ def compute(run: Result) -> dict[str, float]:
         By metric name.
     """
     columns = run.workload.columns
-    done = np.isfinite(run.job_finish) & ~run.job_failed
+    done = done_of(run)
     submit, finish = run.job_submit[done], run.job_finish[done]
     jct = finish - submit
-    cp_len = run.bounds["cp_len"][done]
+    cp_len = bounds["cp_len"][done]
     p50, p90, p99 = _percentiles(jct, 50, 90, 99)
-    gap_p50, gap_p90 = _percentiles(run.gap_lb[~np.isnan(run.gap_lb)], 50, 90)
-    error_p50, error_p90 = _percentiles(
-        run.prediction_error[~np.isnan(run.prediction_error)], 50, 90
-    )
+    gap, error = gap_lb(run, bounds["new_lb"]), prediction_error(run)
+    gap_p50, gap_p90 = _percentiles(gap[~np.isnan(gap)], 50, 90)
+    error_p50, error_p90 = _percentiles(error[~np.isnan(error)], 50, 90)
     makespan = float(finish.max() - columns.job_submit[0]) if len(finish) else NAN
     return {
         "jct_mean_s": _mean(jct),
@@ -99,6 +97,26 @@ def compute(run: Result) -> dict[str, float]:
         "prediction_error_p90": error_p90,
         "tasks_local": local_share(run),
     }
+
+
+def gap_lb(run: Run, new_lb: F8) -> F8:
+    """Compute JCT / ``new_lb`` - 1 of each job."""
+    jct = np.where(done_of(run), run.job_finish - run.job_submit, np.nan)
+    gap: F8 = jct / np.where(new_lb > 0, new_lb, np.nan) - 1
+    return gap
+
+
+def prediction_error(run: Run) -> F8:
+    """Compute |estimate - size| / size of each job; size is the sum of its tasks' durations."""
+    size = run.workload.columns.job_work
+    known = done_of(run) & (size > 0) & np.isfinite(run.estimate_s)
+    error: F8 = np.abs(run.estimate_s - size) / np.where(known, size, np.nan)
+    return error
+
+
+def done_of(run: Run) -> Mask:
+    """Tell which jobs are done: finished, and not failed."""
+    return np.isfinite(run.job_finish) & ~run.job_failed
 
 
 def speedups(jct_s: F8, jct_baseline_s: F8) -> dict[str, float]:
@@ -151,7 +169,7 @@ def _percentiles(values: F8, *q: float) -> list[float]:
     return [float(v) for v in np.percentile(values, q)]
 
 
-def _deadlines_missed(run: Result, done: Mask) -> float:
+def _deadlines_missed(run: Run, done: Mask) -> float:
     columns = run.workload.columns
     has = ~np.isnan(columns.job_deadline)
     took = np.where(done, run.job_finish - columns.job_submit, np.inf)

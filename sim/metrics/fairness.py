@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sim.base.arrays import F8, I4
 from sim.cluster.sizing import demand_of, share_of_queues
-
-if TYPE_CHECKING:
-    from sim.engine.result import Result
+from sim.engine.record import Run
 
 NAN = float("nan")
 
 
-def jain(run: Result, windows_s: Sequence[float]) -> list[float]:
+def jain(run: Run, windows_s: Sequence[float]) -> list[float]:
     """Average Jain's fairness index of the queues over windows of time.
 
     The windows of one length follow each other from the first submission. Those count in which
@@ -39,7 +36,7 @@ def jain(run: Result, windows_s: Sequence[float]) -> list[float]:
     held = [np.zeros((len(queues), len(w))) for w in windows]
     share = share_of_queues(columns, run.cluster)[queues]
     demand = demand_of(columns, run.cluster) / run.cluster.total
-    task_stage = np.repeat(np.arange(len(columns.stage_job)), np.diff(columns.stage_task0))
+    task_stage = columns.task_stage()
     task_queue = columns.job_queue[columns.stage_job[task_stage]]
     ran = np.isfinite(run.task_finish)
     for i, queue in enumerate(queues):

@@ -1,8 +1,7 @@
 """Readers of real traces: one module a format, each with ``read(path, **options) -> Workload``.
 
-A module of this package whose name has no leading underscore is a format; adding one is adding
-the module. Every reader keeps in ``Workload.meta["report"]`` what it dropped, filled in and
-noticed, counted by rule.
+Each module or package here is a format; adding one is adding it, made of `sim.base.reading`. Every
+reader keeps in ``Workload.meta["report"]`` what it dropped, filled in and noticed, counted by rule.
 """
 
 from __future__ import annotations

@@ -18,14 +18,17 @@ import pyarrow as pa
 
 from sim.base.arrays import F8, I8
 from sim.base.errors import InputError
-from sim.traces._rows import Field, Layout, OnBadRow, read_blocks
-from sim.traces._text_file import (
+from sim.base.reading import (
+    Field,
+    Layout,
+    OnBadRow,
     broken_text,
     check_choice,
     count_rule,
     first_line,
     nothing_left,
     open_text,
+    read_blocks,
 )
 from sim.workload.workload import Workload
 
@@ -88,7 +91,7 @@ def read(
     ------
     InputError
         With file, line and rule: "wrong line", "missing value", "wrong type", "number out of
-        range" and those of `sim.traces._rows.read_blocks`; "missing file", "empty file", "no job
+        range" and those of `sim.base.reading.read_blocks`; "missing file", "empty file", "no job
         left".
     """
     check_choice("part", part, tuple(FILES))
@@ -198,15 +201,15 @@ def _parsed(text: bytes) -> dict[str, Any]:
     for key in (*_NAMES, *_NUMBERS, "start_s", "dur_s"):
         if job.get(key) is None:
             raise _BadLineError("missing value", f"{key} is missing")
-    found: dict[str, Any] = {key: str(job[key]) for key in _NAMES}
+    parsed: dict[str, Any] = {key: str(job[key]) for key in _NAMES}
     for key in _NUMBERS:
-        found[key] = float(_numbers(key, [job[key]])[0])
-    found["dur_s"] = _numbers("dur_s", job["dur_s"])
-    if len(found["dur_s"]) != len(_numbers("start_s", job["start_s"])):
+        parsed[key] = float(_numbers(key, [job[key]])[0])
+    parsed["dur_s"] = _numbers("dur_s", job["dur_s"])
+    if len(parsed["dur_s"]) != len(_numbers("start_s", job["start_s"])):
         raise _BadLineError("wrong line", "start_s and dur_s differ in length")
-    if not len(found["dur_s"]):
+    if not len(parsed["dur_s"]):
         raise _BadLineError("no tasks", "dur_s is empty; a job needs at least one task")
-    return found
+    return parsed
 
 
 def _numbers(key: str, given: Any) -> F8:

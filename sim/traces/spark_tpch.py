@@ -20,8 +20,8 @@ import numpy as np
 from sim.base.acyclic import find_cycle
 from sim.base.arrays import F8, I8
 from sim.base.errors import InputError, unknown
+from sim.base.reading import broken_text, nothing_left, open_text
 from sim.engine.recording import record
-from sim.traces._text_file import broken_text, nothing_left, open_text
 from sim.workload.workload import Workload
 
 WAVES = ("first_wave", "rest_wave")
@@ -39,10 +39,10 @@ class _Query:
 
     def durations_s(self, executors: int) -> list[F8] | None:
         """Return the times of each stage's tasks with so many executors, None if not measured."""
-        found = [stage.get(executors) for stage in self.stages]
-        if any(times is None or len(times) == 0 for times in found):
+        waves = [stage.get(executors) for stage in self.stages]
+        if any(times is None or len(times) == 0 for times in waves):
             return None
-        return [times for times in found if times is not None]
+        return [times for times in waves if times is not None]
 
 
 def read(

@@ -14,13 +14,16 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.arrays import F8, Mask
-from sim.traces._rows import Field, Layout, OnBadRow, read_blocks
-from sim.traces._text_file import (
+from sim.base.reading import (
+    Field,
+    Layout,
+    OnBadRow,
     broken_text,
     check_choice,
     count_rule,
     nothing_left,
     open_text,
+    read_blocks,
 )
 from sim.workload.workload import Workload
 
@@ -109,7 +112,7 @@ def read(
     Raises
     ------
     InputError
-        With file, line and rule: see `sim.traces._rows.read_blocks`; "empty file",
+        With file, line and rule: see `sim.base.reading.read_blocks`; "empty file",
         "no job left".
     """
     check_choice("on_bad_row", on_bad_row, ("error", "skip"))

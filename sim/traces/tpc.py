@@ -17,8 +17,7 @@ import numpy as np
 
 from sim.base.acyclic import nodes_on_cycles
 from sim.base.errors import InputError
-from sim.traces._rows import OnBadRow
-from sim.traces._text_file import broken_text, check_choice, nothing_left, open_text
+from sim.base.reading import OnBadRow, broken_text, check_choice, nothing_left, open_text
 from sim.workload.workload import Workload
 
 RESOURCES = ("cpu", "mem", "io1", "io2", "io3", "io4")

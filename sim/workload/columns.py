@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I1, I4, I8
-from sim.workload.features import Features
+from sim.base.ragged import offsets
+from sim.workload.past import Features, Training
+from sim.workload.record import Tables
 from sim.workload.schema import (
     DEMAND_PREFIX,
     EDGE_KINDS,
@@ -23,12 +27,6 @@ from sim.workload.schema import (
     Column,
 )
 from sim.workload.tables import names, values
-from sim.workload.training import Training
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from sim.workload.workload import Workload
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,11 +83,25 @@ class Columns:
     queue_names: tuple[str, ...]
     user_names: tuple[str, ...]
     template_names: tuple[str, ...]
-    features: Features  # by what a job is known, and the jobs of the past (`sim.workload.features`)
-    training: Training  # the tasks of earlier runs of the jobs' templates (`sim.workload.training`)
+    features: Features  # by what a job is known, and the jobs of the past (`sim.workload.past`)
+    training: Training  # the tasks of earlier runs of the jobs' templates (`sim.workload.past`)
+
+    @cached_property
+    def stage_n_tasks(self) -> I8:
+        """Number of tasks of each stage, (G,)."""
+        return _frozen(np.diff(self.stage_task0))
+
+    @cached_property
+    def job_n_tasks(self) -> I8:
+        """Number of tasks of each job, (J,)."""
+        return _frozen(np.diff(self.stage_task0[self.job_stage0]))
+
+    def task_stage(self) -> I8:
+        """Row of each task's stage, (T,); made anew at each call."""
+        return np.repeat(np.arange(len(self.stage_job)), self.stage_n_tasks)
 
 
-def build(workload: Workload) -> Columns:
+def build(workload: Tables) -> Columns:
     """Build the columns of a valid workload."""
     views = shared_with_tables(workload)
     jobs, edges = workload.jobs, workload.stage_edges
@@ -103,23 +115,23 @@ def build(workload: Workload) -> Columns:
     work, longest, shortest = _stage_durations(workload, task_duration)
     whole, demand, quantum = stage_demand(workload)
     child = views["edge_child"]
-    kind = _codes(edges, "kind", EDGE_KINDS)
-    hard = _codes(workload.job_edges, "kind", JOB_EDGE_KINDS) == 0
+    kind = codes(edges, "kind", EDGE_KINDS)
+    hard = codes(workload.job_edges, "kind", JOB_EDGE_KINDS) == 0
     upstream = values(workload.job_edges, "upstream")[hard]
     derived = {
         "job_stage0": job_stage0(workload),
         "job_deadline": jobs["deadline_s"].chunk(0).to_numpy(zero_copy_only=False),
-        "job_new_deadline": _or_default(jobs, NEW_DEADLINE),
-        "job_new_deadline_at": _or_default(jobs, NEW_DEADLINE_AT),
-        "job_input_mode": _codes(jobs, "input_mode", INPUT_MODES),
-        "job_poll_lag": _or_default(jobs, POLL_LAG),
+        "job_new_deadline": or_default(jobs, NEW_DEADLINE),
+        "job_new_deadline_at": or_default(jobs, NEW_DEADLINE_AT),
+        "job_input_mode": codes(jobs, "input_mode", INPUT_MODES),
+        "job_poll_lag": or_default(jobs, POLL_LAG),
         "job_work": np.bincount(views["stage_job"], work, n_jobs),
         "stage_task0": task0,
         "stage_demand": whole,
         "stage_demand_f": demand,
         "stage_work": work,
-        "stage_home": _or_default(workload.stages, INPUT_HOME),
-        "stage_remote_factor": _or_default(workload.stages, REMOTE_FACTOR),
+        "stage_home": or_default(workload.stages, INPUT_HOME),
+        "stage_remote_factor": or_default(workload.stages, REMOTE_FACTOR),
         "stage_max_s": longest,
         "stage_min_s": shortest,
         "task_duration": task_duration,
@@ -135,7 +147,7 @@ def build(workload: Workload) -> Columns:
     return assemble(workload, {**views, **derived})
 
 
-def shared_with_tables(workload: Workload) -> dict[str, NDArray[Any]]:
+def shared_with_tables(workload: Tables) -> dict[str, NDArray[Any]]:
     """Return the columns that are views of the tables' buffers, at no cost."""
     jobs = workload.jobs
     views = {
@@ -155,7 +167,7 @@ def shared_with_tables(workload: Workload) -> dict[str, NDArray[Any]]:
     return views
 
 
-def assemble(workload: Workload, arrays: dict[str, NDArray[Any]]) -> Columns:
+def assemble(workload: Tables, arrays: dict[str, NDArray[Any]]) -> Columns:
     """Make `arrays` read-only and name the indices."""
     for array in arrays.values():
         array.setflags(write=False)
@@ -172,22 +184,8 @@ def assemble(workload: Workload, arrays: dict[str, NDArray[Any]]) -> Columns:
 
 def arrays_of(columns: Columns) -> dict[str, NDArray[Any]]:
     """Return the arrays of `columns` by name."""
-    found = {f.name: getattr(columns, f.name) for f in fields(columns)}
-    return {k: v for k, v in found.items() if isinstance(v, np.ndarray)}
-
-
-def offsets(counts: NDArray[Any]) -> I8:
-    """Return where each group begins, and the end: (n+1,) int64 from (n,) counts."""
-    out = np.zeros(len(counts) + 1, np.int64)
-    np.cumsum(counts, out=out[1:])
-    return out
-
-
-def ranges(begin: I8, end: I8) -> I8:
-    """Return the numbers begin[i], ..., end[i] - 1 for each i, one range after the other."""
-    sizes = end - begin
-    starts = np.cumsum(sizes) - sizes
-    return np.repeat(begin - starts, sizes) + np.arange(sizes.sum())
+    by_name = {f.name: getattr(columns, f.name) for f in fields(columns)}
+    return {k: v for k, v in by_name.items() if isinstance(v, np.ndarray)}
 
 
 def quanta(demand: F8, quantum: F8) -> I8:
@@ -206,7 +204,7 @@ def capacity_quanta(amount: F8, quantum: F8 | float) -> I8:
     return np.minimum(whole, 2.0**50).astype(np.int64)
 
 
-def stage_demand(workload: Workload) -> tuple[I8, F8, F8]:
+def stage_demand(workload: Tables) -> tuple[I8, F8, F8]:
     """Return what a task of each stage holds: (G, R) quanta, (G, R) as given, (R,) quantum."""
     demand = np.zeros((workload.n_stages, len(workload.resources)))
     for r, name in enumerate(workload.resources):
@@ -215,7 +213,7 @@ def stage_demand(workload: Workload) -> tuple[I8, F8, F8]:
     return quanta(demand, quantum), demand, quantum
 
 
-def stage_work_s(workload: Workload) -> F8:
+def stage_work_s(workload: Tables) -> F8:
     """Return the summed durations of each stage's tasks, (G,) s, without expanding any."""
     uniform = workload.stage_duration_s
     if uniform is not None:
@@ -224,26 +222,32 @@ def stage_work_s(workload: Workload) -> F8:
     return _stage_durations(workload, values(workload.tasks, "duration_s"))[0]
 
 
-def job_stage0(workload: Workload) -> I8:
+def job_stage0(workload: Tables) -> I8:
     """Return the first stage of each job, and the number of stages: (J+1,)."""
     return offsets(np.bincount(values(workload.stages, "job"), minlength=workload.n_jobs))
 
 
-def _or_default(table: pa.Table, column: Column) -> NDArray[Any]:
+def job_n_tasks(workload: Tables) -> I8:
+    """Return the number of tasks of each job, (J,), without building columns."""
+    return np.diff(workload.stage_task0[job_stage0(workload)])
+
+
+def or_default(table: pa.Table, column: Column) -> NDArray[Any]:
+    """Return a column that a table may do without: its values, or its default throughout."""
     if column.name in table.column_names:
         array: NDArray[Any] = table[column.name].chunk(0).to_numpy(zero_copy_only=False)
         return array.copy()
     return np.full(table.num_rows, column.default, dtype=column.type.to_pandas_dtype())
 
 
-def _attempt0(workload: Workload) -> I8:
+def _attempt0(workload: Tables) -> I8:
     failures = workload.failures
     if failures.num_rows == 0:
         return np.zeros(1, np.int64)
     return offsets(np.bincount(values(failures, "task"), minlength=workload.n_tasks))
 
 
-def _stage_durations(workload: Workload, task_duration: F8) -> tuple[F8, F8, F8]:
+def _stage_durations(workload: Tables, task_duration: F8) -> tuple[F8, F8, F8]:
     uniform = workload.stage_duration_s
     if uniform is not None:
         return uniform * values(workload.stages, "n_tasks"), uniform, uniform
@@ -256,6 +260,37 @@ def _stage_durations(workload: Workload, task_duration: F8) -> tuple[F8, F8, F8]
     return work, longest, shortest
 
 
-def _codes(table: Any, column: str, choices: tuple[str, ...]) -> I1:
+def codes(table: Any, column: str, choices: tuple[str, ...]) -> I1:
+    """Return a category as indices into `choices`."""
     lookup = np.array([choices.index(n) for n in names(table, column)], dtype=np.int8)
     return lookup[values(table, column)] if len(lookup) else np.zeros(table.num_rows, np.int8)
+
+
+def final_deadline_s(columns: Columns, took_s: F8) -> F8:
+    """Return the deadline that held when each job ended, relative to its submission: (J,) s."""
+    changed = took_s >= columns.job_new_deadline_at  # never where that is NaN
+    deadline_s: F8 = np.where(changed, columns.job_new_deadline, columns.job_deadline)
+    return deadline_s
+
+
+def task_homes(columns: Columns, n_machines: int) -> I4 | None:
+    """Return the machine on which each task's input lies, -1 for none: (T,) int32.
+
+    None if no task's input lies anywhere.
+    """
+    if not has_homes(columns):
+        return None
+    stage = columns.task_stage()
+    home = columns.stage_home.astype(np.int64)[stage]
+    index = np.arange(len(home)) - columns.stage_task0[stage]
+    return np.where(home >= 0, (home + index) % n_machines, -1).astype(np.int32)
+
+
+def has_homes(columns: Columns) -> bool:
+    """Tell whether the input of any task lies on some machine."""
+    return bool((columns.stage_home >= 0).any())
+
+
+def _frozen(array: I8) -> I8:
+    array.setflags(write=False)
+    return array

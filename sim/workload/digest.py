@@ -4,28 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sim.workload.record import Tables
 from sim.workload.schema import OPTIONAL
 from sim.workload.tables import plain, values
-
-if TYPE_CHECKING:
-    from sim.workload.workload import Workload
 
 _VERSION = "workload 1"
 _CHUNK = 1 << 24
 
 
-def digest(workload: Workload) -> str:
+def digest(workload: Tables) -> str:
     """Return the SHA-256 over all columns and the quanta, as 64 hex digits.
 
     Two workloads have the same digest when they have the same rows in the same columns, however
     they were made: from tables, dicts or files, with tasks given one by one or as one duration a
-    stage. `Workload.meta` does not count, but for the quanta.
+    stage. `meta` does not count, but for the quanta.
     """
     sha = hashlib.sha256()
     sha.update(json.dumps([_VERSION, dict(workload.quantum)], sort_keys=True).encode())
@@ -66,7 +64,7 @@ def _add_column(sha: Any, name: str, array: pa.Array) -> None:
         sha.update(repr(array.to_pylist()).encode())
 
 
-def _add_tasks(sha: Any, workload: Workload) -> None:
+def _add_tasks(sha: Any, workload: Tables) -> None:
     # A stage whose tasks all last the same counts with one duration, others with all of theirs.
     uniform = workload.stage_duration_s
     if uniform is None:

@@ -8,32 +8,31 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from sim.base import files
 from sim.base.arrays import F8
 from sim.base.errors import InputError
+from sim.workload.record import Tables
 from sim.workload.schema import OPTIONAL, TABLES
 from sim.workload.tables import normalise, values
-
-if TYPE_CHECKING:
-    from sim.workload.workload import Workload
 
 _ROWS = 1 << 20
 _META = b"workload.meta"
 _DIGEST = b"workload.digest"
 
 
-def write(workload: Workload, folder: str | os.PathLike[str]) -> None:
-    """Write `workload` as ``<table>.parquet`` files.
+def write(workload: Tables, folder: str | os.PathLike[str], digest: str) -> None:
+    """Write `workload`, whose digest is given, as ``<table>.parquet`` files.
 
     The same content gives the same bytes. Each file is written under a temporary name and moved
     into place when all are complete, so that a reader sees whole files only; each also holds
     the workload's digest, by which `read` notices files of different writes in one folder.
-    `Workload.meta` goes into the metadata of ``jobs.parquet``.
+    `meta` goes into the metadata of ``jobs.parquet``.
     """
     target = Path(folder)
     try:
@@ -47,7 +46,7 @@ def write(workload: Workload, folder: str | os.PathLike[str]) -> None:
     optional = [name for name in OPTIONAL if getattr(workload, name).num_rows]
     with contextlib.ExitStack() as all_whole:  # each takes its place when the last is written
         for name in (*TABLES, *optional):
-            extra = {_DIGEST: workload.digest.encode()}
+            extra = {_DIGEST: digest.encode()}
             if name == "jobs":
                 extra[_META] = meta
             file = all_whole.enter_context(files.replacing(target / f"{name}.parquet"))
@@ -56,15 +55,13 @@ def write(workload: Workload, folder: str | os.PathLike[str]) -> None:
         (target / f"{name}.parquet").unlink(missing_ok=True)
 
 
-def read(folder: str | os.PathLike[str]) -> Workload:
-    """Read a workload from a folder of Parquet files."""
-    from sim.workload.workload import Workload
-
+def read(folder: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read a folder of Parquet files: what `Workload.from_tables` takes, by name."""
     source = Path(folder)
     if not source.is_dir():
-        what = "is a file, not a folder" if source.exists() else "does not exist"
+        problem = "is a file, not a folder" if source.exists() else "does not exist"
         raise InputError(
-            f"the folder of a workload {what}; it holds {', '.join(TABLES)} as .parquet files",
+            f"the folder of a workload {problem}; it holds {', '.join(TABLES)} as .parquet files",
             file=source,
             rule="missing folder",
         )
@@ -76,17 +73,17 @@ def read(folder: str | os.PathLike[str]) -> Workload:
             )
     optional = {name: source / f"{name}.parquet" for name in OPTIONAL}
     paths |= {name: path for name, path in optional.items() if path.is_file()}
-    with _naming_the_file(source):
-        tables = {n: normalise(n, _read_file(p)) for n, p in paths.items() if n != "tasks"}
-        meta = _joint_metadata(paths)
-        duration_s = _uniform_durations(paths["tasks"], tables["stages"])
-        if duration_s is not None:
-            stages = tables.pop("stages").append_column("duration_s", pa.array(duration_s))
-            return Workload.from_tables(**tables, stages=stages, meta=meta)
-        return Workload.from_tables(**tables, tasks=_read_file(paths["tasks"]), meta=meta)
+    tables = {n: normalise(n, _read_file(p)) for n, p in paths.items() if n != "tasks"}
+    meta = _joint_metadata(paths)
+    duration_s = _uniform_durations(paths["tasks"], tables["stages"])
+    if duration_s is None:
+        tables["tasks"] = _read_file(paths["tasks"])
+    else:
+        tables["stages"] = tables["stages"].append_column("duration_s", pa.array(duration_s))
+    return {**tables, "meta": meta}
 
 
-def _pieces(workload: Workload, name: str) -> Iterator[pa.Table]:
+def _pieces(workload: Tables, name: str) -> Iterator[pa.Table]:
     if name != "tasks":
         yield getattr(workload, name)
         return
@@ -95,8 +92,6 @@ def _pieces(workload: Workload, name: str) -> Iterator[pa.Table]:
 
 
 def _write_file(file: BinaryIO, pieces: Iterator[pa.Table], extra: dict[bytes, bytes]) -> None:
-    import pyarrow.parquet as pq
-
     first = next(pieces)
     schema = first.schema.with_metadata(extra)
     with pq.ParquetWriter(file, schema, compression="zstd") as writer:
@@ -108,8 +103,6 @@ def _write_file(file: BinaryIO, pieces: Iterator[pa.Table], extra: dict[bytes, b
 
 
 def _read_file(path: Path) -> pa.Table:
-    import pyarrow.parquet as pq
-
     try:
         with pq.ParquetFile(path) as file:
             return file.read()
@@ -122,15 +115,13 @@ def _unreadable(path: Path, error: Exception) -> InputError:
 
 
 def _joint_metadata(paths: dict[str, Path]) -> dict[str, Any]:
-    import pyarrow.parquet as pq
-
-    found = {}
+    metadata = {}
     for name, path in paths.items():
         try:
-            found[name] = pq.read_schema(path).metadata or {}
+            metadata[name] = pq.read_schema(path).metadata or {}
         except (pa.ArrowException, OSError) as error:
             raise _unreadable(path, error) from error
-    digests = {name: kept[_DIGEST] for name, kept in found.items() if _DIGEST in kept}
+    digests = {name: kept[_DIGEST] for name, kept in metadata.items() if _DIGEST in kept}
     for name, digest in digests.items():
         if digest != digests.get("jobs", digest):
             raise InputError(
@@ -140,7 +131,7 @@ def _joint_metadata(paths: dict[str, Path]) -> dict[str, Any]:
                 rule="mixed files",
             )
     try:
-        meta = json.loads(found["jobs"].get(_META, b"{}"))
+        meta = json.loads(metadata["jobs"].get(_META, b"{}"))
     except ValueError as error:
         raise InputError(
             f"its metadata is no JSON: {error}", file=paths["jobs"], rule="wrong meta"
@@ -150,8 +141,6 @@ def _joint_metadata(paths: dict[str, Path]) -> dict[str, Any]:
 
 def _uniform_durations(path: Path, stages: pa.Table) -> F8 | None:
     """Return the one duration of each stage's tasks, or None if that is not all there is."""
-    import pyarrow.parquet as pq
-
     n_tasks = values(stages, "n_tasks")
     counts = np.zeros(len(n_tasks), np.int64)
     duration_s = np.full(len(n_tasks), np.nan)
@@ -178,13 +167,14 @@ def _uniform_durations(path: Path, stages: pa.Table) -> F8 | None:
 
 
 @contextlib.contextmanager
-def _naming_the_file(folder: Path) -> Iterator[None]:
-    """Add to an error which file its table came from."""
+def naming_the_file(folder: str | os.PathLike[str]) -> Iterator[None]:
+    """Add to an error which of the folder's files its table came from."""
     try:
         yield
     except InputError as error:
         table = re.match(r"\w*", error.message)
         if error.file is not None or table is None:
             raise
-        file = folder / f"{table[0]}.parquet" if table[0] in TABLES | OPTIONAL else folder
+        source = Path(folder)
+        file = source / f"{table[0]}.parquet" if table[0] in TABLES | OPTIONAL else source
         raise InputError(error.message, file=file, rule=error.rule) from error

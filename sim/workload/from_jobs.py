@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sim.base.errors import InputError, hint, unknown
 from sim.workload.schema import DEMAND_PREFIX, EDGE_KINDS, FEATURES, JOB_EDGE_KINDS
-
-if TYPE_CHECKING:
-    from sim.workload.workload import Workload
 
 _JOB_KEYS: Mapping[str, Any] = {
     "job_id": None,
@@ -29,53 +26,8 @@ _FEATURES = tuple(column.name for column in FEATURES)
 _STAGE_KEYS = ("name", "durations_s", "demand", "parents", *_FEATURES)
 
 
-def from_jobs(jobs: Iterable[Mapping[str, Any]]) -> Workload:
-    """Build a workload from what a person would write.
-
-    Parameters
-    ----------
-    jobs : iterable of dict
-        One dict a job, in any order; jobs are sorted by ``submit_s``, those of one instant stay
-        in the order given. ``submit_s`` (s) and ``stages`` are required. ``job_id`` defaults to
-        ``"job-<i>"`` with the dict's place in the list; ``template``, ``user``, ``queue``
-        ("default"), ``priority`` (0), ``deadline_s`` (None: none; relative to submit_s),
-        ``new_deadline_s`` and ``new_deadline_at_s`` (the deadline that holds from then on),
-        ``min_tasks`` (0: no gang), ``input_mode`` ("none") and ``poll_lag_s`` (0 s) to the schema's
-        defaults. ``inputs`` is a list of the ``job_id`` of other jobs, whose output it can't do
-        without, or a dict of job_id to kind ("hard" or "soft"); ``downloads`` a list of times (s).
-        Jobs and stages may have the features ``application``, ``job_name`` and ``requested``
-        (strings).
-
-        ``stages`` is a list of dicts: ``durations_s`` (one number a task) is required; ``name``
-        defaults to ``"stage-<i>"`` and is unique within the job; ``demand`` (default
-        ``{"cpu": 1.0}``) is what each task holds; ``parents`` is a list of names of stages of
-        the same job, all waited for with a barrier, or a dict of name to kind of edge, e.g.
-        ``{"map": "one_to_one"}``.
-
-    Raises
-    ------
-    InputError
-        On an unknown key, a missing one, a parent or an input that is not there, or a broken rule
-        of the schema (`sim.workload.validate`).
-
-    Examples
-    --------
-    >>> w = from_jobs(
-    ...     [
-    ...         {
-    ...             "submit_s": 0.0,
-    ...             "stages": [
-    ...                 {"name": "map", "durations_s": [3.0, 4.0], "demand": {"cpu": 1, "mem": 2}},
-    ...                 {"name": "reduce", "durations_s": [5.0], "parents": ["map"]},
-    ...             ],
-    ...         }
-    ...     ]
-    ... )
-    >>> w.n_tasks
-    3
-    """
-    from sim.workload.workload import Workload
-
+def tables_of(jobs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what `Workload.from_tables` takes, by name, of what a person would write."""
     listed = [_checked_job(i, job) for i, job in enumerate(jobs)]
     listed.sort(key=lambda job: float(job["submit_s"]))
     columns: dict[str, list[Any]] = {k: [j[k] for j in listed] for k in _JOB_KEYS if k != "stages"}
@@ -126,15 +78,15 @@ def from_jobs(jobs: Iterable[Mapping[str, Any]]) -> Workload:
     resources = sorted({r for demand in demands for r in demand}) or ["cpu"]
     for r in resources:
         stages[DEMAND_PREFIX + r] = [float(d.get(r, 0.0)) for d in demands]
-    return Workload.from_tables(
-        jobs=columns,
-        stages=stages,
-        tasks=tasks,
-        stage_edges=edges if edges["parent"] else None,
-        job_edges=_job_edges(listed),
-        downloads=_downloads(listed),
-        meta={"name": "jobs"},
-    )
+    return {
+        "jobs": columns,
+        "stages": stages,
+        "tasks": tasks,
+        "stage_edges": edges if edges["parent"] else None,
+        "job_edges": _job_edges(listed),
+        "downloads": _downloads(listed),
+        "meta": {"name": "jobs"},
+    }
 
 
 def _job_edges(listed: list[dict[str, Any]]) -> dict[str, list[Any]] | None:

@@ -2,40 +2,41 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from sim.base.arrays import F8, I4, I8
 from sim.base.errors import InputError
+from sim.workload.columns import Columns
 
-if TYPE_CHECKING:
-    from sim.workload.workload import Columns
+
+def order_of(job_stage0: I8, edge0: I8, edge_child: I4) -> I8:
+    """Order stages so that parents come before children, job by job; a cycle is an InputError."""
+    from sim.workload.kernels import paths  # numba is loaded where a kernel runs
+
+    order: I8 = paths.topological_order(job_stage0, edge0, edge_child)
+    if len(order) and order.min() < 0:
+        job = int(np.searchsorted(job_stage0, np.argmin(order), side="right")) - 1
+        raise InputError(f"the stages of the job in row {job} form a cycle", rule="cycle")
+    return order
 
 
 def topological_order(columns: Columns) -> I8:
-    """Order the stages so that parents come before children, job by job."""
-    from sim.workload.kernels import paths
-
-    order = paths.topological_order(columns.job_stage0, columns.edge0, columns.edge_child)
-    if len(order) and order.min() < 0:
-        place = int(np.argmin(order))
-        job = int(np.searchsorted(columns.job_stage0, place, side="right")) - 1
-        raise InputError(f"the stages of the job in row {job} form a cycle", rule="cycle")
+    """Order the stages of a workload, read-only; see `order_of`."""
+    order = order_of(columns.job_stage0, columns.edge0, columns.edge_child)
     order.setflags(write=False)
     return order
 
 
 def stage_depth(columns: Columns) -> I4:
     """Count the edges on the longest path from a source of its job to each stage."""
-    from sim.workload.kernels import paths
+    from sim.workload.kernels import paths  # numba is loaded where a kernel runs
 
     return paths.depths(topological_order(columns), columns.edge0, columns.edge_child)
 
 
 def stage_tail_s(columns: Columns, group: I8 | None = None, order: I8 | None = None) -> F8:
     """Find the longest path, task by task, from each stage to the end of its job."""
-    from sim.workload.kernels import paths
+    from sim.workload.kernels import paths  # numba is loaded where a kernel runs
 
     if order is None:
         order = topological_order(columns)
@@ -62,3 +63,11 @@ def critical_path_s(columns: Columns) -> F8:
     tail = stage_tail_s(columns)
     longest: F8 = np.maximum.reduceat(tail, columns.job_stage0[:-1])
     return longest
+
+
+def submit_span_s(columns: Columns) -> float:
+    """Return the time over which a workload's work is offered."""
+    if len(columns.job_submit) == 0:
+        return 1.0
+    span = float(columns.job_submit[-1] - columns.job_submit[0])
+    return span or float(critical_path_s(columns).max()) or 1.0

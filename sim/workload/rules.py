@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -11,14 +11,12 @@ from numpy.typing import NDArray
 
 from sim.base.arrays import Mask
 from sim.base.errors import InputError
+from sim.workload.record import Tables
 from sim.workload.schema import Column
 from sim.workload.tables import names, values
 
-if TYPE_CHECKING:
-    from sim.workload.workload import Workload
 
-
-def check_column(workload: Workload, name: str, table: pa.Table, column: Column) -> None:
+def check_column(workload: Tables, name: str, table: pa.Table, column: Column) -> None:
     """Hold a column of the table called `name` to its range, its choices and the rows there are."""
     if column.choices:
         for choice in names(table, column.name):
@@ -50,7 +48,7 @@ def check_column(workload: Workload, name: str, table: pa.Table, column: Column)
             )
 
 
-def _rows(workload: Workload) -> dict[str, int]:
+def _rows(workload: Tables) -> dict[str, int]:
     return {
         "row of jobs": workload.n_jobs,
         "row of stages": workload.n_stages,
@@ -59,7 +57,7 @@ def _rows(workload: Workload) -> dict[str, int]:
 
 
 def check_number(
-    name: str, column: Column, numbers: NDArray[Any], workload: Workload | None = None
+    name: str, column: Column, numbers: NDArray[Any], workload: Tables | None = None
 ) -> None:
     """Hold numbers of a column to its range."""
     low = column.low
@@ -87,7 +85,7 @@ def first(broken: Mask) -> int | None:
     return int(np.argmax(broken))
 
 
-def fail(workload: Workload | None, table: str, row: int, text: str, rule: str) -> NoReturn:
+def fail(workload: Tables | None, table: str, row: int, text: str, rule: str) -> NoReturn:
     """Raise InputError, naming table, row and the job it is of."""
     name = ""
     if workload is not None and table in ("jobs", "stages"):

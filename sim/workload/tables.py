@@ -10,10 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
-from sim.base.arrays import I8
+from sim.base.arrays import F8, I8
 from sim.base.errors import InputError
 from sim.workload.schema import (
     CATEGORY,
+    DEFAULT_QUANTUM,
     DEMAND_PREFIX,
     MAY_HAVE,
     REQUIRED,
@@ -102,10 +103,10 @@ def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
         column = column.unify_dictionaries()
     if column.num_chunks == 1:
         return column.chunk(0)
-    one = column.combine_chunks()
-    if isinstance(one, pa.ChunkedArray):
+    whole = column.combine_chunks()
+    if isinstance(whole, pa.ChunkedArray):
         raise InputError("a column of strings is longer than 2 GiB", rule="too large")
-    return one
+    return whole
 
 
 def _cast(table: str, column: Column, values: pa.ChunkedArray) -> pa.Array:
@@ -124,15 +125,15 @@ def _cast(table: str, column: Column, values: pa.ChunkedArray) -> pa.Array:
             raise pa.ArrowInvalid(f"expected numbers, found {kind}")
         if column.type == CATEGORY and values.type == CATEGORY:
             return plain(_one_chunk(values))
-        one = _one_chunk(values.cast(want))
+        cast = _one_chunk(values.cast(want))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise InputError(
             f"{table}: column {column.name!r} must be {want} ({column.unit}): {error}",
             rule="wrong type",
         ) from error
     if column.nullable:  # NaN says the same as null
-        return pa.array(one.to_numpy(zero_copy_only=False), column.type, from_pandas=True)
-    return plain(one.dictionary_encode() if column.type == CATEGORY else one)
+        return pa.array(cast.to_numpy(zero_copy_only=False), column.type, from_pandas=True)
+    return plain(cast.dictionary_encode() if column.type == CATEGORY else cast)
 
 
 def _constant(column: Column, n: int) -> pa.Array:
@@ -221,5 +222,34 @@ def names(table: pa.Table, column: str) -> tuple[str, ...]:
 
 def spelled(column: pa.Array, value: str) -> I8:
     """Return the rows of `column` that hold `value`."""
-    found: I8 = np.flatnonzero(pc.equal(column, value).to_numpy(False))
-    return found
+    rows: I8 = np.flatnonzero(pc.equal(column, value).to_numpy(False))
+    return rows
+
+
+def without_duration(stages: pa.Table) -> tuple[pa.Table, F8]:
+    """Take the column ``duration_s`` out of ``stages``, where it stands for a table of tasks."""
+    if "duration_s" not in stages.column_names:
+        raise InputError(
+            "there is no table of tasks, and stages has no column 'duration_s' to stand for it",
+            rule="missing table",
+        )
+    column = stages["duration_s"].chunk(0)
+    if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+        raise InputError(f"stages.duration_s must be numbers, not {column.type}", rule="wrong type")
+    duration = column.to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
+    return stages.drop_columns(["duration_s"]), np.ascontiguousarray(duration)
+
+
+def with_demand(stages: pa.Table) -> pa.Table:
+    """Return ``stages``, of one cpu a task where no demand is named."""
+    if any(c.startswith(DEMAND_PREFIX) for c in stages.column_names):
+        return stages
+    return stages.append_column(DEMAND_PREFIX + "cpu", pa.array(np.ones(stages.num_rows)))
+
+
+def quantum_of(stages: pa.Table, meta: Mapping[str, Any] | None) -> dict[str, float]:
+    """Return the quantum of each resource that ``stages`` names: that of `meta`, or the default."""
+    given = dict((meta or {}).get("quantum", {}))
+    demands = [c for c in stages.column_names if c.startswith(DEMAND_PREFIX)]
+    resources = [c.removeprefix(DEMAND_PREFIX) for c in demands]
+    return {r: float(given.get(r, DEFAULT_QUANTUM)) for r in resources}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -10,15 +10,26 @@ from numpy.typing import ArrayLike, NDArray
 
 from sim.base.arrays import F8, I4, I8
 from sim.base.errors import InputError
-from sim.workload.columns import job_stage0, ranges, stage_demand, stage_work_s
+from sim.base.ragged import ranges
+from sim.workload.columns import job_stage0, stage_demand, stage_work_s
+from sim.workload.record import Tables
 from sim.workload.tables import in_order, take_rows, values
 
-if TYPE_CHECKING:
-    from sim.cluster.cluster import Cluster
-    from sim.workload.workload import Workload
+W = TypeVar("W", bound=Tables)
 
 
-def take(workload: Workload, job_rows: ArrayLike) -> Workload:
+class Capacity(Protocol):
+    """What the offered load is a fraction of: a `sim.Cluster`."""
+
+    @property
+    def resources(self) -> tuple[str, ...]: ...  # noqa: D102
+    @property
+    def unit(self) -> bool: ...  # noqa: D102
+    @property
+    def total(self) -> F8: ...  # noqa: D102
+
+
+def take(workload: W, job_rows: ArrayLike) -> W:
     """Return the workload of some of the jobs, in their old order and at their old times."""
     rows = _checked_rows(job_rows, workload.n_jobs)
     if len(rows) == workload.n_jobs:
@@ -45,7 +56,7 @@ def take(workload: Workload, job_rows: ArrayLike) -> Workload:
     return _rebuilt(workload, tables, None if uniform is None else uniform[stages])
 
 
-def slice_time(workload: Workload, begin_s: float, end_s: float) -> Workload:
+def slice_time(workload: W, begin_s: float, end_s: float) -> W:
     """Return the jobs submitted in [begin, end), times shifted so that begin becomes 0."""
     if not (np.isfinite(begin_s) and begin_s < end_s):
         raise InputError(
@@ -72,24 +83,15 @@ def slice_time(workload: Workload, begin_s: float, end_s: float) -> Workload:
     )
 
 
-def offered_load(workload: Workload, cluster: Cluster) -> dict[str, float]:
-    """Return how much work is submitted for each second and unit of capacity.
+def offered_load(workload: Tables, cluster: Capacity, span_s: float) -> dict[str, float]:
+    """Return the work submitted in a second, over capacity, by resource; see the facade.
 
-    For each resource of the cluster this is Σ duration × demand over all tasks, divided by
-    capacity × the time over which jobs are submitted: last submission minus first (or, where all
-    jobs come at one instant, their longest critical path: `sim.cluster.sizing.submit_span_s`).
     Demands count as the kernel holds them, in whole quanta. In a pool of slots a task demands one
     slot.
     """
-    submit = values(workload.jobs, "submit_s")
-    span = float(submit[-1] - submit[0])
-    if span == 0:
-        from sim.cluster.sizing import submit_span_s
-
-        span = submit_span_s(workload.columns)
     work = stage_work_s(workload)
     if cluster.unit:
-        return {cluster.resources[0]: float(work.sum() / (span * cluster.total[0]))}
+        return {cluster.resources[0]: float(work.sum() / (span_s * cluster.total[0]))}
     demand, _, quantum = stage_demand(workload)
     held = dict(zip(workload.resources, (work @ demand) * quantum, strict=True))
     for name, amount in held.items():
@@ -100,24 +102,17 @@ def offered_load(workload: Workload, cluster: Cluster) -> dict[str, float]:
                 rule="missing resource",
             )
     return {
-        name: float(held.get(name, 0.0) / (span * total))
+        name: float(held.get(name, 0.0) / (span_s * total))
         for name, total in zip(cluster.resources, cluster.total, strict=True)
     }
 
 
-def scale_load(workload: Workload, load: float, cluster: Cluster) -> Workload:
-    """Stretch or squeeze arrival times so that the bottleneck's offered load is as wished.
-
-    The first job keeps its time; every other is submitted at ``first + factor × (submit − first)``,
-    with ``factor`` the present `offered_load` of the bottleneck over the wished one, and downloads
-    move along; the history stays as it is. Which job comes when in relation to others, hence the
-    shape of bursts, is preserved (Jajoo et al., NSDI 2022, §4.3: "we adjust the arrival time of
-    the jobs so that the average cluster load matches").
-    """
+def scale_load(workload: W, load: float, cluster: Capacity, span_s: float) -> W:
+    """Stretch or squeeze arrival times to a wished offered load; see the facade."""
     if isinstance(load, (str, bool)) or not (np.isfinite(load) and load > 0):
         raise InputError(f"the load must be positive and finite, not {load!r}", rule="wrong load")
     submit = values(workload.jobs, "submit_s")
-    now = max(offered_load(workload, cluster).values())
+    now = max(offered_load(workload, cluster, span_s).values())
     if submit[-1] == submit[0] or now == 0:
         reason = "there is no work" if now == 0 else "all jobs are submitted at one instant"
         raise InputError(f"{reason}, so no stretch of arrivals gives a load", rule="wrong load")
@@ -178,7 +173,7 @@ def _kept(table: pa.Table, new: I4, *keys: str) -> pa.Table:
     return _relabel(take_rows(table, np.flatnonzero(keep)), new, *keys)
 
 
-def _kept_failures(workload: Workload, stages: I8) -> pa.Table:
+def _kept_failures(workload: Tables, stages: I8) -> pa.Table:
     if workload.failures.num_rows == 0:
         return workload.failures
     task0 = workload.stage_task0
@@ -193,7 +188,7 @@ def _set(table: pa.Table, column: str, numbers: NDArray[Any]) -> pa.Table:
     return table.set_column(table.column_names.index(column), column, pa.array(numbers))
 
 
-def _with_times(workload: Workload, submit_s: F8, download_s: F8, history: pa.Table) -> Workload:
+def _with_times(workload: W, submit_s: F8, download_s: F8, history: pa.Table) -> W:
     kept = ("stages", "stage_edges", "job_edges", "training", "failures")
     tables = {"history": history} | {name: getattr(workload, name) for name in kept}
     if workload.stage_duration_s is None:
@@ -203,5 +198,5 @@ def _with_times(workload: Workload, submit_s: F8, download_s: F8, history: pa.Ta
     return _rebuilt(workload, tables, workload.stage_duration_s)
 
 
-def _rebuilt(workload: Workload, tables: dict[str, Any], duration_s: F8 | None) -> Workload:
+def _rebuilt(workload: W, tables: dict[str, Any], duration_s: F8 | None) -> W:
     return type(workload)(tables, duration_s, workload.meta)

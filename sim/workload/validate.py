@@ -1,34 +1,35 @@
-"""The one validation of a workload: every rule of the schema, each error naming table and row.
-
-`check_fits`, which asks whether a cluster can hold a workload at all, belongs with it.
-"""
+"""The one validation of a workload: every rule of the schema, each error naming table and row."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sim.base.acyclic import find_cycle
+from sim.base.arrays import F8, I4, I8, Mask
+from sim.base.distinct import first_repeat
 from sim.base.errors import InputError
-from sim.base.strings import first_repeat
-from sim.cluster.fits import check_fits
-from sim.workload.columns import job_stage0
+from sim.workload.columns import codes, job_n_tasks, or_default
+from sim.workload.record import Tables
 from sim.workload.rules import check_column, check_number, fail, first
-from sim.workload.schema import DEMAND_PREFIX, OPTIONAL, TABLES, demand_column
+from sim.workload.schema import (
+    DEMAND_PREFIX,
+    EDGE_KINDS,
+    MAY_HAVE,
+    NEW_DEADLINE,
+    NEW_DEADLINE_AT,
+    OPTIONAL,
+    TABLES,
+    demand_column,
+)
 from sim.workload.tables import names, values
-from sim.workload.validate_optional import validate_optional
-
-if TYPE_CHECKING:
-    from sim.workload.workload import Workload
-
-__all__ = ["check_fits", "validate"]
 
 _MAX_QUANTA = 2.0**45
 
 
-def validate(workload: Workload) -> None:
+def validate(workload: Tables) -> None:
     """Hold `workload` to every rule; return only if none is broken."""
     _check_sizes(workload)
     for name in TABLES:
@@ -51,7 +52,7 @@ def validate(workload: Workload) -> None:
     validate_optional(workload)
 
 
-def _check_sizes(workload: Workload) -> None:
+def _check_sizes(workload: Tables) -> None:
     if workload.n_jobs == 0:
         raise InputError("the workload is empty; it needs at least one job", rule="empty workload")
     for name in ("jobs", "stages", "stage_edges", "job_edges", "downloads", *OPTIONAL):
@@ -60,7 +61,7 @@ def _check_sizes(workload: Workload) -> None:
             raise InputError(f"{name} has {rows} rows; at most 2^31 - 1", rule="too many rows")
 
 
-def _check_jobs(workload: Workload) -> None:
+def _check_jobs(workload: Tables) -> None:
     repeat = first_repeat(workload.jobs["job_id"].chunk(0))
     if repeat is not None:
         row, other = repeat
@@ -78,7 +79,7 @@ def _check_jobs(workload: Workload) -> None:
         )
 
 
-def _check_stages(workload: Workload) -> None:
+def _check_stages(workload: Tables) -> None:
     job = values(workload.stages, "job")
     _check_ascending(workload, "stages", "job", job)
     used = np.zeros(workload.n_jobs, dtype=bool)
@@ -88,7 +89,7 @@ def _check_stages(workload: Workload) -> None:
         fail(workload, "jobs", row, "the job has no stages; give it one", "job without stages")
 
 
-def _check_tasks(workload: Workload) -> None:
+def _check_tasks(workload: Tables) -> None:
     if workload.stage_duration_s is not None:
         return
     stage = values(workload.tasks, "stage")
@@ -106,11 +107,11 @@ def _check_tasks(workload: Workload) -> None:
         )
 
 
-def _check_gangs(workload: Workload) -> None:
+def _check_gangs(workload: Tables) -> None:
     gang = values(workload.jobs, "min_tasks")
     if not gang.any():
         return
-    tasks = np.diff(workload.stage_task0[job_stage0(workload)])
+    tasks = job_n_tasks(workload)
     row = first(gang > tasks)
     if row is not None:
         fail(
@@ -122,7 +123,7 @@ def _check_gangs(workload: Workload) -> None:
         )
 
 
-def _check_stage_edges(workload: Workload) -> None:
+def _check_stage_edges(workload: Tables) -> None:
     edges = workload.stage_edges
     parent, child = values(edges, "parent"), values(edges, "child")
     job = values(workload.stages, "job")
@@ -140,7 +141,7 @@ def _check_stage_edges(workload: Workload) -> None:
     _check_edges(workload, "stage_edges", "parent", "child", workload.n_stages)
 
 
-def _check_edges(workload: Workload, name: str, from_: str, to: str, n_nodes: int) -> None:
+def _check_edges(workload: Tables, name: str, from_: str, to: str, n_nodes: int) -> None:
     table = getattr(workload, name)
     tail, head = values(table, from_), values(table, to)
     row = first(tail == head)
@@ -164,7 +165,7 @@ def _check_edges(workload: Workload, name: str, from_: str, to: str, n_nodes: in
         fail(workload, name, row, f"closes the cycle {shown}", "cycle")
 
 
-def _check_demands(workload: Workload) -> None:
+def _check_demands(workload: Tables) -> None:
     for resource in workload.resources:
         quantum = workload.quantum[resource]
         if not np.isfinite(quantum) or quantum <= 0:
@@ -186,7 +187,7 @@ def _check_demands(workload: Workload) -> None:
             )
 
 
-def _check_ascending(workload: Workload, name: str, column: str, rows: NDArray[Any]) -> None:
+def _check_ascending(workload: Tables, name: str, column: str, rows: NDArray[Any]) -> None:
     row = first(rows[1:] < rows[:-1])
     if row is not None:
         fail(
@@ -197,3 +198,121 @@ def _check_ascending(workload: Workload, name: str, column: str, rows: NDArray[A
             f"sort {name} by {column}",
             "rows out of order",
         )
+
+
+def validate_optional(workload: Tables) -> None:
+    """Hold to their rules the tables and columns that a workload may have."""
+    for name, columns in OPTIONAL.items():
+        for column in columns:
+            check_column(workload, name, getattr(workload, name), column)
+    _check_deadlines(workload)
+    _check_history(workload)
+    _check_training(workload)
+    _check_failures(workload)
+
+
+def _check_deadlines(workload: Tables) -> None:
+    jobs = workload.jobs
+    present = [c for c in MAY_HAVE["jobs"] if c.nullable and c.name in jobs.column_names]
+    for column in present:
+        check_column(workload, "jobs", jobs, column)
+    if not present:
+        return
+    named = ~np.isnan(or_default(jobs, NEW_DEADLINE))
+    timed = ~np.isnan(or_default(jobs, NEW_DEADLINE_AT))
+    missing = jobs["deadline_s"].chunk(0).is_null().to_numpy(zero_copy_only=False)
+    row = first((named != timed) | (named & missing))
+    if row is not None:
+        fail(
+            workload,
+            "jobs",
+            row,
+            "a deadline that changes needs deadline_s, new_deadline_s and new_deadline_at_s",
+            "half a change of deadline",
+        )
+
+
+def _check_history(workload: Tables) -> None:
+    history = workload.history
+    submit, finish = values(history, "submit_s"), values(history, "finish_s")
+    row = first(finish < submit)
+    if row is not None:
+        fail(
+            workload,
+            "history",
+            row,
+            f"finish_s is {finish[row]}, before the submit_s of {submit[row]}",
+            "ends before submission",
+        )
+
+
+def _check_training(workload: Tables) -> None:
+    table = workload.training
+    ready, start, finish = (values(table, f"{name}_s") for name in ("ready", "start", "finish"))
+    row = first((finish < start) | (start < ready))
+    if row is not None:
+        fail(
+            workload,
+            "training",
+            row,
+            f"it is ready at {ready[row]}, starts at {start[row]} and ends at {finish[row]} s",
+            "ends before it starts",
+        )
+    keys = [values(table, name) for name in ("template", "run", "stage", "task")]
+    same = np.logical_and.reduce([key[1:] == key[:-1] for key in keys])
+    row = first(same)
+    if row is not None:
+        fail(workload, "training", row + 1, "the task is that of the row above", "recorded twice")
+
+
+def _check_failures(workload: Tables) -> None:
+    table = workload.failures
+    if table.num_rows == 0:
+        return
+    task, lost, after = (values(table, name) for name in ("task", "lost", "after_s"))
+    duration = _duration_s(workload, task)
+    row = first(after > duration)
+    if row is not None:
+        fail(
+            workload,
+            "failures",
+            row,
+            f"after_s is {after[row]}, but the task lasts {duration[row]} s",
+            "fails after its end",
+        )
+    row = first((lost >= 0) & ~_of_parents(workload, task, np.maximum(lost, 0)))
+    if row is not None:
+        fail(
+            workload,
+            "failures",
+            row,
+            f"lost is {lost[row]}; valid: tasks that task {task[row]} waits for, or -1",
+            "not a parent's task",
+        )
+
+
+def _duration_s(workload: Tables, task: I4) -> F8:
+    if workload.stage_duration_s is not None:
+        duration: F8 = workload.stage_duration_s[_stage_of(workload, task)]
+        return duration
+    return values(workload.tasks, "duration_s")[task]
+
+
+def _of_parents(workload: Tables, task: I4, lost: I4) -> Mask:
+    """Tell of which tasks `lost` is one that they wait for."""
+    edges = workload.stage_edges
+    if edges.num_rows == 0:
+        return np.zeros(len(task), dtype=bool)
+    child, parent = _stage_of(workload, task), _stage_of(workload, lost)
+    key = values(edges, "parent") * np.int64(workload.n_stages) + values(edges, "child")
+    wanted = parent * np.int64(workload.n_stages) + child
+    at = np.minimum(np.searchsorted(key, wanted), len(key) - 1)
+    each = codes(edges, "kind", EDGE_KINDS)[at] == 1
+    first_task = workload.stage_task0
+    alike = task - first_task[child] == lost - first_task[parent]
+    waited_for: Mask = (key[at] == wanted) & (alike | ~each)
+    return waited_for
+
+
+def _stage_of(workload: Tables, task: I4) -> I8:
+    return np.searchsorted(workload.stage_task0, task, side="right") - 1

@@ -6,26 +6,34 @@ import os
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
-from sim.base.arrays import F8, I8
 from sim.base.errors import InputError
 from sim.workload import columns as _columns
+from sim.workload import folder as _folder
+from sim.workload import transform
 from sim.workload.columns import Columns
-from sim.workload.schema import DEFAULT_QUANTUM, DEMAND_PREFIX, OPTIONAL, TABLES, empty
-from sim.workload.tables import TableLike, normalise, values
+from sim.workload.digest import digest
+from sim.workload.from_jobs import tables_of
+from sim.workload.paths import submit_span_s
+from sim.workload.record import Tables
+from sim.workload.schema import OPTIONAL, TABLES, empty
+from sim.workload.tables import (
+    TableLike,
+    normalise,
+    quantum_of,
+    values,
+    with_demand,
+    without_duration,
+)
+from sim.workload.validate import validate as _validate
+from sim.workload.validate import validate_optional
 
-if TYPE_CHECKING:
-    from sim.cluster.cluster import Cluster
 
-__all__ = ["Columns", "Workload"]
-
-
-class Workload:
+class Workload(Tables):
     """Jobs, their stages, tasks and dependencies; immutable.
 
     Build one with `from_tables`, `from_jobs`, `read`, `sim.read_trace` or `sim.synthesize`. The
@@ -52,38 +60,6 @@ class Workload:
         ``name``, ``quantum`` (of each resource), ``report`` (what a loader dropped, by rule), ...
         Only the quanta are part of the content, that is, of the digest.
     """
-
-    jobs: pa.Table
-    stages: pa.Table
-    stage_edges: pa.Table
-    job_edges: pa.Table
-    downloads: pa.Table
-    history: pa.Table
-    training: pa.Table
-    failures: pa.Table
-    stage_duration_s: F8 | None
-    meta: Mapping[str, Any]
-
-    def __init__(
-        self,
-        tables: Mapping[str, pa.Table],
-        stage_duration_s: F8 | None,
-        meta: Mapping[str, Any],
-    ) -> None:
-        # for this package alone: normal tables, valid or about to be validated
-        state = self.__dict__
-        for name in (*TABLES, *OPTIONAL):
-            if name in tables:
-                state[name] = tables[name]
-        for name in OPTIONAL:
-            state.setdefault(name, empty(name))
-        if stage_duration_s is not None:
-            stage_duration_s.setflags(write=False)
-        state["stage_duration_s"] = stage_duration_s
-        state["meta"] = MappingProxyType(dict(meta))
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a workload is immutable; {name!r} can't be set")
 
     @classmethod
     def from_tables(
@@ -134,39 +110,74 @@ class Workload:
         duration_s = None
         if tasks is None:
             del tables["tasks"]
-            tables["stages"], duration_s = _without_duration(tables["stages"])
+            tables["stages"], duration_s = without_duration(tables["stages"])
         elif "duration_s" in tables["stages"].column_names:
             raise InputError(
                 "stages has a column 'duration_s' beside a table of tasks; give one of the two",
                 rule="duration given twice",
             )
-        tables["stages"] = _with_demand(tables["stages"])
-        workload = cls(tables, duration_s, {**(meta or {}), "quantum": _quanta(tables, meta)})
+        tables["stages"] = with_demand(tables["stages"])
+        workload = cls(
+            tables, duration_s, {**(meta or {}), "quantum": quantum_of(tables["stages"], meta)}
+        )
         if validate:
-            from sim.workload.validate import validate as check
-
-            check(workload)
+            _validate(workload)
         return workload
 
     @classmethod
     def from_jobs(cls, jobs: Iterable[Mapping[str, Any]]) -> Workload:
-        """Build a small workload by hand; see `sim.workload.from_jobs.from_jobs`."""
-        from sim.workload.from_jobs import from_jobs
+        """Build a small workload by hand, of what a person would write.
 
-        return from_jobs(jobs)
+        Parameters
+        ----------
+        jobs : iterable of dict
+            One dict a job, in any order; jobs are sorted by ``submit_s``, those of one instant
+            stay in the order given. ``submit_s`` (s) and ``stages`` are required. ``job_id``
+            defaults to ``"job-<i>"`` with the dict's place in the list; ``template``, ``user``,
+            ``queue`` ("default"), ``priority`` (0), ``deadline_s`` (None: none; relative to
+            submit_s), ``new_deadline_s`` and ``new_deadline_at_s`` (the deadline that holds from
+            then on), ``min_tasks`` (0: no gang), ``input_mode`` ("none") and ``poll_lag_s`` (0 s)
+            to the schema's defaults. ``inputs`` is a list of the ``job_id`` of other jobs, whose
+            output it can't do without, or a dict of job_id to kind ("hard" or "soft");
+            ``downloads`` a list of times (s). Jobs and stages may have the features
+            ``application``, ``job_name`` and ``requested`` (strings).
+
+            ``stages`` is a list of dicts: ``durations_s`` (one number a task) is required;
+            ``name`` defaults to ``"stage-<i>"`` and is unique within the job; ``demand`` (default
+            ``{"cpu": 1.0}``) is what each task holds; ``parents`` is a list of names of stages of
+            the same job, all waited for with a barrier, or a dict of name to kind of edge, e.g.
+            ``{"map": "one_to_one"}``.
+
+        Raises
+        ------
+        InputError
+            On an unknown key, a missing one, a parent or an input that is not there, or a broken
+            rule of the schema (`sim.workload.validate`).
+
+        Examples
+        --------
+        >>> reads = {"name": "map", "durations_s": [3.0, 4.0], "demand": {"cpu": 1, "mem": 2}}
+        >>> joins = {"name": "reduce", "durations_s": [5.0], "parents": ["map"]}
+        >>> Workload.from_jobs([{"submit_s": 0.0, "stages": [reads, joins]}]).n_tasks
+        3
+        """
+        return cls.from_tables(**tables_of(jobs))
 
     @classmethod
     def read(cls, folder: str | os.PathLike[str]) -> Workload:
-        """Read what `write` wrote; see `sim.workload.folder.read`."""
-        from sim.workload.folder import read
+        """Read what `write` wrote.
 
-        return read(folder)
+        Raises
+        ------
+        InputError
+            If a file is missing, not readable, of another write, or breaks a rule of the schema.
+        """
+        with _folder.naming_the_file(folder):
+            return cls.from_tables(**_folder.read(folder))
 
     def write(self, folder: str | os.PathLike[str]) -> None:
-        """Write a folder of Parquet files; see `sim.workload.folder.write`."""
-        from sim.workload.folder import write
-
-        write(self, folder)
+        """Write a folder of Parquet files, one a table; see `sim.workload.folder.write`."""
+        _folder.write(self, folder, self.digest)
 
     @cached_property
     def tasks(self) -> pa.Table:
@@ -177,19 +188,6 @@ class Workload:
             whole = whole.set_column(1, "duration_s", duration)
         return whole
 
-    def task_rows(self, begin: int, end: int) -> pa.Table:
-        """Return the rows `begin` to `end` of the table of tasks, without expanding the rest."""
-        if "tasks" in self.__dict__:
-            return self.tasks.slice(begin, end - begin)
-        assert self.stage_duration_s is not None
-        task0 = self.stage_task0
-        first = int(np.searchsorted(task0, begin, side="right")) - 1
-        last = int(np.searchsorted(task0, end, side="left"))
-        inside = np.clip(task0[first : last + 1], begin, end)
-        counts = inside[1:] - inside[:-1]
-        stage = np.repeat(np.arange(first, last, dtype=np.int32), counts)
-        return pa.table({"stage": stage, "duration_s": self.stage_duration_s[stage]})
-
     @cached_property
     def columns(self) -> Columns:
         """The workload as read-only arrays (see `sim.workload.columns.Columns`)."""
@@ -198,43 +196,7 @@ class Workload:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the content, hex: the same however the workload was made or loaded."""
-        from sim.workload.digest import digest
-
         return digest(self)
-
-    @cached_property
-    def stage_task0(self) -> I8:
-        """First task of each stage, and the number of tasks: (G+1,) int64."""
-        first = _columns.offsets(values(self.stages, "n_tasks"))
-        first.setflags(write=False)
-        return first
-
-    @property
-    def n_jobs(self) -> int:
-        """Number of jobs J."""
-        return int(self.jobs.num_rows)
-
-    @property
-    def n_stages(self) -> int:
-        """Number of stages G."""
-        return int(self.stages.num_rows)
-
-    @property
-    def n_tasks(self) -> int:
-        """Number of tasks T."""
-        return int(self.stage_task0[-1])
-
-    @property
-    def resources(self) -> tuple[str, ...]:
-        """Names of the R resources that tasks demand, sorted."""
-        columns = self.stages.column_names
-        return tuple(c.removeprefix(DEMAND_PREFIX) for c in columns if c.startswith(DEMAND_PREFIX))
-
-    @property
-    def quantum(self) -> Mapping[str, float]:
-        """Size of one quantum of each resource, in the resource's unit."""
-        found: Mapping[str, float] = self.meta["quantum"]
-        return found
 
     def with_history(self, history: TableLike | None) -> Workload:
         """Return the same workload with another history (`schema.HISTORY`); None for none.
@@ -267,8 +229,6 @@ class Workload:
         return self._with_optional("failures", failures)
 
     def _with_optional(self, name: str, table: TableLike | None) -> Workload:
-        from sim.workload.validate_optional import validate_optional
-
         kept = {n: self.__dict__[n] for n in (*TABLES, *OPTIONAL) if n in self.__dict__}
         if self.stage_duration_s is not None:
             kept.pop("tasks", None)
@@ -277,34 +237,67 @@ class Workload:
         validate_optional(workload)
         return workload
 
-    def slice_time(self, begin_s: float, end_s: float) -> Workload:
-        """Keep the jobs submitted in [begin, end); see `sim.workload.transform.slice_time`."""
-        from sim.workload.transform import slice_time
-
-        return slice_time(self, begin_s, end_s)
-
     def take(self, job_rows: ArrayLike) -> Workload:
-        """Keep some jobs; see `sim.workload.transform.take`."""
-        from sim.workload.transform import take
+        """Keep some of the jobs, in their old order and at their old times.
 
-        return take(self, job_rows)
+        Parameters
+        ----------
+        job_rows : array_like of int or bool
+            Rows of jobs, or a mask of all of them.
 
-    def scale_load(self, load: float, cluster: Cluster) -> Workload:
-        """Stretch arrival times to a wished offered load; see `transform.scale_load`."""
-        from sim.workload.transform import scale_load
+        Raises
+        ------
+        InputError
+            If no job is left, or a row is not there or named twice.
+        """
+        return transform.take(self, job_rows)
 
-        return scale_load(self, load, cluster)
+    def slice_time(self, begin_s: float, end_s: float) -> Workload:
+        """Keep the jobs submitted in [begin, end), times shifted so that begin becomes 0.
 
-    def offered_load(self, cluster: Cluster) -> dict[str, float]:
-        """Return the offered load of each resource; see `sim.workload.transform.offered_load`."""
-        from sim.workload.transform import offered_load
+        Raises
+        ------
+        InputError
+            If there are none.
+        """
+        return transform.slice_time(self, begin_s, end_s)
 
-        return offered_load(self, cluster)
+    def offered_load(self, cluster: transform.Capacity) -> dict[str, float]:
+        """Return how much work is submitted for each second and unit of capacity.
 
-    def __repr__(self) -> str:
-        """Name and sizes."""
-        name = self.meta.get("name", "unnamed")
-        return f"<Workload {name}: {self.n_jobs} jobs, {self.n_stages} stages>"
+        For each resource of the cluster this is Σ duration × demand over all tasks, divided by
+        capacity × the time over which jobs are submitted: last submission minus first (or, where
+        all jobs come at one instant, their longest critical path:
+        `sim.workload.paths.submit_span_s`). Demands count as the kernel holds them, in whole
+        quanta. In a pool of slots a task demands one slot.
+
+        Raises
+        ------
+        InputError
+            If the workload demands what the cluster has none of.
+        """
+        return transform.offered_load(self, cluster, self._span_s())
+
+    def scale_load(self, load: float, cluster: transform.Capacity) -> Workload:
+        """Stretch or squeeze arrival times so that the bottleneck's offered load is as wished.
+
+        The first job keeps its time; every other is submitted at
+        ``first + factor × (submit - first)``, with ``factor`` the present `offered_load` of the
+        bottleneck over the wished one, and downloads move along; the history stays as it is. Which
+        job comes when in relation to others, hence the shape of bursts, is preserved (Jajoo et
+        al., NSDI 2022, §4.3: "we adjust the arrival time of the jobs so that the average cluster
+        load matches").
+
+        Raises
+        ------
+        InputError
+            If the load is not positive, there is no work, or all jobs come at one instant.
+        """
+        return transform.scale_load(self, load, cluster, self._span_s())
+
+    def _span_s(self) -> float:
+        submit = values(self.jobs, "submit_s")
+        return float(submit[-1] - submit[0]) or submit_span_s(self.columns)
 
     def __getstate__(self) -> dict[str, Any]:
         """Ship every buffer once: tables, and of the columns what is no view of a table."""
@@ -330,29 +323,3 @@ class Workload:
         if derived is not None:
             views = _columns.shared_with_tables(self)
             self.__dict__["columns"] = _columns.assemble(self, {**views, **derived})
-
-
-def _without_duration(stages: pa.Table) -> tuple[pa.Table, F8]:
-    if "duration_s" not in stages.column_names:
-        raise InputError(
-            "there is no table of tasks, and stages has no column 'duration_s' to stand for it",
-            rule="missing table",
-        )
-    column = stages["duration_s"].chunk(0)
-    if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
-        raise InputError(f"stages.duration_s must be numbers, not {column.type}", rule="wrong type")
-    duration = column.to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
-    return stages.drop_columns(["duration_s"]), np.ascontiguousarray(duration)
-
-
-def _with_demand(stages: pa.Table) -> pa.Table:
-    if any(c.startswith(DEMAND_PREFIX) for c in stages.column_names):
-        return stages
-    return stages.append_column(DEMAND_PREFIX + "cpu", pa.array(np.ones(stages.num_rows)))
-
-
-def _quanta(tables: Mapping[str, pa.Table], meta: Mapping[str, Any] | None) -> dict[str, float]:
-    given = dict((meta or {}).get("quantum", {}))
-    names = [c.removeprefix(DEMAND_PREFIX) for c in tables["stages"].column_names]
-    resources = [n for n, c in zip(names, tables["stages"].column_names, strict=True) if n != c]
-    return {r: float(given.get(r, DEFAULT_QUANTUM)) for r in resources}

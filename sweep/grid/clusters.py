@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sim.base.errors import InputError, unknown
-from sim.cluster import outages, slowdowns
+from sim.cluster import faults
 from sim.cluster.cluster import Cluster
+from sim.cluster.fits import check_fits
 from sim.cluster.sizing import size_cluster, times
-from sim.workload.validate import check_fits
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
@@ -166,10 +166,10 @@ def _with_faults(cluster: Cluster, sized: Mapping[str, Any], seed: int) -> Clust
     """Return the cluster with the faults that `sized` asks for, the same for every policy."""
     lost, slow = sized.get("outages"), sized.get("slowdowns")
     if lost:
-        cluster = cluster.with_outages(outages.draw(cluster.n_machines, seed, **lost))
+        cluster = cluster.with_outages(faults.draw_outages(cluster.n_machines, seed, **lost))
     if slow:
         both = slow["speed"] if isinstance(slow["speed"], list) else [slow["speed"]] * 2
-        drawn = slowdowns.draw(seed, **{**slow, "speed": (both[0], both[1])})
+        drawn = faults.draw_slowdowns(seed, **{**slow, "speed": (both[0], both[1])})
         cluster = cluster.with_slowdowns(drawn)
     return cluster
 

@@ -48,7 +48,7 @@ class Request:
     metrics: tuple[str, ...]  # what the tables show; empty for all
     experiment: str | None  # name of the experiment it comes from
     # what the experiment makes of the sweep; see `sweep.papers.studies`
-    study: dict[str, str] | None
+    study: dict[str, Any] | None
     options: Options  # what can be chosen
     settings: Settings  # how to run it
     named: frozenset[str]  # keys that the command line itself names

@@ -57,7 +57,7 @@ def of_policy(request: Request, option: str, swept: Sequence[str]) -> list[Polic
     fixed = [line for line in request.fixed if line.key.startswith("policy.")]
     used = {key for key in [*swept, *(line.key for line in fixed)] if _root(key) in known}
     for line in fixed:
-        if line.key in used:
+        if line.key in used and not (line.kind == "delete" and _inner(line.key) not in raw):
             raw = _set(raw, line)
     axes = [request.axes[key] if key in used else (None,) for key in swept]
     variants = []

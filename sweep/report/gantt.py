@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from sim.base.errors import InputError
-from sim.metrics.over_time import MAX_TASKS_DRAWN
+from sim.metrics.usage import MAX_TASKS_DRAWN
 from sweep.report.cells import metadata
 from sweep.report.plots import layout
 from sweep.store.cache import Cache
@@ -22,7 +22,7 @@ FREE = 1_000
 
 @dataclass(frozen=True)
 class Gantt:
-    """A cell: its row, its labels, its tasks (see `sim.metrics.over_time.tasks_over_time`)."""
+    """A cell: its row, its labels, its tasks (see `sim.metrics.usage.tasks_over_time`)."""
 
     row: int
     title: str

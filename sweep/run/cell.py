@@ -16,7 +16,7 @@ from sweep.store.cell import CellError, CellResult, CellSpec
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from sim.engine.result import Result
+    from sim.result import Result
     from sim.workload.workload import Workload
 
 Simulate = Callable[..., "Result"]

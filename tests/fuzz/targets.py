@@ -21,7 +21,7 @@ from sim.base import files
 from sim.base.errors import InputError
 from sim.lineage import read_logs
 from sim.lineage.openlineage import read_events
-from sim.traces._table_jobs import EDGES, JOBS
+from sim.traces.bqetl.files import EDGES, JOBS
 from sweep.driver import ask
 from sweep.grid import grid
 from sweep.grid.options import Options

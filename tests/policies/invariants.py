@@ -13,7 +13,7 @@ import sim
 from sim.bounds import bound_arrays, makespan_bound
 from sim.cluster.sizing import share_of_queues
 from sim.engine.plan import Fit, Plan, World
-from sim.engine.result import Result
+from sim.result import Result
 
 SLACK = 1e-9
 

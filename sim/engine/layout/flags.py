@@ -14,7 +14,7 @@ from sim.engine.plan.packing import Packing
 
 if TYPE_CHECKING:
     from sim.cluster.cluster import Cluster
-    from sim.workload.workload import Columns
+    from sim.workload.columns import Columns
 
 I8 = NDArray[np.int64]
 

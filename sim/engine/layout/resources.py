@@ -13,7 +13,7 @@ from sim.workload.columns import capacity_quanta
 if TYPE_CHECKING:
     from sim.cluster.cluster import Cluster
     from sim.engine.plan import Plan
-    from sim.workload.workload import Columns
+    from sim.workload.columns import Columns
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]

@@ -11,7 +11,7 @@ from sim.base.errors import PolicyError
 
 if TYPE_CHECKING:
     from sim.engine.plan import Plan
-    from sim.workload.workload import Columns
+    from sim.workload.columns import Columns
 
 F8 = NDArray[np.float64]
 I4 = NDArray[np.int32]

@@ -238,7 +238,7 @@ class Plan:
 
 
 class Scheduler(Protocol):
-    """What `sim.engine.simulate.simulate` needs of a policy; `policies.Policy` is one."""
+    """What `sim.simulate` needs of a policy; `policies.Policy` is one."""
 
     @property
     def name(self) -> str:

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntFlag
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sim.base.arrays import I4
-
-if TYPE_CHECKING:
-    from sim.cluster.cluster import Cluster
-    from sim.workload.workload import Columns
+from sim.base.random import stream
+from sim.cluster.cluster import Cluster
+from sim.workload.columns import Columns
 
 
 class Event(IntFlag):
@@ -62,8 +61,6 @@ class World:
 
     def rng(self, purpose: str) -> np.random.Generator:
         """Return a counter-based stream of its own for each (seed, purpose)."""
-        from sim.base.random import stream
-
         return stream(self.seed, purpose)
 
 

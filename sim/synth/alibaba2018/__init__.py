@@ -69,8 +69,8 @@ def synthesize(
         What one machine has that the demands are to fit (the knob *cluster configuration*, §7.4):
         `sim.knobs.fit_machines`, from the machine that the tables tell of, if they do.
     load : float
-        How many times as often jobs come (§7.4): as `sim.knobs.change_load` does it, but every job
-        is synthesized. `jobs` is their number in the end.
+        How many times as often jobs come (§7.4): as `load.change_load` does it, but every job is
+        synthesized. `jobs` is their number in the end.
     heterogeneity : float
         The heterogeneity amplifier (§7.4): `sim.knobs.amplify`, of durations and demands.
 
@@ -134,9 +134,8 @@ def synthesize(
 
 def _submissions(source: Tables, jobs: int, load: float, seed: int) -> F8:
     """Draw when jobs are submitted, from 0."""
-    from sim.knobs.load import between
-    from sim.knobs.parts import check_positive
-    from sim.knobs.repeat import sample_jobs
+    from sim.knobs.parts import check_positive, sample_jobs
+    from sim.synth.alibaba2018.load import between
 
     check_positive("the load", load)
     n = jobs if load == 1.0 else max(1, round(jobs / load))

@@ -155,7 +155,7 @@ def _nearest(matrix: F8) -> F8:
 
 def _fit_unequal(joint: Joint, graphs: Graphs, metrics: Mapping[str, F8]) -> float:
     """Find how unequal jobs are, by the factors by which parents and children differ (§5)."""
-    from sim.dags.compare import distance
+    from sim.dags.properties import distance
 
     some = graphs.take(np.arange(min(TRIED_JOBS, graphs.n_jobs)))
     parent, child = some.edge_parent, some.edge_child

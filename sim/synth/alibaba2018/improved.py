@@ -16,8 +16,8 @@ from __future__ import annotations
 import numpy as np
 
 from sim.base.arrays import F8, I4, I8
+from sim.base.ragged import offsets
 from sim.base.random import stream
-from sim.dags.graphs import offsets
 from sim.synth.alibaba2018.links import NARROW, TREE, WIDE, Links
 from sim.synth.alibaba2018.tables import Tables
 

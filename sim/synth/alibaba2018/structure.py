@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from sim.base.arrays import I4, I8
 from sim.base.errors import InputError, unknown
+from sim.base.ragged import offsets
 from sim.dags import Graphs
-from sim.dags.graphs import offsets
 from sim.synth.alibaba2018.algorithm2 import draw_lengths, link_levels
 from sim.synth.alibaba2018.improved import generators, link, spread
 from sim.synth.alibaba2018.tables import Tables

@@ -8,12 +8,11 @@ from itertools import pairwise
 import numpy as np
 
 from sim.base.arrays import F8, I8, Mask
+from sim.base.ragged import ranges
 from sim.base.random import stream
-from sim.synth.cosmos.clock import daily_offset
+from sim.synth.cosmos.clock import WEEK_S, daily_offset
 from sim.synth.cosmos.flows import Flows
-from sim.synth.cosmos.published import WEEK_S
 from sim.synth.cosmos.reads import Finished, distinct
-from sim.workload.columns import ranges
 
 BEGIN_S, END_S = -2 * WEEK_S, 2 * WEEK_S
 """The four weeks; 0 is where the third begins."""

@@ -58,7 +58,7 @@ def synthesize(
         Jobs of the past: of the preset's days before time 0.
     over_time, over_space : tuple of float, optional
         Median and 90th percentile over jobs of how much like jobs vary over time, and tasks within
-        a job (`sim.describe.variation`); left out, the preset's.
+        a job (`sim.describe.slearn`); left out, the preset's.
     recurring : float, optional
         Share of jobs whose program runs more than once, 0 to 1; left out, the preset's.
     stale : tuple of float, optional

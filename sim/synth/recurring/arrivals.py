@@ -9,7 +9,7 @@ import numpy as np
 
 from sim.base.arrays import F8
 from sim.base.random import stream
-from sim.workload.windows import loads
+from sim.describe.slearn import window_loads
 
 N_SURGES = 3
 """How many times jobs come in quick succession."""
@@ -83,7 +83,7 @@ def _least(off: Callable[[float], float]) -> tuple[float, float]:
 
 def error_of(submit_s: F8, work_s: F8, load: tuple[float, float, float], n_slots: int) -> float:
     """Return how far the worse of two percentiles of the load is off, as a logarithm."""
-    got = np.quantile(loads(submit_s, work_s, n_slots), [0.5, 0.9])
+    got = np.quantile(window_loads(submit_s, work_s, n_slots), [0.5, 0.9])
     return float(np.abs(np.log(np.maximum(got, 1e-4) / load[1:])).max())
 
 
@@ -105,5 +105,5 @@ def _stretched(gap: F8, work_s: F8, mean: float, n_slots: int, rounds: int = 3) 
     time = np.concatenate([[0.0], np.cumsum(gap[:-1])])
     time *= work_s.sum() / (n_slots * mean * time[-1])
     for _ in range(rounds):
-        time *= np.clip(loads(time, work_s, n_slots).mean() / mean, 0.5, 2.0)
+        time *= np.clip(window_loads(time, work_s, n_slots).mean() / mean, 0.5, 2.0)
     return time

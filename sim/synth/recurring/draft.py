@@ -9,7 +9,7 @@ import numpy as np
 
 from sim.base.arrays import F8, I4, I8, Mask
 from sim.base.random import stream
-from sim.describe.variation import SAMPLED, Similar
+from sim.describe.slearn import SAMPLED, Similar
 from sim.synth.recurring.arrivals import error_of, fitted
 from sim.synth.recurring.drift import DAY_S, Drift, deviations
 from sim.synth.recurring.presets import SMALL_S, Group, Preset

@@ -10,13 +10,12 @@ import pyarrow as pa
 
 from sim.base.arrays import F8
 from sim.base.random import stream
-from sim.describe.variation import jobs_over_space, jobs_over_time
+from sim.describe.slearn import jobs_over_space, jobs_over_time, load_statistics, window_loads
 from sim.synth.recurring.draft import WELL, Draft, Pair, fitted_draft, longest, means
 from sim.synth.recurring.drift import DAY_S, Drift
 from sim.synth.recurring.presets import PRESETS, Preset
 from sim.synth.recurring.programs import REQUESTS, draw_programs
 from sim.synth.recurring.tasks import durations, variations
-from sim.workload.windows import loads, statistics
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
@@ -116,5 +115,5 @@ def _got(workload: Workload, preset: Preset, n_slots: int) -> dict[str, float]:
     ):
         p50, p90 = np.nanquantile(numbers, [0.5, 0.9])
         found |= {f"{name}_p50": float(p50), f"{name}_p90": float(p90)}
-    load = statistics(loads(columns.job_submit, columns.job_work, n_slots))
+    load = load_statistics(window_loads(columns.job_submit, columns.job_work, n_slots))
     return found | {key: load[key] for key in ("load_average", "load_p50", "load_p90")}

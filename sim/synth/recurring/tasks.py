@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from sim.base.arrays import F8, I8
+from sim.base.ragged import offsets
 from sim.base.random import stream
-from sim.describe.variation import SAMPLED, spread
+from sim.describe.slearn import SAMPLED, spread
 from sim.synth.recurring.programs import Programs
-from sim.workload.columns import offsets
 
 SHORTEST = 0.01
 """The shortest that a task can be, over the mean of its job."""

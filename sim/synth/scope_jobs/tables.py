@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from sim.base.arrays import F8, I8
+from sim.base.ragged import offsets
 from sim.synth.scope_jobs.background import Background
 from sim.synth.scope_jobs.runs import JobRun
-from sim.workload.columns import offsets
 
 NAN = float("nan")
 

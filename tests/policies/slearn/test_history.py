@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import sim
-from policies.slearn.estimators.history import History
-from sim.workload.features import NAMES
+from policies.slearn.history import History
+from sim.workload.past import NAMES
 
 DAY = 86_400.0
 NAN = float("nan")

@@ -1,14 +1,12 @@
-"""The cycle check against NetworkX, and the telling apart of strings against a dict."""
+"""The cycle check against NetworkX."""
 
 from __future__ import annotations
 
 import networkx as nx
 import numpy as np
-import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.base import strings as text
 from sim.base.acyclic import find_cycle, nodes_on_cycles
 
 EDGES = st.integers(2, 9).flatmap(
@@ -44,25 +42,3 @@ def test_a_long_chain_down_the_rows_is_no_cycle():
     assert find_cycle(tail, tail - 1, n) == []
     closed = np.append(tail, np.int32(0)), np.append(tail - 1, np.int32(n - 1))
     assert len(find_cycle(*closed, n)) == n
-
-
-@given(st.lists(st.sampled_from(["", "a", "b", "ab", "ba", "j_1", "j_10", "é", "x" * 40])))
-@settings(max_examples=200, deadline=None)
-def test_strings_are_numbered_by_first_appearance(words):
-    array = pa.array(["skipped", *words], pa.string()).slice(1)
-    code, first = text.number_by_appearance(array)
-    distinct = list(dict.fromkeys(words))
-    assert code.tolist() == [distinct.index(word) for word in words]
-    assert first.tolist() == [words.index(word) for word in distinct]
-    repeats = [(i, words.index(w)) for i, w in enumerate(words) if words.index(w) < i]
-    assert text.first_repeat(array) == (repeats[0] if repeats else None)
-
-
-def test_strings_with_one_hash_are_still_told_apart(monkeypatch):
-    monkeypatch.setattr(text, "_hash64", lambda strings: np.zeros(len(strings), np.uint64))
-    array = pa.array(["b", "a", "b", "c"])
-    code, first = text.number_by_appearance(array)
-    assert code.tolist() == [0, 1, 0, 2]
-    assert first.tolist() == [0, 1, 3]
-    assert text.first_repeat(array) == (2, 0)
-    assert text.first_repeat(pa.array(["b", "a"])) is None

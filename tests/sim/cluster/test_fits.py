@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import sim
-from sim.workload.validate import check_fits
+from sim.cluster.fits import check_fits
 
 
 def jobs(*demands, gang=0, queue="q", n=1):

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 import sim
-from sim.cluster.sizing import demand_of, share_of_queues, size_cluster, submit_span_s
+from sim.cluster.sizing import demand_of, share_of_queues, size_cluster
+from sim.workload.paths import submit_span_s
 
 
 def job(submit_s, durations, demand=None, **more):

@@ -13,13 +13,12 @@ import pytest
 
 import sim
 from sim import dags
-from sim.describe import Dataset, describe
+from sim.describe import Dataset, describe, write_page
 from sim.describe.description import SECTIONS
 from sim.describe.figures import figures
-from sim.describe.measure import shown
-from sim.describe.page import page
+from sim.describe.page import lines, page
 from sim.describe.run import random_beside
-from sim.describe.text import lines
+from sim.describe.statistics import shown
 from tests.sim.describe.workloads import CHAIN, LARGE, dataset, drawn, job
 
 
@@ -37,14 +36,14 @@ def test_the_first_dataset_is_described_and_the_others_stand_beside_it(both):
     assert both.value("structure", "jobs", "random") == large > 0
     with pytest.raises(KeyError):
         both.value("overview", "jbos")
-    assert {m.section for m in both.measures["mine"]} == set(SECTIONS)
-    assert {m.section for m in both.measures["random"]} == {
+    assert {m.section for m in both.statistics["mine"]} == set(SECTIONS)
+    assert {m.section for m in both.statistics["random"]} == {
         "input", "overview", "dependencies", "shapes", "structure", "recurrence", "levels"
     }  # fmt: skip
 
 
 def test_keys_are_unique_in_a_section(both):
-    for measures in both.measures.values():
+    for measures in both.statistics.values():
         keys = [(m.section, m.key) for m in measures]
         assert len(keys) == len(set(keys))
 
@@ -83,14 +82,14 @@ def test_the_papers_numbers_stand_beside_its_own_trace_only(both):
     )  # fmt: skip
     paper = describe(Dataset.of("a", alibaba)).paper
     assert paper["shapes", "scatter"] == 0.3603
-    known = {(m.section, m.key) for m in describe(Dataset.of("a", alibaba)).measures["a"]}
+    known = {(m.section, m.key) for m in describe(Dataset.of("a", alibaba)).statistics["a"]}
     of_used = {key for key in paper if "used_" in key[1] or "span" in key[1]}
     assert set(paper) - of_used <= known
 
 
 def test_every_table_has_its_dataset_and_jobs_are_rows_of_the_workload(both, tmp_path):
     w = drawn(150, seed=1)
-    both.write(tmp_path)
+    write_page(both, tmp_path)
     jobs = pq.read_table(tmp_path / "jobs.parquet")
     assert jobs["job_id"].to_pylist() == w.jobs["job_id"].to_pylist()
     graphs = dags.Graphs.of(w)
@@ -110,7 +109,7 @@ def test_the_same_description_gives_the_same_bytes(both, tmp_path):
     for name in ("a", "b"):
         data = Dataset.of("mine", drawn(150, seed=1))
         beside = [Dataset.of("other", drawn(60, seed=2)), random_beside(data, seed=4)]
-        paths = describe(data, beside).write(tmp_path / name)
+        paths = write_page(describe(data, beside), tmp_path / name)
     assert paths[-1].name == "describe.html"
     for path in paths:
         assert path.read_bytes() == (tmp_path / "a" / path.name).read_bytes(), path.name
@@ -198,7 +197,7 @@ def test_a_workload_without_any_edge_has_a_page_too(tmp_path):
     description = describe(data)
     assert np.isnan(description.value("structure", "density_p50"))
     assert "–" in "\n".join(lines(description))
-    assert description.write(tmp_path)[-1].stat().st_size > 1e6
+    assert write_page(description, tmp_path)[-1].stat().st_size > 1e6
 
 
 def test_text_has_a_table_a_section(both):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sim
-from sim.describe import Dataset, inputs, overview
+from sim.describe import Dataset, overview
 from tests.sim.describe.workloads import CHAIN, dataset, found, job
 
 
@@ -72,7 +72,7 @@ def test_what_was_read_is_counted_by_rule(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("\n".join([header, *lines]) + "\n")
     data = Dataset.of("t", sim.read_trace("alibaba2018", path, on_bad_row="skip"))
-    assert found(inputs.inputs(data)) == {
+    assert found(overview.reading(data)) == {
         "one_stage": 1,
         "no_edge": 1,
         "not_whole": 1,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sim.describe import recurrence
-from sim.describe.periodic import periodic_groups
+from sim.describe.recurrence import periodic_groups
 from tests.sim.describe.workloads import LARGE, dataset, found, job
 
 

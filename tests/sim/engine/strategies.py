@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 import sim
 from policies.base import Policy
-from sim.cluster.outages import Outages
-from sim.cluster.slowdowns import Slowdowns
+from sim.cluster.faults import Outages, Slowdowns
 from sim.engine.plan import Batch, Event, Order, Plan, Queues, World
 from sim.engine.plan.packing import Packing
 

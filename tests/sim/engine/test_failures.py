@@ -7,7 +7,7 @@ import pytest
 
 import policies
 import sim
-from sim.cluster.slowdowns import Slowdowns, draw
+from sim.cluster.faults import Slowdowns, draw_slowdowns
 from sim.engine.plan import Event
 
 INF = float("inf")
@@ -109,13 +109,13 @@ def test_slow_periods_that_can_not_be_are_named(rows, text):
 
 
 def test_drawn_slow_periods_are_as_often_and_as_long_as_asked():
-    made = draw(5, every_s=80.0, last_s=20.0, speed=(0.4, 0.6), until_s=400_000.0)
+    made = draw_slowdowns(5, every_s=80.0, last_s=20.0, speed=(0.4, 0.6), until_s=400_000.0)
     assert len(made) == pytest.approx(4000, rel=0.05)
     assert np.mean(made.end_s - made.begin_s) == pytest.approx(20.0, rel=0.05)
     assert np.mean(made.speed) == pytest.approx(0.5, rel=0.01)
-    again = draw(5, every_s=80.0, last_s=20.0, speed=(0.4, 0.6), until_s=40_000.0)
+    again = draw_slowdowns(5, every_s=80.0, last_s=20.0, speed=(0.4, 0.6), until_s=40_000.0)
     np.testing.assert_array_equal(again.speed, made.speed[: len(again)])
     with pytest.raises(sim.InputError, match="every_s"):
-        draw(5, every_s=0.0, last_s=20.0, speed=(0.4, 0.6), until_s=1.0)
+        draw_slowdowns(5, every_s=0.0, last_s=20.0, speed=(0.4, 0.6), until_s=1.0)
     with pytest.raises(sim.InputError, match="turn them"):
-        draw(5, every_s=1.0, last_s=20.0, speed=(0.6, 0.4), until_s=1.0)
+        draw_slowdowns(5, every_s=1.0, last_s=20.0, speed=(0.6, 0.4), until_s=1.0)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import policies
 import sim
 from sim import knobs
-from sim.metrics.locality import task_homes
+from sim.workload.columns import task_homes
 from tests.sim.engine.strategies import AnyPlan, clusters, workloads
 from tests.sim.engine.test_kernel import FITS, assert_same
 

@@ -7,7 +7,7 @@ import pytest
 
 import policies
 import sim
-from sim.cluster.outages import Outages, draw
+from sim.cluster.faults import Outages, draw_outages
 from sim.engine.plan import Event
 
 INF = float("inf")
@@ -83,15 +83,15 @@ def test_a_pilot_whose_machine_is_lost_runs_again_and_its_job_ends(policy):
 
 
 def test_drawn_outages_are_as_often_and_as_long_as_asked():
-    made = draw(400, 3, mtbf_s=100.0, repair_s=20.0, until_s=5000.0)
+    made = draw_outages(400, 3, mtbf_s=100.0, repair_s=20.0, until_s=5000.0)
     down = (np.minimum(made.up_s, 5000.0) - made.down_s).sum() / (400 * 5000.0)
     assert down == pytest.approx(20 / 120, rel=0.03)
     assert np.mean(made.up_s - made.down_s) == pytest.approx(20.0, rel=0.03)
-    again = draw(500, 3, mtbf_s=100.0, repair_s=20.0, until_s=5000.0)
+    again = draw_outages(500, 3, mtbf_s=100.0, repair_s=20.0, until_s=5000.0)
     first = again.machine < 400
     for one, other in zip(made.columns, again.columns, strict=True):
         np.testing.assert_array_equal(one, other[first])
-    assert len(draw(3, 0, mtbf_s=1e12, repair_s=1.0, until_s=1.0)) == 0
+    assert len(draw_outages(3, 0, mtbf_s=1e12, repair_s=1.0, until_s=1.0)) == 0
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sim
-from sim.cluster.outages import Outages
+from sim.cluster.faults import Outages
 from tests.examples import examples
 from tests.sim.engine import reference
 from tests.sim.engine.test_packing import Packs, jobs_of

@@ -7,8 +7,8 @@ import pytest
 
 import sim
 from sim import knobs
+from sim.describe.slearn import load_statistics, window_loads
 from sim.knobs import history_and_trace
-from sim.workload.windows import loads, statistics
 
 
 def trace(n: int = 40, **others) -> sim.Workload:
@@ -52,7 +52,7 @@ def test_load_is_as_wanted_and_order_is_kept():
     assert drawn == sorted(drawn)
     noted = w.meta["knobs"][-1]
     assert noted["load"] == [0.7, pytest.approx(0.7)]
-    figures = statistics(loads(w.columns.job_submit, w.columns.job_work, 3))
+    figures = load_statistics(window_loads(w.columns.job_submit, w.columns.job_work, 3))
     assert {key: noted[key] for key in figures} == figures
     assert noted["too wide"] == 0
 

@@ -9,7 +9,7 @@ import policies
 import sim
 from policies.base import Policy
 from policies.jockey.indicators import NAMES
-from sim.cluster.slowdowns import Slowdowns
+from sim.cluster.faults import Slowdowns
 from sim.measures import measure
 from tests.policies.jockey.worlds import world
 

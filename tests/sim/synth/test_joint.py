@@ -11,7 +11,7 @@ from scipy.stats import multivariate_normal, norm
 import sim
 from sim.base.errors import InputError
 from sim.dags import Graphs
-from sim.dags.compare import distance
+from sim.dags.properties import distance
 from sim.synth.alibaba2018.copula import Binned, correlation, taken_over
 from sim.synth.alibaba2018.fit_joint import fit_joint
 from sim.synth.alibaba2018.histograms import Histogram

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sim
-from sim.traces import _rows
+from sim.base.reading import rows as blocks
 from tests.sim.traces import naive_alibaba as naive
 
 HEADER = (
@@ -274,7 +274,7 @@ def test_a_bad_row_is_an_error_with_its_line(tmp_path, line, rule, n_before):
 
 @pytest.mark.parametrize("block", [200, 1 << 20])
 def test_lines_are_counted_over_blocks(tmp_path, monkeypatch, block):
-    monkeypatch.setattr(_rows, "_BLOCK_BYTES", block)
+    monkeypatch.setattr(blocks, "_BLOCK_BYTES", block)
     lines = [row(f"M{i + 1}") for i in range(60)]
     lines[10] = "only,three,fields"
     lines[20] = ""
@@ -422,7 +422,7 @@ ROWS = st.lists(
 def test_any_file_reads_as_the_naive_reader_reads_it(
     tmp_path, monkeypatch, rows, header, only_terminated, block
 ):
-    monkeypatch.setattr(_rows, "_BLOCK_BYTES", block)
+    monkeypatch.setattr(blocks, "_BLOCK_BYTES", block)
     path = tmp_path / "t.csv"
     if header:
         write(path, [",".join(r) for r in rows])

@@ -11,8 +11,7 @@ import policies
 import sim
 from sim.base.errors import InputError
 from sim.traces import bqetl
-from sim.traces._schedules import is_schedule, run_times
-from sim.traces._table_jobs import EDGES, JOBS
+from sim.traces.bqetl.files import EDGES, JOBS, is_schedule, run_times
 
 HOUR, DAY = 3600.0, 86_400.0
 HEAD = "job,dag,schedule_interval,dag_start_date,impact_tier,owner_id\n"

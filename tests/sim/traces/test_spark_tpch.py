@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import sim
-from sim.dags.compare import distance
+from sim.dags.properties import distance
 from sim.measures import measure
 
 TIMES = {

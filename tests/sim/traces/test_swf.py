@@ -177,7 +177,7 @@ def test_real_logs(shared_traces, file, jobs, procs):
     assert float(w.columns.job_work.sum()) == pytest.approx(work, rel=1e-12)
     assert w.columns.job_submit[-1] == frame.submit_time.max() - frame.submit_time.min()
     assert len(w.columns.user_names) == frame.user_id.nunique()
-    from sim.workload.validate import check_fits
+    from sim.cluster.fits import check_fits
 
     check_fits(w, sim.Cluster.slots(procs))
     with pytest.raises(sim.InputError, match="gang"):

@@ -1,0 +1,32 @@
+"""What a reader of traces or logs is made of.
+
+`open_text` opens a plain or gzipped file; `read_blocks` reads delimited text in blocks of columns,
+a `Field` a column that matters, and gives every bad row its line and rule. What is left out is
+counted by rule (`count_rule`) and goes into the workload's report; `nothing_left` is the error
+where that was everything. How to add a reader: CONTRIBUTING, *Add a trace*.
+"""
+
+from sim.base.reading.rows import Field, Layout, OnBadRow, read_blocks
+from sim.base.reading.text import (
+    broken_text,
+    check_choice,
+    count_rule,
+    empty_file,
+    first_line,
+    nothing_left,
+    open_text,
+)
+
+__all__ = [
+    "Field",
+    "Layout",
+    "OnBadRow",
+    "broken_text",
+    "check_choice",
+    "count_rule",
+    "empty_file",
+    "first_line",
+    "nothing_left",
+    "open_text",
+    "read_blocks",
+]

@@ -1,0 +1,254 @@
+"""Delimited text in blocks of columns, where every bad row has a line number."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from sim.base.arrays import F8, I1
+from sim.base.errors import InputError
+from sim.base.reading.text import broken_text
+
+OnBadRow = Literal["error", "skip"]
+
+_BLOCK_BYTES = 4 << 20
+_MISSING = ["", "nan", "NaN", "NA", "null", "NULL", "None", "\\N"]
+
+
+@dataclass(frozen=True)
+class Field:
+    """What a column of the text must hold."""
+
+    # text; a finite number; a whole number; any number, infinite ones included
+    kind: Literal["text", "number", "whole", "any"] = "text"
+    # whether an empty field makes the row bad; otherwise it is null, or NaN for numbers
+    required: bool = False
+    low: float = 0.0  # smallest number allowed (of all but ``any``)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the text is cut into fields: names of all columns, delimiter, lines before the rows."""
+
+    names: tuple[str, ...]
+    delimiter: str = ","
+    skip_lines: int = 0
+
+
+@dataclass(frozen=True)
+class _Bad:
+    line: int
+    rule: str
+    text: str
+
+
+def read_blocks(
+    path: str | os.PathLike[str],
+    stream: Any,
+    layout: Layout,
+    fields: Mapping[str, Field],
+    on_bad_row: OnBadRow,
+    bad: dict[str, int],
+) -> Iterator[dict[str, Any]]:
+    """Read the rows of `stream`, a block at a time."""
+    wrong_width: list[_Bad] = []
+
+    def on_invalid_row(row: Any) -> str:
+        text = f"the row has {row.actual_columns} fields; it needs {row.expected_columns}"
+        if row.text.strip():  # a blank line of other white space is no row
+            wrong_width.append(_Bad(row.number, "wrong number of fields", text))
+        else:
+            wrong_width.append(_Bad(row.number, "", ""))
+        return "skip"
+
+    n_rows = 0
+    for batch in _batches(path, stream, layout, list(fields), on_invalid_row, wrong_width):
+        lines = _Lines(layout.skip_lines + n_rows, [w.line for w in wrong_width])
+        n_rows += batch.num_rows
+        columns, rules = _convert(batch, fields)
+        broken = np.flatnonzero(rules)
+        blank = rules == _BLANK
+        if on_bad_row == "error":
+            real = broken[~blank[broken]]
+            last = lines.of(batch.num_rows - 1)  # later ones may have earlier company to come
+            bad_rows = [w for w in wrong_width if w.rule and w.line <= last]
+            if len(real):
+                bad_rows.append(_describe(batch, fields, int(real[0]), lines))
+            _raise_first(path, bad_rows)
+        for code in np.unique(rules[(rules > 0) & ~blank]):
+            rule = _RULES[code]
+            bad[rule] = bad.get(rule, 0) + int((rules == code).sum())
+        if len(broken):
+            keep = rules == 0
+            mask = pa.array(keep)
+            columns = {
+                k: v[keep] if isinstance(v, np.ndarray) else v.filter(mask)
+                for k, v in columns.items()
+            }
+        yield columns
+    skipped = sum(1 for w in wrong_width if w.rule)
+    if skipped and on_bad_row == "error":
+        _raise_first(path, [w for w in wrong_width if w.rule])
+    if skipped:
+        bad["wrong number of fields"] = bad.get("wrong number of fields", 0) + skipped
+
+
+def _raise_first(path: str | os.PathLike[str], bad_rows: list[_Bad]) -> None:
+    if bad_rows:
+        first = min(bad_rows, key=lambda b: b.line)
+        text = f"{first.text}; mend the file, or read it with on_bad_row=skip"
+        raise InputError(text, file=path, line=first.line, rule=first.rule)
+
+
+_RULES = (
+    "",
+    "missing value",
+    "text in a number",
+    "number out of range",
+    "not UTF-8",
+    "blank",
+)
+_BLANK = _RULES.index("blank")
+
+
+@dataclass(frozen=True)
+class _Lines:
+    """Turns rows of a block into lines of the file."""
+
+    before: int
+    invalid: list[int]
+
+    def of(self, row: int) -> int:
+        line = self.before + row + 1
+        for other in self.invalid:
+            if other > line:
+                break
+            line += 1
+        return line
+
+
+def _batches(
+    path: str | os.PathLike[str],
+    stream: Any,
+    layout: Layout,
+    wanted: list[str],
+    on_invalid_row: Any,
+    wrong_width: list[_Bad],
+) -> Iterator[pa.RecordBatch]:
+    from pyarrow import csv
+
+    n_rows = 0
+    try:
+        reader = csv.open_csv(
+            stream,
+            read_options=csv.ReadOptions(
+                use_threads=False,
+                block_size=_BLOCK_BYTES,
+                column_names=list(layout.names),
+                skip_rows=layout.skip_lines,
+            ),
+            parse_options=csv.ParseOptions(
+                delimiter=layout.delimiter,
+                ignore_empty_lines=False,
+                invalid_row_handler=on_invalid_row,
+            ),
+            convert_options=csv.ConvertOptions(
+                check_utf8=False,
+                column_types=dict.fromkeys(layout.names, pa.string()),
+                include_columns=wanted,
+                strings_can_be_null=True,
+                null_values=_MISSING,
+            ),
+        )
+        for batch in reader:
+            n_rows += batch.num_rows
+            yield batch
+    except (pa.ArrowInvalid, OSError) as error:
+        if "Empty CSV file" in str(error):
+            return
+        raise broken_text(path, layout.skip_lines + n_rows + len(wrong_width) + 1, error) from error
+
+
+def _convert(batch: pa.RecordBatch, fields: Mapping[str, Field]) -> tuple[dict[str, Any], I1]:
+    """Return the columns, and for each row the code of the first rule it breaks (0: none)."""
+    rules = np.zeros(batch.num_rows, np.int8)
+    columns: dict[str, Any] = {}
+    for name, field in fields.items():
+        raw = batch.column(name)
+        values, broken = _texts(raw) if field.kind == "text" else _numbers(raw, field)
+        if field.required and raw.null_count:
+            missing = raw.is_null().to_numpy(zero_copy_only=False)
+            broken = np.where(missing, np.int8(1), broken)
+        rules = np.where(rules > 0, rules, broken).astype(np.int8)
+        columns[name] = values
+    suspects = np.flatnonzero(rules == 1)
+    if len(suspects):
+        empty = np.ones(len(suspects), dtype=bool)
+        at = pa.array(suspects)
+        for name in fields:
+            empty &= batch.column(name).take(at).is_null().to_numpy(zero_copy_only=False)
+        rules[suspects[empty]] = _BLANK
+    return columns, rules
+
+
+def _texts(raw: pa.Array) -> tuple[pa.Array, I1]:
+    broken = np.zeros(len(raw), np.int8)
+    try:
+        raw.validate(full=True)
+    except pa.ArrowInvalid:
+        values = [_decoded(b) for b in raw.cast(pa.binary()).to_pylist()]
+        broken[[v is not None and "\ufffd" in v for v in values]] = 4
+        return pa.array(values, pa.string()), broken
+    return raw, broken
+
+
+def _numbers(raw: pa.Array, field: Field) -> tuple[F8, I1]:
+    try:
+        numbers = raw.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        text = np.zeros(len(raw), dtype=bool)
+    except pa.ArrowInvalid:
+        coded = raw.cast(pa.binary()).dictionary_encode()
+        known = [_parsed(_decoded(b)) for b in coded.dictionary.to_pylist()]
+        codes = coded.indices.fill_null(len(known)).to_numpy()
+        numbers = np.array([math.nan if k is None else k for k in known] + [math.nan])[codes]
+        text = np.array([k is None for k in known] + [False])[codes]
+    given = ~np.isnan(numbers)
+    outside = given & (np.isinf(numbers) | (numbers < field.low)) & (field.kind != "any")
+    if field.kind == "whole":
+        with np.errstate(invalid="ignore"):
+            outside |= given & (numbers != np.rint(numbers)) | (numbers >= 2**31)
+    return numbers, np.where(text, 2, np.where(outside, 3, 0)).astype(np.int8)
+
+
+def _decoded(raw: bytes | None) -> str | None:
+    return None if raw is None else raw.decode(errors="replace")
+
+
+def _parsed(text: str | None) -> float | None:
+    try:
+        return None if text is None or "_" in text else float(text)
+    except ValueError:
+        return None
+
+
+def _describe(batch: pa.RecordBatch, fields: Mapping[str, Field], row: int, lines: _Lines) -> _Bad:
+    alone = batch.slice(row, 1)
+    for name, field in fields.items():
+        _, rules = _convert(alone.select([name]), {name: field})
+        code = int(rules[0])
+        if code == _BLANK:  # as the only column it is
+            code = 1
+        if code:
+            shown = _decoded(alone.column(name).cast(pa.binary())[0].as_py())
+            wanted = {"text": "text", "whole": "a whole number"}.get(field.kind, "a number")
+            limit = f" of at least {field.low:g}" if field.kind in ("number", "whole") else ""
+            given = "is missing" if shown is None else f"is {shown!r}"
+            text = f"{name} {given}; it must be {wanted}{limit}"
+            return _Bad(lines.of(row), _RULES[code], text)
+    raise AssertionError("a row that breaks no rule is not bad")

@@ -1,0 +1,108 @@
+"""Opening a trace's text file, plain or gzipped, and the errors that all readers share."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sim.base.arrays import Mask
+from sim.base.errors import InputError
+
+_GZIP = b"\x1f\x8b"
+
+
+def check_choice(option: str, value: object, choices: tuple[object, ...]) -> None:
+    """Raise an InputError unless `value` is one of `choices`."""
+    if value not in choices:
+        raise InputError(
+            f"{option} must be one of {', '.join(map(str, choices))}, not {value!r}",
+            rule="wrong option",
+        )
+
+
+def open_text(path: str | os.PathLike[str]) -> Any:
+    """Open a file to read its bytes, unpacked where it is gzipped (told by its first bytes)."""
+    file = Path(path)
+    if not file.is_file():
+        problem = "is a folder, not a file" if file.is_dir() else "does not exist"
+        raise InputError(f"the trace {problem}", file=path, rule="missing file")
+    try:
+        with file.open("rb") as stream:
+            head = stream.read(2)
+    except OSError as error:
+        raise InputError(f"can't be read: {error}", file=path, rule="missing file") from error
+    if not head:
+        raise empty_file(path)
+    raw = pa.OSFile(os.fspath(file))
+    return pa.CompressedInputStream(raw, "gzip") if head == _GZIP else raw
+
+
+def first_line(path: str | os.PathLike[str]) -> str:
+    """Return the first line of a plain or gzipped text file, without its end."""
+    with open_text(path) as stream:
+        try:
+            head = stream.read(1 << 16)
+        except OSError as error:
+            raise broken_text(path, 1, error) from error
+    if not head.strip():
+        raise empty_file(path)
+    if b"\0" in head:
+        raise InputError(
+            "the file is no text; unpack archives (.tar, .tar.gz, .zip) first",
+            file=path,
+            line=1,
+            rule="not text",
+        )
+    line: str = head.removeprefix(b"\xef\xbb\xbf").split(b"\n", 1)[0].decode(errors="replace")
+    return line.rstrip("\r")
+
+
+def broken_text(path: str | os.PathLike[str], line: int, error: Exception) -> InputError:
+    """Word the error of a text that ends or breaks while it is read at `line`."""
+    if "runcated" in str(error) or "inflate" in str(error):
+        text = f"the gzip stream ends or breaks here ({error}); fetch the file again"
+        return InputError(text, file=path, line=_readable_lines(path) + 1, rule="truncated gzip")
+    return InputError(
+        f"the file can't be read on: {error}", file=path, line=line, rule="unreadable"
+    )
+
+
+def _readable_lines(path: str | os.PathLike[str]) -> int:
+    """Count the whole lines of a gzipped file up to where it breaks."""
+    unpack = zlib.decompressobj(31)
+    n = 0
+    with Path(path).open("rb") as stream, contextlib.suppress(zlib.error):
+        while packed := stream.read(1 << 16):
+            while packed:
+                n += unpack.decompress(packed).count(b"\n")
+                packed = unpack.unused_data
+                if unpack.eof:  # the next member
+                    unpack = zlib.decompressobj(31)
+    return n
+
+
+def empty_file(path: str | os.PathLike[str]) -> InputError:
+    """Word the error of a file without content."""
+    return InputError("the trace is empty", file=path, line=1, rule="empty file")
+
+
+def nothing_left(path: str | os.PathLike[str], dropped: Mapping[str, int]) -> InputError:
+    """Word the error of a trace of which no job is left."""
+    why = ", ".join(f"{n} × {rule}" for rule, n in dropped.items() if n)
+    if not why:
+        return InputError("the trace has no rows", file=path, line=1, rule="empty file")
+    return InputError(f"no job is left; dropped: {why}", file=path, line=1, rule="no job left")
+
+
+def count_rule(counts: dict[str, int], rule: str, rows: Mask) -> None:
+    """Count the true `rows` under `rule`; rules that never apply are not listed."""
+    n = int(np.count_nonzero(rows))
+    if n:
+        counts[rule] = counts.get(rule, 0) + n

@@ -1,0 +1,130 @@
+"""Find dependencies between jobs in the logs of what read and wrote which file.
+
+Prints what it found and writes it as Parquet, with one HTML page, into a folder: who depends on
+whom, what each job is worth to all that is downstream, what is predictable, and what to mend.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from sim.base.errors import InputError, unknown
+from sim.cli.options import Verb, parse_pairs, print_counts
+
+if TYPE_CHECKING:
+    from sim.base.reading import OnBadRow
+    from sim.lineage.logs import Logs
+    from sim.lineage.profile import Options
+    from sim.lineage.store import Store
+
+_EXAMPLE = """examples:
+  python -m sim lineage operations.parquet --jobs jobs.parquet --out profile
+  python -m sim lineage events.jsonl --out profile           # OpenLineage events
+  python -m sim lineage operations.csv --jobs jobs.csv --out profile --set periodic_cv=0.05"""
+
+DAY_S = 86_400.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    parser.add_argument(
+        "operations",
+        metavar="OPERATIONS",
+        help="log of operations on files (Parquet or CSV), or OpenLineage events (JSON lines)",
+    )
+    parser.add_argument("--jobs", metavar="JOBS", help="log of jobs; OpenLineage needs none")
+    parser.add_argument("--out", metavar="PROFILE", required=True, help="folder to write to")
+    parser.add_argument(
+        "--window-days", metavar="T", type=float, help="a read's write is at most so old; 30"
+    )
+    parser.add_argument(
+        "--omega-days", metavar="W", type=float, help="how long downstream jobs count; 7"
+    )
+    parser.add_argument(
+        "--learn-days", metavar="D", type=float, help="recurrence is learnt from so many; all"
+    )
+    parser.add_argument(
+        "--set",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        dest="settings",
+        help="another option or threshold of Table 1, e.g. hard_share=0.9; may be repeated",
+    )
+    parser.add_argument(
+        "--strict", action="store_true", help="end at the first bad row instead of counting it"
+    )
+
+
+def run(args: argparse.Namespace) -> None:
+    """Profile, print, write."""
+    # imported when the verb runs: `--help` answers at once
+    from sim.lineage.profile import profile
+
+    logs = _read(args)
+    options = options_of(args, float(logs.column("submit_s")[0]) if logs.n_jobs else 0.0)
+    show(profile(logs, options), args.out)
+
+
+def show(store: Store, folder: str) -> None:
+    """Print a profile, and write it to a folder."""
+    # imported when the verb runs: `--help` answers at once
+    from sim.lineage.page import text
+
+    print("\n".join(text(store)))
+    if store.report:
+        print("odd in the logs")
+        print_counts(store.report)
+    for path in store.write(folder):
+        print(f"written to {path}")
+
+
+def _read(args: argparse.Namespace) -> Logs:
+    # imported when the verb runs: `--help` answers at once
+    from sim.lineage.logs import read_logs
+    from sim.lineage.openlineage import is_openlineage, read_events
+
+    strict: OnBadRow = "error" if args.strict else "skip"
+    if is_openlineage(args.operations):
+        if args.jobs is not None:
+            raise InputError("OpenLineage events tell of jobs too; leave --jobs out")
+        return read_events(args.operations, strict)
+    if args.jobs is None:
+        raise InputError("--jobs JOBS is needed: the log of jobs", rule="missing file")
+    return read_logs(args.operations, args.jobs, strict)
+
+
+def options_of(args: argparse.Namespace, begin_s: float) -> Options:
+    """Return what the arguments ask for, of logs that begin at a time."""
+    # imported when the verb runs: `--help` answers at once
+    from sim.lineage.heuristics import Thresholds
+    from sim.lineage.profile import Options
+
+    given: dict[str, Any] = {}
+    for flag, name in (("window_days", "window_s"), ("omega_days", "omega_s")):
+        if getattr(args, flag) is not None:
+            given[name] = getattr(args, flag) * DAY_S
+    if args.learn_days is not None:
+        given["learn_s"] = (begin_s, begin_s + args.learn_days * DAY_S)
+    limits = {f.name for f in dataclasses.fields(Thresholds)}
+    plain = {"similarity", "exact_jobs", "jobs_per_cut"}
+    chosen: dict[str, Any] = {}
+    for key, value in parse_pairs(args.settings, "--set").items():
+        if key not in limits | plain:
+            raise InputError(unknown("option", key, sorted(limits | plain)), rule="wrong option")
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise InputError(f"--set {key} takes a number, not {value!r}", rule="wrong option")
+        (chosen if key in limits else given)[key] = value
+    return Options(**given, thresholds=Thresholds(**chosen))
+
+
+LINEAGE = Verb(
+    "lineage",
+    "find dependencies between jobs in provenance logs, and what they are worth",
+    __doc__,
+    _EXAMPLE,
+    add_arguments,
+    run,
+)

@@ -1,0 +1,207 @@
+"""The verbs that make a workload (convert, synth), learn from one (fit), or bound it."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from sim.base.errors import InputError
+from sim.cli.options import Verb, parse_pairs, print_counts, print_workload
+
+if TYPE_CHECKING:
+    from sim.cluster.cluster import Cluster
+
+
+def _add_convert(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `convert`."""
+    parser.add_argument("format", metavar="FORMAT", help="e.g. alibaba2018, swf, parquet")
+    parser.add_argument("source", metavar="IN", help="the trace's file or folder")
+    parser.add_argument("out", metavar="OUT", help="folder to write the workload to")
+    parser.add_argument(
+        "--option",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="an option of the format's reader; may be repeated",
+    )
+
+
+def _convert(args: argparse.Namespace) -> None:
+    """Convert, and print what was read, dropped and written."""
+    # imported when the verb runs: `--help` answers at once
+    from sim.traces import read_trace
+
+    options = parse_pairs(args.option, "--option")
+    workload = read_trace(args.format, args.source, **options)
+    workload.write(args.out)
+    print(f"read {args.source} as {args.format}")
+    print_workload(workload)
+    print(f"written to {args.out}")
+    print(f"next: python -m sweep trace=parquet trace.path={args.out}")
+
+
+def _add_synth(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `synth`."""
+    parser.add_argument("name", metavar="NAME", help="generator, e.g. alibaba2018")
+    parser.add_argument("out", metavar="OUT", help="folder to write the workload to")
+    parser.add_argument("--jobs", metavar="N", type=int, default=10_000, help="default: 10000")
+    parser.add_argument("--seed", metavar="S", type=int, default=0, help="default: 0")
+    parser.add_argument(
+        "--tables", metavar="FILE", help="tables made by `fit`; default: the published workload's"
+    )
+    parser.add_argument(
+        "--set",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        dest="settings",
+        help="another option of the generator; may be repeated",
+    )
+
+
+def _synth(args: argparse.Namespace) -> None:
+    """Synthesize, and print what was made and written."""
+    # imported when the verb runs: `--help` answers at once
+    from sim.synth import synthesize
+
+    options = {"jobs": args.jobs, "seed": args.seed}
+    if args.tables is not None:
+        options["tables"] = args.tables
+    for key, value in parse_pairs(args.settings, "--set").items():
+        if key in options or key == "tables":
+            raise InputError(f"give --{key} {value}, not --set {key}={value}")
+        options[key] = value
+    workload = synthesize(args.name, **options)
+    workload.write(args.out)
+    print(f"synthesized {args.name} with seed {args.seed}")
+    print_workload(workload)
+    print(f"written to {args.out}")
+    print(f"next: python -m sweep trace=parquet trace.path={args.out}")
+
+
+def _add_fit(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `fit`."""
+    parser.add_argument(
+        "source", metavar="IN", help="a workload's folder, or the file of published histograms"
+    )
+    parser.add_argument("out", metavar="OUT", help="file to write the tables to (JSON)")
+    parser.add_argument(
+        "--sample",
+        metavar="FOLDER",
+        help="with histograms: a workload that tells of edges and of attributes together",
+    )
+    parser.add_argument("--note", metavar="TEXT", help="where the sample is from")
+
+
+def _fit(args: argparse.Namespace) -> None:
+    """Fit, and print what was counted, dropped and pooled."""
+    # imported when the verb runs: `--help` answers at once
+    from sim.synth.alibaba2018.fit import fit
+    from sim.synth.alibaba2018.tables_file import write_tables
+
+    tables = fit(args.source, args.sample, args.note)
+    write_tables(tables, args.out)
+    print(f"fitted {args.source}")
+    print(
+        f"{tables.n_stages.counts.sum():,} jobs, {tables.n_tasks.counts.sum():,} stages; "
+        f"{len(tables.length.cells)} tables of path lengths, {len(tables.level.cells)} of levels"
+    )
+    print_counts({k: tables.provenance.get(k, {}) for k in ("dropped", "changed", "pooled")})
+    if tables.links is None:
+        print("  no edges seen: these tables serve variant=paper only; add --sample FOLDER")
+    else:
+        print_counts({"pooled for edges": tables.links.provenance["pooled"]})
+    print(f"written to {args.out}")
+    print(f"next: python -m sim synth alibaba2018 OUT --tables {args.out}")
+
+
+def _add_bound(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `bound`."""
+    parser.add_argument("workload", metavar="WORKLOAD", help="a workload's folder")
+    parser.add_argument("out", metavar="OUT", nargs="?", help="Parquet file for a row a job")
+    size = parser.add_mutually_exclusive_group(required=True)
+    size.add_argument("--slots", metavar="N", type=int, help="one pool of N slots, one a task")
+    size.add_argument("--machines", metavar="N", type=int, help="N like machines; needs --shape")
+    parser.add_argument("--shape", metavar="R=X,...", help="what a machine has: cpu=96,mem=100")
+
+
+def _bound(args: argparse.Namespace) -> None:
+    """Compute the bounds, print their quantiles, and write them where wanted."""
+    import numpy as np
+    import pyarrow.parquet as pq
+
+    # imported when the verb runs: `--help` answers at once
+    from sim.bounds import lower_bound
+    from sim.workload.workload import Workload
+
+    cluster = _cluster(args)
+    workload = Workload.read(args.workload)
+    bounds = lower_bound(workload, cluster)
+    print(f"bounded {args.workload} on {cluster.describe()}")
+    print_workload(workload)
+    print(f"{'seconds':>10}{'mean':>14}{'p50':>14}{'p90':>14}{'p99':>14}{'largest':>14}")
+    for name in bounds.column_names[1:]:
+        column = bounds[name].to_numpy()
+        numbers = [column.mean(), *np.quantile(column, [0.5, 0.9, 0.99]), column.max()]
+        print(f"{name:>10}" + "".join(f"{x:>14,.2f}" for x in numbers))
+    if args.out is not None:
+        pq.write_table(bounds, args.out)
+        print(f"written to {args.out}")
+
+
+def _cluster(args: argparse.Namespace) -> Cluster:
+    # imported when the verb runs: `--help` answers at once
+    from sim.cluster.cluster import Cluster
+
+    if args.slots is not None:
+        if args.shape is not None:
+            raise InputError("--shape goes with --machines; a slot has no shape")
+        return Cluster.slots(args.slots)
+    if args.shape is None:
+        raise InputError("--machines needs --shape, e.g. --shape cpu=96,mem=100")
+    shape = parse_pairs(args.shape.split(","), "--shape")
+    for name, amount in shape.items():
+        if isinstance(amount, bool) or not isinstance(amount, (int, float)):
+            raise InputError(f"--shape: {name} must be a number, not {amount!r}")
+    return Cluster.machines(args.machines, **shape)
+
+
+CONVERT = Verb(
+    "convert",
+    "read a real trace, write a workload",
+    "Read a trace in a known format and write it as a workload: a folder of Parquet files.",
+    """example:
+  python -m sim convert alibaba2018 batch_task.csv.gz work/alibaba --option on_bad_row=skip""",
+    _add_convert,
+    _convert,
+)
+SYNTH = Verb(
+    "synth",
+    "synthesize a workload like a published one, or like your own",
+    "Synthesize a workload from probability tables and write it as a folder of Parquet files.",
+    """examples:
+  python -m sim synth alibaba2018 work/synth --jobs 10000 --seed 1
+  python -m sim synth alibaba2018 work/mine --tables mine.json --set max_tasks_per_stage=500""",
+    _add_synth,
+    _synth,
+)
+FIT = Verb(
+    "fit",
+    "make probability tables from a workload, to synthesize more of it",
+    "Make probability tables from a workload, so that `synth` can make more of the same.",
+    """examples:
+  python -m sim fit work/mine mine.json
+  python -m sim fit full_trace_histograms.json.gz tables.json --sample work/sample""",
+    _add_fit,
+    _fit,
+)
+BOUND = Verb(
+    "bound",
+    "lower bounds on the completion time of every job",
+    "Bound every job's completion time from below on a given cluster: no schedule beats it.",
+    """examples:
+  python -m sim bound work/synth --slots 1000
+  python -m sim bound work/synth bounds.parquet --machines 200 --shape cpu=96,mem=100""",
+    _add_bound,
+    _bound,
+)

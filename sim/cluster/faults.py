@@ -1,0 +1,232 @@
+"""Faults of the cluster, drawn or given before the run: machines lost and back, slow periods."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sim.base.arrays import F8, I4
+from sim.base.errors import InputError
+from sim.base.random import stream
+
+
+@dataclass(frozen=True, eq=False)
+class Outages:
+    """K times at which a machine is lost until it is back.
+
+    Use `Outages.of` or `draw_outages`.
+
+    Attributes
+    ----------
+    machine : (K,) int32
+        Which machine.
+    down_s, up_s : (K,) float64
+        When it is lost and when it is back, s; inf for never.
+    """
+
+    machine: I4
+    down_s: F8
+    up_s: F8
+
+    @classmethod
+    def of(cls, machine: ArrayLike, down_s: ArrayLike, up_s: ArrayLike) -> Outages:
+        """Make columns of them.
+
+        Raises
+        ------
+        InputError
+            If a machine or time is negative, one is back before it is lost, or lost while it is.
+        """
+        made = cls(
+            np.atleast_1d(np.asarray(machine, np.int32)),
+            np.atleast_1d(np.asarray(down_s, np.float64)),
+            np.atleast_1d(np.asarray(up_s, np.float64)),
+        )
+        made._check()
+        return made
+
+    def __len__(self) -> int:
+        return len(self.machine)
+
+    @property
+    def columns(self) -> tuple[I4, F8, F8]:
+        """Machine, down_s and up_s."""
+        return self.machine, self.down_s, self.up_s
+
+    def in_order(self) -> dict[str, NDArray[Any]]:
+        """Return what the kernel reads: each loss and return by time, machine, returns first."""
+        machine = np.concatenate([self.machine, self.machine])
+        time_s = np.concatenate([self.down_s, self.up_s])
+        back = np.repeat(np.array([0, 1], np.int8), len(self))
+        comes = np.flatnonzero(np.isfinite(time_s))
+        order = comes[np.lexsort((-back[comes], machine[comes], time_s[comes]))]
+        return {
+            "w_outage_time": time_s[order],
+            "w_outage_machine": machine[order].astype(np.int32),
+            "w_outage_back": back[order],
+        }
+
+    def _check(self) -> None:
+        machine, down_s, up_s = self.columns
+        if not len(machine) == len(down_s) == len(up_s):
+            raise InputError(f"outages of {len(machine)}, {len(down_s)} and {len(up_s)} rows")
+        order = np.lexsort((down_s, machine))
+        again = (np.diff(machine[order]) == 0) & (down_s[order][1:] < up_s[order][:-1])
+        for problem, broken in (
+            ("its machine is negative", machine < 0),
+            ("it begins before 0 or never", ~(np.isfinite(down_s) & (down_s >= 0))),
+            ("it must end after it begins", ~(up_s > down_s)),
+            ("its machine is lost already", np.isin(np.arange(len(self)), order[1:][again])),
+        ):
+            if broken.any():
+                row = int(np.argmax(broken))
+                raise InputError(
+                    f"outage {row} of machine {machine[row]}, {down_s[row]:g} to {up_s[row]:g} s: "
+                    f"{problem}",
+                    rule="outage",
+                )
+
+
+NO_OUTAGES = Outages.of([], [], [])
+
+
+def draw_outages(
+    n_machines: int, seed: int, *, mtbf_s: float, repair_s: float, until_s: float
+) -> Outages:
+    """Draw outages: times between failures and to repair are exponential, machine by machine.
+
+    Parameters
+    ----------
+    n_machines : int
+        How many machines; each has a stream of its own, so that more of them change no other's.
+    seed : int
+        Seed of the streams.
+    mtbf_s, repair_s : float
+        Mean time that a machine is up, and down, s; positive.
+    until_s : float
+        No outage begins later than that, s.
+
+    Raises
+    ------
+    InputError
+        If a number is out of its range.
+    """
+    for name, value in (("mtbf_s", mtbf_s), ("repair_s", repair_s)):
+        if not (np.isfinite(value) and value > 0):
+            raise InputError(f"{name} must be a positive number of seconds, not {value!r}")
+    rows: list[tuple[int, float, float]] = []
+    for machine in range(n_machines):
+        rng = stream(seed, "outages", str(machine))
+        time_s = rng.exponential(mtbf_s)
+        while time_s <= until_s:
+            back_s = time_s + rng.exponential(repair_s)
+            rows.append((machine, time_s, back_s))
+            time_s = back_s + rng.exponential(mtbf_s)
+    return Outages.of(*zip(*rows, strict=True)) if rows else NO_OUTAGES
+
+
+@dataclass(frozen=True, eq=False)
+class Slowdowns:
+    """K periods in each of which everything on the cluster runs at a speed of its own.
+
+    Use `Slowdowns.of` or `draw_slowdowns`. Outside of the periods the speed is 1.
+
+    Attributes
+    ----------
+    begin_s, end_s : (K,) float64
+        When a period begins and ends, s; by time, none overlaps another. The last may never end.
+    speed : (K,) float64
+        How many seconds of a task's duration pass in a second; positive.
+    """
+
+    begin_s: F8
+    end_s: F8
+    speed: F8
+
+    @classmethod
+    def of(cls, begin_s: ArrayLike, end_s: ArrayLike, speed: ArrayLike) -> Slowdowns:
+        """Make columns of them, by time.
+
+        Raises
+        ------
+        InputError
+            If a time is negative, a period ends before it begins or overlaps the next, or a speed
+            is not positive and finite.
+        """
+        columns = [np.atleast_1d(np.asarray(c, np.float64)) for c in (begin_s, end_s, speed)]
+        if len({len(c) for c in columns}) > 1:
+            raise InputError(f"slow periods of {', '.join(str(len(c)) for c in columns)} rows")
+        order = np.argsort(columns[0], kind="stable")
+        begin, end, pace = (c[order] for c in columns)
+        for problem, broken in (
+            ("it begins before 0 or never", ~(np.isfinite(begin) & (begin >= 0))),
+            ("it must end after it begins", ~(end > begin)),
+            ("its speed must be positive and finite", ~(np.isfinite(pace) & (pace > 0))),
+            ("it overlaps the next", np.append(begin[1:] < end[:-1], False)[: len(begin)]),
+        ):
+            if broken.any():
+                row = int(np.argmax(broken))
+                raise InputError(
+                    f"slow period from {begin[row]:g} to {end[row]:g} s at speed {pace[row]:g}: "
+                    f"{problem}",
+                    rule="slow period",
+                )
+        return cls(begin, end, pace)
+
+    def __len__(self) -> int:
+        return len(self.speed)
+
+    def steps(self) -> tuple[F8, F8]:
+        """Return times, the first 0, and the speed from each on: (N,) float64 each."""
+        times, speeds = [0.0], [1.0]
+        for begin, end, speed in zip(self.begin_s, self.end_s, self.speed, strict=True):
+            for time, pace in ((float(begin), float(speed)), (float(end), 1.0)):
+                if time == times[-1]:
+                    speeds[-1] = pace
+                elif np.isfinite(time):
+                    times.append(time)
+                    speeds.append(pace)
+        return np.array(times), np.array(speeds)
+
+
+NO_SLOWDOWNS = Slowdowns.of([], [], [])
+
+
+def draw_slowdowns(
+    seed: int, *, every_s: float, last_s: float, speed: tuple[float, float], until_s: float
+) -> Slowdowns:
+    """Draw slow periods: times between them and their lengths are exponential.
+
+    Parameters
+    ----------
+    seed : int
+        Seed of the stream.
+    every_s, last_s : float
+        Mean time from the end of one to the begin of the next, and mean length, s; positive.
+    speed : (float, float)
+        Each period's speed is uniform between the two; positive.
+    until_s : float
+        None begins later than that, s.
+
+    Raises
+    ------
+    InputError
+        If a number is out of its range.
+    """
+    low, high = speed
+    for name, value in (("every_s", every_s), ("last_s", last_s), ("speed", low)):
+        if not (np.isfinite(value) and value > 0):
+            raise InputError(f"{name} of slow periods must be positive and finite, not {value!r}")
+    if not low <= high < np.inf:
+        raise InputError(f"the speed of slow periods lies between {low!r} and {high!r}: turn them")
+    rng = stream(seed, "slowdowns")
+    rows: list[tuple[float, float, float]] = []
+    time_s = rng.exponential(every_s)
+    while time_s <= until_s:
+        end_s = time_s + rng.exponential(last_s)
+        rows.append((time_s, end_s, rng.uniform(low, high)))
+        time_s = end_s + rng.exponential(every_s)
+    return Slowdowns.of(*zip(*rows, strict=True)) if rows else NO_SLOWDOWNS

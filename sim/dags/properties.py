@@ -1,0 +1,188 @@
+"""What is measured of DAGs (Tian et al., SoCC 2019, §4.2), and how alike two sets are (§7.3)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sim.base.arrays import F8, I8
+from sim.base.errors import InputError
+from sim.dags.graphs import Graphs
+from sim.dags.levels import critical_path_length, longest_path_levels
+
+LOG_OFFSET = 0.0001
+"""What Fig. 4 adds to a CCDF so that its zero shows on a logarithmic axis."""
+
+PROPERTIES = (
+    "critical_path_length",
+    "edge_density",
+    "chain_ratio",
+    "maximum_parallelism",
+    "in_degree",
+    "out_degree",
+)
+"""What is compared: the first four of each DAG, the degrees of each stage."""
+
+OF_STAGES = PROPERTIES[4:]
+
+
+def in_degree(graphs: Graphs) -> I8:
+    """Count the parents of each stage, (G,) int64."""
+    return graphs.n_parents
+
+
+def out_degree(graphs: Graphs) -> I8:
+    """Count the children of each stage, (G,) int64."""
+    return graphs.n_children
+
+
+def ccdf(values: NDArray[np.number]) -> tuple[F8, F8]:
+    """Return the complementary cumulative distribution of some values: what is *above* each.
+
+    Parameters
+    ----------
+    values : (N,) number
+        At least one.
+
+    Returns
+    -------
+    x : (K,) float64
+        The distinct values, ascending.
+    share : (K,) float64
+        The share of the values that are larger; 0 for the last. Fig. 4 draws it with
+        `LOG_OFFSET` added.
+    """
+    x, counts = np.unique(np.asarray(values, dtype=np.float64), return_counts=True)
+    return x, 1.0 - np.cumsum(counts) / counts.sum()
+
+
+def edge_density(graphs: Graphs) -> F8:
+    """Divide each job's edges by the most it could have, 2E / (V (V − 1)).
+
+    Returns
+    -------
+    (J,) float64
+        From 0 to 1; NaN for a job of one stage, which can have none.
+    """
+    n = graphs.job_n_stages
+    most = n * (n - 1) / 2
+    density: F8 = np.full(len(n), np.nan)
+    np.divide(graphs.job_n_edges, most, out=density, where=most > 0)
+    return density
+
+
+def chain_ratio(graphs: Graphs) -> F8:
+    """Return the share of each job's stages that have exactly one parent and one child.
+
+    Returns
+    -------
+    (J,) float64
+        C / V, from 0 to below 1: the two ends of a chain are not counted, unless they have one
+        parent and one child as well.
+    """
+    chained = ((graphs.n_parents == 1) & (graphs.n_children == 1)).astype(np.int64)
+    if not graphs.n_jobs:
+        return np.zeros(0)
+    ratio: F8 = np.add.reduceat(chained, graphs.job_stage0[:-1]) / graphs.job_n_stages
+    return ratio
+
+
+def width(graphs: Graphs) -> I8:
+    """Count the most stages of each job that may run at one time.
+
+    That is the exact width of the order that the edges make: the largest set of stages without a
+    path between any two. The widest level is a lower bound of it, often too low.
+
+    Returns
+    -------
+    (J,) int64
+        From 1 to the number of stages. Takes up to n² / 8 bytes for a job of n stages.
+
+    Raises
+    ------
+    InputError
+        If the edges of a job form a cycle.
+    """
+    from sim.dags.kernels import width as kernel
+
+    widths = np.empty(graphs.n_jobs, dtype=np.int64)
+    levels = longest_path_levels(graphs)
+    kernel.widths(
+        graphs.job_stage0,
+        graphs.order,
+        graphs.edge0,
+        graphs.edge_child,
+        graphs.n_parents,
+        levels,
+        widths,
+    )
+    return widths
+
+
+def mean_by_size(n_stages: NDArray[np.integer], values: ArrayLike) -> tuple[I8, F8, I8]:
+    """Average a measure over the jobs of each number of stages.
+
+    Parameters
+    ----------
+    n_stages, values : (J,)
+        Size and measure of each job.
+
+    Returns
+    -------
+    sizes : (K,) int64
+        The sizes that occur, ascending.
+    means : (K,) float64
+        Mean of the measure.
+    counts : (K,) int64
+        How many jobs it is the mean of.
+    """
+    sizes, place, counts = np.unique(n_stages, return_inverse=True, return_counts=True)
+    total = np.bincount(place, weights=np.asarray(values, dtype=np.float64))
+    return sizes.astype(np.int64), total / counts, counts.astype(np.int64)
+
+
+def slope(x: ArrayLike, y: ArrayLike) -> float:
+    """Fit a line by ordinary least squares and return its slope.
+
+    Parameters
+    ----------
+    x, y : (N,)
+        Points, of at least two different x.
+
+    Raises
+    ------
+    InputError
+        If all x are equal, or there are none.
+    """
+    across = np.asarray(x, dtype=np.float64)
+    if not len(across) or (across == across[0]).all():
+        raise InputError(f"a slope needs points at two x or more, not at {set(across.tolist())}")
+    across = across - across.mean()
+    return float(across @ np.asarray(y, dtype=np.float64) / (across @ across))
+
+
+def properties(graphs: Graphs) -> dict[str, F8]:
+    """Measure the six properties."""
+    measured: tuple[NDArray[np.number], ...] = (
+        critical_path_length(graphs),
+        edge_density(graphs),
+        chain_ratio(graphs),
+        width(graphs),
+        in_degree(graphs),
+        out_degree(graphs),
+    )
+    return {name: of.astype(np.float64) for name, of in zip(PROPERTIES, measured, strict=True)}
+
+
+def distance(one: ArrayLike, two: ArrayLike) -> float:
+    """Return the two-sample Kolmogorov-Smirnov distance."""
+    a, b = np.sort(np.asarray(one, dtype=np.float64)), np.sort(np.asarray(two, dtype=np.float64))
+    at = np.concatenate([a, b])
+    gap = np.searchsorted(a, at, side="right") / len(a)
+    gap -= np.searchsorted(b, at, side="right") / len(b)
+    return float(np.abs(gap).max())
+
+
+def distances(one: dict[str, F8], two: dict[str, F8]) -> dict[str, float]:
+    """Return the distance of each property of two sets of DAGs, from what `properties` gives."""
+    return {name: distance(one[name], two[name]) for name in PROPERTIES}

@@ -1,0 +1,105 @@
+"""What tasks ask for and how they differ: the heterogeneity amplifier, and other machines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from sim.base.arrays import F8
+from sim.base.errors import InputError, unknown
+from sim.knobs.parts import (
+    check_positive,
+    rebuilt,
+    replaced,
+)
+from sim.workload.schema import DEMAND_PREFIX
+from sim.workload.tables import values
+from sim.workload.workload import Workload
+
+
+def amplify(workload: Workload, ratio: float, metrics: Iterable[str] | None = None) -> Workload:
+    """Make stages differ more: what is above the average grows, what is below shrinks.
+
+    As in the paper's published generator, values above their metric's average are multiplied by
+    `ratio`, the others divided by it, so that the extreme ones are that much further from it.
+
+    Parameters
+    ----------
+    workload : Workload
+        Real or synthesized.
+    ratio : float
+        The heterogeneity amplifier, positive; 1 changes nothing, less makes stages more alike.
+    metrics : iterable of str, optional
+        Of ``duration_s`` and ``demand_<resource>``; left out, all of them. A demand may grow
+        beyond a machine: `fit_machines` cuts it.
+
+    Raises
+    ------
+    InputError
+        If `ratio` is not positive and finite, or there is no such metric.
+    """
+    check_positive("the heterogeneity ratio", ratio)
+    known = ("duration_s", *(DEMAND_PREFIX + name for name in workload.resources))
+    wanted = known if metrics is None else tuple(metrics)
+    for name in wanted:
+        if name not in known:
+            raise InputError(unknown("metric", name, known), rule="unknown metric")
+    stages, tasks, uniform = workload.stages, None, workload.stage_duration_s
+    for name in wanted:
+        if name != "duration_s":
+            stages = replaced(stages, name, _apart(values(stages, name), ratio))
+    if "duration_s" in wanted:
+        if uniform is None:
+            tasks = workload.tasks
+            tasks = replaced(tasks, "duration_s", _apart(values(tasks, "duration_s"), ratio))
+        else:
+            uniform = _apart(uniform, ratio)
+    return rebuilt(
+        workload,
+        stages=stages,
+        tasks=tasks,
+        duration_s=uniform,
+        knob={"heterogeneity": float(ratio), "of": list(wanted)},
+    )
+
+
+def _apart(numbers: F8, ratio: float) -> F8:
+    return np.where(numbers > numbers.mean(), numbers * ratio, numbers / ratio)
+
+
+def fit_machines(
+    workload: Workload, machine: Mapping[str, float], of: Mapping[str, float] | None = None
+) -> Workload:
+    """Rescale demands so that they fit other machines (the paper's *cluster configuration*).
+
+    A demand keeps the share of a machine that it had; what would still not fit is cut to the
+    machine. Where it is not known what a machine had, demands shrink by as much as the largest
+    one needs, or not at all.
+
+    Parameters
+    ----------
+    workload : Workload
+        Real or synthesized.
+    machine : dict of str to float
+        What one machine of the target has of each resource, positive.
+    of : dict of str to float, optional
+        What one machine had that the demands come from, e.g. 96 cores and 100 units of memory at
+        Alibaba; resources may be left out.
+
+    Raises
+    ------
+    InputError
+        If a number is not positive and finite, or the workload does not demand a resource.
+    """
+    stages = workload.stages
+    for name, amount in [*machine.items(), *(of or {}).items()]:
+        check_positive(f"the machine's {name}", amount)
+        if name not in workload.resources:
+            raise InputError(unknown("resource", name, workload.resources), rule="unknown resource")
+    for name, amount in machine.items():
+        column = DEMAND_PREFIX + name
+        demand = values(stages, column)
+        source = (of or {}).get(name) or max(float(demand.max()), amount)
+        stages = replaced(stages, column, np.minimum(demand * (amount / source), amount))
+    return rebuilt(workload, stages=stages, knob={"machine": dict(machine)})

@@ -1,0 +1,156 @@
+"""simulate(), and what it gives back: the record of a run, as tables, bounds and metrics."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+
+from sim.base.arrays import F8
+from sim.bounds import bound_arrays
+from sim.cluster.cluster import Cluster
+from sim.engine.plan import Scheduler
+from sim.engine.record import Run
+from sim.engine.simulate import simulate as run_of
+from sim.metrics.compute import compute, gap_lb, prediction_error
+from sim.metrics.tokens import limits_of
+from sim.workload.workload import Workload
+
+
+class Result(Run):
+    """The outcome of one run, as columns.
+
+    Attributes
+    ----------
+    workload, cluster, policy, seed
+        What was run.
+    job_submit : (J,) float64
+        When the job was submitted, s: later than in the workload if it waited for inputs.
+    job_start, job_finish : (J,) float64
+        When the job's first task started and its last one ended, s; NaN if that never was.
+    job_failed : (J,) bool
+        Whether the job failed.
+    task_start, task_finish : (T,) float64 or None
+        The same for each task, where records were asked for or metrics need them.
+    task_machine : (T,) int32 or None
+        The machine it ran on.
+    job_estimate : (J,) float64 or None
+        What the policy took for the sum of the job's task durations, s; NaN for nothing.
+    limits_set : sequence of (float, (N,) int32, (N,) int32)
+        When the policy set run limits (s; NaN for before the run), of which jobs, and to what.
+    """
+
+    @cached_property
+    def bounds(self) -> dict[str, F8]:
+        """Lower bounds of each job, (J,) float64 each, s; see `sim.bounds.bound_arrays`."""
+        return bound_arrays(self.workload.columns, self.cluster)
+
+    @cached_property
+    def gap_lb(self) -> F8:
+        """Completion time over ``new_lb`` - 1 of each job done whose bound is above 0, else NaN."""
+        return gap_lb(self, self.bounds["new_lb"])
+
+    @cached_property
+    def prediction_error(self) -> F8:
+        """|estimate - size| / size of each job done that has both, else NaN: (J,) float64."""
+        return prediction_error(self)
+
+    @cached_property
+    def jobs(self) -> pa.Table:
+        """A row a job: job_id, submit_s, start_s, finish_s, outcome, queue, n_tasks."""
+        columns = self.workload.columns
+        outcome = pa.DictionaryArray.from_arrays(
+            pa.array(self.job_failed.astype(np.int8)), pa.array(["done", "failed"])
+        )
+        return pa.table(
+            {
+                "job_id": self.workload.jobs["job_id"],
+                "submit_s": self.job_submit,
+                "start_s": self.job_start,
+                "finish_s": self.job_finish,
+                "outcome": outcome.cast(pa.string()),
+                "queue": self.workload.jobs["queue"],
+                "n_tasks": columns.job_n_tasks,
+            }
+        )
+
+    @cached_property
+    def tasks(self) -> pa.Table | None:
+        """With record="tasks", a row a task: job_id, stage, task, machine, start_s, finish_s.
+
+        ``stage`` is the row of the workload's stages, ``task`` the index within the stage.
+        """
+        if self.record != "tasks":
+            return None
+        columns = self.workload.columns
+        stage = columns.task_stage().astype(np.int32)
+        task = np.arange(len(stage)) - columns.stage_task0[stage]
+        return pa.table(
+            {
+                "job_id": self.workload.jobs["job_id"].take(pa.array(columns.stage_job[stage])),
+                "stage": stage,
+                "task": task.astype(np.int32),
+                "machine": self.task_machine,
+                "start_s": self.task_start,
+                "finish_s": self.task_finish,
+            }
+        )
+
+    @cached_property
+    def limits(self) -> pa.Table:
+        """A row for each time the policy set a job's run limit: job, time_s, tokens.
+
+        By job and time; ``job`` is the row of the workload's jobs, ``tokens`` the limit from then
+        on. A job's first row is of its submission, whenever before the limit was set; no row of a
+        job comes after its end.
+        """
+        job, time_s, tokens = limits_of(self.limits_set, self.job_submit, self.job_finish)
+        return pa.table({"job": job, "time_s": time_s, "tokens": tokens})
+
+    @cached_property
+    def metrics(self) -> dict[str, float]:
+        """Numbers of the run by name; each is defined in `sim.metrics`."""
+        return compute(self, self.bounds)
+
+
+def simulate(
+    workload: Workload,
+    cluster: Cluster,
+    policy: Scheduler,
+    *,
+    seed: int = 0,
+    record: Literal["jobs", "tasks"] = "jobs",
+) -> Result:
+    """Run `workload` on `cluster` under `policy`.
+
+    A run is a pure function of its arguments: the same bits on every machine and in every process.
+
+    Parameters
+    ----------
+    workload : Workload
+        What is submitted.
+    cluster : Cluster
+        What it runs on.
+    policy : Scheduler
+        What decides, e.g. ``policies.build("sjf")``.
+    seed : int
+        Seed of whatever the policy draws.
+    record : {"jobs", "tasks"}
+        "tasks" keeps when and where each task ran.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    InputError
+        If a demand, a gang or a queue can never fit, before anything runs.
+    PolicyError
+        If the policy fills a column with nonsense.
+    DeadlockError
+        If jobs are left that can never go on.
+    """
+    return Result(**vars(run_of(workload, cluster, policy, seed=seed, record=record)))

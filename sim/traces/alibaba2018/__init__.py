@@ -1,0 +1,175 @@
+"""Alibaba cluster-trace-v2018, table ``batch_task``: what the trace calls a task is a stage here.
+
+Source: https://github.com/alibaba/clusterdata, cluster-trace-v2018; Tian et al., *Characterizing
+and synthesizing task dependencies of data-parallel jobs in Alibaba cloud*, SoCC 2019.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Literal
+
+import numpy as np
+
+from sim.base.errors import InputError
+from sim.base.reading import (
+    Field,
+    Layout,
+    OnBadRow,
+    check_choice,
+    first_line,
+    open_text,
+    read_blocks,
+)
+from sim.traces.alibaba2018.jobs import assemble
+from sim.traces.alibaba2018.rows import Collected
+from sim.workload.workload import Workload
+
+ORIGINAL_COLUMNS = (
+    "task_name",
+    "instance_num",
+    "job_name",
+    "task_type",
+    "status",
+    "start_time",
+    "end_time",
+    "plan_cpu",
+    "plan_mem",
+)
+"""Columns of the original file, which has no header."""
+
+_FIELDS = {
+    "task_name": Field("text", required=True),
+    "instance_num": Field("whole"),
+    "job_name": Field("text", required=True),
+    "status": Field("text"),
+    "start_time": Field("number"),
+    "end_time": Field("number"),
+    "plan_cpu": Field("number"),
+    "plan_mem": Field("number"),
+    "mean_inst_dur": Field("any"),
+    "cpu_usage": Field("any"),
+    "mem_usage": Field("any"),
+}
+_OPTIONAL = ("mean_inst_dur", "cpu_usage", "mem_usage")
+
+
+def read(
+    path: str | os.PathLike[str],
+    *,
+    on_bad_row: OnBadRow = "error",
+    status: Literal["all", "terminated"] = "all",
+    unfinished: Literal["drop", "keep"] = "drop",
+    default_cpu: float = 1.0,
+    default_mem: float = 0.3,
+) -> Workload:
+    """Read a ``batch_task`` file, streaming it.
+
+    A row becomes a stage of ``instance_num`` tasks; a job is submitted at its earliest stage's
+    start (times are shifted so that the first job comes at 0; ``meta["offset_s"]`` keeps the
+    shift); each parent in a name (`sim.traces.alibaba2018.rows`) becomes a barrier edge. Jobs are
+    sorted by submission, then by first appearance in the file; stages by their number in the job,
+    those without one last, in the order of the file.
+
+    Durations: every task of a stage lasts ``mean_inst_dur`` where the file has it and it is given,
+    otherwise end − start; 0 s becomes 0.5 s, as the trace counts whole seconds.
+
+    Demands: ``plan_cpu`` / 100 cores as ``cpu`` and ``plan_mem`` (normalised: a machine has 100)
+    as ``mem``, in quanta of 0.01, or finer if some value needs it.
+
+    Further columns of ``stages``: ``span_s``, end − start as recorded, in whole seconds, so that
+    stages of less than one can be told (NaN: unknown); ``guessed``, what was filled in (1:
+    ``n_tasks``, 2: ``demand_cpu``, 4: ``demand_mem``, or a sum); ``used_cpu`` and ``used_mem``,
+    what tasks used on average, where the file has ``cpu_usage`` and ``mem_usage``. Of ``jobs``:
+    ``n_lost``, how many rows and dependencies were dropped, so that whole DAGs can be told.
+
+    Parameters
+    ----------
+    path : path-like
+        Plain or gzipped (told by content, not by name). Either the original without a header
+        (nine columns) or with a header naming the columns, which may add ``mean_inst_dur``.
+    on_bad_row : {"error", "skip"}
+        Malformed rows (a wrong number of fields, text in a number, a negative or fractional
+        count, no name) and jobs whose names form a cycle: raise, or leave out and count.
+    status : {"all", "terminated"}
+        Keep rows of any status, as they held their machines all the same, or only those that
+        are ``Terminated``.
+    unfinished : {"drop", "keep"}
+        Rows whose end is 0, which were running or waiting when the trace ended: drop them, or
+        keep them, for the structure of their jobs, as stages of 0.5 s and ``span_s`` NaN.
+    default_cpu, default_mem : float
+        Demand of rows that lack it: one core and 0.3, the medians of the trace.
+
+    Returns
+    -------
+    Workload
+        Its ``meta["report"]`` counts rows, jobs, stages and edges, and by rule
+
+        ``dropped``: rows whose end or start is missing, whose end is 0 (their mean duration is
+        garbage of 10^5 s; unless kept) or before their start, that have 0 instances, that are not
+        Terminated (if asked), whose number is taken by an earlier row of the job, or whose job
+        never started; jobs of which no row is left;
+        ``filled``: rows that lacked instance_num (1 is taken), plan_cpu, plan_mem, or
+        mean_inst_dur (in a file that has it), durations of 0 s and of rows that never ended;
+        ``edges_dropped``: by a parent that is not in the job, that was dropped, that is the
+        stage itself or is named twice;
+        ``noticed``: rows kept that are not Terminated, names that are not of the DAG form, jobs
+        that name a parent they don't have;
+        ``bad_rows``: what ``on_bad_row="skip"`` left out.
+
+    Raises
+    ------
+    InputError
+        With file, line and rule: see `sim.base.reading.read_blocks`; "wrong columns",
+        "empty file", "no job left", "cycle".
+    """
+    check_choice("on_bad_row", on_bad_row, ("error", "skip"))
+    check_choice("status", status, ("all", "terminated"))
+    check_choice("unfinished", unfinished, ("drop", "keep"))
+    defaults = {
+        "plan_cpu": 100 * _amount("default_cpu", default_cpu),
+        "plan_mem": _amount("default_mem", default_mem),
+    }
+    layout = _layout(path)
+    fields = {k: v for k, v in _FIELDS.items() if k in layout.names}
+    bad: dict[str, int] = {}
+    collected = Collected(
+        defaults, only_terminated=status == "terminated", keep_unfinished=unfinished == "keep"
+    )
+    with open_text(path) as stream:
+        for block in read_blocks(path, stream, layout, fields, on_bad_row, bad):
+            collected.add(block)
+    return assemble(path, collected, on_bad_row, bad)
+
+
+def _layout(path: str | os.PathLike[str]) -> Layout:
+    names = tuple(name.strip().strip('"') for name in first_line(path).split(","))
+    if "task_name" not in names and "job_name" not in names:
+        if len(names) != len(ORIGINAL_COLUMNS):
+            raise InputError(
+                f"the first line has {len(names)} fields and is no header; it must have the 9 "
+                f"columns of the original ({', '.join(ORIGINAL_COLUMNS)}) or name its columns",
+                file=path,
+                line=1,
+                rule="wrong columns",
+            )
+        return Layout(ORIGINAL_COLUMNS)
+    missing = [name for name in _FIELDS if name not in names and name not in _OPTIONAL]
+    repeated = [name for name in names if names.count(name) > 1]
+    if missing or repeated:
+        fault = f"lacks {', '.join(missing)}" if missing else f"names {repeated[0]!r} twice"
+        raise InputError(
+            f"the header {fault}; it has {', '.join(names)}",
+            file=path,
+            line=1,
+            rule="wrong columns",
+        )
+    return Layout(names, skip_lines=1)
+
+
+def _amount(option: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise InputError(f"{option} must be a number, not {value!r}", rule="wrong option")
+    if not (np.isfinite(value) and value >= 0):
+        raise InputError(f"{option} must be finite and not negative: {value}", rule="wrong option")
+    return float(value)

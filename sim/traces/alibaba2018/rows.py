@@ -1,0 +1,186 @@
+"""Rows of ``batch_task``, judged and boiled down to numbers block by block, names included.
+
+Dependencies are written in names: ``R4_2_3`` is task 4 of its job and waits for tasks 2 and 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sim.base.arrays import F8, I4, I8, Mask
+from sim.base.reading import count_rule
+
+_DAG_NAME = r"^[A-Za-z]+(?P<number>[0-9]{1,9})(?P<parents>(?:_(?:Stg)?[0-9]{1,9})*)_?$"
+
+ZERO_BECOMES_S = 0.5
+"""The trace counts whole seconds: what lasts 0 of them lasts half of one on average."""
+
+COLUMNS = (
+    "kept", "number", "n_tasks", "start_s", "duration_s", "span_s", "cpu", "mem", "guessed"
+)  # fmt: skip
+
+GUESSED = {"instance_num": 1, "plan_cpu": 2, "plan_mem": 4}
+"""Bits of ``guessed``: which numbers of a row were missing and are filled in."""
+
+USED = {"cpu_usage": "used_cpu", "mem_usage": "used_mem"}
+"""What tasks used on average, where a file tells; in the units of what they demand."""
+
+_PERCENT = 100.0
+
+
+class Collected:
+    """What is kept of all rows so far."""
+
+    def __init__(
+        self, defaults: Mapping[str, float], *, only_terminated: bool, keep_unfinished: bool = False
+    ) -> None:
+        self.defaults = defaults
+        self.only_terminated = only_terminated
+        self.keep_unfinished = keep_unfinished
+        self.columns: dict[str, list[NDArray[Any]]] = {name: [] for name in COLUMNS}
+        self.name: list[pa.StringArray] = []
+        self.run_job: list[pa.StringArray] = []
+        self.run_rows: list[I8] = []
+        self.edge_row: list[I4] = []
+        self.edge_parent: list[I4] = []
+        self.dropped: dict[str, int] = {}
+        self.filled: dict[str, int] = {}
+        self.noticed: dict[str, int] = {}
+        self.n_rows = 0
+
+    def add(self, block: Mapping[str, Any]) -> None:
+        """Judge the rows of one block and keep what matters."""
+        n = len(block["start_time"])
+        if n == 0:
+            return
+        kept = self._judge(block)
+        names = parse_names(block["task_name"])
+        count_rule(self.noticed, "name not of the DAG form", kept & (names.number < 0))
+        n_tasks = self._fill("instance_num missing: 1", block["instance_num"], 1.0, kept)
+        cpu, mem = (
+            self._fill(f"{column} missing: {default:g}", block[column], default, kept)
+            for column, default in self.defaults.items()
+        )
+        start, end = block["start_time"], block["end_time"]
+        columns = {
+            "kept": kept,
+            "number": names.number,
+            "n_tasks": n_tasks.astype(np.int32),
+            "start_s": np.where((start == 0) & (end == 0), np.inf, start),
+            "duration_s": self._duration(block, kept),
+            "span_s": np.where(end == 0, np.nan, end - start).astype(np.float32),
+            "cpu": cpu / _PERCENT,
+            "mem": mem,
+            "guessed": sum(
+                np.isnan(block[column]) * np.int8(bit) for column, bit in GUESSED.items()
+            ),
+        }
+        for source, name in USED.items():
+            if source in block:
+                used = block[source]
+                known = np.isfinite(used) & (used >= 0)
+                scale = _PERCENT if source == "cpu_usage" else 1.0
+                columns[name] = np.where(known, used, np.nan) / scale
+        for name, column in columns.items():
+            self.columns.setdefault(name, []).append(column)
+        self.name.append(block["task_name"])
+        self._add_jobs(block["job_name"])
+        self.edge_row.append((self.n_rows + names.row).astype(np.int32))
+        self.edge_parent.append(names.parent)
+        self.n_rows += n
+
+    def _judge(self, block: Mapping[str, Any]) -> Mask:
+        start, end = block["start_time"], block["end_time"]
+        done = pc.fill_null(pc.equal(block["status"], "Terminated"), False)
+        open_ended = ~done.to_numpy(zero_copy_only=False)
+        unfinished = end == 0
+        rules = {
+            "start or end missing": np.isnan(start) | np.isnan(end),
+            "end is 0": unfinished & (not self.keep_unfinished),
+            "end before start": (end < start) & ~unfinished,
+            "0 instances": block["instance_num"] == 0,
+        }
+        if self.only_terminated:
+            rules["not Terminated"] = open_ended
+        kept = np.ones(len(start), dtype=bool)
+        for rule, broken in rules.items():
+            count_rule(self.dropped, rule, kept & broken)
+            kept &= ~broken
+        count_rule(self.noticed, "not Terminated", kept & open_ended)
+        return kept
+
+    def _fill(self, rule: str, column: F8, value: float, kept: Mask) -> F8:
+        missing = np.isnan(column)
+        count_rule(self.filled, rule, kept & missing)
+        return np.where(missing, value, column)
+
+    def _duration(self, block: Mapping[str, Any], kept: Mask) -> F8:
+        duration: F8 = block["end_time"] - block["start_time"]
+        if "mean_inst_dur" in block:
+            mean = block["mean_inst_dur"]
+            valid = np.isfinite(mean) & (mean >= 0)
+            missing = kept & ~valid & (block["end_time"] != 0)
+            count_rule(self.filled, "mean_inst_dur missing: end - start", missing)
+            duration = np.where(valid, mean, duration)
+        unfinished = block["end_time"] == 0
+        count_rule(self.filled, f"end is 0: {ZERO_BECOMES_S} s", kept & unfinished)
+        zero = (duration == 0) & ~unfinished
+        count_rule(self.filled, f"0 s becomes {ZERO_BECOMES_S} s", kept & zero)
+        return np.where(zero | unfinished, ZERO_BECOMES_S, duration)
+
+    def _add_jobs(self, job: pa.StringArray) -> None:
+        new = np.ones(len(job), dtype=bool)
+        if len(job) > 1:
+            new[1:] = pc.not_equal(job.slice(1), job.slice(0, len(job) - 1)).to_numpy(
+                zero_copy_only=False
+            )
+        first = np.flatnonzero(new)
+        self.run_job.append(job.take(pa.array(first)))
+        self.run_rows.append(np.diff(first, append=len(job)))
+
+
+@dataclass(frozen=True)
+class DagNames:
+    """What N names say."""
+
+    number: I4  # the task's own number in its job; -1 for a name that is not of the DAG form
+    row: I8  # names that name a parent, ascending, one entry a parent
+    parent: I4  # the number of that parent
+
+
+def parse_names(names: pa.StringArray) -> DagNames:
+    """Read the dependencies out of task names of the Alibaba trace.
+
+    A name of the DAG form is letters (the type), the task's number, then after underscores the
+    numbers of its parents: ``M1``, ``R2_1``, ``J3_1_2``. A parent may be written ``Stg8`` for 8,
+    and a name cut off after an underscore counts as far as it goes (the trace cuts at 50
+    characters). Any other name (``task_Nzg3==``, ``MergeTask``) has no number and no parents.
+    """
+    coded = names.dictionary_encode()
+    code = coded.indices.to_numpy()
+    parts = pc.extract_regex(coded.dictionary, _DAG_NAME)
+    number = _whole(pc.fill_null(pc.struct_field(parts, "number"), "-1"))
+    listed = pc.fill_null(pc.struct_field(parts, "parents"), "")
+    listed = pc.utf8_ltrim(pc.replace_substring(listed, "Stg", ""), "_")
+    named = pc.not_equal(listed, "")
+    size = np.zeros(len(number), np.int64)
+    split = pc.split_pattern(listed.filter(named), "_")
+    size[named.to_numpy(zero_copy_only=False)] = pc.list_value_length(split).to_numpy()
+    parent = _whole(pc.list_flatten(split))
+    first = np.cumsum(size) - size
+    per_row = size[code]
+    row = np.repeat(np.arange(len(code)), per_row)
+    within = np.arange(len(row)) - np.repeat(np.cumsum(per_row) - per_row, per_row)
+    return DagNames(number[code], row, parent[first[code[row]] + within])
+
+
+def _whole(texts: pa.Array) -> I4:
+    whole: I4 = texts.cast(pa.int32()).to_numpy(zero_copy_only=False)
+    return whole

@@ -1,0 +1,211 @@
+"""A production ETL repository's scheduled tables: one recurring job each, and what it reads.
+
+The graph, the schedules, owners and impact tiers are real: the tables of Mozilla's bigquery-etl
+(MPL-2.0). How long jobs run, how much they hold and how often their tables are looked at is not in
+it, and drawn; see `read`.
+"""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pyarrow as pa
+
+from sim.base.arrays import F8, I8, Mask
+from sim.base.ragged import ranges
+from sim.base.random import stream
+from sim.base.reading import OnBadRow, check_choice, nothing_left
+from sim.lineage.recorded import BLIND, NONE, POLL, Recorded, week
+from sim.lineage.worth import Past
+from sim.traces.bqetl.files import TableJobs, read_files
+from sim.traces.bqetl.runs import WEEK_S, WEEKS, Mode, Runs, last_made, run_tables
+from sim.workload.workload import Workload
+
+SIZE_SPREAD = 2.45
+"""Of the logarithm of what jobs hold, fitted to the cores of 6,600 jobs of Alibaba's trace of
+2018."""
+
+TOKENS, PEAK, WIDEST = 100_000, 0.6, 0.15
+"""Of the pool; the part that is held where most is, and the part of its queue that a job holds at
+most: as for the synthesized Cosmos."""
+
+SMALLEST = 0.002
+"""Of the pool, that every owner's queue has."""
+
+
+def read(
+    path: str | os.PathLike[str],
+    *,
+    inside: Mode = "poll",
+    across: Mode = "blind",
+    seed: int = 0,
+    rounds: int | None = None,
+    on_bad_row: OnBadRow = "error",
+) -> Workload:
+    """Read the graph, let it run by its schedules for four weeks, and return the third of them.
+
+    The weeks begin on the first Monday on which every schedule has begun, two weeks before the
+    one that is scheduled; times count from that one. A run is a job of one task, in its owner's
+    queue. It reads the run of the same time, or the last one before it, of each job that its job
+    polls for, and is submitted when all are there; of others it reads what is there when it is
+    submitted. A job that polls for some of its inputs waits for the others too.
+
+    Drawn are run times, sizes and downloads: a table that nothing else reads is downloaded Z / i
+    times a week where it is the i-th of Z such, at any time alike, and what is there then.
+
+    Parameters
+    ----------
+    path : path-like
+        The folder of ``mozilla_bqetl_jobs.csv`` and ``mozilla_bqetl_edges.csv``.
+    inside, across : {"poll", "blind"}
+        What jobs do about inputs of their own schedule group, and of others.
+    seed : int
+        Of what is drawn.
+    rounds : int, optional
+        How far downstream worth is counted: 2^rounds hops; left out, all the way.
+    on_bad_row : {"error", "skip"}
+        What to do with a line that breaks a rule.
+
+    Returns
+    -------
+    Workload
+        Priority is 3, 2, 1 for impact tiers 1, 2, 3. ``meta["report"]`` counts jobs, edges, runs,
+        ``bad_rows``, and jobs that never run in the four weeks (``once``, or yearly).
+        ``meta["queue_share"]`` has a queue for each owner, in proportion to the peak of its
+        requests. ``jobs`` and ``history`` have what jobs were worth (`sim.lineage.worth`).
+
+    Raises
+    ------
+    InputError
+        With file, line and rule: "missing value", "duplicate id", "unknown schedule", "unknown
+        tier", "wrong date", "unknown job", "job reads itself", "read is named twice"; "cycle",
+        "missing column", "missing file", "empty file", "no job left".
+    """
+    check_choice("inside", inside, ("poll", "blind"))
+    check_choice("across", across, ("poll", "blind"))
+    check_choice("on_bad_row", on_bad_row, ("error", "skip"))
+    tables = read_files(path, on_bad_row)
+    runs = run_tables(tables, inside, across, seed)
+    if not ((runs.submit_s >= 0) & (runs.submit_s < WEEK_S)).any():
+        raise nothing_left(path, tables.bad_rows)
+    n_runs = np.bincount(runs.table, minlength=len(tables.name))
+    recorded, shares = _recorded(tables, runs, seed)
+    meta = {
+        "name": "bqetl",
+        "queue_share": shares,
+        "report": {
+            "jobs": len(tables.name),
+            "edges": len(tables.up),
+            "runs": len(runs.table),
+            "jobs that never run": int((n_runs == 0).sum()),
+            "bad_rows": tables.bad_rows,
+        },
+        "drawn": {"seed": int(seed), "inside": inside, "across": across, "rounds": rounds},
+    }
+    return week(recorded, WEEK_S, rounds, meta)
+
+
+def _recorded(tables: TableJobs, runs: Runs, seed: int) -> tuple[Recorded, dict[str, float]]:
+    owners = sorted(set(tables.owner))
+    owner = np.array([owners.index(name) for name in tables.owner])
+    tokens, share = _tokens(runs, owner, seed)
+    taken, times_s = _downloads(tables, runs, seed)
+    reads = np.bincount(runs.down, minlength=len(runs.table)) > 0
+    mode = np.where(~reads, NONE, np.where(runs.polls, POLL, BLIND))
+    priority = 4.0 - np.array(tables.tier, np.float64)
+    names = [f"owner-{name}" for name in owners]
+    past = Past(
+        runs.submit_s,
+        runs.finish_s,
+        tokens * runs.duration_s,
+        runs.up,
+        runs.down,
+        np.ones(len(runs.up), bool),
+        mode[runs.down] == POLL,
+        taken,
+        times_s,
+        np.ones(len(taken), np.int64),
+    )
+
+    def job_ids(rows: I8) -> pa.Array:
+        number = _number_within(runs.table)
+        numbered = zip(runs.table[rows].tolist(), number[rows].tolist(), strict=True)
+        return pa.array([f"{tables.name[t]}@{k}" for t, k in numbered], pa.string())
+
+    recorded = Recorded(
+        past,
+        runs.duration_s,
+        np.zeros(len(runs.table)),
+        priority[runs.table],
+        tokens,
+        mode,
+        template=(runs.table, tables.name),
+        user=(owner[runs.table], names),
+        queue=(owner[runs.table], names),
+        job_ids=job_ids,
+    )
+    return recorded, dict(zip(names, share.tolist(), strict=True))
+
+
+def _number_within(table: I8) -> I8:
+    """Return which run of its job each is."""
+    order = np.argsort(table, kind="stable")
+    sizes = np.bincount(table)
+    out = np.empty(len(table), np.int64)
+    out[order] = ranges(np.zeros(len(sizes), np.int64), sizes)
+    return out
+
+
+def _tokens(runs: Runs, owner_of: I8, seed: int) -> tuple[I8, F8]:
+    """Draw what jobs hold; return it, and each owner's share of the pool.
+
+    Shares are in proportion to the peaks of requests of the week, and `SMALLEST` or more; sizes
+    are cut to `WIDEST` of the queue, and scaled until requests of all peak at `PEAK` or an owner's
+    fill its queue.
+    """
+    rng = stream(seed, "traces", "bqetl", "sizes")
+    size = np.exp(SIZE_SPREAD * rng.normal(size=len(owner_of)))[runs.table]
+    owner = owner_of[runs.table]
+    third = (runs.submit_s >= 0) & (runs.submit_s < WEEK_S)
+    theirs = [third & (owner == o) for o in range(int(owner_of.max()) + 1)]
+    peaks = np.array([_peak(runs, size, rows) for rows in theirs])
+    share = np.maximum(peaks / peaks.sum(), SMALLEST)
+    share /= share.sum()
+    most = np.maximum(np.floor(WIDEST * share * TOKENS), 1.0)[owner]
+    low, high = 1e-3, 1e6
+    for _ in range(40):
+        unit = float(np.sqrt(low * high))
+        tokens = np.clip(np.floor(size * unit), 1.0, most)
+        own = np.array([_peak(runs, tokens, rows) for rows in theirs])
+        over = _peak(runs, tokens, third) > PEAK * TOKENS or (own > share * TOKENS).any()
+        low, high = (low, unit) if over else (unit, high)
+    return np.clip(np.floor(size * low), 1.0, most).astype(np.int64), share
+
+
+def _peak(runs: Runs, size: F8, chosen: Mask) -> float:
+    """Return the most that some runs hold at once."""
+    at = np.concatenate([runs.submit_s[chosen], runs.finish_s[chosen]])
+    change = np.concatenate([size[chosen], -size[chosen]])
+    held = np.cumsum(change[np.lexsort((change, at))])
+    return float(held.max(initial=0.0))
+
+
+def _downloads(tables: TableJobs, runs: Runs, seed: int) -> tuple[I8, F8]:
+    """Draw downloads: of which run, and when; by run, then time."""
+    rng = stream(seed, "traces", "bqetl", "downloads")
+    leaf = np.setdiff1d(np.arange(len(tables.name)), tables.up)
+    rank = rng.permutation(len(leaf)) + 1
+    length = WEEKS[1] - WEEKS[0]
+    n = np.maximum(length * len(leaf) // rank, 1)
+    taken, times = [], []
+    for table, count in zip(leaf.tolist(), n.tolist(), strict=True):
+        rows = np.flatnonzero(runs.table == table)
+        at = WEEKS[0] * WEEK_S + rng.random(count) * length * WEEK_S
+        run = last_made(runs.finish_s[rows], at) if len(rows) else np.full(count, -1)
+        there = run >= 0
+        taken.append(rows[run[there]])
+        times.append(at[there])
+    job, when = np.concatenate(taken), np.concatenate(times)
+    order = np.lexsort((when, job))
+    return job[order], when[order]

@@ -1,0 +1,186 @@
+"""The two files of a graph of scheduled tables: jobs, which reads what another makes, schedules.
+
+A schedule is a cron expression, or a word that Airflow has for one.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from sim.base.acyclic import nodes_on_cycles
+from sim.base.arrays import F8, I4
+from sim.base.errors import InputError
+from sim.base.reading import OnBadRow, broken_text, open_text
+
+WORDS: Final = {
+    "hourly": "0 * * * *",
+    "daily": "0 0 * * *",
+    "weekly": "0 0 * * 0",
+    "monthly": "0 0 1 * *",
+    "yearly": "0 0 1 1 *",
+}
+ONCE: Final = "once"
+
+_EVERY = re.compile(r"([1-9][0-9]*)(m|h|d)")
+_UNIT_S = {"m": 60.0, "h": 3600.0, "d": 86_400.0}
+
+JOBS, EDGES = "mozilla_bqetl_jobs.csv", "mozilla_bqetl_edges.csv"
+"""Names of the files in their folder."""
+
+TIER = "impact/tier_"
+
+
+@dataclass
+class TableJobs:
+    """N scheduled jobs and E reads."""
+
+    # of each job: the table that it makes, its group with one schedule, when, whose
+    name: list[str] = field(default_factory=list)
+    dag: list[str] = field(default_factory=list)
+    schedule: list[str] = field(default_factory=list)
+    owner: list[str] = field(default_factory=list)
+    start: list[date] = field(default_factory=list)  # since when it is scheduled
+    tier: list[int] = field(default_factory=list)  # how much depends on it: 1 is most
+    # rows of jobs; ``down`` reads what ``up`` makes
+    up: I4 = field(default_factory=lambda: np.empty(0, np.int32))
+    down: I4 = field(default_factory=lambda: np.empty(0, np.int32))
+    bad_rows: dict[str, int] = field(default_factory=dict)  # lines left out, by rule
+
+
+class _BadLineError(Exception):
+    """A line that breaks a rule."""
+
+    def __init__(self, rule: str, text: str) -> None:
+        super().__init__(text)
+        self.rule = rule
+
+
+def read_files(path: str | os.PathLike[str], on_bad_row: OnBadRow) -> TableJobs:
+    """Read the folder of the two files."""
+    folder = Path(path)
+    if not folder.is_dir():
+        text = f"give the folder that holds {JOBS} and {EDGES}"
+        raise InputError(text, file=folder, rule="missing file")
+    jobs = TableJobs()
+    row_of: dict[str, int] = {}
+    edges: dict[tuple[int, int], None] = {}
+
+    def add_job(row: dict[str, str]) -> None:
+        name = row["job"]
+        if name in row_of:
+            raise _BadLineError("duplicate id", f"the job {name} is on an earlier line")
+        if not is_schedule(row["schedule_interval"]):
+            text = f"{row['schedule_interval']!r} is neither cron nor a word for a schedule"
+            raise _BadLineError("unknown schedule", text)
+        tier = row["impact_tier"].removeprefix(TIER)
+        if tier not in ("1", "2", "3"):
+            raise _BadLineError("unknown tier", f"{row['impact_tier']!r} is not {TIER}1 to 3")
+        try:
+            start = date.fromisoformat(row["dag_start_date"])
+        except ValueError:
+            text = f"dag_start_date is {row['dag_start_date']!r}, not YYYY-MM-DD"
+            raise _BadLineError("wrong date", text) from None
+        row_of[name] = len(jobs.name)
+        jobs.name.append(name)
+        jobs.dag.append(row["dag"])
+        jobs.schedule.append(row["schedule_interval"])
+        jobs.owner.append(row["owner_id"])
+        jobs.start.append(start)
+        jobs.tier.append(int(tier))
+
+    def add_edge(row: dict[str, str]) -> None:
+        ends = row["producer_job"], row["consumer_job"]
+        for name in ends:
+            if name not in row_of:
+                raise _BadLineError("unknown job", f"there is no job {name!r} in {JOBS}")
+        pair = row_of[ends[0]], row_of[ends[1]]
+        if pair[0] == pair[1]:
+            raise _BadLineError("job reads itself", f"{ends[0]} reads what it makes itself")
+        if pair in edges:
+            raise _BadLineError("read is named twice", f"{ends[1]} reads {ends[0]} already")
+        edges[pair] = None
+
+    columns = ("job", "dag", "schedule_interval", "dag_start_date", "impact_tier", "owner_id")
+    _each_row(folder / JOBS, columns, add_job, on_bad_row, jobs.bad_rows)
+    _each_row(folder / EDGES, ("producer_job", "consumer_job"), add_edge, on_bad_row, jobs.bad_rows)
+    ends = np.array(list(edges), np.int32).reshape(-1, 2)
+    jobs.up, jobs.down = ends[:, 0].copy(), ends[:, 1].copy()
+    on_cycle = nodes_on_cycles(jobs.up, jobs.down, len(jobs.name))
+    if len(on_cycle):
+        names = ", ".join(jobs.name[row] for row in on_cycle[:3])
+        raise InputError(f"jobs wait for each other: {names}", file=folder / EDGES, rule="cycle")
+    return jobs
+
+
+def _each_row(
+    path: Path,
+    columns: tuple[str, ...],
+    add: Callable[[dict[str, str]], None],
+    on_bad_row: OnBadRow,
+    bad: dict[str, int],
+) -> None:
+    for line, row in _rows(path, columns):
+        try:
+            for column in columns:
+                if not row.get(column):
+                    raise _BadLineError("missing value", f"{column} is missing")
+            add(row)
+        except _BadLineError as error:
+            if on_bad_row == "error":
+                text = f"{error}; mend the file, or read it with on_bad_row=skip"
+                raise InputError(text, file=path, line=line, rule=error.rule) from None
+            bad[error.rule] = bad.get(error.rule, 0) + 1
+
+
+def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[int, dict[str, str]]]:
+    with open_text(path) as stream:
+        try:
+            text = stream.read().decode()
+        except (OSError, UnicodeDecodeError) as error:
+            raise broken_text(path, 1, error) from error
+    reader = csv.DictReader(io.StringIO(text, newline=""))
+    lacking = [c for c in columns if c not in (reader.fieldnames or ())]
+    if lacking:
+        message = f"the header lacks {', '.join(lacking)}"
+        raise InputError(message, file=path, line=1, rule="missing column")
+    for row in reader:
+        yield reader.line_num, row
+
+
+def is_schedule(text: str) -> bool:
+    """Tell whether `run_times` knows a schedule."""
+    from croniter import croniter
+
+    plain = text.removeprefix("@")
+    return (
+        plain in WORDS
+        or plain == ONCE
+        or _EVERY.fullmatch(plain) is not None
+        or croniter.is_valid(plain)
+    )
+
+
+def run_times(schedule: str, begin: datetime, end_s: float) -> F8:
+    """Return the times in [0, end_s) at which a schedule runs, s from `begin` (UTC)."""
+    from croniter import croniter_range
+
+    plain = schedule.removeprefix("@")
+    if plain == ONCE:
+        return np.empty(0)
+    if every := _EVERY.fullmatch(plain):
+        return np.arange(0.0, end_s, int(every[1]) * _UNIT_S[every[2]])
+    end = begin + timedelta(seconds=end_s)
+    first = begin.astimezone(UTC)
+    times = croniter_range(first, end, WORDS.get(plain, plain), exclude_ends=False)
+    at_s = np.array([(time - first).total_seconds() for time in times], np.float64)
+    return at_s[at_s < end_s]

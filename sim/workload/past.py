@@ -1,0 +1,96 @@
+"""What policies may learn from: the jobs of the past, by feature, and recorded earlier runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sim.base.arrays import F8, I4
+from sim.workload.tables import names, values
+
+NAMES = ("application", "job_name", "user", "day", "hour", "requested")
+"""The features, in the order of their columns (Jajoo et al., NSDI 2022, §4.2)."""
+
+DAY_S, HOUR_S = 86_400.0, 3600.0
+
+
+@dataclass(frozen=True)
+class Features:
+    """The features of stages and of the jobs of the past, as codes of one vocabulary.
+
+    The day is that of the week and the hour that of the day, both counted from time 0. A stage
+    without an application, name or request of its own has its job's.
+    """
+
+    jobs: pa.Table  # those of the workload
+    stages: pa.Table
+    history: pa.Table
+
+    @cached_property
+    def codes(self) -> tuple[I4, I4]:
+        """Codes by feature, of stages (G, 6) and of the history (H, 6); -1 for unknown."""
+        job = values(self.stages, "job")
+        now = np.full((len(job), len(NAMES)), -1, dtype=np.int32)
+        past = np.full((self.history.num_rows, len(NAMES)), -1, dtype=np.int32)
+        for f, name in enumerate(NAMES):
+            if name in ("day", "hour"):
+                now[:, f] = _moment(name, values(self.jobs, "submit_s"))[job]
+                past[:, f] = _moment(name, values(self.history, "submit_s"))
+                continue
+            known: dict[str, int] = {}
+            past[:, f] = _coded(self.history, name, known)
+            now[:, f] = _coded(self.jobs, name, known)[job]
+            own = _coded(self.stages, name, known)
+            now[:, f] = np.where(own >= 0, own, now[:, f])
+        return now, past
+
+    def past(self, column: str) -> NDArray[Any]:
+        """Return a column of numbers of the history, (H,), in the order in which its jobs end."""
+        return values(self.history, column)
+
+
+def _moment(name: str, submit_s: F8) -> I4:
+    unit, cycle = (DAY_S, 7) if name == "day" else (HOUR_S, 24)
+    return (np.floor(submit_s / unit) % cycle).astype(np.int32)
+
+
+def _coded(table: pa.Table, column: str, known: dict[str, int]) -> I4:
+    """Return the codes of a column, -1 for '' or no column, and add its names to `known`."""
+    if column not in table.column_names:
+        return np.full(table.num_rows, -1, dtype=np.int32)
+    lookup = [known.setdefault(n, len(known)) if n else -1 for n in names(table, column)]
+    coded: I4 = (
+        np.array(lookup, dtype=np.int32)[values(table, column)] if lookup else np.zeros(0, "i4")
+    )
+    return coded
+
+
+@dataclass(frozen=True)
+class Training:
+    """The recorded tasks of earlier runs, K rows by template, run, stage and task."""
+
+    # the workload's jobs, and its table ``training`` (`sim.workload.schema.TRAINING`)
+    jobs: pa.Table
+    table: pa.Table
+
+    def __len__(self) -> int:
+        """How many tasks are recorded."""
+        return int(self.table.num_rows)
+
+    @cached_property
+    def template(self) -> I4:
+        """Template of each row, (K,): index into the workload's `template_names`; -1 for others."""
+        index = {name: i for i, name in enumerate(names(self.jobs, "template"))}
+        lookup = np.array([index.get(n, -1) for n in names(self.table, "template")], np.int32)
+        rows = lookup[values(self.table, "template")] if len(lookup) else np.zeros(0, np.int32)
+        rows.setflags(write=False)
+        return rows
+
+    def column(self, name: str) -> NDArray[Any]:
+        """Return a column of numbers, (K,), read-only; see `sim.workload.schema.TRAINING`."""
+        return values(self.table, name)

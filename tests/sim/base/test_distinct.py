@@ -1,0 +1,32 @@
+"""The telling apart of strings against a dict."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sim.base import distinct
+
+
+@given(st.lists(st.sampled_from(["", "a", "b", "ab", "ba", "j_1", "j_10", "é", "x" * 40])))
+@settings(max_examples=200, deadline=None)
+def test_strings_are_numbered_by_first_appearance(words):
+    array = pa.array(["skipped", *words], pa.string()).slice(1)
+    code, first = distinct.number_by_appearance(array)
+    names = list(dict.fromkeys(words))
+    assert code.tolist() == [names.index(word) for word in words]
+    assert first.tolist() == [words.index(word) for word in names]
+    repeats = [(i, words.index(w)) for i, w in enumerate(words) if words.index(w) < i]
+    assert distinct.first_repeat(array) == (repeats[0] if repeats else None)
+
+
+def test_strings_with_one_hash_are_still_told_apart(monkeypatch):
+    monkeypatch.setattr(distinct, "_hash64", lambda strings: np.zeros(len(strings), np.uint64))
+    array = pa.array(["b", "a", "b", "c"])
+    code, first = distinct.number_by_appearance(array)
+    assert code.tolist() == [0, 1, 0, 2]
+    assert first.tolist() == [0, 1, 3]
+    assert distinct.first_repeat(array) == (2, 0)
+    assert distinct.first_repeat(pa.array(["b", "a"])) is None

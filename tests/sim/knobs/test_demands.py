@@ -1,0 +1,122 @@
+"""The heterogeneity amplifier, and demands rescaled to other machines."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import sim
+from sim.base.errors import InputError
+from sim.knobs import amplify, fit_machines
+
+
+def workload(*stages):
+    jobs = [
+        {"submit_s": 0.0, "stages": [{"durations_s": d, "demand": {"cpu": c}}]} for d, c in stages
+    ]
+    return sim.Workload.from_jobs(jobs)
+
+
+def test_above_the_average_grows_and_below_shrinks():
+    made = amplify(workload(([1.0], 2.0), ([3.0], 4.0), ([8.0], 9.0)), 2.0)
+    assert made.tasks["duration_s"].to_pylist() == [0.5, 1.5, 16.0]
+    assert made.stages["demand_cpu"].to_pylist() == [1.0, 2.0, 18.0]
+
+
+def test_extremes_are_the_ratio_further_from_the_average():
+    plain = sim.synthesize("alibaba2018", jobs=500, seed=2)
+    made = amplify(plain, 1.5, metrics=["duration_s"])
+    before, after = plain.stage_duration_s, made.stage_duration_s
+    assert after.max() == 1.5 * before.max()
+    assert after.min() == before.min() / 1.5
+    assert (np.argsort(before, kind="stable") == np.argsort(after, kind="stable")).all()
+    assert made.stages["demand_mem"].equals(plain.stages["demand_mem"])
+    assert made.meta["knobs"] == [{"heterogeneity": 1.5, "of": ["duration_s"]}]
+
+
+def test_tasks_of_one_stage_are_told_apart():
+    made = amplify(workload(([1.0, 2.0, 9.0], 1.0)), 3.0, metrics=["duration_s"])
+    assert made.tasks["duration_s"].to_pylist() == pytest.approx([1 / 3, 2 / 3, 27])
+
+
+def test_it_is_an_option_of_synthesize():
+    made = sim.synthesize("alibaba2018", jobs=200, heterogeneity=2.0)
+    wanted = amplify(sim.synthesize("alibaba2018", jobs=200), 2.0)
+    assert made.digest == wanted.digest
+
+
+@pytest.mark.parametrize(
+    ("ratio", "metrics", "message"),
+    [
+        (0, None, "ratio must be positive and finite, not 0"),
+        (float("nan"), None, "ratio must be positive and finite"),
+        (2, ["duration"], "unknown metric 'duration'; did you mean 'duration_s'"),
+        (2, ["demand_mem"], "unknown metric 'demand_mem'"),
+    ],
+)
+def test_wrong_values_are_errors(ratio, metrics, message):
+    with pytest.raises(InputError, match=message):
+        amplify(workload(([1.0], 1.0)), ratio, metrics)
+
+
+def one_job(*demands, tasks=2):
+    stage = [{"durations_s": [1.0] * tasks, "demand": {"cpu": c, "mem": m}} for c, m in demands]
+    return sim.Workload.from_jobs([{"submit_s": 0.0, "stages": stage}])
+
+
+def demands(of):
+    columns = (of.stages[name].to_pylist() for name in ("demand_cpu", "demand_mem"))
+    return [round(amount, 9) for pair in zip(*columns, strict=True) for amount in pair]
+
+
+def test_a_demand_keeps_its_share_of_the_machine():
+    made = fit_machines(one_job((24, 50), (1, 3)), {"cpu": 48, "mem": 10}, {"cpu": 96, "mem": 100})
+    assert demands(made) == [12, 5, 0.5, 0.3]
+
+
+def test_what_still_does_not_fit_is_cut_to_the_machine():
+    made = fit_machines(one_job((200, 50), (96, 1)), {"cpu": 8}, {"cpu": 96})
+    assert demands(made) == [8, 50, 8, 1]
+
+
+def test_without_a_source_the_largest_demand_is_made_to_fit_and_small_ones_stay():
+    made = fit_machines(one_job((20, 6), (5, 2)), {"cpu": 10, "mem": 64})
+    assert demands(made) == [10, 6, 2.5, 2]
+
+
+def test_all_else_stays_and_the_knob_is_noted():
+    before = sim.synthesize("alibaba2018", jobs=40)
+    after = fit_machines(before, {"mem": 50}, {"mem": 100})
+    assert after.jobs.equals(before.jobs)
+    assert after.stage_edges.equals(before.stage_edges)
+    assert (after.stage_duration_s == before.stage_duration_s).all()
+    assert after.stages["demand_cpu"].equals(before.stages["demand_cpu"])
+    assert after.meta["knobs"] == [{"machine": {"mem": 50}}]
+    assert after.meta["synth"] == before.meta["synth"]
+
+
+def test_synthesized_demands_fit_the_machine_asked_for():
+    made = sim.synthesize("alibaba2018", jobs=300, machine={"cpu": 4, "mem": 1})
+    plain = sim.synthesize("alibaba2018", jobs=300)
+    assert made.stages["demand_cpu"].to_numpy().max() <= 4
+    assert made.stages["demand_mem"].to_numpy().max() <= 1
+    np.testing.assert_allclose(
+        made.stages["demand_mem"].to_numpy(), plain.stages["demand_mem"].to_numpy() / 100
+    )
+    np.testing.assert_allclose(
+        made.stages["demand_cpu"].to_numpy(), plain.stages["demand_cpu"].to_numpy() / 24
+    )
+
+
+@pytest.mark.parametrize(
+    ("machine", "message"),
+    [
+        ({"cpus": 4}, "unknown resource 'cpus'; did you mean 'cpu'"),
+        ({"cpu": 0}, "the machine's cpu must be positive and finite, not 0"),
+        ({"cpu": float("inf")}, "must be positive and finite"),
+        ({"cpu": "many"}, "must be positive and finite, not 'many'"),
+    ],
+)
+def test_wrong_machines_are_errors(machine, message):
+    with pytest.raises(InputError, match=message):
+        fit_machines(one_job((1, 1)), machine)

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import policies
+import sim
+from sim.metrics.usage import tasks_over_time, utilization_over_time
+
+JOBS: list[dict[str, Any]] = [
+    {"submit_s": 0.0, "stages": [{"durations_s": [4.0, 2.0]}]},
+    {"submit_s": 5.0, "stages": [{"durations_s": [3.0]}]},
+]
+
+
+def run(jobs: list[dict[str, Any]], slots: int = 2, **options: Any) -> sim.Result:
+    workload = sim.Workload.from_jobs(jobs)
+    return sim.simulate(workload, sim.Cluster.slots(slots), policies.build("fifo"), **options)
+
+
+def test_utilization_by_hand() -> None:
+    # both slots for 2 s, one for 2 s, none for 1 s, one for 3 s
+    found = utilization_over_time(run(JOBS, record="tasks"), n_bins=8)
+    assert found == {
+        "resource": "slot",
+        "begin_s": 0.0,
+        "end_s": 8.0,
+        "used": [1.0, 1.0, 0.5, 0.5, 0.0, 0.5, 0.5, 0.5],
+    }
+
+
+@pytest.mark.parametrize("n_bins", [1, 7, 120])
+def test_utilization_against_a_naive_sum(n_bins: int) -> None:
+    draws = np.random.default_rng(n_bins)
+    jobs = [
+        {"submit_s": float(at), "stages": [{"durations_s": draws.exponential(5.0, 4).tolist()}]}
+        for at in range(30)
+    ]
+    ran = run(jobs, slots=7, record="tasks")
+    found = utilization_over_time(ran, n_bins)
+    assert found is not None
+    assert ran.task_start is not None
+    assert ran.task_finish is not None
+    edges = np.linspace(found["begin_s"], found["end_s"], n_bins + 1)
+    for low, high, used in zip(edges[:-1], edges[1:], found["used"], strict=True):
+        within = np.minimum(ran.task_finish, high) - np.maximum(ran.task_start, low)
+        assert used == pytest.approx(np.clip(within, 0, None).sum() / 7 / (high - low), abs=1e-3)
+
+
+def test_small_runs_are_kept_task_by_task() -> None:
+    ran = run(JOBS[:1], record="tasks")
+    assert tasks_over_time(ran) == {
+        "job": [0, 0],
+        "stage": [0, 0],
+        "machine": [0, 0],
+        "start_s": [0.0, 0.0],
+        "finish_s": [4.0, 2.0],
+    }
+    assert tasks_over_time(ran, max_tasks=1) is None
+
+
+def test_without_records_there_is_nothing() -> None:
+    ran = run(JOBS[:1])
+    assert utilization_over_time(ran) is None
+    assert tasks_over_time(ran) is None
+
+
+def test_jobs_have_what_the_metrics_are_percentiles_of() -> None:
+    draws = np.random.default_rng(3)
+    jobs = [
+        {"submit_s": float(at), "stages": [{"durations_s": draws.exponential(5.0, 3).tolist()}]}
+        for at in range(20)
+    ]
+    workload = sim.Workload.from_jobs(jobs)
+    cluster = sim.Cluster.slots(4)
+    ran = sim.simulate(workload, cluster, policies.build("slearn"))
+    bound = sim.lower_bound(workload, cluster)["new_lb"].to_numpy()
+    gaps = (ran.job_finish - ran.job_submit) / bound - 1
+    np.testing.assert_array_equal(ran.gap_lb, gaps)
+    assert ran.metrics["gap_lb_p90"] == np.percentile(gaps, 90)
+    size = np.array([sum(job["stages"][0]["durations_s"]) for job in jobs])
+    errors = np.abs(ran.estimate_s - size) / size
+    known = ~np.isnan(errors)
+    assert known.any()
+    np.testing.assert_allclose(ran.prediction_error[known], errors[known])
+    assert ran.metrics["prediction_error_p50"] == pytest.approx(np.percentile(errors[known], 50))

@@ -1,0 +1,146 @@
+"""The seventh table: jobs of the past beside a workload, and the features that jobs share."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+import sim
+from sim.knobs import amplify
+from sim.synth.alibaba2018.load import change_load
+from sim.workload import past as features
+from sim.workload import schema
+from tests.sim.workload.tables import build
+
+DAY = 86_400.0
+
+PAST = {
+    "submit_s": [-7 * DAY, -10.0, -3700.0],
+    "finish_s": [-6 * DAY, -1.0, -5.0],
+    "n_tasks": [1, 20, 3],
+    "mean_task_s": [0.0, 2.5, 7.0],
+    "user": ["u", "", "v"],
+    "application": ["sort", "grep", "sort"],
+}
+
+
+def known(**columns) -> sim.Workload:
+    jobs = [
+        {"submit_s": 0.0, "user": "v", "application": "grep", "stages": [{"durations_s": [1.0]}]},
+        {
+            "submit_s": DAY + 7200.0,
+            "stages": [
+                {"durations_s": [1.0], "application": "join", "requested": "cpu=2"},
+                {"durations_s": [1.0, 1.0]},
+            ],
+        },
+    ]
+    return sim.Workload.from_jobs(jobs).with_history(PAST | columns)
+
+
+def test_history_is_kept_in_the_order_in_which_its_jobs_end():
+    w = known()
+    assert w.history["finish_s"].to_pylist() == [-6 * DAY, -5.0, -1.0]
+    assert w.history["n_tasks"].to_pylist() == [1, 3, 20]
+    assert w.history.column_names == [c.name for c in schema.HISTORY]
+
+
+def test_features_share_one_vocabulary_and_stages_fall_back_on_their_job():
+    now, past = known().columns.features.codes
+    column = {name: i for i, name in enumerate(features.NAMES)}
+    app, user, requested = (column[n] for n in ("application", "user", "requested"))
+    # past: sort, sort, grep; now: grep, join (the stage's own), unknown
+    assert past[:, app].tolist() == [0, 0, 1]
+    assert now[:, app].tolist() == [1, 2, -1]
+    assert past[:, user].tolist() == [0, 1, -1]
+    assert now[:, user].tolist() == [1, -1, -1]
+    assert now[:, requested].tolist() == [-1, 0, -1]
+    assert past[:, requested].tolist() == [-1, -1, -1]
+    assert (now[:, column["job_name"]] == -1).all()
+
+
+def test_day_and_hour_follow_from_the_submission():
+    now, past = known().columns.features.codes
+    column = {name: i for i, name in enumerate(features.NAMES)}
+    assert now[:, column["day"]].tolist() == [0, 1, 1]
+    assert now[:, column["hour"]].tolist() == [0, 2, 2]
+    assert past[:, column["day"]].tolist() == [0, 6, 6]
+    assert past[:, column["hour"]].tolist() == [0, 22, 23]
+
+
+def test_an_empty_history_is_the_same_as_none(tmp_path):
+    plain = build()
+    assert plain.history.num_rows == 0
+    assert plain.with_history(None).digest == plain.digest
+    assert plain.with_history({k: [] for k in PAST}).digest == plain.digest
+    plain.write(tmp_path)
+    assert not (tmp_path / "history.parquet").exists()
+
+
+def test_history_is_part_of_the_content(tmp_path):
+    w, other = known(), known(mean_task_s=[0.0, 2.5, 8.0])
+    assert len({w.digest, other.digest, w.with_history(None).digest}) == 3
+    w.write(tmp_path)
+    back = sim.Workload.read(tmp_path)
+    assert back.digest == w.digest
+    assert back.history.equals(w.history)
+    w.with_history(None).write(tmp_path)
+    assert sim.Workload.read(tmp_path).digest == w.with_history(None).digest
+
+
+def test_a_history_of_another_write_is_noticed(tmp_path):
+    known().write(tmp_path / "a")
+    known(n_tasks=[4, 4, 4]).write(tmp_path / "b")
+    (tmp_path / "b" / "history.parquet").replace(tmp_path / "a" / "history.parquet")
+    with pytest.raises(sim.InputError, match="not written together"):
+        sim.Workload.read(tmp_path / "a")
+
+
+@pytest.mark.parametrize("built", [False, True])
+def test_history_travels(built):
+    w = known()
+    if built:
+        w.columns.features.codes  # noqa: B018
+    back = pickle.loads(pickle.dumps(w, protocol=5))
+    assert back.history.equals(w.history)
+    for mine, other in zip(w.columns.features.codes, back.columns.features.codes, strict=True):
+        np.testing.assert_array_equal(mine, other)
+    assert back.columns.features.past("mean_task_s").tolist() == [0.0, 7.0, 2.5]
+
+
+def test_transforms_keep_the_history():
+    w = known()
+    cluster = sim.Cluster.slots(2)
+    same = [w.take([1]), w.scale_load(0.5, cluster), amplify(w, 2.0), change_load(w, 1.5)]
+    for made in same:
+        assert made.history.equals(w.history)
+        assert "application" in made.jobs.column_names
+    late = w.slice_time(100.0, np.inf)
+    assert late.history["finish_s"].to_pylist() == [-6 * DAY - 100, -105.0, -101.0]
+    assert late.history["submit_s"].to_pylist() == [-7 * DAY - 100, -3800.0, -110.0]
+
+
+@pytest.mark.parametrize(
+    ("columns", "rule"),
+    [
+        ({"finish_s": [-6 * DAY, -11.0, -5.0]}, "ends before submission"),
+        ({"n_tasks": [1, 0, 1]}, "number too small"),
+        ({"mean_task_s": [1.0, -2.0, 1.0]}, "negative number"),
+        ({"submit_s": [np.nan, 0.0, 0.0]}, "non-finite number"),
+        ({"n_tasks": ["a", "b", "c"]}, "wrong type"),
+        ({"n_tasks": [1, None, 1]}, "missing value"),
+    ],
+)
+def test_a_broken_rule_names_the_table(columns, rule):
+    with pytest.raises(sim.InputError, match="history") as caught:
+        known(**columns)
+    assert caught.value.rule == rule
+
+
+def test_the_printed_schema_names_history_and_features():
+    text = schema.describe()
+    assert "\nhistory, if there is any\n" in text
+    for column in (*schema.HISTORY, *schema.FEATURES):
+        assert f"  {column.name} " in text
