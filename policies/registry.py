@@ -108,4 +108,5 @@ def _discover() -> None:
     import policies
 
     for module in pkgutil.walk_packages(policies.__path__, "policies."):
-        importlib.import_module(module.name)
+        if ".kernels." not in module.name:  # no policy is there, and numba takes half a second
+            importlib.import_module(module.name)

@@ -24,7 +24,7 @@ from sim.lineage.parts import split, together
 from sim.lineage.profile import Options, profile
 from sim.lineage.single_hop import SingleHop, acyclic, join, merged
 from sim.lineage.store import Store
-from sweep.cli import say
+from sweep.run.notes import note
 from sweep.run.on_ray.start import environment_of, start_local
 from sweep.run.on_ray.start import join as join_cluster
 
@@ -76,7 +76,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         show(_profiled(args), args.out)
     except InputError as error:
-        say.note(f"error: {error}")
+        note(f"error: {error}")
         return 2
     return 0
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sim.base.errors import InputError
-from sweep.grid.masking import mask
+from sim.base.masking import mask
 
 HOST, PORT = "127.0.0.1", 5000
 DATABASE, RESULTS = "mlflow.db", "results"

@@ -15,7 +15,6 @@ import sim.metrics
 import sim.synth
 import sim.traces
 import sim.workload.schema
-import sweep.cli.help_text
 import sweep.cli.main
 from policies.base import meanings
 from sim.base.parameters import hints_of, words
@@ -33,7 +32,7 @@ def pages() -> dict[str, str]:
 
 
 def _commands() -> str:
-    overview = sweep.cli.help_text.overview()
+    overview = sweep.cli.main.overview()
     head = overview.partition("\npolicy=\n")[0]
     exits = overview[overview.rindex("\nexamples\n") :]
     parts = ["# Commands", "", "## python -m sweep", "", *_fenced("text", head + "\n" + exits)]

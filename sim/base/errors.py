@@ -67,6 +67,11 @@ def hint(name: object, known: Iterable[str]) -> str:
     return f"did you mean {near[0]!r}? " if near else ""
 
 
+def in_a_line(error: BaseException) -> str:
+    """Return the first line of what an exception says, its type's name if it says nothing."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
 def _rebuild_input_error(
     cls: type[InputError], message: str, file: str | None, line: int | None, rule: str | None
 ) -> InputError:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from sim.base import html
+from sim.base import files, html
 from sim.base.errors import InputError
 from sim.base.text import table_lines
 from sim.describe.description import NOTES, SECTIONS, Description, Row
@@ -45,11 +45,10 @@ def write_page(of: Description, folder: str | os.PathLike[str]) -> list[Path]:
     paths = []
     for name, table in {"measures": to_table(everything), **of.tables}.items():
         path = target / f"{name}.parquet"
-        temporary = target / f".{name}.parquet.{os.getpid()}.tmp"
-        pq.write_table(table, temporary, compression="zstd")
-        temporary.replace(path)
+        with files.replacing(path) as file:
+            pq.write_table(table, file, compression="zstd")
         paths.append(path)
-    html.replace(target / "describe.html", page(of))
+    files.write_text(target / "describe.html", page(of))
     return [*paths, target / "describe.html"]
 
 

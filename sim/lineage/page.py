@@ -11,7 +11,7 @@ import pyarrow as pa
 from sim.base import html
 from sim.describe.statistics import Kind, shown
 from sim.lineage.figures import figures
-from sim.lineage.observations import PAPER, SECTIONS
+from sim.lineage.observations import SECTIONS, published
 
 if TYPE_CHECKING:
     from sim.lineage.store import Store
@@ -130,17 +130,17 @@ def text(of: Store) -> Iterator[str]:
         if rows:
             yield f"{title:<{width}}{'here':>14}{'paper':>14}".rstrip()
             for m in rows:
-                paper = shown(PAPER.get((key, m.key)), m.kind)
+                paper = shown(published().get((key, m.key)), m.kind)
                 yield f"  {m.label:<{width - 2}}{shown(m.value, m.kind):>14}{paper:>14}".rstrip()
             yield ""
 
 
 def _measures(of: Store, section: str) -> dict[str, Any]:
     rows = [m for m in of.measures if m.section == section]
-    has_paper = any((section, m.key) in PAPER for m in rows)
+    has_paper = any((section, m.key) in published() for m in rows)
     body = [
         [m.label, shown(m.value, m.kind)]
-        + ([shown(PAPER.get((section, m.key)), m.kind)] if has_paper else [])
+        + ([shown(published().get((section, m.key)), m.kind)] if has_paper else [])
         for m in rows
     ]
     return {"caption": "", "heads": ["", "here", *(["paper"] if has_paper else [])], "body": body}

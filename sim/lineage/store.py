@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sim.base import files
 from sim.base.arrays import I8
 from sim.base.errors import InputError, hint
 from sim.describe.statistics import Statistic, to_table
@@ -132,7 +133,6 @@ class Store:
         """
         import pyarrow.parquet as pq
 
-        from sim.base import html
         from sim.lineage.page import page
 
         target = Path(folder)
@@ -150,11 +150,10 @@ class Store:
         paths = []
         for name, table in {**self.tables, "measures": measures, "report": rules}.items():
             path = target / f"{name}.parquet"
-            temporary = target / f".{name}.parquet.{os.getpid()}.tmp"
-            pq.write_table(table, temporary, compression="zstd")
-            temporary.replace(path)
+            with files.replacing(path) as file:
+                pq.write_table(table, file, compression="zstd")
             paths.append(path)
-        html.replace(target / "lineage.html", page(self))
+        files.write_text(target / "lineage.html", page(self))
         return [*paths, target / "lineage.html"]
 
     @classmethod

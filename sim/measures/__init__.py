@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from sim.result import Result
     from sim.workload.workload import Workload
 
+NO_POLICY = "none"
+"""In place of a policy's name where what is measured needs none."""
+
 Simulate = Callable[..., "Result"]
 Measured = tuple[dict[str, float], "pa.Table"]
 

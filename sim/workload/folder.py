@@ -8,12 +8,13 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from sim.base import files
 from sim.base.arrays import F8
 from sim.base.errors import InputError
 from sim.workload.record import Tables
@@ -43,21 +44,15 @@ def write(workload: Tables, folder: str | os.PathLike[str], digest: str) -> None
     except OSError as error:
         raise InputError(f"can't make the folder: {error}", file=target) from error
     optional = [name for name in OPTIONAL if getattr(workload, name).num_rows]
-    written = (*TABLES, *optional)
-    temporary = {name: target / f".{name}.parquet.{os.getpid()}.tmp" for name in written}
-    try:
-        for name, path in temporary.items():
+    with contextlib.ExitStack() as all_whole:  # each takes its place when the last is written
+        for name in (*TABLES, *optional):
             extra = {_DIGEST: digest.encode()}
             if name == "jobs":
                 extra[_META] = meta
-            _write_file(path, _pieces(workload, name), extra)
-        for name, path in temporary.items():
-            path.replace(target / f"{name}.parquet")
-        for name in set(OPTIONAL) - set(optional):
-            (target / f"{name}.parquet").unlink(missing_ok=True)
-    finally:
-        for path in temporary.values():
-            path.unlink(missing_ok=True)
+            file = all_whole.enter_context(files.replacing(target / f"{name}.parquet"))
+            _write_file(file, _pieces(workload, name), extra)
+    for name in set(OPTIONAL) - set(optional):
+        (target / f"{name}.parquet").unlink(missing_ok=True)
 
 
 def read(folder: str | os.PathLike[str]) -> dict[str, Any]:
@@ -96,16 +91,15 @@ def _pieces(workload: Tables, name: str) -> Iterator[pa.Table]:
         yield workload.task_rows(begin, min(begin + _ROWS, workload.n_tasks))
 
 
-def _write_file(path: Path, pieces: Iterator[pa.Table], extra: dict[bytes, bytes]) -> None:
+def _write_file(file: BinaryIO, pieces: Iterator[pa.Table], extra: dict[bytes, bytes]) -> None:
     first = next(pieces)
     schema = first.schema.with_metadata(extra)
-    with path.open("wb") as file:
-        with pq.ParquetWriter(file, schema, compression="zstd") as writer:
-            writer.write_table(first.cast(schema), row_group_size=_ROWS)
-            for piece in pieces:
-                writer.write_table(piece.cast(schema), row_group_size=_ROWS)
-        file.flush()
-        os.fsync(file.fileno())
+    with pq.ParquetWriter(file, schema, compression="zstd") as writer:
+        writer.write_table(first.cast(schema), row_group_size=_ROWS)
+        for piece in pieces:
+            writer.write_table(piece.cast(schema), row_group_size=_ROWS)
+    file.flush()
+    os.fsync(file.fileno())
 
 
 def _read_file(path: Path) -> pa.Table:

@@ -1,19 +1,25 @@
-"""Reading a command line: a verb, its words, its flags."""
+"""Reading a command line: a verb, its words, its flags; asking for a grid, or for one again."""
 
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
 from sim.base.errors import InputError
-from sweep.grid import request
+from sweep import driver
 from sweep.grid.options import Options
 from sweep.grid.overrides import parse
 from sweep.grid.request import Request
+from sweep.grid.settings import is_about_running
+from sweep.store.folder import SweepFolder
+
+NOTHING_ELSE = (
+    "The sweep is asked for again as config.yaml in its folder says; only where and how it runs "
+    "can be given. Relative paths in it are taken from the current folder."
+)
 
 
 @dataclass(frozen=True)
@@ -32,16 +38,16 @@ class Command:
                 "`python -m sweep --help` shows both",
                 rule="grammar",
             )
-        return ask(self.overrides, self.flags.config_dir, fail_fast=self.flags.fail_fast)
+        return driver.ask(self.overrides, self.flags.config_dir, fail_fast=self.flags.fail_fast)
 
     def results(self) -> Path:
         """Folder of all results, for verbs that look at sweeps that are over."""
         options = Options()
         folder = str(options.compose()["paths"]["results"])
-        for one in parse(self.overrides, options.names_swept):
-            if one.key != "paths.results":
-                raise InputError(f"{one.text}: this verb takes paths.results=DIR alone")
-            folder = str(one.value)
+        for given in parse(self.overrides, options.names_swept):
+            if given.key != "paths.results":
+                raise InputError(f"{given.text}: this verb takes paths.results=DIR alone")
+            folder = str(given.value)
         return Path(folder).expanduser().resolve()
 
 
@@ -63,21 +69,23 @@ def split(parser: argparse.ArgumentParser, words: Sequence[str]) -> Command:
     return Command(overrides, names, flags)
 
 
-def ask(
-    overrides: Sequence[str], config_dirs: Sequence[str], *, fail_fast: bool = False
-) -> Request:
-    """Make a request, with the user's modules found."""
-    options = Options.of(config_dirs)
-    sys.path.extend(folder for folder in python_path(options) if folder not in sys.path)
-    return request.read(overrides, options, fail_fast=fail_fast)
-
-
-def python_path(options: Options) -> list[str]:
-    """Folders in which a user's modules may lie: here, the config folders and their parents."""
-    folders = [Path.cwd()]
-    for folder in options.user_dirs:
-        folders += [folder, folder.parent]
-    return [str(folder) for folder in dict.fromkeys(folders)]
+def asked_again(command: Command) -> tuple[SweepFolder, Request]:
+    """Find the sweep that a command names, and ask for its grid again."""
+    if len(command.names) > 1:
+        raise InputError(f"name one sweep, not {' '.join(command.names)}")
+    given = parse(command.overrides, Options().names_swept)
+    for assignment in given:
+        if not is_about_running(assignment.key):
+            raise InputError(f"{assignment.text}: {NOTHING_ELSE}")
+    paths = [word.text for word in given if word.key == "paths.results"]
+    results = Command(tuple(paths), (), command.flags).results()
+    folder = SweepFolder.find(results, command.names[0] if command.names else None)
+    config = folder.config()
+    words = [*config["words"], *(word.text for word in given)]
+    if not paths:
+        words.append(f"paths.results='{folder.results}'")
+    fail_fast = getattr(command.flags, "fail_fast", False)
+    return folder, driver.ask(words, config["config_dirs"], fail_fast=fail_fast)
 
 
 def add_grid_flags(parser: argparse.ArgumentParser) -> None:

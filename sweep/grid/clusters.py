@@ -1,4 +1,4 @@
-"""From a cell's cluster configuration to the simulated cluster."""
+"""From a cell's cluster configuration to the simulated cluster, and what goes wrong on it."""
 
 from __future__ import annotations
 
@@ -7,13 +7,19 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sim.base.errors import InputError, unknown
+from sim.cluster import faults
 from sim.cluster.cluster import Cluster
-from sweep.grid import cluster_faults
+from sim.cluster.fits import check_fits
+from sim.cluster.sizing import size_cluster, times
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
 
-_KEYS = ("shape", "count", "load", "queues", "fungible", *cluster_faults.KINDS)
+FAULTS = {
+    "outages": ("mtbf_s", "repair_s", "until_s"),
+    "slowdowns": ("every_s", "last_s", "speed", "until_s"),
+}
+_KEYS = ("shape", "count", "load", "queues", "fungible", *FAULTS)
 _OF_TRACE = "trace"
 _MODES = ("global", "hard", "weighted")
 
@@ -43,7 +49,7 @@ def check(config: Mapping[str, Any]) -> None:
         raise InputError("give cluster.load or cluster.count: one of them sizes the cluster")
     _check_queues(config.get("queues") or {})
     _check_fungible(config.get("fungible") or [], shape)
-    cluster_faults.check(config)
+    _check_faults(config)
 
 
 def stretch(config: Mapping[str, Any]) -> Cluster | None:
@@ -55,19 +61,16 @@ def stretch(config: Mapping[str, Any]) -> Cluster | None:
 
 def size(workload: Workload, config: Mapping[str, Any], capacity: float) -> dict[str, Any]:
     """Size the cluster for a workload and a capacity, and check that every job fits it."""
-    from sim.cluster.fits import check_fits
-    from sim.cluster.sizing import size_cluster
-
     shape = config["shape"]
     if config.get("count") is None:
         cluster = size_cluster(workload, shape, config["load"], capacity)
     else:
         cluster = _of(shape, capacity * config["count"])
-    one = 1.0 if cluster.unit else float(shape[cluster.resources[0]])
-    count = float(cluster.total[0]) / one
+    each = 1.0 if cluster.unit else float(shape[cluster.resources[0]])
+    count = float(cluster.total[0]) / each
     sized = {"shape": shape, "count": count, "queues": _queues(workload, config)}
     sized["fungible"] = list(config.get("fungible") or [])
-    sized |= {kind: dict(config[kind]) for kind in cluster_faults.KINDS if config.get(kind)}
+    sized |= {kind: dict(config[kind]) for kind in FAULTS if config.get(kind)}
     try:
         check_fits(workload, build(sized))
     except InputError as error:
@@ -96,15 +99,13 @@ def build(sized: Mapping[str, Any], seed: int = 0) -> Cluster:
     cluster = _of(sized["shape"], sized["count"], sized.get("fungible", ()))
     queues = sized["queues"]
     cluster = cluster.with_queues(queues.get("mode", "global"), queues.get("shares"))
-    return cluster_faults.with_faults(cluster, sized, seed)
+    return _with_faults(cluster, sized, seed)
 
 
 def _of(shape: Any, count: float, fungible: Sequence[str] = ()) -> Cluster:
-    from sim.cluster.sizing import times
-
     slots = shape == "slots"
-    one = Cluster.slots(1) if slots else Cluster.machines(1, fungible=fungible, **shape)
-    return times(one, count)
+    machine = Cluster.slots(1) if slots else Cluster.machines(1, fungible=fungible, **shape)
+    return times(machine, count)
 
 
 def _check_fungible(fungible: Any, shape: Any) -> None:
@@ -142,7 +143,43 @@ def _check_queues(queues: Any) -> None:
     Cluster.slots(1).with_queues(mode, shares)
 
 
-def _positive(key: str, value: Any) -> None:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not is_number or not math.isfinite(value) or value <= 0:
-        raise InputError(f"{key} must be a positive number, not {value!r}", rule="range")
+def _check_faults(config: Mapping[str, Any]) -> None:
+    """Refuse faults that can't be drawn."""
+    for kind, keys in FAULTS.items():
+        asked = config.get(kind)
+        if asked is None:
+            continue
+        if not isinstance(asked, Mapping):
+            raise InputError(
+                f"cluster.{kind} has the keys {', '.join(keys)}, or is null, not {asked!r}",
+                rule="wrong type",
+            )
+        for key in asked:
+            if key not in keys:
+                message = unknown("key", f"cluster.{kind}.{key}", keys)
+                raise InputError(message, rule="unknown key")
+        for key in keys:
+            _positive(f"cluster.{kind}.{key}", asked.get(key), may_be_pair=key == "speed")
+
+
+def _with_faults(cluster: Cluster, sized: Mapping[str, Any], seed: int) -> Cluster:
+    """Return the cluster with the faults that `sized` asks for, the same for every policy."""
+    lost, slow = sized.get("outages"), sized.get("slowdowns")
+    if lost:
+        cluster = cluster.with_outages(faults.draw_outages(cluster.n_machines, seed, **lost))
+    if slow:
+        both = slow["speed"] if isinstance(slow["speed"], list) else [slow["speed"]] * 2
+        drawn = faults.draw_slowdowns(seed, **{**slow, "speed": (both[0], both[1])})
+        cluster = cluster.with_slowdowns(drawn)
+    return cluster
+
+
+def _positive(key: str, value: Any, *, may_be_pair: bool = False) -> None:
+    pair = may_be_pair and isinstance(value, list) and len(value) == 2
+    for each in value if pair else [value]:
+        is_number = isinstance(each, (int, float)) and not isinstance(each, bool)
+        if not is_number or not math.isfinite(each) or each <= 0:
+            kind = "a positive number" + (" or two of them, [low, high]" if may_be_pair else "")
+            raise InputError(f"{key} must be {kind}, not {value!r}", rule="range")
+    if pair and value[0] > value[1]:
+        raise InputError(f"{key} lies between {value[0]!r} and {value[1]!r}: turn them")

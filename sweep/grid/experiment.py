@@ -9,7 +9,6 @@ from typing import Any
 from sim.base.errors import InputError, unknown
 from sweep.grid.options import Options
 from sweep.grid.overrides import Assignment, parse
-from sweep.papers import studies
 
 _KEYS = ("axes", "overrides", "baseline", "study", "gallery")
 
@@ -32,21 +31,17 @@ def assignments(
         lines.append(Assignment("baseline", (value,), False, "set", f"baseline={value}", source))
     for key, values in (config.get("axes") or {}).items():
         lines.append(_axis(str(key), values, options, source))
-    replaced = {one.key for one in given}
+    replaced = {line.key for line in given}
     foreign = {
         group
         for group in ("trace", "cluster")
         if not _values(given, group) <= (_values(lines, group) or _values(given, group))
     }
     return [
-        one for one in lines if one.key not in replaced and one.key.partition(".")[0] not in foreign
+        line
+        for line in lines
+        if line.key not in replaced and line.key.partition(".")[0] not in foreign
     ]
-
-
-def study_of(config: Mapping[str, Any]) -> dict[str, str] | None:
-    """Return what the experiment makes of its sweep, None for nothing."""
-    study = config.get("study")
-    return None if study is None else dict(study)
 
 
 def _check(config: Any, file: Path) -> None:
@@ -62,19 +57,17 @@ def _check(config: Any, file: Path) -> None:
         texts = config.get(key) or []
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             raise InputError(f"{key}: give a list of texts such as trace.jobs=500", file=file)
-    if config.get("study") is not None:
-        studies.check(config["study"], file)
 
 
 def _axis(key: str, values: Any, options: Options, source: str) -> Assignment:
     text = f"{key}={values}"
     if not isinstance(values, list):
-        (one,) = parse([text], options.names_swept, source)
-        values = one.values
+        (assignment,) = parse([text], options.names_swept, source)
+        values = assignment.values
     if not values:
         raise InputError(f"{text} ({source}) sweeps over nothing", rule="empty axis")
     return Assignment(key, tuple(values), True, "set", text, source)
 
 
 def _values(lines: Sequence[Assignment], group: str) -> set[Any]:
-    return {value for one in lines if one.key == group for value in one.values}
+    return {value for line in lines if line.key == group for value in line.values}

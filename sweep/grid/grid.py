@@ -9,8 +9,9 @@ from typing import Any
 
 from sim.base.errors import InputError, unknown
 from sweep.grid import variants
-from sweep.grid.request import AXES, Request
+from sweep.grid.request import Request
 from sweep.grid.variants import Config, Resolver
+from sweep.stats.arrange import AXES
 
 
 @dataclass(frozen=True)

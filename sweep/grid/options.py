@@ -9,6 +9,12 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
+import yaml
+from hydra import compose, initialize_config_dir
+from hydra.errors import HydraException
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
 from sim.base.errors import InputError, unknown
 
 GROUPS = ("policy", "trace", "cluster", "measure", "experiment", "launcher", "tracking")
@@ -66,8 +72,6 @@ class Options:
 
     def default(self, group: str) -> str:
         """Option of a group that holds where none is named."""
-        import yaml
-
         file = bundled() / "config.yaml"
         for entry in yaml.safe_load(file.read_text(encoding="utf-8"))["defaults"]:
             if isinstance(entry, dict) and group in entry:
@@ -82,8 +86,6 @@ class Options:
 
     def plain(self, group: str, name: str) -> dict[str, Any]:
         """Return an option's file as it is, its defaults not composed."""
-        import yaml
-
         text = self.files[group][self.check(group, name)].read_text(encoding="utf-8")
         content: dict[str, Any] = yaml.safe_load(text) or {}
         return content
@@ -96,10 +98,6 @@ class Options:
 
     def compose(self, **choices: str) -> dict[str, Any]:
         """Compose the whole configuration with these choices, one option a group."""
-        import yaml
-        from hydra.errors import HydraException
-        from omegaconf.errors import OmegaConfBaseException
-
         overrides = [f"{group}={self.check(group, name)}" for group, name in choices.items()]
         try:
             if self.user_dirs:  # the user may be at work on them
@@ -116,9 +114,6 @@ class Options:
 
 
 def _composed(overrides: tuple[str, ...]) -> dict[str, Any]:
-    from hydra import compose, initialize_config_dir
-    from omegaconf import OmegaConf
-
     with initialize_config_dir(str(bundled()), version_base="1.3"):
         config = compose("config", list(overrides))
     raw = OmegaConf.to_container(config, resolve=False)

@@ -10,6 +10,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
+from hydra.core.override_parser import types
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import HydraException
+
 from sim.base.errors import InputError
 
 MOST_VALUES = 1_000_000
@@ -39,9 +43,6 @@ def parse(
     texts: Sequence[str], names: Callable[[str], Iterable[str]], source: str = "command line"
 ) -> list[Assignment]:
     """Parse overrides in Hydra's grammar."""
-    from hydra.core.override_parser.overrides_parser import OverridesParser
-    from hydra.errors import HydraException
-
     parser = OverridesParser.create()
     assignments = []
     for text in texts:
@@ -68,12 +69,10 @@ def quote(key: str, value: Any) -> str:
 def _assignment(
     override: Any, text: str, names: Callable[[str], Iterable[str]], source: str
 ) -> Assignment:
-    from hydra.core.override_parser.types import OverrideType
-
     key = override.key_or_group
-    if override.type is OverrideType.DEL:
+    if override.type is types.OverrideType.DEL:
         return Assignment(key, (), False, "delete", text, source)
-    kind: Literal["set", "add"] = "set" if override.type is OverrideType.CHANGE else "add"
+    kind: Literal["set", "add"] = "set" if override.type is types.OverrideType.CHANGE else "add"
     if not override.is_sweep_override():
         return Assignment(key, (override.value(),), False, kind, text, source)
     values = _swept(override, text, list(names(key)))
@@ -83,24 +82,22 @@ def _assignment(
 
 
 def _swept(override: Any, text: str, names: list[str]) -> tuple[Any, ...]:
-    from hydra.core.override_parser.types import ChoiceSweep, Glob, Override, RangeSweep
-
     sweep = override._value
-    if isinstance(sweep, Glob):
+    if isinstance(sweep, types.Glob):
         if not names:
             raise InputError(f"{text}: glob() picks from the options of a group, such as policy")
         if not all(isinstance(pattern, str) for pattern in (*sweep.include, *sweep.exclude)):
             raise InputError(f"{text}: glob() takes patterns such as ali*", rule="grammar")
-        found = [n for n in names if any(fnmatch.fnmatchcase(n, g) for g in sweep.include)]
-        found = [n for n in found if not any(fnmatch.fnmatchcase(n, g) for g in sweep.exclude)]
-        if not found:
+        matches = [n for n in names if any(fnmatch.fnmatchcase(n, g) for g in sweep.include)]
+        matches = [n for n in matches if not any(fnmatch.fnmatchcase(n, g) for g in sweep.exclude)]
+        if not matches:
             raise InputError(f"{text} matches none of {', '.join(names)}", rule="empty axis")
-        return tuple(found)
-    if isinstance(sweep, RangeSweep):
+        return tuple(matches)
+    if isinstance(sweep, types.RangeSweep):
         return _range(sweep, text)
-    if isinstance(sweep, ChoiceSweep):
+    if isinstance(sweep, types.ChoiceSweep):
         plain = dataclasses.replace(sweep, shuffle=False)
-        return tuple(Override._convert_value(value) for value in plain.list)
+        return tuple(types.Override._convert_value(value) for value in plain.list)
     raise InputError(f"{text}: interval() has no steps; use range(start,stop,step)")
 
 
@@ -141,10 +138,6 @@ def _quoted(value: Any) -> str:
 
 @cache
 def _quoted_text(text: str) -> str:
-    from hydra.core.override_parser.overrides_parser import OverridesParser
-    from hydra.core.override_parser.types import Quote, QuotedString
-    from hydra.errors import HydraException
-
     try:
         # inside a list, where more needs quotes than outside
         override = OverridesParser.create().parse_override(f"key=[{text}]")
@@ -152,4 +145,4 @@ def _quoted_text(text: str) -> str:
             return text
     except HydraException:
         pass
-    return str(QuotedString(text, Quote.single).with_quotes())
+    return str(types.QuotedString(text, types.Quote.single).with_quotes())

@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+import pyarrow as pa
+
 from sim.base import files
-from sim.base.errors import InputError
-from sweep.grid.masking import mask
-from sweep.run.cell import canonical, in_a_line
+from sim.base.errors import InputError, in_a_line
+from sim.base.masking import mask
+from sweep.grid.config_tree import canonical
 
 MAX_FILES = 10_000
 _WAY_OUT = (
@@ -68,16 +70,14 @@ def check(uri: str) -> None:
 def fetch(uri: str, folder: Path) -> Path:
     """Copy a file, or all files of a folder, unless they are here; return the copy."""
     check(uri)
-    import pyarrow as pa
-
     try:
-        system, root, found = _listing(uri)
+        system, root, listed = _listing(uri)
         content = [
-            [name, info.size, info.mtime_ns, _tag(system, info)] for name, info in found.items()
+            [name, info.size, info.mtime_ns, _tag(system, info)] for name, info in listed.items()
         ]
         about = canonical([mask(uri), content])
         kept = folder / hashlib.sha256(about.encode()).hexdigest()
-        for name, info in found.items():
+        for name, info in listed.items():
             copy = kept / name
             if ".." in copy.parts or not copy.is_relative_to(kept):
                 raise InputError(f"trace.path={mask(uri)}: no file can be called {name!r} here")
@@ -91,12 +91,12 @@ def fetch(uri: str, folder: Path) -> Path:
         raise InputError(
             f"trace.path={mask(uri)} can't be fetched: {reason}; {_WAY_OUT}", rule="fetching"
         ) from None
-    return kept / next(iter(found)) if root in {info.path for info in found.values()} else kept
+    return kept / next(iter(listed)) if root in {info.path for info in listed.values()} else kept
 
 
 def _listing(uri: str) -> tuple[Any, str, dict[str, Any]]:
     """Find the files at an address: by name below it, sorted."""
-    from pyarrow import fs
+    from pyarrow import fs  # the clients of all stores: only for who names one
 
     system, root = fs.FileSystem.from_uri(uri)
     root = root.rstrip("/")
@@ -109,13 +109,15 @@ def _listing(uri: str) -> tuple[Any, str, dict[str, Any]]:
     if info.type == fs.FileType.File:
         return system, root, {info.base_name: info}
     inside = system.get_file_info(fs.FileSelector(root, recursive=True))
-    found = {one.path[len(root) + 1 :]: one for one in inside if one.type == fs.FileType.File}
-    if not 0 < len(found) <= MAX_FILES:
+    listed = {
+        entry.path[len(root) + 1 :]: entry for entry in inside if entry.type == fs.FileType.File
+    }
+    if not 0 < len(listed) <= MAX_FILES:
         raise InputError(
-            f"trace.path={mask(uri)} holds {len(found)} files; a trace has 1 to {MAX_FILES}",
+            f"trace.path={mask(uri)} holds {len(listed)} files; a trace has 1 to {MAX_FILES}",
             rule="missing file",
         )
-    return system, root, dict(sorted(found.items()))
+    return system, root, dict(sorted(listed.items()))
 
 
 def _tag(system: Any, info: Any) -> str:

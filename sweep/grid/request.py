@@ -8,18 +8,31 @@ from dataclasses import dataclass
 from typing import Any
 
 from sim.base.errors import InputError, unknown
-from sweep.grid import experiment, precision, settings, tree
+from sim.metrics import metric
+from sweep.grid import config_tree, experiment, settings
 from sweep.grid.options import SWEPT_GROUPS, Options
 from sweep.grid.overrides import Assignment, parse
-from sweep.grid.precision import Precision
 from sweep.grid.settings import Settings
 from sweep.stats import MIN_PAIRS
+from sweep.stats.arrange import AXES
 
-AXES = ("policy", "trace", "capacity", "seed")
 DEMO = "demo"
+SEEDS_AUTO = ("seeds", "seeds_metric", "seeds_width", "seeds_max")
+"""Keys of ``seeds=auto``."""
+
 _SINGLE = ("experiment", "launcher", "tracking")
-_NOT_SWEPT = ("baseline", "measure", *precision.KEYS)
+_NOT_SWEPT = ("baseline", "measure", *SEEDS_AUTO)
 _PARTS = (*SWEPT_GROUPS, "measure")
+
+
+@dataclass(frozen=True)
+class Precision:
+    """How sure the numbers are to be, with ``seeds=auto``."""
+
+    metric: str  # whose intervals count
+    # half the width of an interval, at most: relative, or as a fraction where the metric is one
+    width: float
+    most: int  # seeds, at most
 
 
 @dataclass(frozen=True)
@@ -35,7 +48,7 @@ class Request:
     metrics: tuple[str, ...]  # what the tables show; empty for all
     experiment: str | None  # name of the experiment it comes from
     # what the experiment makes of the sweep; see `sweep.papers.studies`
-    study: dict[str, str] | None
+    study: dict[str, Any] | None
     options: Options  # what can be chosen
     settings: Settings  # how to run it
     named: frozenset[str]  # keys that the command line itself names
@@ -52,26 +65,26 @@ def read(texts: Sequence[str], options: Options, *, fail_fast: bool = False) -> 
     """Turn the overrides of a command line into a request, experiment and defaults filled in."""
     given = parse(texts, options.names_swept)
     name = _experiment_of(given)
-    choices = {one.key: one.value for one in given if one.key in _SINGLE}
+    choices = {line.key: line.value for line in given if line.key in _SINGLE}
     choices["experiment"] = name
     defaults = options.compose(**{k: v for k, v in choices.items() if v is not None})
     words = tuple(
-        one.text
-        for one in given
-        if one.key == "paths.traces" or not settings.is_about_running(one.key)
+        line.text
+        for line in given
+        if line.key == "paths.traces" or not settings.is_about_running(line.key)
     )
-    given = [one for one in given if one.key not in _SINGLE]
-    named = frozenset(one.key for one in given)
+    given = [line for line in given if line.key not in _SINGLE]
+    named = frozenset(line.key for line in given)
     if name is not None:
         given = [*experiment.assignments(name, defaults["experiment"], given, options), *given]
-    running = [one for one in given if settings.is_about_running(one.key)]
-    lines = {one.key: one for one in given if not settings.is_about_running(one.key)}
-    for one in lines.values():
-        _check_key(one, defaults)
-        if one.key in _PARTS:
-            for value in one.values:
-                options.check(one.key, value)
-    wanted = precision.take(lines, defaults)
+    running = [line for line in given if settings.is_about_running(line.key)]
+    lines = {line.key: line for line in given if not settings.is_about_running(line.key)}
+    for line in lines.values():
+        _check_key(line, defaults)
+        if line.key in _PARTS:
+            for value in line.values:
+                options.check(line.key, value)
+    wanted = _precision(lines, defaults)
     if wanted is not None:
         if "seed" in named:
             raise InputError("seeds=auto chooses the seeds: leave seed= out", rule="wrong type")
@@ -79,11 +92,11 @@ def read(texts: Sequence[str], options: Options, *, fail_fast: bool = False) -> 
     baseline, metrics = lines.pop("baseline", None), lines.pop("metrics", None)
     return Request(
         axes=_axes(lines, defaults, options),
-        fixed=tuple(one for one in lines.values() if not one.swept and one.key not in AXES),
+        fixed=tuple(line for line in lines.values() if not line.swept and line.key not in AXES),
         baseline=_baseline(baseline),
         metrics=_metrics(metrics, lines.get("measure")),
         experiment=name,
-        study=None if name is None else experiment.study_of(defaults["experiment"]),
+        study=None if name is None else defaults["experiment"].get("study"),
         options=options,
         settings=settings.read(running, defaults, fail_fast=fail_fast),
         named=named,
@@ -96,22 +109,54 @@ def _first_seeds() -> Assignment:
     return Assignment("seed", tuple(range(MIN_PAIRS)), True, "set", "seeds=auto")
 
 
+def _precision(lines: dict[str, Assignment], defaults: Mapping[str, Any]) -> Precision | None:
+    """Take the keys of ``seeds=auto`` out of a command line's; None unless it is among them."""
+    given = {key: lines.pop(key).value for key in SEEDS_AUTO if key in lines}
+    asked = {key: given.get(key, defaults[key]) for key in SEEDS_AUTO}
+    if asked["seeds"] is None:
+        if given.keys() - {"seeds"}:
+            raise InputError(f"{min(given)} goes with seeds=auto", rule="wrong type")
+        return None
+    if asked["seeds"] != "auto":
+        message = f"{unknown('seeds', str(asked['seeds']), ['auto'])}; seed=0,1,2 names them"
+        raise InputError(message, rule="wrong type")
+    metric, width, most = (asked[key] for key in SEEDS_AUTO[1:])
+    if not isinstance(metric, str):
+        raise InputError(f"seeds_metric must be a metric, not {metric!r}", rule="wrong type")
+    is_number = isinstance(width, int | float) and not isinstance(width, bool)
+    if not is_number or not math.isfinite(width) or width <= 0:
+        raise InputError(
+            f"seeds_width must be a number above 0, not {width!r}: half the width of an interval, "
+            "0.05 for five per cent",
+            rule="range",
+        )
+    if type(most) is not int or most < MIN_PAIRS:
+        raise InputError(
+            f"seeds_max must be a whole number >= {MIN_PAIRS}, not {most!r}: fewer seeds give no "
+            "interval",
+            rule="range",
+        )
+    return Precision(metric, float(width), most)
+
+
 def _experiment_of(given: Sequence[Assignment]) -> str | None:
-    named = [one for one in given if one.key == "experiment"]
+    named = [line for line in given if line.key == "experiment"]
     if named:
         return None if named[-1].value is None else str(named[-1].value)
-    return None if any(one.key in AXES for one in given) else DEMO
+    return None if any(line.key in AXES for line in given) else DEMO
 
 
-def _check_key(one: Assignment, defaults: Mapping[str, Any]) -> None:
+def _check_key(line: Assignment, defaults: Mapping[str, Any]) -> None:
     """Refuse a key that nothing could have; those inside a group are checked for each option."""
-    head, _, inner = one.key.partition(".")
-    if one.key in (*AXES, "cluster", "measure", "baseline", "metrics", *precision.KEYS):
-        if one.kind == "delete" or (one.swept and one.key in _NOT_SWEPT):
-            raise InputError(f"{one.text}: give {one.key}=VALUE ({one.source})", rule="wrong type")
+    head, _, inner = line.key.partition(".")
+    if line.key in (*AXES, "cluster", "measure", "baseline", "metrics", *SEEDS_AUTO):
+        if line.kind == "delete" or (line.swept and line.key in _NOT_SWEPT):
+            raise InputError(
+                f"{line.text}: give {line.key}=VALUE ({line.source})", rule="wrong type"
+            )
     elif not (head in _PARTS and inner):
-        known = [key for key in tree.keys(dict(defaults)) if ("." in key) == bool(inner)]
-        message = f"{unknown('key', one.key, known)} ({one.source})"
+        known = [key for key in config_tree.keys(dict(defaults)) if ("." in key) == bool(inner)]
+        message = f"{unknown('key', line.key, known)} ({line.source})"
         raise InputError(message, rule="unknown key")
 
 
@@ -124,9 +169,9 @@ def _axes(
         "capacity": (defaults["capacity"],),
         "seed": (defaults["seed"],),
     }
-    for one in lines.values():
-        if one.swept or one.key in AXES:
-            axes[one.key] = one.values
+    for line in lines.values():
+        if line.swept or line.key in AXES:
+            axes[line.key] = line.values
     axes["capacity"] = tuple(_capacity(value) for value in axes["capacity"])
     axes["seed"] = tuple(_seed(value) for value in axes["seed"])
     return {key: tuple(_unique(values)) for key, values in axes.items()}
@@ -151,16 +196,14 @@ def _seed(value: Any) -> int:
     return value
 
 
-def _baseline(one: Assignment | None) -> str | None:
-    return None if one is None or one.value is None else str(one.value)
+def _baseline(line: Assignment | None) -> str | None:
+    return None if line is None or line.value is None else str(line.value)
 
 
-def _metrics(one: Assignment | None, measure: Assignment | None) -> tuple[str, ...]:
-    if one is None or one.values == (None,):
+def _metrics(line: Assignment | None, measure: Assignment | None) -> tuple[str, ...]:
+    if line is None or line.values == (None,):
         return ()
-    from sim.metrics import metric
-
-    values = one.values if one.swept else one.value
+    values = line.values if line.swept else line.value
     names = [values] if isinstance(values, str) else list(values)
     for name in names if measure is None else ():  # a measure has metrics of its own
         metric(str(name))

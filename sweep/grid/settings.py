@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sim.base.errors import InputError, unknown
-from sweep.grid import tree
+from sweep.grid import config_tree
 from sweep.grid.overrides import Assignment
 
 _GRANULARITIES = ("cell", "policy", "sweep")
@@ -36,10 +36,10 @@ def read(
 ) -> Settings:
     """Apply assignments to the composed launcher, tracking and paths."""
     config = {head: defaults[head] for head in _HEADS}
-    for one in given:
-        add = one.kind == "add" or one.key == "max_failures"
-        config = tree.with_value(config, one.key, one.value, add=add)
-    config = tree.resolved(config)
+    for line in given:
+        add = line.kind == "add" or line.key == "max_failures"
+        config = config_tree.with_value(config, line.key, line.value, add=add)
+    config = config_tree.resolved(config)
     failures = _count("max_failures", 1 if fail_fast else config["max_failures"])
     results = config["paths"]["results"]
     if not isinstance(results, str) or not results:
@@ -52,8 +52,8 @@ def read(
     _check_kind("tracking", config["tracking"], ("mlflow", "none"))
     granularity = config["tracking"].get("granularity")
     if granularity not in (None, *_GRANULARITIES):
-        what = unknown("tracking.granularity", str(granularity), _GRANULARITIES)
-        raise InputError(f"{what}; null chooses by the number of cells", rule="wrong type")
+        message = unknown("tracking.granularity", str(granularity), _GRANULARITIES)
+        raise InputError(f"{message}; null chooses by the number of cells", rule="wrong type")
     return Settings(
         results=Path(results).expanduser().resolve(),
         launcher=config["launcher"],

@@ -13,10 +13,10 @@ from typing import Any
 import policies
 from sim import measures
 from sim.base.errors import InputError, unknown
-from sweep.grid import clusters, traces, tree
+from sim.measures import NO_POLICY
+from sweep.grid import clusters, config_tree, traces
 from sweep.grid.overrides import Assignment
 from sweep.grid.request import Request
-from sweep.run.cell import NO_POLICY
 
 Config = dict[str, Any]
 
@@ -54,18 +54,18 @@ def of_policy(request: Request, option: str, swept: Sequence[str]) -> list[Polic
     if raw.get("module") is not None:
         _load(str(raw["module"]), file)
     known = {field.name for field in dataclasses.fields(policies.spec(raw["name"]))}
-    fixed = [one for one in request.fixed if one.key.startswith("policy.")]
-    used = {key for key in [*swept, *(one.key for one in fixed)] if _root(key) in known}
-    for one in fixed:
-        if one.key in used and not (one.kind == "delete" and _inner(one.key) not in raw):
-            raw = _set(raw, one)
+    fixed = [line for line in request.fixed if line.key.startswith("policy.")]
+    used = {key for key in [*swept, *(line.key for line in fixed)] if _root(key) in known}
+    for line in fixed:
+        if line.key in used and not (line.kind == "delete" and _inner(line.key) not in raw):
+            raw = _set(raw, line)
     axes = [request.axes[key] if key in used else (None,) for key in swept]
     variants = []
     for values in itertools.product(*axes):
         variant = raw
         for key, value in zip(swept, values, strict=True):
             if key in used:
-                variant = tree.with_value(variant, _inner(key), value, add=True)
+                variant = config_tree.with_value(variant, _inner(key), value, add=True)
         labels = dict(zip(swept, values, strict=True))
         variants.append(PolicyVariant(option, labels, variant, frozenset(used)))
     return variants
@@ -77,8 +77,8 @@ def _load(module: str, file: Path) -> None:
     except InputError:
         raise
     except Exception as error:
-        what = f"{type(error).__name__}: {error}"
-        raise InputError(f"module {module!r} can't be imported: {what}", file=file) from error
+        reason = f"{type(error).__name__}: {error}"
+        raise InputError(f"module {module!r} can't be imported: {reason}", file=file) from error
 
 
 def check_parameters_used(request: Request, chosen: Sequence[PolicyVariant]) -> None:
@@ -87,7 +87,7 @@ def check_parameters_used(request: Request, chosen: Sequence[PolicyVariant]) -> 
     Those of an experiment may be for policies that the command line has left out.
     """
     used = frozenset().union(*(policy.used for policy in chosen))
-    for key in (*request.axes, *(one.key for one in request.fixed)):
+    for key in (*request.axes, *(line.key for line in request.fixed)):
         is_asked_for = key in request.named or "policy" not in request.named
         if key.startswith("policy.") and key not in used and is_asked_for:
             names = sorted({policy.raw["name"] for policy in chosen})
@@ -99,9 +99,9 @@ def check_parameters_used(request: Request, chosen: Sequence[PolicyVariant]) -> 
 
 def of_trace(request: Request, option: str, swept: Sequence[str]) -> list[WorldVariant]:
     """Set the keys of a trace, its cluster and its measure: a variant for each combination."""
-    fixed = [one for one in request.fixed if not one.key.startswith("policy.")]
-    chosen = {one.key: one.value for one in fixed if one.key in ("cluster", "measure")}
-    plain = [one for one in fixed if one.key not in chosen]
+    fixed = [line for line in request.fixed if not line.key.startswith("policy.")]
+    chosen = {line.key: line.value for line in fixed if line.key in ("cluster", "measure")}
+    plain = [line for line in fixed if line.key not in chosen]
     worlds = []
     composed: dict[str, Config] = {}
     for values in itertools.product(*(request.axes[key] for key in swept)):
@@ -111,20 +111,20 @@ def of_trace(request: Request, option: str, swept: Sequence[str]) -> list[WorldV
         if choice not in composed:
             composed[choice] = request.options.compose(trace=option, **choices)
         parts = {key: composed[choice][key] for key in ("trace", "cluster", "measure")}
-        for one in plain:
-            parts = _set(parts, one, whole=True)
+        for line in plain:
+            parts = _set(parts, line, whole=True)
         for key, value in labels.items():
             if key != "cluster":
-                parts = tree.with_value(parts, key, value)
+                parts = config_tree.with_value(parts, key, value)
         worlds.append(WorldVariant(option, labels, **parts))
     return worlds
 
 
-def _set(config: Config, one: Assignment, *, whole: bool = False) -> Config:
-    key = one.key if whole else _inner(one.key)
-    if one.kind == "delete":
-        return tree.without(config, key)
-    return tree.with_value(config, key, one.value, add=one.kind == "add" or not whole)
+def _set(config: Config, line: Assignment, *, whole: bool = False) -> Config:
+    key = line.key if whole else _inner(line.key)
+    if line.kind == "delete":
+        return config_tree.without(config, key)
+    return config_tree.with_value(config, key, line.value, add=line.kind == "add" or not whole)
 
 
 def _inner(key: str) -> str:
@@ -137,7 +137,7 @@ def _root(key: str) -> str:
 
 def of_measure(request: Request) -> list[PolicyVariant]:
     """Give what stands in for a policy where the measure needs none; empty where it needs one."""
-    chosen = [one.value for one in request.fixed if one.key == "measure"]
+    chosen = [line.value for line in request.fixed if line.key == "measure"]
     option = chosen[-1] if chosen else request.options.default("measure")
     config = request.options.plain("measure", option)
     if measures.uses_policy(config["name"], config.get("module")):
@@ -172,7 +172,7 @@ class Resolver:
         raw = {"trace": world.trace, "cluster": world.cluster, "measure": world.measure}
         key = _identity(raw, context)
         if key not in self._worlds:
-            parts = tree.resolved({**raw, **context})
+            parts = config_tree.resolved({**raw, **context})
             traces.check(world.option, parts["trace"])
             clusters.check(parts["cluster"])
             _check_measure(parts["measure"])
@@ -189,11 +189,11 @@ def _check_measure(config: Mapping[str, Any]) -> None:
 
 
 def _identity(raw: Config, context: Mapping[str, Any]) -> str:
-    return json.dumps([raw, context if tree.interpolates(raw) else None], default=str)
+    return json.dumps([raw, context if config_tree.interpolates(raw) else None], default=str)
 
 
 def _built(policy: PolicyVariant, context: Mapping[str, Any]) -> Config:
-    config = tree.resolved({**context, "policy": policy.raw})["policy"]
+    config = config_tree.resolved({**context, "policy": policy.raw})["policy"]
     params = {key: value for key, value in config.items() if key not in ("name", "module")}
     try:
         built = policies.build(config["name"], module=config.get("module"), **params)

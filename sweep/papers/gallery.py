@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sweep.report.agreement import CLOSE, DIFFERS, SAME
+from sweep.report.findings import CLOSE, DIFFERS, SAME
 
 NAME = "README.md"
 PAPERS = Path(__file__).parent

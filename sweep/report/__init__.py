@@ -9,19 +9,58 @@ from typing import Any
 import pyarrow as pa
 
 from sim.base import files, html
-from sweep.grid.as_yaml import to_yaml
-from sweep.grid.masking import mask, mask_tree
+from sim.base.masking import mask, mask_tree
+from sweep.grid.config_tree import to_yaml
 from sweep.report import findings as of_study
+from sweep.report import headlines as against
 from sweep.report import page as report_page
-from sweep.report import table
-from sweep.report.table import contrasts_table
-from sweep.report.table import view as table_view
-from sweep.report.table.contrasts_view import Headline
+from sweep.report import table, table_view
+from sweep.report.headlines import Headline
+from sweep.stats import contrasts
+from sweep.stats.arrange import shown_metrics
+from sweep.stats.arrange import text as shortest
 from sweep.stats.summary import Summary, summarise
 from sweep.store.cache import Cache
+from sweep.store.folder import CONTRASTS, HTML, MARKDOWN, TABLE, SweepFolder
 
-MARKDOWN, HTML = "report.md", "report.html"
 _TEMPLATES = Path(__file__).parent / "templates"
+
+
+def write_all(
+    folder: SweepFolder,
+    cells: pa.Table,
+    config: Mapping[str, Any],
+    provenance: Mapping[str, Any],
+    *,
+    cache: Cache | None = None,
+    gantt: int | None = None,
+) -> None:
+    """Write the tables and the report, with the metrics that the sweep's configuration names.
+
+    See `write` for `cache` and `gantt`; the cache is that of the results folder if none is given.
+    """
+    shown = shown_metrics(cells, config)
+    swept, baseline = config["swept"], config["baseline"]
+    compared = contrasts.compare(shown, swept=swept, baseline=baseline, chosen=config["metrics"])
+    folder.replace(CONTRASTS, compared)
+    headlines = against.headlines(compared)
+    texts = [
+        table.to_markdown(summarise(shown, swept=swept, baseline=baseline)),
+        against.to_markdown(headlines, baseline),
+    ]
+    files.write_text(folder.path / TABLE, "\n".join(filter(None, texts)))
+    write(
+        folder.path,
+        shown,
+        config,
+        provenance,
+        swept=swept,
+        baseline=baseline,
+        findings=folder.findings(),
+        headlines=headlines,
+        cache=cache or Cache(folder.results),
+        gantt=gantt,
+    )
 
 
 def write(
@@ -32,7 +71,6 @@ def write(
     *,
     swept: Sequence[str] = (),
     baseline: str | None = None,
-    title: str | None = None,
     findings: pa.Table | None = None,
     headlines: Sequence[Headline] = (),
     cache: Cache | None = None,
@@ -46,17 +84,17 @@ def write(
     """
     summary = summarise(cells, swept=swept, baseline=baseline)
     environment = html.environment(_TEMPLATES)
-    environment.filters["shortest"] = table_view.capacity_text
-    context = _context(summary, config, provenance, title or f"Sweep {folder.name}")
+    environment.filters["shortest"] = shortest
+    context = _context(summary, config, provenance, f"Sweep {folder.name}")
     context["asked"] = _asked(summary, cells, swept)
     context["study"] = _study(config, findings)
     context |= {"headlines": headlines, "baseline": baseline}
-    looked = report_page.Looked.into(cells, cache, gantt, swept, baseline)
+    looked = report_page.look(cells, cache, gantt, swept, baseline)
     pages = {
         MARKDOWN: environment.get_template("report.md.j2").render(
             context,
             tables=table.to_markdown(summary, level=3),
-            headline_tables=contrasts_table.to_markdown(headlines, baseline or ""),
+            headline_tables=against.to_markdown(headlines, baseline or ""),
         ),
         HTML: environment.get_template("report.html.j2").render(
             context, **report_page.context(summary, findings, looked)
@@ -98,7 +136,7 @@ def _asked(summary: Summary, cells: pa.Table, swept: Sequence[str]) -> dict[str,
     axes = {
         "Policies": dict.fromkeys(column.policy for column in summary.columns),
         "Traces": dict.fromkeys(block.trace for block in summary.blocks),
-        "Capacities": map(table_view.capacity_text, summary.capacities),
+        "Capacities": map(shortest, summary.capacities),
         "Seeds": map(str, summary.seeds),
     }
     asked = {name: ", ".join(values) for name, values in axes.items()}
@@ -113,16 +151,16 @@ def _asked(summary: Summary, cells: pa.Table, swept: Sequence[str]) -> dict[str,
     return asked
 
 
-def _study(config: Mapping[str, Any], found: pa.Table | None) -> dict[str, Any] | None:
+def _study(config: Mapping[str, Any], figures: pa.Table | None) -> dict[str, Any] | None:
     """Give the study's figures as texts, its source and its notes."""
-    if found is None:
+    if figures is None:
         return None
-    header, rows = of_study.to_text(found)
+    header, rows = of_study.to_text(figures)
     about = config["study"] or {}
     return {
         "header": header,
         "rows": rows,
-        "markdown": of_study.to_markdown(found),
+        "markdown": of_study.to_markdown(figures),
         "beside": of_study.beside(about["source"]) if about.get("source") else "",
         "notes": about.get("notes", ""),
     }

@@ -19,8 +19,6 @@ MAX_BLOCKS, MAX_CAPACITIES, MAX_COLUMNS, MAX_SEEDS = 4, 3, 10, 10
 MAX_BYTES = 2**28
 """Of cells' files that a report reads."""
 
-COLUMNS = frozenset(("submit_s", "finish_s", "failed"))
-
 
 @dataclass
 class Jobs:
@@ -139,17 +137,16 @@ class _Reader:
 
     def add(self, jobs: Jobs, row: int, other: int | None) -> None:
         """Add a cell's jobs, where they are kept; `other` is the baseline's row."""
-        table = self._table(row)
-        if table is None:
+        table, jct = self._read(row)
+        if table is None or jct is None:
             return
-        jct = _jct(table)
         is_first = not jobs.jct_s
         jobs.jct_s.append(jct[np.isfinite(jct)])
         if other is not None:
             if other not in self._kept:
-                base = self._table(other)
+                base = self._read(other)[1]
                 self._kept = dict([*self._kept.items()][-MAX_SEEDS:])
-                self._kept[other] = np.empty(0) if base is None else _jct(base)
+                self._kept[other] = np.empty(0) if base is None else base
             base_jct = self._kept[other]
             if base_jct.shape == jct.shape:
                 both = np.isfinite(jct) & np.isfinite(base_jct) & (jct > 0) & (base_jct > 0)
@@ -162,20 +159,12 @@ class _Reader:
             jobs.utilization = metadata(table, "utilization")
             jobs.value = metadata(table, "value")
 
-    def _table(self, row: int) -> pa.Table | None:
-        found = self._cache.get(self._them.rows[row]["key"])
-        if found is None or found.jobs is None or not set(found.jobs.column_names) >= COLUMNS:
-            return None
-        return found.jobs
+    def _read(self, row: int) -> tuple[pa.Table | None, F8 | None]:
+        result = self._cache.get(self._them.rows[row]["key"])
+        return (None, None) if result is None else (result.jobs, result.jct_s())
 
 
 def metadata(table: pa.Table, name: str) -> Any | None:
     """Read what a measure kept beside its table; None where there is no such thing."""
     text = (table.schema.metadata or {}).get(name.encode())
     return None if text is None else json.loads(text)
-
-
-def _jct(table: pa.Table) -> F8:
-    jct = table["finish_s"].to_numpy() - table["submit_s"].to_numpy()
-    done: F8 = np.where(table["failed"].to_numpy(), np.nan, jct)
-    return done

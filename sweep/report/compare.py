@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from sim.base.errors import InputError
-from sweep.grid.masking import mask_tree
-from sweep.stats.arrange import AXES, text
+from sim.base.masking import mask_tree
+from sweep.grid import config_tree
+from sweep.stats.arrange import AXES, NOT_METRICS, text
 from sweep.stats.metric_format import in_order
-from sweep.stats.summary import NOT_METRICS
 from sweep.store.folder import SweepFolder
 
 SAME, CHANGED, ONLY_A, ONLY_B = "same", "changed", "only in A", "only in B"
@@ -87,13 +87,13 @@ Labels = tuple[str, ...]
 
 
 def _by_label(folder: SweepFolder, labels: Sequence[str]) -> dict[Labels, dict[str, Any]]:
-    found: dict[Labels, dict[str, Any]] = {}
+    rows: dict[Labels, dict[str, Any]] = {}
     for row in folder.cells().to_pylist():
         key = tuple(text(row[name] if name in row else _configured(row, name)) for name in labels)
-        if key in found:
+        if key in rows:
             raise InputError(f"{folder.sweep} has several cells {', '.join(filter(None, key))}")
-        found[key] = row
-    return found
+        rows[key] = row
+    return rows
 
 
 def _configured(row: Mapping[str, Any], name: str) -> Any:
@@ -138,14 +138,14 @@ def _metrics(row: Mapping[str, Any], labels: Mapping[str, str]) -> dict[str, flo
 def _provenance(folder: SweepFolder) -> dict[str, Any]:
     facts = {k: v for k, v in folder.provenance().items() if k not in _NOT_PROVENANCE}
     inputs: dict[str, list[str]] = {}
-    for one in facts.pop("inputs", []):
-        inputs.setdefault(one["trace"], []).append(one["digest"][:12])
+    for workload in facts.pop("inputs", []):
+        inputs.setdefault(workload["trace"], []).append(workload["digest"][:12])
     return facts | {"inputs": inputs}
 
 
 def _differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """Leaves that differ, in the order of A, then of B; secrets masked."""
-    mine, theirs = dict(_leaves(mask_tree(a))), dict(_leaves(mask_tree(b)))
+    mine, theirs = _leaves(mask_tree(a)), _leaves(mask_tree(b))
     return [
         (key, mine.get(key, ""), theirs.get(key, ""))
         for key in dict.fromkeys((*mine, *theirs))
@@ -153,13 +153,10 @@ def _differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[tuple[str, 
     ]
 
 
-def _leaves(tree: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
-    leaves: list[tuple[str, str]] = []
-    for key, value in tree.items():
-        if isinstance(value, Mapping):
-            leaves += _leaves(value, f"{prefix}{key}.")
-        elif isinstance(value, list):
-            leaves.append((f"{prefix}{key}", ", ".join(map(str, value))))
-        elif value is not None:
-            leaves.append((f"{prefix}{key}", str(value)))
-    return leaves
+def _leaves(tree: Mapping[str, Any]) -> dict[str, str]:
+    """Values by dotted key, as texts."""
+    return {
+        key: ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+        for key, value in config_tree.leaves(tree)
+        if value is not None
+    }

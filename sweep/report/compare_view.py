@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from sim.base import files, html
-from sweep.cli import say
 from sweep.report.compare import CHANGED, SAME, Comparison, Pair
+from sweep.report.table_view import escaped, piped, rows_as_text
 from sweep.stats.metric_format import format_contrast, format_value
 
 Rows = tuple[list[str], list[list[str]]]
@@ -21,25 +21,25 @@ MAX_CELLS = 500
 LONG = 60
 
 
-def summary(found: Comparison) -> list[str]:
+def summary(comparison: Comparison) -> list[str]:
     """Say in a few lines how the cells came out."""
-    n_cells = len(found.pairs)
-    words = [f"{n} {verdict}" for verdict, n in found.counts.items()]
+    n_cells = len(comparison.pairs)
+    words = [f"{n} {verdict}" for verdict, n in comparison.counts.items()]
     lines = [f"{n_cells} cell{'s' * (n_cells != 1)}: {', '.join(words)}"]
-    if found.n_same_by_other_means:
+    if comparison.n_same_by_other_means:
         lines.append(
-            f"{found.n_same_by_other_means} of the same cells were computed twice: sources, inputs "
-            "or configuration differ, the bits do not"
+            f"{comparison.n_same_by_other_means} of the same cells were computed twice: sources, "
+            "inputs or configuration differ, the bits do not"
         )
     return lines
 
 
-def metrics(found: Comparison) -> Rows:
+def metrics(comparison: Comparison) -> Rows:
     """Give a row a metric that changed: in how many cells, by how much on average and at most."""
-    names = dict.fromkeys(name for pair in found.pairs for name in pair.changes)
+    names = dict.fromkeys(name for pair in comparison.pairs for name in pair.changes)
     rows = []
     for name in names:
-        cells = [pair for pair in found.pairs if name in pair.changes]
+        cells = [pair for pair in comparison.pairs if name in pair.changes]
         ends = np.array([pair.changes[name] for pair in cells])
         change = ends[:, 1] - ends[:, 0]
         known = np.isfinite(change)
@@ -50,10 +50,11 @@ def metrics(found: Comparison) -> Rows:
     return ["metric", "cells", "mean change", "largest change"], rows
 
 
-def cells(found: Comparison, n: int = MAX_CELLS) -> Rows:
+def cells(comparison: Comparison, n: int = MAX_CELLS) -> Rows:
     """Give a row a cell, up to `n`, those that changed first: its labels and what changed."""
-    used = [name for name in found.labels if any(pair.labels[name] for pair in found.pairs)]
-    order = sorted(found.pairs, key=lambda pair: (pair.verdict != CHANGED, pair.verdict == SAME))
+    pairs = comparison.pairs
+    used = [name for name in comparison.labels if any(pair.labels[name] for pair in pairs)]
+    order = sorted(pairs, key=lambda pair: (pair.verdict != CHANGED, pair.verdict == SAME))
     rows = [
         [*(pair.labels[name] for name in used), pair.verdict, "; ".join(_changes(pair))]
         for pair in order[:n]
@@ -80,65 +81,65 @@ def _label(pair: Pair) -> str:
     return ", ".join(f"{k} {v}" if k in named else v for k, v in pair.labels.items() if v)
 
 
-def print_comparison(found: Comparison) -> None:
+def print_comparison(comparison: Comparison) -> None:
     """Print what differs; the cells themselves are on the pages."""
-    print(f"A: {found.a}\nB: {found.b}")
-    for title, differences in _sections(found):
+    print(f"A: {comparison.a}\nB: {comparison.b}")
+    for title, differences in _sections(comparison):
         print(f"\n{title}:")
         header, rows = differences
-        print(say.rows_as_text(header, [[_cut(cell) for cell in row] for row in rows]))
+        print(rows_as_text(header, [[_cut(cell) for cell in row] for row in rows]))
     print()
-    print("\n".join(summary(found)))
-    header, rows = metrics(found)
+    print("\n".join(summary(comparison)))
+    header, rows = metrics(comparison)
     if rows:
         print()
-        print(say.rows_as_text(header, rows))
+        print(rows_as_text(header, rows))
 
 
-def write(found: Comparison, results: Path) -> tuple[Path, Path]:
+def write(comparison: Comparison, results: Path) -> tuple[Path, Path]:
     """Write ``comparisons/A--B.md`` and ``.html`` under a folder of results.
 
     The same sweeps give the same bytes; each file is replaced as a whole.
     """
-    base = results / "comparisons" / f"{found.a}--{found.b}"
+    base = results / "comparisons" / f"{comparison.a}--{comparison.b}"
     markdown, page = Path(f"{base}.md"), Path(f"{base}.html")
-    files.write_text(markdown, to_markdown(found))
-    files.write_text(page, to_html(found))
+    files.write_text(markdown, to_markdown(comparison))
+    files.write_text(page, to_html(comparison))
     return markdown, page
 
 
-def to_markdown(found: Comparison) -> str:
+def to_markdown(comparison: Comparison) -> str:
     """Write it as Markdown."""
-    parts = [f"# {found.a} and {found.b}", "  \n".join(summary(found))]
-    for title, (header, rows) in [*_sections(found), *_tables(found)]:
-        lines = [_pipes(header), _pipes(["---"] * len(header)), *map(_pipes, rows)]
+    parts = [f"# {comparison.a} and {comparison.b}", "  \n".join(summary(comparison))]
+    for title, (header, rows) in [*_sections(comparison), *_tables(comparison)]:
+        lines = [_escaped(header), piped(["---"] * len(header)), *map(_escaped, rows)]
         parts.append(f"## {title}\n\n" + "\n".join(lines))
     return "\n\n".join(parts) + "\n"
 
 
-def to_html(found: Comparison) -> str:
+def to_html(comparison: Comparison) -> str:
     """Write it as one page that loads nothing."""
     context: dict[str, Any] = {
-        "a": found.a,
-        "b": found.b,
-        "lines": summary(found),
-        "tables": [*_sections(found), *_tables(found)],
+        "a": comparison.a,
+        "b": comparison.b,
+        "lines": summary(comparison),
+        "tables": [*_sections(comparison), *_tables(comparison)],
         "css": html.css(),
     }
     text: str = html.environment(_TEMPLATES).get_template("compare.html.j2").render(context)
     return text
 
 
-def _sections(found: Comparison) -> list[tuple[str, Rows]]:
-    sections = [("Configuration", found.config), ("Provenance", found.provenance)]
+def _sections(comparison: Comparison) -> list[tuple[str, Rows]]:
+    sections = [("Configuration", comparison.config), ("Provenance", comparison.provenance)]
     header = ["what", "A", "B"]
     return [(title, (header, [list(row) for row in rows])) for title, rows in sections if rows]
 
 
-def _tables(found: Comparison) -> list[tuple[str, Rows]]:
-    tables = [("Metrics that changed", metrics(found))] if metrics(found)[1] else []
-    shown = cells(found)
-    n_left = len(found.pairs) - len(shown[1])
+def _tables(comparison: Comparison) -> list[tuple[str, Rows]]:
+    tables = [("Metrics that changed", metrics(comparison))] if metrics(comparison)[1] else []
+    shown = cells(comparison)
+    n_left = len(comparison.pairs) - len(shown[1])
     return [*tables, (f"Cells ({n_left} more are not shown)" if n_left else "Cells", shown)]
 
 
@@ -147,10 +148,5 @@ def _cut(text: str) -> str:
     return line if len(line) <= LONG else line[: LONG - 1] + "…"
 
 
-def _pipes(texts: Sequence[str]) -> str:
-    escaped = []
-    for text in texts:
-        for sign in ("\\", "|", "*", "_", "<", "`"):
-            text = text.replace(sign, "\\" + sign)
-        escaped.append(" ".join(text.split()))
-    return f"| {' | '.join(escaped)} |"
+def _escaped(texts: Sequence[str]) -> str:
+    return piped([escaped(text) for text in texts])

@@ -10,7 +10,7 @@ import numpy as np
 
 from sim.base.arrays import F8
 from sweep.report.cells import Jobs, Sample
-from sweep.report.plots import line
+from sweep.report.plots import layout, line
 from sweep.stats.arrange import Column
 
 Figure = dict[str, Any]
@@ -78,9 +78,9 @@ def figures(sample: Sample, columns: Sequence[Column]) -> Iterator[tuple[str, st
             x_axis: dict[str, Any] = {"type": "log"}
             if not (kind.is_log and _is_positive(data)):
                 x_axis = {"range": [0, 1.05 * max(map(_nearly_all, data))]}
-            layout = _layout(kind.axis, "share of jobs", x_axis)
-            layout["yaxis"] |= {"range": [0, 1.02], "tickformat": ".0%"}
-            yield kind.caption, kind.note, {"data": data, "layout": layout}
+            axes = _layout(kind.axis, "share of jobs", x_axis)
+            axes["yaxis"] |= {"range": [0, 1.02], "tickformat": ".0%"}
+            yield kind.caption, kind.note, {"data": data, "layout": axes}
     yield from _utilization(sample, columns)
     yield from _value(sample, columns)
 
@@ -102,9 +102,9 @@ def _utilization(sample: Sample, columns: Sequence[Column]) -> Iterator[tuple[st
             data.append(_over_time(at, columns[at], middles, use["used"], "hvh"))
             resources.append(use["resource"])
     if data:
-        layout = _layout("time, h", f"% of {', '.join(dict.fromkeys(resources))} in use", {})
-        layout["yaxis"] |= {"rangemode": "tozero"}
-        figure = {"data": data, "layout": layout}
+        axes = _layout("time, h", f"% of {', '.join(dict.fromkeys(resources))} in use", {})
+        axes["yaxis"] |= {"rangemode": "tozero"}
+        figure = {"data": data, "layout": axes}
         yield "Utilisation over time", "of the bottleneck, first seed", figure
 
 
@@ -116,9 +116,9 @@ def _value(sample: Sample, columns: Sequence[Column]) -> Iterator[tuple[str, str
             times = np.linspace(value["begin_s"], value["end_s"], len(value["attained"]))
             data.append(_over_time(at, columns[at], times, value["attained"], "linear"))
     if data:
-        layout = _layout("time, h", "% of the downloads so far", {})
+        axes = _layout("time, h", "% of the downloads so far", {})
         note = "downloads that found their job done, first seed"
-        yield "Value attained over time", note, {"data": data, "layout": layout}
+        yield "Value attained over time", note, {"data": data, "layout": axes}
 
 
 def _over_time(at: int, column: Column, times: F8, shares: Sequence[float], shape: str) -> Figure:
@@ -147,13 +147,7 @@ def _is_positive(data: Sequence[Figure]) -> bool:
 
 
 def _layout(x: str, y: str, x_axis: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "xaxis": {"zeroline": False, "title": {"text": x}, **x_axis},
-        "yaxis": {"title": {"text": y}, "type": "linear"},
-        "hovermode": "closest",
-        "showlegend": False,
-        "margin": {"l": 64, "r": 16, "t": 30, "b": 44},
-    }
+    return layout({"title": {"text": x}, **x_axis}, {"title": {"text": y}, "type": "linear"})
 
 
 def _short(value: float) -> float:

@@ -1,8 +1,9 @@
-"""What a study found in a sweep that is over: its figures beside those of its source."""
+"""What a study found in a sweep that is over: its figures beside those of its source, judged."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import compress
@@ -10,9 +11,19 @@ from typing import Any
 
 import pyarrow as pa
 
-from sweep.report.agreement import verdict
 from sweep.stats import interval
 from sweep.store.cache import Cache
+
+SAME, CLOSE, DIFFERS = "same", "close", "differs"
+
+WITHIN_SAME, WITHIN_CLOSE = 0.05, 0.25
+"""How far from the source's figure, as a part of it."""
+
+_NUMBER = r"(-?\d+(?:\.\d+)?)"
+_EXACT = re.compile(rf"(?:about |slightly below )?{_NUMBER}")
+_PART = re.compile(rf"{_NUMBER} of {_NUMBER}")
+_LEAST = re.compile(rf"(?:more than |≥ ){_NUMBER}|{_NUMBER} or more")
+_MOST = re.compile(rf"(?:less than |≤ ){_NUMBER}|{_NUMBER} at most")
 
 
 @dataclass(frozen=True)
@@ -78,8 +89,12 @@ class Finished:
 def to_table(findings: Sequence[Finding]) -> pa.Table:
     """Make columns of them."""
     rows = [
-        {**asdict(one), "wanted": one.wanted, "met": one.is_met if one.wanted else None}
-        for one in findings
+        {
+            **asdict(finding),
+            "wanted": finding.wanted,
+            "met": finding.is_met if finding.wanted else None,
+        }
+        for finding in findings
     ]
     schema = pa.schema(
         [
@@ -105,8 +120,6 @@ _ALWAYS = ("figure", "what", "ours")
 
 def to_text(table: pa.Table) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Word them: a header, and a row of texts each; a column in which nothing stands is left out.
-
-    The verdict is that of `sweep.report.agreement`.
 
     A figure is named in its first row alone.
     """
@@ -144,6 +157,34 @@ def to_markdown(table: pa.Table) -> str:
     lines = [[cell.replace("|", "\\|") for cell in row] for row in [header, *rows]]
     lines.insert(1, ruler)
     return "".join("| " + " | ".join(cells) + " |\n" for cells in lines)
+
+
+def verdict(ours: float, low: float, high: float, paper: str, *, percent: bool = False) -> str:
+    """Tell whether a figure is the source's, near it, or another."""
+    if not math.isfinite(ours):
+        return ""
+    if match := _LEAST.fullmatch(paper):
+        least = float(match[1] or match[2])
+        return SAME if max(ours, high) >= least else _by_distance(ours, least)
+    if match := _MOST.fullmatch(paper):
+        most = float(match[1] or match[2])
+        return SAME if min(ours, low) <= most else _by_distance(ours, most)
+    if match := _PART.fullmatch(paper):
+        theirs = float(match[1]) / float(match[2]) * (100.0 if percent else 1.0)
+    elif match := _EXACT.fullmatch(paper):
+        theirs = float(match[1])
+    else:
+        return ""
+    return SAME if low <= theirs <= high else _by_distance(ours, theirs)
+
+
+def _by_distance(ours: float, theirs: float) -> str:
+    off = abs(ours - theirs)
+    # a sum of decimals may miss its bound by a rounding
+    for name, part in ((SAME, WITHIN_SAME), (CLOSE, WITHIN_CLOSE)):
+        if off <= part * abs(theirs) * (1 + 1e-9):
+            return name
+    return DIFFERS
 
 
 def beside(source: str) -> str:

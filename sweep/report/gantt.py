@@ -11,6 +11,7 @@ import pyarrow as pa
 from sim.base.errors import InputError
 from sim.metrics.usage import MAX_TASKS_DRAWN
 from sweep.report.cells import metadata
+from sweep.report.plots import layout
 from sweep.store.cache import Cache
 
 N_COLOURS = 10
@@ -88,22 +89,16 @@ def figure(gantt: Gantt) -> dict[str, Any]:
         stage, machine = tasks["stage"][at], tasks["machine"][at]
         text = f"job {job}, stage {stage}, machine {machine}: {start:g} to {finish:g} s"
         trace["text"].append(text)
-    layout = {
-        "xaxis": {"title": {"text": "time, s"}, "zeroline": False},
-        "yaxis": {
-            "title": {"text": "machine"},
-            "range": [max(lanes) + 0.6, -0.6],
-            "tickvals": list(machines.values()),
-            "ticktext": [str(machine) for machine in machines],
-            "type": "linear",
-            "showgrid": False,
-        },
-        "barmode": "overlay",
-        "showlegend": False,
-        "hovermode": "closest",
-        "margin": {"l": 64, "r": 16, "t": 30, "b": 44},
+    y_axis = {
+        "title": {"text": "machine"},
+        "range": [max(lanes) + 0.6, -0.6],
+        "tickvals": list(machines.values()),
+        "ticktext": [str(machine) for machine in machines],
+        "type": "linear",
+        "showgrid": False,
     }
-    return {"data": [data[job] for job in sorted(data)], "layout": layout}
+    axes = layout({"title": {"text": "time, s"}}, y_axis) | {"barmode": "overlay"}
+    return {"data": [data[job] for job in sorted(data)], "layout": axes}
 
 
 def _lanes(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
@@ -14,33 +13,28 @@ from sweep.report import cells as report_cells
 from sweep.report import curves as report_curves
 from sweep.report import gantt as report_gantt
 from sweep.report import plots as report_plots
-from sweep.report.table import view as table_view
+from sweep.report import table_view
+from sweep.stats.arrange import text
 from sweep.stats.metric_format import style
 from sweep.stats.summary import Block, Summary
 from sweep.store.cache import Cache
 
+Looked = tuple[report_cells.Sampled, report_gantt.Gantt | None]
+"""What the cells' own files show."""
 
-@dataclass(frozen=True)
-class Looked:
-    """What the cells' own files show."""
 
-    sampled: report_cells.Sampled
-    gantt: report_gantt.Gantt | None
-
-    @classmethod
-    def into(
-        cls,
-        cells: pa.Table,
-        cache: Cache | None,
-        row: int | None,
-        swept: Sequence[str],
-        baseline: str | None,
-    ) -> Looked:
-        """Look into the cells that a cache keeps; see `sweep.report.write` for the arguments."""
-        if cache is None or "key" not in cells.column_names:
-            return cls(report_cells.Sampled([], []), None)
-        sampled = report_cells.look_into(cells, cache, swept=swept, baseline=baseline)
-        return cls(sampled, report_gantt.choose(cells, cache, row))
+def look(
+    cells: pa.Table,
+    cache: Cache | None,
+    row: int | None,
+    swept: Sequence[str],
+    baseline: str | None,
+) -> Looked:
+    """Look into the cells that a cache keeps; see `sweep.report.write` for the arguments."""
+    if cache is None or "key" not in cells.column_names:
+        return report_cells.Sampled([], []), None
+    sampled = report_cells.look_into(cells, cache, swept=swept, baseline=baseline)
+    return sampled, report_gantt.choose(cells, cache, row)
 
 
 class _Plots:
@@ -55,10 +49,11 @@ class _Plots:
         return {"id": f"plot-{number}", "caption": caption, "code": "", "note": "", **about}
 
 
-def context(summary: Summary, found: pa.Table | None, looked: Looked) -> dict[str, Any]:
+def context(summary: Summary, figures: pa.Table | None, looked: Looked) -> dict[str, Any]:
     """Give the template what only the page has."""
+    sampled, schedule = looked
     plots = _Plots()
-    curves = {} if found is None else report_plots.curves(found, len(summary.columns))
+    curves = {} if figures is None else report_plots.curves(figures, len(summary.columns))
     drawn = [plots.add(figure, name) for name, figure in curves.items()]
     blocks = []
     for number, block in enumerate(summary.blocks):
@@ -66,9 +61,9 @@ def context(summary: Summary, found: pa.Table | None, looked: Looked) -> dict[st
         for family, metrics in groupby(summary.metrics, key=lambda name: style(name).family):
             of_family = [_metric_plot(plots, summary, block, metric) for metric in metrics]
             families.append({"name": family, "plots": of_family})
-        for sample in looked.sampled.samples if families else ():
+        for sample in sampled.samples if families else ():
             if sample.block == number:
-                name = f"Jobs at capacity {table_view.capacity_text(sample.capacity)}"
+                name = f"Jobs at capacity {text(sample.capacity)}"
                 of_jobs = report_curves.figures(sample, summary.columns)
                 of_family = [plots.add(f, caption, note=note) for caption, note, f in of_jobs]
                 families.append({"name": name, "plots": of_family})
@@ -82,14 +77,14 @@ def context(summary: Summary, found: pa.Table | None, looked: Looked) -> dict[st
             }
         )
     gantt = None
-    if looked.gantt is not None:
-        about = f"row {looked.gantt.row}; report --gantt ROW draws another"
-        gantt = plots.add(report_gantt.figure(looked.gantt), looked.gantt.title, note=about)
+    if schedule is not None:
+        about = f"row {schedule.row}; report --gantt ROW draws another"
+        gantt = plots.add(report_gantt.figure(schedule), schedule.title, note=about)
     return {
         "blocks": blocks,
         "curves": drawn,
         "gantt": gantt,
-        "left_out": looked.sampled.left_out,
+        "left_out": sampled.left_out,
         "columns": [
             {
                 "label": column.label,
@@ -118,6 +113,5 @@ def _tables(summary: Summary, block: Block) -> list[dict[str, Any]]:
         rows = table_view.rows_of(summary, block, number)
         columns = zip(*(row.entries for row in rows), strict=True)
         widths = [max(len(e.spread) + e.is_fewer for e in entries) for entries in columns]
-        text = table_view.capacity_text(capacity)
-        tables.append({"capacity": text, "rows": rows, "widths": widths})
+        tables.append({"capacity": text(capacity), "rows": rows, "widths": widths})
     return tables

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from sim.base import html
-from sweep.report.table.view import capacity_text, columns_of
+from sweep.report.table_view import columns_of
+from sweep.stats.arrange import text
 from sweep.stats.metric_format import format_value, style
 from sweep.stats.summary import Block, Summary
 
@@ -59,8 +61,9 @@ def curves(findings: pa.Table, n_columns: int) -> dict[str, dict[str, Any]]:
         name, curve = row["figure"], row["curve"]
         if not curve:
             continue
-        layout = _curve_layout(row["along"])
-        data = drawn.setdefault(name, {"data": [], "layout": layout})["data"]
+        axes = layout({"title": {"text": row["along"]}}, {"rangemode": "tozero"}, "x unified")
+        axes |= {"showlegend": True, "legend": {"orientation": "h", "y": 1.12}}
+        data = drawn.setdefault(name, {"data": [], "layout": axes})["data"]
         if (name, curve) not in traces:
             number = n_columns + len(data)
             trace = {"type": "scatter", "mode": "lines", "name": curve, "meta": number}
@@ -73,13 +76,15 @@ def curves(findings: pa.Table, n_columns: int) -> dict[str, dict[str, Any]]:
     return drawn
 
 
-def _curve_layout(along: str) -> dict[str, Any]:
+def layout(
+    x_axis: Mapping[str, Any], y_axis: Mapping[str, Any], hovermode: str = "closest"
+) -> dict[str, Any]:
+    """Give what every plot has around its data: its axes, and no legend, as the page has one."""
     return {
-        "xaxis": {"zeroline": False, "title": {"text": along}},
-        "yaxis": {"rangemode": "tozero"},
-        "hovermode": "x unified",
-        "showlegend": True,
-        "legend": {"orientation": "h", "y": 1.12},
+        "xaxis": {"zeroline": False, **x_axis},
+        "yaxis": dict(y_axis),
+        "hovermode": hovermode,
+        "showlegend": False,
         "margin": {"l": 64, "r": 16, "t": 30, "b": 44},
     }
 
@@ -95,20 +100,15 @@ def line(column: int, is_baseline: bool) -> dict[str, Any]:
 
 
 def _layout(block: Block, unit: str, is_line: bool) -> dict[str, Any]:
-    x: dict[str, Any] = {"zeroline": False}
+    x: dict[str, Any] = {}
     if is_line:
         x["title"] = {"text": "capacity"}
         x["unifiedhovertitle"] = {"text": "capacity %{x}"}
         if len(block.capacities) <= MAX_TICKS:
             x["tickvals"] = list(block.capacities)
-            x["ticktext"] = [capacity_text(capacity) for capacity in block.capacities]
-    return {
-        "xaxis": x,
-        "yaxis": {"ticksuffix": unit if unit != "s" else " s", "rangemode": "tozero"},
-        "hovermode": "x unified" if is_line else "closest",
-        "showlegend": False,
-        "margin": {"l": 64, "r": 16, "t": 30, "b": 44},
-    }
+            x["ticktext"] = [text(capacity) for capacity in block.capacities]
+    y = {"ticksuffix": unit if unit != "s" else " s", "rangemode": "tozero"}
+    return layout(x, y, "x unified" if is_line else "closest")
 
 
 def _finite(value: float) -> float | None:

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sweep import track
-from sweep.cli import say
-from sweep.grid.masking import mask, mask_tree
-from sweep.run import plan
-from sweep.run.cell import CellError
+from sim.base.masking import mask, mask_tree
+from sweep.run import notes, plan
+from sweep.run.on_ray.pool import RayRunner
 from sweep.run.plan import Planned, Prepared
-from sweep.run.progress import Progress
-from sweep.run.runner import Runner, Work
+from sweep.run.runner import InlineRunner, Runner, Work
+from sweep.store.cell import CellError
 from sweep.store.journal import Journal
 
 if TYPE_CHECKING:
-    from sweep.run.cell import CellResult, CellSpec
+    from sweep.run.cell import Simulate
+    from sweep.store.cell import CellResult, CellSpec
 
 
 def begin(prepared: Prepared, journal: Journal, n_todo: int) -> list[bool]:
     """Say what is about to run; tell for each row whether an earlier sweep computed it."""
-    say.grid(prepared, n_todo)
+    notes.grid(prepared, n_todo)
     cached = _cached_before(prepared, journal)
     journal.append(
         "begin",
@@ -40,25 +39,12 @@ def run(
     journal: Journal,
     cells: Runner,
 ) -> dict[str, CellError]:
-    """Run cells, and keep what comes of them.
-
-    Returns
-    -------
-    dict of str to CellError
-        Of the cells that failed, by key.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        When interrupted, which is said.
-    """
+    """Run cells, and keep what comes of them; return the errors of those that failed, by key."""
     errors: dict[str, CellError] = {}
-    if prepared.grid.request.settings.tracking["kind"] == "mlflow":
-        track.warm_up()
     try:
         _run_cells(prepared, specs, cells, journal, errors)
     except KeyboardInterrupt:
-        say.interrupted(prepared, len(specs))
+        notes.interrupted(prepared, len(specs))
         raise
     return errors
 
@@ -71,10 +57,10 @@ def _run_cells(
     errors: dict[str, CellError],
 ) -> None:
     """Take in results as they come, until there are none or too many failed."""
-    by_key = {one.key: one for one, _ in specs}
+    by_key = {cell.key: cell for cell, _ in specs}
     limit = prepared.grid.request.settings.max_failures
-    work = [Work(spec, one.input) for one, spec in specs]
-    with Progress(say.err(), len(work)) as progress:
+    work = [Work(spec, cell.input) for cell, spec in specs]
+    with notes.Progress(notes.console(), len(work)) as progress:
         for result in cells.run(work, prepared.inputs):
             if isinstance(result, str):
                 progress.beat(result)
@@ -83,8 +69,8 @@ def _run_cells(
             progress.cell(failed=result.error is not None)
             if limit is not None and len(errors) >= limit and by_key:
                 break
-    for one in by_key.values():
-        errors[one.key] = {
+    for cell in by_key.values():
+        errors[cell.key] = {
             "stage": "skipped",
             "type": "Skipped",
             "message": f"not run: {limit} cells had failed before (max_failures={limit})",
@@ -94,20 +80,22 @@ def _run_cells(
 
 def _take_in(
     result: CellResult,
-    one: Planned,
+    cell: Planned,
     prepared: Prepared,
     journal: Journal,
     errors: dict[str, CellError],
 ) -> None:
     """Keep a result, then say in the journal that it is there."""
-    fields: dict[str, Any] = {"row": one.row, "key": one.key, "seconds": round(result.seconds, 3)}
+    seconds = round(result.seconds, 3)
+    fields: dict[str, Any] = {"row": cell.row, "key": cell.key, "seconds": seconds}
     if result.error is None:
-        prepared.cache.sources.keep(plan.source_of(one.cell), plan.table_of(one.cell))
-        prepared.cache.put(result, plan.kept_config(prepared, one))
-        prepared.metrics[one.key] = result.metrics
+        prepared.cache.sources.keep(plan.source_of(cell.cell), plan.table_of(cell.cell))
+        prepared.cache.put(result, plan.kept_config(prepared, cell))
+        prepared.metrics[cell.key] = result.metrics
         journal.append("cell", status="done", **fields)
     else:
-        errors[one.key] = error = mask_tree(result.error)  # it may quote what it could not reach
+        # it may quote what it could not reach
+        errors[cell.key] = error = mask_tree(result.error)
         journal.append("cell", status="failed", error=error["message"][:500], **fields)
 
 
@@ -120,6 +108,17 @@ def _cached_before(prepared: Prepared, journal: Journal) -> list[bool]:
     begun = journal.open_attempt()
     known = None if begun is None else set(begun["cached"])
     return [
-        one.key in prepared.metrics and (known is None or one.row in known)
-        for one in prepared.planned
+        cell.key in prepared.metrics and (known is None or cell.row in known)
+        for cell in prepared.planned
     ]
+
+
+def make_runner(
+    launcher: Mapping[str, Any],
+    python_path: Sequence[str] = (),
+    simulate: Simulate | None = None,
+) -> Runner:
+    """Make the runner that a launcher's configuration names; nothing is started yet."""
+    if launcher["kind"] == "inline":
+        return InlineRunner(simulate)
+    return RayRunner(launcher, python_path, simulate)

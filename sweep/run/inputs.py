@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sim.base import files
 from sim.base.errors import InputError
 from sweep.grid import remote, traces
-from sweep.run.cell import canonical
+from sweep.grid.config_tree import canonical
 from sweep.store import sources
 
 if TYPE_CHECKING:

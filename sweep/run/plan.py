@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from sim.base.masking import mask_tree
 from sweep.grid import clusters
+from sweep.grid.config_tree import canonical
 from sweep.grid.grid import Cell, Grid
-from sweep.grid.masking import mask_tree
-from sweep.run.cell import CellSpec, canonical, key_of
 from sweep.run.inputs import Inputs
 from sweep.store import closure, sources
 from sweep.store.cache import Cache
+from sweep.store.cell import CellSpec
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Planned:
     cell : Cell
         Its configuration.
     key : str
-        See `sweep.run.cell.key_of`.
+        See `key_of`.
     input : str
         Name of its workload in `Inputs`.
     """
@@ -69,6 +70,28 @@ class Prepared:
         """Cells that are not cached, one for each key."""
         waiting = {one.key: one for one in self.planned if one.key not in self.metrics}
         return list(waiting.values())
+
+
+def key_of(
+    policy: Mapping[str, Any],
+    cluster: Mapping[str, Any],
+    measure: Mapping[str, Any],
+    capacity: float,
+    seed: int,
+    workload: str,
+    sources: str,
+) -> str:
+    """SHA-256 of all that a cell's numbers follow from: its configuration and two digests."""
+    content = {
+        "policy": {"name": policy["name"], "params": policy["params"]},
+        "cluster": cluster,
+        "measure": measure,
+        "capacity": capacity,
+        "seed": seed,
+        "workload": workload,
+        "sources": sources,
+    }
+    return hashlib.sha256(canonical(content).encode()).hexdigest()
 
 
 def prepare(grid: Grid) -> Prepared:

@@ -11,54 +11,50 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sim.base.arrays import F8
+from sim.base.masking import mask, mask_tree, mask_under
 from sim.metrics import METRICS, speedups
+from sweep.grid.config_tree import canonical
 from sweep.grid.grid import Grid
-from sweep.grid.masking import mask, mask_tree, mask_under
 from sweep.grid.overrides import quote
-from sweep.grid.request import AXES
-from sweep.run.cell import CellError, canonical
-from sweep.run.plan import Planned
+from sweep.run.plan import Planned, Prepared
+from sweep.stats.arrange import AXES
 from sweep.store.cache import Cache
+from sweep.store.cell import CellError
 
 AGAINST_BASELINE = tuple(name for name, metric in METRICS.items() if metric.against_baseline)
 _ERROR = ("stage", "type", "message", "traceback")
 
 
-def table(
-    grid: Grid,
-    planned: Sequence[Planned],
-    metrics: Mapping[str, Mapping[str, float]],
-    errors: Mapping[str, CellError],
-    cached: Sequence[bool],
-    cache: Cache,
-) -> pa.Table:
-    """Make the table of a sweep that is over."""
+def table(prepared: Prepared, errors: Mapping[str, CellError], cached: Sequence[bool]) -> pa.Table:
+    """Make the table of a sweep that is over; `cached` tells of each row who computed it."""
+    grid, rows = prepared.grid, prepared.planned
     status = [
-        "failed" if one.key in errors else "cached" if was_cached else "done"
-        for one, was_cached in zip(planned, cached, strict=True)
+        "failed" if row.key in errors else "cached" if was_cached else "done"
+        for row, was_cached in zip(rows, cached, strict=True)
     ]
-    labels = [one.cell.labels for one in planned]
+    labels = [row.cell.labels for row in rows]
     columns: dict[str, Any] = {
-        "policy": pa.array([row["policy"] for row in labels], pa.string()),
-        "trace": pa.array([row["trace"] for row in labels], pa.string()),
-        "capacity": pa.array([row["capacity"] for row in labels], pa.float64()),
-        "seed": pa.array([row["seed"] for row in labels], pa.int64()),
+        "policy": pa.array([label["policy"] for label in labels], pa.string()),
+        "trace": pa.array([label["trace"] for label in labels], pa.string()),
+        "capacity": pa.array([label["capacity"] for label in labels], pa.float64()),
+        "seed": pa.array([label["seed"] for label in labels], pa.int64()),
         "status": pa.array(status, pa.string()),
     }
     for key in grid.swept:
-        columns[key] = _swept_column(_masked(key, [row[key] for row in labels]))
-    against = _against_baseline(grid, planned, metrics, cache)
-    known = [{**metrics.get(one.key, {}), **against[one.row]} for one in planned]
-    for name in _names(known):
-        columns[name] = pa.array([row.get(name, math.nan) for row in known], pa.float64())
+        columns[key] = _swept_column(_masked(key, [label[key] for label in labels]))
+    against = _against_baseline(prepared)
+    metrics = [{**prepared.metrics.get(row.key, {}), **against[row.row]} for row in rows]
+    for name in _names(metrics):
+        values = [of_row.get(name, math.nan) for of_row in metrics]
+        columns[name] = pa.array(values, pa.float64())
     for part in _ERROR:
-        values = [errors[one.key].get(part) if one.key in errors else None for one in planned]
-        columns[f"error_{part}"] = pa.array(values, pa.string())
-    columns["reproduce"] = pa.array([reproduce(grid, one) for one in planned], pa.string())
-    columns["config"] = pa.array(
-        [canonical(mask_tree(one.cell.config)) for one in planned], pa.string()
-    )
-    columns["key"] = pa.array([one.key for one in planned], pa.string())
+        texts = [errors[row.key].get(part) if row.key in errors else None for row in rows]
+        columns[f"error_{part}"] = pa.array(texts, pa.string())
+    columns["reproduce"] = pa.array([reproduce(grid, row) for row in rows], pa.string())
+    configs = [canonical(mask_tree(row.cell.config)) for row in rows]
+    columns["config"] = pa.array(configs, pa.string())
+    columns["key"] = pa.array([row.key for row in rows], pa.string())
     return pa.table(columns)
 
 
@@ -71,12 +67,12 @@ def with_status(cells: pa.Table, status: str) -> pa.Table:
     return cells.set_column(cells.column_names.index("status"), "status", column)
 
 
-def reproduce(grid: Grid, one: Planned) -> str:
+def reproduce(grid: Grid, row: Planned) -> str:
     """Write the command that runs this cell alone, in this process, under a debugger's eyes."""
     request = grid.request
-    words = [f"{key}={one.cell.labels[key]}" for key in AXES]
-    words += [fixed.text for fixed in request.fixed if _applies(fixed.key, one)]
-    swept = ((key, one.cell.labels[key]) for key in grid.swept)
+    words = [f"{key}={row.cell.labels[key]}" for key in AXES]
+    words += [fixed.text for fixed in request.fixed if _applies(fixed.key, row)]
+    swept = ((key, row.cell.labels[key]) for key in grid.swept)
     words += [quote(key, value) for key, value in swept if value is not None]
     words += [word for word in request.words if word.startswith("paths.traces=")]
     words += ["launcher=inline"]
@@ -84,34 +80,30 @@ def reproduce(grid: Grid, one: Planned) -> str:
     return mask(" ".join(["python -m sweep", *map(shlex.quote, words)]))
 
 
-def _applies(key: str, one: Planned) -> bool:
+def _applies(key: str, row: Planned) -> bool:
     """Tell whether a fixed key was used by this cell: a policy may lack a parameter."""
     head, _, inner = key.partition(".")
-    return head != "policy" or inner.split(".")[0] in one.cell.policy["params"]
+    return head != "policy" or inner.split(".")[0] in row.cell.policy["params"]
 
 
-def _against_baseline(
-    grid: Grid,
-    planned: Sequence[Planned],
-    metrics: Mapping[str, Mapping[str, float]],
-    cache: Cache,
-) -> list[dict[str, float]]:
+def _against_baseline(prepared: Prepared) -> list[dict[str, float]]:
     """Compare each cell with the baseline's in its group; NaN where one of the two is missing."""
     nothing = dict.fromkeys(AGAINST_BASELINE, math.nan)
-    found: list[dict[str, float]] = [dict(nothing) for _ in planned]
-    for base, members in _groups(grid, planned):
-        if base.key not in metrics:
+    against: list[dict[str, float]] = [dict(nothing) for _ in prepared.planned]
+    for base, members in _groups(prepared.grid, prepared.planned):
+        if base.key not in prepared.metrics:
             continue
-        base_jct = _jct(cache, base.key)
-        for one in members:
-            if one.key in metrics and base_jct is not None:
-                jct = base_jct if one.key == base.key else _jct(cache, one.key)
+        base_jct = _jct(prepared.cache, base.key)
+        for member in members:
+            if member.key in prepared.metrics and base_jct is not None:
+                is_base = member.key == base.key
+                jct = base_jct if is_base else _jct(prepared.cache, member.key)
                 if jct is not None:
-                    found[one.row] = speedups(jct, base_jct)
-    return found
+                    against[member.row] = speedups(jct, base_jct)
+    return against
 
 
-def _groups(grid: Grid, planned: Sequence[Planned]) -> Iterator[tuple[Planned, list[Planned]]]:
+def _groups(grid: Grid, rows: Sequence[Planned]) -> Iterator[tuple[Planned, list[Planned]]]:
     """Pair each of the baseline's cells with the cells that are compared with it.
 
     A group shares trace, capacity, seed and every swept key that is not a policy's. A policy's
@@ -124,35 +116,28 @@ def _groups(grid: Grid, planned: Sequence[Planned]) -> Iterator[tuple[Planned, l
     shared += [key for key in grid.swept if not key.startswith("policy.")]
     own = [key for key in grid.swept if key.startswith("policy.")]
     bases: dict[str, list[Planned]] = {}
-    for one in planned:
-        if one.cell.labels["policy"] == baseline:
-            bases.setdefault(_group(one, shared), []).append(one)
+    for row in rows:
+        if row.cell.labels["policy"] == baseline:
+            bases.setdefault(_group(row, shared), []).append(row)
     members: dict[int, list[Planned]] = {}
-    for one in planned:
-        for base in bases.get(_group(one, shared), ()):
-            pairs = [(one.cell.labels[key], base.cell.labels[key]) for key in own]
+    for row in rows:
+        for base in bases.get(_group(row, shared), ()):
+            pairs = [(row.cell.labels[key], base.cell.labels[key]) for key in own]
             if all(mine == theirs or None in (mine, theirs) for mine, theirs in pairs):
-                members.setdefault(base.row, []).append(one)
+                members.setdefault(base.row, []).append(row)
                 break
-    by_row = {one.row: one for group in bases.values() for one in group}
-    for row, group in members.items():
-        yield by_row[row], group
+    by_row = {base.row: base for group in bases.values() for base in group}
+    for number, group in members.items():
+        yield by_row[number], group
 
 
-def _group(one: Planned, keys: Sequence[str]) -> str:
-    return json.dumps([one.cell.labels[key] for key in keys])
+def _group(row: Planned, keys: Sequence[str]) -> str:
+    return json.dumps([row.cell.labels[key] for key in keys])
 
 
-def _jct(cache: Cache, key: str) -> np.ndarray[Any, np.dtype[np.float64]] | None:
+def _jct(cache: Cache, key: str) -> F8 | None:
     result = cache.get(key)
-    if result is None or result.jobs is None:
-        return None
-    jobs = result.jobs
-    if not {"submit_s", "finish_s", "failed"} <= set(jobs.column_names):
-        return None  # a measure may keep something else than jobs
-    jct = jobs["finish_s"].to_numpy() - jobs["submit_s"].to_numpy()
-    jct[jobs["failed"].to_numpy()] = math.nan
-    return np.asarray(jct, dtype=np.float64)
+    return None if result is None else result.jct_s()
 
 
 def _names(rows: Sequence[Mapping[str, float]]) -> list[str]:

@@ -6,13 +6,17 @@ what to keep: the driver stores, counts and stops.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
+
+from sweep.run.cell import run_cell
+from sweep.run.task import COMPILING, kernels_are_compiled
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
-    from sweep.run.cell import CellResult, CellSpec, Simulate
+    from sweep.run.cell import Simulate
+    from sweep.store.cell import CellResult, CellSpec
 
 
 @dataclass(frozen=True)
@@ -38,11 +42,6 @@ class Workloads(Protocol):
 class Runner(Protocol):
     """Runs cells somewhere."""
 
-    @property
-    def slots(self) -> int:
-        """How many cells run at once; known once `run` has begun."""
-        ...
-
     def run(self, work: Sequence[Work], workloads: Workloads) -> Iterator[CellResult | str]:
         """Yield the outcome of each cell once, as it comes.
 
@@ -56,16 +55,18 @@ class Runner(Protocol):
         ...
 
 
-def make(
-    launcher: Mapping[str, Any],
-    python_path: Sequence[str] = (),
-    simulate: Simulate | None = None,
-) -> Runner:
-    """Make the runner that a launcher's configuration names; nothing is started yet."""
-    if launcher["kind"] == "inline":
-        from sweep.run.inline import InlineRunner
+class InlineRunner:
+    """Runs cells in this process, one after the other: what a debugger wants."""
 
-        return InlineRunner(simulate)
-    from sweep.run.on_ray.pool import RayRunner
+    def __init__(self, simulate: Simulate | None = None) -> None:
+        self._simulate = simulate
 
-    return RayRunner(launcher, python_path, simulate)
+    def run(self, work: Sequence[Work], workloads: Workloads) -> Iterator[CellResult | str]:
+        """Yield each cell's outcome in the order of the work."""
+        if self._simulate is None and not kernels_are_compiled():
+            yield COMPILING
+        for cell in work:
+            yield run_cell(workloads.workload(cell.input), cell.spec, self._simulate)
+
+    def close(self) -> None:
+        """Nothing was started."""

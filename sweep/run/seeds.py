@@ -9,19 +9,24 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from sim.base.errors import InputError
-from sweep.grid.precision import KEYS
-from sweep.grid.request import Request
-from sweep.report.table.view import capacity_text
+from sweep.grid import grid
+from sweep.grid.request import SEEDS_AUTO, Request
+from sweep.run import compute, notes, plan, rows
+from sweep.run.plan import Prepared
+from sweep.run.runner import Runner
 from sweep.stats import contrasts
+from sweep.stats.arrange import text
 from sweep.stats.metric_format import style
 from sweep.stats.summary import summarise
+from sweep.store.cell import CellError
+from sweep.store.journal import Journal
 
 NARROW, SPENT, FAILED = "narrow enough", "seeds_max", "cells failed"
 
@@ -32,6 +37,43 @@ class Widest:
 
     half: float
     where: str
+
+
+def settle(request: Request, runner: Runner, before_cells: Callable[[], object]) -> Request:
+    """Add seeds until there are enough: the request with all of them, their cells computed.
+
+    The attempt of the last round stays open in the journal: the sweep itself goes on with it.
+    """
+    while True:
+        prepared, errors = _round(request, runner, before_cells)
+        cells = rows.table(prepared, errors, cached=[False] * len(prepared.planned))
+        n_seeds, about = more(request, cells, len(errors))
+        if n_seeds == len(request.axes["seed"]):
+            notes.note(in_words(request, about))
+            return dataclasses.replace(request, seeds=about)
+        journal = Journal(request.settings.results, prepared.sweep)
+        if journal.open_attempt() is not None:
+            journal.append("end", failed=0, seeds=n_seeds)
+        request = with_seeds(request, n_seeds)
+
+
+def _round(
+    request: Request, runner: Runner, before_cells: Callable[[], object]
+) -> tuple[Prepared, dict[str, CellError]]:
+    """Run the cells of so many seeds, into the cache alone."""
+    cells = grid.build(request)
+    journal = Journal(request.settings.results, plan.prepare(cells).sweep)
+    with journal.locked(lambda: notes.note("another process runs these cells; waiting for it")):
+        prepared = plan.prepare(cells)
+        specs = list(plan.specs(prepared))
+        errors: dict[str, CellError] = {}
+        if specs:
+            compute.begin(prepared, journal, len(specs))
+            before_cells()
+            errors = compute.run(prepared, specs, journal, runner)
+            if errors:
+                runner.close()  # cells may be left on their way
+    return prepared, errors
 
 
 def more(request: Request, cells: pa.Table, n_failed: int) -> tuple[int, dict[str, Any]]:
@@ -75,8 +117,8 @@ def widest(request: Request, cells: pa.Table) -> Widest:
 
 
 def _of_contrasts(baseline: str, metric: str, swept: list[str], cells: pa.Table) -> Widest:
-    found = contrasts.compare(cells, swept=swept, baseline=baseline, chosen=[metric])
-    rows = [] if found is None else found.to_pylist()
+    compared = contrasts.compare(cells, swept=swept, baseline=baseline, chosen=[metric])
+    rows = [] if compared is None else compared.to_pylist()
     rows = [row for row in rows if row["trace"] != contrasts.ALL_TRACES]
     is_ratio = any(row["statistic"] == "ratio" for row in rows)
     worst = Widest(0.0, "")
@@ -88,7 +130,7 @@ def _of_contrasts(baseline: str, metric: str, swept: list[str], cells: pa.Table)
         half = math.inf if math.isnan(half) else half
         if half > worst.half:
             about = filter(None, (row["policy"], row["trace"], row["settings"]))
-            worst = Widest(half, f"{', '.join(about)}, capacity {capacity_text(row['capacity'])}")
+            worst = Widest(half, f"{', '.join(about)}, capacity {text(row['capacity'])}")
     return worst
 
 
@@ -107,7 +149,7 @@ def _of_means(metric: str, swept: list[str], cells: pa.Table) -> Widest:
                 half = half if _is_fraction(metric) else half / abs(mean) if mean else half
                 half = math.inf if math.isnan(half) else half
                 if half > worst.half:
-                    where = f"{column.label}, {block.title}, capacity {capacity_text(capacity)}"
+                    where = f"{column.label}, {block.title}, capacity {text(capacity)}"
                     worst = Widest(half, where)
     return worst
 
@@ -118,7 +160,7 @@ def _is_fraction(metric: str) -> bool:
 
 def with_seeds(request: Request, n: int) -> Request:
     """Ask for the first `n` seeds; its words then name them."""
-    words = [word for word in request.words if word.partition("=")[0] not in KEYS]
+    words = [word for word in request.words if word.partition("=")[0] not in SEEDS_AUTO]
     words = [word for word in words if not word.startswith("seed=")]
     return dataclasses.replace(
         request,

@@ -6,11 +6,13 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sweep.run.cell import CellError, CellResult, run_cell
+from sweep.run.cell import run_cell
+from sweep.store.cell import CellError, CellResult
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
-    from sweep.run.cell import CellSpec, Simulate
+    from sweep.run.cell import Simulate
+    from sweep.store.cell import CellSpec
 
 
 COMPILING = "compiling the kernels, once for this version"
@@ -22,19 +24,7 @@ def run_batch(
     python_path: Sequence[str],
     simulate: Simulate | None,
 ) -> list[CellResult]:
-    """Run cells of one workload, one after the other.
-
-    Parameters
-    ----------
-    workload : Workload
-        Shared with every other worker of the node; read only.
-    specs : sequence of CellSpec
-        The cells.
-    python_path : sequence of str
-        Folders in which a user's policy module may lie.
-    simulate : callable or None
-        Stands in for `sim.simulate`.
-    """
+    """Run cells of one workload, one after the other; modules may lie in folders of the user's."""
     find_modules_in(python_path)
     return [_other_sources(spec) or run_cell(workload, spec, simulate) for spec in specs]
 

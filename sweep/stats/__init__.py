@@ -4,9 +4,8 @@
 policies that met the same (trace, seed) pairs; `holm` corrects for comparing many.
 """
 
-from sweep.stats.holm import holm
-from sweep.stats.paired import MIN_PAIRS, Paired, difference, ratio
-from sweep.stats.student import CONFIDENCE, interval, intervals
+from sweep.stats.confidence import CONFIDENCE, interval, intervals
+from sweep.stats.paired import MIN_PAIRS, Paired, difference, holm, ratio
 
 __all__ = [
     "CONFIDENCE",

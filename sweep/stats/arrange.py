@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.arrays import F8, Mask
-from sweep.run.cell import NO_POLICY
+from sim.measures import NO_POLICY
 from sweep.stats import metric_format
 
 AXES = ("policy", "trace", "capacity", "seed")
@@ -79,6 +79,15 @@ def arrange(cells: pa.Table, swept: Sequence[str], baseline: str | None) -> Arra
         blocks.setdefault((str(row["trace"]), settings), []).append(at)
     placed = [position[_identity(row, of_policy)] for row in rows]
     return Arranged(rows, swept, columns, placed, blocks, names, values, failed)
+
+
+def shown_metrics(cells: pa.Table, config: Mapping[str, Any]) -> pa.Table:
+    """Leave out the metrics that are not among those to show, if there are such."""
+    chosen = set(config["metrics"] or ())
+    if not chosen:
+        return cells
+    keep = {*NOT_METRICS, *config["swept"], *chosen}
+    return cells.select([name for name in cells.column_names if name in keep])
 
 
 def _columns(

@@ -63,29 +63,30 @@ def compare(
     them = arrange(cells, swept, baseline)
     contrasts = _contrasts(them, chosen)
     labels = [column.label for column in them.columns.values()]
-    found: list[dict[str, Any]] = []
+    compared: list[dict[str, Any]] = []
     for (trace, settings), members in _worlds(them):
         about = {"trace": trace, "settings": ", ".join(f"{k}={v}" for k, v in settings)}
         table: list[dict[str, Any]] = []
         for capacity, column, both in pairs(them, members, baseline):
             of = {**about, "capacity": capacity, "policy": labels[column]}
             fitting = contrasts if trace != ALL_TRACES else filter(_is_of_any_trace, contrasts)
-            table += [of | _row(them, one, both, trace == ALL_TRACES) for one in fitting]
+            table += [of | _row(them, contrast, both, trace == ALL_TRACES) for contrast in fitting]
         table = [row for row in table if not math.isnan(row["estimate"])]
         adjusted = stats.holm(np.array([row["p"] for row in table], dtype=np.float64))
-        found += [row | {"p_holm": float(p)} for row, p in zip(table, adjusted, strict=True)]
-    return pa.Table.from_pylist(found, SCHEMA) if found else None
+        compared += [row | {"p_holm": float(p)} for row, p in zip(table, adjusted, strict=True)]
+    return pa.Table.from_pylist(compared, SCHEMA) if compared else None
 
 
 def _contrasts(them: Arranged, chosen: Sequence[str]) -> list[Contrast]:
     """Choose what to compare, and how: the usual, or of each metric what suits its kind."""
     values = dict(zip(them.names, them.values.T, strict=True))
     varies = {name for name, v in values.items() if len(np.unique(v[~np.isnan(v)])) > 1}
-    usual = [one for one in _USUAL if one[0] in varies]
+    usual = [contrast for contrast in _USUAL if contrast[0] in varies]
     if not chosen and usual:
         return usual
     names = [name for name in (chosen or them.names) if name in varies and style(name).better]
-    return [one for name in (names if chosen else names[:2]) for one in _statistics(name)]
+    shown = names if chosen else names[:2]
+    return [contrast for name in shown for contrast in _statistics(name)]
 
 
 def _statistics(metric: str) -> list[Contrast]:
@@ -150,20 +151,20 @@ def _row(them: Arranged, contrast: Contrast, both: Pairs, several: bool) -> dict
     own, other = values[both.own], values[both.other]
     traces = both.traces if several else None
     if statistic == "difference":
-        found = stats.difference(own, other, traces)
+        paired = stats.difference(own, other, traces)
     elif _is_against_baseline(metric):
-        found = stats.ratio(own, np.where(np.isnan(other), np.nan, 1.0), traces)
+        paired = stats.ratio(own, np.where(np.isnan(other), np.nan, 1.0), traces)
     elif style(metric).better == "higher":
-        found = stats.ratio(own, other, traces)
+        paired = stats.ratio(own, other, traces)
     else:
-        found = stats.ratio(other, own, traces)
+        paired = stats.ratio(other, own, traces)
     return {
         "metric": metric,
         "statistic": statistic,
-        "n_pairs": found.n,
-        "estimate": found.estimate,
-        "low": found.low,
-        "high": found.high,
-        "p": found.p,
-        "test": found.test,
+        "n_pairs": paired.n,
+        "estimate": paired.estimate,
+        "low": paired.low,
+        "high": paired.high,
+        "p": paired.p,
+        "test": paired.test,
     }

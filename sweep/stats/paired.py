@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sim.base.arrays import F8
-from sweep.stats.bootstrap import mean_interval
+from sweep.stats.confidence import bootstrap_interval
 
 MIN_PAIRS = 5
 """Fewer pairs give neither an interval nor a test."""
@@ -60,9 +60,9 @@ def ratio(own: ArrayLike, other: ArrayLike, traces: ArrayLike | None = None) -> 
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.where((mine < 0) | (theirs < 0), math.inf, np.log(mine) - np.log(theirs))
     logs[np.isnan(mine) | np.isnan(theirs)] = math.nan
-    found = _compare(logs, traces)
-    ends = (math.exp(found.estimate), math.exp(found.low), math.exp(found.high))
-    return Paired(*ends, found.p, found.n, found.test)
+    of_logs = _compare(logs, traces)
+    ends = (math.exp(of_logs.estimate), math.exp(of_logs.low), math.exp(of_logs.high))
+    return Paired(*ends, of_logs.p, of_logs.n, of_logs.test)
 
 
 def _compare(differences: F8, traces: ArrayLike | None) -> Paired:
@@ -74,13 +74,13 @@ def _compare(differences: F8, traces: ArrayLike | None) -> Paired:
         return Paired(math.nan, math.nan, math.nan, math.nan, n, "few")
     strata = [np.sort(values[labels == label]) for label in np.unique(labels)]
     # stratum by stratum, each sorted: the same bits whatever the order of the pairs
-    estimate = float(sum(float(one.sum()) for one in strata) / n)
-    sizes = [len(one) for one in strata]
-    if min(sizes) >= 2 and all(one[0] == one[-1] for one in strata):
+    estimate = float(sum(float(stratum.sum()) for stratum in strata) / n)
+    sizes = [len(stratum) for stratum in strata]
+    if min(sizes) >= 2 and all(stratum[0] == stratum[-1] for stratum in strata):
         return Paired(estimate, estimate, estimate, math.nan, n, "exact")
     if n < MIN_PAIRS or min(sizes) < 2:
         return Paired(estimate, math.nan, math.nan, math.nan, n, "few")
-    low, high = mean_interval(strata)
+    low, high = bootstrap_interval(strata)
     p, test = _test(np.sort(values), len(strata))
     return Paired(estimate, low, high, p, n, test)
 
@@ -89,7 +89,7 @@ def _test(values: F8, n_strata: int) -> tuple[float, str]:
     """Two-sided p that differences are centred at 0, and the name of the test."""
     n = len(values)
     if n_strata == 1 and abs(skewness(values)) <= MAX_SKEWNESS:
-        from scipy.special import stdtr
+        from scipy.special import stdtr  # 0.3 s to import: only where it is needed
 
         t = float(values.mean()) / (float(values.std(ddof=1)) / math.sqrt(n))
         return float(2 * stdtr(n - 1, -abs(t))), "t"
@@ -108,3 +108,19 @@ def skewness(values: F8) -> float:
         return 0.0
     raw = float((deviation**3).mean()) / spread**1.5
     return float(raw * math.sqrt(n * (n - 1)) / (n - 2))
+
+
+def holm(p: F8) -> F8:
+    """Adjust p-values so that the chance of any false discovery among them stays bounded.
+
+    Calling those significant whose adjusted value is at most α keeps the chance of one or more
+    wrong calls at most α, however the tests depend on each other (Holm, Scandinavian Journal of
+    Statistics 6(2), 1979). With the values ascending, the k-th of m is multiplied by m - k + 1,
+    is never below the one before it, and never above 1.
+    """
+    adjusted = np.full(p.shape, np.nan)
+    tested = np.flatnonzero(~np.isnan(p))
+    order = tested[np.argsort(p[tested], kind="stable")]
+    factors = np.arange(len(order), 0, -1, dtype=np.float64)
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(p[order] * factors))
+    return adjusted

@@ -13,9 +13,7 @@ import pyarrow as pa
 
 from sim.base.arrays import F8, I8
 from sweep.stats import intervals
-from sweep.stats.arrange import AXES, NOT_METRICS, Arranged, Column, arrange, text
-
-__all__ = ["AXES", "NOT_METRICS", "Block", "Column", "Failure", "Summary", "summarise"]
+from sweep.stats.arrange import Arranged, Column, arrange, text
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")  # of a worker's terminal
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sim.base import files
-from sweep.run.cell import CellResult
+from sweep.store.cell import CellResult
 from sweep.store.kept_sources import KeptSources
 
 VERSION = 1
@@ -29,11 +29,6 @@ class Cache:
     Each file's checksum is over its bytes with the checksum itself as zeros, so that a file is
     known to be whole before Parquet looks at it. Whoever writes a cell writes the same content;
     two processes may do so at once.
-
-    Parameters
-    ----------
-    results : Path
-        Folder of all results.
     """
 
     def __init__(self, results: Path) -> None:

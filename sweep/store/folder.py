@@ -8,19 +8,15 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import yaml
 
 from sim.base import files
 from sim.base.errors import InputError, unknown
-from sweep import report
-from sweep.grid.as_yaml import to_yaml
-from sweep.report import table
-from sweep.report.table import contrasts_table, contrasts_view
-from sweep.stats import contrasts
-from sweep.store.cache import Cache
+from sweep.grid.config_tree import to_yaml
 
 CELLS, CONFIG, PROVENANCE = "cells.parquet", "config.yaml", "provenance.json"
-TABLE, DIFF, FINDINGS = "table.md", "changes.diff", "findings.parquet"
-CONTRASTS = "against_baseline.parquet"
+DIFF, FINDINGS, CONTRASTS = "changes.diff", "findings.parquet", "against_baseline.parquet"
+TABLE, MARKDOWN, HTML = "table.md", "report.md", "report.html"
 _ALWAYS = {"words", "config_dirs", "swept", "baseline", "metrics", "study"}
 _DAMAGED = "it is damaged; running the sweep again writes it anew, from the cells that are cached"
 
@@ -46,12 +42,12 @@ class SweepFolder:
             raise InputError(f"there is no sweep in {results}; paths.results=DIR names another")
         if name is None:
             return cls(max(known, key=lambda path: (path / CELLS).stat().st_mtime_ns))
-        found = [path for path in known if path.name == name]
-        found = found or [path for path in known if path.name.startswith(name)]
-        if len(found) != 1:
-            several = f" ({len(found)} begin like that)" if found else ""
+        matches = [path for path in known if path.name == name]
+        matches = matches or [path for path in known if path.name.startswith(name)]
+        if len(matches) != 1:
+            several = f" ({len(matches)} begin like that)" if matches else ""
             raise InputError(unknown("sweep", name, [path.name for path in known]) + several)
-        return cls(found[0])
+        return cls(matches[0])
 
     @property
     def sweep(self) -> str:
@@ -65,7 +61,7 @@ class SweepFolder:
 
     def is_whole(self) -> bool:
         """Tell whether every file is there, and the cells can be read."""
-        names = (CELLS, CONFIG, PROVENANCE, TABLE, report.MARKDOWN, report.HTML)
+        names = (CELLS, CONFIG, PROVENANCE, TABLE, MARKDOWN, HTML)
         if not all((self.path / name).is_file() for name in names):
             return False
         try:
@@ -79,8 +75,6 @@ class SweepFolder:
 
     def config(self) -> dict[str, Any]:
         """Read ``config.yaml``."""
-        import yaml
-
         file = self.path / CONFIG
         try:
             text = file.read_text(encoding="utf-8")
@@ -108,16 +102,8 @@ class SweepFolder:
         file = self.path / name
         return _table(file) if file.is_file() else None
 
-    def write_findings(self, findings: pa.Table | None) -> None:
-        """Replace ``findings.parquet``."""
-        self._replace(FINDINGS, findings)
-
-    def write_cells(self, cells: pa.Table) -> None:
-        """Replace ``cells.parquet``."""
-        self._replace(CELLS, cells)
-
-    def _replace(self, name: str, content: pa.Table | None) -> None:
-        """Replace a table; None deletes it."""
+    def replace(self, name: str, content: pa.Table | None) -> None:
+        """Replace a table, such as `CELLS`; None deletes it."""
         if content is None:
             (self.path / name).unlink(missing_ok=True)
             return
@@ -125,60 +111,17 @@ class SweepFolder:
         pq.write_table(content, sink, compression="zstd", use_dictionary=False)
         files.write_bytes(self.path / name, sink.getvalue().to_pybytes())
 
-    def write(
-        self,
-        cells: pa.Table,
-        config: Mapping[str, Any],
-        provenance: Mapping[str, Any],
-        diff: str,
-        findings: pa.Table | None = None,
-        cache: Cache | None = None,
-    ) -> None:
-        """Write every file; ``cells.parquet`` last, as it says that the others are there."""
+    def write_origin(
+        self, config: Mapping[str, Any], provenance: Mapping[str, Any], diff: str
+    ) -> dict[str, Any]:
+        """Replace what says where the cells come from; return the provenance as it is read."""
         files.write_text(self.path / CONFIG, to_yaml(config))
-        provenance = files.write_json(self.path / PROVENANCE, provenance)
+        kept: dict[str, Any] = files.write_json(self.path / PROVENANCE, provenance)
         if diff:
             files.write_text(self.path / DIFF, diff)
         else:
             (self.path / DIFF).unlink(missing_ok=True)
-        self.write_findings(findings)
-        self.write_report(cells, config, provenance, cache)
-        self.write_cells(cells)
-
-    def write_report(
-        self,
-        cells: pa.Table,
-        config: Mapping[str, Any],
-        provenance: Mapping[str, Any],
-        cache: Cache | None = None,
-        gantt: int | None = None,
-    ) -> None:
-        """Write the table and the report, with the metrics that the sweep's configuration names.
-
-        See `sweep.report.write` for `cache` and `gantt`; the cache is that of the results folder
-        if none is given.
-        """
-        shown = shown_metrics(cells, config)
-        about = {"swept": config["swept"], "baseline": config["baseline"]}
-        compared = contrasts.compare(shown, **about, chosen=config["metrics"])
-        self._replace(CONTRASTS, compared)
-        headlines = contrasts_view.headlines(compared)
-        texts = [
-            table.to_markdown(table.summarise(shown, **about)),
-            contrasts_table.to_markdown(headlines, config["baseline"]),
-        ]
-        files.write_text(self.path / TABLE, "\n".join(filter(None, texts)))
-        report.write(
-            self.path,
-            shown,
-            config,
-            provenance,
-            findings=self.findings(),
-            headlines=headlines,
-            cache=cache or Cache(self.results),
-            gantt=gantt,
-            **about,
-        )
+        return kept
 
 
 def _table(file: Path) -> pa.Table:
@@ -188,14 +131,3 @@ def _table(file: Path) -> pa.Table:
             return parquet.read(use_threads=False)
     except pa.ArrowException as error:
         raise InputError(_DAMAGED, file=file) from error
-
-
-def shown_metrics(cells: pa.Table, config: Mapping[str, Any]) -> pa.Table:
-    """Leave out the metrics that are not among those to show, if there are such."""
-    chosen = set(config["metrics"] or ())
-    if not chosen:
-        return cells
-    from sweep.stats.summary import NOT_METRICS
-
-    keep = {*NOT_METRICS, *config["swept"], *chosen}
-    return cells.select([name for name in cells.column_names if name in keep])

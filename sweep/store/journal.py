@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import io
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, BinaryIO
-
-from sweep.store import locks
 
 Event = dict[str, Any]
 
@@ -39,7 +38,11 @@ class Journal:
             if not self._is_clean:
                 text = self._clean(file) + text
             content = text.encode()
-            if file.write(content) != len(content):  # the disk took a part: it is full
+            try:
+                n_written = file.write(content)
+            except OSError as error:  # which names no file
+                raise OSError(error.errno, error.strerror, str(self.file)) from error
+            if n_written != len(content):  # the disk took a part: it is full
                 self._is_clean = False
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.file))
 
@@ -85,11 +88,11 @@ class Journal:
 
     def locked(self, on_wait: Callable[[], None]) -> AbstractContextManager[None]:
         """Hold the sweep for this process; call `on_wait` and wait if another has it."""
-        return locks.exclusive(self._lock, on_wait)
+        return exclusive(self._lock, on_wait)
 
     def is_running(self) -> bool:
         """Tell whether a process holds the sweep."""
-        return locks.is_held(self._lock)
+        return _is_held(self._lock)
 
     @property
     def _lock(self) -> Path:
@@ -104,3 +107,31 @@ def _is_event(line: Any) -> bool:
         and isinstance(line.get("time"), int | float)
         and (line["event"] != "begin" or isinstance(line.get("cached"), list))
     )
+
+
+@contextlib.contextmanager
+def exclusive(file: Path, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Hold a lock; call `on_wait` and wait if another process has it.
+
+    The operating system takes it back when its holder dies.
+    """
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("a") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            on_wait()
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def _is_held(file: Path) -> bool:
+    """Tell whether a process holds the lock now."""
+    try:
+        with file.open("rb") as handle:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from sim.base import files
-from sweep.run.cell import canonical
+from sweep.grid.config_tree import canonical
 from sweep.store import meaning, mentions
 from sweep.store.meaning import Meaning
 from sweep.store.modules import Module

@@ -6,8 +6,8 @@ import bisect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from sweep.grid import tree
-from sweep.run.cell import canonical
+from sweep.grid import config_tree
+from sweep.grid.config_tree import canonical
 
 Config = Mapping[str, Any]
 _THINGS = ("policy", "trace", "cluster", "measure", "capacity", "seed", "sources")
@@ -133,5 +133,5 @@ def _leaves_changed(old: Config, new: Config, thing: str) -> list[str]:
 
 def _leaves(config: Config, thing: str) -> dict[str, str]:
     shown = {thing: config[thing]}
-    values = ((key, tree.get(shown, key)) for key in tree.keys(shown))
+    values = ((key, config_tree.get(shown, key)) for key in config_tree.keys(shown))
     return {key: canonical(value) for key, value in values if not isinstance(value, Mapping)}

@@ -14,7 +14,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from sweep.grid.masking import mask, mask_tree
+from sim.base.masking import mask, mask_tree
 
 _ROOT = Path(__file__).resolve().parents[2]
 _PACKAGES = (

@@ -13,10 +13,14 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from sim.measures import NO_POLICY
 from sweep.grid import recipe
-from sweep.run.cell import NO_POLICY, canonical, run_cell
+from sweep.grid.config_tree import canonical
 from sweep.store import closure
 from sweep.store.closure import Table
+
+RUNS_CELLS = "sweep.run.cell"
+"""By name: the room of what runs stands above this one."""
 
 Named = Mapping[str, Any]
 """A policy or a measure as configured: its ``name``, and the ``module`` if it is the user's own."""
@@ -90,9 +94,8 @@ def _table_of_cell(names: _Names) -> Table:
         roots += closure.option(closure.MEASURES, measure)
     if policy != NO_POLICY:
         roots += closure.option(closure.POLICIES, policy)
-    runs_it = run_cell.__module__
-    told = [(runs_it, registry) for registry in (closure.MEASURES, closure.POLICIES)]
-    return closure.of([runs_it, *roots], told)
+    told = [(RUNS_CELLS, registry) for registry in (closure.MEASURES, closure.POLICIES)]
+    return closure.of([RUNS_CELLS, *roots], told)
 
 
 @cache

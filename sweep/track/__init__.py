@@ -5,6 +5,17 @@
 
 from sweep.track.connection import TrackingDown, warm_up
 from sweep.track.granularity import choose
-from sweep.track.log_sweep import Tracked, track
+from sweep.track.log_sweep import Tracked, log, track
+from sweep.track.target import is_logged, target_of, uri_of
 
-__all__ = ["Tracked", "TrackingDown", "choose", "track", "warm_up"]
+__all__ = [
+    "Tracked",
+    "TrackingDown",
+    "choose",
+    "is_logged",
+    "log",
+    "target_of",
+    "track",
+    "uri_of",
+    "warm_up",
+]

@@ -5,21 +5,25 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import socket
+import sqlite3
 import threading
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from sim.base.errors import SimError
-from sweep.grid.masking import mask
-from sweep.track.probe import probe
+from sim.base.masking import mask
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
     from mlflow.entities import Run
 
+PROBE_S = 3.0
+_PORTS = {"http": 80, "https": 443, "postgresql": 5432, "mysql": 3306, "mssql": 1433}
 _OPTED_OUT = {"MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "true"}
 _MANNERS = {
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
@@ -93,12 +97,39 @@ def connected(uri: str, way_out: str) -> Iterator[MlflowClient]:
     """
     with _environment(_OPTED_OUT | _MANNERS), _silence():
         try:
-            probe(uri)
+            _probe(uri)
             yield _client(uri)
         except Exception as error:
             if not _is_mlflows(error):
                 raise
             raise TrackingDown(uri, _reason(error), way_out) from error
+
+
+def _probe(uri: str) -> None:
+    """Find out within seconds whether a store can be used: MLflow would try for minutes."""
+    parts = urlsplit(uri)
+    scheme = parts.scheme.lower().partition("+")[0]
+    if scheme == "sqlite":
+        _probe_file(Path(uri.partition(":///")[2]))
+    elif parts.hostname and scheme in _PORTS:
+        try:
+            address = (parts.hostname, parts.port or _PORTS[scheme])
+            socket.create_connection(address, timeout=PROBE_S).close()
+        except (OSError, ValueError) as error:
+            raise ConnectionError(f"nothing answers there ({error})") from error
+
+
+def _probe_file(path: Path) -> None:
+    """Open an sqlite database, creating it if it is missing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with contextlib.closing(sqlite3.connect(path, timeout=PROBE_S)) as connection:
+            connection.execute("PRAGMA schema_version").fetchone()
+    except sqlite3.Error as error:
+        raise ConnectionError(str(error)) from error
+    for place in (path, path.parent):
+        if not os.access(place, os.W_OK):
+            raise PermissionError(f"{place} cannot be written")
 
 
 def _client(uri: str) -> MlflowClient:

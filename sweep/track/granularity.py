@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from sweep.stats import intervals
-from sweep.stats.summary import AXES
+from sweep.stats.arrange import AXES
 from sweep.track.rows import Row, allowed
 
 Granularity = Literal["cell", "policy", "sweep"]
@@ -56,13 +56,13 @@ def headline(rows: Sequence[Row]) -> dict[str, float]:
     """Name the means of the most telling metrics ``<metric>/<what varies>``, the first 990."""
     means = over_seeds(rows)
     names = [name for name in varying(means) if name != "seed"]
-    found = {
+    means_of = {
         allowed("/".join([metric, " ".join(row.params.get(n, "-") for n in names)]).rstrip("/")): v
         for metric in HEADLINE
         for row in means
         if (v := row.metrics.get(metric)) is not None
     }
-    return dict(list(found.items())[:MOST_METRICS])
+    return dict(list(means_of.items())[:MOST_METRICS])
 
 
 def varying(rows: Sequence[Row]) -> list[str]:

@@ -1,7 +1,8 @@
-"""Log a sweep to MLflow, or what is missing of it there."""
+"""Log a sweep to MLflow, or what is missing of it there; its results never depend on that."""
 
 from __future__ import annotations
 
+import json
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -11,15 +12,32 @@ from typing import Any
 
 import pyarrow as pa
 
-from sweep.grid.as_yaml import to_yaml
-from sweep.grid.masking import mask_tree
+from sim.base.masking import mask_tree
+from sweep.grid.config_tree import to_yaml
+from sweep.grid.settings import Settings
+from sweep.run.notes import LINE_EVERY_S
+from sweep.store import journal
+from sweep.store.folder import SweepFolder
+from sweep.store.journal import Journal
 from sweep.track import granularity as level
-from sweep.track import memo
-from sweep.track.children import find_children, is_up_to_date, log_child
+from sweep.track import target
 from sweep.track.connection import Place, connected
 from sweep.track.granularity import Granularity
-from sweep.track.parent import files_of, find_experiment, find_parent, finish_parent
 from sweep.track.rows import Row, digest, rows_of
+from sweep.track.runs import (
+    files_of,
+    find_children,
+    find_experiment,
+    find_parent,
+    finish_parent,
+    is_up_to_date,
+    log_child,
+)
+
+_WORDS = {
+    "policy": "a run for all seeds of each policy, trace and capacity",
+    "sweep": "one run for the whole sweep",
+}
 
 
 @dataclass(frozen=True)
@@ -45,7 +63,6 @@ def track(
     baseline: str | None = None,
     times: Mapping[str, tuple[float, float]] | None = None,
     granularity: Granularity = "cell",
-    final: bool = True,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Tracked:
     """Log a sweep's cells as child runs of one parent run; what is there stays as it is.
@@ -59,7 +76,7 @@ def track(
     rows = rows_of(cells, swept)
     children = level.at(granularity, rows)
     state = digest(rows, files_of(folder), granularity)
-    known = memo.is_logged(folder, uri, experiment, state) if final else None
+    known = target.known_run(folder, uri, experiment, state)
     if known:
         return Tracked(0, len(children), *known)
     with (
@@ -76,8 +93,8 @@ def track(
             row for row in children if not is_up_to_date(place, row, present.get(row.identity))
         ]
         anew = {row.identity for row in missing}
-        for one, runs in present.items():
-            for old in runs if one in anew or one not in wanted else ():
+        for identity, runs in present.items():
+            for old in runs if identity in anew or identity not in wanted else ():
                 client.delete_run(old.info.run_id)
         compared = level.varying(children)
         for done, row in enumerate(missing, start=1):
@@ -85,13 +102,68 @@ def track(
             log_child(place, parent, row, compared, text, _times_of(row, times or {}))
             if on_progress:
                 on_progress(done, len(missing))
-        if final:
-            headline = level.headline(rows) if granularity == "sweep" else {}
-            finish_parent(place, parent, rows, folder, headline)
-    found = (experiment_id, str(parent.info.run_id))
-    if final:
-        memo.write(folder, uri, experiment, state, found)
-    return Tracked(len(missing), len(children) - len(missing), *found)
+        headline = level.headline(rows) if granularity == "sweep" else {}
+        finish_parent(place, parent, rows, folder, headline)
+    run = (experiment_id, str(parent.info.run_id))
+    target.remember(folder, uri, experiment, state, run)
+    return Tracked(len(missing), len(children) - len(missing), *run)
+
+
+def log(
+    folder: SweepFolder, settings: Settings, note: Callable[[str], object] = lambda _: None
+) -> None:
+    """Log a sweep to where the settings say; nothing if they say nowhere."""
+    uri = target.uri_of(settings)
+    if uri is None:
+        return
+    asked = settings.tracking.get("granularity")
+    cells, config = folder.cells(), folder.config()
+    rows = cells.select(["key", "config"]).to_pylist()
+    granularity = level.choose(asked, cells, config["swept"])
+    if asked is None and granularity != "cell":
+        note(
+            f"MLflow gets {_WORDS[granularity]}, as its UI slows past {level.MOST_CELLS} runs; "
+            "tracking.granularity=cell logs every cell"
+        )
+    # two sweeps that make one sqlite database at the same time would break it
+    with journal.exclusive(settings.results / "journal" / "mlflow.lock"):
+        track(
+            folder.path,
+            cells,
+            config,
+            folder.provenance(),
+            {row["key"]: json.loads(row["config"]) for row in rows},
+            uri,
+            str(settings.tracking["experiment"]),
+            swept=config["swept"],
+            baseline=config["baseline"],
+            times=_times(folder),
+            granularity=granularity,
+            on_progress=_saying(note),
+        )
+
+
+def _saying(note: Callable[[str], object]) -> Callable[[int, int], None]:
+    """Say from time to time how many runs are logged."""
+    last = time.monotonic()
+
+    def on_progress(n_done: int, n_runs: int) -> None:
+        nonlocal last
+        if time.monotonic() - last >= LINE_EVERY_S:
+            last = time.monotonic()
+            note(f"{n_done} of {n_runs} runs logged to MLflow")
+
+    return on_progress
+
+
+def _times(folder: SweepFolder) -> dict[str, tuple[float, float]]:
+    """When each cell began and ended, s since 1970, as far as the journal knows."""
+    events = Journal(folder.results, folder.sweep).events()
+    return {
+        event["key"]: (event["time"] - event["seconds"], event["time"])
+        for event in events
+        if event["event"] == "cell" and event.keys() >= {"key", "seconds"}
+    }
 
 
 def _config_of(row: Row, configs: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:

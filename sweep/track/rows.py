@@ -13,8 +13,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from sweep.grid.masking import mask
-from sweep.stats.summary import AXES, NOT_METRICS
+from sim.base.masking import mask
+from sweep.stats.arrange import AXES, NOT_METRICS
+from sweep.stats.arrange import text as shortest
 
 _FORBIDDEN = re.compile(r"[^\w.\-/ :]")
 MAX_TAG = 5000  # MLflow takes 8,000 characters; some databases fewer
@@ -116,7 +117,7 @@ def _row(cell: Mapping[str, Any], params: Sequence[str], metrics: Sequence[str])
 
     return Row(
         key=str(cell["key"]),
-        params={name: _text(cell[name])[:MAX_TAG] for name in params if cell[name] is not None},
+        params={name: shortest(cell[name])[:MAX_TAG] for name in params if cell[name] is not None},
         metrics={
             allowed(name): float(cell[name])
             for name in metrics
@@ -132,7 +133,3 @@ def _row(cell: Mapping[str, Any], params: Sequence[str], metrics: Sequence[str])
         is_failed=is_failed,
         members=(str(cell["key"]),),
     )
-
-
-def _text(value: object) -> str:
-    return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)

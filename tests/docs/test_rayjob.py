@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 import yaml
 
-from sweep.cli.command import ask
+from sweep.driver import ask
 from tests.conftest import ROOT
 
 

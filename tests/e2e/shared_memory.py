@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from sim import Workload
-from sweep.run.cell import CellSpec
-from sweep.run.runner import Work, make
+from sweep.run.compute import make_runner
+from sweep.run.runner import Work
+from sweep.store.cell import CellSpec
 
 
 def private_bytes() -> int:
@@ -90,7 +91,7 @@ if __name__ == "__main__":
     what = {"name": "simulation"}
     work = [Work(CellSpec(str(at), policy, cluster, what, at), "w") for at in range(8)]
     one = One()
-    runner = make({"kind": "local", "workers": 2}, simulate=simulate)
+    runner = make_runner({"kind": "local", "workers": 2}, simulate=simulate)
     results = [result for result in runner.run(work, one) if not isinstance(result, str)]
     runner.close()
     json.dump([one.made, [[r.error, r.metrics] for r in results]], sys.stdout)

@@ -43,7 +43,7 @@ def test_on_ray_then_cached_then_inline(command: Command) -> None:
     assert "every cell is cached" in again.err
     assert {row["status"] for row in again.rows} == {"cached"}
     imported = {line.rpartition("|")[2].strip() for line in again.err.splitlines()}
-    assert "sweep.cli.drive" in imported
+    assert "sweep.driver" in imported
     assert not imported & {"ray", "mlflow", "numba", "plotly"}
     assert tracked(results) == {"FINISHED": 17}
 

@@ -22,7 +22,7 @@ from sim.base.errors import InputError
 from sim.lineage import read_logs
 from sim.lineage.openlineage import read_events
 from sim.traces.bqetl.files import EDGES, JOBS
-from sweep.cli.command import ask
+from sweep.driver import ask
 from sweep.grid import grid
 from sweep.grid.options import Options
 from sweep.grid.overrides import parse, quote

@@ -15,7 +15,7 @@ import sim
 from policies import Policy
 from sim import Cluster, Workload
 from sweep.cli import main
-from sweep.cli.command import ask
+from sweep.driver import ask
 from sweep.grid.request import Request
 
 

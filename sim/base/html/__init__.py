@@ -9,7 +9,6 @@ it. Colours follow the reader's scheme, light or dark.
 from __future__ import annotations
 
 import json
-import os
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,13 +60,6 @@ def css() -> str:
 def symbol(number: int) -> str:
     """Give the shape that goes with a colour's number."""
     return SYMBOLS[number % len(SYMBOLS)]
-
-
-def replace(path: Path, text: str) -> None:
-    """Write a text file as a whole: a kill leaves the old one or the new one."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    temporary.write_text(text, encoding="utf-8", newline="\n")
-    temporary.replace(path)
 
 
 def _script_json(tree: Any) -> str:

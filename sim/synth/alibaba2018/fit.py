@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from sim.base.arrays import F8
 from sim.base.errors import InputError
+from sim.synth.alibaba2018.fit_counts import fit_published
 from sim.synth.alibaba2018.fit_joint import fit_joint
 from sim.synth.alibaba2018.fit_links import fit_links
 from sim.synth.alibaba2018.histograms import Histogram
 from sim.synth.alibaba2018.pooling import pooled_conditional
-from sim.synth.alibaba2018.published import fit_published
 from sim.synth.alibaba2018.seen import Seen
 from sim.synth.alibaba2018.tables import Tables, check_tables
 

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from sim.base import files
 from sim.base.errors import InputError
 from sim.synth.alibaba2018 import histogram_text as text
 from sim.synth.alibaba2018.joint_text import read_joint, show_joint
@@ -38,14 +39,7 @@ def write_tables(tables: Tables, path: str | os.PathLike[str]) -> None:
         parts.append(f'"links": {show_links(tables.links)}')
     if tables.joint is not None:
         parts.append(f'"joint": {show_joint(tables.joint)}')
-    target = Path(path)
-    part = target.with_name(target.name + ".part")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        part.write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="utf-8")
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
+    files.write_text(Path(path), "{\n" + ",\n".join(parts) + "\n}\n")
 
 
 def read_tables(path: str | os.PathLike[str] = SHIPPED) -> Tables:

@@ -9,11 +9,14 @@ import numpy as np
 from sim.base.arrays import F8, I8, Mask
 from sim.base.ragged import ranges
 from sim.base.random import stream
+from sim.published import numbers
 from sim.synth.cosmos.clock import ad_hoc_times
 from sim.synth.cosmos.flows import READ_BY_AD_HOC, Flows, closed, some, team_sizes
-from sim.synth.cosmos.published import JOBS_A_DAY, RECURRING
 from sim.synth.cosmos.reads import Finished, distinct
 from sim.synth.cosmos.runs import BEGIN_S, Runs
+
+JOBS_A_DAY = numbers("wing")["cosmos"]["jobs_a_day"]
+RECURRING = numbers("wing")["recurring"]["jobs"]
 
 READS = 0.63
 """Ad hoc jobs that read what another job made."""

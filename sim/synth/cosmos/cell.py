@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from sim.lineage.recorded import POLL
 from sim.lineage.worth import Past
 from sim.synth.cosmos import names
+from sim.synth.cosmos.clock import WEEK_S
 from sim.synth.cosmos.measure import wanted_got
 from sim.synth.cosmos.month import Month
-from sim.synth.cosmos.published import WEEK_S
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload

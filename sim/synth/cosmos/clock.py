@@ -16,6 +16,7 @@ WEEKEND = 0.7
 """Ad hoc jobs on a day of the weekend, of those on a weekday; not published."""
 
 _DAY_S = 86_400.0
+WEEK_S = 7 * 86_400.0
 
 
 def daily_offset(period_s: F8, rng: np.random.Generator) -> F8:

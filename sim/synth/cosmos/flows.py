@@ -8,15 +8,15 @@ import numpy as np
 
 from sim.base.arrays import F8, I8, Mask
 from sim.base.random import stream
-from sim.synth.cosmos.published import (
-    BLIND,
-    CROSS_TEMPLATES,
-    DEPENDENCIES_PER_JOB,
-    JOBS_A_DAY,
-    ORGANISATIONS,
-    RECURRING,
-    USERS,
+from sim.published import numbers
+
+_PAPER = numbers("wing")
+JOBS_A_DAY, DEPENDENCIES_PER_JOB, USERS, ORGANISATIONS = (
+    _PAPER["cosmos"][key]
+    for key in ("jobs_a_day", "dependencies_per_job", "users", "organisations")
 )
+RECURRING, BLIND = _PAPER["recurring"]["jobs"], _PAPER["coordination"]["blind"]
+CROSS_TEMPLATES = _PAPER["organisations"]["template_dependencies"]
 
 PERIOD_H = np.array([1.0, 3.0, 6.0, 12.0, 24.0, 168.0])
 PERIOD_SHARE = np.array([0.02, 0.03, 0.06, 0.08, 0.70, 0.11])

@@ -9,9 +9,10 @@ import numpy as np
 from sim.base.arrays import F8, I8, Mask
 from sim.lineage.recorded import BLIND, NONE, POLL
 from sim.synth.cosmos.adhoc import AdHoc, draw_ad_hoc
+from sim.synth.cosmos.clock import WEEK_S
 from sim.synth.cosmos.flows import Flows, draw_flows
+from sim.synth.cosmos.organisations import n_organisations, queue_shares
 from sim.synth.cosmos.priorities import draw_priorities
-from sim.synth.cosmos.published import n_organisations, queue_shares
 from sim.synth.cosmos.runs import END_S, Runs, draw_runs
 from sim.synth.cosmos.value import Downloads, draw_downloads
 from sim.synth.cosmos.widths import draw_widths
@@ -55,8 +56,6 @@ class Month:
 
     def week(self, begin: float, end: float) -> Mask:
         """Which jobs were submitted from the beginning of one week to that of another."""
-        from sim.synth.cosmos.published import WEEK_S
-
         out: Mask = (self.submit_s >= begin * WEEK_S) & (self.submit_s < end * WEEK_S)
         return out
 

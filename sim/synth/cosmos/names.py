@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from sim.base.arrays import I8
 from sim.synth.cosmos.month import Month
-from sim.synth.cosmos.published import letters
+from sim.synth.cosmos.organisations import letters
 
 
 def job_ids(rows: I8) -> pa.Array:

@@ -8,8 +8,12 @@ import numpy as np
 
 from sim.base.arrays import F8, I8, Mask
 from sim.base.random import stream
+from sim.published import numbers
 from sim.synth.cosmos.flows import Flows
-from sim.synth.cosmos.published import HIGH_AD_HOC, INVERTED_JOBS, INVERTED_TEMPLATES
+
+_PAPER = numbers("wing")["priorities"]
+HIGH_AD_HOC, INVERTED_TEMPLATES = _PAPER["adhoc_above"], _PAPER["templates_inverted"]
+INVERTED_JOBS = _PAPER["jobs_on_lower"]
 
 INHERITED = 0.7
 """Workflows whose priority is that of an earlier one of the organisation; an assumption (§2.2)."""

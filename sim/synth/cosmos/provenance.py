@@ -10,8 +10,9 @@ from sim.base.arrays import I8
 from sim.lineage.recorded import category
 from sim.lineage.schema import DOWNLOAD, OPERATIONS_NAMES, READ, WRITE
 from sim.synth.cosmos import names
+from sim.synth.cosmos.clock import WEEK_S
 from sim.synth.cosmos.month import Month
-from sim.synth.cosmos.published import WEEK_S, letters
+from sim.synth.cosmos.organisations import letters
 
 
 def tables(month: Month, weeks: tuple[int, int] = (-2, 2)) -> tuple[pa.Table, pa.Table]:

@@ -10,9 +10,8 @@ import numpy as np
 from sim.base.arrays import F8, I8, Mask
 from sim.base.ragged import ranges
 from sim.base.random import stream
-from sim.synth.cosmos.clock import daily_offset
+from sim.synth.cosmos.clock import WEEK_S, daily_offset
 from sim.synth.cosmos.flows import Flows
-from sim.synth.cosmos.published import WEEK_S
 from sim.synth.cosmos.reads import Finished, distinct
 
 BEGIN_S, END_S = -2 * WEEK_S, 2 * WEEK_S

@@ -10,8 +10,11 @@ from scipy.special import ndtri
 from sim.base.arrays import F8, I8, Mask
 from sim.base.ragged import ranges
 from sim.base.random import stream
+from sim.published import numbers
+from sim.synth.cosmos.clock import WEEK_S
 from sim.synth.cosmos.flows import Flows
-from sim.synth.cosmos.published import VALUE_RATIO, WEEK_S
+
+VALUE_RATIO = numbers("wing")["cosmos"]["value_ratio"]
 
 VALUED = 1.0
 """Jobs that are downloaded at all. Whole numbers of downloads lie in steps below Zipf's line; the

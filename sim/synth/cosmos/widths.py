@@ -6,8 +6,11 @@ import numpy as np
 
 from sim.base.arrays import F8, I8
 from sim.base.random import stream
+from sim.published import numbers
+from sim.synth.cosmos.clock import WEEK_S
 from sim.synth.cosmos.flows import Flows
-from sim.synth.cosmos.published import PEAK, WEEK_S
+
+PEAK = numbers("wing")["cosmos"]["peak"]
 
 TOKENS = 100_000
 """Of the whole cluster at capacity 1, whatever the scale."""

@@ -12,13 +12,14 @@ import numpy as np
 
 from sim.base.arrays import F8
 from sim.base.random import stream
+from sim.published import numbers
 from sim.synth._dag import Dag, check_number, check_whole, to_workload
-from sim.synth.production_dags.published import RECURRING, TASKS_P50, VARIATION
 from sim.synth.production_dags.structure import draw_structure
 from sim.synth.production_dags.work import draw_dag
 from sim.workload.workload import Workload
 
 QUANTUM = 1e-4
+_PAPER = numbers("dagps")
 FOUR = ("cpu", "mem", "disk", "net")
 RUN_SIGMA = 0.1
 """Of how much longer or shorter a stage's tasks run when a program runs again; an assumption."""
@@ -27,8 +28,8 @@ RUN_SIGMA = 0.1
 def synthesize(
     jobs: int = 2000,
     seed: int = 0,
-    median_tasks: float = TASKS_P50,
-    recurring: float = RECURRING,
+    median_tasks: float = _PAPER["dags"]["tasks_p50"],
+    recurring: float = _PAPER["dags"]["recurring"],
     interval_s: float = 15.0,
     split_io: bool = False,
 ) -> Workload:
@@ -92,7 +93,7 @@ def synthesize(
             known = drawn[program]
             longer = np.exp(RUN_SIGMA * rng.normal(size=len(known.duration_s)))
             dags.append(replace(known, duration_s=known.duration_s * longer))
-    names = tuple(VARIATION)
+    names = tuple(_PAPER["table1"])
     if not split_io:
         names = FOUR
         dags = [replace(dag, demand=_reads_and_writes(dag.demand)) for dag in dags]
@@ -122,8 +123,8 @@ def synthesize(
 
 
 def _reads_and_writes(six: F8) -> F8:
-    """Add reads and writes: (g, 6) as in `VARIATION` to (g, 4) as in `FOUR`."""
-    at = {name: six[:, i] for i, name in enumerate(VARIATION)}
+    """Add reads and writes: (g, 6) as in Table 1 to (g, 4) as in `FOUR`."""
+    at = {name: six[:, i] for i, name in enumerate(_PAPER["table1"])}
     disk = np.minimum(1.0, at["disk_read"] + at["disk_write"])
     net = np.minimum(1.0, at["net_read"] + at["net_write"])
     return np.stack([at["cpu"], at["mem"], disk, net], axis=1)

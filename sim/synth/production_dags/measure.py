@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import maximum_flow
 
 from sim.base.arrays import F8, I8, Mask
 from sim.dags import Graphs
-from sim.synth.production_dags import published
+from sim.published import numbers
 from sim.workload.paths import stage_depth, stage_tail_s, topological_order
 
 if TYPE_CHECKING:
@@ -29,33 +29,34 @@ def measure(workload: Workload) -> dict[str, tuple[float, float]]:
     stages without parents, unordered work that of the set with the most work of which none is an
     ancestor of another.
     """
+    paper, of_dags = numbers("dagps"), numbers("dagps")["dags"]
     columns = workload.columns
     n_tasks = np.diff(columns.stage_task0)
     job0 = columns.job_stage0[:-1]
     found: dict[str, tuple[float, float]] = {}
     for i, name in enumerate(columns.resources):
-        if name in published.VARIATION:
+        if name in paper["table1"]:
             held = columns.stage_demand_f[:, i]
             mean = np.average(held, weights=n_tasks)
             spread = np.sqrt(np.average((held - mean) ** 2, weights=n_tasks))
-            found[f"variation of {name}"] = (published.VARIATION[name], float(spread / mean))
+            found[f"variation of {name}"] = (paper["table1"][name], float(spread / mean))
     for what, share in work_shares(workload).items():
         counts = np.histogram(share, [0, 0.2, 0.4, 0.6, 0.8, 1 + 1e-9])[0] / len(share)
         for k in range(5):
             fifth = f"{what} {20 * k}-{20 * k + 20} %"
-            found[fifth] = (published.HISTOGRAM[what][k], float(counts[k]))
+            found[fifth] = (paper["table2"][what][k], float(counts[k]))
     depth = np.maximum.reduceat(stage_depth(columns), job0) + 1
     tasks = np.add.reduceat(n_tasks, job0)
-    found["depth, median"] = (published.DEPTH_P50, float(np.median(depth)))
-    found["tasks, median"] = (published.TASKS_P50, float(np.median(tasks)))
+    found["depth, median"] = (of_dags["depth_p50"], float(np.median(depth)))
+    found["tasks, median"] = (of_dags["tasks_p50"], float(np.median(tasks)))
     into, out = _degrees(columns, n_tasks)
     for i, (name, q) in enumerate((("median", 0.5), ("p75", 0.75))):
-        found[f"in-degree, {name}"] = (published.IN_DEGREE[i], _quantile(into, n_tasks, q))
-        found[f"out-degree, {name}"] = (published.OUT_DEGREE[i], _quantile(out, n_tasks, q))
+        found[f"in-degree, {name}"] = (of_dags["in_degree"][i], _quantile(into, n_tasks, q))
+        found[f"out-degree, {name}"] = (of_dags["out_degree"][i], _quantile(out, n_tasks, q))
     four = float((_n_parts(columns) >= 4).mean())
-    found["four parts or more"] = (published.FOUR_PARTS, four)
+    found["four parts or more"] = (of_dags["four_parts"], four)
     seen = np.unique(columns.job_template, return_index=True)[1]
-    found["recurring"] = (published.RECURRING, 1 - len(seen) / len(columns.job_template))
+    found["recurring"] = (of_dags["recurring"], 1 - len(seen) / len(columns.job_template))
     return found
 
 
@@ -66,7 +67,7 @@ def beside(workload: Workload, seed: int) -> Iterator[tuple[str, str, float, flo
     """
     for what, (wanted, got) in measure(workload).items():
         table = "Table 1" if what.startswith("variation") else "Text of §2.3, §4.4 and §7.1"
-        if what.startswith(tuple(published.HISTOGRAM)):
+        if what.startswith(tuple(numbers("dagps")["table2"])):
             table = "Table 2"
         yield table, what, wanted, got
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from sim.base.arrays import I8, Mask
-from sim.synth.production_dags.published import DEPTH_P50
+from sim.published import numbers
 
+DEPTH_P50 = numbers("dagps")["dags"]["depth_p50"]
 DEPTH_SIGMA = 0.6
 """Spread of the number of levels, log-normal about the published median."""
 MOST_LEVELS = 40

@@ -9,8 +9,8 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from sim.base.arrays import F8, I8, Mask
+from sim.published import numbers
 from sim.synth._dag import Dag
-from sim.synth.production_dags.published import EITHER_ABOVE, HISTOGRAM, VARIATION
 from sim.synth.production_dags.structure import Structure
 
 MEAN_DEMAND = {
@@ -46,7 +46,12 @@ PATH_SHARES = (0.201, 0.176, 0.173, 0.148, 0.303)
 FIRST_SHARES = (0.049, 0.215, 0.212, 0.238, 0.286)
 """Histograms that the shares of work are drawn from, so that Table 2 is what comes out: in a chain
 all work is on the path, shares that a structure can't have are drawn again, and tasks are whole."""
-BOTH_ABOVE = HISTOGRAM["critical path"][-1] + HISTOGRAM["unconstrained"][-1] - EITHER_ABOVE
+_MOST_WORK = {where: parts[-1] for where, parts in numbers("dagps")["table2"].items()}
+BOTH_ABOVE = (
+    _MOST_WORK["critical path"]
+    + _MOST_WORK["unconstrained"]
+    - numbers("dagps")["dags"]["either_above"]
+)
 """DAGs with more than 80 % of their work on the path, and more than 80 % without parents."""
 
 
@@ -109,7 +114,7 @@ def _unordered(apart: Mask, work: F8) -> float:
 def draw_demands(n: int, rng: np.random.Generator) -> F8:
     """Draw what a task of each of `n` stages holds of the six resources, (n, 6)."""
     columns = []
-    for name, cov in VARIATION.items():
+    for name, cov in numbers("dagps")["table1"].items():
         mu, sigma = capped_log_normal(MEAN_DEMAND[name], cov)
         columns.append(np.minimum(1.0, np.exp(mu + sigma * rng.normal(size=n))))
     return np.stack(columns, axis=1)

@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING
 
 from sim.base.random import stream
 from sim.engine.recording import alone
+from sim.published import numbers
 from sim.synth.scope_jobs import tables
-from sim.synth.scope_jobs.published import TOKENS
 from sim.synth.scope_jobs.runs import JobRun, recorded_run
 
 if TYPE_CHECKING:
     from sim.synth.scope_jobs.templates import Template
     from sim.workload.workload import Workload
+
+TOKENS: int = numbers("jockey")["cluster"]["tokens"]
+"""The most that a job was guaranteed (§5.1)."""
 
 
 def workload_of(run: JobRun) -> Workload:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sim.base.random import stream
+from sim.published import numbers
 from sim.synth.scope_jobs.population import variation
-from sim.synth.scope_jobs.published import INIT_S, TABLE_2, TABLE_3, WORK_H
-from sim.synth.scope_jobs.runs import recorded_run
+from sim.synth.scope_jobs.runs import WORK_H, recorded_run
 from sim.synth.scope_jobs.templates import template
-from sim.synth.scope_jobs.times import WIDE
+from sim.synth.scope_jobs.times import INIT_S, TABLE_2, WIDE
 from sim.synth.scope_jobs.training import training_of
 
 if TYPE_CHECKING:
@@ -68,7 +68,9 @@ def beside(workload: Workload, seed: int) -> Iterator[tuple[str, str, float, flo
             name = "training" if what in _OF_TRAINING else f"job {job}"
             if not is_chosen:  # the table leaves it out
                 yield table, f"{name}, {what}", wanted, got
-    for name, wanted_all in TABLE_3.items():
+    for name, wanted_all in numbers("jockey")["table3"].items():
+        if name == "training":
+            continue
         rng = stream(seed, "scope_jobs", "Table 3", name)
         run = recorded_run(template("F"), rng, WORK_H[name] / WORK_H["training"])
         got_all = (

@@ -9,8 +9,8 @@ import numpy as np
 from sim.base.arrays import F8
 from sim.base.random import stream
 from sim.engine.recording import FirstComeFirstServed
+from sim.published import numbers
 from sim.synth.scope_jobs import tables
-from sim.synth.scope_jobs.published import COV, PERCENTILES
 from sim.synth.scope_jobs.runs import JobRun, draw_run
 from sim.synth.scope_jobs.templates import Template, draw_template
 
@@ -31,6 +31,7 @@ def variation(
     """
     drawn = [_template(i, seed) for i in range(templates)]
     found = {}
+    paper = numbers("jockey")["table1"]
     for what, like in (("all", False), ("like inputs", True)):
         of_all = [
             draw_run(one, stream(seed, "population", what, i, k), like)
@@ -39,10 +40,10 @@ def variation(
         ]
         took_s = alone_s(of_all).reshape(templates, runs)
         cov = took_s.std(axis=1, ddof=1) / took_s.mean(axis=1)
-        got = np.percentile(cov, PERCENTILES)
+        got = np.percentile(cov, paper["percentiles"])
         found[what] = {
             p: (published, float(ours))
-            for p, published, ours in zip(PERCENTILES, COV[what], got, strict=True)
+            for p, published, ours in zip(paper["percentiles"], paper[what], got, strict=True)
         }
     return found
 

@@ -9,9 +9,8 @@ from functools import lru_cache
 import numpy as np
 
 from sim.base.random import stream
-from sim.synth.scope_jobs.published import TABLE_2
 from sim.synth.scope_jobs.structure import Structure, draw_structure
-from sim.synth.scope_jobs.times import Law, draw_law, fit_law
+from sim.synth.scope_jobs.times import TABLE_2, Law, draw_law, fit_law
 
 SEVEN = tuple(TABLE_2)
 NAMES = (*SEVEN, *"HIJKLMNOPQRSTU")

@@ -1,22 +1,21 @@
-"""Write the table and the report of a sweep that is over again; or compare two sweeps."""
+"""Reports on what is over."""
 
 from __future__ import annotations
 
 import argparse
 
 from sim.base.errors import InputError
-from sweep import report
-from sweep.cli import finish
+from sweep import driver
+from sweep import report as reports
 from sweep.cli.command import Command
 from sweep.report import compare, compare_view
 from sweep.store.cache import Cache
-from sweep.store.folder import SweepFolder
-
-USAGE = "[SWEEP [SWEEP]] [--gantt ROW] [paths.results=DIR]"
+from sweep.store.folder import FINDINGS, HTML, MARKDOWN, SweepFolder
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def report_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verb's flags."""
+    parser.usage = f"{parser.prog} [SWEEP [SWEEP]] [--gantt ROW] [paths.results=DIR] [flags]"
     parser.add_argument(
         "--gantt", type=int, metavar="ROW", help="draw the schedule of this cell (see `show`)"
     )
@@ -27,8 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(command: Command) -> int:
-    """Write it and say where."""
+def report(command: Command) -> int:
+    """Write the table and the report of a sweep that is over again; or compare two sweeps."""
     if len(command.names) > 2:
         raise InputError(f"name one sweep, or two to compare, not {' '.join(command.names)}")
     results = command.results()
@@ -38,17 +37,18 @@ def run(command: Command) -> int:
         return _compare(*(SweepFolder.find(results, name) for name in command.names))
     folder = SweepFolder.find(results, command.names[0] if command.names else None)
     cells, config = folder.cells(), folder.config()
-    folder.write_findings(finish.study(cells, config, Cache(folder.results)))
-    folder.write_report(cells, config, folder.provenance(), gantt=command.flags.gantt)
-    for name in (report.MARKDOWN, report.HTML):
+    folder.replace(FINDINGS, driver.find(cells, config, Cache(folder.results)))
+    gantt = command.flags.gantt
+    reports.write_all(folder, cells, config, folder.provenance(), gantt=gantt)
+    for name in (MARKDOWN, HTML):
         print(folder.path / name)
     return 0
 
 
 def _compare(a: SweepFolder, b: SweepFolder) -> int:
-    found = compare.compare(a, b)
-    compare_view.print_comparison(found)
+    comparison = compare.compare(a, b)
+    compare_view.print_comparison(comparison)
     print()
-    for path in compare_view.write(found, b.results):
+    for path in compare_view.write(comparison, b.results):
         print(path)
     return 0

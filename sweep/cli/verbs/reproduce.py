@@ -1,4 +1,7 @@
-"""Run experiments that have a study; write their figures beside the source's, to be kept."""
+"""Experiments that have a study, each a page; all of them if none is named.
+
+``scale=gallery`` runs them with fewer seeds or smaller workloads where the experiment says so.
+"""
 
 from __future__ import annotations
 
@@ -8,32 +11,31 @@ from pathlib import Path
 
 from sim.base import files
 from sim.base.errors import InputError, unknown
-from sweep.cli import drive, say
-from sweep.cli.command import Command, add_grid_flags, ask, python_path
+from sweep import driver
+from sweep.cli import outcome
+from sweep.cli.command import Command, add_grid_flags
 from sweep.grid.options import Options
 from sweep.papers import gallery
 from sweep.report import findings
+from sweep.run.notes import note
 from sweep.store.folder import TABLE, SweepFolder
 
-USAGE = "[EXPERIMENT ...] [key=value ...]"
 FOLDER = "reproductions"
 SCALES = ("paper", "gallery")
 """Experiments as they stand, or as their key ``gallery`` makes them smaller."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def reproduce_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verb's flags."""
+    parser.usage = f"{parser.prog} [EXPERIMENT ...] [key=value ...] [flags]"
     add_grid_flags(parser)
     parser.add_argument(
         "--list", action="store_true", help="run nothing; write the list of the pages anew"
     )
 
 
-def run(command: Command) -> int:
-    """Run each, all of them if none is named; 1 if cells failed or a study found nothing.
-
-    ``scale=gallery`` runs them with fewer seeds or smaller workloads where the experiment says so.
-    """
+def reproduce(command: Command) -> int:
+    """Run experiments that have a study; write their figures beside the source's, to be kept."""
     options = Options.of(command.flags.config_dir)
     given, scale = _scale(command.overrides)
     known = studies(options)
@@ -48,21 +50,21 @@ def run(command: Command) -> int:
     for name in command.names or known:
         words = [f"experiment={name}", *_smaller(known[name], given, scale), *given]
         try:
-            code = max(code, _one(name, words, command, options))
+            code = max(code, _reproduce(name, words, command, options))
         except InputError as error:
             if command.names:
                 raise
-            say.note(f"{name}: {error}")  # the others can be made
+            note(f"{name}: {error}")  # the others can be made
             code = 2
     return code
 
 
-def _one(name: str, words: list[str], command: Command, options: Options) -> int:
+def _reproduce(name: str, words: list[str], command: Command, options: Options) -> int:
     """Run an experiment and write its page."""
-    request = ask(words, command.flags.config_dir, fail_fast=command.flags.fail_fast)
-    folders: list[SweepFolder] = []
-    failed = drive.run(request, python_path(request.options), on_folder=folders.append)
-    return max(failed, _write(name, folders[0], options))
+    request = driver.ask(words, command.flags.config_dir, fail_fast=command.flags.fail_fast)
+    sweep = driver.run(request)
+    failed = outcome.show(sweep, request.settings)
+    return max(failed, _write(name, sweep.folder, options))
 
 
 def _scale(overrides: Sequence[str]) -> tuple[list[str], str]:
@@ -84,8 +86,7 @@ def _smaller(study: gallery.Study, given: Sequence[str], scale: str) -> list[str
 
 
 def _write(name: str, folder: SweepFolder, options: Options) -> int:
-    found = folder.findings()
-    if found is None:
+    if folder.findings() is None:
         return 1
     path = folder.results / FOLDER / f"{name.replace('/', '-')}.md"
     about = options.plain("experiment", name)["study"]
@@ -110,14 +111,14 @@ def _write_list(folder: Path, options: Options) -> Path:
 
 def studies(options: Options) -> dict[str, gallery.Study]:
     """Return the experiments that have a study, by name."""
-    found = {name: options.plain("experiment", name) for name in options.names("experiment")}
+    experiments = {name: options.plain("experiment", name) for name in options.names("experiment")}
     return {
         name: gallery.Study(
             options.summary("experiment", name),
             about["study"]["source"],
             tuple(about.get("gallery") or ()),
         )
-        for name, about in found.items()
+        for name, about in experiments.items()
         if about.get("study")
     }
 
@@ -127,8 +128,8 @@ def page(name: str, folder: SweepFolder, summary: str, study: Mapping[str, str])
 
     Nothing in it tells of the machine, so that the same numbers give the same page.
     """
-    config, found = folder.config(), folder.findings()
-    assert found is not None
+    config, figures = folder.config(), folder.findings()
+    assert figures is not None
     words = [word for word in config["words"] if not word.startswith(("experiment=", "paths."))]
     command = " ".join(["python -m sweep reproduce", name, *words])
     table = f"{study['table']}: [{_table(name)}]({_table(name)})." if "table" in study else ""
@@ -136,7 +137,7 @@ def page(name: str, folder: SweepFolder, summary: str, study: Mapping[str, str])
         f"# {name}",
         summary,
         f"{findings.beside(study['source'])} Made by `{command}`.",
-        findings.to_markdown(found).rstrip(),
+        findings.to_markdown(figures).rstrip(),
         study.get("notes", "").strip(),
         table,
     ]

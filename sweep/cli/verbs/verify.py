@@ -1,4 +1,4 @@
-"""Run random cells of a sweep again, in this process, and compare every bit."""
+"""Whether a sweep's numbers come out again."""
 
 from __future__ import annotations
 
@@ -7,30 +7,29 @@ import hashlib
 import math
 
 from sim.base.errors import InputError
-from sweep.cli.again import NOTHING_ELSE, request_of
-from sweep.cli.command import Command
+from sim.base.masking import mask_tree
+from sweep.cli.command import NOTHING_ELSE, Command, asked_again
 from sweep.grid import clusters, grid
-from sweep.grid.masking import mask_tree
 from sweep.run import plan
-from sweep.run.cell import CellResult, CellSpec, run_cell
+from sweep.run.cell import run_cell
 from sweep.run.plan import Planned, Prepared
 from sweep.store.cache import Cache
+from sweep.store.cell import CellResult, CellSpec
 
-USAGE = "[SWEEP] [--cells K] [--seed N] [paths.results=DIR]"
 
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def verify_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verb's flags."""
+    parser.usage = f"{parser.prog} [SWEEP] [--cells K] [--seed N] [paths.results=DIR] [flags]"
     parser.add_argument("--cells", type=int, default=5, metavar="K", help="how many (default 5)")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="which ones (default 0)")
     parser.epilog = NOTHING_ELSE
 
 
-def run(command: Command) -> int:
-    """Compare; 1 if a bit differs."""
+def verify(command: Command) -> int:
+    """Run random cells of a sweep again, in this process, and compare every bit."""
     if command.flags.cells < 1:
         raise InputError(f"--cells must be at least 1, not {command.flags.cells}")
-    folder, request = request_of(command)
+    folder, request = asked_again(command)
     recorded = folder.cells().select(["status", "key"]).to_pylist()
     prepared = plan.prepare(grid.build(request))
     done = [row for row, cell in enumerate(recorded) if cell["status"] != "failed"]
@@ -43,10 +42,10 @@ def run(command: Command) -> int:
         raise InputError(f"every cell of {folder.sweep} failed; nothing can be compared")
     n_wrong = 0
     for row in _sample(done, command.flags.cells, command.flags.seed):
-        one = prepared.planned[row]
-        verdict, is_same = _verify(prepared, one, recorded[row]["key"])
+        planned = prepared.planned[row]
+        verdict, is_same = _verify(prepared, planned, recorded[row]["key"])
         n_wrong += not is_same
-        labels = " ".join(f"{value}" for value in mask_tree(one.cell.labels).values())
+        labels = " ".join(f"{value}" for value in mask_tree(planned.cell.labels).values())
         print(f"row {row}: {labels}: {verdict}")
     n_run = min(command.flags.cells, len(done))
     print(f"{n_run - n_wrong} of {n_run} cells are the same, bit for bit")
@@ -59,16 +58,16 @@ def _sample(rows: list[int], n: int, seed: int) -> list[int]:
     return sorted(ranked[:n])
 
 
-def _verify(prepared: Prepared, one: Planned, key: str) -> tuple[str, bool]:
+def _verify(prepared: Prepared, planned: Planned, key: str) -> tuple[str, bool]:
     kept = Cache(prepared.grid.request.settings.results).get(key)
     if kept is None:
         return "differs: its result is no longer in the cache, or damaged", False
-    workload = prepared.inputs.workload(one.input)
-    sized = clusters.size(workload, one.cell.cluster, one.cell.capacity)
+    workload = prepared.inputs.workload(planned.input)
+    sized = clusters.size(workload, planned.cell.cluster, planned.cell.capacity)
     again = run_cell(
-        workload, CellSpec(key, one.cell.policy, sized, one.cell.measure, one.cell.seed)
+        workload, CellSpec(key, planned.cell.policy, sized, planned.cell.measure, planned.cell.seed)
     )
-    since = "" if one.key == key else " (sources or input changed since)"
+    since = "" if planned.key == key else " (sources or input changed since)"
     if again.error is not None:
         return f"differs: fails now: {again.error['message']}{since}", False
     differences = _differences(kept, again)

@@ -26,7 +26,7 @@ BESTS: tuple[tuple[str, str, Callable[[Iterable[float]], float], float], ...] = 
 MOST_NAMED = 4
 
 
-def find(finished: Finished) -> list[Finding]:
+def ranking(finished: Finished) -> list[Finding]:
     """Give each policy's speed-up over the baseline on average, and the best of each workload.
 
     The average is the geometric mean over the workloads of mean JCT under the baseline over mean

@@ -52,9 +52,9 @@ class Batches:
     _trials: dict[str, _Trials] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        for one in self.work:
-            self._waiting.setdefault(one.input, deque()).append(one)
-            self._left[one.input] = self._left.get(one.input, 0) + 1
+        for cell in self.work:
+            self._waiting.setdefault(cell.input, deque()).append(cell)
+            self._left[cell.input] = self._left.get(cell.input, 0) + 1
 
     def next(self) -> Batch | None:
         """Take the next batch; None if nothing waits."""
@@ -82,16 +82,16 @@ class Batches:
         The others wait again, each by itself: the cell to blame shall not take others with it.
         """
         given_up = []
-        for one in batch.work:
-            trials = self._trials.setdefault(one.spec.key, _Trials())
+        for cell in batch.work:
+            trials = self._trials.setdefault(cell.spec.key, _Trials())
             trials.lost += loss == "lost"
             trials.memory += loss == "memory"
             over = trials.lost > MAX_LOST or trials.memory > MAX_OUT_OF_MEMORY
             if over or (loss == "broken" and len(batch.work) == 1):
-                given_up.append(one)
+                given_up.append(cell)
             else:
                 doubled = batch.doubled or loss == "memory"
-                self._again.append(Batch(one.input, [one], doubled))
+                self._again.append(Batch(cell.input, [cell], doubled))
         self._left[batch.input] -= len(given_up)
         return given_up
 

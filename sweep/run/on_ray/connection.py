@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sim.base.errors import InputError
+from sweep.run.on_ray.batches import Loss
 from sweep.run.on_ray.start import environment_of, join, knock, start_local
 
 LOOK_S = 2.0
@@ -136,3 +137,27 @@ def put(workload: Any) -> Any:
             "one (`ray start --object-store-memory=BYTES`) or make room on its disk",
             rule="object store",
         ) from error
+
+
+def judge(error: Exception) -> Loss:
+    """Sort an exception: who lost the task, its worker, the memory, or the task itself."""
+    from ray import exceptions as ray_errors
+
+    if isinstance(error, ray_errors.OutOfMemoryError):
+        return "memory"
+    if isinstance(error, ray_errors.RayTaskError):
+        cause = error.cause
+        if isinstance(cause, MemoryError):
+            return "memory"
+        return "lost" if isinstance(cause, ray_errors.ObjectLostError) else "broken"
+    lost = (
+        ray_errors.WorkerCrashedError,
+        ray_errors.NodeDiedError,
+        ray_errors.LocalRayletDiedError,
+        ray_errors.ObjectLostError,
+        ray_errors.TaskCancelledError,
+        ray_errors.RuntimeEnvSetupError,  # ours holds variables alone: the node's agent is gone
+        ray_errors.GetTimeoutError,
+        ray_errors.RpcError,
+    )
+    return "lost" if isinstance(error, lost) else "broken"

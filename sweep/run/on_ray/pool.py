@@ -6,12 +6,13 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sim.base.errors import InputError
-from sweep.run.cell import CellError, CellResult, error_of, in_a_line
+from sim.base.errors import InputError, in_a_line
+from sweep.run import task
+from sweep.run.cell import error_of
 from sweep.run.on_ray.batches import Batch, Batches
-from sweep.run.on_ray.connection import Connection, DisconnectedError, put
-from sweep.run.on_ray.losses import judge
+from sweep.run.on_ray.connection import Connection, DisconnectedError, judge, put
 from sweep.run.runner import Work, Workloads
+from sweep.store.cell import CellError, CellResult
 
 if TYPE_CHECKING:
     from sweep.run.cell import Simulate
@@ -44,11 +45,6 @@ class RayRunner:
         self._refs: dict[str, Any] = {}
         self._tasks: dict[Any, Batch] = {}
         self._memory: dict[Any, int] = {}
-
-    @property
-    def slots(self) -> int:
-        """How many cells run at once, as far as is known."""
-        return self._connection.slots
 
     def run(self, work: Sequence[Work], workloads: Workloads) -> Iterator[CellResult | str]:
         """Yield each cell's outcome once, as it comes; a text every second without one.
@@ -91,14 +87,12 @@ class RayRunner:
     def _run(self, batches: Batches, workloads: Workloads) -> Iterator[CellResult | str]:
         import ray
 
-        from sweep.run import task
-
         run_batch = ray.remote(task.run_batch)
         while True:
             if self._connection.look():
                 self._forget_what_fits_nowhere()
-            batches.slots = self.slots
-            while len(self._tasks) < PENDING_PER_SLOT * self.slots:
+            batches.slots = self._connection.slots
+            while len(self._tasks) < PENDING_PER_SLOT * self._connection.slots:
                 batch = batches.next()
                 if batch is None:
                     break
@@ -117,8 +111,6 @@ class RayRunner:
 
     def _warm_up(self) -> Iterator[str]:
         """Let one task a node compile the kernels, so that its other workers only load them."""
-        from sweep.run import task
-
         if self._launcher["kind"] == "local" and task.kernels_are_compiled():
             return
         import ray
@@ -146,15 +138,15 @@ class RayRunner:
         if batch.input not in self._refs:
             workload = workloads.workload(batch.input)
             _ = workload.columns  # computed once here, shared by all
-        specs = [one.spec for one in batch.work]
+        specs = [cell.spec for cell in batch.work]
         memory = self._connection.doubled_memory if batch.doubled else 0
         try:
             with self._connection.guarded():
                 if workload is not None:
                     self._refs[batch.input] = put(workload)
-                task = run_batch.options(max_retries=0, num_cpus=1, memory=memory or None)
+                remote = run_batch.options(max_retries=0, num_cpus=1, memory=memory or None)
                 shared = self._refs[batch.input]
-                ref = task.remote(shared, specs, self._python_path, self._simulate)
+                ref = remote.remote(shared, specs, self._python_path, self._simulate)
         except DisconnectedError:
             batches.put_back(batch)
             raise
@@ -202,8 +194,8 @@ class RayRunner:
             # the workload may have gone with its node: put it again
             self._refs.pop(batch.input, None)
         given_up = batches.lost(batch, verdict)
-        for one in given_up:
-            yield CellResult(one.spec.key, error=_as_error(error))
+        for cell in given_up:
+            yield CellResult(cell.spec.key, error=_as_error(error))
 
     def _lose_all(self, batches: Batches, why: str) -> Iterator[CellResult]:
         """Let what was on its way wait again."""
@@ -212,8 +204,8 @@ class RayRunner:
         self._memory.clear()
         self._refs.clear()
         for batch in on_their_way:
-            for one in batches.lost(batch, "lost"):
-                yield CellResult(one.spec.key, error=_as_error(DisconnectedError(why)))
+            for cell in batches.lost(batch, "lost"):
+                yield CellResult(cell.spec.key, error=_as_error(DisconnectedError(why)))
 
     def _come_back(self, why: str) -> Iterator[str]:
         """Join again, or start Ray again, as soon as it can be done."""

@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sim.base.errors import InputError
-from sweep.run.cell import in_a_line
+from sim.base.errors import InputError, in_a_line
 
 KNOCK_S = 5.0
 LOOPBACK = "127.0.0.1"

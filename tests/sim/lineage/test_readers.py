@@ -11,8 +11,8 @@ from sim import measures
 from sim.base.errors import InputError
 from sim.lineage.predict import Uses
 from sim.lineage.readers import COLUMNS, columns, uses_of
+from sim.synth.cosmos.clock import WEEK_S
 from sim.synth.cosmos.month import draw_month
-from sim.synth.cosmos.published import WEEK_S
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import sim
 from sim.measures import measure
 from sim.synth.production_dags import measure as production_dags
 from sim.synth.scope_jobs import measure as scope_jobs
-from sim.synth.scope_jobs.published import TABLE_2
+from sim.synth.scope_jobs.times import TABLE_2
 
 
 def rows(workload, seed=0):

@@ -13,7 +13,6 @@ from sim.synth.scope_jobs.alone import alone_s
 from sim.synth.scope_jobs.background import draw_background
 from sim.synth.scope_jobs.measure import measure
 from sim.synth.scope_jobs.population import variation
-from sim.synth.scope_jobs.published import A_P90_S, TABLE_2
 from sim.synth.scope_jobs.runs import (
     OVERLOADED,
     RUN_SIGMA,
@@ -24,7 +23,7 @@ from sim.synth.scope_jobs.runs import (
 )
 from sim.synth.scope_jobs.structure import draw_structure
 from sim.synth.scope_jobs.templates import ALONE_MIN, NAMES, SEVEN, template
-from sim.synth.scope_jobs.times import Law
+from sim.synth.scope_jobs.times import A_P90_S, TABLE_2, Law
 from sim.synth.scope_jobs.training import training_of
 
 WITHIN = {

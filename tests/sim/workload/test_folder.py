@@ -92,7 +92,7 @@ def test_other_files_stay_and_old_ones_are_replaced(tmp_path):
     other.write(tmp_path)
     assert sim.Workload.read(tmp_path).digest == other.digest
     assert (tmp_path / "notes.txt").read_text() == "mine"
-    assert not [p for p in tmp_path.iterdir() if p.name.endswith(".tmp")]
+    assert not [p for p in tmp_path.iterdir() if p.name.startswith(".tmp-")]
 
 
 def test_a_failed_write_leaves_the_old_files(tmp_path, monkeypatch):
@@ -100,10 +100,11 @@ def test_a_failed_write_leaves_the_old_files(tmp_path, monkeypatch):
     before = _bytes(tmp_path)
     write_file = store._write_file
 
-    def fail_on_downloads(path, *args):
-        if "downloads" in path.name:
+    def fail_on_downloads(file, pieces, extra):
+        pieces = list(pieces)
+        if "time_s" in pieces[0].column_names:
             raise OSError("disk full")
-        write_file(path, *args)
+        write_file(file, iter(pieces), extra)
 
     monkeypatch.setattr(store, "_write_file", fail_on_downloads)
     with pytest.raises(OSError, match="disk full"):

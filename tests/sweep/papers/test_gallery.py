@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from sweep.cli.command import ask
 from sweep.cli.verbs import reproduce
+from sweep.driver import ask
 from sweep.grid.options import Options
 from sweep.papers import gallery
-from sweep.report.agreement import DIFFERS
+from sweep.report.findings import DIFFERS
 
 ROOT = Path(__file__).parents[3]
 KEPT = ROOT / "results" / "reproductions"

@@ -35,7 +35,7 @@ def user(tmp_path: Path) -> Path:
         "axes:\n  measure.generator: [improved, ideal]\n  seed: [0, 1, 2]\n"
         "overrides: [measure=dag_distances, measure.per_dag=2]\n"
         "gallery: ['seed=0,1']\n"
-        "study:\n  name: alibaba_static\n  source: A paper, Fig. 1\n  notes: As it should be.\n"
+        "study:\n  like: alibaba/static\n  source: A paper, Fig. 1\n  notes: As it should be.\n"
         "  table: All distances\n"
     )
     return folder
@@ -165,14 +165,14 @@ def test_reproduce_at_a_smaller_scale_says_so(command: Command, dags: Path, user
 def test_a_study_that_fails_takes_nothing_with_it(
     command: Command, dags: Path, user: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(name: str, finished: Finished) -> list[Finding]:
+    def broken(study: object, finished: Finished) -> list[Finding]:
         raise KeyError("ks")
 
     monkeypatch.setattr(studies, "find", broken)
     words = command.words("trace=parquet", f"trace.path={dags}", f"--config-dir={user}")
     ran = command.bare("experiment=mine", *words)
     assert ran.code == 0
-    assert "study alibaba_static found nothing: KeyError" in ran.err
+    assert "study of mine found nothing: KeyError" in ran.err
     assert not (ran.folder / "findings.parquet").exists()
     assert command.bare("reproduce", "mine", *words).code == 1
 
@@ -180,9 +180,13 @@ def test_a_study_that_fails_takes_nothing_with_it(
 @pytest.mark.parametrize(
     ("study", "message"),
     [
-        ("study: {name: alibaba_statik}", "did you mean 'alibaba_static'"),
-        ("study: {name: alibaba_static, surce: x}", "did you mean 'source'"),
-        ("study: alibaba_static", "study: give name, source, notes"),
+        ("study: {name: alibaba.dynamik}", "did you mean 'alibaba.dynamic'"),
+        ("study: {name: alibaba.dynamic, surce: x}", "did you mean 'source'"),
+        ("study: alibaba.dynamic", "study: give name, source, notes"),
+        ("study: {source: x}", "study: give one of name, like, figures"),
+        ("study: {like: alibaba/statik}", "did you mean 'alibaba/static'"),
+        ("study: {like: alibaba/dynamic}", "experiment=alibaba/dynamic has no figures of its own"),
+        ("study: {figures: [{figur: x}]}", "did you mean 'figure'"),
     ],
 )
 def test_wrong_studies_are_errors(
@@ -193,42 +197,6 @@ def test_wrong_studies_are_errors(
     ran = command("experiment=mine", f"--config-dir={tmp_path / 'user'}")
     assert ran.code == 2
     assert message in ran.err
-
-
-def test_the_dynamic_study_pairs_cells(tmp_path: Path) -> None:
-    cache = Cache(tmp_path)
-    rows = [
-        {
-            "policy": policy, "trace": trace, "capacity": 1.0, "seed": seed,
-            "jct_mean_s": factor * (10.0 + at), "key": f"{trace}{policy}{seed}",
-        }
-        for trace, factor in (("alibaba_hour", 1.0), ("alibaba_hour_rewired", 1.02))
-        for at, policy in enumerate(("a", "b", "c"))
-        for seed in (0, 1)
-    ]  # fmt: skip
-    finished = _Known(rows, {}, cache)
-    found = {one.what: one for one in studies.find("alibaba_dynamic", finished)}
-    ratio = found["mean JCT, synthesized over real, b, capacity 1"]
-    assert ratio.ours == pytest.approx(1.02)
-    assert ratio.is_met
-    assert found["KS distance of the JCTs, a, capacity 1"].ours == pytest.approx(0.25)
-    tau, kept = studies.find("alibaba_ranking", finished)
-    assert (tau.what, tau.ours) == ("3 policies, capacity 1", 1.0)
-    assert (kept.what, kept.ours) == ("3 policies, capacity 1, 3 pairs", 1.0)
-    for row in rows:
-        if row["policy"] == "c" and row["trace"] == "alibaba_hour_rewired":
-            row["jct_mean_s"] = 10.5
-    tau, kept = studies.find("alibaba_ranking", finished)
-    assert (tau.ours, kept.ours) == (pytest.approx(1 / 3), pytest.approx(2 / 3))
-
-
-class _Known(Finished):
-    def table(self, row):  # type: ignore[no-untyped-def]
-        import pyarrow as pa
-
-        last = 40.0 if row["trace"] == "alibaba_hour" else 50.0
-        finish = [10.0, 20.0, 30.0, last]
-        return pa.table({"submit_s": [0.0] * 4, "finish_s": finish, "failed": [False] * 4})
 
 
 def test_knobs_of_a_trace_are_turned(command: Command) -> None:

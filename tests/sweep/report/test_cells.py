@@ -13,9 +13,9 @@ from sim.base.errors import InputError
 from sweep.report import cells as report_cells
 from sweep.report import curves as report_curves
 from sweep.report import gantt as report_gantt
-from sweep.run.cell import CellResult
 from sweep.stats.summary import summarise
 from sweep.store.cache import Cache
+from sweep.store.cell import CellResult
 from tests.sweep import frames
 
 TASKS = {

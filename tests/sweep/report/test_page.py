@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from sweep import report
-from sweep.report import findings
+from sweep.report import findings, headlines
 from sweep.report.findings import Finding
-from sweep.report.table import contrasts_view
 from sweep.stats import contrasts
 from sweep.stats.summary import summarise
 from tests.sweep import frames
@@ -48,7 +47,7 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
         {"git_commit": "0123abc", "diff": "a\nb"},
         baseline="fifo",
         findings=findings.to_table([*CURVES, Finding("Fig. 1", "what", 1.0)]),
-        headlines=contrasts_view.headlines(compared),
+        headlines=headlines.headlines(compared),
         cache=kept(folder / "results", CELLS, utilization=USE, tasks=TASKS),
     )
     return page

@@ -144,10 +144,10 @@ def test_a_policy_that_failed_at_a_capacity_leaves_a_gap() -> None:
 
 
 def test_both_say_what_was_asked_and_what_failed(tmp_path: Path) -> None:
-    markdown, page, _ = written(tmp_path, title="Demonstration")
-    assert markdown.startswith("# Demonstration\n")
+    markdown, page, _ = written(tmp_path / "demonstration")
+    assert markdown.startswith("# Sweep demonstration\n")
     for text in (markdown, page.text):
-        assert "Demonstration" in text
+        assert "demonstration" in text
         assert "1 of 36 cells failed" in text
         assert "las, alibaba2018, capacity 0.5, seed 1" in text
         assert "ZeroDivisionError: float division by zero" in text

@@ -6,7 +6,11 @@ from typing import Any
 import pytest
 
 from sim import Workload
-from sweep.run.cell import CellSpec, canonical, in_a_line, key_of, run_cell
+from sim.base.errors import in_a_line
+from sweep.grid.config_tree import canonical
+from sweep.run.cell import run_cell
+from sweep.run.plan import key_of
+from sweep.store.cell import CellSpec
 from tests.sweep.small import fake_simulate
 
 SPEC = CellSpec(

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from sim import Workload
-from sweep.run.cell import CellSpec
 from sweep.run.task import find_modules_in, run_batch, warm_up
 from sweep.store import sources
+from sweep.store.cell import CellSpec
 from tests.sweep.small import fake_simulate
 
 SPEC = CellSpec(

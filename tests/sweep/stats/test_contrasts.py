@@ -10,8 +10,8 @@ import pytest
 from rich.console import Console
 
 from sweep import stats
-from sweep.report.table import contrasts_table, contrasts_view
-from sweep.report.table.contrasts_view import Headline
+from sweep.report import headlines as against
+from sweep.report.headlines import Headline
 from sweep.stats import contrasts
 from sweep.stats.metric_format import format_contrast
 from tests.sweep import frames
@@ -29,13 +29,13 @@ def compared(cells: pa.Table, **options: object) -> list[dict[str, object]]:
 
 def shown(cells: pa.Table, **options: object) -> list[Headline]:
     given = {"swept": (), "baseline": "fifo", **options}
-    return contrasts_view.headlines(contrasts.compare(cells, **given))  # type: ignore[arg-type]
+    return against.headlines(contrasts.compare(cells, **given))  # type: ignore[arg-type]
 
 
 def printed(headlines: list[Headline], width: int = 80) -> list[str]:
     file = io.StringIO()
     console = Console(file=file, width=width, force_terminal=True, color_system=None)
-    contrasts_table.print_headlines(headlines, "fifo", console)
+    against.print_headlines(headlines, "fifo", console)
     return file.getvalue().splitlines()
 
 
@@ -125,7 +125,7 @@ def test_without_a_baseline_there_is_nothing() -> None:
     assert contrasts.compare(frames.frame(), swept=(), baseline=None) is None
     assert contrasts.compare(frames.frame(policies=["fifo"]), swept=(), baseline="fifo") is None
     assert shown(frames.frame(), baseline=None) == []
-    assert contrasts_table.to_markdown([], "") == ""
+    assert against.to_markdown([], "") == ""
 
 
 def test_few_seeds_are_said_to_be_few() -> None:
@@ -191,7 +191,7 @@ def test_the_terminal_is_never_overfull() -> None:
 
 def test_markdown_has_the_same_numbers_and_p() -> None:
     (headline,) = shown(frames.frame(seeds=SEEDS))
-    text = contrasts_table.to_markdown([headline], "fifo").replace("\\", "")
+    text = against.to_markdown([headline], "fifo").replace("\\", "")
     for line in headline.lines:
         for entry in line.entries:
             assert entry.text() in text

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from sweep.stats import MIN_PAIRS, difference, holm, ratio
-from sweep.stats.bootstrap import mean_interval
-from sweep.stats.paired import skewness
+from sweep.stats import MIN_PAIRS, difference, ratio
+from sweep.stats.confidence import bootstrap_interval
+from sweep.stats.paired import holm, skewness
 
 WALL = [159.0, 163.2, 171.1, 158.0, 166.4, 160.9]
 FAST = [101.3, 99.1, 120.7, 98.2, 110.5, 104.4]
@@ -42,13 +42,13 @@ def test_the_interval_is_the_percentile_bootstrap_of_stretched_values() -> None:
         (stretched,), np.mean, confidence_level=level, method="percentile",
         n_resamples=100_000, rng=np.random.default_rng(0),
     ).confidence_interval  # fmt: skip
-    assert mean_interval([values]) == pytest.approx((theirs.low, theirs.high), abs=0.04)
+    assert bootstrap_interval([values]) == pytest.approx((theirs.low, theirs.high), abs=0.04)
 
 
 @pytest.mark.parametrize(("n", "least"), [(5, 0.925), (8, 0.93), (20, 0.935)])
 def test_the_interval_covers_the_mean_19_times_in_20(n: int, least: float) -> None:
     draws = np.random.default_rng(n).normal(1.0, 2.0, size=(1500, n))
-    hits = [low <= 1.0 <= high for low, high in (mean_interval([row]) for row in draws)]
+    hits = [low <= 1.0 <= high for low, high in (bootstrap_interval([row]) for row in draws)]
     assert least <= np.mean(hits) <= 0.975
 
 

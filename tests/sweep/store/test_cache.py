@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sweep.run.cell import CellResult
 from sweep.store.cache import Cache
+from sweep.store.cell import CellResult
 
 KEY = "ab" + "0" * 62
 CONFIG = {"policy": {"name": "fifo", "params": {}}, "words": "naïve"}

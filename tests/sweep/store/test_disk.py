@@ -28,7 +28,8 @@ ROOT = Path(__file__).resolve().parents[3]
 SLOW_ENGINE = """
 import pathlib, sys, time
 import sim
-from sweep import cli
+from sweep.cli import main
+from sweep.cli.verbs import run
 from tests.sweep.small import fake_simulate
 
 def slow(*args, **options):
@@ -40,7 +41,7 @@ gate = pathlib.Path(sys.argv[1])
 print("ready", flush=True)
 while not gate.exists():
     time.sleep(0.001)
-sys.exit(cli.main(sys.argv[2:]))
+sys.exit(main.main(sys.argv[2:]))
 """
 GRID = ("policy=fifo,las", "capacity=0.5,1", "seed=range(0,30)", "baseline=fifo")
 

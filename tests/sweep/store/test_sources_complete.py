@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 import policies
+from sim.measures import NO_POLICY
 from sweep.grid import grid
 from sweep.run import plan
-from sweep.run.cell import NO_POLICY
 from sweep.run.plan import Planned, Prepared
 from sweep.store import modules, sources
 from tests.sweep.small import request, write_workload

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from sweep import track as tracking
-from sweep.track import connection, memo
+from sweep.track import connection, target
 from tests.sweep import frames
 
 CONFIG = {"tracking": {"uri": "http://me:hunter2@host:5000"}}
@@ -149,7 +149,7 @@ def test_a_rerun_that_changes_nothing_does_not_even_ask(
 ) -> None:
     cells = small()
     first = sweep.track(cells)
-    (sweep.store.folder / "cells.parquet").write_bytes(b"with another status")
+    (sweep.folder / "cells.parquet").write_bytes(b"with another status")
     cached = cells.set_column(4, "status", pa.array(["cached"] * cells.num_rows))
 
     def refuse(*_: object) -> None:
@@ -164,7 +164,7 @@ def test_a_rerun_that_changes_nothing_does_not_even_ask(
 def test_without_the_memo_nothing_is_logged_twice(sweep: Sweep) -> None:
     sweep.track(small())
     before = {(r.info.run_id, r.info.end_time) for r in sweep.children()}
-    memo.path_of(sweep.store.folder).unlink()
+    target.memo_of(sweep.folder).unlink()
     assert sweep.track(small()).n_logged == 0
     assert {(r.info.run_id, r.info.end_time) for r in sweep.children()} == before
     assert len(sweep.runs("tags.kind = 'sweep'")) == 1
@@ -174,23 +174,27 @@ def test_the_memo_is_not_believed_for_another_database(sweep: Sweep, empty_datab
     sweep.track(small())
     shutil.copy(empty_database, sweep.uri.removeprefix("sqlite:///"))
     assert sweep.track(small()).n_logged == 4
-    other = sweep.store.folder.parent.parent / "other.db"
+    other = sweep.folder.parent.parent / "other.db"
     shutil.copy(empty_database, other)
-    assert Sweep(sweep.store.folder, f"sqlite:///{other}").track(small()).n_logged == 4
+    assert Sweep(sweep.folder, f"sqlite:///{other}").track(small()).n_logged == 4
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"digest": 1}'])
 def test_a_broken_memo_is_ignored(sweep: Sweep, text: str) -> None:
     sweep.track(small())
-    memo.path_of(sweep.store.folder).write_text(text)
+    target.memo_of(sweep.folder).write_text(text)
     assert sweep.track(small()).n_logged == 0
 
 
 def test_a_resumed_sweep_logs_what_is_missing(sweep: Sweep) -> None:
-    first = small(seeds=[0])
-    assert sweep.track(first, final=False).n_logged == 2
+    def stop(done: int, total: int) -> None:
+        if done == total:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        sweep.track(small(seeds=[0]), on_progress=stop)
     assert sweep.parent().info.status == "RUNNING"
-    assert not memo.path_of(sweep.store.folder).exists()
+    assert not target.memo_of(sweep.folder).exists()
     result = sweep.track(small())
     assert (result.n_logged, result.n_present) == (2, 2)
     assert sweep.parent().info.status == "FINISHED"
@@ -248,7 +252,7 @@ def test_metrics_that_become_known_join_the_run_that_is_there(sweep: Sweep) -> N
 
 def test_a_new_report_replaces_the_old_one(sweep: Sweep, tmp_path: Path) -> None:
     sweep.track(small())
-    (sweep.store.folder / "report.html").write_text("<p>better</p>\n")
+    (sweep.folder / "report.html").write_text("<p>better</p>\n")
     assert sweep.track(small()).n_logged == 0
     assert sweep.artifact(sweep.parent(), "report.html", tmp_path) == "<p>better</p>\n"
 
@@ -258,7 +262,7 @@ def test_cells_of_one_key_have_a_run_each(sweep: Sweep) -> None:
     at = cells.column_names.index("key")
     cells = cells.set_column(at, "key", pa.array(["same"] * cells.num_rows))
     assert sweep.track(cells, swept=["policy.las.levels"]).n_logged == 4
-    memo.path_of(sweep.store.folder).unlink()
+    target.memo_of(sweep.folder).unlink()
     assert sweep.track(cells, swept=["policy.las.levels"]).n_logged == 0
     assert len(sweep.children()) == 4
 
@@ -288,7 +292,7 @@ def test_nothing_is_printed_and_nothing_lies_about(tmp_path: Path) -> None:
         "import sys\n"
         "from pathlib import Path\n"
         "from tests.sweep import frames\n"
-        "from sweep import tracking\n"
+        "from sweep import track as tracking\n"
         "assert 'mlflow' not in sys.modules\n"
         "tracking.warm_up().join()\n"
         "assert 'mlflow' in sys.modules\n"
@@ -316,16 +320,16 @@ def test_nothing_is_printed_and_nothing_lies_about(tmp_path: Path) -> None:
 
 
 def test_a_server_that_is_down_is_said_so_at_once(sweep: Sweep, closed_port: int) -> None:
-    down = Sweep(sweep.store.folder, f"http://me:hunter2@127.0.0.1:{closed_port}")
+    down = Sweep(sweep.folder, f"http://me:hunter2@127.0.0.1:{closed_port}")
     begin = time.monotonic()
     with pytest.raises(tracking.TrackingDown) as caught:
         down.track(small())
     assert time.monotonic() - begin < 5
     text = str(caught.value)
     assert f"http://me:***@127.0.0.1:{closed_port}" in text
-    assert f"python -m sweep track {sweep.store.folder}" in text
+    assert f"python -m sweep track {sweep.folder}" in text
     assert "hunter2" not in text + repr(caught.value.args[1])
-    assert not memo.path_of(sweep.store.folder).exists()
+    assert not target.memo_of(sweep.folder).exists()
     assert sweep.track(small()).n_logged == 4
 
 
@@ -363,14 +367,14 @@ def test_a_database_that_cannot_be_used_is_said_so(
     else:
         path.write_bytes(content)
     with pytest.raises(tracking.TrackingDown, match=r"broken\.db.*python -m sweep track"):
-        Sweep(sweep.store.folder, f"sqlite:///{path}").track(small())
+        Sweep(sweep.folder, f"sqlite:///{path}").track(small())
 
 
 def test_a_deleted_experiment_is_said_so(sweep: Sweep) -> None:
     result = sweep.track(small())
     with connection.connected(sweep.uri, "") as client:
         client.delete_experiment(result.experiment_id)
-    memo.path_of(sweep.store.folder).unlink()
+    target.memo_of(sweep.folder).unlink()
     with pytest.raises(tracking.TrackingDown, match="was deleted; restore it"):
         sweep.track(small())
 
@@ -414,7 +418,7 @@ class TestGranularity:
         assert sweep.parent().data.metrics["cells_failed"] == 1.0
 
     def test_the_sweep_alone(self, sweep: Sweep) -> None:
-        (sweep.store.folder / "cells.parquet").write_bytes(b"cells")
+        (sweep.folder / "cells.parquet").write_bytes(b"cells")
         result = sweep.track(small(capacities=[0.5, 1.0]), granularity="sweep")
         assert (result.n_logged, result.n_present) == (0, 0)
         (parent,) = sweep.runs()
@@ -438,7 +442,7 @@ class TestGranularity:
     def test_a_setting_that_is_logged_is_left_alone(self, sweep: Sweep) -> None:
         sweep.track(small(), granularity="policy")
         before = {(run.info.run_id, run.info.end_time) for run in sweep.runs("tags.kind='policy'")}
-        memo.path_of(sweep.store.folder).unlink()
+        target.memo_of(sweep.folder).unlink()
         result = sweep.track(small(), granularity="policy")
         assert (result.n_logged, result.n_present) == (0, 2)
         after = {(run.info.run_id, run.info.end_time) for run in sweep.runs("tags.kind='policy'")}

@@ -1,0 +1,73 @@
+"""What a sweep ends with, on standard output: tables, findings, failures, where it all lies."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+from rich.console import Console
+
+from sweep import track, ui
+from sweep.driver import Outcome
+from sweep.grid.settings import Settings
+from sweep.report import findings, headlines, table
+from sweep.report.table_view import rows_as_text
+from sweep.run.notes import count
+from sweep.stats.arrange import shown_metrics
+from sweep.stats.summary import summarise
+from sweep.store.folder import CELLS, HTML, SweepFolder
+
+MAX_FAILURES = 5
+
+
+def show(outcome: Outcome, settings: Settings) -> int:
+    """Print the tables, the failures and where all lies, the folder last; 1 if any failed."""
+    folder, config = outcome.folder, outcome.config
+    baseline = config["baseline"]
+    shown = shown_metrics(outcome.cells, config)
+    console = Console()
+    table.print_table(summarise(shown, swept=config["swept"], baseline=baseline), console)
+    against = headlines.headlines(folder.contrasts())
+    headlines.print_headlines(against, baseline, console)
+    sys.stdout.flush()
+    _findings(folder)
+    _failures(outcome.cells, folder.sweep)
+    print()
+    print(f"report:  {folder.path / HTML}")
+    command = ui_command(settings)
+    if command:
+        print(f"MLflow:  {command}")
+    print(f"cells:   {folder.path / CELLS}")
+    print(folder.path, flush=True)
+    return 1 if outcome.n_failed else 0
+
+
+def ui_command(settings: Settings) -> str:
+    """Give the one command that opens the results in MLflow's UI; empty without tracking."""
+    uri = track.uri_of(settings)
+    if uri is None:
+        return ""
+    hint = ui.hint(uri)
+    return "make ui" if hint == "python -m sweep.ui" and Path("Makefile").is_file() else hint
+
+
+def _findings(folder: SweepFolder) -> None:
+    figures = folder.findings()
+    if figures is not None:
+        print("\nfindings:")
+        print(rows_as_text(*findings.to_text(figures)))
+
+
+def _failures(cells: pa.Table, sweep: str) -> None:
+    failed = [at for at, status in enumerate(cells["status"].to_pylist()) if status == "failed"]
+    if not failed:
+        return
+    print(f"\n{count(len(failed), 'cells')} failed:")
+    for at in failed[:MAX_FAILURES]:
+        row = cells.slice(at, 1).to_pylist()[0]
+        where = f"{row['policy']} {row['trace']} capacity {row['capacity']:g} seed {row['seed']}"
+        print(f"  {where}: {row['error_type']} ({row['error_stage']}): {row['error_message']}")
+        print(f"    {row['reproduce']}")
+    if len(failed) > MAX_FAILURES:
+        print(f"  and {len(failed) - MAX_FAILURES} more: python -m sweep show {sweep}")

@@ -1,0 +1,239 @@
+"""The driver: from words to a sweep's folder; the one writer of cells, tables and reports.
+
+What happens meanwhile is said on standard error (`sweep.run.notes`); whoever calls shows the rest.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import sys
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from sim.base import files
+from sim.base.errors import InputError
+from sim.base.masking import mask_tree
+from sweep import report, track
+from sweep.grid import grid, request
+from sweep.grid.grid import Grid
+from sweep.grid.options import Options
+from sweep.grid.request import Request
+from sweep.grid.settings import Settings
+from sweep.papers import studies
+from sweep.report import findings
+from sweep.report.findings import Finished
+from sweep.run import compute, notes, plan, rows, seeds
+from sweep.run.cell import Simulate
+from sweep.run.plan import Prepared
+from sweep.run.runner import Runner
+from sweep.stats import MIN_PAIRS
+from sweep.store import provenance
+from sweep.store.cache import Cache
+from sweep.store.cell import CellError
+from sweep.store.folder import CELLS, FINDINGS, SweepFolder
+from sweep.store.journal import Journal
+
+_TAG = b"""Signature: 8a477f597d28d172789f06886806bc55
+# Results of cells by content; deleting this folder costs time, nothing else.
+"""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A sweep that is over."""
+
+    folder: SweepFolder
+    cells: pa.Table  # ``cells.parquet``
+    config: Mapping[str, Any]  # ``config.yaml``
+    n_failed: int
+
+
+def ask(
+    overrides: Sequence[str], config_dirs: Sequence[str] = (), *, fail_fast: bool = False
+) -> Request:
+    """Make a request, with the user's modules found and the experiment's study checked."""
+    options = Options.of(config_dirs)
+    find_modules(options)
+    asked = request.read(overrides, options, fail_fast=fail_fast)
+    if asked.study is not None and asked.experiment is not None:
+        studies.check(asked.study, options.files["experiment"][asked.experiment], options)
+    return asked
+
+
+def find_modules(options: Options) -> None:
+    """Let the user's modules be found."""
+    sys.path.extend(folder for folder in _python_path(options) if folder not in sys.path)
+
+
+def _python_path(options: Options) -> list[str]:
+    """Folders in which a user's modules may lie: here, the config folders and their parents."""
+    folders = [Path.cwd()]
+    for folder in options.user_dirs:
+        folders += [folder, folder.parent]
+    return [str(folder) for folder in dict.fromkeys(folders)]
+
+
+def run(asked: Request, simulate: Simulate | None = None) -> Outcome:
+    """Run a sweep to its end."""
+    cells = grid.build(asked)
+    results = asked.settings.results
+    _check_writable(results)
+    for part in ("cache", "sweeps", "journal"):
+        files.sweep_temporaries(results / part)
+    runner = compute.make_runner(asked.settings.launcher, _python_path(asked.options), simulate)
+    with contextlib.closing(runner):
+        if asked.precision is not None:
+            first = seeds.with_seeds(asked, MIN_PAIRS)
+            asked = seeds.settle(first, runner, lambda: _warm_up(asked.settings))
+            cells = grid.build(asked)
+        return _whole(cells, runner)
+
+
+def _whole(cells: Grid, runner: Runner) -> Outcome:
+    """Run what is not cached, and write the sweep's folder."""
+    results = cells.request.settings.results
+    prepared = plan.prepare(cells)
+    journal = Journal(results, prepared.sweep)
+    waited = False
+
+    def on_wait() -> None:
+        nonlocal waited
+        waited = True
+        notes.note(f"another process runs {prepared.sweep} in {results}; waiting for it")
+
+    with journal.locked(on_wait):
+        if waited:
+            prepared = plan.prepare(cells)
+        folder = SweepFolder.of(results, prepared.sweep)
+        if not prepared.todo() and folder.is_whole() and journal.is_complete():
+            return _again(prepared, folder, journal)
+        specs = list(plan.specs(prepared))
+        cached = compute.begin(prepared, journal, len(specs))
+        errors: dict[str, CellError] = {}
+        if specs:
+            _warm_up(cells.request.settings)
+            errors = compute.run(prepared, specs, journal, runner)
+        with ThreadPoolExecutor(1) as aside:  # stopping Ray takes a second or two
+            closed = aside.submit(runner.close)
+            outcome = _finish(prepared, folder, journal, cached, errors)
+            closed.result()
+        return outcome
+
+
+def _warm_up(settings: Settings) -> None:
+    if settings.tracking["kind"] == "mlflow":
+        track.warm_up()
+
+
+def _finish(
+    prepared: Prepared,
+    folder: SweepFolder,
+    journal: Journal,
+    cached: Sequence[bool],
+    errors: Mapping[str, CellError],
+) -> Outcome:
+    """Write the sweep's folder, ``cells.parquet`` last as it says that all is there; track it."""
+    asked = prepared.grid.request
+    cells = rows.table(prepared, errors, cached)
+    config = _config_of(prepared)
+    names = {planned.input: planned.cell.labels["trace"] for planned in prepared.planned}
+    inputs = [{"trace": name, **prepared.inputs.describe(key)} for key, name in names.items()]
+    words = [*asked.words, *(f"--config-dir={user_dir}" for user_dir in asked.options.user_dirs)]
+    about, diff = provenance.collect(words, asked.axes["seed"], inputs)
+    about = folder.write_origin(config, about, diff)
+    folder.replace(FINDINGS, find(cells, config, prepared.cache))
+    report.write_all(folder, cells, config, about, cache=prepared.cache)
+    folder.replace(CELLS, cells)
+    target = _track(folder, asked.settings)
+    journal.append("end", failed=len(errors), tracked=target)
+    return Outcome(folder, cells, config, len(errors))
+
+
+def _again(prepared: Prepared, folder: SweepFolder, journal: Journal) -> Outcome:
+    """Answer a sweep that is over and of which every cell is cached: only statuses change."""
+    settings = prepared.grid.request.settings
+    cells = rows.with_status(folder.cells(), "cached")
+    folder.replace(CELLS, cells)
+    ends = [event for event in journal.events() if event["event"] == "end"]
+    if not track.is_logged(settings, ends[-1].get("tracked")):
+        journal.append("end", failed=0, tracked=_track(folder, settings))
+    notes.note(f"every cell is cached: all {cells.num_rows} were computed before")
+    return Outcome(folder, cells, folder.config(), 0)
+
+
+def find(cells: pa.Table, config: Mapping[str, Any], cache: Cache) -> pa.Table | None:
+    """Let the experiment's study look at the cells; None if there is none, or it can't.
+
+    A study that fails, as it may on other cells than its experiment has, takes nothing else with
+    it: what went wrong is said.
+    """
+    study = config["study"]
+    if study is None:
+        return None
+    done = [row for row in cells.to_pylist() if row["status"] != "failed"]
+    try:
+        return findings.to_table(studies.find(study, Finished(done, config, cache)))
+    except Exception as error:
+        name = study.get("name") or f"of {config['experiment']}"
+        notes.note(f"study {name} found nothing: {type(error).__name__}: {error}")
+        return None
+
+
+def _config_of(prepared: Prepared) -> dict[str, Any]:
+    """Write down what was asked for and what it resolved to, for ``config.yaml``."""
+    asked = prepared.grid.request
+    options: dict[str, dict[str, Any]] = {"policy": {}, "trace": {}, "cluster": {}, "measure": {}}
+    for cell in prepared.grid.cells:
+        options["policy"].setdefault(cell.labels["policy"], cell.policy)
+        options["trace"].setdefault(cell.labels["trace"], cell.trace)
+        options["cluster"].setdefault(cell.labels["trace"], cell.cluster)
+        options["measure"].setdefault(cell.measure["name"], cell.measure)
+    config: dict[str, Any] = mask_tree(
+        {
+            "sweep": prepared.sweep,
+            "experiment": asked.experiment,
+            "study": asked.study,
+            "words": list(asked.words),
+            "config_dirs": [str(folder) for folder in asked.options.user_dirs],
+            "axes": {key: list(values) for key, values in asked.axes.items()},
+            "swept": list(prepared.grid.swept),
+            "fixed": [assignment.text for assignment in asked.fixed],
+            "baseline": asked.baseline,
+            "metrics": list(asked.metrics),
+            **options,
+        }
+    )
+    if asked.precision is not None:
+        wanted = dataclasses.asdict(asked.precision)
+        config["seeds"] = {"asked": wanted, "found": dict(asked.seeds or {})}
+    return config
+
+
+def _track(folder: SweepFolder, settings: Settings) -> str | None:
+    """Log a sweep to where its settings say; return where that is, None if nowhere."""
+    target = track.target_of(settings)
+    if target is None:
+        return None
+    try:
+        track.log(folder, settings, notes.note)
+    except track.TrackingDown as down:
+        notes.note(str(down))
+        return None
+    return target
+
+
+def _check_writable(results: Path) -> None:
+    try:
+        results.mkdir(parents=True, exist_ok=True)
+        files.write_bytes(results / "cache" / "CACHEDIR.TAG", _TAG)
+    except OSError as error:
+        raise InputError(
+            f"results can't be written to {results}: {error.strerror}; give paths.results=DIR",
+            rule="results folder",
+        ) from error

@@ -1,0 +1,131 @@
+"""Configurations as nested dicts: by dotted key, resolved, and as YAML or JSON text."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import yaml
+
+from sim.base.errors import InputError, unknown
+
+Tree = dict[str, Any]
+
+_DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # ten times faster, where it was built
+
+
+def get(tree: Mapping[str, Any], key: str) -> Any:
+    """Value at a dotted key; KeyError if there is none."""
+    node: Any = tree
+    for part in key.split("."):
+        if not isinstance(node, Mapping) or part not in node:
+            raise KeyError(key)
+        node = node[part]
+    return node
+
+
+def with_value(tree: Tree, key: str, value: Any, *, add: bool = False) -> Tree:
+    """Copy of `tree` with the value at a dotted key replaced."""
+    root = copy.deepcopy(tree)
+    node = root
+    *path, last = key.split(".")
+    for i, part in enumerate(path):
+        if part not in node and not add:
+            raise InputError(unknown("key", key, keys(tree)), rule="unknown key")
+        child = node.setdefault(part, {})
+        if not isinstance(child, dict):
+            raise InputError(
+                f"{key}: {'.'.join(path[: i + 1])} is {child!r}, which has no keys inside",
+                rule="unknown key",
+            )
+        node = child
+    if last not in node and not add:
+        raise InputError(unknown("key", key, keys(tree)), rule="unknown key")
+    if not add:
+        _check_type(key, node[last], value)
+    node[last] = copy.deepcopy(value)
+    return root
+
+
+def without(tree: Tree, key: str) -> Tree:
+    """Copy of `tree` without a dotted key (Hydra's ``~key``)."""
+    root = copy.deepcopy(tree)
+    node: Any = root
+    *path, last = key.split(".")
+    for part in path:
+        node = node.get(part) if isinstance(node, dict) else None
+    if not isinstance(node, dict) or last not in node:
+        raise InputError(unknown("key", key, keys(tree)), rule="unknown key")
+    del node[last]
+    return root
+
+
+def keys(tree: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+    """Every dotted key of a tree, inner nodes too."""
+    for name, value in tree.items():
+        yield f"{prefix}{name}"
+        if isinstance(value, Mapping):
+            yield from keys(value, f"{prefix}{name}.")
+
+
+def leaves(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Every value that is no mapping, with its dotted key."""
+    for name, value in tree.items():
+        if isinstance(value, Mapping):
+            yield from leaves(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
+
+
+def interpolates(value: Any) -> bool:
+    """Tell whether any text in `value` refers to another key (``${...}``)."""
+    if isinstance(value, str):
+        return "${" in value
+    if isinstance(value, Mapping):
+        return any(interpolates(v) for v in value.values())
+    return isinstance(value, list) and any(interpolates(v) for v in value)
+
+
+def resolved(tree: Tree) -> Tree:
+    """Copy of `tree` with every interpolation replaced by what it refers to."""
+    if not interpolates(tree):
+        return tree
+    from omegaconf import OmegaConf  # not in a worker, which gets what is resolved
+    from omegaconf.errors import OmegaConfBaseException
+
+    try:
+        plain = OmegaConf.to_container(OmegaConf.create(tree), resolve=True)
+    except OmegaConfBaseException as error:
+        raise InputError(f"the configuration does not resolve: {error}") from error
+    assert isinstance(plain, dict)
+    return {str(key): value for key, value in plain.items()}
+
+
+def to_yaml(tree: Any) -> str:
+    """Write mappings, lists and scalars as YAML, keys in the order given."""
+    plain = json.loads(json.dumps(tree, default=str))
+    text: str = yaml.dump(plain, Dumper=_DUMPER, sort_keys=False, allow_unicode=True, width=100)
+    return text
+
+
+def canonical(content: Any) -> str:
+    """JSON with sorted keys and no spaces: the same text for the same content."""
+    return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def _check_type(key: str, old: Any, new: Any) -> None:
+    if isinstance(new, str) and "${" in new:
+        return
+    if isinstance(old, str) and (old == "???" or "${" in old):
+        return
+    allowed: dict[type, tuple[tuple[type, ...], str]] = {
+        bool: ((bool,), "true or false"),
+        int: ((int, float, type(None)), "a number"),
+        float: ((int, float, type(None)), "a number"),
+    }
+    types, words = allowed.get(type(old), ((object,), ""))
+    is_wrong_bool = isinstance(new, bool) and type(old) in (int, float)
+    if not isinstance(new, types) or is_wrong_bool:
+        raise InputError(f"{key} must be {words}, not {new!r}", rule="wrong type")

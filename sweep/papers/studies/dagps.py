@@ -1,0 +1,181 @@
+"""How much sooner jobs, and single DAGs, end under DAGPS than under others (MSR-TR-2016-19)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from sim.base.arrays import F8
+from sweep.papers.declared import printed
+from sweep.report.findings import Finding, Finished
+
+Row = dict[str, Any]
+
+TEZ = "tez"
+LOCAL = "local tasks, %"
+BREADTH_FIRST = "list_scheduling/bfs_cpu_mem"
+"""The paper does not say whether its BFS looks at all resources; we take it that it does not."""
+
+MOST = "no schedule more than"
+"""What a schedule as short as the tighter lower bound would gain; of the makespan of a cluster,
+one that keeps the bottleneck busy from the first to the last moment."""
+
+PRODUCTION = "production_dags"
+"""The DAGs that Fig. 13 and Table 5 are of."""
+
+PERCENTILES = (25, 50, 75, 90)
+BINS = ((0.0, 1.0), (1.0, 2.0), (2.0, np.inf))
+"""Of machines times critical path over the work on one machine."""
+
+CLOSE = 1e-6
+"""A schedule this close to a bound, relatively, is optimal."""
+
+
+def cluster(finished: Finished) -> list[Finding]:
+    """Give each scheme's improvement over Tez, %: the median of the runs, seeds (§8.2, §8.5)."""
+    findings = []
+    variants = [key for key in finished.config["swept"] if key.startswith("policy.")]
+    for (trace, capacity), cells in finished.by("trace", "capacity").items():
+        base = {row["seed"]: row for row in cells if row["policy"] == TEZ}
+        figure = f"{trace}, capacity {capacity:g}, improvement over {TEZ} %"
+        most = [100.0 * (1.0 - row["utilization"]) for row in base.values()]
+        findings.append(Finding(figure, f"{MOST}, makespan", float(np.median(most))))
+        local = [share for row in base.values() for share in _local(row).values()]
+        if local:
+            findings.append(Finding(figure, f"{TEZ}, {LOCAL}", float(np.median(local))))
+        schemes: dict[tuple[str, str], dict[str, list[float]]] = {}
+        for row in cells:
+            if row["policy"] == TEZ:
+                continue
+            words = [f"{key.removeprefix('policy.')}={row[key]}" for key in variants]
+            gains = schemes.setdefault((row["policy"], " ".join(words)), {})
+            for name, value in _gains(finished, row, base[row["seed"]]).items():
+                gains.setdefault(name, []).append(value)
+        for (policy, parameters), gains in schemes.items():
+            for name, values in gains.items():
+                what = f"{policy} {parameters}".strip() + f", {name}"
+                paper = _of_cluster(finished.config["experiment"], trace, policy, name)
+                findings.append(Finding(figure, what, float(np.median(values)), paper=paper))
+    return findings
+
+
+def _of_cluster(experiment: str, trace: str, policy: str, name: str) -> str:
+    if experiment == "dagps/table3" and name == "makespan":
+        return printed("dagps", "table3", trace, policy)
+    if experiment == "dagps/fig10":
+        both = policy == "dagps" and trace.startswith("tpc")
+        of_both = printed("dagps", "fig10", "both", name) if both else ""
+        return of_both or printed("dagps", "fig10", trace, policy, name)
+    return ""
+
+
+def _gains(finished: Finished, row: Row, base: Row) -> dict[str, float]:
+    gain = 100.0 * (1.0 - _jct_s(finished, row) / _jct_s(finished, base))
+    return {
+        "JCT, p50": float(np.median(gain)),
+        "JCT, p75": float(np.percentile(gain, 75)),
+        "share of jobs slower": 100.0 * float((gain < 0).mean()),
+        "JCT, worst job": float(gain.min()),
+        "mean JCT": 100.0 * (1.0 - row["jct_mean_s"] / base["jct_mean_s"]),
+        "makespan": 100.0 * (1.0 - row["makespan_s"] / base["makespan_s"]),
+        **_local(row),
+    }
+
+
+def _local(row: Row) -> dict[str, float]:
+    """Give the share of the tasks that ran where their input lies, %, if any lies anywhere."""
+    share = row.get("tasks_local", math.nan)
+    return {LOCAL: 100.0 * share} if math.isfinite(share) else {}
+
+
+def _jct_s(finished: Finished, row: Row) -> F8:
+    jobs = finished.table(row)
+    return np.asarray(jobs["finish_s"].to_numpy() - jobs["submit_s"].to_numpy())
+
+
+def table5(finished: Finished) -> list[Finding]:
+    """Give percentiles over DAGs of what is shorter than breadth first's, averaged over seeds.
+
+    Then the medians by number of machines.
+    """
+    findings = []
+    for (trace,), cells in finished.by("trace").items():
+        gains = _gains_of_dags(BREADTH_FIRST, finished, cells)
+        for name, of_seed in gains.items():
+            for q in PERCENTILES:
+                values = [float(np.percentile(gain, q)) for gain, _ in of_seed]
+                paper = printed("dagps", "table5", name, f"p{q}") if trace == PRODUCTION else ""
+                figure = f"{trace}, improvement %"
+                findings.append(Finding.of(figure, f"{name}, p{q}", values, paper=paper))
+        for low, high in BINS:
+            where = f"{trace}, machines {low:g} to {high:g} × work / path, median improvement %"
+            for name, of_seed in gains.items():
+                inside = [gain[(factor >= low) & (factor < high)] for gain, factor in of_seed]
+                values = [float(np.median(gain)) for gain in inside if len(gain)]
+                findings.append(Finding.of(where, name, values))
+    return findings
+
+
+def domains(finished: Finished) -> list[Finding]:
+    """Give quartiles over DAGs, averaged over seeds, of DAGPS over every other policy (Fig. 16)."""
+    findings = []
+    for (trace,), cells in finished.by("trace").items():
+        others = dict.fromkeys(row["policy"] for row in cells if row["policy"] != "dagps")
+        for other in others:
+            gains = _gains_of_dags(other, finished, cells)
+            for scheme in ("dagps, as built", "dagps"):
+                for q in (25, 50, 75):
+                    values = [float(np.percentile(gain, q)) for gain, _ in gains[scheme]]
+                    paper = printed("dagps", "fig16", trace, other) if q == 50 else ""
+                    figure = f"{trace}, improvement over {other}, %"
+                    findings.append(Finding.of(figure, f"{scheme}, p{q}", values, paper=paper))
+    return findings
+
+
+def _gains_of_dags(
+    baseline: str, finished: Finished, cells: list[Row]
+) -> dict[str, list[tuple[F8, F8]]]:
+    """Improvement over a policy in percent, and factor, per DAG, of each scheme and seed."""
+    base = {row["seed"]: finished.table(row) for row in cells if row["policy"] == baseline}
+    gains: dict[str, list[tuple[F8, F8]]] = {}
+    for row in cells:
+        table = finished.table(row)
+        factor = table["factor"].to_numpy()
+        if row["policy"] == baseline:
+            least = 1.0 - table["tight_lb"].to_numpy() / table["makespan_s"].to_numpy()
+            gains.setdefault(MOST, []).append((100.0 * least, factor))
+            continue
+        before = base[row["seed"]]["makespan_s"].to_numpy()
+        names = {"built_s": f"{row['policy']}, as built", "makespan_s": row["policy"]}
+        for column, name in names.items():
+            seconds = table[column].to_numpy()
+            if not np.isnan(seconds).all():
+                gains.setdefault(name, []).append((100.0 * (1.0 - seconds / before), factor))
+    return gains
+
+
+def fig13(finished: Finished) -> list[Finding]:
+    """Give the share of DAGs proven optimal and percentiles of the distance to bounds, %."""
+    findings = []
+    for (trace,), cells in finished.by("trace").items():
+        tables = [finished.table(row) for row in cells if row["policy"] == "dagps"]
+        for bound in ("new_lb", "tight_lb", "best of cp_len and twork"):
+            values: dict[str, list[float]] = {}
+            for table in tables:
+                if bound in table.column_names:
+                    least = table[bound].to_numpy()
+                else:
+                    least = np.maximum(table["cp_len"].to_numpy(), table["twork"].to_numpy())
+                gap = 100.0 * (table["built_s"].to_numpy() / least - 1.0)
+                values.setdefault("optimal", []).append(float(100 * (gap <= 100 * CLOSE).mean()))
+                for q in (50, 75, 90):
+                    values.setdefault(f"p{q}", []).append(float(np.percentile(gap, q)))
+                values.setdefault("worst", []).append(float(gap.max()))
+            is_published = trace == PRODUCTION and bound == "new_lb"
+            for what, of in values.items():
+                paper = printed("dagps", "fig13", what) if is_published else ""
+                figure = f"{trace}, DAGPS above {bound}, %"
+                findings.append(Finding.of(figure, what, of, paper=paper))
+    return findings

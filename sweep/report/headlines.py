@@ -1,0 +1,245 @@
+"""The headline table: each policy against the baseline, for terminal, Markdown and HTML."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import pyarrow as pa
+from rich.console import Console
+from rich.text import Text
+
+from sweep.report.table import signs
+from sweep.report.table_view import escaped, piped
+from sweep.stats import MIN_PAIRS
+from sweep.stats.arrange import text
+from sweep.stats.contrasts import ALL_TRACES
+from sweep.stats.metric_format import format_contrast, style
+from sweep.stats.paired import ALPHA
+
+NOT_SIGNIFICANT, FEW, EXACT = "n.s.", "few", "exact"
+ABSENT = "–"
+_STYLES = {"better": "green", "worse": "red", "": "dim"}
+_GAP = "  "
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One comparison as text.
+
+    ``verdict`` is ``better`` or ``worse`` where the difference is significant (or exact), else
+    empty; ``mark`` says why not.
+    """
+
+    estimate: str
+    interval: str
+    mark: str
+    p: str
+    verdict: str
+
+    def text(self) -> str:
+        """Write it on one line, such as ``1.02× [0.97, 1.08] n.s.``."""
+        return " ".join(filter(None, (self.estimate, self.interval, self.mark)))
+
+
+@dataclass(frozen=True)
+class Line:
+    """A policy at a capacity, an entry a contrast."""
+
+    capacity: float
+    policy: str
+    entries: tuple[Entry, ...]
+
+
+@dataclass(frozen=True)
+class Headline:
+    """The table of one trace and settings; ``heads`` are the contrasts in words."""
+
+    title: str
+    heads: tuple[str, ...]
+    lines: tuple[Line, ...]
+    notes: tuple[str, ...]
+
+
+def headlines(contrasts: pa.Table | None) -> list[Headline]:
+    """Word the comparisons of `contrasts.compare`, a table for each trace and settings."""
+    rows = [] if contrasts is None else contrasts.to_pylist()
+    return [
+        _headline(trace, settings, list(group))
+        for (trace, settings), group in groupby(rows, key=lambda r: (r["trace"], r["settings"]))
+    ]
+
+
+def _headline(trace: str, settings: str, rows: Sequence[Mapping[str, Any]]) -> Headline:
+    contrasts = list(dict.fromkeys((row["metric"], row["statistic"]) for row in rows))
+    most = max(row["n_pairs"] for row in rows)
+    all_few = most < MIN_PAIRS and all(row["test"] == FEW for row in rows)
+    lines = []
+    for (capacity, policy), group in groupby(rows, key=lambda r: (r["capacity"], r["policy"])):
+        by_contrast = {
+            (row["metric"], row["statistic"]): _entry(row, most, all_few) for row in group
+        }
+        nothing = Entry(ABSENT, "", "", "", "")
+        entries = tuple(by_contrast.get(contrast, nothing) for contrast in contrasts)
+        lines.append(Line(capacity, policy, entries))
+    title = ", ".join(filter(None, (trace or "all traces together", settings)))
+    heads = tuple(_head(*contrast) for contrast in contrasts)
+    return Headline(title, heads, tuple(lines), _notes(rows, lines, most, all_few))
+
+
+def _head(metric: str, statistic: str) -> str:
+    label = style(metric).label
+    if metric.startswith("jct_speedup"):
+        return label
+    return f"{label}, {'times better' if statistic == 'ratio' else 'change'}"
+
+
+def _entry(row: Mapping[str, Any], most: int, all_few: bool) -> Entry:
+    metric, statistic, test = row["metric"], row["statistic"], row["test"]
+    ends = (row["estimate"], row["low"], row["high"])
+    estimate, interval = format_contrast(metric, statistic, *ends)
+    p = row["p_holm"]
+    marks = []
+    if test == EXACT:
+        interval = ""
+        marks.append(EXACT)
+    elif test == FEW:
+        marks += [] if all_few else [FEW]
+    elif p > ALPHA:
+        # every pair agrees, and the test can't say more: that is no lack of a difference
+        is_least = test == "wilcoxon" and row["p"] <= 1.001 * 2.0 ** (1 - row["n_pairs"])
+        marks.append(FEW if is_least else NOT_SIGNIFICANT)
+    if row["n_pairs"] < most:
+        marks.append(f"n={row['n_pairs']}")
+    tells = test == EXACT or (not math.isnan(p) and p <= ALPHA)
+    verdict = _verdict(metric, statistic, row["estimate"]) if tells else ""
+    return Entry(estimate, interval, " ".join(marks), "" if math.isnan(p) else _p(p), verdict)
+
+
+def _verdict(metric: str, statistic: str, estimate: float) -> str:
+    better = style(metric).better
+    gain = estimate - 1.0 if statistic == "ratio" else estimate
+    if statistic != "ratio" and better == "lower":
+        gain = -gain
+    if gain == 0 or better is None:
+        return ""
+    return "better" if gain > 0 else "worse"
+
+
+def _p(p: float) -> str:
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}" if p < 0.1 else f"p = {p:.2f}"
+
+
+def _notes(
+    rows: Sequence[Mapping[str, Any]], lines: Sequence[Line], most: int, all_few: bool
+) -> tuple[str, ...]:
+    """Say what the numbers and marks mean; only what occurs."""
+    pairs = "(trace, seed) pairs" if rows[0]["trace"] == ALL_TRACES else "seeds"
+    if most == 1:
+        pairs = pairs.removesuffix("s")
+    kinds = {"ratio": "geometric mean of the ratios", "difference": "mean difference"}
+    statistics = " or ".join(dict.fromkeys(kinds[row["statistic"]] for row in rows))
+    tests = {row["test"] for row in rows}
+    notes = [f"{statistics} over {most} {pairs}, paired"]
+    if any(entry.interval for line in lines for entry in line.entries):
+        notes[0] += " [95% bootstrap interval]"
+    if tests & {"t", "wilcoxon"}:
+        names = {"t": "Student's t", "wilcoxon": "Wilcoxon's"}
+        used = " or ".join(names[test] for test in names if test in tests)
+        n_tested = sum(not math.isnan(row["p"]) for row in rows)
+        notes.append(
+            f"{NOT_SIGNIFICANT}: no significant difference at 5% ({used} test, "
+            f"Holm's correction over {n_tested} comparison{'s' * (n_tested != 1)})"
+        )
+    if all_few:
+        notes.append(
+            f"{most} {pairs}: too few for intervals and tests; {MIN_PAIRS} or more give them"
+        )
+    elif any(FEW in entry.mark for line in lines for entry in line.entries):
+        notes.append(f"{FEW}: too few pairs for Wilcoxon's test, which skewed differences need")
+    if EXACT in tests:
+        notes.append(f"{EXACT}: every seed gave the same difference; there is nothing to test")
+    return tuple(notes)
+
+
+def print_headlines(headlines: Sequence[Headline], baseline: str, console: Console) -> None:
+    """Print each table: policies below each other, a column a contrast, as many as fit."""
+
+    def say(*parts: tuple[str, str]) -> None:
+        line = Text()
+        for part, look in parts:
+            line.append(part.translate(signs(console)), style=look)
+        line.rstrip()
+        console.print(line, soft_wrap=True)
+
+    for number, headline in enumerate(headlines):
+        say(("", ""))
+        title = f"against {baseline}" + (f", {headline.title}" if len(headlines) > 1 else "")
+        first = max(len(title), *(len(line.policy) + 2 for line in headline.lines))
+        widths = [
+            max(len(head), *(len(line.entries[at].text()) for line in headline.lines))
+            for at, head in enumerate(headline.heads)
+        ]
+        n = _n_fitting(widths, console.width - first) if console.is_terminal else len(widths)
+        heads = [
+            (_GAP + head.ljust(width), "bold")
+            for head, width in zip(headline.heads[:n], widths[:n], strict=True)
+        ]
+        say((title.ljust(first), "bold"), *heads)
+        for capacity, lines in groupby(headline.lines, key=lambda line: line.capacity):
+            say((f"capacity {text(capacity)}", "bold"))
+            for line in lines:
+                say((f"  {line.policy}".ljust(first), ""), *_parts(line, widths, n))
+        notes = [*headline.notes]
+        if n < len(headline.heads):
+            notes.append(f"not shown here: {', '.join(headline.heads[n:])}")
+        is_last = number == len(headlines) - 1
+        if is_last or headlines[number + 1].notes != headline.notes or n < len(headline.heads):
+            for note in notes:
+                say((note, "dim"))
+
+
+def _parts(line: Line, widths: Sequence[int], n: int) -> list[tuple[str, str]]:
+    return [
+        (_GAP + entry.text().ljust(width), _STYLES[entry.verdict])
+        for width, entry in zip(widths[:n], line.entries[:n], strict=True)
+    ]
+
+
+def _n_fitting(widths: Sequence[int], room: int) -> int:
+    """How many columns fit; one at least."""
+    used, n = 0, 0
+    for width in widths:
+        used += width + len(_GAP)
+        n += used <= room
+    return max(1, n)
+
+
+def to_markdown(headlines: Sequence[Headline], baseline: str, level: int = 2) -> str:
+    """Write the same tables as Markdown, with p-values; empty without any."""
+    parts = []
+    for headline in headlines:
+        title = f"Against {baseline}" + (f": {headline.title}" if len(headlines) > 1 else "")
+        lines = [f"{'#' * level} {_escaped(title)}", ""]
+        lines.append(piped(["capacity", "policy", *map(_escaped, headline.heads)]))
+        lines.append(piped(["---:", "---", *["---"] * len(headline.heads)]))
+        lines += [
+            piped([text(line.capacity), _escaped(line.policy), *map(_markdown_entry, line.entries)])
+            for line in headline.lines
+        ]
+        lines += ["", *(_escaped(note) + "  " for note in headline.notes)]
+        parts.append("\n".join(lines).rstrip() + "\n")
+    return "\n".join(parts)
+
+
+def _markdown_entry(entry: Entry) -> str:
+    words = _escaped(entry.text())
+    words = f"**{words}**" if entry.verdict == "better" else words
+    return f"{words} ({_escaped(entry.p)})" if entry.p else words
+
+
+def _escaped(words: str) -> str:
+    return escaped(words, "[")

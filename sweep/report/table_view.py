@@ -1,0 +1,153 @@
+"""The rows of tables as text: of metrics for terminal, Markdown and HTML; of anything, plain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sim.base.arrays import F8, Mask
+from sweep.stats.arrange import Column, text
+from sweep.stats.metric_format import Style, format_value, style
+from sweep.stats.summary import Block, Summary
+
+ABSENT = "–"
+FAILED = "failed"
+FEWER = "†"
+BEST = "*"
+BASELINE = "baseline"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One number of a table: its mean, the half-width of its interval, what to mark."""
+
+    mean: str
+    half: str
+    is_best: bool
+    is_fewer: bool
+
+    @property
+    def spread(self) -> str:
+        """The half-width with its sign, or nothing."""
+        return f"±{self.half}" if self.half else ""
+
+    @property
+    def marks(self) -> str:
+        """Signs after the number; `legend` says what they mean."""
+        return BEST * self.is_best + FEWER * self.is_fewer
+
+    def text(self, blank: str = " ") -> str:
+        """Write it on one line, such as ``1,234 ±56*``."""
+        return self.mean + blank * bool(self.half) + self.spread + self.marks
+
+
+@dataclass(frozen=True)
+class Row:
+    """One metric at one capacity, an entry a column."""
+
+    metric: str
+    style: Style
+    entries: tuple[Entry, ...]
+
+
+def columns_of(summary: Summary, block: Block) -> list[int]:
+    """Columns (positions in ``summary.columns``) that have at least one cell in the block."""
+    return [int(at) for at in np.flatnonzero(block.n_planned.sum(axis=0))]
+
+
+def rows_of(summary: Summary, block: Block, capacity: int) -> list[Row]:
+    """Rows of the table at the block's capacity number `capacity`, for `columns_of` the block."""
+    columns = columns_of(summary, block)
+    rows = []
+    for at, metric in enumerate(summary.metrics):
+        best = _best(block.mean[capacity, columns, at], metric)
+        entries = []
+        for place, column in enumerate(columns):
+            where = (capacity, column, at)
+            mean, half = format_value(metric, float(block.mean[where]), float(block.half[where]))
+            planned, failed = block.n_planned[capacity, column], block.n_failed[capacity, column]
+            if not mean:
+                mean = FAILED if failed and failed == planned else ABSENT
+            is_fewer = 0 < block.n[where] < planned
+            entries.append(Entry(mean, half, bool(best[place]), bool(is_fewer)))
+        rows.append(Row(metric, style(metric), tuple(entries)))
+    return rows
+
+
+def _best(means: F8, metric: str) -> Mask:
+    """Where the best mean stands, as shown; nowhere if all look the same or neither is better."""
+    better = style(metric).better
+    known = ~np.isnan(means)
+    none = np.zeros(means.shape, dtype=bool)
+    if better is None or known.sum() < 2:
+        return none
+    target = means[known].min() if better == "lower" else means[known].max()
+    shown = [format_value(metric, float(mean))[0] for mean in means]
+    best = np.array([mean == format_value(metric, float(target))[0] for mean in shown])
+    return none if best[known].all() else best & known
+
+
+def headline(summary: Summary) -> list[str]:
+    """Say what is compared, in one to three lines: the grid, the cells, the failures."""
+    policies = ", ".join(column.label for column in summary.columns)
+    traces = dict.fromkeys(block.trace for block in summary.blocks)
+    seeds = len(summary.seeds)
+    lines = [
+        f"{policies} on {', '.join(traces)}",
+        f"capacity {', '.join(text(c) for c in summary.capacities)}"
+        f" · {seeds} seed{'s' * (seeds != 1)}"
+        f" · {summary.n_cells} cell{'s' * (summary.n_cells != 1)}"
+        + (f" · baseline {summary.baseline}" if summary.baseline else ""),
+    ]
+    if summary.failures:
+        lines.append(f"{len(summary.failures)} of {summary.n_cells} cells failed")
+    return lines
+
+
+def legend(summary: Summary, best: str = BEST) -> list[str]:
+    """Say what the marks in the tables mean; only those that can occur."""
+    if not summary.metrics:
+        return []
+    seeds = len(summary.seeds)
+    words = []
+    if seeds > 1:
+        words.append(f"mean ± half-width of the 95% confidence interval over {seeds} seeds")
+    tables = ((block, at) for block in summary.blocks for at in range(len(block.capacities)))
+    rows = (row for block, at in tables for row in rows_of(summary, block, at))
+    if any(entry.is_best for row in rows for entry in row.entries):
+        words.append(f"{best}: best mean of the row")
+    if summary.failures and seeds > 1:
+        words.append(f"{FEWER}: fewer seeds, some failed")
+    lines = ["; ".join(words)] if words else []
+    if summary.unavailable:
+        lines.append(f"not available in this sweep: {', '.join(summary.unavailable)}")
+    return lines
+
+
+def column_lines(column: Column) -> list[str]:
+    """Heading of a column: the policy, what tells its variants apart, `BASELINE`."""
+    return [*column.words, *([BASELINE] if column.is_baseline else [])]
+
+
+def rows_as_text(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Lay rows of text out in columns."""
+    widths = [max(len(line[at]) for line in [header, *rows]) for at in range(len(header))]
+    lines = [
+        "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
+        for line in [header, *rows]
+    ]
+    return "\n".join(lines)
+
+
+def piped(texts: Sequence[str]) -> str:
+    """Write a row of a Markdown table; its cells are `escaped`."""
+    return f"| {' | '.join(texts)} |"
+
+
+def escaped(text: str, *more: str) -> str:
+    """Take the meaning in Markdown from a text's signs, and from some `more`."""
+    for sign in ("\\", "|", "*", "_", "<", "`", *more):
+        text = text.replace(sign, "\\" + sign)
+    return " ".join(text.split())

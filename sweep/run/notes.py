@@ -1,0 +1,159 @@
+"""What is said on standard error while a sweep runs: notes, and how far it is."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from sweep.run.plan import Prepared
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+LINE_EVERY_S = 5.0
+_PLURAL = {"policy": "policies", "trace": "traces", "capacity": "capacities", "seed": "seeds"}
+_SINGULAR = {plural: singular for singular, plural in _PLURAL.items()} | {"cells": "cell"}
+
+
+def note(text: str) -> None:
+    """Say one thing on standard error."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def console() -> Console:
+    """Make the console that progress is drawn on."""
+    from rich.console import Console  # 0.1 s: not where nothing runs
+
+    return Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+
+
+def grid(prepared: Prepared, n_todo: int) -> None:
+    """Say what is about to run."""
+    axes = " × ".join(
+        count(len(values), _PLURAL.get(key, key))
+        for key, values in prepared.grid.request.axes.items()
+        if len(values) > 1 or key in _PLURAL
+    )
+    n_cells = len(prepared.planned)
+    n_cached = sum(planned.key in prepared.metrics for planned in prepared.planned)
+    note(f"{prepared.sweep}: {axes}: {n_cells} cells, {n_cached} cached, {n_todo} to run")
+    lines = []
+    for name in dict.fromkeys(planned.input for planned in prepared.planned):
+        about = prepared.inputs.describe(name)
+        dropped = _dropped(about["meta"].get("report") or {})
+        if dropped:
+            trace = about["meta"].get("name", "trace")
+            lines.append(f"  {trace}: {about['n_jobs']:,} jobs; {dropped}")
+    for line in dict.fromkeys(lines):
+        note(line)
+
+
+def interrupted(prepared: Prepared, n_todo: int) -> None:
+    """Say what is kept."""
+    left = len(prepared.todo())
+    note(
+        f"interrupted: {n_todo - left} of {n_todo} cells are done and kept; "
+        "the same command goes on from here"
+    )
+
+
+def count(n: int, plural: str) -> str:
+    """Write how many of a thing, such as ``1 cell``."""
+    return f"{n:,} {_SINGULAR.get(plural, plural) if n == 1 else plural}"
+
+
+def _dropped(report: Mapping[str, Any]) -> str:
+    """Word what a loader dropped or filled in, by rule."""
+    words: list[str] = []
+    for happened in ("dropped", "filled", "edges_dropped", "bad_rows"):
+        counts = report.get(happened)
+        if isinstance(counts, Mapping) and counts:
+            rules = ", ".join(f"{rule} ({n:,})" for rule, n in counts.items())
+            words.append(f"{happened.replace('_', ' ')}: {rules}")
+    return "; ".join(words)
+
+
+class Progress:
+    """Counts cells for people: a bar on a terminal, else a plain line every few seconds."""
+
+    def __init__(self, console: Console, n_cells: int) -> None:
+        self._console = console
+        self._n_cells = n_cells
+        self._n_done = 0
+        self._n_failed = 0
+        self._doing = ""
+        self._begin = self._last_line = time.monotonic()
+        self._first = self._begin  # when the first cell was done: what came before was starting
+        self._bar: Any = None
+
+    def __enter__(self) -> Progress:
+        """Start drawing, on a terminal."""
+        if self._console.is_terminal:
+            from rich import progress
+
+            self._bar = progress.Progress(
+                progress.TextColumn("{task.description}"),
+                progress.BarColumn(),
+                progress.MofNCompleteColumn(),
+                progress.TimeElapsedColumn(),
+                progress.TimeRemainingColumn(),
+                console=self._console,
+                transient=True,
+            )
+            self._bar.start()
+            self._task = self._bar.add_task("cells", total=self._n_cells)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop drawing; without a terminal say where it ended."""
+        if self._bar is not None:
+            self._bar.stop()
+        elif self._n_done:
+            self._line()
+
+    def cell(self, *, failed: bool) -> None:
+        """Count a cell."""
+        self._n_done += 1
+        self._n_failed += failed
+        self._doing = ""
+        if self._n_done == 1:
+            self._first = time.monotonic()
+        if self._bar is not None:
+            self._bar.update(self._task, completed=self._n_done, description=self._words())
+        else:
+            self.beat()
+
+    def beat(self, doing: str = "") -> None:
+        """No cell was done; say what is `doing` instead, if not simply cells."""
+        self._doing = doing
+        if self._bar is not None:
+            self._bar.update(self._task, description=self._words())
+        elif time.monotonic() - self._last_line >= LINE_EVERY_S:
+            self._line()
+
+    def _words(self) -> str:
+        return self._doing or (f"{self._n_failed} failed" if self._n_failed else "cells")
+
+    def _line(self) -> None:
+        self._last_line = time.monotonic()
+        elapsed = self._last_line - self._begin
+        if not self._n_done:
+            line = f"{self._doing or 'starting'}, {elapsed:.0f} s"
+            self._console.print(line, highlight=False, markup=False)
+            return
+        text = f"{self._n_done} of {self._n_cells} cells done"
+        if self._n_failed:
+            text += f", {self._n_failed} failed"
+        text += f", {elapsed:.0f} s"
+        if 1 < self._n_done < self._n_cells:
+            each = (self._last_line - self._first) / (self._n_done - 1)
+            text += f", about {each * (self._n_cells - self._n_done):.0f} s left"
+        self._console.print(text, highlight=False, markup=False)

@@ -1,0 +1,253 @@
+"""The runs of a sweep: its parent, and a child run a cell, or for all seeds of one setting."""
+
+from __future__ import annotations
+
+import getpass
+import math
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sim.base.masking import mask
+from sweep.stats.arrange import AXES
+from sweep.track.connection import Place, is_http
+from sweep.track.rows import MAX_TAG, Row, digest_of_files, identity
+
+if TYPE_CHECKING:
+    from mlflow.entities import Run
+
+KIND, SWEEP, CELL = "kind", "sweep_id", "cell_key"
+PARENT, NOTE = "mlflow.parentRunId", "mlflow.note.content"
+CONFIG, TRACEBACK = "config.yaml", "traceback.txt"
+FILES = "files_sha256"
+# Without it MLflow's UI takes an experiment for one on language models, and hides its runs.
+_MODEL_TRAINING = {"mlflow.experimentKind": "custom_model_development"}
+PAGE = 1000
+_INHERITED = ("mlflow.user", "mlflow.source.name", "mlflow.source.type", "mlflow.source.git.commit")
+
+
+def find_children(
+    place: Place, experiment_id: str, sweep_id: str, names: Iterable[str]
+) -> dict[tuple[str, ...], list[Run]]:
+    """Give the child runs of a sweep by `Row.identity`; more than one only by mischance."""
+    children: dict[tuple[str, ...], list[Run]] = {}
+    for run in search(
+        place, experiment_id, f"tags.{SWEEP} = '{sweep_id}' and tags.{KIND} != 'sweep'"
+    ):
+        tags = run.data.tags
+        params = {name: tags[name] for name in names if name in tags}
+        children.setdefault(identity(tags[KIND], tags.get(CELL, ""), params), []).append(run)
+    return children
+
+
+def search(place: Place, experiment_id: str, query: str) -> list[Run]:
+    """Give all active runs that match, oldest first."""
+    runs: list[Run] = []
+    token = None
+    while True:
+        page = place.client.search_runs(
+            [experiment_id],
+            query,
+            max_results=PAGE,
+            order_by=["attributes.start_time ASC"],
+            page_token=token,
+        )
+        runs += page
+        token = page.token
+        if not token:
+            return runs
+
+
+def is_up_to_date(place: Place, row: Row, runs: Sequence[Run] | None) -> bool:
+    """Tell whether the cell is logged as it is; metrics that changed are logged on the spot.
+
+    A metric changes with its cell's key the same when the baseline's cell, which had failed, is
+    done.
+    """
+    if not runs or len(runs) > 1 or runs[0].info.status != row.run_status:
+        return False
+    run = runs[0]
+    if any(run.data.tags.get(name) != text for name, text in row.error.items()):
+        return False
+    logged = run.data.metrics
+    changed = {
+        name: value
+        for name, value in row.metrics.items()
+        if name not in logged or not math.isclose(logged[name], value, rel_tol=1e-12)
+    }
+    if changed:
+        _log_batch(place, run, changed, {}, time.time())
+    return True
+
+
+def log_child(
+    place: Place,
+    parent: Run,
+    row: Row,
+    params: Iterable[str],
+    config: str,
+    times_s: tuple[float, float],
+) -> None:
+    """Log a row whole. The run is marked finished last: one cut off before is logged anew."""
+    began_s, ended_s = times_s
+    axes = {name: row.params[name] for name in AXES if name in row.params}
+    others = {name: value for name, value in row.params.items() if name not in AXES}
+    tags = {
+        PARENT: parent.info.run_id,
+        KIND: row.kind,
+        SWEEP: parent.data.tags[SWEEP],
+        CELL: row.key,
+        "status": "failed" if row.is_failed else "done",
+        **axes,
+        **{name: value[:MAX_TAG] for name, value in others.items()},
+        **row.error,
+        **{name: parent.data.tags[name] for name in _INHERITED if name in parent.data.tags},
+    }
+    if row.is_failed:
+        tags[NOTE] = _failure(row)
+    client = place.client
+    run = client.create_run(
+        parent.info.experiment_id,
+        start_time=round(began_s * 1000),
+        tags=tags,
+        run_name=row.name,
+    )
+    place.put_text(run, CONFIG, config)
+    if row.traceback:
+        place.put_text(run, TRACEBACK, row.traceback)
+    compared = {name: row.params[name] for name in params if name in row.params}
+    _log_batch(place, run, row.metrics, compared, ended_s)
+    client.set_terminated(run.info.run_id, row.run_status, end_time=round(ended_s * 1000))
+
+
+def _log_batch(
+    place: Place, run: Run, metrics: Mapping[str, float], params: Mapping[str, str], at_s: float
+) -> None:
+    from mlflow.entities import Metric, Param
+
+    place.client.log_batch(
+        run.info.run_id,
+        metrics=[Metric(name, value, round(at_s * 1000), 0) for name, value in metrics.items()],
+        params=[Param(name, value) for name, value in params.items()],
+    )
+
+
+def _failure(row: Row) -> str:
+    """Describe a failure, as Markdown, for the head of the run's page."""
+    words = [row.error[name] for name in ("error_type", "error_message") if name in row.error]
+    lines = [f"**{': '.join(words)}**", f"    {row.reproduce}"]
+    return "\n\n".join(lines)[:MAX_TAG]
+
+
+def files_of(folder: Path) -> list[Path]:
+    """Files of a sweep's folder that become artifacts: all but hidden ones, by name."""
+    if not folder.is_dir():
+        return []
+    return sorted(p for p in folder.iterdir() if p.is_file() and not p.name.startswith("."))
+
+
+def find_experiment(place: Place, name: str, folder: Path) -> str:
+    """Give the id of the experiment, creating it when missing.
+
+    A server decides itself where its artifacts lie; otherwise they lie in
+    ``<results>/mlflow-artifacts``.
+    """
+    from mlflow.exceptions import MlflowException
+
+    experiment = place.client.get_experiment_by_name(name)
+    if experiment is None:
+        location = None
+        if not is_http(place.uri):
+            location = (folder.resolve().parent.parent / "mlflow-artifacts").as_uri()
+        try:
+            return str(place.client.create_experiment(name, location, tags=_MODEL_TRAINING))
+        except MlflowException:  # another sweep may have been faster
+            experiment = place.client.get_experiment_by_name(name)
+            if experiment is None:
+                raise
+    if experiment.lifecycle_stage != "active":
+        raise MlflowException(f"the experiment {name!r} was deleted; restore it, or name another")
+    return str(experiment.experiment_id)
+
+
+def find_parent(
+    place: Place,
+    experiment_id: str,
+    sweep_id: str,
+    rows: Sequence[Row],
+    baseline: str | None,
+    provenance: Mapping[str, Any],
+) -> tuple[Run, bool]:
+    """Give the sweep's run, and whether it had to be created."""
+    from mlflow.entities import Param
+
+    query = f"tags.{SWEEP} = '{sweep_id}' and tags.{KIND} = 'sweep'"
+    runs = search(place, experiment_id, query)
+    if runs:
+        return runs[0], False
+    tags = {SWEEP: sweep_id, KIND: "sweep", **_origin(provenance)}
+    run = place.client.create_run(experiment_id, tags=tags, run_name=sweep_id)
+    names = dict.fromkeys(name for row in rows for name in row.params)
+    params = {
+        name: ",".join(dict.fromkeys(row.params[name] for row in rows if name in row.params))
+        for name in names
+    }
+    if baseline:
+        params["baseline"] = baseline
+    place.client.log_batch(
+        run.info.run_id, params=[Param(name, value[:MAX_TAG]) for name, value in params.items()]
+    )
+    return run, True
+
+
+def finish_parent(
+    place: Place, run: Run, rows: Sequence[Row], folder: Path, headline: Mapping[str, float]
+) -> None:
+    """Store the sweep's files as artifacts, if they changed, and mark the run as ended."""
+    from mlflow.entities import Metric, RunTag
+
+    n_failed = sum(row.is_failed for row in rows)
+    status = "FAILED" if n_failed else "FINISHED"
+    files = files_of(folder)
+    state = digest_of_files(files)
+    if run.data.tags.get(FILES) != state:
+        for path in files:
+            place.put_file(run, path)
+    now_ms = round(time.time() * 1000)
+    counts = {"cells": float(len(rows)), "cells_failed": float(n_failed)}
+    place.client.log_batch(
+        run.info.run_id,
+        metrics=[
+            Metric(name, value, now_ms, 0)
+            for name, value in (counts | dict(headline)).items()
+            if run.data.metrics.get(name) != value
+        ],
+        tags=[RunTag(FILES, state), RunTag(NOTE, _summary(rows, n_failed, folder))],
+    )
+    # a clock that was set back would have it end before it began
+    ended_ms = max(now_ms, run.info.start_time or 0)
+    place.client.set_terminated(run.info.run_id, status, end_time=ended_ms)
+
+
+def _origin(provenance: Mapping[str, Any]) -> dict[str, str]:
+    """Give the tags by which MLflow shows who ran what, from which commit."""
+    tags = {"mlflow.source.type": "LOCAL"}
+    try:
+        tags["mlflow.user"] = getpass.getuser()
+    except (OSError, KeyError, ImportError):  # no name for this user id, in a container
+        tags["mlflow.user"] = "unknown"
+    if provenance.get("command"):
+        tags["mlflow.source.name"] = mask(str(provenance["command"]))[:MAX_TAG]
+    git = provenance.get("git")
+    if isinstance(git, Mapping) and git.get("commit"):
+        tags["mlflow.source.git.commit"] = str(git["commit"])
+    return tags
+
+
+def _summary(rows: Sequence[Row], n_failed: int, folder: Path) -> str:
+    """Describe the sweep, as Markdown, for the head of the run's page."""
+    failed = f", {n_failed} failed" if n_failed else ""
+    files = {path.name for path in files_of(folder)}
+    where = "; plots and tables: `report.html` among the artifacts" * ("report.html" in files)
+    return f"{len(rows)} cells{failed}{where}."

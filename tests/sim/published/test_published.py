@@ -1,0 +1,75 @@
+"""Published numbers: a file a paper, read alike by all."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from sim.base.errors import InputError
+from sim.published import Numbers, numbers, papers
+from sim.synth.recurring.presets import PRESETS
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, Mapping):
+        for inner in value.values():
+            yield from leaves(inner)
+    elif isinstance(value, tuple):
+        for inner in value:
+            yield from leaves(inner)
+    else:
+        yield value
+
+
+@pytest.mark.parametrize("paper", papers())
+def test_a_paper_holds_numbers_and_texts_that_hold_one(paper: str) -> None:
+    for value in leaves(numbers(paper)):
+        assert isinstance(value, int | float | str)
+        assert not isinstance(value, bool)
+        if isinstance(value, str):  # YAML 1.1 reads 1e-3 as a text
+            assert "e-" not in value
+            assert any(letter.isdigit() for letter in value) or value == "in time"
+
+
+def test_numbers_are_read_once_and_not_written() -> None:
+    assert papers() == ["alibaba", "dagps", "jockey", "slearn", "wing"]
+    assert numbers("jockey") is numbers("jockey")
+    assert numbers("jockey")["table1"]["all"] == (0.15, 0.28, 0.59, 1.55)
+    with pytest.raises(TypeError):
+        numbers("jockey")["table1"] = 1  # type: ignore[index]
+
+
+def test_keys_are_texts_whatever_the_file_has() -> None:
+    some = Numbers("mine", {0.2: 1, 4: {"a": [1, 2]}})
+    assert (some["0.2"], some[0.2], some[4]["a"]) == (1, 1, (1, 2))
+    assert list(some) == ["0.2", "4"]
+    assert some.get("5", "") == ""
+
+
+def test_unknown_papers_and_keys_are_errors_that_name_the_known() -> None:
+    with pytest.raises(InputError, match="unknown paper 'jokey'; did you mean 'jockey'"):
+        numbers("jokey")
+    with pytest.raises(InputError, match="number of jockey, table1 'al'; did you mean 'all'"):
+        numbers("jockey")["table1"]["al"]
+
+
+def test_nothing_is_read_before_it_is_asked_for() -> None:
+    words = "import sys, sim, sim.published; sys.exit('yaml' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", words], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_presets_are_fitted_to_what_the_paper_prints(name: str) -> None:
+    paper, preset = numbers("slearn"), PRESETS[name]
+    days, trace = preset.history_days, f"slearn_{name}"
+    printed = paper["table4"].get(trace)
+    if printed is None:
+        pytest.skip("no trace of the paper's tables")
+    parts = ("p50", "p90")
+    assert preset.over_time == tuple(printed[f"over_time_{days}d_{part}"] for part in parts)
+    assert preset.over_space == tuple(printed[f"over_space_{part}"] for part in parts)
+    assert preset.load == tuple(paper["table5"][trace].values())

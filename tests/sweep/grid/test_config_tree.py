@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import pytest
+
+from sim.base.errors import InputError
+from sweep.grid import config_tree
+
+TREE = {"a": {"b": 1, "c": "text", "d": True}, "e": None, "f": "???"}
+
+
+def test_sets_a_copy() -> None:
+    changed = config_tree.with_value(TREE, "a.b", 2)
+    assert changed["a"] == {"b": 2, "c": "text", "d": True}
+    assert TREE["a"] == {"b": 1, "c": "text", "d": True}
+
+
+def test_an_unknown_key_names_the_nearest() -> None:
+    with pytest.raises(InputError, match=r"unknown key 'a\.bb'; did you mean 'a\.b'"):
+        config_tree.with_value(TREE, "a.bb", 2)
+    with pytest.raises(InputError, match=r"unknown key 'x\.b'"):
+        config_tree.with_value(TREE, "x.b", 2)
+    with pytest.raises(InputError, match="no keys inside"):
+        config_tree.with_value(TREE, "a.b.c", 2)
+
+
+def test_adds_only_when_asked_to() -> None:
+    assert config_tree.get(config_tree.with_value(TREE, "x.y", 2, add=True), "x.y") == 2
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("a.b", "text"), ("a.b", True), ("a.d", 1), ("a.b", [1])]
+)
+def test_refuses_another_type(key: str, value: object) -> None:
+    with pytest.raises(InputError, match="must be"):
+        config_tree.with_value(TREE, key, value)
+
+
+@pytest.mark.parametrize(("key", "value"), [("a.b", 2.5), ("e", "x"), ("f", 3), ("a.b", "${e}")])
+def test_takes_what_may_stand_there(key: str, value: object) -> None:
+    assert config_tree.get(config_tree.with_value(TREE, key, value), key) == value
+
+
+def test_deletes() -> None:
+    assert "b" not in config_tree.without(TREE, "a.b")["a"]
+    with pytest.raises(InputError, match="unknown key"):
+        config_tree.without(TREE, "a.x")
+
+
+def test_resolves_interpolations() -> None:
+    assert config_tree.resolved({"seed": 3, "trace": {"seed": "${seed}"}})["trace"] == {"seed": 3}
+    assert config_tree.resolved(TREE) is TREE
+    with pytest.raises(InputError, match="does not resolve"):
+        config_tree.resolved({"a": "${nothing}"})

@@ -1,0 +1,83 @@
+"""What DAGPS's studies make of cells, worked out by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.sweep.papers.looked import looked
+
+
+def alone(policy: str, seed: int, makespan: list[float], **more: Any) -> dict[str, Any]:
+    nan = [float("nan")] * len(makespan)
+    factor = [0.7, 1.5, 3.0, 1.2]
+    least = [value / 2 for value in makespan]
+    table = {"makespan_s": makespan, "built_s": nan, "factor": factor, "tight_lb": least, **more}
+    return {"policy": policy, "trace": "production_dags", "seed": seed, "table": table}
+
+
+def test_table5_improves_over_breadth_first_dag_by_dag() -> None:
+    rows = [
+        alone("list_scheduling/bfs_cpu_mem", 0, [10.0, 20.0, 30.0, 40.0]),
+        alone("tetris", 0, [10.0, 10.0, 24.0, 44.0]),
+        alone("dagps", 0, [10.0, 10.0, 15.0, 20.0], built_s=[10.0, 5.0, 15.0, 10.0]),
+    ]
+    of = looked("dagps/table5", rows)
+    figure = "production_dags, improvement %"
+    assert of[figure, "tetris, p50"].ours == pytest.approx(10.0)
+    assert of[figure, "tetris, p50"].paper == "7"
+    assert of[figure, "dagps, as built, p75"].ours == pytest.approx(75.0)
+    assert of[figure, "dagps, as built, p90"].paper == "74"
+    assert of[figure, "dagps, p50"].paper == ""
+    assert of[figure, "no schedule more than, p50"].ours == pytest.approx(50.0)
+    few = "production_dags, machines 1 to 2 × work / path, median improvement %"
+    assert of[few, "tetris"].ours == pytest.approx((50.0 - 10.0) / 2)
+
+
+def test_fig13_counts_what_is_optimal() -> None:
+    bounds = {name: [10.0, 5.0, 10.0, 10.0] for name in ("cp_len", "twork", "new_lb")}
+    built = [10.0, 5.0, 11.0, 15.0]
+    row = alone("dagps", 0, built, built_s=built, tight_lb=[10.0, 5.0, 11.0, 10.0], **bounds)
+    of = looked("dagps/fig13", [row])
+    assert of["production_dags, DAGPS above new_lb, %", "optimal"].ours == 50.0
+    assert of["production_dags, DAGPS above tight_lb, %", "optimal"].ours == 75.0
+    assert of["production_dags, DAGPS above new_lb, %", "worst"].ours == pytest.approx(50.0)
+    assert of["production_dags, DAGPS above new_lb, %", "worst"].paper == "75"
+
+
+def shared(policy: str, seed: int, jct: list[float], makespan: float) -> dict[str, Any]:
+    table = {"submit_s": [0.0] * len(jct), "finish_s": jct}
+    mean = sum(jct) / len(jct)
+    return {
+        "policy": policy, "trace": "tpch_stream", "capacity": 1.0, "seed": seed, "table": table,
+        "jct_mean_s": mean, "makespan_s": makespan, "utilization": 0.6 + 0.1 * seed,
+    }  # fmt: skip
+
+
+def test_cluster_takes_the_median_of_the_runs() -> None:
+    rows = [shared("tez", seed, [10.0, 20.0, 40.0], 50.0) for seed in range(3)]
+    for seed, factor in enumerate((0.5, 0.8, 0.9)):
+        rows.append(shared("dagps", seed, [10 * factor, 20 * factor, 44.0], 50 * factor))
+    of = looked("dagps/fig10", rows)
+    figure = "tpch_stream, capacity 1, improvement over tez %"
+    assert of[figure, "dagps, JCT, p50"].ours == pytest.approx(20.0)
+    assert of[figure, "dagps, JCT, p50"].paper == "30.5"
+    assert of[figure, "dagps, share of jobs slower"].ours == pytest.approx(100 / 3)
+    assert of[figure, "dagps, JCT, worst job"].ours == pytest.approx(-10.0)
+    assert of[figure, "dagps, makespan"].ours == pytest.approx(20.0)
+    assert of[figure, "no schedule more than, makespan"].ours == pytest.approx(30.0)
+
+
+def test_domains_compare_with_every_other_policy() -> None:
+    rows = [
+        alone("tetris", 0, [10.0, 20.0, 30.0, 40.0]),
+        alone("dagps", 0, [9.0, 16.0, 24.0, 20.0], built_s=[5.0, 10.0, 15.0, 20.0]),
+    ]
+    for row in rows:
+        row["trace"] = "build_dags"
+    of = looked("dagps/other_domains", rows)
+    figure = "build_dags, improvement over tetris, %"
+    assert of[figure, "dagps, as built, p50"].ours == pytest.approx(50.0)
+    assert of[figure, "dagps, p50"].ours == pytest.approx(20.0)
+    assert of[figure, "dagps, p50"].paper == "20"

@@ -1,0 +1,108 @@
+"""The arbiter against its bound, runs over time, and predictions beside what was run."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from sweep.report import findings as of_report
+from sweep.report import plots as report_plots
+from tests.sweep.papers.looked import findings, looked
+
+
+def jobs(finish: list[float], deadline: float = 600.0) -> pa.Table:
+    n = len(finish)
+    return pa.table(
+        {
+            "submit_s": [0.0] * n,
+            "finish_s": finish,
+            "deadline_s": [deadline] * n,
+            "work_s": [3000.0] * n,
+            "shortest_s": [60.0] * n,
+            "tokens": [10] * n,
+        }
+    )
+
+
+def test_utility_is_that_of_the_paper_and_the_way_is_towards_the_bound() -> None:
+    # ten tokens do one job of 3000 s in 300 s: both of two can meet 600 s, and the bound is 2
+    tables = {
+        "drf": jobs([900.0, 900.0]),  # five minutes late: worth 0
+        "jockey": jobs([600.0, 900.0]),
+        "jockey_arbiter": jobs([500.0, 600.0]),
+    }
+    rows = [{"policy": policy, "seed": 0, "table": of.to_pydict()} for policy, of in tables.items()]
+    found = looked("jockey/arbiter", rows)
+    assert found["total utility", "drf"].ours == pytest.approx(0.0)
+    assert found["total utility", "jockey"].ours == pytest.approx(1.0)
+    assert found["total utility", "bound"].ours == pytest.approx(2.0)
+    assert found["way from fair to the bound, %", "jockey"].ours == pytest.approx(50.0)
+    assert found["way from fair to the bound, %", "jockey_arbiter"].is_met
+    assert found["deadlines met", "jockey_arbiter"].ours == 2.0
+    more = found["deadlines met", "jockey_arbiter more than jockey"]
+    assert (more.ours, more.is_met) == (1.0, True)
+    never = [{"policy": "drf", "seed": 0, "table": jobs([math.nan]).to_pydict()}]
+    assert looked("jockey/arbiter", never)["total utility", "drf"].ours == pytest.approx(-1000.0)
+
+
+def test_curves_are_tabulated_every_five_minutes_and_plotted_whole() -> None:
+    curve = {"elapsed_s": [0.0, 60.0, 300.0, 600.0], "raw": [math.nan, 1.0, 2.0, 3.0]}
+    table = {**curve, "tokens": [4.0] * 4, "running": [5.0] * 4, "oracle": [6.0] * 4}
+    rows = [{"trace": "jockey_fig6a", "relative_finish": 1.02, "table": table}]
+    found = findings("jockey/fig6", rows)
+    raw = [(f.what, f.ours) for f in found if f.figure.endswith(", raw")]
+    assert raw == [("after 5 min", 2.0), ("after 10 min", 3.0)]
+    _, texts = of_report.to_text(of_report.to_table(found))
+    assert all(row[1] for row in texts)
+    plots = report_plots.curves(of_report.to_table(found), 1)
+    assert list(plots) == ["F, 45 min, 1.85 times the work"]
+    data = plots["F, 45 min, 1.85 times the work"]["data"]
+    assert [trace["name"] for trace in data] == ["raw", "tokens", "running", "oracle"]
+    assert [trace["meta"] for trace in data] == [1, 2, 3, 4]
+    assert (data[0]["x"], data[0]["y"]) == ([1, 5, 10], [1.0, 2.0, 3.0])
+    assert len(data[1]["x"]) == 4
+
+
+def test_the_largest_prediction_is_held_against_the_slowest_run() -> None:
+    def cell(job: str, took: list[float], predicted: list[float]) -> dict[str, Any]:
+        columns = {"job": [0, 0], "tokens": [10, 20], "took_s": took, "predicted_s": predicted}
+        return {"policy": "jockey", "trace.job": job, "table": columns}
+
+    found = looked(
+        "jockey/fig8",
+        [
+            cell("A", [80.0, 50.0], [110.0, 40.0]),
+            cell("A", [100.0, 40.0], [110.0, 40.0]),
+            cell("B", [200.0, 100.0], [260.0, 90.0]),
+        ],
+    )
+    title = "prediction error, simulator, %"
+    assert found[title, "10 tokens"].ours == pytest.approx((10 + 30) / 2)
+    assert found[title, "20 tokens"].ours == pytest.approx((20 + 10) / 2)
+    assert found[title, "all jobs and allocations"].ours == pytest.approx((10 + 20 + 30 + 10) / 4)
+    assert found[title, "all jobs and allocations"].paper == "9.8"
+    assert found[title, "largest"].ours == pytest.approx(30)
+    assert not any("Amdahl" in figure for figure, _ in found)
+
+
+def test_a_profile_of_some_executors_is_held_against_runs_with_others() -> None:
+    def cell(policy: str, took: list[float], predicted: list[float]) -> dict[str, Any]:
+        table = {"took_s": took, "predicted_s": predicted}
+        trace = {"trace.trained_at": 20, "trace.executors": 50}
+        return {"policy": policy, **trace, "table": table}
+
+    at = "trained with 20, run with 50"
+    found = looked(
+        "jockey/spark",
+        [
+            cell("jockey", [10.0, 10.0, 20.0], [9.0, 12.0, 26.0]),
+            cell("jockey_amdahl", [10.0], [5.0]),
+        ],
+    )
+    assert found["prediction error, simulator, %", at].ours == pytest.approx((10 + 20 + 30) / 3)
+    assert found["prediction error, Amdahl's law, %", at].ours == pytest.approx(50)
+    middle = "predicted over measured, simulator, median over queries"
+    assert found[middle, at].ours == pytest.approx(1.2)

@@ -1,0 +1,91 @@
+"""What becomes of single jobs, worked out by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.sweep.papers.looked import looked
+
+
+def sized(policy: str, seed: int = 0, **more: Any) -> dict[str, Any]:
+    """Five jobs: thin and small, wide and small, thin and large, two wide and large."""
+    table = {
+        "submit_s": [0.0, 100.0, 200.0, 300.0, 400.0],
+        "finish_s": [10.0, 120.0, 230.0, 340.0, 450.0],
+        "size_s": [10.0, 100.0, 2000.0, 4000.0, 200_000.0],
+        "n_tasks": [1, 4, 2, 10, 100],
+        "estimate_s": [np.nan, 150.0, 1.0, 1000.0, 200_000.0],
+        "queue": [-1, 0, 0, 1, 3],
+        "right_queue": [0, 0, 1, 1, 3],
+        "waits": [0.0, 0.02, 9.0, 1.0, 2.0],
+        "resistance_s": [0.0, 1.0, 2.0, 3.0, 4.0],
+        **more,
+    }
+    columns = {name: np.array(values) for name, values in table.items()}
+    return {"policy": policy, "trace": "slearn_2sigma", "seed": seed, "table": columns}
+
+
+def test_errors_and_queues_are_of_wide_jobs() -> None:
+    of = looked("slearn/fig3", [sized("slearn")])
+    assert of["2Sigma, slearn", "error %, P50"].ours == pytest.approx(50.0)  # of 50, 75 and 0
+    assert of["2Sigma, slearn", "error %, P50"].paper == "18.3"
+    of = looked("slearn/table7", [sized("threesigma", queue=[3, 1, 3, 0, 3])])
+    assert of["2Sigma, threesigma", "right queue %"].ours == pytest.approx(100 / 3)
+    assert of["2Sigma, threesigma", "right queue %"].paper == "73.84"
+    name = "overestimated into a lower queue %"
+    assert of["2Sigma, threesigma", name].ours == pytest.approx(100 / 3)
+
+
+def test_choices_are_as_far_from_the_paper_as_their_errors() -> None:
+    choice = {"trace.recurring": 0.92, "trace.stale": "[0.6, 2.5]"}
+    other = {"trace.recurring": 0.8, "trace.stale": "[0.5, 3.0]"}
+    rows = [
+        {**sized("threesigma", 0, queue=[-1, 0, 0, 2, 3]), **choice},
+        {**sized("threesigma", 1, queue=[-1, 0, 0, 2, 4]), **choice},
+        {**sized("threesigma", 0, queue=[-1, 1, 0, 1, 3]), **other},
+    ]
+    of = looked("slearn/choice", rows, *choice)
+    figure = "2Sigma: recurring 0.92, stale 0.6 and 2.5"
+    assert of[figure, "error %, P50"].ours == pytest.approx(50.0)
+    assert of[figure, "right queue %"].ours == pytest.approx(50.0)
+    wrong = abs(np.log(50.0 / (100 - 73.84)))
+    far = np.log(50.0 / 36.57) + abs(np.log(70.0 / 475.78)) + wrong
+    assert of[figure, "distance"].ours == pytest.approx(far)
+    assert len(of) == 2 * 4
+
+
+def test_bins_are_those_of_table_8() -> None:
+    far = sized("threesigma", finish_s=[20.0, 120.0, 215.0, 380.0, 550.0])
+    of = looked("slearn/fig9", [sized("slearn"), far])
+    figure = "2Sigma, slearn against threesigma"
+    assert of[figure, "bin-1, thin and small, speed-up"].ours == 2.0
+    assert of[figure, "bin-1, thin and small, speed-up"].paper == "10.54"
+    assert of[figure, "bin-2, wide and small, jobs sooner %"].ours == 0.0
+    assert of[figure, "bin-3, thin and large, speed-up"].ours == 0.5
+    assert of[figure, "bin-4, wide and large, speed-up"].ours == pytest.approx(230 / 90)
+    assert of[figure, "bin-4, wide and large, jobs %"].ours == pytest.approx(40.0)
+
+
+def test_waits_are_told_apart_where_the_paper_does() -> None:
+    far = sized("threesigma", waits=[0.0, 0.01, 9.0, 0.5, 5.0])
+    of = looked("slearn/fig7", [sized("slearn"), far])
+    figure = "2Sigma, slearn against threesigma"
+    third = pytest.approx(100 / 3)
+    assert of[figure, "below 0.04, wide jobs % under both"].ours == third
+    assert of[figure, "0.04 to 1.90, of these sooner under slearn %"].ours == 0.0
+    assert of[figure, "above 1.90, of these sooner under slearn %"].ours == 100.0
+
+
+def test_load_says_who_is_over_and_under_and_what_is_ahead() -> None:
+    far = sized("threesigma", resistance_s=[0.0, 2.0, 4.0, 6.0, 28.0])
+    of = looked("slearn/load", [sized("slearn"), far])
+    assert of["2Sigma, slearn", "overestimated %"].ours == pytest.approx(100 / 3)
+    assert of["2Sigma, slearn", "negative error %, P50"].ours == pytest.approx(-75.0)
+    assert of["2Sigma, threesigma", "positive error %, mean"].paper == "898.5"
+    figure = "2Sigma, slearn against threesigma"
+    assert of[figure, "resistance over that under slearn"].ours == pytest.approx(4.0)
+    assert of[figure, "speed-up, load of 1 and more"].ours == 1.0
+    assert of[figure, "rank correlation of load and resistance"].ours == pytest.approx(1.0)

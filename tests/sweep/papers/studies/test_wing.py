@@ -1,0 +1,19 @@
+"""How value is spread over jobs, beside Zipf's law."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.sweep.papers.looked import looked
+
+
+def test_value_by_rank_is_shown_beside_zipfs() -> None:
+    jobs = {"value": [1.0, 8.0, 3.0, 1.0], "agg_value": [2.0, 20.0, 5.0, 1.0]}
+    row = {"zipf_value": 1.5, "zipf_agg_value": 0.9, "table": jobs}
+    found = looked("wing/fig8", [row])
+    local = found["all jobs of the week", "exponent of local value"]
+    assert (local.ours, local.paper) == (1.5, "1")
+    assert found["all jobs of the week", "exponent of aggregate value"].ours == 0.9
+    assert found["local value over Zipf's", "rank 1"].ours == 1.0
+    assert found["local value over Zipf's", "rank 4"].ours == pytest.approx(4 / 8)
+    assert found["aggregate value over Zipf's", "rank 4"].ours == pytest.approx(4 / 20)

@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import pytest
+from ray import exceptions as ray_errors
+
+from sweep.run.on_ray.connection import judge
+
+
+def raised_in_task(cause: Exception) -> ray_errors.RayTaskError:
+    return ray_errors.RayTaskError("run_batch", "traceback", cause)
+
+
+@pytest.mark.parametrize(
+    ("error", "verdict"),
+    [
+        (ray_errors.WorkerCrashedError(), "lost"),
+        (ray_errors.NodeDiedError("gone"), "lost"),
+        (ray_errors.LocalRayletDiedError(), "lost"),
+        (ray_errors.ObjectLostError("ab" * 28, None, ""), "lost"),
+        (raised_in_task(ray_errors.ObjectLostError("ab" * 28, None, "")), "lost"),
+        (ray_errors.OwnerDiedError("ab" * 28, None, ""), "lost"),
+        (ray_errors.ReferenceCountingAssertionError("ab" * 28, None, ""), "lost"),
+        (ray_errors.ObjectFetchTimedOutError("ab" * 28, None, ""), "lost"),
+        (raised_in_task(ray_errors.OwnerDiedError("ab" * 28, None, "")), "lost"),
+        (ray_errors.RuntimeEnvSetupError("no agent"), "lost"),
+        (ray_errors.GetTimeoutError("ready, yet not here"), "lost"),
+        (ray_errors.OutOfMemoryError("killed"), "memory"),
+        (raised_in_task(MemoryError()), "memory"),
+        (raised_in_task(ImportError("no module")), "broken"),
+        (ray_errors.RaySystemError("what"), "broken"),
+    ],
+)
+def test_sorts_exceptions(error: Exception, verdict: str) -> None:
+    assert judge(error) == verdict

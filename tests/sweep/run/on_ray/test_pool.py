@@ -1,0 +1,258 @@
+"""The runner on Ray, as far as it can be told without Ray."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import weakref
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from ray import exceptions as ray_errors
+
+from sim.base.errors import InputError
+from sweep.run.on_ray import connection, pool, start
+from sweep.run.on_ray.pool import RayRunner
+from sweep.run.runner import Work
+from sweep.store.cell import CellResult, CellSpec
+
+
+class Ref:
+    """Stands for an ObjectRef, in a cycle as a traceback makes them."""
+
+    def __init__(self) -> None:
+        self.cycle = self
+
+
+def test_no_garbage_is_left_to_free_while_ray_shuts_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    gc.disable()
+    try:
+        left = weakref.ref(Ref())
+        assert left() is not None
+        there: list[bool] = []
+        fake = SimpleNamespace(shutdown=lambda: there.append(left() is not None))
+        monkeypatch.setitem(sys.modules, "ray", fake)
+        monkeypatch.setattr(connection, "start_local", lambda *_: None)
+        monkeypatch.setattr(connection.Connection, "look", lambda _: True)
+        opened = connection.Connection({"kind": "local"}, [])
+        opened.close()
+        assert there == []
+        opened.open()
+        opened.close()
+        opened.close()
+        assert there == [False]
+    finally:
+        gc.enable()
+
+
+class FakeRay:
+    """Runs tasks when they are waited for; breaks when it is told to."""
+
+    exceptions = ray_errors
+
+    def __init__(self) -> None:
+        self.n_waits = self.n_puts = self.n_inits = 0
+        self.breaks_at: set[int] = set()
+        self.refuses = 0
+        self.fails_with: list[Exception] = []
+        self.nodes_up = 1
+        self._tasks: dict[int, Any] = {}
+
+    def open(self, *_: object) -> None:
+        if self.refuses:
+            self.refuses -= 1
+            raise InputError("nobody answers")
+        self.n_inits += 1
+        self._tasks.clear()
+
+    def nodes(self) -> list[dict[str, Any]]:
+        up = {"Alive": True, "NodeManagerAddress": "own", "NodeManagerPort": 1}
+        resources = {"CPU": 2.0, "memory": 8.0}
+        return [{**up, "NodeID": f"n{at}", "Resources": resources} for at in range(self.nodes_up)]
+
+    def put(self, value: object) -> object:
+        self.n_puts += 1
+        return value
+
+    def remote(self, function: Any) -> Any:
+        def submit(*args: Any) -> int:
+            number = 1000 * self.n_inits + len(self._tasks)
+            self._tasks[number] = (function, args)
+            return number
+
+        return SimpleNamespace(options=lambda **_: SimpleNamespace(remote=submit))
+
+    def wait(self, refs: list[int], **_: object) -> tuple[list[int], list[int]]:
+        self.n_waits += 1
+        if self.n_waits in self.breaks_at:
+            raise OSError("Broken pipe")
+        assert set(refs) <= self._tasks.keys(), "a task of a connection that is no more"
+        return refs[:1], refs[1:]
+
+    def get(self, ref: int, **_: object) -> Any:
+        if self.fails_with:
+            raise self.fails_with.pop()
+        return [CellResult(spec.key, seconds=0.2) for spec in self._tasks[ref][1][1]]
+
+    def get_runtime_context(self) -> Any:
+        return SimpleNamespace(gcs_address="head:1", get_node_id=lambda: "n0")
+
+    def shutdown(self) -> None:
+        pass
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> FakeRay:
+    ray = FakeRay()
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    monkeypatch.setattr(connection, "join", ray.open)
+    monkeypatch.setattr(connection, "knock", lambda address: None)
+    monkeypatch.setattr(pool, "AGAIN_S", 0.0)
+    return ray
+
+
+WORK = [Work(CellSpec(f"cell{at}", {}, {}, {}, 0), "w") for at in range(40)]
+WORKLOADS: Any = SimpleNamespace(
+    workload=lambda name: SimpleNamespace(columns=None), release=lambda name: None
+)
+
+
+def runner_of(patience_s: float = 0.0) -> RayRunner:
+    launcher = {"kind": "ray", "address": "auto", "patience_s": patience_s}
+    return RayRunner(launcher, simulate=lambda *_, **__: pytest.fail("runs nothing"))
+
+
+def outcomes(patience_s: float = 0.0) -> list[CellResult]:
+    run = runner_of(patience_s).run(WORK, WORKLOADS)
+    return [one for one in run if isinstance(one, CellResult)]
+
+
+def test_ray_stays_up_for_more_work_until_it_is_closed(fake: FakeRay) -> None:
+    runner = runner_of()
+    assert [*runner.run(WORK[:3], WORKLOADS)].count("joining the cluster") == 1
+    more = [*runner.run(WORK[3:5], WORKLOADS)]
+    assert [one.key for one in more if isinstance(one, CellResult)] == ["cell3", "cell4"]
+    assert "joining the cluster" not in more
+    assert fake.n_inits == 1
+    runner.close()
+    half = runner.run(WORK, WORKLOADS)
+    assert next(half) == "joining the cluster"
+    assert isinstance(next(half), CellResult)
+    runner.close()  # what was on its way is forgotten
+    again = [one for one in runner.run(WORK[:2], WORKLOADS) if isinstance(one, CellResult)]
+    assert [one.key for one in again] == ["cell0", "cell1"]
+    assert fake.n_inits == 3
+
+
+@pytest.mark.parametrize("at", range(1, 12))
+def test_a_broken_connection_loses_no_cell_and_doubles_none(fake: FakeRay, at: int) -> None:
+    fake.breaks_at = {at, at + 3}
+    found = outcomes()
+    assert sorted(one.key for one in found) == sorted(one.spec.key for one in WORK)
+    assert [one.error for one in found] == [None] * len(WORK)
+    assert fake.n_inits == fake.n_puts == 3
+
+
+def test_waits_for_the_cluster_to_come_back(fake: FakeRay) -> None:
+    def gone(*_: object) -> None:
+        fake.refuses = 3
+
+    fake.breaks_at = {2}
+    fake.shutdown = gone  # type: ignore[method-assign]
+    with pytest.raises(InputError, match="did not come back within 0 s"):
+        outcomes()
+    fake.shutdown = lambda: None  # type: ignore[method-assign]
+    fake.n_waits, fake.refuses = 0, 0
+    fake.breaks_at = {2, 3}
+    assert len(outcomes(patience_s=60.0)) == len(WORK)
+
+
+def test_a_connection_that_breaks_at_once_again_and_again(fake: FakeRay) -> None:
+    fake.breaks_at = set(range(1000))
+    with pytest.raises(InputError, match="Broken pipe, 11 times in a row"):
+        outcomes()
+
+
+def test_a_cell_that_breaks_the_connection_fails_by_itself(
+    fake: FakeRay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one does whose policy takes down its whole node."""
+    plain = fake.get
+
+    def get(ref: int, **_: object) -> Any:
+        results = plain(ref)
+        if any(one.key == "cell7" for one in results):
+            raise OSError("Broken pipe")
+        return results
+
+    monkeypatch.setattr(fake, "get", get)
+    found = {one.key: one.error for one in outcomes()}
+    assert set(found) == {one.spec.key for one in WORK}
+    error = found.pop("cell7")
+    assert error is not None
+    assert error["type"] == "DisconnectedError"
+
+
+def test_out_of_memory_once_is_tried_again_twice_is_not(fake: FakeRay) -> None:
+    fake.fails_with = [ray_errors.OutOfMemoryError("killed")]
+    assert [one.error for one in outcomes()] == [None] * len(WORK)
+    fake.fails_with = [ray_errors.OutOfMemoryError("killed") for _ in range(2 * len(WORK))]
+    errors = [one.error for one in outcomes()]
+    assert {error["type"] for error in errors if error is not None} == {"OutOfMemoryError"}
+    assert len([error for error in errors if error is not None]) == len(WORK)
+
+
+def test_machines_that_come_are_used(fake: FakeRay, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "LOOK_S", 0.0)
+    there = connection.Connection({"kind": "ray", "address": "auto"}, [])
+    there.open()
+    assert there.slots == 2
+    fake.nodes_up = 3
+    there.look()
+    assert (there.slots, there.doubled_memory) == (6, 8)
+    fake.nodes_up = 0
+    there.look()
+    assert (there.slots, there.n_cpus, there.doubled_memory) == (1, 0, 0)
+
+
+def test_a_head_that_does_not_answer_is_gone_after_a_while(
+    fake: FakeRay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(address: str) -> None:
+        if address == "head:1":
+            raise ConnectionRefusedError("refused")
+
+    monkeypatch.setattr(connection, "LOOK_S", 0.0)
+    there = connection.Connection({"kind": "ray", "address": "auto"}, [])
+    there.open()
+    monkeypatch.setattr(connection, "knock", refuse)
+    assert not there.look()
+    monkeypatch.setattr(connection, "HEAD_GONE_S", 0.0)
+    with pytest.raises(connection.DisconnectedError, match="the head of the cluster is gone"):
+        there.look()
+
+
+def test_a_node_that_does_not_answer_is_gone_at_once(
+    fake: FakeRay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(address: str) -> None:
+        if address == "own:1":
+            raise ConnectionRefusedError("refused")
+
+    monkeypatch.setattr(connection, "LOOK_S", 0.0)
+    there = connection.Connection({"kind": "ray", "address": "auto"}, [])
+    there.open()
+    monkeypatch.setattr(connection, "knock", refuse)
+    with pytest.raises(connection.DisconnectedError, match="the node of this process is gone"):
+        there.look()
+
+
+def test_auto_is_no_cluster_that_happens_to_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    with pytest.raises(InputError, match="=auto: neither RAY_ADDRESS nor"):
+        start.join("auto", {})

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from sweep.run import notes
+from sweep.run.notes import Progress
+
+
+def console(*, terminal: bool = False) -> tuple[Console, io.StringIO]:
+    file = io.StringIO()
+    return Console(file=file, force_terminal=terminal, width=100), file
+
+
+def test_a_plain_line_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    where, file = console()
+    with Progress(where, 3) as shown:
+        shown.cell(failed=False)
+        shown.cell(failed=True)
+        shown.cell(failed=False)
+    assert file.getvalue() == "3 of 3 cells done, 1 failed, 0 s\n"
+
+
+def test_a_plain_line_every_few_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(notes.time, "monotonic", lambda: clock[0])
+    where, file = console()
+    with Progress(where, 4) as shown:
+        for _ in range(12):
+            clock[0] += 1.0
+            shown.beat("compiling" if clock[0] < 7 else "")
+        shown.cell(failed=False)
+        for _ in range(3):
+            clock[0] += 2.0
+            shown.cell(failed=False)
+    assert file.getvalue().splitlines() == [
+        "compiling, 5 s",
+        "starting, 10 s",
+        # what is left is reckoned from the first cell on: two seconds each
+        "3 of 4 cells done, 16 s, about 2 s left",
+        "4 of 4 cells done, 18 s",
+    ]
+
+
+def test_nothing_is_said_of_nothing() -> None:
+    where, file = console()
+    with Progress(where, 3):
+        pass
+    assert file.getvalue() == ""
+
+
+def test_a_bar_on_a_terminal() -> None:
+    where, file = console(terminal=True)
+    with Progress(where, 2) as shown:
+        shown.beat("compiling")
+        assert shown._words() == "compiling"
+        shown.cell(failed=True)
+        shown.beat()
+    assert "1 failed" in file.getvalue()
+    assert "1/2" in file.getvalue()
