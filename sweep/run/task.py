@@ -36,6 +36,7 @@ def _other_sources(spec: CellSpec) -> CellResult | None:
     """
     if not spec.sources:
         return None
+    # in a worker, and only where a cell says which sources it is of
     import policies
     from sweep.store import sources
 
@@ -58,6 +59,7 @@ def _other_sources(spec: CellSpec) -> CellResult | None:
 
 def warm_up(python_path: Sequence[str]) -> None:
     """Compile the kernels (or load them, compiled) on this node before cells fan out."""
+    # in a worker, which warms up what it will need
     import policies
     import sim
 

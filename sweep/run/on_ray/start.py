@@ -111,7 +111,7 @@ def _init(what: str, way_out: str, **options: Any) -> None:
 
 def environment_of(python_path: Sequence[str]) -> dict[str, str]:
     """Build the environment that workers need: where modules and compiled kernels lie."""
-    from sim.base import jit
+    from sim.base import jit  # loads numba, which the driver needs only here
 
     here = Path(__file__).resolve().parents[3]
     checkout = [] if here.name in ("site-packages", "dist-packages") else [str(here)]
