@@ -109,7 +109,7 @@ def _check_options(option: str, trace: Mapping[str, Any]) -> None:
 
 
 def _check_knobs(option: str, chosen: Any) -> None:
-    from sim import knobs  # as above
+    from sim import knobs  # they load Arrow, too
 
     if not isinstance(chosen, Mapping):
         raise InputError(f"trace.knobs of {option} must be {{name: {{option: value}}}}")

@@ -73,7 +73,7 @@ def warm_up(python_path: Sequence[str]) -> None:
 
 def kernels_are_compiled() -> bool:
     """Tell whether this machine's cache of compiled kernels holds the main loop."""
-    from sim.base import jit
+    from sim.base import jit  # loads numba
 
     return not jit.JIT or any(jit.cache_dir().glob("run.run-*.nbc"))
 
