@@ -7,6 +7,7 @@ import importlib
 import pkgutil
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar
 
 from policies.base import Policy
@@ -105,8 +106,6 @@ def load(module: str) -> None:
 
 @cache
 def _discover() -> None:
-    import policies
-
-    for module in pkgutil.walk_packages(policies.__path__, "policies."):
+    for module in pkgutil.walk_packages([str(Path(__file__).parent)], "policies."):
         if ".kernels." not in module.name:  # no policy is there, and numba takes half a second
             importlib.import_module(module.name)

@@ -23,8 +23,6 @@ PROPERTIES = (
 )
 """What is compared: the first four of each DAG, the degrees of each stage."""
 
-OF_STAGES = PROPERTIES[4:]
-
 
 def in_degree(graphs: Graphs) -> I8:
     """Count the parents of each stage, (G,) int64."""

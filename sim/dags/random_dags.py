@@ -26,13 +26,6 @@ The shares converge so fast (§5) that they are then off by less than 1e-20, whi
 """
 
 
-def count_dags(n: int) -> int:
-    """Count the labelled DAGs of `n` vertices, exactly: 1, 3, 25, 543, 29281, ..."""
-    for fewer in range(1, n):
-        count_by_outpoints(fewer)  # kept, so that the recursion below stays shallow
-    return sum(count_by_outpoints(n))
-
-
 @cache
 def count_by_outpoints(n: int) -> tuple[int, ...]:
     """Count the labelled DAGs of `n` vertices by their outpoints, exactly (Eqs. 4 and 5)."""

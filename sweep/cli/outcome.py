@@ -8,11 +8,11 @@ from pathlib import Path
 import pyarrow as pa
 from rich.console import Console
 
+from sim.base.text import table_lines
 from sweep import track, ui
 from sweep.driver import Outcome
 from sweep.grid.settings import Settings
 from sweep.report import findings, headlines, table
-from sweep.report.table_view import rows_as_text
 from sweep.run.notes import count
 from sweep.stats.arrange import shown_metrics
 from sweep.stats.summary import summarise
@@ -56,7 +56,7 @@ def _findings(folder: SweepFolder) -> None:
     figures = folder.findings()
     if figures is not None:
         print("\nfindings:")
-        print(rows_as_text(*findings.to_text(figures)))
+        print("\n".join(table_lines(*findings.to_text(figures))))
 
 
 def _failures(cells: pa.Table, sweep: str) -> None:

@@ -84,6 +84,7 @@ def _texts(option: Any) -> Iterator[str]:
 
 
 def _check_options(option: str, trace: Mapping[str, Any]) -> None:
+    # readers and generators load Arrow, and a grid of known options is planned without
     from sim import synth
     from sim import traces as formats
 
@@ -96,7 +97,7 @@ def _check_options(option: str, trace: Mapping[str, Any]) -> None:
 
 
 def _check_knobs(option: str, chosen: Any) -> None:
-    from sim import knobs
+    from sim import knobs  # they load Arrow, too
 
     if not isinstance(chosen, Mapping):
         raise InputError(f"trace.knobs of {option} must be {{name: {{option: value}}}}")

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from sim.base import files, html
+from sim.base.text import table_lines
 from sweep.report.compare import CHANGED, SAME, Comparison, Pair
-from sweep.report.table_view import escaped, piped, rows_as_text
+from sweep.report.table_view import escaped, piped
 from sweep.stats.metric_format import format_contrast, format_value
 
 Rows = tuple[list[str], list[list[str]]]
@@ -87,13 +88,13 @@ def print_comparison(comparison: Comparison) -> None:
     for title, differences in _sections(comparison):
         print(f"\n{title}:")
         header, rows = differences
-        print(rows_as_text(header, [[_cut(cell) for cell in row] for row in rows]))
+        print("\n".join(table_lines(header, [[_cut(cell) for cell in row] for row in rows])))
     print()
     print("\n".join(summary(comparison)))
     header, rows = metrics(comparison)
     if rows:
         print()
-        print(rows_as_text(header, rows))
+        print("\n".join(table_lines(header, rows)))
 
 
 def write(comparison: Comparison, results: Path) -> tuple[Path, Path]:

@@ -131,16 +131,6 @@ def column_lines(column: Column) -> list[str]:
     return [*column.words, *([BASELINE] if column.is_baseline else [])]
 
 
-def rows_as_text(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Lay rows of text out in columns."""
-    widths = [max(len(line[at]) for line in [header, *rows]) for at in range(len(header))]
-    lines = [
-        "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
-        for line in [header, *rows]
-    ]
-    return "\n".join(lines)
-
-
 def piped(texts: Sequence[str]) -> str:
     """Write a row of a Markdown table; its cells are `escaped`."""
     return f"| {' | '.join(texts)} |"

@@ -33,6 +33,7 @@ def _other_sources(spec: CellSpec) -> CellResult | None:
     """
     if not spec.sources:
         return None
+    # in a worker, and only where a cell says which sources it is of
     import policies
     from sweep.store import sources
 

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from sim.base.masking import mask_tree
+from sim.base.text import table_lines
 from sweep.cli.command import Command, add_grid_flags
 from sweep.grid import grid
-from sweep.report.table_view import rows_as_text
 from sweep.run.plan import Prepared, kept_config, prepare, source_of, table_of
 from sweep.store.nearest import Nearest
 
@@ -56,7 +56,7 @@ def _lines(prepared: Prepared, waiting: set[str], *, show_all: bool) -> str:
         reason = "nothing like it is cached" if changes is None else "; ".join(changes)
         reasons[reason] += 1
         rows.append([str(planned.row), *labels, "to run", reason])
-    text = rows_as_text(header, rows if show_all else rows[:MAX_LINES])
+    text = "\n".join(table_lines(header, rows if show_all else rows[:MAX_LINES]))
     if len(rows) > MAX_LINES and not show_all:
         common = "\n".join(f"  {n} cells: {reason}" for reason, n in reasons.most_common(10))
         text += f"\nand {len(rows) - MAX_LINES} more (--all shows them); in all\n{common}"

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from sim.base.errors import InputError, unknown
+from sim.base.text import table_lines
 from sweep.cli.command import Command
 from sweep.grid.config_tree import to_yaml
-from sweep.report.table_view import rows_as_text
 from sweep.stats.arrange import NOT_METRICS
 from sweep.store.folder import SweepFolder
 from sweep.store.journal import Journal
@@ -144,7 +144,7 @@ def _list(rows: list[dict[str, Any]], swept: list[str]) -> str:
     for at, row in enumerate(rows):
         labels = [_text(row[key]) for key in header[1:-3]]
         lines.append([str(at), *labels, row["status"], row["key"][:12], row["error_message"] or ""])
-    return rows_as_text(header, lines)
+    return "\n".join(table_lines(header, lines))
 
 
 def _cell(row: Mapping[str, Any], swept: list[str]) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sim.base.errors import InputError, in_a_line
+from sim.base.kernel_cache import cache_dir
 
 KNOCK_S = 5.0
 LOOPBACK = "127.0.0.1"
@@ -85,8 +86,6 @@ def _init(what: str, way_out: str, **options: Any) -> None:
 
 def environment_of(python_path: Sequence[str]) -> dict[str, str]:
     """Build the environment that workers need: where modules and compiled kernels lie."""
-    from sim.base.kernel_cache import cache_dir
-
     here = Path(__file__).resolve().parents[3]
     checkout = [] if here.name in ("site-packages", "dist-packages") else [str(here)]
     inherited = os.environ.get("PYTHONPATH", "").split(os.pathsep)

@@ -68,7 +68,7 @@ EDITS: list[tuple[str, str, dict[str, bytes], set[str]]] = [
         "a number in a metric",
         "sim.metrics.compute",
         {"old": b"jct, 50, 90, 99", "new": b"jct, 50, 90, 98"},
-        RUNS,
+        EVERY_CELL,
     ),
     ("the main loop", "sim.engine.kernels.run", {"added": STATEMENT}, RUNS),
     ("the engine", "sim.engine.simulate", {"added": STATEMENT}, RUNS),
