@@ -1,9 +1,14 @@
-"""The two logs as columns: jobs, known by their row numbers, and operations on files."""
+"""The two logs as columns: jobs, known by their row numbers, and operations on files.
+
+Files are independent of each other (§4.2). So where a log of operations does not fit into memory, a
+part of it is `split` by file, the splits of one number of all parts are put `together` and joined
+by themselves, and the joins are merged (`single_hop.merged`).
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -13,8 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I1, I4, Mask
-from sim.lineage.files import as_table, read_table
-from sim.lineage.schema import OPERATIONS_NAMES, OUTCOMES
+from sim.lineage.files import OPERATIONS_NAMES, OUTCOMES, as_table, read_table
 from sim.traces._rows import OnBadRow
 from sim.workload.tables import plain
 
@@ -29,13 +33,13 @@ class Logs:
     Attributes
     ----------
     jobs : pyarrow.Table
-        As `sim.lineage.schema.JOBS`, by time of submission; the row is the job's number.
+        As `sim.lineage.files.JOBS`, by time of submission; the row is the job's number.
     time_s : (O,) float64
         When each operation happened, s; in the order of the log.
     job : (O,) int32
         By which job; -1 for a download.
     operation : (O,) int8
-        ``READ``, ``WRITE`` or ``DOWNLOAD`` of `sim.lineage.schema`.
+        ``READ``, ``WRITE`` or ``DOWNLOAD`` of `sim.lineage.files`.
     file : (O,) int32
         On which file; an index into `files`.
     n : (O,) int32
@@ -121,7 +125,7 @@ def read_operations(
 
 
 def logs_of(operations: Mapping[str, Any] | pa.Table, jobs: Mapping[str, Any] | pa.Table) -> Logs:
-    """Make logs of columns in memory, named as in `sim.lineage.schema`.
+    """Make logs of columns in memory, named as in `sim.lineage.files`.
 
     Raises
     ------
@@ -228,3 +232,45 @@ def _count(report: dict[str, int], rule: str, broken: Mask) -> None:
     n = int(np.count_nonzero(broken))
     if n:
         report[rule] = n
+
+
+def split(part: Logs, n: int) -> list[Logs]:
+    """Split the operations by the names of their files, into `n` without jobs.
+
+    Which one a file is in depends on its name alone.
+    """
+    import pandas as pd  # takes long to load, and only a log in parts needs it
+
+    names = part.files.to_numpy(zero_copy_only=False)
+    number = (pd.util.hash_array(names) % np.uint64(n)).astype(np.int64)
+    of = number[part.file]
+    order = np.argsort(of, kind="stable")
+    ends = np.searchsorted(of[order], np.arange(n + 1))
+    out = []
+    for k in range(n):
+        rows = order[ends[k] : ends[k + 1]]
+        used, file = np.unique(part.file[rows], return_inverse=True)
+        out.append(
+            Logs(
+                part.jobs.slice(0, 0),
+                part.time_s[rows],
+                part.job[rows],
+                part.operation[rows],
+                file.astype(np.int32),
+                part.n[rows],
+                part.files.take(pa.array(used)),
+            )
+        )
+    return out
+
+
+def together(splits: Sequence[Logs], jobs: pa.Table) -> Logs:
+    """Put operations together again, one split after the other, with the jobs they name."""
+    named = [pa.DictionaryArray.from_arrays(pa.array(s.file), s.files) for s in splits]
+    file = pa.chunked_array(named).unify_dictionaries().combine_chunks()
+    time_s, job, operation, n = (
+        np.concatenate([getattr(s, name) for s in splits])
+        for name in ("time_s", "job", "operation", "n")
+    )
+    codes = file.indices.to_numpy(zero_copy_only=False)
+    return Logs(jobs, time_s, job, operation, codes, n, file.dictionary)

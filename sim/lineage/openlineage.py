@@ -187,7 +187,7 @@ def _logs(runs: dict[str, dict[str, Any]]) -> Logs:
     }
     import pyarrow as pa
 
-    from sim.lineage.schema import TABLES
+    from sim.lineage.files import TABLES
 
     def table(name: str, columns: dict[str, list[Any]]) -> pa.Table:
         kinds = {

@@ -13,18 +13,14 @@ import pyarrow as pa
 from sim.base.arrays import F8, I4, Mask
 from sim.base.errors import InputError
 from sim.lineage import advice, predict
-from sim.lineage.convergence import convergence
-from sim.lineage.dependencies import Dependencies
-from sim.lineage.downstream import count_downstream
-from sim.lineage.fast import aggregate, bounds
-from sim.lineage.graph import OMEGA_S, Graph, Window, graph, window
-from sim.lineage.groups import QUANTILES, quantiles
+from sim.lineage.aggregates import aggregate, bounds, convergence, count_downstream
+from sim.lineage.dependencies import OMEGA_S, Dependencies, Graph, Window, graph, window
 from sim.lineage.heuristics import INPUT_MODES, Character, Thresholds, characterise
 from sim.lineage.logs import Logs
 from sim.lineage.observations import observations
 from sim.lineage.single_hop import DAY_S, WINDOW_S, Downloads, SingleHop, single_hop
 from sim.lineage.store import Store
-from sim.lineage.templates import SIMILARITY, Templates, find_templates
+from sim.lineage.templates import QUANTILES, SIMILARITY, Templates, find_templates, quantiles
 
 N_COSTLIEST: Final = 100
 """How many of the templates whose failure costs most are listed."""

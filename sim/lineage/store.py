@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from sim.base.arrays import I8
 from sim.base.errors import InputError, hint
+from sim.base.files import replacing
 from sim.describe.measure import Measure, to_table
 
 TABLES = (
@@ -116,14 +117,10 @@ class Store:
         return self._neighbours(template, "downstream", "upstream")
 
     def write(self, folder: str | os.PathLike[str]) -> list[Path]:
-        """Write a Parquet file a table, with ``measures`` and ``report``, and the HTML page.
+        """Write a Parquet file a table, with ``measures`` and ``report``; return the files.
 
-        The same profile gives the same bytes. Files of other names in the folder stay.
-
-        Returns
-        -------
-        list of Path
-            The files; the page is last.
+        The same profile gives the same bytes. Files of other names in the folder stay. The HTML
+        page is `sim.lineage.page.write_page`'s.
 
         Raises
         ------
@@ -131,9 +128,6 @@ class Store:
             If the folder can't be made.
         """
         import pyarrow.parquet as pq
-
-        from sim.base import html
-        from sim.lineage.page import page
 
         target = Path(folder)
         try:
@@ -150,12 +144,10 @@ class Store:
         paths = []
         for name, table in {**self.tables, "measures": measures, "report": rules}.items():
             path = target / f"{name}.parquet"
-            temporary = target / f".{name}.parquet.{os.getpid()}.tmp"
-            pq.write_table(table, temporary, compression="zstd")
-            temporary.replace(path)
+            with replacing(path) as file:
+                pq.write_table(table, file, compression="zstd")
             paths.append(path)
-        html.replace(target / "lineage.html", page(self))
-        return [*paths, target / "lineage.html"]
+        return paths
 
     @classmethod
     def read(cls, folder: str | os.PathLike[str]) -> Store:

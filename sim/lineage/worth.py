@@ -13,11 +13,10 @@ from typing import Any, Final
 import numpy as np
 
 from sim.base.arrays import F8, I8, Mask
-from sim.lineage.dependencies import plain_edges
-from sim.lineage.fast import aggregate
-from sim.lineage.functions import value_of
-from sim.lineage.graph import OMEGA_S, Window, window
+from sim.lineage.aggregates import aggregate
+from sim.lineage.dependencies import OMEGA_S, Window, plain_edges, window
 from sim.lineage.multi_hop import multi_hop
+from sim.lineage.wing_algorithm1 import value_of
 
 WAITS_S: Final = tuple(3600.0 * h for h in (0.25, 0.5, 1, 2, 3, 6, 12, 24, 48, 96))
 """After how long, from a job's submission, it is said what completing then is still worth."""

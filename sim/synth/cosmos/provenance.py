@@ -7,15 +7,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sim.base.arrays import I8
+from sim.lineage.files import DOWNLOAD, OPERATIONS_NAMES, READ, WRITE
 from sim.lineage.recorded import category
-from sim.lineage.schema import DOWNLOAD, OPERATIONS_NAMES, READ, WRITE
 from sim.synth.cosmos import names
 from sim.synth.cosmos.month import Month
 from sim.synth.cosmos.published import WEEK_S, letters
 
 
 def tables(month: Month, weeks: tuple[int, int] = (-2, 2)) -> tuple[pa.Table, pa.Table]:
-    """Return operations and jobs of some of the weeks, with the columns of `sim.lineage.schema`.
+    """Return operations and jobs of some of the weeks, with the columns of `sim.lineage.files`.
 
     A job reads what it depends on when it is submitted, and writes one file when it ends. An ad hoc
     job has a name of its own.

@@ -10,7 +10,7 @@ import pytest
 import policies
 import sim
 from sim.base.errors import InputError
-from sim.lineage.schema import READ, WRITE
+from sim.lineage.files import READ, WRITE
 from sim.synth import cosmos
 from sim.synth.cosmos.measure import measure
 from sim.synth.cosmos.month import draw_month

@@ -1,4 +1,4 @@
-"""What a job's timely completion is worth, and how that falls with time (§4.3, Fig. 5)."""
+"""What a job's completion is worth, and how that falls with time (§4.3, Fig. 5), plainly."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sim.base.arrays import F8, I4, I8
-from sim.lineage.dependencies import Dependencies
-from sim.lineage.graph import WeightFunction, share_of_inputs
+from sim.lineage.dependencies import Dependencies, WeightFunction, share_of_inputs
 from sim.lineage.single_hop import Downloads
 
 

@@ -34,13 +34,22 @@ Cut-offs of passes are taken evenly among the jobs' own, so every job lies betwe
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
+import pyarrow as pa
 
-from sim.base.arrays import F8, Mask
+from sim.base.arrays import F8, I4, Mask
 from sim.base.errors import InputError
-from sim.lineage.dependencies import Dependencies
-from sim.lineage.graph import Graph, WeightFunction, Window, graph, share_of_inputs
+from sim.base.random import stream
+from sim.lineage.dependencies import (
+    Dependencies,
+    Graph,
+    WeightFunction,
+    Window,
+    graph,
+    share_of_inputs,
+)
 
 JOBS_PER_CUT = 200
 """How many jobs share the two cut-offs that enclose theirs."""
@@ -164,3 +173,101 @@ def _checked(values: F8, what: str) -> F8:
     if len(values) and not (values.min() >= 0 and np.isfinite(values.max())):
         raise InputError(f"every {what} must be finite and at least 0; found {values.min()}")
     return values
+
+
+def count_downstream(
+    edges: Dependencies, within: Window | None = None, *, numbered: Graph | None = None
+) -> F8:
+    """Return the number of jobs that depend on each job, directly or not."""
+    from sim.lineage.kernels.flows import BITS, count_reached
+    from sim.workload.kernels.edges import by_child
+
+    g = graph(edges) if numbered is None else numbered
+    n = edges.n_jobs
+    in0, order = by_child(n, g.child)
+    parent = np.repeat(np.arange(n, dtype=np.int32), np.diff(g.out0))[order]
+    submit_s = np.zeros(n) if within is None else within.submit_s[g.row]
+    cut_s = np.zeros(n) if within is None else within.cut_s
+    last = np.full(n, n, np.int32) if within is None else g.end(within.submit_s, cut_s)
+    out = np.zeros(n)
+    counted = edges.n_downstream() > 0
+    if within is not None:
+        out[~within.valid] = np.nan
+        counted &= within.valid
+    job = np.flatnonzero(counted)
+    job = job[np.argsort(g.number[job])]
+    reached = np.zeros(n, np.int64)
+    for at in range(0, len(job), BITS):
+        here = job[at : at + BITS]
+        out[here] = count_reached(
+            in0, parent, g.number[here], int(last[here].max()), submit_s, cut_s[here], reached
+        )
+    return out
+
+
+N_SOURCES: Final = 200
+"""Jobs that a profile draws."""
+
+_MOST_ROUNDS = 31  # paths of 2^31 hops: more than there are jobs
+
+
+def value_by_round(
+    edges: Dependencies,
+    value: F8,
+    numbered: Graph,
+    sources: I4,
+    within: Window | None = None,
+    *,
+    wt_fn: WeightFunction = share_of_inputs,
+) -> F8:
+    """Return aggregate values after 0, 1, … rounds of Algorithm 1, up to convergence.
+
+    After round 0 it is the local value, after round k ≥ 1 that of all paths of at most 2^k hops.
+    """
+    from sim.lineage.kernels.flows import sums_by_round
+
+    g, n = numbered, edges.n_jobs
+    submit_s = np.zeros(n) if within is None else within.submit_s
+    cut_s = np.zeros(len(sources)) if within is None else within.cut_s[sources]
+    added = sums_by_round(
+        g.out0,
+        g.child,
+        np.asarray(wt_fn(edges), np.float64)[g.edge],
+        value[g.row],
+        submit_s[g.row],
+        g.number[sources],
+        g.end(submit_s, cut_s),
+        cut_s,
+        _MOST_ROUNDS,
+    )
+    some = np.flatnonzero(added.any(axis=0))
+    n_rounds = int(some[-1]) + 1 if len(some) else 1
+    out: F8 = np.cumsum(added[:, :n_rounds], axis=1)
+    return out
+
+
+def convergence(
+    edges: Dependencies,
+    value: F8,
+    numbered: Graph,
+    within: Window | None = None,
+    *,
+    n_sources: int = N_SOURCES,
+    seed: int = 0,
+) -> pa.Table:
+    """Return how much of the aggregate value each round has found, in jobs drawn at random."""
+    ok = np.ones(edges.n_jobs, bool) if within is None else within.valid
+    drawn = stream(seed, "lineage", "convergence").permutation(np.flatnonzero(ok))[:n_sources]
+    sources = np.sort(drawn).astype(np.int32)
+    values = value_by_round(edges, value, numbered, sources, within)
+    last = values[:, -1]
+    worth = last > 0
+    if not worth.any():
+        values, last, worth = np.ones((1, 1)), np.ones(1), np.ones(1, bool)
+    return pa.table(
+        {
+            "round": np.arange(values.shape[1], dtype=np.int32),
+            "found": values.sum(axis=0) / last.sum(),
+            "found_per_job": (values[worth] / last[worth, None]).mean(axis=0),
+        }
+    )
