@@ -20,9 +20,9 @@ from sim.base.arrays import F8, I8
 from sim.base.errors import InputError
 from sim.base.random import stream
 from sim.synth.alibaba2018.attributes import draw_attributes
-from sim.synth.alibaba2018.structure import synthesize_dags
 from sim.synth.alibaba2018.tables import Tables
 from sim.synth.alibaba2018.tables_file import SHIPPED, read_tables
+from sim.synth.alibaba2018.tian_algorithm2 import synthesize_dags
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -56,11 +56,11 @@ def synthesize(
         A file made by ``python -m sim fit``; left out, the shipped tables of Alibaba's trace.
     variant : {"improved", "paper"}
         How stages are linked: with the level and edge steps fitted, or by Algorithm 2 as printed;
-        see `sim.synth.alibaba2018.structure`.
+        see `sim.synth.alibaba2018.tian_algorithm2`.
     joint : bool
         Draw durations, numbers of tasks and demands jointly, so that stages of a job, and parents
         and children, differ as much as they do in the fitted workload (§5); see
-        `sim.synth.alibaba2018.joint`. In the paper's generator each is drawn on its own.
+        `sim.synth.alibaba2018.tables`. In the paper's generator each is drawn on its own.
     max_tasks_per_stage : int, optional
         Draw the number of a stage's tasks among those of at most this. Left out, the
         distribution keeps its tail: of the shipped tables a stage has 43 tasks on average, a few

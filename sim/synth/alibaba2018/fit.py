@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 from sim.base.arrays import F8
 from sim.base.errors import InputError
 from sim.synth.alibaba2018.fit_joint import fit_joint
-from sim.synth.alibaba2018.fit_links import fit_links
-from sim.synth.alibaba2018.histograms import Histogram
-from sim.synth.alibaba2018.pooling import pooled_conditional
+from sim.synth.alibaba2018.fit_links import Seen, fit_links
 from sim.synth.alibaba2018.published import fit_published
-from sim.synth.alibaba2018.seen import Seen
-from sim.synth.alibaba2018.tables import Tables, check_tables
+from sim.synth.alibaba2018.tables import (
+    Histogram,
+    Tables,
+    check_tables,
+    pooled_conditional,
+)
 
 if TYPE_CHECKING:
     from sim.dags import Graphs
@@ -101,7 +103,7 @@ def fit_workload(workload: Workload) -> Tables:
 
     The length of a job's critical path is in stages; levels are the compact ones of `sim.dags`. A
     stage whose tasks differ counts with their mean duration. Cells of conditional tables that too
-    few would count are pooled, as `sim.synth.alibaba2018.pooling` does; provenance says which.
+    few would count are pooled, as `sim.synth.alibaba2018.fit` does; provenance says which.
     """
     from sim.dags import Graphs
 

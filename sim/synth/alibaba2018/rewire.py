@@ -10,9 +10,9 @@ import numpy as np
 from sim.base.arrays import I8
 from sim.dags import Graphs
 from sim.knobs.parts import beside, with_durations
-from sim.synth.alibaba2018.structure import synthesize_dags
 from sim.synth.alibaba2018.tables import Tables
 from sim.synth.alibaba2018.tables_file import read_tables
+from sim.synth.alibaba2018.tian_algorithm2 import synthesize_dags
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
@@ -73,7 +73,7 @@ def synthesized_edges(
 
 def _by_branch(graphs: Graphs) -> I8:
     """Return the stages in depth-first order, (G,) int64, job by job."""
-    from sim.synth.alibaba2018.kernels.postorder import postorder
+    from sim.synth.alibaba2018.kernels.along import postorder
 
     order = postorder(graphs.job_stage0, graphs.edge0, graphs.edge_child, graphs.edge_parent)
     by_job: I8 = order[np.argsort(graphs.stage_job[order], kind="stable")]

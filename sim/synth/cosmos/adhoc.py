@@ -8,11 +8,9 @@ import numpy as np
 
 from sim.base.arrays import F8, I8, Mask
 from sim.base.random import stream
-from sim.synth.cosmos.clock import ad_hoc_times
 from sim.synth.cosmos.flows import READ_BY_AD_HOC, Flows, closed, some, team_sizes
 from sim.synth.cosmos.published import JOBS_A_DAY, RECURRING
-from sim.synth.cosmos.reads import Finished, distinct
-from sim.synth.cosmos.runs import BEGIN_S, Runs
+from sim.synth.cosmos.runs import BEGIN_S, Finished, Runs, ad_hoc_times, distinct
 from sim.workload.columns import ranges
 
 READS = 0.63

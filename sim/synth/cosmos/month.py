@@ -10,11 +10,10 @@ from sim.base.arrays import F8, I8, Mask
 from sim.lineage.recorded import BLIND, NONE, POLL
 from sim.synth.cosmos.adhoc import AdHoc, draw_ad_hoc
 from sim.synth.cosmos.flows import Flows, draw_flows
-from sim.synth.cosmos.priorities import draw_priorities
 from sim.synth.cosmos.published import n_organisations, queue_shares
+from sim.synth.cosmos.requests import draw_priorities, draw_widths
 from sim.synth.cosmos.runs import END_S, Runs, draw_runs
 from sim.synth.cosmos.value import Downloads, draw_downloads
-from sim.synth.cosmos.widths import draw_widths
 
 ACTIVITY = 0.5
 """Organisations have users and jobs in proportion to this power of their share; not published."""

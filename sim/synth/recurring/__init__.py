@@ -16,8 +16,8 @@ import math
 from typing import TYPE_CHECKING
 
 from sim.base.errors import InputError, unknown
-from sim.synth.recurring.drift import Drift
 from sim.synth.recurring.presets import PRESETS
+from sim.synth.recurring.programs import Drift
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload

@@ -1,6 +1,8 @@
-"""The four weeks as a job log and a provenance log."""
+"""The third week as a workload; some of the four weeks as a job log and a provenance log."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -8,10 +10,75 @@ import pyarrow.compute as pc
 
 from sim.base.arrays import I8
 from sim.lineage.files import DOWNLOAD, OPERATIONS_NAMES, READ, WRITE
-from sim.lineage.recorded import category
-from sim.synth.cosmos import names
+from sim.lineage.recorded import POLL, Recorded, category, week
+from sim.lineage.worth import Past
 from sim.synth.cosmos.month import Month
 from sim.synth.cosmos.published import WEEK_S, letters
+from sim.synth.cosmos.statistics import wanted_got
+
+if TYPE_CHECKING:
+    from sim.workload.workload import Workload
+
+
+def job_ids(rows: I8) -> pa.Array:
+    """Return the name of each job, by its row in the four weeks."""
+    return pa.array([f"job-{row:07d}" for row in rows.tolist()], pa.string())
+
+
+def programs(month: Month) -> list[str]:
+    """Return the name of each recurring program."""
+    return [f"program-{letters(number, 4)}" for number in range(int(month.program.max()) + 1)]
+
+
+def users(month: Month) -> list[str]:
+    """Return the name of each user."""
+    return [f"user-{number}" for number in range(int(month.user.max()) + 1)]
+
+
+def workload(month: Month, scale: float, seed: int, rounds: int | None = None) -> Workload:
+    """Return the jobs of the third week; see `sim.synth.cosmos.synthesize`."""
+    recorded = Recorded(
+        past=_past(month),
+        duration_s=month.duration_s,
+        lag_s=month.lag_s,
+        priority=month.priority,
+        tokens=month.tokens,
+        mode=month.mode,
+        template=(month.program + 1, ["", *programs(month)]),
+        user=(month.user, users(month)),
+        queue=(month.organisation, list(month.shares)),
+        job_ids=job_ids,
+    )
+    meta = {
+        "name": "synth-cosmos",
+        "queue_share": month.shares,
+        "wanted, got": wanted_got(month, scale),
+        "synth": {
+            "generator": "cosmos",
+            "scale": float(scale),
+            "seed": int(seed),
+            "organisations": len(month.shares),
+            "rounds": rounds,
+            "source": "Chung et al., OSDI 2020",
+        },
+    }
+    return week(recorded, WEEK_S, rounds, meta)
+
+
+def _past(month: Month) -> Past:
+    loads = month.downloads
+    return Past(
+        month.submit_s,
+        month.finish_s,
+        month.tokens * month.duration_s,
+        month.up,
+        month.down,
+        month.hard,
+        month.mode[month.down] == POLL,
+        loads.job,
+        loads.time_s,
+        loads.n,
+    )
 
 
 def tables(month: Month, weeks: tuple[int, int] = (-2, 2)) -> tuple[pa.Table, pa.Table]:
@@ -24,7 +91,7 @@ def tables(month: Month, weeks: tuple[int, int] = (-2, 2)) -> tuple[pa.Table, pa
     kept = month.week(weeks[0], weeks[1]) & (month.finish_s < end_s)
     rows = np.flatnonzero(kept)
     number = np.cumsum(kept) - 1
-    ids = names.job_ids(rows)
+    ids = job_ids(rows)
     reads = np.flatnonzero(kept[month.up] & kept[month.down])
     loads = month.downloads
     taken = np.flatnonzero(kept[loads.job] & (loads.time_s < end_s))
@@ -53,7 +120,7 @@ def tables(month: Month, weeks: tuple[int, int] = (-2, 2)) -> tuple[pa.Table, pa
 
 
 def _jobs(month: Month, rows: I8, ids: pa.Array) -> pa.Table:
-    known = names.programs(month)
+    known = programs(month)
     single = ~month.recurring[rows]
     program = month.program[rows].copy()
     program[single] = len(known) + np.arange(int(single.sum()))
@@ -64,7 +131,7 @@ def _jobs(month: Month, rows: I8, ids: pa.Array) -> pa.Table:
             "job_id": ids,
             "template_name": template,
             "signature": template,
-            "user": category(month.user[rows], names.users(month)),
+            "user": category(month.user[rows], users(month)),
             "queue": category(month.organisation[rows], list(month.shares)),
             "priority": month.priority[rows],
             "submit_s": month.submit_s[rows],

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sim.workload.workload import Columns, Workload
 
 
-def measure(workload: Workload) -> dict[str, tuple[float, float]]:
+def statistics(workload: Workload) -> dict[str, tuple[float, float]]:
     """Measure what the paper publishes of its production DAGs.
 
     Work is duration × Σ demand over the resources, as given. Depth counts the stages, so the
@@ -63,7 +63,7 @@ def beside(workload: Workload, seed: int) -> Iterator[tuple[str, str, float, flo
 
     `seed` is not used: everything that was drawn is in the workload.
     """
-    for what, (wanted, got) in measure(workload).items():
+    for what, (wanted, got) in statistics(workload).items():
         table = "Table 1" if what.startswith("variation") else "Text of §2.3, §4.4 and §7.1"
         if what.startswith(tuple(published.HISTOGRAM)):
             table = "Table 2"

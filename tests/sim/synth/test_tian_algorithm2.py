@@ -10,17 +10,16 @@ from scipy.stats import chisquare
 
 from sim.base.random import stream
 from sim.dags import longest_path_levels, path_lengths
-from sim.synth.alibaba2018 import structure
-from sim.synth.alibaba2018.histograms import Conditional, Histogram
-from sim.synth.alibaba2018.structure import Structure
-from sim.synth.alibaba2018.tables import Tables
+from sim.synth.alibaba2018 import tian_algorithm2
+from sim.synth.alibaba2018.tables import Conditional, Histogram, Tables
 from sim.synth.alibaba2018.tables_file import read_tables
+from sim.synth.alibaba2018.tian_algorithm2 import Structure
 
 TABLES = read_tables()
 
 
 def synthesize_dags(tables, n_stages, seed) -> Structure:
-    return structure.synthesize_dags(tables, n_stages, seed, variant="paper")
+    return tian_algorithm2.synthesize_dags(tables, n_stages, seed, variant="paper")
 
 
 def draw(table, condition, limit, u):

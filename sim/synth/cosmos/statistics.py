@@ -10,10 +10,10 @@ from sim.base.arrays import Mask
 from sim.lineage.recorded import BLIND
 from sim.synth.cosmos.month import Month
 from sim.synth.cosmos.published import AT_LEAST, SHIFT_H, TARGETS, WEEK_S
-from sim.synth.cosmos.widths import TOKENS, peak
+from sim.synth.cosmos.requests import TOKENS, peak
 
 
-def measure(month: Month) -> dict[str, float]:
+def statistics(month: Month) -> dict[str, float]:
     """Return every figure of `TARGETS` and `AT_LEAST`, of the jobs of the third week.
 
     Jobs of the other weeks count as what those depend on, or as what depends on them. Components
@@ -53,7 +53,7 @@ def measure(month: Month) -> dict[str, float]:
 
 def wanted_got(month: Month, scale: float) -> dict[str, list[float]]:
     """Return pairs of what is wanted and what came out, for every figure."""
-    got = measure(month)
+    got = statistics(month)
     got["jobs a day / scale"] /= scale
     wanted = {k: t[0] for k, t in TARGETS.items()} | {k: t[0] for k, t in AT_LEAST.items()}
     return {key: [float(wanted[key]), float(got[key])] for key in wanted}

@@ -1,7 +1,12 @@
-"""How long the tasks of a DAG run, what they hold, and how many a stage has."""
+"""Stages and edges of one DAG: levels, cut here and there by a barrier for everything.
+
+What is not published is assumed, in constants, so that depth and the DAGs that split come out as
+published (`sim.synth.production_dags.statistics`).
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -10,8 +15,114 @@ from scipy.stats import norm
 
 from sim.base.arrays import F8, I8, Mask
 from sim.synth._dag import Dag
-from sim.synth.production_dags.published import EITHER_ABOVE, HISTOGRAM, VARIATION
-from sim.synth.production_dags.structure import Structure
+from sim.synth.production_dags.published import DEPTH_P50, EITHER_ABOVE, HISTOGRAM, VARIATION
+
+DEPTH_SIGMA = 0.6
+"""Spread of the number of levels, log-normal about the published median."""
+MOST_LEVELS = 40
+MORE_SOURCES = 1.5
+"""Stages of the first level beyond one, on average; geometric."""
+MORE_STAGES = 1.0
+"""Stages of any other level beyond one, on average; geometric."""
+CUT = 0.065
+"""How often all stages of a level wait for everything before it."""
+SECOND_PARENT = 0.35
+"""How often a stage reads another stage of its segment too."""
+OUTPUT = 0.35
+"""How often what no stage reads so far stays an output of its segment."""
+ONE_TO_ONE = 0.15
+"""How often an edge within a segment is one-to-one, where its child has no other such parent."""
+
+
+@dataclass(frozen=True, eq=False)
+class Structure:
+    """Stages of a DAG by level, and its edges, each (e,); parents have lower numbers."""
+
+    level: I8
+    parent: I8
+    child: I8
+    one_to_one: Mask
+
+    def edges(self, one_to_one: bool) -> list[tuple[int, int]]:
+        """List the edges of a kind, by parent."""
+        kind = self.one_to_one == one_to_one
+        return list(zip(self.parent[kind].tolist(), self.child[kind].tolist(), strict=True))
+
+    def unordered(self) -> Mask:
+        """Tell which pairs of stages are no ancestors of each other, (g, g)."""
+        below = np.zeros((len(self.level), len(self.level)), bool)
+        for p, c in zip(self.parent[::-1].tolist(), self.child[::-1].tolist(), strict=True):
+            below[p] |= below[c]
+            below[p, c] = True
+        return ~(below | below.T)
+
+
+def draw_structure(rng: np.random.Generator) -> Structure:
+    """Draw the stages and edges of one DAG.
+
+    The number of levels is log-normal. Each level has one stage or more, and each stage of a level
+    reads one of the level before, and at times another one. At a *cut* all stages of the level
+    read every stage that none has read: everything after it waits for everything before it. An
+    edge may be one-to-one within a segment between cuts, if the child has no other one-to-one
+    parent.
+    """
+    n_levels = int(np.clip(np.rint(DEPTH_P50 * np.exp(DEPTH_SIGMA * rng.normal())), 1, MOST_LEVELS))
+    more = np.full(n_levels, MORE_STAGES)
+    more[0] = MORE_SOURCES
+    width = rng.geometric(1 / (1 + more))
+    first = np.concatenate([[0], np.cumsum(width)]).tolist()
+    level = np.repeat(np.arange(n_levels), width)
+    edges: dict[tuple[int, int], bool] = {}
+    segment = 0  # its first stage
+    for k in range(1, n_levels + 1):
+        if k < n_levels and rng.random() >= CUT:
+            _add_level(edges, segment, first[k - 1 : k + 2], rng)
+            continue
+        outputs = _outputs(edges, segment, first, level[: first[k]].tolist(), rng)
+        if k < n_levels:
+            new = range(first[k], first[k + 1])
+            edges.update(((p, s), False) for p in outputs for s in new)
+        segment = first[k]
+    pairs = sorted(edges)
+    ends = np.array(pairs, np.int64).reshape(-1, 2)
+    one_to_one = np.array([edges[pair] for pair in pairs], bool)
+    return Structure(level, ends[:, 0].copy(), ends[:, 1].copy(), one_to_one)
+
+
+def _add_level(
+    edges: dict[tuple[int, int], bool], segment: int, first: list[int], rng: np.random.Generator
+) -> None:
+    """Let each stage of the last of two levels read the one before, and perhaps another stage."""
+    before, begin, end = first
+    for s in range(begin, end):
+        parents = {int(rng.integers(before, begin))}
+        if rng.random() < SECOND_PARENT:
+            parents.add(int(rng.integers(segment, begin)))
+        paired = False
+        for p in sorted(parents):
+            edges[p, s] = not paired and rng.random() < ONE_TO_ONE
+            paired |= edges[p, s]
+
+
+def _outputs(
+    edges: dict[tuple[int, int], bool],
+    segment: int,
+    first: list[int],
+    level: list[int],
+    rng: np.random.Generator,
+) -> list[int]:
+    """Find what stays unread at the end of a segment; let later stages read some of the rest."""
+    read = {p for p, _ in edges}
+    outputs = []
+    for s in range(segment, len(level)):
+        if s not in read:
+            after = first[level[s] + 1]
+            if after < len(level) and rng.random() >= OUTPUT:
+                edges[s, int(rng.integers(after, len(level)))] = False
+            else:
+                outputs.append(s)
+    return outputs
+
 
 MEAN_DEMAND = {
     "cpu": 0.12,
