@@ -127,8 +127,7 @@ class Graph:
         So what lies there, or only leads there, can be left out under that cut-off.
         """
         latest = np.minimum.accumulate(submit_s[self.row][::-1])[::-1]
-        out: I4 = np.searchsorted(latest, cut_s, side="right").astype(np.int32)
-        return out
+        return np.searchsorted(latest, cut_s, side="right").astype(np.int32)
 
 
 def graph(edges: Dependencies) -> Graph:
@@ -158,5 +157,4 @@ def graph(edges: Dependencies) -> Graph:
 
 def share_of_inputs(edges: Dependencies) -> F8:
     """Return 1/N for each edge into a job that depends on N jobs (§4.5.1, equal contribution)."""
-    out: F8 = 1.0 / edges.n_upstream()[edges.downstream]
-    return out
+    return 1.0 / edges.n_upstream()[edges.downstream]

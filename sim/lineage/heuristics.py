@@ -127,8 +127,7 @@ def recurring_templates(
     which = ((submit_s[inside] - begin) / period).astype(np.int64).clip(0, n_periods - 1)
     seen = np.zeros((n_templates, n_periods), bool)
     seen[template[inside], which] = True
-    out: Mask = often & seen.all(axis=1)
-    return out
+    return often & seen.all(axis=1)
 
 
 def inter_arrivals(submit_s: F8, template: I4, n_templates: int) -> tuple[F8, F8]:

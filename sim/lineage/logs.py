@@ -173,8 +173,7 @@ def _codes(values: pa.ChunkedArray, known: pa.Array) -> I4:
     one = one.chunk(0) if isinstance(one, pa.ChunkedArray) else one
     place = pc.index_in(one.dictionary, value_set=known.cast(pa.string()))
     lookup = place.fill_null(-1).to_numpy().astype(np.int32)
-    out: I4 = lookup[one.indices.to_numpy()] if len(lookup) else np.empty(0, np.int32)
-    return out
+    return lookup[one.indices.to_numpy()] if len(lookup) else np.empty(0, np.int32)
 
 
 def _each_once(jobs: pa.Table, report: dict[str, int]) -> pa.Table:

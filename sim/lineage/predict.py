@@ -165,8 +165,7 @@ def best_threshold(table: pa.Table) -> float:
 def percentage_errors(forecast_s: F8, actual_s: F8) -> F8:
     """Return (forecast − actual) / actual, where the actual time is positive."""
     ok = actual_s > 0
-    out: F8 = (forecast_s[ok] - actual_s[ok]) / actual_s[ok]
-    return out
+    return (forecast_s[ok] - actual_s[ok]) / actual_s[ok]
 
 
 READERS: Final = ("readers", "readers_after_s")

@@ -123,5 +123,4 @@ def quantiles(values: F8, group: I4, n_groups: int, q: tuple[float, ...] = QUANT
 
 def medians(values: F8, group: I4, n_groups: int) -> F8:
     """Return the median of each group's values, (G,); NaN values are left out."""
-    out: F8 = quantiles(values, group, n_groups, (0.5,))[:, 0]
-    return out
+    return quantiles(values, group, n_groups, (0.5,))[:, 0]

@@ -133,5 +133,4 @@ class Past:
         wait = np.searchsorted(WAITS_S, time_s - self.submit_s[job], side="right")
         seen = wait < k  # a loss at the very instant of completion is none
         steps = np.bincount(job[seen] * k + wait[seen], much[seen], n * k).reshape(n, k)
-        out: F8 = np.cumsum(steps, axis=1)
-        return out
+        return np.cumsum(steps, axis=1)

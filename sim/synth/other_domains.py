@@ -1,4 +1,9 @@
-"""A DAG written down stage by stage."""
+"""DAGs of other domains: builds of large code bases, and requests to internet services.
+
+Grandl et al., *Do the hard stuff first* (DAGPS, MSR-TR-2016-19), §9, tries its scheduler on both,
+and publishes of them what kinds of tasks there are and that these differ in run time and resources;
+the numbers are assumptions.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +78,19 @@ PACKAGE = (12.0, 0.6, (0.1, 0.2), (0.1, 0.3), (0.4, 0.8), (0.2, 0.6))
 
 
 def draw_build(rng: np.random.Generator) -> Dag:
-    """Draw one build."""
+    """Draw one build: compilation, code analysis, linking, tests, packaging.
+
+    A build has libraries, each with:
+
+    - for one in five, a step that generates code, before it is compiled;
+    - compilation, a task a source file: cpu-bound, short;
+    - code analysis, a task a file, one-to-one after its compilation: more cpu and memory;
+    - a link after all of its compilation and after the links of up to three earlier libraries: one
+      task, much memory and disk;
+    - for three in five, tests after the link: long, of all kinds of demands, some over the network.
+
+    A last task packages what every link and every test has made.
+    """
     recipe = Recipe(rng)
     links: list[int] = []
     ends: list[int] = []
@@ -118,7 +135,18 @@ RENDER = (0.012, 0.5, (0.1, 0.3), (0.02, 0.1), (0.0, 0.02), (0.1, 0.4))
 
 
 def draw_request(rng: np.random.Generator) -> Dag:
-    """Draw one request."""
+    """Draw one request: a workflow of dependent RPCs on one pool of servers.
+
+    The paper gives a search query as its example: spelling is checked before the index is looked
+    up, videos and images are looked up in parallel. A request has:
+
+    - a front end, then a spelling check;
+    - two to eight verticals (web, images, videos, news, ...), each looking its shards up, a task a
+      shard: memory and disk; ranking each shard's answers one-to-one: cpu; gathering them;
+    - for two in five verticals, fetching of documents after that, a task a result: network, disk;
+    - advertisements, for half of the requests, beside the verticals;
+    - blending of everything, then rendering.
+    """
     recipe = Recipe(rng)
     front = recipe.stage("front", 1, FRONT)
     spelled = recipe.stage("spell", 1, SPELL, barrier=[front])
@@ -161,7 +189,7 @@ def synthesize(
     seed : int
         Seed of all draws.
     domain : {"build", "request"}
-        `sim.synth.other_domains` or `sim.synth.other_domains`.
+        Of `draw_build` or `draw_request`, which say what is assumed.
     interval_s : float, optional
         Mean time between submissions, s (Poisson); left out, a minute between builds and 20 ms
         between requests.

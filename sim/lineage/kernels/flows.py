@@ -1,6 +1,7 @@
-"""Linear aggregates over everything downstream, in one pass against the topological order.
+"""Loops along the edges of a DAG: aggregates over everything downstream, counts, and the order.
 
-Nodes are numbered topologically: every edge leads to a higher number.
+Linear aggregates take one pass against the topological order; how many nodes some sources reach is
+counted a bit a source. For both nodes are numbered topologically: edges lead to higher numbers.
 """
 
 from __future__ import annotations

@@ -176,8 +176,7 @@ def _stage_duration_s(workload: Workload) -> F8:
         return workload.stage_duration_s
     task0 = workload.stage_task0
     work = np.add.reduceat(workload.tasks["duration_s"].to_numpy(), task0[:-1])
-    mean: F8 = work / np.diff(task0)
-    return mean
+    return work / np.diff(task0)
 
 
 def _three_digits(values: F8) -> F8:

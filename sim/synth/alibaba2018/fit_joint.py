@@ -303,5 +303,4 @@ def _constant(joint: Joint, name: str) -> bool:
 
 
 def _apart(one: F8, two: F8) -> F8:
-    apart: F8 = np.abs(np.log(two / one))
-    return apart
+    return np.abs(np.log(two / one))

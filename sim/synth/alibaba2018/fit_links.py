@@ -301,5 +301,4 @@ def _ends(size: I8, lengths: I8) -> F8:
     begin = np.cumsum(lengths) - lengths
     after[begin[1:] - 1] = 0
     ends = np.add.reduceat(np.maximum(further - after, 0), begin)
-    ratio: F8 = ends / np.maximum(np.add.reduceat(further, begin), 1)
-    return ratio
+    return ends / np.maximum(np.add.reduceat(further, begin), 1)

@@ -76,5 +76,4 @@ def _by_branch(graphs: Graphs) -> I8:
     from sim.synth.alibaba2018.kernels.along import postorder
 
     order = postorder(graphs.job_stage0, graphs.edge0, graphs.edge_child, graphs.edge_parent)
-    by_job: I8 = order[np.argsort(graphs.stage_job[order], kind="stable")]
-    return by_job
+    return order[np.argsort(graphs.stage_job[order], kind="stable")]

@@ -80,8 +80,7 @@ def _homes(flows: Flows, team: I8, rng: np.random.Generator) -> I8:
     low = np.searchsorted(flows.organisation[order], owner, "left")
     high = np.searchsorted(flows.organisation[order], owner, "right")
     at = low + (rng.random(len(owner)) * (high - low)).astype(np.int64)
-    out: I8 = np.where(high > low, order[np.minimum(at, len(order) - 1)], -1)
-    return out
+    return np.where(high > low, order[np.minimum(at, len(order) - 1)], -1)
 
 
 def _programs(
@@ -106,5 +105,4 @@ def _own(user: I8, submit_s: F8, duration_s: F8, down: I8, first: int) -> I8:
     """Return the same user's last ad hoc job that had ended; -1 if there was none."""
     done = Finished(user, submit_s + duration_s, int(user.max()) + 1)
     row = done.last(user[down], submit_s[down], np.zeros(len(down), dtype=np.int64))
-    out: I8 = np.where(row >= 0, row + first, -1)
-    return out
+    return np.where(row >= 0, row + first, -1)

@@ -90,8 +90,7 @@ class Flows:
     @property
     def weight(self) -> F8:
         """Runs a week of each program, (P,)."""
-        out: F8 = 168.0 / self.period_h[self.flow]
-        return out
+        return 168.0 / self.period_h[self.flow]
 
 
 def draw_flows(scale: float, active: F8, seed: int) -> Flows:
@@ -180,15 +179,13 @@ def _owners(n: int, active: F8, rng: np.random.Generator) -> I8:
     owner = rng.choice(len(active), size=n, p=active)
     k = min(n, len(active))
     owner[:k] = np.arange(k)
-    out: I8 = owner.astype(np.int64)
-    return out
+    return owner.astype(np.int64)
 
 
 def team_sizes(active: F8) -> I8:
     """Return how many users each organisation has: about as many as published a queue."""
     users = USERS * len(active) / ORGANISATIONS
-    out: I8 = np.maximum(1, np.rint(users * active)).astype(np.int64)
-    return out
+    return np.maximum(1, np.rint(users * active)).astype(np.int64)
 
 
 def closed(n: int) -> I8:

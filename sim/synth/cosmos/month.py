@@ -43,21 +43,18 @@ class Month:
     @property
     def finish_s(self) -> F8:
         """When each job ended: none ever waited."""
-        out: F8 = self.submit_s + self.duration_s
-        return out
+        return self.submit_s + self.duration_s
 
     @property
     def recurring(self) -> Mask:
         """Which jobs are runs of recurring programs."""
-        out: Mask = self.program >= 0
-        return out
+        return self.program >= 0
 
     def week(self, begin: float, end: float) -> Mask:
         """Which jobs were submitted from the beginning of one week to that of another."""
         from sim.synth.cosmos.published import WEEK_S
 
-        out: Mask = (self.submit_s >= begin * WEEK_S) & (self.submit_s < end * WEEK_S)
-        return out
+        return (self.submit_s >= begin * WEEK_S) & (self.submit_s < end * WEEK_S)
 
 
 def draw_month(
@@ -134,5 +131,4 @@ def _later_hard(down: I8, hard: Mask) -> I8:
     """Return how many hard inputs of the same reader come after each, of edges by reader."""
     until = np.cumsum(hard)
     last = np.searchsorted(down, down, "right") - 1
-    out: I8 = until[last] - until
-    return out
+    return until[last] - until

@@ -1,4 +1,8 @@
-"""What priorities users give: mostly those of the script that they started from."""
+"""What jobs ask for: priorities, and tokens.
+
+Users mostly give the priority of the script that they started from. Widths are so that requests are
+what they should be of queues and cluster.
+"""
 
 from __future__ import annotations
 
@@ -170,8 +174,7 @@ def draw_widths(
 
 
 def _whole(width: F8, most: F8) -> F8:
-    out: F8 = np.clip(np.rint(width), 1.0, most)
-    return out
+    return np.clip(np.rint(width), 1.0, most)
 
 
 def peak(submit_s: F8, duration_s: F8, tokens: F8) -> float:
@@ -187,8 +190,7 @@ def held(submit_s: F8, duration_s: F8, tokens: F8) -> F8:
     finish = submit_s + duration_s
     order = np.argsort(finish, kind="stable")
     done -= _integral(finish[order], tokens[order], edges)
-    out: F8 = np.diff(done) / PEAK_WINDOW_S
-    return out
+    return np.diff(done) / PEAK_WINDOW_S
 
 
 def _integral(time_s: F8, tokens: F8, edges: F8) -> F8:

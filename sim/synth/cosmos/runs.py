@@ -1,4 +1,8 @@
-"""When in the day and the week things happen."""
+"""Runs of recurring programs over four weeks: when each starts and ends, and what it reads.
+
+With when in the day and the week things happen (`hours`), and the last runs of a program that are
+there (`Finished`), as ad hoc jobs have them too.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +33,7 @@ def daily_offset(period_s: F8, rng: np.random.Generator) -> F8:
     """Draw when within their period workflows start, most of the daily ones in busy hours."""
     hour = hours(len(period_s), AMPLITUDE, rng)
     day = np.floor(rng.random(len(period_s)) * np.maximum(period_s / _DAY_S, 1.0))
-    out: F8 = (day * _DAY_S + hour * 3600.0) % period_s
-    return out
+    return (day * _DAY_S + hour * 3600.0) % period_s
 
 
 def hours(n: int, amplitude: float, rng: np.random.Generator) -> F8:
@@ -48,8 +51,7 @@ def ad_hoc_times(n: int, weeks: int, rng: np.random.Generator) -> F8:
     """Draw times in so many weeks from 0, ascending: more by day, and on weekdays."""
     weight = np.array([1.0, 1.0, 1.0, 1.0, 1.0, WEEKEND, WEEKEND])
     day = rng.choice(7, size=n, p=weight / weight.sum()) + 7 * rng.integers(weeks, size=n)
-    out: F8 = np.sort(day * _DAY_S + hours(n, AMPLITUDE, rng) * 3600.0)
-    return out
+    return np.sort(day * _DAY_S + hours(n, AMPLITUDE, rng) * 3600.0)
 
 
 class Finished:
@@ -73,8 +75,7 @@ class Finished:
             low = np.where(there, middle + 1, low)
             high = np.where(open_ & ~there, middle, high)
         at = low - 1 - back
-        out: I8 = np.where(at >= begin, self.order[np.maximum(at, 0)], -1)
-        return out
+        return np.where(at >= begin, self.order[np.maximum(at, 0)], -1)
 
 
 def distinct(up: I8, down: I8, hard: Mask) -> tuple[I8, I8, Mask]:
@@ -179,8 +180,7 @@ def _durations(
     drift = np.cumsum(DRIFT * rng.normal(size=(len(typical_s), 4)), axis=1)
     noise = spread[program] * rng.normal(size=len(program)) + drift[program, week]
     most = np.minimum(LONGEST * period_s, 8 * 3600.0)[program]
-    out: F8 = np.clip(typical_s[program] * np.exp(noise), 10.0, most)
-    return out
+    return np.clip(typical_s[program] * np.exp(noise), 10.0, most)
 
 
 def _planned(flows: Flows, slow_s: F8, period_s: F8, rng: np.random.Generator) -> F8:

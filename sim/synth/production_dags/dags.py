@@ -1,4 +1,4 @@
-"""Stages and edges of one DAG: levels, cut here and there by a barrier for everything.
+"""One DAG: levels, cut here and there by a barrier for everything; its tasks' times and demands.
 
 What is not published is assumed, in constants, so that depth and the DAGs that split come out as
 published (`sim.synth.production_dags.statistics`).

@@ -156,5 +156,4 @@ def _n_parts(columns: Columns) -> I8:
         topological_order(columns), columns.job_stage0, columns.edge0, columns.edge_child,
         columns.edge_kind, columns.stage_task0,
     )  # fmt: skip
-    parts: I8 = np.add.reduceat(starts.astype(np.int64), columns.job_stage0[:-1])
-    return parts
+    return np.add.reduceat(starts.astype(np.int64), columns.job_stage0[:-1])

@@ -1,4 +1,8 @@
-"""When jobs come and how their sizes spread, so that the load in windows is as is wanted."""
+"""When jobs come and what runs cost, fitted to the load and the variation over time wanted.
+
+Load in windows: how sizes of jobs spread and how many of them come in surges. Variation over time:
+how much runs of programs differ.
+"""
 
 from __future__ import annotations
 
@@ -101,8 +105,7 @@ def _gaps(gap: F8, late: F8, surging: float) -> F8:
     """Return the time from each job to the next one: a surge in each of equal parts of the jobs."""
     part, place = np.divmod(np.arange(len(gap)) * (N_SURGES / len(gap)), 1.0)
     since = place - (0.8 * (1 - surging) * late)[part.astype(np.int64)]
-    found: F8 = np.where((since >= 0) & (since < surging), SURGE_PACE * gap, gap)
-    return found
+    return np.where((since >= 0) & (since < surging), SURGE_PACE * gap, gap)
 
 
 def _stretched(gap: F8, work_s: F8, mean: float, n_slots: int, rounds: int = 3) -> F8:
@@ -187,8 +190,7 @@ def _work(draft: Draft, spread: float) -> F8:
     """Return the work of each job if sizes of programs had that spread, (J,) s."""
     programs, n_jobs = draft.programs, draft.programs.n_jobs
     mean_s = means(replace(draft, shape=(spread, 0.0)))
-    work_s: F8 = (mean_s * programs.width[programs.program])[:n_jobs]
-    return work_s
+    return (mean_s * programs.width[programs.program])[:n_jobs]
 
 
 def means(draft: Draft) -> F8:

@@ -1,4 +1,4 @@
-"""How the tasks of a job differ: as much as is asked for, job by job."""
+"""Puts a workload of recurring jobs together; its tasks differ as much as is asked for."""
 
 from __future__ import annotations
 
@@ -66,8 +66,7 @@ def durations(n_tasks: I8, mean_s: F8, over_space: F8, seed: int) -> F8:
     shape = np.exp(np.repeat(low, n_tasks) * normal)
     mean = np.add.reduceat(shape, first[:-1]) / n_tasks
     part = (1 - SHORTEST) * shape / np.repeat(mean, n_tasks) + SHORTEST
-    found: F8 = part * np.repeat(mean_s, n_tasks)
-    return found
+    return part * np.repeat(mean_s, n_tasks)
 
 
 _ATTEMPTS = 8

@@ -1,4 +1,8 @@
-"""Who runs what how often: programs, their users and names, and the runs of each."""
+"""Who runs what how often, and why runs differ.
+
+Programs, their users and names, and the runs of each; runs of one program differ by updates of the
+code, the mix of hardware, and the input's size.
+"""
 
 from __future__ import annotations
 
@@ -96,8 +100,7 @@ def apportioned(share: NDArray[Any], n: int) -> I8:
 def _widths(group: Group, weight: I8, rng: np.random.Generator) -> I8:
     low, median, high, spread = group.width
     drawn = median * np.exp(spread * _even(weight * 1.0, rng))
-    found: I8 = np.clip(np.rint(drawn), low, high).astype(np.int64)
-    return found
+    return np.clip(np.rint(drawn), low, high).astype(np.int64)
 
 
 def _stale(weight: F8, changed: tuple[float, float], rng: np.random.Generator) -> F8:

@@ -61,8 +61,7 @@ class JobRun:
     @property
     def duration_s(self) -> F8:
         """How long each task holds its token, (T,) s."""
-        both: F8 = self.run_s + self.init_s
-        return both
+        return self.run_s + self.init_s
 
 
 def draw_template(

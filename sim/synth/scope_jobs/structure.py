@@ -1,7 +1,9 @@
-"""The stages of a job: pipelined segments, joined at full shuffles.
+"""The stages of a job and how long their vertices run.
 
-A barrier stage begins a segment; the stages after it have as many vertices and wait one for one.
-Of the paper's Fig. 3 the text says no more than how many stages and barriers there are.
+Stages are pipelined segments, joined at full shuffles: a barrier stage begins a segment; the stages
+after it have as many vertices and wait one for one. Of the paper's Fig. 3 the text says no more
+than how many stages and barriers there are. Run times are log-normal, fitted to a column of
+Table 2.
 """
 
 from __future__ import annotations
@@ -71,8 +73,7 @@ def _lengths(n_stages: int, source: Mask, rng: np.random.Generator) -> I8:
     weight = np.where(source, 2.0, 1.0)
     weight[0] = 0.0
     extra = rng.multinomial(n_stages - len(source), weight / weight.sum())
-    length: I8 = 1 + extra
-    return length
+    return 1 + extra
 
 
 def _widths(length: I8, source: Mask, n_vertices: int, rng: np.random.Generator) -> I8:
@@ -124,8 +125,7 @@ class Law:
         """Draw the run times of all tasks, stage by stage, s."""
         stage = np.repeat(np.arange(len(n_tasks)), n_tasks)
         z = rng.normal(size=len(stage))
-        drawn: F8 = self.p90_s[stage] * np.exp(self.sigma * (z - Z90))
-        return drawn
+        return self.p90_s[stage] * np.exp(self.sigma * (z - Z90))
 
 
 def fit_law(n_tasks: I8, wanted: Published, rng: np.random.Generator) -> Law:
@@ -166,15 +166,13 @@ def spread_p90(order: F8, bulk: float, skew: float, fastest: float, slowest: flo
     the last few stages go.
     """
     way = bulk * order**skew + (1 - bulk) * order ** max(skew, FEW)
-    p90_s: F8 = fastest * (slowest / fastest) ** way
-    return p90_s
+    return fastest * (slowest / fastest) ** way
 
 
 def draw_init_s(n: int, rng: np.random.Generator) -> F8:
     """Draw what goes before vertices run, (n,) s."""
     median, p90 = INIT_S
-    drawn: F8 = median * np.exp(math.log(p90 / median) / Z90 * rng.normal(size=n))
-    return drawn
+    return median * np.exp(math.log(p90 / median) / Z90 * rng.normal(size=n))
 
 
 def _order(n_tasks: I8, rng: np.random.Generator) -> F8:
