@@ -56,7 +56,6 @@ from sim.lineage.dependencies import (
 
 JOBS_PER_CUT = 200
 """How many jobs share the two cut-offs that enclose theirs."""
-
 ROW_BUDGET = 20_000
 """Most jobs that a search visits; beyond, a lane of its own costs less."""
 
@@ -210,7 +209,6 @@ def count_downstream(
 
 N_SOURCES: Final = 200
 """Jobs that a profile draws."""
-
 _MOST_ROUNDS = 31  # paths of 2^31 hops: more than there are jobs
 
 

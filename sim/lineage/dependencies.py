@@ -89,7 +89,6 @@ def without_cycles(edges: Dependencies) -> tuple[Dependencies, int]:
 
 WeightFunction = Callable[[Dependencies], F8]
 """wt_fn: a weight for each edge, from all edges (so from a job and its in-edges)."""
-
 OMEGA_S: Final = 7 * 86_400.0
 """The multi-hop window (§4.5.1)."""
 

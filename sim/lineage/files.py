@@ -24,13 +24,10 @@ from sim.workload.schema import CATEGORY, REQUIRED, Column
 
 OPERATIONS_NAMES: Final = ("read", "write", "download")
 """What a file may meet: a job reads it or writes it, a person takes it out."""
-
 READ, WRITE, DOWNLOAD = range(len(OPERATIONS_NAMES))
 """Codes of the operations in memory."""
-
 OUTCOMES: Final = ("done", "failed", "missing_input")
 """How a job ended; ``missing_input`` is a failure because a file was not there."""
-
 OPERATIONS: Final = (
     Column("time_s", pa.float64(), "s", "when it happened", REQUIRED),
     Column("job", CATEGORY, "jobs.job_id", "which job did it; empty for a download", ""),
@@ -39,7 +36,6 @@ OPERATIONS: Final = (
     Column("n", pa.int32(), "count", "how many times at once, of downloads", 1),
 )
 """The provenance log: a row an operation on a file."""
-
 JOBS: Final = (
     Column("job_id", pa.string(), "name", "unique name of this run", REQUIRED),
     Column("template_name", CATEGORY, "name", "what its submitter calls the program", REQUIRED),
@@ -63,7 +59,6 @@ JOBS: Final = (
     Column("outcome", CATEGORY, "/".join(OUTCOMES), "how it ended", "done"),
 )
 """The job log: a row a run of a program."""
-
 TABLES: Final = {"operations": OPERATIONS, "jobs": JOBS}
 
 

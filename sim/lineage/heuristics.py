@@ -15,7 +15,6 @@ from sim.lineage.templates import Templates
 
 INPUT_MODES = ("none", "blind", "poll")
 """A job needs no input of recurring jobs, is submitted without looking, or waits for it."""
-
 QUARTER_S = 90 * DAY_S
 
 

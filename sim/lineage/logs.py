@@ -91,9 +91,7 @@ class Logs:
 
 
 def read_logs(
-    operations: str | os.PathLike[str],
-    jobs: str | os.PathLike[str],
-    on_bad_row: OnBadRow = "skip",
+    operations: str | os.PathLike[str], jobs: str | os.PathLike[str], on_bad_row: OnBadRow = "skip"
 ) -> Logs:
     """Read both logs from files; see `sim.lineage.files.read_table`."""
     table, report = read_jobs(jobs, on_bad_row)

@@ -28,10 +28,8 @@ from sim.lineage.wing_algorithm1 import (
 
 BLOCK_PAIRS: Final = 8_000_000
 """Pairs of a block, about: 12 bytes each."""
-
 BLOCK_SOURCES: Final = 65_536
 """Most sources of a block."""
-
 _ROW_BUDGET: Final = 2_000  # visits of a search; a lane costs less beyond
 
 SEMIRINGS: Final = {

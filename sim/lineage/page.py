@@ -136,7 +136,6 @@ def _finite(value: Any) -> Any:
 
 N_LISTED: Final = 20
 """Rows of each list of advice on the page; the Parquet files hold them all."""
-
 NOTES: Final = {
     "priorities": "Raise each template below to the priority that mends it: the highest of "
     "anything recurring in its queue that depends on it, directly or not.",

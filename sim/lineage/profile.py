@@ -67,7 +67,6 @@ class Options:
 
 Spread = Callable[[Callable[[I4], F8], Sequence[I4]], Iterable[F8]]
 """A map: calls a function with each of some blocks of jobs, perhaps elsewhere and side by side."""
-
 BLOCK_JOBS: Final = 16_384
 """Jobs of a block."""
 

@@ -20,10 +20,8 @@ VARYING = (
 
 Short numbers stay, as they may tell programs apart (``load_part_2``).
 """
-
 SIMILARITY = 0.8
 """Least Jaccard similarity of the words of two signatures that count as one program's."""
-
 _WORD = re.compile(r"[\w#]+")
 
 

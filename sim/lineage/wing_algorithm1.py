@@ -105,7 +105,6 @@ N_DOWNSTREAM: Final = Functions(
     _ones, np.multiply, np.maximum, lambda p: np.diff(p.row0).astype(np.float64)
 )
 """Number of downstream jobs."""
-
 LONGEST_CHAIN: Final = Functions(
     _ones, np.add, np.maximum, lambda p: p.reduce(np.maximum, p.weight, 0.0)
 )

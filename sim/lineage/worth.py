@@ -20,7 +20,6 @@ from sim.lineage.wing_algorithm1 import value_of
 
 WAITS_S: Final = tuple(3600.0 * h for h in (0.25, 0.5, 1, 2, 3, 6, 12, 24, 48, 96))
 """After how long, from a job's submission, it is said what completing then is still worth."""
-
 DECAYED: Final = ("value", "agg_value", "rescued")
 
 

@@ -15,12 +15,7 @@ from sim.base.errors import InputError
 from sim.synth.alibaba2018.fit_joint import fit_joint
 from sim.synth.alibaba2018.fit_links import Seen, fit_links
 from sim.synth.alibaba2018.published import fit_published
-from sim.synth.alibaba2018.tables import (
-    Histogram,
-    Tables,
-    check_tables,
-    pooled_conditional,
-)
+from sim.synth.alibaba2018.tables import Histogram, Tables, check_tables, pooled_conditional
 
 if TYPE_CHECKING:
     from sim.dags import Graphs
@@ -145,11 +140,7 @@ def fit_workload(workload: Workload) -> Tables:
         },
     )
     check_tables(tables)
-    return replace(
-        tables,
-        links=fit_links(seen, tables),
-        joint=fit_joint(graphs, metrics),
-    )
+    return replace(tables, links=fit_links(seen, tables), joint=fit_joint(graphs, metrics))
 
 
 def _conditionals(seen: Seen, pooled: list[str]) -> dict[str, Any]:

@@ -22,10 +22,8 @@ from sim.synth.alibaba2018.tables import ROLES, Histogram, Joint, Ranks
 
 ORDER = 60
 """Terms of the expansion."""
-
 MOST = 0.9999
 """Largest correlation looked for."""
-
 BINS = 64
 
 
@@ -144,16 +142,12 @@ ALIKE_IN_ROLES = ("duration_s",)
 """Metrics of which stages of different roles are drawn alike: Tian et al. (SoCC 2019, §5) find
 the ratio of durations symmetric; tasks and demands depend on whether a stage reads input, passes
 on or joins."""
-
 CONSTANT = 0.98
 """A metric of which this share of parents and children have the same value belongs to the job."""
-
 PAIRS = 200_000
 """Pairs of stages of one job that are looked at."""
-
 TRIED_JOBS = 20_000
 """Jobs that are drawn anew to find how unequal jobs are."""
-
 UNEQUAL = (0.0, 0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 

@@ -187,7 +187,6 @@ class Seen:
 
 HALVINGS = 7
 """How often the range of the chance that a run goes on is halved to find it."""
-
 MOST_RUN = 0.95
 
 

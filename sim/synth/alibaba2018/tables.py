@@ -113,7 +113,6 @@ class Grid:
 
 TREE, NARROW, WIDE = 1, 2, 3
 """Shapes: a gathering tree; another DAG with one stage on its last level; with several."""
-
 FULL = 1000
 """Shares are counted in thousandths."""
 
@@ -303,12 +302,7 @@ def pooled_conditional(
 
 
 def pooled_grid(
-    name: str,
-    row: Numbers,
-    column: Numbers,
-    values: Numbers,
-    pooled: list[str],
-    default: int = 0,
+    name: str, row: Numbers, column: Numbers, values: Numbers, pooled: list[str], default: int = 0
 ) -> Grid:
     """Count `values` given `row` and `column`, (N,) int each; as `pooled_conditional` does."""
     if not len(row):

@@ -32,10 +32,8 @@ from sim.synth.alibaba2018.tables import (
 
 FORMAT = "probability tables 1"
 """First entry of the file; a later, incompatible form gets another number."""
-
 SHIPPED = Path(__file__).with_name("tables.json")
 """The tables of Alibaba's cluster-trace-v2018, which travel with the package."""
-
 MOST = 2**31 - 1
 PathLike = str | os.PathLike[str]
 Table = Histogram | Conditional | Grid
@@ -57,7 +55,6 @@ _LINKED: dict[str, tuple[type[Table], int, int]] = {
     **dict.fromkeys(_JOINED, (Grid, 0, FULL)),
 }
 """Tables of the edge step: of how many conditions, and the least and greatest value."""
-
 _MATRICES = ("job", "root", "pull", "noise")
 
 
@@ -214,14 +211,17 @@ def _histogram(raw: Any, name: str, path: PathLike, least: int | None = None) ->
             f"table {name!r} must be {{values: [numbers], counts: [whole numbers]}}", file=path
         ) from error
     low = 0 if least is None else least
-    whole = ((values >= low) & (values <= MOST) & (values % 1 == 0)).all()
     broken = (
         (values.ndim != 1 or values.shape != counts.shape or not len(values), "one count a value"),
         (not np.isfinite(values).all() or (np.diff(values) <= 0).any(), "finite, ascending values"),
         (not ((counts >= 1) & (counts % 1 == 0)).all(), "whole counts of at least 1"),
         (not counts.sum() < 2**53, "counts that add up to less than 2^53"),
         (least is None and (values < 0).any(), "values of at least 0"),
-        (least is not None and not whole, f"whole values from {low} to {MOST}"),
+        (
+            least is not None
+            and not ((values >= low) & (values <= MOST) & (values % 1 == 0)).all(),
+            f"whole values from {low} to {MOST}",
+        ),
     )
     for is_broken, needed in broken:
         if is_broken:

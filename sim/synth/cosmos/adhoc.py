@@ -15,16 +15,12 @@ from sim.workload.columns import ranges
 
 READS = 0.63
 """Ad hoc jobs that read what another job made."""
-
 CROSS = 0.60
 """Of those, the ones by users who read data shared by other organisations, and nothing else."""
-
 OWN = 0.15
 """Of reads within the organisation, those of what the same user's earlier ad hoc jobs made."""
-
 OLD, OLD_DAYS, OLD_SPREAD = 0.5, 1.2, 1.3
 """Reads of older data, how old they are in the median, and the spread."""
-
 MEDIAN_S, SPREAD, LONGEST_S = 600.0, 1.8, 8 * 3600.0
 """Of run times."""
 

@@ -21,46 +21,33 @@ from sim.synth.cosmos.published import (
 PERIOD_H = np.array([1.0, 3.0, 6.0, 12.0, 24.0, 168.0])
 PERIOD_SHARE = np.array([0.02, 0.03, 0.06, 0.08, 0.70, 0.11])
 """Of templates. Daily ones are the most common, and 11 % come once a week (§3.2, §4.2)."""
-
 RUNS_A_WEEK = 168.0 / PERIOD_H
 
 MEAN_SIZE, MOST = 12, 48
 """Programs of a workflow, three at least; not published."""
-
 TRUNK = 0.42
 """Programs of a workflow that others of it read: the first ones. The rest ends in downloads, as
 components are bottom-heavy (Observation 5)."""
-
 SOURCES = 0.15
 """Programs of the trunk, beside the first, that read nothing."""
-
 LINKED = 0.66
 """Recurring jobs of workflows that other organisations' data enter."""
-
 READERS, PUBLIC = 0.175, 0.05
 """Of recurring jobs: those that read, and those that make, data shared between organisations."""
-
 READ_BY_AD_HOC = 0.84
 """Dependencies of ad hoc jobs, a job of any kind."""
-
 CROSS_READS = 0.77
 """Dependencies of recurring jobs on shared data, a job of any kind."""
-
 MOST_CROSS = 12
 """Shared data sets that one program reads, at most."""
-
 WINDOWS = np.array([2, 4, 8, 24])
 """How many of the last runs of a shared data set are read, where it is more than one."""
-
 OLDEST_DAYS = 3.0
 """And over how many days these may go back."""
-
 NEIGHBOUR = 0.10
 """Templates that read another workflow of their own organisation."""
-
 OWN = 0.28
 """Templates that read their own last run."""
-
 OPTIONAL, CHANGING = 0.15, 0.10
 """Reads beyond the first one that are not made every time; that begin or end within four weeks."""
 

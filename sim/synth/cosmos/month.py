@@ -17,7 +17,6 @@ from sim.synth.cosmos.value import Downloads, draw_downloads
 
 ACTIVITY = 0.5
 """Organisations have users and jobs in proportion to this power of their share; not published."""
-
 _HAIR_S = 1e-6
 
 

@@ -17,7 +17,6 @@ from sim.synth.cosmos.published import HIGH_AD_HOC, INVERTED_JOBS, INVERTED_TEMP
 
 INHERITED = 0.7
 """Workflows whose priority is that of an earlier one of the organisation; an assumption (§2.2)."""
-
 HIGHEST = 1000
 STEP = 10
 """Priorities are whole multiples of the step, from one step to the highest."""
@@ -125,17 +124,13 @@ def _ad_hoc(recurring: Mask, organisation: I8, priority: F8, dice: F8) -> F8:
 
 TOKENS = 100_000
 """Of the whole cluster at capacity 1, whatever the scale."""
-
 SPREAD = 1.0
 """Of widths, of programs and of ad hoc jobs; not published."""
-
 UNEVEN, FULLEST = 0.5, 1.15
 """Peaks of an organisation's requests, of its queue's size: spread, and most. Not published;
 calibrated on user priorities alone (docs/wing_workload.md)."""
-
 WIDEST = 0.12
 """Of its queue that a job holds at most, so that it fits a fifth of the cluster; calibrated too."""
-
 PEAK_WINDOW_S = 3600.0
 
 

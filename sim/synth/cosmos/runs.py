@@ -20,12 +20,10 @@ from sim.workload.columns import ranges
 AMPLITUDE = 0.4
 """How much more than on average happens at the busiest hour. Not published; calibrated on user
 priorities alone (docs/wing_workload.md)."""
-
 BUSIEST_H = 10.0
 
 WEEKEND = 0.7
 """Ad hoc jobs on a day of the weekend, of those on a weekday; not published."""
-
 _DAY_S = 86_400.0
 
 
@@ -90,25 +88,18 @@ def distinct(up: I8, down: I8, hard: Mask) -> tuple[I8, I8, Mask]:
 
 BEGIN_S, END_S = -2 * WEEK_S, 2 * WEEK_S
 """The four weeks; 0 is where the third begins."""
-
 MEDIAN_S, SPREAD = 800.0, 1.8
 """Of the run times of daily programs; longer ones have longer runs, by the power 0.4."""
-
 LONGEST = 0.3
 """Run time at most, of the period; and eight hours."""
-
 NOISE = (-1.6, 0.8)
 """Mean and spread of the logarithm of how much a program's runs differ."""
-
 DRIFT = 0.08
 """How much a program's run time changes from week to week."""
-
 LATE = 0.2
 """How late a workflow that waits for data may start, of its period."""
-
 LAG_S, MOST_LAG_S = 180.0, 840.0
 """From the last input to the job that polls for it: mean, and most (Table 1: 15 minutes)."""
-
 MARGIN = (0.003, 1.6)
 """From the planned end of inputs to a clocked job: median, of the period, and spread. Calibrated
 on user priorities alone (docs/wing_workload.md)."""

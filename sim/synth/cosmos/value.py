@@ -16,25 +16,19 @@ from sim.workload.columns import ranges
 VALUED = 1.0
 """Jobs that are downloaded at all. Whole numbers of downloads lie in steps below Zipf's line; the
 lower half of the jobs has one. Below 1 the distribution ends early, and the rest have none."""
-
 NOISE = (-1.9, 0.9)
 """Mean and spread of the logarithm of how much runs of a program differ in value."""
-
 LAST = 0.75
 """How much more the programs at the end of a workflow are downloaded, as a logarithm."""
-
 FIRST_H, FIRST_SPREAD = 14.0, 1.0
 SOON, SOON_H = 0.05, 0.25
 """From the end of a job to its first download: median over programs, and spread; and programs whose
 output is fetched soon, with their median. Both are what the shiftable jobs ask for."""
-
 MORE_DAYS = 0.4
 """Mean time from the first download to the others. Not published; calibrated on user priorities
 alone (docs/wing_workload.md)."""
-
 FAMOUS = 20
 """Recurring jobs of a week that are worth more than any ad hoc one; an assumption."""
-
 MOST_TIMES = 12
 """Downloads of a job are told apart up to so many; more come several at a time."""
 

@@ -78,10 +78,7 @@ def work_shares(workload: Workload) -> dict[str, F8]:
     total = np.add.reduceat(work, job0)
     total = np.where(total > 0, total, 1.0)
     graphs = Graphs.of(workload)
-    places = {
-        "critical path": _critical(columns),
-        "unconstrained": graphs.n_parents == 0,
-    }
+    places = {"critical path": _critical(columns), "unconstrained": graphs.n_parents == 0}
     shares = {what: np.add.reduceat(work * there, job0) / total for what, there in places.items()}
     shares["unordered"] = np.array(
         [_unordered(graphs, j, work) / total[j] for j in range(len(job0))]

@@ -21,10 +21,8 @@ from sim.workload.windows import loads
 
 N_SURGES = 3
 """How many times jobs come in quick succession."""
-
 SURGE_PACE = 0.01
 """Mean gap between jobs in a surge, over that between others."""
-
 _SIZES = (0.2, 0.5, 0.8, 1.1, 1.4, 1.7, 2.0, 2.5, 3.0)
 _SURGING, _LAST_STEP = (0.0, 0.9, 10), 0.002
 _NEAR, _LOAD_NEAR_ENOUGH, _HOPELESS = 0.01, 0.04, 0.4
@@ -120,7 +118,6 @@ Pair = tuple[float, float]
 
 WELL = 0.08
 """How far the worst figure may be off, as a logarithm, for a draft to be good."""
-
 _ROUNDS, _FREE_ROUNDS, _DRAWS, _STEPS = 4, 2, 6, 8
 _NEAR_ENOUGH = 0.05
 _LARGEST_AMPLITUDE = 0.8
@@ -130,7 +127,6 @@ _LARGEST = float(np.log(100.0))
 _MOST_USUAL = 1.0
 """Amplitude up to which updates, machines and usual inputs count: what varies more than by about a
 factor of e does so by large inputs, else the rest of its runs would take next to nothing."""
-
 SHORTEST_S = 1.0
 """Least mean task duration, s."""
 

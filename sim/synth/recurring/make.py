@@ -22,10 +22,8 @@ if TYPE_CHECKING:
 
 SHORTEST = 0.01
 """The shortest that a task can be, over the mean of its job."""
-
 ALIKE = 0.7
 """Correlation between runs of a program in how much their tasks vary."""
-
 _STEPS = 48
 _STEEPEST = 64.0
 

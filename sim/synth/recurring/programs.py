@@ -18,10 +18,8 @@ from sim.synth.recurring.presets import Group, Preset
 
 RUNS_PER_PROGRAM = 25.0
 """Mean number of runs of a program that comes back, in the workload itself."""
-
 POPULARITY = 0.5
 """By which power of its rank the popularity of a program falls."""
-
 PROGRAMS_PER_USER = 6
 REQUESTS = tuple(f"cpu={c:g} mem={m:g}" for c in (0.5, 1, 2, 4, 8) for m in (1, 2, 4, 8, 16, 32))
 

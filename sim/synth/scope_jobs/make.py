@@ -25,17 +25,13 @@ WARM_UP_S = 900.0
 """When the job is submitted: the background has filled the cluster by then."""
 TAIL = 1.5
 """The background goes on until so many times the latest deadline."""
-
 SHORT_MIN = {"A": 45.0, "B": 20.0, "C": 30.0, "D": 45.0, "E": 45.0, "F": 45.0, "G": 60.0}
 """Of the seven. Those of E, F and G are the captions' of Fig. 6; the others are chosen
 as those are on average: 2.8 times as long as the job takes alone with 100 tokens, in steps of 5."""
-
 LONGER = 2.0
 """The longer of a job's two deadlines over the shorter."""
-
 OTHERS_MIN = 60.0
 """Of the other jobs."""
-
 CHANGES = {"halve": 0.5, "double": 2.0, "triple": 3.0}
 CHANGED_AT_MIN = 10.0
 """What a deadline is multiplied by, and when (Fig. 7)."""

@@ -19,7 +19,6 @@ BARRIERS = (0.0, 0.25)
 """What part of the stages begins with a full shuffle, evenly; Table 2 has 0 to 0.26."""
 BULK, SKEW, SIGMA = (0.35, 1.0), (0.5, 2.5), (0.25, 0.5)
 """Of how the times of stages spread (`sim.synth.scope_jobs.structure`)."""
-
 RUN_SIGMA = 0.2
 """Spread of the logarithm of what all vertices of a run take longer or shorter."""
 OVERLOADED = 0.06

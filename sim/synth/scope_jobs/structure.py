@@ -99,7 +99,6 @@ def _chain(begin: int, n: int, rng: np.random.Generator) -> list[tuple[int, int,
 
 Z90 = 1.2815515655446004
 """The 90th percentile of a standard normal."""
-
 SIGMAS = np.linspace(0.15, 0.9, 26)
 SKEWS = np.geomspace(0.15, 8.0, 32)
 BULKS = (1.0, 0.8, 0.65, 0.5, 0.35)

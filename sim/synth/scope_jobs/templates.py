@@ -101,8 +101,6 @@ def joined(pieces: Sequence[Piece]) -> dict[str, Any]:
 SEVEN = tuple(TABLE_2)
 NAMES = (*SEVEN, *"HIJKLMNOPQRSTU")
 """The jobs: A to G are Table 2's, H to U are drawn like them."""
-
-
 NTH = {"E": 1}
 """Which draw of the structure is taken where it is not the first: the first in which the known
 deadline leaves the job at least twice the time that it takes with 100 tokens."""
