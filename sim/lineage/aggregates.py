@@ -83,16 +83,9 @@ def aggregate(
     low, places = found.low, np.flatnonzero(found.low != found.high)
     if len(places):
         low[places] = sums_of_rows(
-            g.out0,
-            g.child,
-            weight,
-            own,
-            within.submit_s[g.row],
-            g.number[places],
-            g.end(within.submit_s, within.cut_s[places]),
-            within.cut_s[places],
-            ROW_BUDGET,
-        )
+            g.out0, g.child, weight, own, within.submit_s[g.row], g.number[places],
+            g.end(within.submit_s, within.cut_s[places]), within.cut_s[places], ROW_BUDGET,
+        )  # fmt: skip
         large = np.isnan(low)
         low = np.where(large, _enclose(g, weight, own, within, large, 1).low, low)
     return np.where(within.valid, low, np.nan)
@@ -231,16 +224,9 @@ def value_by_round(
     submit_s = np.zeros(n) if within is None else within.submit_s
     cut_s = np.zeros(len(sources)) if within is None else within.cut_s[sources]
     added = sums_by_round(
-        g.out0,
-        g.child,
-        np.asarray(wt_fn(edges), np.float64)[g.edge],
-        value[g.row],
-        submit_s[g.row],
-        g.number[sources],
-        g.end(submit_s, cut_s),
-        cut_s,
-        _MOST_ROUNDS,
-    )
+        g.out0, g.child, np.asarray(wt_fn(edges), np.float64)[g.edge], value[g.row],
+        submit_s[g.row], g.number[sources], g.end(submit_s, cut_s), cut_s, _MOST_ROUNDS,
+    )  # fmt: skip
     some = np.flatnonzero(added.any(axis=0))
     n_rounds = int(some[-1]) + 1 if len(some) else 1
     return np.cumsum(added[:, :n_rounds], axis=1)

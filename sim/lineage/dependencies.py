@@ -36,13 +36,9 @@ class Dependencies:
     def where(self, keep: NDArray[Any]) -> Dependencies:
         """Return some of the edges, by mask or by place."""
         return Dependencies(
-            self.n_jobs,
-            self.upstream[keep],
-            self.downstream[keep],
-            self.read_s[keep],
-            self.written_s[keep],
-            self.n_reads[keep],
-        )
+            self.n_jobs, self.upstream[keep], self.downstream[keep], self.read_s[keep],
+            self.written_s[keep], self.n_reads[keep],
+        )  # fmt: skip
 
     def n_upstream(self) -> I8:
         """Return how many jobs each job depends on directly."""

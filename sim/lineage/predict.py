@@ -121,12 +121,8 @@ def forecast(model: Model, uses: Uses, template: I4, jobs: I8, n_templates: int)
     actual_s[at], is_true[at] = true.time_s, True
     return Forecast(
         (either // max(n_templates, 1)).astype(np.int32),
-        (either % max(n_templates, 1)).astype(np.int32),
-        share,
-        is_true,
-        forecast_s,
-        actual_s,
-    )
+        (either % max(n_templates, 1)).astype(np.int32), share, is_true, forecast_s, actual_s,
+    )  # fmt: skip
 
 
 def by_threshold(of: Forecast, thresholds: tuple[float, ...] = THRESHOLDS) -> pa.Table:

@@ -65,13 +65,9 @@ def draw_jointly(
     for m, (name, ranks) in enumerate(joint.ranks.items()):
         values[:, m] = tables[name].draw(ranks.rank(uniform[:, m], role))
     along.take_over(
-        graphs.order,
-        graphs.edge0,
-        graphs.edge_child,
-        _stream(seed, "taken over").random(values.shape),
-        joint.taken_over,
-        values,
-    )
+        graphs.order, graphs.edge0, graphs.edge_child,
+        _stream(seed, "taken over").random(values.shape), joint.taken_over, values,
+    )  # fmt: skip
     return {name: values[:, m].copy() for m, name in enumerate(joint.ranks)}
 
 

@@ -151,14 +151,10 @@ class Seen:
             return np.bincount(self.level, weights=values, minlength=n).astype(np.int64)
 
         return Steps(
-            job[here],
-            first[here],
-            per_level(self.busy & (self.n_in > 1))[here] > 0,
-            per_level(self.busy)[here],
-            self.size[here + 1],
-            per_level(self.n_in > 0)[here + 1],
+            job[here], first[here], per_level(self.busy & (self.n_in > 1))[here] > 0,
+            per_level(self.busy)[here], self.size[here + 1], per_level(self.n_in > 0)[here + 1],
             per_level(self.n_near)[here],
-        )
+        )  # fmt: skip
 
     def steps(self, jobs: Mask) -> Steps:
         """Look at each level of some jobs but the last, and at the next."""

@@ -101,14 +101,9 @@ def link_levels(tables: Tables, stage0: I8, length: I8, seed: int) -> tuple[I4, 
     n_all = int(stage0[-1])
     level = np.empty(n_all, dtype=np.int32)
     tian_algorithm2.assign_levels(
-        stage0,
-        length,
-        tables.level.cell_of(length),
-        *tables.level.packed(),
-        _uniform(seed, "permutation", n_all),
-        _uniform(seed, "level", n_all),
-        level,
-    )
+        stage0, length, tables.level.cell_of(length), *tables.level.packed(),
+        _uniform(seed, "permutation", n_all), _uniform(seed, "level", n_all), level,
+    )  # fmt: skip
     out_degree = np.empty(n_all, dtype=np.int32)
     tian_algorithm2.count_children(stage0, length, level, out_degree)
     edge0 = offsets(out_degree)

@@ -122,22 +122,10 @@ def draw_flows(scale: float, active: F8, seed: int) -> Flows:
     fed[down] = fed[into] = True
     blind = _blind(flow, fed, weight, n_flows, rng)
     return Flows(
-        PERIOD_H[period],
-        organisation,
-        user,
-        blind,
-        flow,
-        place,
-        public,
-        up,
-        down,
-        optional,
-        np.where(changes & begins, when, 0.0),
-        np.where(changes & ~begins, when, 1.0),
-        from_,
-        into,
+        PERIOD_H[period], organisation, user, blind, flow, place, public, up, down, optional,
+        np.where(changes & begins, when, 0.0), np.where(changes & ~begins, when, 1.0), from_, into,
         window,
-    )
+    )  # fmt: skip
 
 
 def _sizes(wanted: float, rng: np.random.Generator) -> tuple[I8, I8]:

@@ -109,21 +109,9 @@ def _joined(
         flows, program, organisation, submit, duration, np.array(list(shares.values())), seed
     )
     return Month(
-        shares,
-        program,
-        organisation,
-        np.concatenate([flows.user[flow], single.user])[order],
-        submit,
-        duration,
-        lag,
-        mode,
-        priority,
-        tokens,
-        up,
-        down,
-        hard,
-        downloads,
-    )
+        shares, program, organisation, np.concatenate([flows.user[flow], single.user])[order],
+        submit, duration, lag, mode, priority, tokens, up, down, hard, downloads,
+    )  # fmt: skip
 
 
 def _later_hard(down: I8, hard: Mask) -> I8:

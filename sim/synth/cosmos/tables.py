@@ -68,17 +68,9 @@ def workload(month: Month, scale: float, seed: int, rounds: int | None = None) -
 def _past(month: Month) -> Past:
     loads = month.downloads
     return Past(
-        month.submit_s,
-        month.finish_s,
-        month.tokens * month.duration_s,
-        month.up,
-        month.down,
-        month.hard,
-        month.mode[month.down] == POLL,
-        loads.job,
-        loads.time_s,
-        loads.n,
-    )
+        month.submit_s, month.finish_s, month.tokens * month.duration_s, month.up, month.down,
+        month.hard, month.mode[month.down] == POLL, loads.job, loads.time_s, loads.n,
+    )  # fmt: skip
 
 
 def tables(month: Month, weeks: tuple[int, int] = (-2, 2)) -> tuple[pa.Table, pa.Table]:
