@@ -18,6 +18,7 @@ from sim.base.arrays import F8, I4, I8, Mask
 from sim.base.errors import InputError
 from sim.lineage.dependencies import Dependencies
 from sim.lineage.templates import medians
+from sim.workload.columns import offsets, ranges
 
 THRESHOLDS: Final = tuple(range(0, 101, 5))
 """Prediction thresholds tr that are tried, %."""
@@ -107,8 +108,7 @@ def forecast(model: Model, uses: Uses, template: I4, jobs: I8, n_templates: int)
     first = np.searchsorted(model.upstream, template[jobs], side="left")
     count = np.searchsorted(model.upstream, template[jobs], side="right") - first
     said_job = np.repeat(jobs, count)
-    within = np.arange(len(said_job)) - np.repeat(np.cumsum(count) - count, count)
-    place = np.repeat(first, count) + within
+    place = ranges(first, first + count)
     said = said_job * np.int64(n_templates) + model.downstream[place]
     true = uses.where(np.isin(uses.job, jobs))
     came = true.job * np.int64(n_templates) + true.template
@@ -174,10 +174,10 @@ def reader_columns(uses: Uses, rows: I8, names: Sequence[str]) -> dict[str, pa.L
     """Return `READERS` of some jobs."""
     first, end = (np.searchsorted(uses.job, rows, side) for side in ("left", "right"))
     own = uses.where(np.isin(uses.job, rows))
-    offsets = pa.array(np.concatenate([[0], np.cumsum(end - first)]).astype(np.int32))
+    begin = pa.array(offsets(end - first).astype(np.int32))
     spelled = pa.array(names, pa.string()).take(pa.array(own.template))
     return {
-        name: pa.ListArray.from_arrays(offsets, values)
+        name: pa.ListArray.from_arrays(begin, values)
         for name, values in zip(READERS, (spelled, pa.array(own.time_s)), strict=True)
     }
 

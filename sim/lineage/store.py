@@ -38,7 +38,7 @@ TABLES = (
 
 @dataclass(frozen=True, eq=False)
 class Store:
-    """A profile: columns in memory, Parquet on disk.
+    """A profile: columns in memory, Parquet on disk. Unknown names are an InputError with a hint.
 
     Attributes
     ----------
@@ -55,46 +55,22 @@ class Store:
     report: Mapping[str, int] = field(default_factory=dict)
 
     def value(self, section: str, key: str) -> float:
-        """Return one of the measures.
-
-        Raises
-        ------
-        KeyError
-            If there is no such measure.
-        """
+        """Return one of the measures; KeyError if there is no such."""
         for m in self.measures:
             if (m.section, m.key) == (section, key):
                 return m.value
         raise KeyError((section, key))
 
     def job(self, job_id: str) -> dict[str, Any]:
-        """Return what is known of one past job, a value a column of ``jobs``.
-
-        Raises
-        ------
-        InputError
-            If there is no such job.
-        """
+        """Return what is known of one past job, a value a column of ``jobs``."""
         return self._row("jobs", "job_id", job_id)
 
     def template(self, name: str) -> dict[str, Any]:
-        """Return what is known of a template: its kind and its distributions.
-
-        Raises
-        ------
-        InputError
-            If there is no such template.
-        """
+        """Return what is known of a template: its kind and its distributions."""
         return self._row("templates", "template", name)
 
     def user(self, name: str) -> dict[str, Any]:
-        """Return what is known of a user's ad hoc jobs.
-
-        Raises
-        ------
-        InputError
-            If there is no such user.
-        """
+        """Return what is known of a user's ad hoc jobs."""
         return self._row("users", "user", name)
 
     def jobs_of(self, template: str) -> pa.Table:
@@ -151,13 +127,7 @@ class Store:
 
     @classmethod
     def read(cls, folder: str | os.PathLike[str]) -> Store:
-        """Read what `write` wrote.
-
-        Raises
-        ------
-        InputError
-            If a table is missing or broken.
-        """
+        """Read what `write` wrote; InputError if a table is missing or broken."""
         import pyarrow.parquet as pq
 
         source = Path(folder)

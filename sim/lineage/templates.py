@@ -9,6 +9,7 @@ import numpy as np
 
 from sim.base.arrays import F8, I4
 from sim.lineage.logs import Logs
+from sim.workload.columns import offsets
 
 VARYING = (
     r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}",
@@ -103,7 +104,7 @@ def quantiles(values: F8, group: I4, n_groups: int, q: tuple[float, ...] = QUANT
     order = np.lexsort((values, group))
     values = values[order]
     n = np.bincount(group, minlength=n_groups)
-    first = np.cumsum(n) - n
+    first = offsets(n)[:-1]
     out = np.full((n_groups, len(q)), np.nan)
     some = np.flatnonzero(n)
     for column, share in enumerate(q):

@@ -26,6 +26,7 @@ from sim.base.arrays import F8, I4, I8
 from sim.base.errors import InputError
 from sim.base.random import stream
 from sim.lineage.dependencies import Dependencies, WeightFunction, share_of_inputs
+from sim.workload.columns import ranges
 
 _TRIALS = 200
 _TOLERANCE = 1e-9
@@ -165,8 +166,7 @@ def joined(left: Table, right: Table, e_op: Any) -> Table:
     first = np.searchsorted(keys, left[1], side="left")
     count = np.searchsorted(keys, left[1], side="right") - first
     a = np.repeat(np.arange(len(left[0])), count)
-    within = np.arange(len(a)) - np.repeat(np.cumsum(count) - count, count)
-    b = order[first[a] + within]
+    b = order[ranges(first, first + count)]
     return left[0][a], right[1][b], np.asarray(e_op(left[2][a], right[2][b]), np.float64)
 
 

@@ -21,6 +21,7 @@ from sim.base.errors import InputError
 from sim.base.random import stream
 from sim.dags import Graphs
 from sim.synth.alibaba2018.tables import ROLES, Histogram, Joint, Tables
+from sim.synth.alibaba2018.tian_algorithm2 import uniforms
 from sim.workload.schema import DEMAND_PREFIX
 
 
@@ -33,7 +34,7 @@ def draw_attributes(
         sources["n_tasks"] = sources["n_tasks"].up_to(most_tasks)
     if not joint:
         drawn = {
-            name: table.draw(stream(seed, "synth", "alibaba2018", name).random(graphs.n_stages))
+            name: table.draw(uniforms(seed, name, graphs.n_stages))
             for name, table in sources.items()
         }
     elif tables.joint is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from sim.synth.alibaba2018.tables import (
     pooled_grid,
 )
 from sim.synth.alibaba2018.tian_algorithm2 import further_stages, generators, parts, spread
+from sim.workload.columns import offsets
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,101 +47,48 @@ class Steps:
         return Steps(*(getattr(self, field.name)[which] for field in fields(self)))
 
 
-@dataclass(frozen=True, eq=False)
 class Seen:
     """The DAGs of J jobs with G stages, on M levels in all, and what follows from them."""
 
-    graphs: Graphs  # the DAGs
-    levels: I4  # compact levels of the stages
-    lengths: I8  # critical path lengths of the jobs
+    def __init__(self, graphs: Graphs, levels: I4, lengths: I8) -> None:
+        owner, n = graphs.stage_job, graphs.n_stages
+        self.graphs, self.levels, self.lengths = graphs, levels, lengths
+        self.span = levels[graphs.edge_child] - levels[graphs.edge_parent]  # of each edge
+        near = self.span == 1
+        # children on the next level and further down, parents on the level before, (G,) each
+        self.n_near = np.bincount(graphs.edge_parent[near], minlength=n)
+        self.n_far = np.bincount(graphs.edge_parent[self.span > 1], minlength=n)
+        self.n_in = np.bincount(graphs.edge_child[near], minlength=n)
+        last = levels == lengths[owner]
+        self.late = levels == lengths[owner] - 1  # on the last level but one
+        # with children on the next level; with none, though not on the last
+        self.busy: Mask = self.n_near > 0
+        self.idle = ~self.busy & ~last
+        # level of each stage, counted through all jobs; stages on each, (M,)
+        self.level = offsets(lengths)[:-1][owner] + levels - 1
+        self.size = np.bincount(self.level)
+        # not on the last level, and not alone on its own
+        self.may_rest = ~last & (self.size[self.level] > 1)
+        tree = (self._per_job(graphs.n_children == 0) == 1) & (
+            self._per_job(graphs.n_children > 1) == 0
+        )
+        # TREE, NARROW or WIDE, (J,)
+        self.shape = np.where(tree, TREE, np.where(self._per_job(last) > 1, WIDE, NARROW))
+        # far edges of each job, without the first of each idle stage
+        self.far_edges = self._per_job(self.n_far - (self.idle & (self.n_far > 0)))
+        self._all_steps = self._steps()
 
     @classmethod
     def of(cls, graphs: Graphs) -> Seen:
-        """Look at some DAGs, at least one."""
+        """Look at some DAGs, at least one: compact levels, critical path lengths."""
         levels = compact_levels(graphs)
         return cls(graphs, levels, path_lengths(graphs, levels).astype(np.int64))
-
-    @cached_property
-    def span(self) -> I4:
-        """Levels that each edge goes down, (E,)."""
-        return self.levels[self.graphs.edge_child] - self.levels[self.graphs.edge_parent]
-
-    @cached_property
-    def n_near(self) -> I8:
-        """Children on the next level, (G,)."""
-        return self._count(self.graphs.edge_parent, self.span == 1)
-
-    @cached_property
-    def n_far(self) -> I8:
-        """Children further down, (G,)."""
-        return self._count(self.graphs.edge_parent, self.span > 1)
-
-    @cached_property
-    def n_in(self) -> I8:
-        """Parents on the level before, (G,)."""
-        return self._count(self.graphs.edge_child, self.span == 1)
-
-    def _count(self, end: I4, which: Mask) -> I8:
-        return np.bincount(end[which], minlength=self.graphs.n_stages)
-
-    @cached_property
-    def last(self) -> Mask:
-        """On the last level of its job, (G,)."""
-        last: Mask = self.levels == self.lengths[self.graphs.stage_job]
-        return last
-
-    @cached_property
-    def late(self) -> Mask:
-        """On the last level but one of its job, (G,)."""
-        late: Mask = self.levels == self.lengths[self.graphs.stage_job] - 1
-        return late
-
-    @cached_property
-    def busy(self) -> Mask:
-        """With children on the next level, (G,)."""
-        return self.n_near > 0
-
-    @cached_property
-    def idle(self) -> Mask:
-        """With none, though not on the last level, (G,)."""
-        return ~self.busy & ~self.last
-
-    @cached_property
-    def level(self) -> I8:
-        """The level of each stage, counted through all jobs, (G,)."""
-        begin = np.cumsum(self.lengths) - self.lengths
-        return begin[self.graphs.stage_job] + self.levels - 1
-
-    @cached_property
-    def size(self) -> I8:
-        """Stages on each level, (M,)."""
-        return np.bincount(self.level)
-
-    @cached_property
-    def may_rest(self) -> Mask:
-        """Not on the last level, and not alone on its own, (G,)."""
-        return ~self.last & (self.size[self.level] > 1)
-
-    @cached_property
-    def shape(self) -> I8:
-        """TREE, NARROW or WIDE, (J,)."""
-        graphs = self.graphs
-        sinks = self._per_job(graphs.n_children == 0)
-        tree = (sinks == 1) & (self._per_job(graphs.n_children > 1) == 0)
-        wide = self._per_job(self.last) > 1
-        return np.where(tree, TREE, np.where(wide, WIDE, NARROW))
-
-    @cached_property
-    def far_edges(self) -> I8:
-        """Far edges of each job, without the first of each idle stage, (J,)."""
-        return self._per_job(self.n_far - (self.idle & (self.n_far > 0)))
 
     def _per_job(self, values: NDArray[Any]) -> I8:
         return np.add.reduceat(values.astype(np.int64), self.graphs.job_stage0[:-1])
 
-    @cached_property
-    def _all_steps(self) -> Steps:
-        """Every level of all jobs but the last of each, and the next one."""
+    def _steps(self) -> Steps:
+        """Look at every level of all jobs but the last of each, and at the next one."""
         n = len(self.size)
         job = np.repeat(np.arange(len(self.lengths)), self.lengths)
         here = np.flatnonzero(job[:-1] == job[1:])
@@ -251,8 +198,7 @@ def _share(part: I8, whole: I8) -> I8:
 def _first(seen: Seen, tables: Tables) -> F8:
     """Return what the first level has of further stages, over what the table gives, by shape."""
     n_further = seen.graphs.job_n_stages - seen.lengths
-    begin = np.cumsum(seen.lengths) - seen.lengths
-    on_first = seen.size[begin] - 1
+    on_first = seen.size[offsets(seen.lengths)[:-1]] - 1
     factors = np.ones(WIDE)
     for shape in (TREE, NARROW, WIDE):
         jobs = (seen.shape == shape) & (seen.lengths > 2)
@@ -293,7 +239,7 @@ def _ends(size: I8, lengths: I8) -> F8:
     """Return each job's ends of runs over its further stages."""
     further = size - 1
     after = np.append(further[1:], 0)
-    begin = np.cumsum(lengths) - lengths
+    begin = offsets(lengths)[:-1]
     after[begin[1:] - 1] = 0
     ends = np.add.reduceat(np.maximum(further - after, 0), begin)
     return ends / np.maximum(np.add.reduceat(further, begin), 1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,9 +12,7 @@ from sim.knobs.parts import beside, with_durations
 from sim.synth.alibaba2018.tables import Tables
 from sim.synth.alibaba2018.tables_file import read_tables
 from sim.synth.alibaba2018.tian_algorithm2 import synthesize_dags
-
-if TYPE_CHECKING:
-    from sim.workload.workload import Workload
+from sim.workload.workload import Workload
 
 
 def rewire(
@@ -42,8 +39,6 @@ def rewire(
     variant : {"improved", "paper"}
         See `synthesize_dags`.
     """
-    from sim.workload.workload import Workload
-
     parent, child = synthesized_edges(Graphs.of(workload), tables, seed, variant)
     uniform = workload.stage_duration_s
     return Workload.from_tables(

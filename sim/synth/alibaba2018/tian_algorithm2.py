@@ -82,7 +82,7 @@ def draw_lengths(tables: Tables, n_stages: I8, seed: int) -> I8:
 
     length = np.empty(len(n_stages), dtype=np.int64)
     cell = tables.length.cell_of(n_stages)
-    uniform = _uniform(seed, "length", len(n_stages))
+    uniform = uniforms(seed, "length", len(n_stages))
     tian_algorithm2.draw_lengths(n_stages, cell, *tables.length.packed(), uniform, length)
     return np.minimum(length, n_stages)
 
@@ -102,19 +102,20 @@ def link_levels(tables: Tables, stage0: I8, length: I8, seed: int) -> tuple[I4, 
     level = np.empty(n_all, dtype=np.int32)
     tian_algorithm2.assign_levels(
         stage0, length, tables.level.cell_of(length), *tables.level.packed(),
-        _uniform(seed, "permutation", n_all), _uniform(seed, "level", n_all), level,
+        uniforms(seed, "permutation", n_all), uniforms(seed, "level", n_all), level,
     )  # fmt: skip
     out_degree = np.empty(n_all, dtype=np.int32)
     tian_algorithm2.count_children(stage0, length, level, out_degree)
     edge0 = offsets(out_degree)
     child = np.empty(int(edge0[-1]), dtype=np.int32)
     tian_algorithm2.sample_children(
-        stage0, length, level, edge0, _uniform(seed, "child", len(child)), child
+        stage0, length, level, edge0, uniforms(seed, "child", len(child)), child
     )
     return level, edge0, child
 
 
-def _uniform(seed: int, purpose: str, n: int) -> F8:
+def uniforms(seed: int, purpose: str, n: int) -> F8:
+    """Draw `n` numbers in [0, 1) for a purpose."""
     return stream(seed, "synth", "alibaba2018", purpose).random(n)
 
 

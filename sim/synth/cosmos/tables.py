@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,9 +13,7 @@ from sim.lineage.worth import Past
 from sim.synth.cosmos.month import Month
 from sim.synth.cosmos.published import WEEK_S, letters
 from sim.synth.cosmos.statistics import wanted_got
-
-if TYPE_CHECKING:
-    from sim.workload.workload import Workload
+from sim.workload.workload import Workload
 
 
 def job_ids(rows: I8) -> pa.Array:

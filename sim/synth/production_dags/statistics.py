@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -13,9 +12,7 @@ from sim.base.arrays import F8, I8, Mask
 from sim.dags import Graphs
 from sim.synth.production_dags import published
 from sim.workload.paths import stage_depth, stage_tail_s, topological_order
-
-if TYPE_CHECKING:
-    from sim.workload.workload import Columns, Workload
+from sim.workload.workload import Columns, Workload
 
 
 def statistics(workload: Workload) -> dict[str, tuple[float, float]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,9 +16,7 @@ from sim.synth.recurring.presets import PRESETS, Preset
 from sim.synth.recurring.programs import DAY_S, REQUESTS, Drift, Programs, draw_programs
 from sim.workload.columns import offsets
 from sim.workload.windows import loads, statistics
-
-if TYPE_CHECKING:
-    from sim.workload.workload import Workload
+from sim.workload.workload import Workload
 
 SHORTEST = 0.01
 """The shortest that a task can be, over the mean of its job."""
@@ -103,7 +101,7 @@ def make(
     got = _got(workload, draft.preset, n_slots)
     targets = dict(zip(got, (*over_time, *over_space, *draft.preset.load), strict=True))
     pairs = {key: [float(targets[key]), value] for key, value in got.items()}
-    return type(workload).from_tables(
+    return Workload.from_tables(
         jobs=workload.jobs,
         stages=workload.stages,
         tasks=workload.tasks,
@@ -114,8 +112,6 @@ def make(
 
 
 def _workload(name: str, draft: Draft, mean_s: F8, task_s: F8) -> Workload:
-    from sim.workload.workload import Workload
-
     programs, n_jobs = draft.programs, draft.programs.n_jobs
     program = programs.program
     n_tasks = programs.width[program]

@@ -97,14 +97,7 @@ def synthesize(
     return make(
         [NAMES[(at + i) % len(NAMES)] for i in range(jobs)],
         own or deadline,
-        seed=seed,
-        change=change,
-        like_inputs=like_inputs,
-        work=work,
-        slow_stage=float(slow_stage),
-        faults=faults,
-        slots=slots,
-        utilization=float(utilization),
-        waiting=waiting,
+        seed=seed, change=change, like_inputs=like_inputs, work=work, slow_stage=float(slow_stage),
+        faults=faults, slots=slots, utilization=float(utilization), waiting=waiting,
         every_s=float(every_s),
-    )
+    )  # fmt: skip
