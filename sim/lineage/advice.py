@@ -58,7 +58,7 @@ def inversions(
     Priorities compare only within a queue (§2.3, note 3). What mends an inversion is the highest
     priority of anything recurring in the queue that depends on the template, directly or not.
     """
-    from sim.lineage.kernels.flows import upward_max
+    from sim.lineage.kernels.flows import upward_max  # loads numba
 
     low = pairs["upstream_priority"].to_numpy()
     high = pairs["downstream_priority"].to_numpy()

@@ -70,7 +70,7 @@ def aggregate(
     jobs_per_cut: int = JOBS_PER_CUT,
 ) -> F8:
     """Return each job's own value plus what it passes on from everything downstream."""
-    from sim.lineage.kernels.flows import sums_of_rows, upward
+    from sim.lineage.kernels.flows import sums_of_rows, upward  # loads numba
 
     g = graph(edges) if numbered is None else numbered
     weight = _weights(edges, g, wt_fn)
@@ -121,7 +121,7 @@ def _enclose(
     g: Graph, weight: F8, own: F8, within: Window, which: Mask, jobs_per_cut: int
 ) -> Bounds:
     """Return the totals of some jobs under the cut-offs below and above each one's own."""
-    from sim.lineage.kernels.flows import LANES, upward_cut
+    from sim.lineage.kernels.flows import LANES, upward_cut  # loads numba
 
     if jobs_per_cut < 1:
         raise InputError(f"jobs_per_cut must be at least 1, not {jobs_per_cut}")
@@ -174,7 +174,7 @@ def count_downstream(
     edges: Dependencies, within: Window | None = None, *, numbered: Graph | None = None
 ) -> F8:
     """Return the number of jobs that depend on each job, directly or not."""
-    from sim.lineage.kernels.flows import BITS, count_reached
+    from sim.lineage.kernels.flows import BITS, count_reached  # loads numba
     from sim.workload.kernels.edges import by_child
 
     g = graph(edges) if numbered is None else numbered
@@ -218,7 +218,7 @@ def value_by_round(
 
     After round 0 it is the local value, after round k ≥ 1 that of all paths of at most 2^k hops.
     """
-    from sim.lineage.kernels.flows import sums_by_round
+    from sim.lineage.kernels.flows import sums_by_round  # loads numba
 
     g, n = numbered, edges.n_jobs
     submit_s = np.zeros(n) if within is None else within.submit_s

@@ -22,6 +22,8 @@ from sim.traces._rows import Field, Layout, OnBadRow, read_blocks
 from sim.traces._text_file import first_line, open_text
 from sim.workload.schema import CATEGORY, REQUIRED, Column
 
+PathLike = str | os.PathLike[str]
+Columns = tuple[Column, ...]
 OPERATIONS_NAMES: Final = ("read", "write", "download")
 """What a file may meet: a job reads it or writes it, a person takes it out."""
 READ, WRITE, DOWNLOAD = range(len(OPERATIONS_NAMES))
@@ -36,6 +38,7 @@ OPERATIONS: Final = (
     Column("n", pa.int32(), "count", "how many times at once, of downloads", 1),
 )
 """The provenance log: a row an operation on a file."""
+_COMPUTE = "resource-time used; default: requested × (finish_s − start_s)"
 JOBS: Final = (
     Column("job_id", pa.string(), "name", "unique name of this run", REQUIRED),
     Column("template_name", CATEGORY, "name", "what its submitter calls the program", REQUIRED),
@@ -48,14 +51,7 @@ JOBS: Final = (
     Column("start_s", pa.float64(), "s", "when it started; default: submit_s", None, True),
     Column("finish_s", pa.float64(), "s", "when it ended, well or not", REQUIRED),
     Column("requested", pa.float64(), "units", "resources held while it ran", 1.0),
-    Column(
-        "compute_s",
-        pa.float64(),
-        "unit s",
-        "resource-time used; default: requested × (finish_s − start_s)",
-        None,
-        True,
-    ),
+    Column("compute_s", pa.float64(), "unit s", _COMPUTE, None, True),
     Column("outcome", CATEGORY, "/".join(OUTCOMES), "how it ended", "done"),
 )
 """The job log: a row a run of a program."""
@@ -66,10 +62,7 @@ _PARQUET = b"PAR1"
 
 
 def read_table(
-    name: str,
-    path: str | os.PathLike[str],
-    on_bad_row: OnBadRow = "skip",
-    bad: dict[str, int] | None = None,
+    name: str, path: PathLike, on_bad_row: OnBadRow = "skip", bad: dict[str, int] | None = None
 ) -> pa.Table:
     """Read a log, Parquet or CSV (told by its first bytes; CSV may be gzipped, with a header)."""
     counted = {} if bad is None else bad
@@ -79,7 +72,7 @@ def read_table(
     return _read_csv(columns, path, on_bad_row, counted)
 
 
-def _starts_with(path: str | os.PathLike[str], magic: bytes) -> bool:
+def _starts_with(path: PathLike, magic: bytes) -> bool:
     file = Path(path)
     if not file.is_file():
         return False
@@ -88,10 +81,7 @@ def _starts_with(path: str | os.PathLike[str], magic: bytes) -> bool:
 
 
 def _read_csv(
-    columns: tuple[Column, ...],
-    path: str | os.PathLike[str],
-    on_bad_row: OnBadRow,
-    bad: dict[str, int],
+    columns: Columns, path: PathLike, on_bad_row: OnBadRow, bad: dict[str, int]
 ) -> pa.Table:
     names = tuple(n.strip().strip('"') for n in first_line(path).split(","))
     _check_names(columns, names, path)
@@ -126,10 +116,7 @@ def _field(column: Column) -> Field:
 
 
 def _read_parquet(
-    columns: tuple[Column, ...],
-    path: str | os.PathLike[str],
-    on_bad_row: OnBadRow,
-    bad: dict[str, int],
+    columns: Columns, path: PathLike, on_bad_row: OnBadRow, bad: dict[str, int]
 ) -> pa.Table:
     import pyarrow.dataset as ds
     import pyarrow.parquet as pq
@@ -154,11 +141,7 @@ def _read_parquet(
 
 
 def _usable(
-    columns: tuple[Column, ...],
-    source: pa.Table,
-    path: str | os.PathLike[str],
-    on_bad_row: OnBadRow,
-    bad: dict[str, int],
+    columns: Columns, source: pa.Table, path: PathLike, on_bad_row: OnBadRow, bad: dict[str, int]
 ) -> pa.Table:
     """Return the rows that have what they need, and no infinite number."""
     for column in columns:
@@ -239,9 +222,7 @@ def _is_number(column: Column) -> bool:
     return bool(pa.types.is_floating(column.type) or pa.types.is_integer(column.type))
 
 
-def _check_names(
-    columns: tuple[Column, ...], names: tuple[str, ...], path: str | os.PathLike[str]
-) -> None:
+def _check_names(columns: Columns, names: tuple[str, ...], path: PathLike) -> None:
     for column in columns:
         if column.default is REQUIRED and column.name not in names:
             raise InputError(

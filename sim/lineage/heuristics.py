@@ -88,19 +88,12 @@ def characterise(
     mode[needs] = INPUT_MODES.index("blind")
     mode[job_polls] = INPUT_MODES.index("poll")
     return Character(
-        recurring=recurring,
-        periodic=periodic,
-        never_missed=~missed,
-        interarrival_s=mean_s,
-        interarrival_cv=cv,
-        template_polls=may_poll & (share >= limits.polling_share),
-        job_recurring=job_recurring,
-        job_polls=job_polls,
-        edge_recurring=edge_recurring,
-        edge_hard=edge_hard,
-        edge_polls=edge_recurring & job_polls[edges.downstream],
+        recurring=recurring, periodic=periodic, never_missed=~missed, interarrival_s=mean_s,
+        interarrival_cv=cv, template_polls=may_poll & (share >= limits.polling_share),
+        job_recurring=job_recurring, job_polls=job_polls, edge_recurring=edge_recurring,
+        edge_hard=edge_hard, edge_polls=edge_recurring & job_polls[edges.downstream],
         input_mode=mode,
-    )
+    )  # fmt: skip
 
 
 def recurring_templates(

@@ -7,7 +7,6 @@ by themselves, and the joins are merged (`single_hop.merged`).
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -18,7 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I1, I4, Mask
-from sim.lineage.files import OPERATIONS_NAMES, OUTCOMES, as_table, read_table
+from sim.lineage.files import OPERATIONS_NAMES, OUTCOMES, PathLike, as_table, read_table
 from sim.traces._rows import OnBadRow
 from sim.workload.tables import plain
 
@@ -90,17 +89,13 @@ class Logs:
         return out
 
 
-def read_logs(
-    operations: str | os.PathLike[str], jobs: str | os.PathLike[str], on_bad_row: OnBadRow = "skip"
-) -> Logs:
+def read_logs(operations: PathLike, jobs: PathLike, on_bad_row: OnBadRow = "skip") -> Logs:
     """Read both logs from files; see `sim.lineage.files.read_table`."""
     table, report = read_jobs(jobs, on_bad_row)
     return read_operations(operations, table, report, on_bad_row)
 
 
-def read_jobs(
-    path: str | os.PathLike[str], on_bad_row: OnBadRow = "skip"
-) -> tuple[pa.Table, dict[str, int]]:
+def read_jobs(path: PathLike, on_bad_row: OnBadRow = "skip") -> tuple[pa.Table, dict[str, int]]:
     """Read the log of jobs; return it as `Logs.jobs`, and what was odd, by rule."""
     bad: dict[str, int] = {}
     report: dict[str, int] = {}
@@ -109,10 +104,7 @@ def read_jobs(
 
 
 def read_operations(
-    path: str | os.PathLike[str],
-    jobs: pa.Table,
-    report: Mapping[str, int],
-    on_bad_row: OnBadRow = "skip",
+    path: PathLike, jobs: pa.Table, report: Mapping[str, int], on_bad_row: OnBadRow = "skip"
 ) -> Logs:
     """Read the log of operations of jobs that `read_jobs` has read."""
     bad: dict[str, int] = {}
@@ -247,17 +239,11 @@ def split(part: Logs, n: int) -> list[Logs]:
     for k in range(n):
         rows = order[ends[k] : ends[k + 1]]
         used, file = np.unique(part.file[rows], return_inverse=True)
-        out.append(
-            Logs(
-                part.jobs.slice(0, 0),
-                part.time_s[rows],
-                part.job[rows],
-                part.operation[rows],
-                file.astype(np.int32),
-                part.n[rows],
-                part.files.take(pa.array(used)),
-            )
-        )
+        named = Logs(
+            part.jobs.slice(0, 0), part.time_s[rows], part.job[rows], part.operation[rows],
+            file.astype(np.int32), part.n[rows], part.files.take(pa.array(used)),
+        )  # fmt: skip
+        out.append(named)
     return out
 
 

@@ -99,7 +99,7 @@ class _Walk:
     """The compiled walks over one graph."""
 
     def __init__(self, g: Graph, weight: F8, code: int, within: Window | None) -> None:
-        from sim.lineage.kernels.closure import LANES
+        from sim.lineage.kernels.closure import LANES  # loads numba
 
         self.g, self.code = g, code
         self.weight = weight[g.edge]
@@ -114,7 +114,7 @@ class _Walk:
         self.reached = np.empty(0, np.uint8)
 
     def blocks(self, source: I4, rounds: int | None, block_pairs: int) -> Iterator[Pairs]:
-        from sim.lineage.kernels.closure import hop_rows, reach_rows
+        from sim.lineage.kernels.closure import hop_rows, reach_rows  # loads numba
 
         g, n = self.g, len(self.g.row)
         budget = min(n, _ROW_BUDGET)
@@ -150,7 +150,7 @@ class _Walk:
         return Pairs(source[keep], ends, self.g.row[down[:n]], wt[:n].copy())
 
     def _lanes(self, source: I4) -> Pairs:
-        from sim.lineage.kernels.closure import LANES, lane_counts, lane_rows, lane_totals
+        from sim.lineage.kernels.closure import lane_counts, lane_rows, lane_totals  # loads numba
         from sim.workload.kernels.edges import by_child
 
         g, n = self.g, len(self.g.row)
@@ -158,7 +158,8 @@ class _Walk:
             in0, order = by_child(n, g.child)
             parent = np.repeat(np.arange(n, dtype=np.int32), np.diff(g.out0))
             self.incoming = in0, parent[order], self.weight[order]
-            self.total, self.reached = np.empty((n, LANES)), np.zeros(n, np.uint8)
+            self.total = np.empty((n, self.total.shape[1]))
+            self.reached = np.zeros(n, np.uint8)
         node, cut_s = g.number[source], self.cut_s[source]
         end = int(self.end[source].max())
         lane_totals(*self.incoming[:3], self.code, node, end, self.total, self.reached)

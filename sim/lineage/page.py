@@ -39,14 +39,10 @@ def figures(of: Store) -> list[Figure]:
 
 def _prediction(of: Store) -> Iterable[Figure]:
     table = of.tables["predictability"]
-    recall, precision = table["recall"].to_pylist(), table["precision"].to_pylist()
-    line = _line(0, "predictor", recall, precision)
+    line = _line(0, "predictor", table["recall"].to_pylist(), table["precision"].to_pylist())
     line["text"] = [f"tr = {tr:g} %" for tr in table["tr"].to_pylist()]
-    yield Figure(
-        "prediction",
-        "Will a dependent come? Precision over recall, a point a threshold",
-        _plot([line], "recall", "precision"),
-    )
+    caption = "Will a dependent come? Precision over recall, a point a threshold"
+    yield Figure("prediction", caption, _plot([line], "recall", "precision"))
     errors = of.tables["forecast_errors"]
     line = _line(0, "errors", errors["percentage_error"].to_pylist(), errors["q"].to_pylist())
     plot = _plot([line | {"mode": "lines"}], "(forecast − actual) / actual", "share at most")
@@ -55,37 +51,28 @@ def _prediction(of: Store) -> Iterable[Figure]:
 
 
 def _value(of: Store) -> Iterable[Figure]:
-    table = of.tables["convergence"]
+    table, jobs = of.tables["convergence"], of.tables["jobs"]
     lines = [
         _line(at, words, table["round"].to_pylist(), table[column].to_pylist())
         for at, (column, words) in enumerate(
             (("found", "of the mean"), ("found_per_job", "mean of jobs' shares"))
         )
     ]
-    yield Figure(
-        "value",
-        "Share of aggregate value found by each round, of jobs drawn at random",
-        _plot(lines, "round", "share", legend=True),
-    )
-    jobs = of.tables["jobs"]
+    caption = "Share of aggregate value found by each round, of jobs drawn at random"
+    yield Figure("value", caption, _plot(lines, "round", "share", legend=True))
     lines = [
-        _line(at, words, *_by_rank(jobs[column].to_numpy())) | {"mode": "lines"}
-        for at, (column, words) in enumerate(
-            (("local_value", "local"), ("aggregate_value", "aggregate"))
-        )
+        _line(at, kind, *_by_rank(jobs[f"{kind}_value"].to_numpy())) | {"mode": "lines"}
+        for at, kind in enumerate(("local", "aggregate"))
     ]
-    yield Figure(
-        "value", "Value by rank of job", _plot(lines, "rank", "downloads", log=True, legend=True)
-    )
+    plot = _plot(lines, "rank", "downloads", log=True, legend=True)
+    yield Figure("value", "Value by rank of job", plot)
 
 
 def _components(of: Store) -> Iterable[Figure]:
     size = of.tables["components"]["n_jobs"].to_numpy()
-    yield Figure(
-        "components",
-        "Jobs of each component, by rank",
-        _plot([_line(0, "components", *_by_rank(size.astype(float)))], "rank", "jobs", log=True),
-    )
+    line = _line(0, "components", *_by_rank(size.astype(float)))
+    plot = _plot([line], "rank", "jobs", log=True)
+    yield Figure("components", "Jobs of each component, by rank", plot)
 
 
 def _by_rank(values: F8) -> tuple[list[int], list[float]]:
@@ -154,58 +141,28 @@ _HERE = Path(__file__).parent
 _Column = tuple[str, str, Kind | None]  # of the table, of the page, and how it is shown
 
 _ADVICE: Final[dict[str, tuple[str, str, tuple[_Column, ...]]]] = {
-    "priorities": (
-        "inversions",
-        "Priority inversions",
-        (
-            ("template", "template", None),
-            ("priority", "its priority", "number"),
-            ("downstream", "read by", None),
-            ("downstream_priority", "of priority", "number"),
-            ("mended_priority", "mended by", "number"),
-        ),
-    ),
-    "coordination": (
-        "blind",
-        "Submitted blind",
-        (
-            ("template", "template", None),
-            ("n_jobs", "runs", "count"),
-            ("margin_s", "margin", "seconds"),
-            ("missed", "runs without input", "count"),
-        ),
-    ),
-    "organisations": (
-        "crossing",
-        "Most frequent dependencies across organisations",
-        (
-            ("upstream", "template", None),
-            ("downstream", "read by", None),
-            ("n", "times", "count"),
-            ("hard", "hard", "share"),
-        ),
-    ),
-    "components": (
-        "components",
-        "Largest components",
-        (
-            ("n_jobs", "jobs", "count"),
-            ("n_roots", "roots", "count"),
-            ("n_leaves", "leaves", "count"),
-            ("bottom_heaviness", "leaves over roots", "ratio"),
-        ),
-    ),
-    "value": (
-        "costliest",
-        "Costliest failures",
-        (
-            ("template", "template", None),
-            ("aggregate_value", "a run is worth", "number"),
-            ("of_others", "to others", "number"),
-            ("n_downstream", "jobs downstream", "number"),
-        ),
-    ),
-}
+    "priorities": ("inversions", "Priority inversions", (
+        ("template", "template", None), ("priority", "its priority", "number"),
+        ("downstream", "read by", None), ("downstream_priority", "of priority", "number"),
+        ("mended_priority", "mended by", "number"),
+    )),
+    "coordination": ("blind", "Submitted blind", (
+        ("template", "template", None), ("n_jobs", "runs", "count"),
+        ("margin_s", "margin", "seconds"), ("missed", "runs without input", "count"),
+    )),
+    "organisations": ("crossing", "Most frequent dependencies across organisations", (
+        ("upstream", "template", None), ("downstream", "read by", None),
+        ("n", "times", "count"), ("hard", "hard", "share"),
+    )),
+    "components": ("components", "Largest components", (
+        ("n_jobs", "jobs", "count"), ("n_roots", "roots", "count"),
+        ("n_leaves", "leaves", "count"), ("bottom_heaviness", "leaves over roots", "ratio"),
+    )),
+    "value": ("costliest", "Costliest failures", (
+        ("template", "template", None), ("aggregate_value", "a run is worth", "number"),
+        ("of_others", "to others", "number"), ("n_downstream", "jobs downstream", "number"),
+    )),
+}  # fmt: skip
 
 
 def write_page(of: Store, folder: str | os.PathLike[str]) -> Path:

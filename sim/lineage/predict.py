@@ -122,7 +122,7 @@ def forecast(model: Model, uses: Uses, template: I4, jobs: I8, n_templates: int)
     return Forecast(
         (either // max(n_templates, 1)).astype(np.int32),
         (either % max(n_templates, 1)).astype(np.int32), share, is_true, forecast_s, actual_s,
-    )  # fmt: skip
+    )  # fmt: skip  # fmt: skip
 
 
 def by_threshold(of: Forecast, thresholds: tuple[float, ...] = THRESHOLDS) -> pa.Table:

@@ -218,16 +218,9 @@ def _dependencies(edges: Dependencies, character: Character) -> pa.Table:
 
 
 _DISTRIBUTIONS = (
-    "runtime_s",
-    "compute_s",
-    "fan_in",
-    "fan_out",
-    "n_downstream",
-    "local_value",
-    "aggregate_value",
-    "aggregate_compute_s",
-    "value_efficiency",
-)
+    "runtime_s", "compute_s", "fan_in", "fan_out", "n_downstream", "local_value", "aggregate_value",
+    "aggregate_compute_s", "value_efficiency",
+)  # fmt: skip
 """What templates and users have a distribution of; columns ``<name>_p10`` to ``<name>_p90``."""
 
 

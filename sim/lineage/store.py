@@ -18,21 +18,10 @@ from sim.base.files import replacing
 from sim.describe.measure import Measure, to_table
 
 TABLES = (
-    "jobs",
-    "dependencies",
-    "downloads",
-    "templates",
-    "users",
-    "template_dependencies",
-    "predictions",
-    "predictability",
-    "forecast_errors",
-    "convergence",
-    "inversions",
-    "blind",
-    "costliest",
-    "components",
-)
+    "jobs", "dependencies", "downloads", "templates", "users", "template_dependencies",
+    "predictions", "predictability", "forecast_errors", "convergence", "inversions", "blind",
+    "costliest", "components",
+)  # fmt: skip
 """The tables of a profile; each is a Parquet file of its name."""
 
 

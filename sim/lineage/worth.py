@@ -68,17 +68,10 @@ class Past:
         edge = ended[self.up] & ended[self.down]
         load = ended[self.taken] & (self.times_s < end_s)
         return rows, Past(
-            self.submit_s[rows],
-            self.finish_s[rows],
-            self.compute_s[rows],
-            number[self.up[edge]],
-            number[self.down[edge]],
-            self.hard[edge],
-            self.waits[edge],
-            number[self.taken[load]],
-            self.times_s[load],
-            self.n[load],
-        )
+            self.submit_s[rows], self.finish_s[rows], self.compute_s[rows], number[self.up[edge]],
+            number[self.down[edge]], self.hard[edge], self.waits[edge], number[self.taken[load]],
+            self.times_s[load], self.n[load],
+        )  # fmt: skip
 
     def columns(
         self,

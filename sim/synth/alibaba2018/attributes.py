@@ -58,7 +58,7 @@ def draw_jointly(
     joint: Joint, tables: dict[str, Histogram], graphs: Graphs, seed: int
 ) -> dict[str, F8]:
     """Draw all metrics of all stages."""
-    from sim.synth.alibaba2018.kernels import along
+    from sim.synth.alibaba2018.kernels import along  # loads numba
 
     uniform = latent_uniform(joint, graphs, seed)
     role = np.minimum(graphs.n_parents, ROLES - 1)
@@ -76,7 +76,7 @@ def latent_uniform(joint: Joint, graphs: Graphs, seed: int) -> F8:
     """Draw the latent numbers of all stages, (G, M), as uniforms in their distribution."""
     from scipy.special import ndtr
 
-    from sim.synth.alibaba2018.kernels import along
+    from sim.synth.alibaba2018.kernels import along  # loads numba
 
     n = len(joint.ranks)
     latent = _stream(seed, "stage").standard_normal((graphs.n_stages, n))

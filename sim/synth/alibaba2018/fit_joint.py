@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sim.base.arrays import F8, I8
 from sim.base.random import stream
 from sim.dags import Graphs
+from sim.dags.compare import distance
 from sim.synth.alibaba2018.attributes import draw_jointly
 from sim.synth.alibaba2018.tables import ROLES, Histogram, Joint, Ranks
 
@@ -274,8 +275,6 @@ def _nearest(matrix: F8) -> F8:
 
 def _fit_unequal(joint: Joint, graphs: Graphs, metrics: Mapping[str, F8]) -> float:
     """Find how unequal jobs are, by the factors by which parents and children differ (§5)."""
-    from sim.dags.compare import distance
-
     some = graphs.take(np.arange(min(TRIED_JOBS, graphs.n_jobs)))
     parent, child = some.edge_parent, some.edge_child
     if not len(parent):

@@ -68,7 +68,7 @@ def synthesized_edges(
 
 def _by_branch(graphs: Graphs) -> I8:
     """Return the stages in depth-first order, (G,) int64, job by job."""
-    from sim.synth.alibaba2018.kernels.along import postorder
+    from sim.synth.alibaba2018.kernels.along import postorder  # loads numba
 
     order = postorder(graphs.job_stage0, graphs.edge0, graphs.edge_child, graphs.edge_parent)
     return order[np.argsort(graphs.stage_job[order], kind="stable")]

@@ -10,7 +10,7 @@ from sim.base.arrays import F8, I8, Mask
 from sim.lineage.recorded import BLIND, NONE, POLL
 from sim.synth.cosmos.adhoc import AdHoc, draw_ad_hoc
 from sim.synth.cosmos.flows import Flows, draw_flows
-from sim.synth.cosmos.published import n_organisations, queue_shares
+from sim.synth.cosmos.published import WEEK_S, n_organisations, queue_shares
 from sim.synth.cosmos.requests import draw_priorities, draw_widths
 from sim.synth.cosmos.runs import END_S, Runs, draw_runs
 from sim.synth.cosmos.value import Downloads, draw_downloads
@@ -51,8 +51,6 @@ class Month:
 
     def week(self, begin: float, end: float) -> Mask:
         """Which jobs were submitted from the beginning of one week to that of another."""
-        from sim.synth.cosmos.published import WEEK_S
-
         return (self.submit_s >= begin * WEEK_S) & (self.submit_s < end * WEEK_S)
 
 

@@ -144,7 +144,7 @@ def _quantile(values: I8, weights: I8, q: float) -> float:
 
 
 def _n_parts(columns: Columns) -> I8:
-    from sim.bounds.kernels import bounds
+    from sim.bounds.kernels import bounds  # loads numba
 
     starts = bounds.part_starts(
         topological_order(columns), columns.job_stage0, columns.edge0, columns.edge_child,
