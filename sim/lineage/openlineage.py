@@ -16,7 +16,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from sim.base.errors import InputError
+from sim.lineage.files import TABLES
 from sim.lineage.logs import Logs, logs_of
 from sim.traces._rows import OnBadRow
 
@@ -185,9 +188,6 @@ def _logs(runs: dict[str, dict[str, Any]]) -> Logs:
         "finish_s": [r["last_s"] if r["end_s"] is None else r["end_s"] for r in runs.values()],
         "outcome": [r["outcome"] for r in runs.values()],
     }
-    import pyarrow as pa
-
-    from sim.lineage.schema import TABLES
 
     def table(name: str, columns: dict[str, list[Any]]) -> pa.Table:
         kinds = {

@@ -13,18 +13,14 @@ import pyarrow as pa
 from sim.base.arrays import F8, I4, Mask
 from sim.base.errors import InputError
 from sim.lineage import advice, predict
-from sim.lineage.convergence import convergence
-from sim.lineage.dependencies import Dependencies
-from sim.lineage.downstream import count_downstream
-from sim.lineage.fast import aggregate, bounds
-from sim.lineage.graph import OMEGA_S, Graph, Window, graph, window
-from sim.lineage.groups import QUANTILES, quantiles
+from sim.lineage.aggregates import aggregate, bounds, convergence, count_downstream
+from sim.lineage.dependencies import OMEGA_S, Dependencies, Graph, Window, graph, window
 from sim.lineage.heuristics import INPUT_MODES, Character, Thresholds, characterise
 from sim.lineage.logs import Logs
 from sim.lineage.observations import observations
 from sim.lineage.single_hop import DAY_S, WINDOW_S, Downloads, SingleHop, single_hop
 from sim.lineage.store import Store
-from sim.lineage.templates import SIMILARITY, Templates, find_templates
+from sim.lineage.templates import QUANTILES, SIMILARITY, Templates, find_templates, quantiles
 
 N_COSTLIEST: Final = 100
 """How many of the templates whose failure costs most are listed."""
@@ -71,7 +67,6 @@ class Options:
 
 Spread = Callable[[Callable[[I4], F8], Sequence[I4]], Iterable[F8]]
 """A map: calls a function with each of some blocks of jobs, perhaps elsewhere and side by side."""
-
 BLOCK_JOBS: Final = 16_384
 """Jobs of a block."""
 
@@ -223,16 +218,9 @@ def _dependencies(edges: Dependencies, character: Character) -> pa.Table:
 
 
 _DISTRIBUTIONS = (
-    "runtime_s",
-    "compute_s",
-    "fan_in",
-    "fan_out",
-    "n_downstream",
-    "local_value",
-    "aggregate_value",
-    "aggregate_compute_s",
-    "value_efficiency",
-)
+    "runtime_s", "compute_s", "fan_in", "fan_out", "n_downstream", "local_value", "aggregate_value",
+    "aggregate_compute_s", "value_efficiency",
+)  # fmt: skip
 """What templates and users have a distribution of; columns ``<name>_p10`` to ``<name>_p90``."""
 
 

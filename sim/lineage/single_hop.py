@@ -10,8 +10,8 @@ import numpy as np
 
 from sim.base.arrays import F8, I4
 from sim.lineage.dependencies import Dependencies, without_cycles
+from sim.lineage.files import DOWNLOAD, READ
 from sim.lineage.logs import Logs
-from sim.lineage.schema import DOWNLOAD, READ
 
 DAY_S: Final = 86_400.0
 
@@ -57,7 +57,7 @@ def single_hop(logs: Logs, window_s: float = WINDOW_S) -> SingleHop:
 
 def join(logs: Logs, window_s: float = WINDOW_S) -> SingleHop:
     """Join as `single_hop` does; files are independent of each other here."""
-    from sim.lineage.kernels import lastwriter
+    from sim.lineage.kernels import single_hop as kernel  # loads numba
     from sim.workload.kernels.edges import by_child
 
     time_s, job, operation, file, n = logs.time_s, logs.job, logs.operation, logs.file, logs.n
@@ -66,7 +66,7 @@ def join(logs: Logs, window_s: float = WINDOW_S) -> SingleHop:
         time_s, job, operation = time_s[by_time], job[by_time], operation[by_time]
         file, n = file[by_time], n[by_time]
     file0, order = by_child(logs.n_files, file)
-    writer, written_s, fate, n_simultaneous = lastwriter.last_writer(
+    writer, written_s, fate, n_simultaneous = kernel.last_writer(
         file0, order, time_s, job, operation, float(window_s)
     )
     n_files = int(np.count_nonzero(np.diff(file0)))
@@ -75,11 +75,11 @@ def join(logs: Logs, window_s: float = WINDOW_S) -> SingleHop:
     report = {"writes at the instant of another job's": int(n_simultaneous)}
     for what, code in (("reads", READ), ("downloads", DOWNLOAD)):
         fates = np.bincount(fate[operation == code], minlength=5)
-        report[f"{what} of files never written"] = int(fates[lastwriter.NEVER_WRITTEN])
-        report[f"{what} before the first write"] = int(fates[lastwriter.TOO_EARLY])
-        report[f"{what} of writes older than the window"] = int(fates[lastwriter.TOO_OLD])
+        report[f"{what} of files never written"] = int(fates[kernel.NEVER_WRITTEN])
+        report[f"{what} before the first write"] = int(fates[kernel.TOO_EARLY])
+        report[f"{what} of writes older than the window"] = int(fates[kernel.TOO_OLD])
         if code == READ:
-            report["reads of a job's own output"] = int(fates[lastwriter.OWN])
+            report["reads of a job's own output"] = int(fates[kernel.OWN])
     report["operations before their job's submission"] = _outside(logs, "submit_s", -1)
     report["operations after their job's end"] = _outside(logs, "finish_s", 1)
 
@@ -132,7 +132,7 @@ def acyclic(of: SingleHop) -> SingleHop:
 
 def _pairs(n_jobs: int, up: I4, down: I4, read_s: F8, written_s: F8, n_reads: I4) -> Dependencies:
     """Return each pair once, sorted by downstream, then upstream: two stable counting sorts."""
-    from sim.lineage.kernels.pairs import distinct_pairs
+    from sim.lineage.kernels.single_hop import distinct_pairs  # loads numba
     from sim.workload.kernels.edges import by_child
 
     _, order = by_child(n_jobs, up)

@@ -14,30 +14,20 @@ import pyarrow as pa
 
 from sim.base.arrays import I8
 from sim.base.errors import InputError, hint
+from sim.base.files import replacing
 from sim.describe.measure import Measure, to_table
 
 TABLES = (
-    "jobs",
-    "dependencies",
-    "downloads",
-    "templates",
-    "users",
-    "template_dependencies",
-    "predictions",
-    "predictability",
-    "forecast_errors",
-    "convergence",
-    "inversions",
-    "blind",
-    "costliest",
-    "components",
-)
+    "jobs", "dependencies", "downloads", "templates", "users", "template_dependencies",
+    "predictions", "predictability", "forecast_errors", "convergence", "inversions", "blind",
+    "costliest", "components",
+)  # fmt: skip
 """The tables of a profile; each is a Parquet file of its name."""
 
 
 @dataclass(frozen=True, eq=False)
 class Store:
-    """A profile: columns in memory, Parquet on disk.
+    """A profile: columns in memory, Parquet on disk. Unknown names are an InputError with a hint.
 
     Attributes
     ----------
@@ -54,46 +44,22 @@ class Store:
     report: Mapping[str, int] = field(default_factory=dict)
 
     def value(self, section: str, key: str) -> float:
-        """Return one of the measures.
-
-        Raises
-        ------
-        KeyError
-            If there is no such measure.
-        """
+        """Return one of the measures; KeyError if there is no such."""
         for m in self.measures:
             if (m.section, m.key) == (section, key):
                 return m.value
         raise KeyError((section, key))
 
     def job(self, job_id: str) -> dict[str, Any]:
-        """Return what is known of one past job, a value a column of ``jobs``.
-
-        Raises
-        ------
-        InputError
-            If there is no such job.
-        """
+        """Return what is known of one past job, a value a column of ``jobs``."""
         return self._row("jobs", "job_id", job_id)
 
     def template(self, name: str) -> dict[str, Any]:
-        """Return what is known of a template: its kind and its distributions.
-
-        Raises
-        ------
-        InputError
-            If there is no such template.
-        """
+        """Return what is known of a template: its kind and its distributions."""
         return self._row("templates", "template", name)
 
     def user(self, name: str) -> dict[str, Any]:
-        """Return what is known of a user's ad hoc jobs.
-
-        Raises
-        ------
-        InputError
-            If there is no such user.
-        """
+        """Return what is known of a user's ad hoc jobs."""
         return self._row("users", "user", name)
 
     def jobs_of(self, template: str) -> pa.Table:
@@ -116,14 +82,10 @@ class Store:
         return self._neighbours(template, "downstream", "upstream")
 
     def write(self, folder: str | os.PathLike[str]) -> list[Path]:
-        """Write a Parquet file a table, with ``measures`` and ``report``, and the HTML page.
+        """Write a Parquet file a table, with ``measures`` and ``report``; return the files.
 
-        The same profile gives the same bytes. Files of other names in the folder stay.
-
-        Returns
-        -------
-        list of Path
-            The files; the page is last.
+        The same profile gives the same bytes. Files of other names in the folder stay. The HTML
+        page is `sim.lineage.page.write_page`'s.
 
         Raises
         ------
@@ -131,9 +93,6 @@ class Store:
             If the folder can't be made.
         """
         import pyarrow.parquet as pq
-
-        from sim.base import html
-        from sim.lineage.page import page
 
         target = Path(folder)
         try:
@@ -150,22 +109,14 @@ class Store:
         paths = []
         for name, table in {**self.tables, "measures": measures, "report": rules}.items():
             path = target / f"{name}.parquet"
-            temporary = target / f".{name}.parquet.{os.getpid()}.tmp"
-            pq.write_table(table, temporary, compression="zstd")
-            temporary.replace(path)
+            with replacing(path) as file:
+                pq.write_table(table, file, compression="zstd")
             paths.append(path)
-        html.replace(target / "lineage.html", page(self))
-        return [*paths, target / "lineage.html"]
+        return paths
 
     @classmethod
     def read(cls, folder: str | os.PathLike[str]) -> Store:
-        """Read what `write` wrote.
-
-        Raises
-        ------
-        InputError
-            If a table is missing or broken.
-        """
+        """Read what `write` wrote; InputError if a table is missing or broken."""
         import pyarrow.parquet as pq
 
         source = Path(folder)

@@ -18,7 +18,7 @@ USES_POLICY = False
 
 
 def measure(run: Run, workload: Any, cluster: Any, policy: Any, seed: int) -> Measured:
-    """Ask the workload's generator: its module ``measure`` has a function ``beside``.
+    """Ask the workload's generator: its module ``statistics`` has a function ``beside``.
 
     Parameters
     ----------
@@ -54,9 +54,9 @@ def measure(run: Run, workload: Any, cluster: Any, policy: Any, seed: int) -> Me
 
 
 def _generators() -> dict[str, ModuleType]:
-    """Find the generators that say how near they come, by name: each one's module ``measure``."""
+    """Find the generators that say how near they come: each one's module ``statistics``."""
     places = {
-        one.name: f"sim.synth.{one.name}.measure"
+        one.name: f"sim.synth.{one.name}.statistics"
         for one in pkgutil.iter_modules(sim.synth.__path__)
         if one.ispkg
     }

@@ -65,7 +65,7 @@ def measure(run: Run, workload: Any, cluster: Any, policy: Any, seed: int) -> Me
 
 
 def _errors(workload: Any, value: str, compute: str) -> F8:
-    from sim.lineage.groups import medians
+    from sim.lineage.templates import medians
     from sim.workload.tables import names, values
 
     known = {name: code for code, name in enumerate(names(workload.jobs, "template")) if name}

@@ -68,13 +68,13 @@ def run(args: argparse.Namespace) -> None:
 
 def show(found: Store, folder: str) -> None:
     """Print a profile, and write it to a folder."""
-    from sim.lineage.page import text
+    from sim.lineage.page import text, write_page
 
     print("\n".join(text(found)))
     if found.report:
         print("odd in the logs")
         print_counts(found.report)
-    for path in found.write(folder):
+    for path in (*found.write(folder), write_page(found, folder)):
         print(f"written to {path}")
 
 

@@ -9,27 +9,22 @@ import numpy as np
 from sim.base.arrays import F8, I8, Mask
 from sim.base.random import stream
 from sim.published import numbers
-from sim.synth.cosmos.clock import ad_hoc_times
 from sim.synth.cosmos.flows import READ_BY_AD_HOC, Flows, closed, some, team_sizes
-from sim.synth.cosmos.reads import Finished, distinct
-from sim.synth.cosmos.runs import BEGIN_S, Runs
+from sim.synth.cosmos.runs import BEGIN_S, Finished, Runs, ad_hoc_times, distinct
 from sim.workload.columns import ranges
 
 JOBS_A_DAY = numbers("wing")["cosmos"]["jobs_a_day"]
 RECURRING = numbers("wing")["recurring"]["jobs"]
 
+
 READS = 0.63
 """Ad hoc jobs that read what another job made."""
-
 CROSS = 0.60
 """Of those, the ones by users who read data shared by other organisations, and nothing else."""
-
 OWN = 0.15
 """Of reads within the organisation, those of what the same user's earlier ad hoc jobs made."""
-
 OLD, OLD_DAYS, OLD_SPREAD = 0.5, 1.2, 1.3
 """Reads of older data, how old they are in the median, and the spread."""
-
 MEDIAN_S, SPREAD, LONGEST_S = 600.0, 1.8, 8 * 3600.0
 """Of run times."""
 
@@ -85,8 +80,7 @@ def _homes(flows: Flows, team: I8, rng: np.random.Generator) -> I8:
     low = np.searchsorted(flows.organisation[order], owner, "left")
     high = np.searchsorted(flows.organisation[order], owner, "right")
     at = low + (rng.random(len(owner)) * (high - low)).astype(np.int64)
-    out: I8 = np.where(high > low, order[np.minimum(at, len(order) - 1)], -1)
-    return out
+    return np.where(high > low, order[np.minimum(at, len(order) - 1)], -1)
 
 
 def _programs(
@@ -111,5 +105,4 @@ def _own(user: I8, submit_s: F8, duration_s: F8, down: I8, first: int) -> I8:
     """Return the same user's last ad hoc job that had ended; -1 if there was none."""
     done = Finished(user, submit_s + duration_s, int(user.max()) + 1)
     row = done.last(user[down], submit_s[down], np.zeros(len(down), dtype=np.int64))
-    out: I8 = np.where(row >= 0, row + first, -1)
-    return out
+    return np.where(row >= 0, row + first, -1)

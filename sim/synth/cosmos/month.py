@@ -9,17 +9,14 @@ import numpy as np
 from sim.base.arrays import F8, I8, Mask
 from sim.lineage.recorded import BLIND, NONE, POLL
 from sim.synth.cosmos.adhoc import AdHoc, draw_ad_hoc
-from sim.synth.cosmos.clock import WEEK_S
-from sim.synth.cosmos.flows import Flows, draw_flows
+from sim.synth.cosmos.flows import WEEK_S, Flows, draw_flows
 from sim.synth.cosmos.organisations import n_organisations, queue_shares
-from sim.synth.cosmos.priorities import draw_priorities
+from sim.synth.cosmos.requests import draw_priorities, draw_widths
 from sim.synth.cosmos.runs import END_S, Runs, draw_runs
 from sim.synth.cosmos.value import Downloads, draw_downloads
-from sim.synth.cosmos.widths import draw_widths
 
 ACTIVITY = 0.5
 """Organisations have users and jobs in proportion to this power of their share; not published."""
-
 _HAIR_S = 1e-6
 
 
@@ -45,19 +42,16 @@ class Month:
     @property
     def finish_s(self) -> F8:
         """When each job ended: none ever waited."""
-        out: F8 = self.submit_s + self.duration_s
-        return out
+        return self.submit_s + self.duration_s
 
     @property
     def recurring(self) -> Mask:
         """Which jobs are runs of recurring programs."""
-        out: Mask = self.program >= 0
-        return out
+        return self.program >= 0
 
     def week(self, begin: float, end: float) -> Mask:
         """Which jobs were submitted from the beginning of one week to that of another."""
-        out: Mask = (self.submit_s >= begin * WEEK_S) & (self.submit_s < end * WEEK_S)
-        return out
+        return (self.submit_s >= begin * WEEK_S) & (self.submit_s < end * WEEK_S)
 
 
 def draw_month(
@@ -113,26 +107,13 @@ def _joined(
         flows, program, organisation, submit, duration, np.array(list(shares.values())), seed
     )
     return Month(
-        shares,
-        program,
-        organisation,
-        np.concatenate([flows.user[flow], single.user])[order],
-        submit,
-        duration,
-        lag,
-        mode,
-        priority,
-        tokens,
-        up,
-        down,
-        hard,
-        downloads,
-    )
+        shares, program, organisation, np.concatenate([flows.user[flow], single.user])[order],
+        submit, duration, lag, mode, priority, tokens, up, down, hard, downloads,
+    )  # fmt: skip
 
 
 def _later_hard(down: I8, hard: Mask) -> I8:
     """Return how many hard inputs of the same reader come after each, of edges by reader."""
     until = np.cumsum(hard)
     last = np.searchsorted(down, down, "right") - 1
-    out: I8 = until[last] - until
-    return out
+    return until[last] - until

@@ -10,8 +10,7 @@ from scipy.special import ndtri
 from sim.base.arrays import F8, I8, Mask
 from sim.base.random import stream
 from sim.published import numbers
-from sim.synth.cosmos.clock import WEEK_S
-from sim.synth.cosmos.flows import Flows
+from sim.synth.cosmos.flows import WEEK_S, Flows
 from sim.workload.columns import ranges
 
 VALUE_RATIO = numbers("wing")["cosmos"]["value_ratio"]
@@ -19,25 +18,19 @@ VALUE_RATIO = numbers("wing")["cosmos"]["value_ratio"]
 VALUED = 1.0
 """Jobs that are downloaded at all. Whole numbers of downloads lie in steps below Zipf's line; the
 lower half of the jobs has one. Below 1 the distribution ends early, and the rest have none."""
-
 NOISE = (-1.9, 0.9)
 """Mean and spread of the logarithm of how much runs of a program differ in value."""
-
 LAST = 0.75
 """How much more the programs at the end of a workflow are downloaded, as a logarithm."""
-
 FIRST_H, FIRST_SPREAD = 14.0, 1.0
 SOON, SOON_H = 0.05, 0.25
 """From the end of a job to its first download: median over programs, and spread; and programs whose
 output is fetched soon, with their median. Both are what the shiftable jobs ask for."""
-
 MORE_DAYS = 0.4
 """Mean time from the first download to the others. Not published; calibrated on user priorities
 alone (docs/wing_workload.md)."""
-
 FAMOUS = 20
 """Recurring jobs of a week that are worth more than any ad hoc one; an assumption."""
-
 MOST_TIMES = 12
 """Downloads of a job are told apart up to so many; more come several at a time."""
 

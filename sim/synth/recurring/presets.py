@@ -40,7 +40,6 @@ class Preset:
 # Why `stale`, and how it and `recurring` were chosen, by errors alone: docs/slearn_workloads.md.
 SMALL_S = 1000.0
 """Where small ends and large begins, summed task durations of a job, s (Table 8)."""
-
 _THIN = (1, 1.4, 2, 0.5)
 
 PRESETS = {

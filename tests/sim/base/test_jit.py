@@ -40,7 +40,7 @@ def test_copies_of_the_project_share_what_is_compiled_until_a_kernel_changes(
     cache = tmp_path / "cache"
     assert hits(tmp_path / "one", cache) == 0
     assert hits(tmp_path / "other", cache) == 1
-    with (tmp_path / "other/sim/lineage/kernels/reach.py").open("a") as file:
+    with (tmp_path / "other/sim/lineage/kernels/flows.py").open("a") as file:
         file.write("# changed\n")
     assert hits(tmp_path / "other", cache) == 0
     assert hits(tmp_path / "one", cache) == 1

@@ -8,7 +8,7 @@ import pytest
 import sim
 from sim.describe.variation import jobs_over_space, jobs_over_time, over_space
 from sim.synth.recurring import PRESETS
-from sim.synth.recurring.tasks import durations
+from sim.synth.recurring.make import durations
 from sim.workload.windows import loads, statistics
 
 TABLE_4 = {
