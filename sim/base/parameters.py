@@ -7,11 +7,13 @@ a value to an annotation; `checked` holds every call of a function to its own.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from sim.base.errors import InputError
@@ -93,12 +95,12 @@ def hints_of(declared: Any) -> dict[str, Any]:
     """
     if inspect.isclass(declared):
         return get_type_hints(declared, include_extras=True)
-    found = {}
-    for name, hint in inspect.unwrap(declared).__annotations__.items():
-        try:
-            found[name] = eval(hint, declared.__globals__) if isinstance(hint, str) else hint
-        except (NameError, AttributeError):
-            continue
+    function = inspect.unwrap(declared)
+    found: dict[str, Any] = {}
+    for name, hint in function.__annotations__.items():
+        alone = SimpleNamespace(__annotations__={name: hint})
+        with contextlib.suppress(NameError):
+            found |= get_type_hints(alone, function.__globals__, include_extras=True)
     return found
 
 

@@ -4,7 +4,7 @@ The three knobs of Tian et al. (SoCC 2019, §7.4) are machines, load and heterog
 paper leaves a meaning open, its published generator is followed. Those of Jajoo et al. (NSDI 2022,
 §4.3 and §6) cut a trace into a history and a workload, and make DAGs of jobs of one name. All work
 on any workload, real or synthesized. A trace's configuration names those it wants
-(``knobs: {amplify: {ratio: 2}}``).
+(``knobs: {amplify: {ratio: 2}}``). Each is loaded on first use.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from typing import TYPE_CHECKING, Any
 from sim.base.errors import InputError, unknown
 from sim.base.plugins import check_known
 from sim.base.plugins import options as options_of
-from sim.knobs.amplifier import amplify
-from sim.knobs.arrivals import arrive, squeeze
-from sim.knobs.faults import fail_tasks, straggle
-from sim.knobs.hour import hour_of
-from sim.knobs.inputs import place_inputs
-from sim.knobs.joined import named_dags
-from sim.knobs.load import change_load
-from sim.knobs.machines import fit_machines
-from sim.knobs.past import history_and_trace
-from sim.knobs.queues import deal_queues
-from sim.knobs.tasks import scale_tasks
 
 if TYPE_CHECKING:
+    from sim.knobs.amplifier import amplify
+    from sim.knobs.arrivals import arrive, squeeze
+    from sim.knobs.faults import fail_tasks, straggle
+    from sim.knobs.hour import hour_of
+    from sim.knobs.inputs import place_inputs
+    from sim.knobs.joined import named_dags
+    from sim.knobs.load import change_load
+    from sim.knobs.machines import fit_machines
+    from sim.knobs.past import history_and_trace
+    from sim.knobs.queues import deal_queues
+    from sim.knobs.tasks import scale_tasks
     from sim.workload.workload import Workload
 
 __all__ = [
@@ -67,13 +67,25 @@ _MODULES = {
 }
 
 
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _function(name)
+
+
 def names() -> list[str]:
     """Names of every knob, sorted."""
     return sorted(_MODULES)
 
 
 def options(name: str) -> dict[str, Any]:
-    """Return the options of a knob with their defaults."""
+    """Return the options of a knob with their defaults.
+
+    Raises
+    ------
+    InputError
+        If there is no such knob, naming the nearest.
+    """
     return options_of(_function(name), n_given=1)
 
 

@@ -15,7 +15,7 @@ Row = dict[str, Any]
 
 TEZ = "tez"
 LOCAL = "local tasks, %"
-BREADTH_FIRST = "list/bfs_cpu_mem"
+BREADTH_FIRST = "list_scheduling/bfs_cpu_mem"
 """The paper does not say whether its BFS looks at all resources; we take it that it does not."""
 
 MOST = "no schedule more than"

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from policies.jockey.bound import utility_bound
-from policies.jockey.policy import POINTS
-from policies.jockey.utility import utility
+from policies.jockey.arbiter import utility_bound
+from policies.jockey.control import POINTS, utility
 from sim.base.arrays import F8
 from sweep.papers.declared import printed
 from sweep.report.findings import Finding, Finished
@@ -116,7 +115,7 @@ def arbiter(finished: Finished) -> list[Finding]:
     """Give utility and deadlines met of jobs that need more tokens than there are (beyond §4.4).
 
     The utility of each is that of §5.1. How far a policy gets is (U - U of fair sharing) over
-    (bound - U of fair sharing), with the bound of `policies.jockey.bound`.
+    (bound - U of fair sharing), with the bound of `policies.jockey.arbiter`.
     """
     worth: dict[str, dict[int, float]] = {}
     met: dict[str, dict[int, float]] = {}
