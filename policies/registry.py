@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar
 
 from policies.base import Policy
-from sim.base.errors import InputError
-from sim.base.errors import unknown as unknown
+from sim.base.errors import InputError, unknown
+from sim.base.parameters import check, coerce, hints_of
+from sim.base.plugins import import_own
 
 _REGISTRY: dict[str, type[Policy]] = {}
 P = TypeVar("P", bound=type[Policy])
@@ -80,19 +81,15 @@ def build(name: str, *, module: str | None = None, **params: Any) -> Policy:
     if module is not None:
         load(module)
     cls = spec(name)
-    fields = {f.name: f for f in dataclasses.fields(cls)}
-    hints = get_type_hints(cls)
+    fields = [field.name for field in dataclasses.fields(cls)]
+    hints = hints_of(cls)
     for key, value in params.items():
         if key not in fields:
             raise InputError(
                 unknown(f"parameter of policy {name}", key, fields), rule="unknown parameter"
             )
-        if not _fits(value, hints[key]):
-            want = getattr(hints[key], "__name__", str(hints[key]))
-            raise InputError(
-                f"policy {name}: {key} must be {want}, not {value!r}", rule="wrong type"
-            )
-    return cls(**{k: _coerce(v, hints[k]) for k, v in params.items()})
+        check(f"policy {name}: {key}", value, hints[key])
+    return cls(**{key: coerce(value, hints[key]) for key, value in params.items()})
 
 
 def load(module: str) -> None:
@@ -103,14 +100,7 @@ def load(module: str) -> None:
     InputError
         If it can't be found.
     """
-    try:
-        importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name is not None and (module == error.name or module.startswith(error.name + ".")):
-            raise InputError(
-                f"policy module {module!r} can't be imported: {error}; put its folder on PYTHONPATH"
-            ) from error
-        raise
+    import_own("policy", module)
 
 
 @cache
@@ -119,40 +109,3 @@ def _discover() -> None:
 
     for module in pkgutil.walk_packages(policies.__path__, "policies."):
         importlib.import_module(module.name)
-
-
-def _fits(value: object, hint: Any) -> bool:
-    if hint is Any:
-        return True
-    origin = get_origin(hint)
-    if origin is Literal:
-        return value in get_args(hint)
-    if origin in (tuple, list):
-        if not isinstance(value, (list, tuple)):
-            return False
-        inner = get_args(hint)
-        return not inner or all(_fits(v, inner[0]) for v in value)
-    if origin is Mapping:
-        if not isinstance(value, Mapping):
-            return False
-        key, item = get_args(hint)
-        return all(_fits(k, key) and _fits(v, item) for k, v in value.items())
-    if origin is not None:  # a union
-        return any(_fits(value, arm) for arm in get_args(hint))
-    if hint is float:
-        return isinstance(value, (int, float)) and not isinstance(value, bool)
-    if hint is int:
-        return isinstance(value, int) and not isinstance(value, bool)
-    return isinstance(value, hint)
-
-
-def _coerce(value: Any, hint: Any) -> Any:
-    if hint is float:
-        return float(value)
-    if get_origin(hint) is tuple:
-        inner = get_args(hint)[0]
-        return tuple(_coerce(v, inner) for v in value)
-    if get_origin(hint) is Mapping:
-        key, item = get_args(hint)
-        return {_coerce(k, key): _coerce(v, item) for k, v in value.items()}
-    return value

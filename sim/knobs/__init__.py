@@ -4,29 +4,30 @@ The three knobs of Tian et al. (SoCC 2019, §7.4) are machines, load and heterog
 paper leaves a meaning open, its published generator is followed. Those of Jajoo et al. (NSDI 2022,
 §4.3 and §6) cut a trace into a history and a workload, and make DAGs of jobs of one name. All work
 on any workload, real or synthesized. A trace's configuration names those it wants
-(``knobs: {amplify: {ratio: 2}}``).
+(``knobs: {amplify: {ratio: 2}}``). Each is loaded on first use.
 """
 
 from __future__ import annotations
 
 import importlib
-import inspect
 from typing import TYPE_CHECKING, Any
 
 from sim.base.errors import InputError, unknown
-from sim.knobs.amplifier import amplify
-from sim.knobs.arrivals import arrive, squeeze
-from sim.knobs.faults import fail_tasks, straggle
-from sim.knobs.hour import hour_of
-from sim.knobs.inputs import place_inputs
-from sim.knobs.joined import named_dags
-from sim.knobs.load import change_load
-from sim.knobs.machines import fit_machines
-from sim.knobs.past import history_and_trace
-from sim.knobs.queues import deal_queues
-from sim.knobs.tasks import scale_tasks
+from sim.base.plugins import check_known
+from sim.base.plugins import options as options_of
 
 if TYPE_CHECKING:
+    from sim.knobs.amplifier import amplify
+    from sim.knobs.arrivals import arrive, squeeze
+    from sim.knobs.faults import fail_tasks, straggle
+    from sim.knobs.hour import hour_of
+    from sim.knobs.inputs import place_inputs
+    from sim.knobs.joined import named_dags
+    from sim.knobs.load import change_load
+    from sim.knobs.machines import fit_machines
+    from sim.knobs.past import history_and_trace
+    from sim.knobs.queues import deal_queues
+    from sim.knobs.tasks import scale_tasks
     from sim.workload.workload import Workload
 
 __all__ = [
@@ -66,15 +67,26 @@ _MODULES = {
 }
 
 
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _function(name)
+
+
 def names() -> list[str]:
     """Names of every knob, sorted."""
     return sorted(_MODULES)
 
 
 def options(name: str) -> dict[str, Any]:
-    """Return the options of a knob with their defaults."""
-    parameters = list(inspect.signature(_function(name)).parameters.values())
-    return {parameter.name: parameter.default for parameter in parameters[1:]}
+    """Return the options of a knob with their defaults.
+
+    Raises
+    ------
+    InputError
+        If there is no such knob, naming the nearest.
+    """
+    return options_of(_function(name), n_given=1)
 
 
 def turn(workload: Workload, name: str, **chosen: Any) -> Workload:
@@ -85,10 +97,7 @@ def turn(workload: Workload, name: str, **chosen: Any) -> Workload:
     InputError
         On an unknown knob or option, naming the nearest, and whatever the knob refuses.
     """
-    known = options(name)
-    for key in chosen:
-        if key not in known:
-            raise InputError(unknown(f"option of {name}", key, known), rule="unknown option")
+    check_known(f"option of {name}", chosen, options(name))
     turned: Workload = _function(name)(workload, **chosen)
     return turned
 

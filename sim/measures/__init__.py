@@ -10,13 +10,12 @@ importable module with such a function.
 
 from __future__ import annotations
 
-import importlib
-import inspect
-import pkgutil
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from sim.base.errors import InputError, unknown
+from sim.base.errors import InputError
+from sim.base.plugins import Plugins, check_known, import_own
+from sim.base.plugins import options as options_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,18 +28,19 @@ if TYPE_CHECKING:
 Run = Callable[..., "Result"]
 Measured = tuple[dict[str, float], "pa.Table"]
 
-_GIVEN = 5
+MEASURES = Plugins("measure", __name__, "measure")
+
+_N_GIVEN = 5
 
 
 def names() -> list[str]:
     """Names of every measure, sorted."""
-    return sorted(m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_"))
+    return MEASURES.names()
 
 
 def options(name: str, module: str | None = None) -> dict[str, Any]:
     """Return the options of a measure with their defaults."""
-    parameters = list(inspect.signature(_module(name, module).measure).parameters.values())
-    return {parameter.name: parameter.default for parameter in parameters[_GIVEN:]}
+    return options_of(_module(name, module).measure, _N_GIVEN)
 
 
 def uses_policy(name: str, module: str | None = None) -> bool:
@@ -79,10 +79,7 @@ def measure(
     InputError
         On an unknown measure or option, naming the nearest.
     """
-    known = options(name, module)
-    for key in chosen:
-        if key not in known:
-            raise InputError(unknown(f"option of {name}", key, known), rule="unknown option")
+    check_known(f"option of {name}", chosen, options(name, module))
     measured: Measured = _module(name, module).measure(
         run, workload, cluster, policy, seed, **chosen
     )
@@ -90,23 +87,9 @@ def measure(
 
 
 def _module(name: str, own: str | None) -> Any:
-    if own is not None:
-        return _imported(own)
-    if name not in names():
-        raise InputError(unknown("measure", name, names()), rule="unknown measure")
-    return importlib.import_module(f"{__name__}.{name}")
-
-
-def _imported(module: str) -> Any:
-    try:
-        found = importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name is not None and (module == error.name or module.startswith(error.name + ".")):
-            raise InputError(
-                f"measure's module {module!r} can't be imported: {error}; "
-                "put its folder on PYTHONPATH"
-            ) from error
-        raise
-    if not callable(getattr(found, "measure", None)):
-        raise InputError(f"{found.__file__} has no function measure(run, workload, cluster, ...)")
-    return found
+    if own is None:
+        return MEASURES.module(name)
+    module = import_own("measure's", own)
+    if not callable(getattr(module, MEASURES.entry, None)):
+        raise InputError(f"{module.__file__} has no function measure(run, workload, cluster, ...)")
+    return module

@@ -1,25 +1,26 @@
 """Synthetic workloads: one module per published workload's statistics, found by name.
 
-A generator is a module of this package with a function ``synthesize(**options) -> Workload``;
+A generator is a module of this package with a function ``synthesize(**chosen) -> Workload``;
 its keyword arguments are the options, so adding one is adding a file.
 """
 
 from __future__ import annotations
 
-import importlib
-import inspect
-import pkgutil
 from typing import TYPE_CHECKING, Any
 
-from sim.base.errors import InputError, unknown
+from sim.base.plugins import Plugins, check_known
+from sim.base.plugins import options as options_of
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
 
 
+GENERATORS = Plugins("generator", __name__, "synthesize")
+
+
 def names() -> list[str]:
     """Names of every generator, sorted."""
-    return sorted(m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_"))
+    return GENERATORS.names()
 
 
 def options(name: str) -> dict[str, Any]:
@@ -30,19 +31,18 @@ def options(name: str) -> dict[str, Any]:
     InputError
         If there is no such generator, naming the nearest.
     """
-    signature = inspect.signature(_function(name))
-    return {key: parameter.default for key, parameter in signature.parameters.items()}
+    return options_of(GENERATORS.function(name))
 
 
-def synthesize(name: str, **options: Any) -> Workload:
+def synthesize(name: str, **chosen: Any) -> Workload:
     """Make a workload out of published statistics.
 
     Parameters
     ----------
     name : str
         One of `names`, e.g. ``"alibaba2018"``.
-    **options
-        The generator's own; all of them take ``jobs`` and ``seed``.
+    **chosen
+        Options of the generator; all of them take ``jobs`` and ``seed``.
 
     Returns
     -------
@@ -54,17 +54,6 @@ def synthesize(name: str, **options: Any) -> Workload:
     InputError
         On an unknown name or option (the nearest valid one is named) or a value out of range.
     """
-    function = _function(name)
-    known = inspect.signature(function).parameters
-    for key in options:
-        if key not in known:
-            raise InputError(unknown(f"option of {name}", key, known), rule="unknown option")
-    workload: Workload = function(**options)
+    check_known(f"option of {name}", chosen, options(name))
+    workload: Workload = GENERATORS.function(name)(**chosen)
     return workload
-
-
-def _function(name: str) -> Any:
-    known = names()
-    if name not in known:
-        raise InputError(unknown("generator", name, known), rule="unknown generator")
-    return importlib.import_module(f"{__name__}.{name}").synthesize

@@ -7,48 +7,44 @@ noticed, counted by rule.
 
 from __future__ import annotations
 
-import importlib
-import inspect
 import os
-import pkgutil
 from typing import Any
 
-from sim.base.errors import InputError, unknown
+from sim.base.errors import InputError
+from sim.base.plugins import Plugins, check_known
+from sim.base.plugins import options as options_of
 from sim.workload.workload import Workload
 
 __all__ = ["names", "options", "read_trace"]
 
 
+FORMATS = Plugins("trace", __name__, "read")
+
+
 def names() -> list[str]:
     """Names of all formats, sorted."""
-    return sorted(m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_"))
+    return FORMATS.names()
 
 
 def options(name: str) -> dict[str, Any]:
-    """Options of a format's reader and their defaults."""
-    parameters = inspect.signature(_reader(name)).parameters.values()
-    return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+    """Options of a format's reader and their defaults.
+
+    Raises
+    ------
+    InputError
+        If there is no such format, naming the nearest.
+    """
+    return options_of(FORMATS.function(name), n_given=1)
 
 
 def read_trace(name: str, path: str | os.PathLike[str], **chosen: Any) -> Workload:
     """Read a trace of a known format."""
-    known = options(name)
-    for option in chosen:
-        if option not in known:
-            raise InputError(
-                unknown(f"option of trace {name}", option, known), rule="unknown option"
-            )
+    check_known(f"option of trace {name}", chosen, options(name))
     try:
-        workload: Workload = _reader(name)(path, **chosen)
+        workload: Workload = FORMATS.function(name)(path, **chosen)
     except InputError as error:
         if error.file is not None or error.rule == "wrong option":
             raise
         # found in the columns, where nobody knows any more which file they came from
         raise InputError(error.message, file=path, line=error.line, rule=error.rule) from error
     return workload
-
-
-def _reader(name: str) -> Any:
-    if name not in names():
-        raise InputError(unknown("trace", name, names()), rule="unknown trace")
-    return importlib.import_module(f"sim.traces.{name}").read

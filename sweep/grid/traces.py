@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sim.base.errors import InputError, unknown
-from sweep.grid import clusters, remote
+from sweep.grid import clusters, recipe, remote
+from sweep.grid.recipe import OWN, WINDOW
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
-
-_WINDOW = ("begin_s", "end_s")
-_OWN = ("format", "synth", "path", "knobs", *_WINDOW)
 
 
 def check(option: str, trace: Mapping[str, Any]) -> None:
@@ -30,11 +30,11 @@ def check(option: str, trace: Mapping[str, Any]) -> None:
             f"trace={option} must name either a format to read or a synth to draw from, "
             f"not {' and '.join(key for key in known if key in trace) or 'neither'}"
         )
-    for key in _WINDOW:
+    for key in WINDOW:
         value = trace.get(key)
         if value is not None and (type(value) not in (int, float) or not math.isfinite(value)):
             raise InputError(f"trace.{key} must be a time in s, not {value!r}", rule="wrong type")
-    begin, end = (trace.get(key) for key in _WINDOW)
+    begin, end = (trace.get(key) for key in WINDOW)
     if begin is not None and end is not None and begin >= end:
         raise InputError(f"trace.begin_s ({begin}) must be before trace.end_s ({end})")
     _check_options(option, trace)
@@ -47,17 +47,16 @@ def identity(trace: Mapping[str, Any], cluster: Mapping[str, Any]) -> dict[str, 
     """Everything that a workload's content follows from, without loading it.
 
     Two equal identities are the same workload, as long as the sources are: the configuration, the
-    size and time of change of every file, and the cluster where arrivals are stretched to it.
+    size and time of change of every file that it names, and the cluster where arrivals are
+    stretched to it.
     """
     found: dict[str, Any] = {"trace": dict(trace), "files": [], "stretch": None}
     if "path" in trace:
         root = remote.here(trace["path"]).resolve()
         found["trace"]["path"] = str(root)
-        files = sorted(root.rglob("*")) if root.is_dir() else [root]
-        for file in files:
-            if file.is_file():
-                stat = file.stat()
-                found["files"].append([str(file), stat.st_size, stat.st_mtime_ns])
+        found["files"] += _stamps(sorted(root.rglob("*")) if root.is_dir() else [root])
+    options = {key: value for key, value in trace.items() if key != "path"}
+    found["files"] += _stamps(Path(text) for text in _texts(options))
     if clusters.stretch(cluster) is not None:
         found["stretch"] = {key: cluster[key] for key in ("shape", "count", "load")}
     return found
@@ -71,24 +70,29 @@ def prepare(trace: Mapping[str, Any], cluster: Mapping[str, Any]) -> Workload:
     InputError
         On anything wrong in the file, naming file, line and rule; or if no job is in the window.
     """
-    import sim
-    import sim.knobs
+    if "path" in trace:
+        trace = {**trace, "path": str(remote.here(trace["path"]))}
+    return recipe.make(trace, cluster)
 
-    options = {key: value for key, value in trace.items() if key not in _OWN}
-    try:
-        if "synth" in trace:
-            workload = sim.synthesize(trace["synth"], **options)
-        else:
-            workload = sim.read_trace(trace["format"], remote.here(trace["path"]), **options)
-    except OSError as error:
-        raise InputError(f"can't be read: {error}", file=trace.get("path")) from error
-    begin, end = (trace.get(key) for key in _WINDOW)
-    if begin is not None or end is not None:
-        workload = workload.slice_time(begin or 0.0, math.inf if end is None else end)
-    for name, chosen in (trace.get("knobs") or {}).items():
-        workload = sim.knobs.turn(workload, name, **(chosen or {}))
-    fixed = clusters.stretch(cluster)
-    return workload if fixed is None else workload.scale_load(cluster["load"], fixed)
+
+def _stamps(files: Iterable[Path]) -> list[list[Any]]:
+    """Size and time of change of those that are files."""
+    found = []
+    for file in files:
+        with contextlib.suppress(OSError, ValueError):  # an option's text may be no name of a file
+            if file.is_file():
+                stat = file.stat()
+                found.append([str(file.resolve()), stat.st_size, stat.st_mtime_ns])
+    return found
+
+
+def _texts(option: Any) -> Iterator[str]:
+    """All texts in an option, however deep."""
+    if isinstance(option, str):
+        yield option
+    elif isinstance(option, Mapping | list):
+        for part in option.values() if isinstance(option, Mapping) else option:
+            yield from _texts(part)
 
 
 def _check_options(option: str, trace: Mapping[str, Any]) -> None:
@@ -97,7 +101,7 @@ def _check_options(option: str, trace: Mapping[str, Any]) -> None:
 
     module: Any = synth if "synth" in trace else formats
     name = trace["synth" if "synth" in trace else "format"]
-    given = {key for key in trace if key not in _OWN}
+    given = {key for key in trace if key not in OWN}
     known = {*module.options(name)}
     for key in sorted(given - known):
         raise InputError(unknown(f"option of trace={option}", key, known), rule="unknown key")

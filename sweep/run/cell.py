@@ -105,7 +105,7 @@ def key_of(
     workload : str
         Content digest of the workload; where it came from does not matter.
     sources : str
-        Digest of the simulator's and the policy's sources.
+        Digest of the sources that the numbers come from.
 
     Returns
     -------

@@ -102,6 +102,7 @@ def _take_in(
     """Keep a result, then say in the journal that it is there."""
     fields: dict[str, Any] = {"row": one.row, "key": one.key, "seconds": round(result.seconds, 3)}
     if result.error is None:
+        prepared.cache.sources.keep(plan.source_of(one.cell), plan.table_of(one.cell))
         prepared.cache.put(result, plan.kept_config(prepared, one))
         prepared.metrics[one.key] = result.metrics
         journal.append("cell", status="done", **fields)

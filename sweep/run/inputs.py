@@ -56,7 +56,7 @@ class Inputs:
         if pair not in self._ids:
             trace = self._here(cell.trace)
             identity = traces.identity(trace, cell.cluster)
-            identity["sources"] = sources.simulator()
+            identity["sources"] = sources.of_workload(trace)
             name = hashlib.sha256(canonical(identity).encode()).hexdigest()
             self._ids[pair] = (name, cell)
             self._wanted.setdefault(name, (trace, cell.cluster))

@@ -12,7 +12,7 @@ from sweep.grid.grid import Cell, Grid
 from sweep.grid.masking import mask_tree
 from sweep.run.cell import CellSpec, canonical, key_of
 from sweep.run.inputs import Inputs
-from sweep.store import sources
+from sweep.store import closure, sources
 from sweep.store.cache import Cache
 
 
@@ -101,7 +101,12 @@ def prepare(grid: Grid) -> Prepared:
 
 def source_of(cell: Cell) -> str:
     """Digest of the sources that a cell's numbers come from."""
-    return sources.of_cell(cell.policy["name"], cell.measure.get("module"))
+    return sources.of_cell(cell.policy, cell.measure)
+
+
+def table_of(cell: Cell) -> closure.Table:
+    """Digests of those sources by module."""
+    return sources.table_of_cell(cell.policy, cell.measure)
 
 
 def sweep_id(grid: Grid, keys: list[str]) -> str:
@@ -138,13 +143,8 @@ def specs(prepared: Prepared) -> Iterator[tuple[Planned, CellSpec]]:
 
 def kept_config(prepared: Prepared, one: Planned) -> dict[str, Any]:
     """Everything that a cell's key was made of, and its trace, to be kept beside its result."""
-    digests = {
-        "simulator": sources.simulator(),
-        "policy": sources.policy(one.cell.policy["name"]),
-    }
-    own = one.cell.measure.get("module")
     return {
         **mask_tree(one.cell.config),
         "workload": prepared.inputs.describe(one.input)["digest"],
-        "sources": digests if own is None else {**digests, "measure": sources.measure(own)},
+        "sources": source_of(one.cell),
     }

@@ -52,14 +52,14 @@ def _other_sources(spec: CellSpec) -> CellResult | None:
     try:
         if spec.policy["module"] is not None:
             policies.registry.load(spec.policy["module"])
-        if sources.of_cell(spec.policy["name"], spec.measure.get("module")) == spec.sources:
+        if sources.of_cell(spec.policy, spec.measure) == spec.sources:
             return None
     except Exception:
         return None  # the cell itself will say so better
     error: CellError = {
         "stage": "sources",
         "type": "SourcesChanged",
-        "message": "the sources of sim or of the policy differ from those that the sweep began "
+        "message": "the sources of the cell's numbers differ from those that the sweep began "
         "with: edited meanwhile, or another version on this node; run the same command again",
         "traceback": "",
     }

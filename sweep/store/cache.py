@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from sim.base import files
 from sweep.run.cell import CellResult
+from sweep.store.kept_sources import KeptSources
 
 VERSION = 1
 """Of the layout of a file; a file of another version is computed anew."""
@@ -37,6 +38,7 @@ class Cache:
 
     def __init__(self, results: Path) -> None:
         self.folder = results / "cache" / "cells"
+        self.sources = KeptSources(results)
 
     def file(self, key: str) -> Path:
         """Where the cell of this key is kept."""

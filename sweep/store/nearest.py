@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from sweep.grid import tree
@@ -27,9 +27,14 @@ class Nearest:
     ----------
     kept : iterable of mapping
         Configurations as `sweep.run.plan.kept_config` makes them.
+    sources_changed : callable
+        Says what differs between the sources of an old and of a new configuration.
     """
 
-    def __init__(self, kept: Iterable[Config]) -> None:
+    def __init__(
+        self, kept: Iterable[Config], sources_changed: Callable[[Any, Any], list[str]]
+    ) -> None:
+        self._sources_changed = sources_changed
         self._without: dict[str, dict[int, list[Config]]] = {thing: {} for thing in _THINGS}
         for config in kept:
             if not config.keys() >= _NEEDED:
@@ -55,9 +60,26 @@ class Nearest:
             (len(changes), _distance(other, config), changes)
             for thing, kept in self._without.items()
             for other in _some(kept.get(_others(parts, thing), ()), thing, config)
-            if (changes := _changes(other, config))
+            if (changes := self._changes(other, config, thing))
         ]
         return min(found)[2] if found else None
+
+    def _changes(self, old: Config, new: Config, thing: str) -> list[str]:
+        if thing == "sources" and old[thing] != new[thing]:
+            return self._sources_changed(old[thing], new[thing])
+        if thing == "measure" and old["sources"] != new["sources"] and _is_same(old, new, thing):
+            return []  # not for its own sake
+        changes = [
+            change
+            for part in _THINGS
+            if part != "sources" and old[part] != new[part]
+            for change in _leaves_changed(old, new, part)
+        ]
+        if any(change.startswith("seed: ") for change in changes):
+            changes = [change for change in changes if not change.startswith("trace.seed: ")]
+        if not changes and old["workload"] != new["workload"]:
+            return ["content of the trace"]
+        return changes
 
 
 def _some(group: Sequence[Config], thing: str, config: Config) -> Sequence[Config]:
@@ -86,29 +108,18 @@ def _parts(config: Config) -> dict[str, str]:
 
 def _others(parts: Mapping[str, str], thing: str) -> int:
     """All things but one, as a number that never leaves this process."""
-    return hash(tuple(part for name, part in parts.items() if name != thing))
+    left_out = (thing, "sources") if thing == "measure" else (thing,)  # it has sources of its own
+    return hash(tuple(part for name, part in parts.items() if name not in left_out))
+
+
+def _is_same(old: Config, new: Config, thing: str) -> bool:
+    """Tell whether a thing is the same but for its options."""
+    return all(old[thing].get(key) == new[thing].get(key) for key in ("name", "module"))
 
 
 def _distance(old: Config, new: Config) -> float:
     """How far apart two cells are on the axes that are numbers."""
     return float(abs(old["capacity"] - new["capacity"]) + abs(old["seed"] - new["seed"]))
-
-
-def _changes(old: Config, new: Config) -> list[str]:
-    if old["sources"] != new["sources"]:
-        before = old["sources"]
-        return [f"sources of the {n}" for n, d in new["sources"].items() if before.get(n) != d]
-    changes = [
-        change
-        for thing in _THINGS
-        if old[thing] != new[thing]
-        for change in _leaves_changed(old, new, thing)
-    ]
-    if any(change.startswith("seed: ") for change in changes):
-        changes = [change for change in changes if not change.startswith("trace.seed: ")]
-    if not changes and old["workload"] != new["workload"]:
-        return ["content of the trace"]
-    return changes
 
 
 def _leaves_changed(old: Config, new: Config, thing: str) -> list[str]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from sweep.store import provenance
+from sweep.store import meaning_memory, modules, provenance
 from tests.sweep.small import Command, fake_engine
+from tests.sweep.store.edits import Sources
 
 
 @pytest.fixture
@@ -35,3 +37,16 @@ def fake(command: Command, monkeypatch: pytest.MonkeyPatch) -> Command:
     """Do the same with a stand-in for the simulator, which takes no time to compile."""
     fake_engine(monkeypatch)
     return command
+
+
+@pytest.fixture
+def edited(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Sources]:
+    """Sources to edit, as long as a test runs."""
+    kept = tmp_path_factory.getbasetemp() / "meanings"  # edits are of no use to anybody else
+    monkeypatch.setattr(meaning_memory, "folder", lambda: kept)
+    found = Sources()
+    monkeypatch.setattr(modules, "read", found.read)
+    yield found
+    found.restore()

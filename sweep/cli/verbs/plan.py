@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
+from collections.abc import Callable
+from typing import Any
 
 from sweep.cli import say
 from sweep.cli.command import Command, add_grid_flags
@@ -40,7 +42,8 @@ def run(command: Command) -> int:
 
 def _lines(prepared: Prepared, waiting: set[str], *, show_all: bool) -> str:
     kept = (prepared.cache.config(key) for key in prepared.cache.keys_kept())
-    nearest = Nearest(config for config in kept if config is not None)
+    configs = (config for config in kept if config is not None)
+    nearest = Nearest(configs, _sources_changed(prepared))
     header = ["row", *prepared.planned[0].cell.labels, "", "what changed"]
     rows, reasons = [], Counter[str]()
     for one in prepared.planned:
@@ -59,3 +62,9 @@ def _lines(prepared: Prepared, waiting: set[str], *, show_all: bool) -> str:
         common = "\n".join(f"  {n} cells: {reason}" for reason, n in reasons.most_common(10))
         text += f"\nand {len(rows) - MAX_LINES} more (--all shows them); in all\n{common}"
     return text
+
+
+def _sources_changed(prepared: Prepared) -> Callable[[Any, str], list[str]]:
+    """Return what names the modules that differ, given the sources of a cached and a new cell."""
+    tables = {plan.source_of(one.cell): plan.table_of(one.cell) for one in prepared.planned}
+    return lambda old, new: prepared.cache.sources.changes(old, tables[new])

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ import yaml
 from sweep.store.cache import Cache
 from sweep.store.journal import Journal
 from tests.sweep.small import Command, Ran, every_file, fake_engine, fake_simulate, write_workload
+from tests.sweep.store.edits import STATEMENT, Sources
 
 GRID = ("policy=fifo,las", "capacity=0.5,1", "baseline=fifo")
 
@@ -61,13 +64,23 @@ class TestPlan:
         write_workload(fake.trace, n_jobs=9)
         assert "content of the trace" in fake("plan", "policy=fifo").out
 
-    def test_says_that_sources_changed(
-        self, fake: Command, ran: Ran, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        from sweep.store import sources
+    def test_says_that_sources_changed(self, fake: Command, ran: Ran, edited: Sources) -> None:
+        edited.edit("policies.fifo", added=STATEMENT)
+        assert "sources: policies.fifo" in fake("plan", "policy=fifo").out
+        edited.edit("policies.base", added=STATEMENT)
+        assert "sources: policies.base" in fake("plan", "policy=las", "capacity=0.5").out
+        edited.edit("policies.drf", added=STATEMENT)
+        assert "4 cells, 4 cached" in fake("plan", *GRID).out
 
-        monkeypatch.setattr(sources, "policy", lambda name: f"new {name}")
-        assert "sources of the policy" in fake("plan", "policy=fifo").out
+    def test_says_that_sources_changed_where_it_is_not_known_which(
+        self, fake: Command, ran: Ran, edited: Sources
+    ) -> None:
+        shutil.rmtree(fake.results / "cache" / "sources")
+        edited.edit("policies.fifo", added=STATEMENT)
+        assert re.search(r"to run +sources\n", fake("plan", "policy=fifo").out)
+
+    def test_says_that_another_thing_is_measured(self, fake: Command, ran: Ran) -> None:
+        assert 'measure.name: "simulation" → "kinds"' in fake("plan", *GRID, "measure=kinds").out
 
     def test_a_long_plan_is_cut(self, fake: Command) -> None:
         planned = fake("plan", "policy=fifo", "seed=range(100)")

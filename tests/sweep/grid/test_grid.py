@@ -158,8 +158,8 @@ def test_a_users_module_that_can_not_be_imported(tmp_path: Path, trace: list[str
     [
         ("policy.qeues=5", r"unknown parameter of las '.*qeues'; did you mean '.*queues'"),
         ("policy.qeues=5,6", r"did you mean '.*queues'"),
-        ("policy.queues=many", "must be int"),
-        ("policy.queues=2.5", "must be int"),
+        ("policy.queues=many", "must be a whole number"),
+        ("policy.queues=2.5", "must be a whole number"),
         ("policy.fit=tight", "fit must be"),
         ("baseline=fifo", "unknown baseline 'fifo'; valid: las; the baseline is one of"),
         ("cluster.laod=1", r"did you mean 'cluster\.load'"),

@@ -10,7 +10,8 @@ from sweep.grid import grid, traces
 from sweep.grid.grid import Cell
 from sweep.run import inputs
 from sweep.run.inputs import Inputs
-from tests.sweep.small import request, write_workload
+from tests.sweep.small import Command, request, write_workload
+from tests.sweep.store.edits import COMMENT, STATEMENT, Sources
 
 
 @pytest.fixture
@@ -130,3 +131,60 @@ def test_memory_is_bounded(
     known.release(known.id_of(first))
     known.workload(known.id_of(first))
     assert len(loads) == 4
+
+
+class TestAnEditOfWhatMakesAWorkload:
+    WORDS = ("trace=alibaba_synth", "trace.jobs=20")
+
+    def of(self, folder: Path) -> tuple[Inputs, str]:
+        known = Inputs(folder)
+        (cell,) = cells(*self.WORDS)
+        return known, known.id_of(cell)
+
+    @pytest.mark.parametrize(
+        ("name", "added", "is_made_again"),
+        [
+            ("sim.synth.alibaba2018.structure", COMMENT, False),
+            ("sim.synth.alibaba2018.structure", STATEMENT, True),
+            ("sim.synth.alibaba2018/tables.json", b"\n", True),
+            ("sim.synth.cosmos.month", STATEMENT, False),
+            ("sim.engine.simulate", STATEMENT, False),
+        ],
+    )
+    def test_makes_it_again_only_where_it_may_be_another(
+        self,
+        tmp_path: Path,
+        loads: list[Any],
+        edited: Sources,
+        name: str,
+        added: bytes,
+        is_made_again: bool,
+    ) -> None:
+        known, first = self.of(tmp_path)
+        digest = known.describe(first)["digest"]
+        edited.edit(name, added=added)
+        known, again = self.of(tmp_path)
+        assert known.describe(again)["digest"] == digest
+        assert len(loads) == 1 + is_made_again
+
+    def test_leaves_cells_cached_where_its_content_is_the_same(
+        self, fake: Command, loads: list[Any], edited: Sources
+    ) -> None:
+        grid = ("policy=fifo,las", *self.WORDS)
+        fake(*grid)
+        edited.edit("sim.synth.alibaba2018.structure", added=STATEMENT)
+        assert "2 cached, 0 to run" in fake("plan", *grid).out
+        assert len(loads) == 2
+        assert "2 cached, 0 to run" in fake("plan", *grid).out
+        assert len(loads) == 2
+
+
+def test_a_file_that_an_option_names_is_part_of_the_identity(tmp_path: Path) -> None:
+    file = tmp_path / "tables.json"
+    file.write_text("{}")
+    trace = {"synth": "alibaba2018", "tables": str(file), "more": [{"name": "x" * 5000}]}
+    (cell,) = cells("trace=alibaba_synth")
+    before = traces.identity(trace, cell.cluster)
+    assert traces.identity(trace, cell.cluster) == before
+    file.write_text("{ }")
+    assert traces.identity(trace, cell.cluster) != before

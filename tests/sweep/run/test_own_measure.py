@@ -38,7 +38,7 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         (folder / "measure" / f"{option}.yaml").write_text(f"name: {option}\nmodule: {module}\n")
     monkeypatch.setattr(sys, "path", [*sys.path])
     yield folder
-    sources.measure.cache_clear()
+    sources.forget()
     for module in ("own_measure", "own_nothing"):
         sys.modules.pop(module, None)
 

@@ -23,7 +23,7 @@ SPEC = CellSpec(
 
 @pytest.fixture
 def spec() -> CellSpec:
-    return replace(SPEC, sources=sources.of_cell("fifo"))
+    return replace(SPEC, sources=sources.of_cell(SPEC.policy, SPEC.measure))
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ from sweep.store import cache
 from sweep.store.journal import Journal
 from tests.sweep.mounts import remount, tmpfs
 from tests.sweep.small import Command, every_file
+from tests.sweep.store.edits import STATEMENT, Sources
 
 ROOT = Path(__file__).resolve().parents[3]
 SLOW_ENGINE = """
@@ -253,13 +254,9 @@ class TestADamagedFile:
 
 
 class TestACacheOfAnOlderVersion:
-    def test_other_sources_are_computed_anew(
-        self, fake: Command, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        from sweep.store import sources
-
+    def test_other_sources_are_computed_anew(self, fake: Command, edited: Sources) -> None:
         fake("policy=fifo", "seed=0,1")
-        monkeypatch.setattr(sources, "simulator", lambda: "newer")
+        edited.edit("sim.engine.simulate", added=STATEMENT)
         again = fake("policy=fifo", "seed=0,1")
         assert again.code == 0
         assert "0 cached, 2 to run" in again.err

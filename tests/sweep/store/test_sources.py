@@ -1,115 +1,175 @@
+"""What an edit makes stale, and what it does not."""
+
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import policies
+from sim import measures
 from sweep.store import sources
+from tests.sweep.store.edits import COMMENT, STATEMENT, Sources
 
-POLICY = """
+CELLS = {
+    "fifo": ("fifo", "simulation"),
+    "slearn": ("slearn", "simulation"),
+    "wing_mil": ("wing_mil", "simulation"),
+    "jockey": ("jockey", "deadlines"),
+    "described": ("none", "described"),
+    "dag_distances": ("none", "dag_distances"),
+}
+WORKLOADS: dict[str, dict[str, Any]] = {
+    "cosmos": {"synth": "cosmos"},
+    "alibaba_synth": {"synth": "alibaba2018"},
+    "scope_jobs": {"synth": "scope_jobs"},
+    "swf": {"format": "swf"},
+    "amplified": {"format": "parquet", "knobs": {"amplify": {"ratio": 2}}},
+}
+EVERY_CELL, EVERY_WORKLOAD = {*CELLS}, {*WORKLOADS}
+RUNS = {*EVERY_CELL, "scope_jobs"}  # whose history of runs is simulated
+AMPLIFIERS = {"amplified", "alibaba_synth", "dag_distances"}
+EVERYTHING = EVERY_CELL | EVERY_WORKLOAD
+
+DOCSTRING = {"old": b'"""', "new": b'"""Said better: '}
+EDITS: list[tuple[str, str, dict[str, bytes], set[str]]] = [
+    ("a comment in a generator", "sim.synth.cosmos.month", {"added": COMMENT}, set()),
+    ("a comment in a loader", "sim.traces.swf", {"added": COMMENT}, set()),
+    ("a comment in a kernel of lineage", "sim.lineage.kernels.closure", {"added": COMMENT}, set()),
+    ("a comment in the engine", "sim.engine.simulate", {"added": COMMENT}, set()),
+    ("a docstring of the engine", "sim.engine.simulate", DOCSTRING, set()),
+    ("a docstring of a policy", "policies.fifo", DOCSTRING, set()),
+    ("the look of pages", "sim.base.html/page.css", {"added": COMMENT}, set()),
+    ("what only talks to people", "sim.cli.main", {"added": STATEMENT}, set()),
+    ("another measure", "sim.measures.kinds", {"added": STATEMENT}, set()),
+    ("another policy", "policies.drf", {"added": STATEMENT}, set()),
+    ("a generator", "sim.synth.cosmos.month", {"added": STATEMENT}, {"cosmos"}),
+    ("a loader", "sim.traces.swf", {"added": STATEMENT}, {"swf"}),
+    ("a knob", "sim.knobs.tasks", {"added": STATEMENT}, set()),
+    ("a knob that is turned", "sim.knobs.amplifier", {"added": STATEMENT}, AMPLIFIERS),
+    ("a policy", "policies.fifo", {"added": STATEMENT}, {"fifo"}),
+    (
+        "a policy's helper",
+        "policies.slearn.estimators.spread",
+        {"added": STATEMENT},
+        {"slearn"},
+    ),
+    ("a policy's base", "policies.base", {"added": STATEMENT}, EVERY_CELL),
+    (
+        "a generator's table of numbers",
+        "sim.synth.alibaba2018/tables.json",
+        {"added": b"\n"},
+        {"alibaba_synth", "dag_distances"},
+    ),
+    (
+        "a number in a metric",
+        "sim.metrics.compute",
+        {"old": b"jct, 50, 90, 99", "new": b"jct, 50, 90, 98"},
+        RUNS,
+    ),
+    ("the main loop", "sim.engine.kernels.run", {"added": STATEMENT}, RUNS),
+    ("the engine", "sim.engine.simulate", {"added": STATEMENT}, RUNS),
+    ("what a cell runs on", "sweep.grid.cluster_faults", {"added": STATEMENT}, EVERYTHING),
+    ("what workloads are", "sim.workload.workload", {"added": STATEMENT}, EVERYTHING),
+    ("how a cell is run", "sweep.run.cell", {"added": STATEMENT}, EVERY_CELL),
+    ("how a workload is made", "sweep.grid.recipe", {"added": STATEMENT}, EVERY_WORKLOAD),
+]
+
+
+def digests() -> dict[str, str]:
+    cells = {
+        name: sources.of_cell({"name": policy}, {"name": measure})
+        for name, (policy, measure) in CELLS.items()
+    }
+    return cells | {name: sources.of_workload(trace) for name, trace in WORKLOADS.items()}
+
+
+@pytest.mark.parametrize(
+    ("name", "edit", "stale"), [edit[1:] for edit in EDITS], ids=[edit[0] for edit in EDITS]
+)
+def test_an_edit_makes_stale_what_it_touches_and_no_more(
+    edited: Sources, name: str, edit: dict[str, bytes], stale: set[str]
+) -> None:
+    before = digests()
+    edited.edit(name, **edit)
+    after = digests()
+    assert {name for name in before if before[name] != after[name]} == stale
+
+
+@pytest.mark.parametrize("cell", ["fifo", "jockey"])
+def test_every_module_of_a_cell_counts(edited: Sources, cell: str) -> None:
+    policy, measure = CELLS[cell]
+    asked = ({"name": policy}, {"name": measure})
+    before, table = sources.of_cell(*asked), sources.table_of_cell(*asked)
+    unseen = []
+    for name in table:
+        edited.edit(name, added=STATEMENT)
+        if sources.of_cell(*asked) == before:
+            unseen.append(name)
+    assert not unseen
+
+
+def test_the_same_sources_are_the_same_digest(edited: Sources) -> None:
+    before = digests()
+    edited.restore()
+    assert digests() == before
+
+
+@pytest.mark.parametrize("name", measures.names())
+def test_a_measure_counts_for_its_own_cells(name: str) -> None:
+    assert f"sim.measures.{name}" in sources.table_of_cell({"name": "none"}, {"name": name})
+
+
+def test_a_policy_counts_with_all_that_it_is_made_from() -> None:
+    for name in policies.names():
+        table = sources.table_of_cell({"name": name}, {"name": "simulation"})
+        assert {cls.__module__ for cls in policies.spec(name).__mro__[:-1]} <= {*table}
+
+
+class TestOfTheUsersOwn:
+    POLICY = """
 from dataclasses import dataclass
 
 from policies import Policy, register
-{line}
+from sources_helper import X
 
 
-@register("{name}")
+@register("sources_mine")
 @dataclass(frozen=True)
 class Mine(Policy):
     pass
 """
 
+    @pytest.fixture(autouse=True)
+    def folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+        monkeypatch.syspath_prepend(str(tmp_path))
+        monkeypatch.delitem(sys.modules, "sources_helper", raising=False)
+        (tmp_path / "sources_helper.py").write_text("X = 1\n")
+        yield tmp_path
+        sources.forget()
 
-@pytest.fixture(autouse=True)
-def nothing_remembered() -> None:
-    sources.policy.cache_clear()
-    sources.simulator.cache_clear()
+    def changes(self, folder: Path, policy: dict[str, Any], measure: dict[str, Any]) -> list[bool]:
+        """Whether its digest changes with a comment and with a number of what it imports."""
+        found = []
+        for text in ("X = 1  # one\n", "X = 2\n"):
+            sources.forget()
+            before = sources.of_cell(policy, measure)
+            (folder / "sources_helper.py").write_text(text)
+            sources.forget()
+            found.append(sources.of_cell(policy, measure) != before)
+        return found
 
+    def test_policy(self, folder: Path) -> None:
+        (folder / "sources_mine.py").write_text(self.POLICY)
+        policies.registry.load("sources_mine")
+        mine = {"name": "sources_mine", "module": "sources_mine"}
+        assert self.changes(folder, mine, {"name": "simulation"}) == [False, True]
+        assert self.changes(folder, {"name": "fifo"}, {"name": "simulation"}) == [False, False]
 
-def module(folder: Path, name: str, line: str = "") -> Path:
-    file = folder / f"{name}.py"
-    file.write_text(POLICY.format(line=line, name=name))
-    return file
-
-
-def digest(name: str) -> str:
-    sources.policy.cache_clear()
-    return sources.policy(name)
-
-
-def test_the_simulator_is_one_digest() -> None:
-    assert len(sources.simulator()) == 64
-    assert sources.simulator() == sources.simulator()
-
-
-def test_policies_differ_from_each_other() -> None:
-    digests = {sources.policy(name) for name in policies.names()}
-    assert len(digests) > len(policies.names()) / 2
-
-
-def test_a_users_policy_and_what_it_imports(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.syspath_prepend(str(tmp_path))
-    helper = tmp_path / "sources_helper.py"
-    helper.write_text("X = 1\n")
-    file = module(tmp_path, "sources_mine", "from sources_helper import X")
-    policies.registry.load("sources_mine")
-    first, fifo = digest("sources_mine"), digest("fifo")
-    file.write_text(file.read_text() + "\n# changed\n")
-    second = digest("sources_mine")
-    helper.write_text("X = 2\n")
-    third = digest("sources_mine")
-    assert len({first, second, third}) == 3
-    assert digest("fifo") == fifo
-
-
-def test_packages_from_elsewhere_do_not_count(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.syspath_prepend(str(tmp_path))
-    module(tmp_path, "sources_numpy", "import numpy, json")
-    policies.registry.load("sources_numpy")
-    names = sources._closure(["sources_numpy"])
-    assert set(names) == {"sources_numpy", "policies", "policies.base", "policies.registry"}
-
-
-def test_imports_by_name_bring_in_every_policy(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.syspath_prepend(str(tmp_path))
-    plain = module(tmp_path, "sources_plain")
-    module(tmp_path, "sources_by_name", "import importlib; importlib.import_module('json')")
-    assert sources._imports_by_name(tmp_path / "sources_by_name.py")
-    assert not sources._imports_by_name(plain)
-
-
-def test_relative_imports_are_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(tmp_path))
-    package = tmp_path / "sources_package"
-    package.mkdir()
-    (package / "__init__.py").write_text("")
-    (package / "helper.py").write_text("X = 1\n")
-    (package / "deep.py").write_text("from . import helper\n")
-    found = sources._closure(["sources_package.deep"])
-    assert set(found) == {"sources_package", "sources_package.deep", "sources_package.helper"}
-
-
-def test_a_users_measure_and_what_it_imports(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.syspath_prepend(str(tmp_path))
-    helper = tmp_path / "measure_helper.py"
-    helper.write_text("X = 1\n")
-    (tmp_path / "measure_mine.py").write_text("from measure_helper import X\n")
-
-    def of_cell(module: str | None) -> str:
-        sources.measure.cache_clear()
-        return sources.of_cell("fifo", module)
-
-    none, first = of_cell(None), of_cell("measure_mine")
-    assert first.startswith(f"{none}-")
-    helper.write_text("X = 2\n")
-    assert of_cell("measure_mine") != first
-    assert of_cell(None) == none
+    def test_measure(self, folder: Path) -> None:
+        (folder / "sources_measure.py").write_text("from sources_helper import X\n")
+        mine = {"name": "mine", "module": "sources_measure"}
+        assert self.changes(folder, {"name": "fifo"}, mine) == [False, True]

@@ -1,0 +1,95 @@
+"""Plug-ins found by name: a module of a package, each with a function of one name."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+from sim.base.errors import InputError, unknown
+
+
+@dataclass(frozen=True)
+class Plugins:
+    """The modules of a package that have a function `entry`: adding one is adding a file.
+
+    A module whose name begins with an underscore, and a package in it, are no plug-ins but what
+    they share; so are those in `helpers`.
+    """
+
+    kind: str  # what one of them is, for messages: trace, generator, measure
+    package: str
+    entry: str
+    helpers: tuple[str, ...] = ()
+
+    def names(self) -> list[str]:
+        """Names of all of them, sorted."""
+        return [name for name in modules_of(self.package) if name not in self.helpers]
+
+    def module(self, name: str) -> ModuleType:
+        """Import the module of one.
+
+        Raises
+        ------
+        InputError
+            If there is none of that name, naming the nearest.
+        """
+        if name not in self.names():
+            raise InputError(unknown(self.kind, name, self.names()), rule=f"unknown {self.kind}")
+        return importlib.import_module(f"{self.package}.{name}")
+
+    def function(self, name: str) -> Any:
+        """Return the function of one; raise as `module` does."""
+        return getattr(self.module(name), self.entry)
+
+
+@cache
+def modules_of(package: str) -> list[str]:
+    """Names of the modules of a package that no underscore hides, sorted."""
+    path = importlib.import_module(package).__path__
+    return sorted(m.name for m in pkgutil.iter_modules(path) if not m.name.startswith("_"))
+
+
+def options(function: Any, n_given: int = 0) -> dict[str, Any]:
+    """Return what may be chosen of a plug-in's function: parameters with their defaults.
+
+    The first `n_given` are not chosen: whoever calls it gives them.
+    """
+    parameters = list(inspect.signature(function).parameters.values())[n_given:]
+    return {parameter.name: parameter.default for parameter in parameters}
+
+
+def check_known(what: str, chosen: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse a name that is none of `known`, naming the nearest.
+
+    Raises
+    ------
+    InputError
+        ``unknown option of trace swf 'qeue'; did you mean 'queue'?``
+    """
+    for name in chosen:
+        if name not in known:
+            raise InputError(unknown(what, name, known), rule="unknown option")
+
+
+def import_own(kind: str, module: str) -> ModuleType:
+    """Import a module of somebody's own.
+
+    Raises
+    ------
+    InputError
+        If it can't be found. What goes wrong inside it is raised as it is.
+    """
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is not None and (module == error.name or module.startswith(error.name + ".")):
+            raise InputError(
+                f"{kind} module {module!r} can't be imported: {error}; put its folder on PYTHONPATH"
+            ) from error
+        raise

@@ -1,0 +1,47 @@
+"""How a workload is made: drawn or read, cut to a window, its knobs turned, stretched to a cluster.
+
+What is imported here is part of every recipe: what only checks or fetches traces stays outside.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import sim
+from sim import knobs
+from sim.base.errors import InputError
+from sweep.grid import clusters
+
+if TYPE_CHECKING:
+    from sim.workload.workload import Workload
+
+WINDOW = ("begin_s", "end_s")
+OWN = ("format", "synth", "path", "knobs", *WINDOW)
+"""Keys of a trace that are not its generator's or reader's."""
+
+
+def make(trace: Mapping[str, Any], cluster: Mapping[str, Any]) -> Workload:
+    """Make the workload that a trace, whose file is here, is configured to be.
+
+    Raises
+    ------
+    InputError
+        On anything wrong in the file, naming file, line and rule; or if no job is in the window.
+    """
+    options = {key: value for key, value in trace.items() if key not in OWN}
+    try:
+        if "synth" in trace:
+            workload = sim.synthesize(trace["synth"], **options)
+        else:
+            workload = sim.read_trace(trace["format"], trace["path"], **options)
+    except OSError as error:
+        raise InputError(f"can't be read: {error}", file=trace.get("path")) from error
+    begin, end = (trace.get(key) for key in WINDOW)
+    if begin is not None or end is not None:
+        workload = workload.slice_time(begin or 0.0, math.inf if end is None else end)
+    for name, chosen in (trace.get("knobs") or {}).items():
+        workload = knobs.turn(workload, name, **(chosen or {}))
+    fixed = clusters.stretch(cluster)
+    return workload if fixed is None else workload.scale_load(cluster["load"], fixed)

@@ -1,0 +1,50 @@
+"""Plug-ins are the modules of a package, found by name."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from sim.base.errors import InputError
+from sim.base.plugins import Plugins, check_known, import_own, options
+
+
+@pytest.fixture
+def shapes(tmp_path, monkeypatch):
+    package = tmp_path / "shapes_of_a_test"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "square.py").write_text("def area(side, *, times=2): return times * side * side")
+    (package / "circle.py").write_text("def area(radius): return 3 * radius * radius")
+    (package / "_parts.py").write_text("")
+    (package / "reading.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    yield Plugins("shape", package.name, "area", helpers=("reading",))
+    for name in [name for name in sys.modules if name.startswith(package.name)]:
+        del sys.modules[name]
+
+
+def test_every_module_is_one_but_what_they_share(shapes):
+    assert shapes.names() == ["circle", "square"]
+    assert shapes.function("square")(3) == 18
+    assert options(shapes.function("square"), n_given=1) == {"times": 2}
+
+
+def test_an_unknown_one_gets_the_nearest(shapes):
+    with pytest.raises(InputError, match="unknown shape 'sqare'; did you mean 'square'"):
+        shapes.function("sqare")
+    for hidden in ("_parts", "reading", "os", "square.py"):
+        with pytest.raises(InputError, match="unknown shape"):
+            shapes.module(hidden)
+    with pytest.raises(InputError, match="unknown side of a square 'tims'; did you mean 'times'"):
+        check_known("side of a square", ["tims"], ["times"])
+
+
+def test_a_module_of_ones_own_that_is_not_there_is_an_error_of_the_input(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "needs_more.py").write_text("import not_installed_at_all")
+    with pytest.raises(InputError, match="shape module 'nowhere_at_all' can't be imported"):
+        import_own("shape", "nowhere_at_all")
+    with pytest.raises(ModuleNotFoundError, match="not_installed_at_all"):
+        import_own("shape", "needs_more")

@@ -1,0 +1,221 @@
+"""Which modules count as imported by a module, however it imports them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import policies
+import sim
+from sweep.store import closure, meaning, modules
+
+Reached = Callable[..., set[str]]
+
+
+@pytest.fixture
+def reached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reached]:
+    """Write modules, and find what the first of them reaches."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    closure.forget()
+
+    def write(*texts: str, **files: str) -> set[str]:
+        for name, text in {"closure_mine": "\n".join(texts), **files}.items():
+            file = tmp_path / f"{name}.py"
+            file.parent.mkdir(exist_ok=True, parents=True)
+            file.write_text(text)
+        return {*closure.of(["closure_mine"])}
+
+    yield write
+    closure.forget()
+
+
+def test_the_table_of_registries_is_right() -> None:
+    for name in closure.REGISTRIES:
+        module = modules.find(name)
+        assert module is not None, f"{name} has moved: the table in sweep.store.closure names it"
+        assert closure.known(module).finders, f"{name} finds nothing by name"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import closure_other",
+        "from closure_other import X",
+        "def f():\n    from closure_other import X",
+        "try:\n    import closure_other\nexcept ImportError:\n    pass",
+        "if TYPE_CHECKING:\n    import json\nelse:\n    import closure_other",
+        "import importlib\nimportlib.import_module('closure_other')",
+        "__import__('closure_other')",
+    ],
+)
+def test_an_import_counts_wherever_it_stands(reached: Reached, text: str) -> None:
+    found = reached(text, closure_other="X = 1", closure_third="")
+    assert found == {"closure_mine", "closure_other"}
+
+
+@pytest.mark.parametrize("test", ["TYPE_CHECKING", "typing.TYPE_CHECKING"])
+def test_what_never_runs_does_not_count(reached: Reached, test: str) -> None:
+    assert reached(f"if {test}:\n    import closure_other", closure_other="") == {"closure_mine"}
+
+
+def test_libraries_do_not_count(reached: Reached) -> None:
+    assert reached("import json, numpy, pyarrow.parquet") == {"closure_mine"}
+
+
+def test_packages_on_the_way_count(reached: Reached) -> None:
+    found = reached(
+        "import closure_package.inner.deep",
+        **{
+            "closure_package/__init__": "from . import beside",
+            "closure_package/beside": "",
+            "closure_package/inner/__init__": "",
+            "closure_package/inner/deep": "from ..far import X",
+            "closure_package/far": "X = 1",
+            "closure_package/unused": "",
+        },
+    )
+    inner = ("", ".beside", ".inner", ".inner.deep", ".far")
+    assert found == {"closure_mine", *(f"closure_package{name}" for name in inner)}
+
+
+def test_a_package_without_init(reached: Reached) -> None:
+    found = reached("from closure_bare import deep", **{"closure_bare/deep": ""})
+    assert found == {"closure_mine", "closure_bare.deep"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import sim\nsim.simulate(1, 2, 3)",
+        "import sim as world\nworld.simulate",
+        "from sim import simulate",
+        "from sim import *",
+        "import sim\nf(sim)",
+        "import sim\ngetattr(sim, name)(1)",
+    ],
+)
+def test_a_name_of_a_lazy_package_counts_as_its_home(reached: Reached, text: str) -> None:
+    assert sim.simulate.__module__ in reached(text)
+
+
+def test_a_lazy_package_alone_is_only_itself(reached: Reached) -> None:
+    assert reached("import sim\nX = sim.__name__") == {"closure_mine", "sim"}
+
+
+def test_names_of_a_lazy_package_that_another_hands_on(reached: Reached) -> None:
+    found = reached(
+        "import closure_other\nclosure_other.world.simulate", closure_other="import sim as world"
+    )
+    assert sim.simulate.__module__ in found
+
+
+GENERATORS = {"sim.synth.cosmos", "sim.synth.recurring"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("import sim\nsim.synthesize('recurring', jobs=3)", {"sim.synth.recurring"}),
+        ("from sim import synthesize as s\ns('recurring')", {"sim.synth.recurring"}),
+        ("from sim.synth import synthesize\nsynthesize('recurring')", {"sim.synth.recurring"}),
+        ("import sim\nsim.synthesize(name)", GENERATORS),
+        ("from sim import synth\nf(synth)", GENERATORS),
+        ("import sim\nmake = sim.synthesize", GENERATORS),
+        ("from sim.synth import *", GENERATORS),
+        ("import sim.synth", set()),
+    ],
+)
+def test_what_is_found_by_name_counts(reached: Reached, text: str, expected: set[str]) -> None:
+    assert reached(text) & GENERATORS == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("import policies\npolicies.build('las')", {"policies.las"}),
+        ("from policies import build\nbuild('las')", {"policies.las"}),
+        ("import policies\npolicies.build(name)", {"policies.las", "policies.drf"}),
+        ("from policies import Policy, register", set()),
+        ("from policies import build\nbuild('closure_later')", {"policies.las", "policies.drf"}),
+    ],
+)
+def test_policies_found_by_name_count(reached: Reached, text: str, expected: set[str]) -> None:
+    assert policies.spec("las").__module__ == "policies.las"
+    assert reached(text) & {"policies.las", "policies.drf"} == expected
+
+
+def test_a_policys_module_that_is_told_counts(reached: Reached) -> None:
+    text = "import policies\npolicies.build('las', module='closure_other')"
+    assert "closure_other" in reached(text, closure_other="")
+    text = "from policies.registry import load\nload('closure_other')"
+    assert "closure_other" in reached(text, closure_other="")
+
+
+def test_a_knob_is_where_its_table_says(reached: Reached) -> None:
+    (home,) = closure.option(closure.KNOBS, "rewire")
+    assert home == sim.knobs.turn.__globals__["_MODULES"]["rewire"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import importlib\nimportlib.import_module(name)",
+        "from importlib import import_module as find\nfind(f'closure_{name}')",
+        "__import__(name)",
+        "exec(text)",
+        "import sys\nsys.modules[name]",
+        "exec('import json')",
+        "import importlib\nimportlib.import_module('.deep', __package__)",
+        "from importlib import util\nutil.spec_from_file_location('name', file)",
+    ],
+)
+def test_imports_that_the_text_does_not_name_count_as_all(reached: Reached, text: str) -> None:
+    found = reached(text, closure_beside="")
+    assert {"closure_beside", "sim.engine.simulate", "sim.synth.cosmos", "policies.las"} <= found
+
+
+def test_reading_versions_imports_nothing(reached: Reached) -> None:
+    assert reached("from importlib.metadata import version\nversion(name)") == {"closure_mine"}
+
+
+def test_data_counts_with_its_package_and_pages_do_not() -> None:
+    table = closure.of(["sim.synth.alibaba2018", "sim.base.html"])
+    assert "sim.synth.alibaba2018/tables.json" in table
+    assert not any("page." in name for name in table)
+
+
+class TestMeaning:
+    def digest(self, text: str) -> str:
+        return meaning.of(modules.Module("m", Path("m.py")), text.encode()).digest
+
+    @pytest.mark.parametrize(
+        "other",
+        [
+            "def f():\n    return 1  # why",
+            "def f():\n\n    return (1)",
+            '"""Of the module."""\ndef f():\n    """Of the function."""\n    return 1',
+            'def f():\n    return 1\n"""After it."""',
+        ],
+    )
+    def test_is_the_same(self, other: str) -> None:
+        assert self.digest("def f():\n    return 1") == self.digest(other)
+
+    @pytest.mark.parametrize(
+        "other",
+        [
+            "def f():\n    return 2",
+            "def f():\n    return 1.0",
+            "def f():\n    return True",
+            "def f(x=0):\n    return 1",
+            "@g\ndef f():\n    return 1",
+            "def f():\n    return 'one'",
+        ],
+    )
+    def test_is_another(self, other: str) -> None:
+        assert self.digest("def f():\n    return 1") != self.digest(other)
+
+    def test_of_docstrings_that_are_read(self) -> None:
+        text = '"""{}"""\nX = len(__doc__)'
+        assert self.digest(text.format("one")) != self.digest(text.format("another"))

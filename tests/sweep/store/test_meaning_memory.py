@@ -1,0 +1,63 @@
+"""Meanings are found out once, and never taken on trust."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sweep.store import meaning, meaning_memory
+from sweep.store.meaning import Meaning
+from sweep.store.modules import Module
+
+MODULE = Module("remembered", Path("remembered.py"))
+CONTENT = b"import sim\n\nX = sim.simulate\n"
+
+
+@pytest.fixture
+def parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Module]:
+    """What is parsed, as it is parsed."""
+    found: list[Module] = []
+    of = meaning.of
+
+    def counted(module: Module, content: bytes) -> Meaning:
+        found.append(module)
+        return of(module, content)
+
+    monkeypatch.setattr(meaning, "of", counted)
+    monkeypatch.setattr(meaning_memory, "folder", lambda: tmp_path / "meanings")
+    return found
+
+
+def known(content: bytes = CONTENT, module: Module = MODULE) -> Meaning:
+    """Ask as a process does that has not asked before."""
+    meaning_memory.known.cache_clear()
+    return meaning_memory.known(module, content)
+
+
+def test_a_meaning_is_found_out_once(parsed: list[Module]) -> None:
+    first = known()
+    assert ("sim.simulate", None) in first.uses
+    assert known() == first
+    assert len(parsed) == 1
+
+
+def test_another_content_or_place_is_another_meaning(parsed: list[Module]) -> None:
+    known()
+    known(CONTENT + b"# more")
+    known(module=Module("elsewhere.remembered", MODULE.file))
+    assert len(parsed) == 3
+
+
+def test_a_damaged_memory_is_made_anew(parsed: list[Module], tmp_path: Path) -> None:
+    first = known()
+    (file,) = (tmp_path / "meanings").iterdir()
+    file.write_text(file.read_text().replace("sim.simulate", "sim.nothing"))
+    assert known() == first
+    assert len(parsed) == 2
+
+
+def test_no_memory_is_no_error(parsed: list[Module], tmp_path: Path) -> None:
+    (tmp_path / "meanings").write_text("a file where the folder would be")
+    assert known() == known()
+    assert len(parsed) == 2

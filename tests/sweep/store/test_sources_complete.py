@@ -1,0 +1,154 @@
+"""Nothing of the project that numbers come from is unknown to their digest: seen by running it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import policies
+from sweep.grid import grid
+from sweep.run import plan
+from sweep.run.cell import NO_POLICY
+from sweep.run.plan import Planned, Prepared
+from sweep.store import modules, sources
+from tests.sweep.small import request, write_workload
+from tests.sweep.store.edits import file_of
+
+ROOT = Path(__file__).resolve().parents[3]
+NO_NUMBERS = (".py", ".pyc", ".j2", ".css", ".js")
+
+# imports as little as it can before what is looked at: what was there already is not seen to come
+HEAD = """
+import json, sys
+given = json.loads(sys.stdin.read())
+opened = []
+sys.addaudithook(lambda event, args: opened.append(str(args[0])) if event == "open" else None)
+"""
+TAIL = """
+print(json.dumps([sorted(sys.modules), sorted(set(opened))]))
+"""
+A_CELL = """
+import importlib
+from pathlib import Path
+from sweep.run.cell import CellSpec, run_cell
+import policies
+from sim.workload.workload import Workload
+
+# it would import every policy that there is; what a cell needs of them is its own
+policies.registry._discover = lambda: given["home"] and importlib.import_module(given["home"])
+result = run_cell(Workload.read(Path(given["folder"])), CellSpec(**given["spec"]))
+assert result.error is None, result.error["traceback"]
+"""
+A_WORKLOAD = """
+from sweep.grid import recipe
+recipe.make(given["trace"], given["cluster"])
+"""
+
+TRACES = {
+    "alibaba_synth": ("trace.jobs=20", "trace.max_tasks_per_stage=5"),
+    "build_dags": ("trace.jobs=5",),
+    "cosmos": ("trace.scale=0.02",),
+    "parquet": ("+trace.knobs={amplify: {ratio: 2}, squeeze: {span_s: 3}}",),
+    "production_dags": ("trace.jobs=5",),
+    "scope_jobs": ("trace.job=A", "trace.deadline=short"),
+    "slearn_2sigma": ("trace.jobs=50", "trace.history=60"),
+    "swf": (),
+}
+SWF = "1 0 5 60 2 -1 -1 2 60 -1 1 3 1 1 1 1 -1 -1\n"
+
+CELLS = [
+    ("fifo", "simulation", "alibaba_synth"),
+    ("fair", "alone", "alibaba_synth"),
+    ("tetris", "simulation", "alibaba_synth"),
+    ("coffman_graham", "alone", "alibaba_synth"),
+    ("heft", "alone", "alibaba_synth"),
+    ("dagps", "simulation", "alibaba_synth"),
+    ("slearn", "sized", "slearn_2sigma"),
+    ("bayes", "simulation", "slearn_2sigma"),
+    ("wing_mil", "kinds", "cosmos"),
+    ("wing_dep", "simulation", "cosmos"),
+    ("jockey", "deadlines", "scope_jobs"),
+    ("jockey", "progress", "scope_jobs"),
+    ("jockey_online", "due", "scope_jobs"),
+    ("max_allocation", "due", "scope_jobs"),
+    (NO_POLICY, "described", "alibaba_synth"),
+    (NO_POLICY, "dag_distances", "alibaba_synth"),
+    (NO_POLICY, "published", "scope_jobs"),
+    (NO_POLICY, "readers", "cosmos"),
+    (NO_POLICY, "worth", "cosmos"),
+    (NO_POLICY, "trained", "scope_jobs"),
+    (NO_POLICY, "variation", "slearn_2sigma"),
+    (NO_POLICY, "two_jobs", "alibaba_synth"),
+]
+
+
+def prepared(tmp_path: Path, trace: str, *words: str) -> tuple[Prepared, Planned]:
+    """Plan one small cell of a trace."""
+    words = (*words, f"trace={trace}", *TRACES[trace], f"paths.results={tmp_path}")
+    if trace == "parquet":
+        words += (f"trace.path={write_workload(tmp_path / 'trace')}",)
+    if trace == "swf":
+        (tmp_path / "trace.swf").write_text(SWF)
+        words += (f"trace.path={tmp_path / 'trace.swf'}",)
+    found = plan.prepare(grid.build(request(words)))
+    (one,) = found.planned
+    return found, one
+
+
+def a_cell(tmp_path: Path, trace: str, *words: str) -> dict[str, Any]:
+    """Make what `A_CELL` is given of the one cell of a grid."""
+    found, one = prepared(tmp_path, trace, *words)
+    ((_, spec),) = plan.specs(found)
+    found.inputs.workload(one.input).write(tmp_path / "workload")
+    name = spec.policy["name"]
+    home = None if name == NO_POLICY else policies.spec(name).__module__
+    return {"spec": asdict(spec), "home": home, "folder": str(tmp_path / "workload")}
+
+
+def unknown(code: str, given: Mapping[str, Any], table: sources.Table) -> set[str]:
+    """Run code in a process of its own; name what it imports and reads that a table has not."""
+    done = subprocess.run(
+        [sys.executable, "-c", HEAD + code + TAIL],
+        input=json.dumps(given),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    imported, opened = json.loads(done.stdout.splitlines()[-1])
+    ours = {name for name in imported if name.partition(".")[0] in modules.PROJECT}
+    places = [str(file_of(package).parent) + "/" for package in modules.PROJECT]
+    read = {file for file in opened if file.startswith((*places,)) and "__pycache__" not in file}
+    data = {file for file in read if not file.endswith(NO_NUMBERS)}
+    return (ours - {*table}) | (data - {str(file_of(name)) for name in table})
+
+
+@pytest.mark.parametrize(("policy", "measure", "trace"), CELLS)
+def test_a_cell(tmp_path: Path, policy: str, measure: str, trace: str) -> None:
+    words = [f"measure={measure}", *([] if policy == NO_POLICY else [f"policy={policy}"])]
+    given = a_cell(tmp_path, trace, *words)
+    table = sources.table_of_cell(given["spec"]["policy"], given["spec"]["measure"])
+    assert unknown(A_CELL, given, table) == set()
+
+
+def test_this_test_notices(tmp_path: Path) -> None:
+    given = a_cell(tmp_path, "alibaba_synth", "policy=dagps", "measure=alone")
+    table = sources.table_of_cell({"name": "fifo"}, {"name": "alone"})
+    assert "policies.dagps.online" in unknown(A_CELL, given, table)
+    workload = {"trace": {"synth": "alibaba2018", "jobs": 5}, "cluster": {}}
+    table = sources.table_of_workload({"synth": "recurring"})
+    assert str(file_of("sim.synth.alibaba2018/tables.json")) in unknown(A_WORKLOAD, workload, table)
+
+
+@pytest.mark.parametrize("trace", TRACES)
+def test_a_workload(tmp_path: Path, trace: str) -> None:
+    _, one = prepared(tmp_path, trace, "policy=fifo")
+    given = {"trace": one.cell.trace, "cluster": one.cell.cluster}
+    assert unknown(A_WORKLOAD, given, sources.table_of_workload(one.cell.trace)) == set()
