@@ -31,10 +31,10 @@ class Histogram:
     @classmethod
     def of(cls, values: ArrayLike, counts: ArrayLike | None = None) -> Histogram:
         """Count `values` (each once, or `counts` times); those counted 0 times are left out."""
-        found, inverse = np.unique(np.asarray(values, dtype=np.float64), return_inverse=True)
+        distinct, inverse = np.unique(np.asarray(values, dtype=np.float64), return_inverse=True)
         weights = np.ones(len(inverse)) if counts is None else np.asarray(counts, dtype=np.float64)
-        total = np.bincount(inverse, weights=weights, minlength=len(found)).astype(np.int64)
-        return cls(found[total > 0], total[total > 0])
+        total = np.bincount(inverse, weights=weights, minlength=len(distinct)).astype(np.int64)
+        return cls(distinct[total > 0], total[total > 0])
 
     def draw(self, uniform: F8) -> F8:
         """Map uniforms in [0, 1) to values, in proportion to their counts."""

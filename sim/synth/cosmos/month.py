@@ -61,14 +61,14 @@ def draw_ad_hoc(flows: Flows, runs: Runs, scale: float, active: F8, seed: int) -
     may = ~np.isin(np.repeat(np.arange(len(active)), team), closed(len(active)))
     crosses = some(busy, may, CROSS * len(reads), rng)[user[reads]]
     down, across = np.repeat(reads, count), np.repeat(crosses, count)
-    which = ranges(np.zeros(len(reads), dtype=np.int64), count)
+    number = ranges(np.zeros(len(reads), dtype=np.int64), count)
     old = rng.random(len(down)) < OLD
     age = OLD_DAYS * 86_400.0 * np.exp(OLD_SPREAD * rng.normal(size=len(down)))
     by = submit[down] - np.where(old, age, 0.0)
     home = _homes(flows, team, rng)[user[down]]
     program = _programs(flows, organisation[down], home, across, rng)
     done = Finished(runs.program, runs.submit_s + runs.duration_s, len(flows.flow))
-    up = done.last(program, by, np.where(across, which // 2, 0))
+    up = done.last(program, by, np.where(across, number // 2, 0))
     own = ~across & (rng.random(len(down)) < OWN)
     up[own] = _own(user, submit, duration, down[own], len(runs.program))
     up, down, _ = distinct(up, down, own)
