@@ -20,7 +20,7 @@ SECONDS ?= 60
 SCALE ?= gallery
 COMPILE = $(BIN)/python -c 'from sweep.run.task import warm_up; warm_up([])'
 KERNEL_TESTS = $(addprefix tests/sim/,engine bounds/test_kernels.py dags/test_level_kernels.py) \
-	tests/policies/dagps/test_placement.py
+	tests/policies/dagps/test_board.py
 
 .PHONY: sweep test compiled test-main test-long test-nojit test-bounds ui docs reproduce fuzz bench lock clean
 

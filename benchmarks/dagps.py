@@ -17,9 +17,8 @@ import numpy as np
 
 import sim
 from benchmarks.common import cpu_seconds, row, show
+from policies.dagps.build_schedule import MAX_CANDIDATES, build_schedule, heft_schedule
 from policies.dagps.dag import demand_quanta, one_job
-from policies.dagps.offline import MAX_CANDIDATES, build_schedule
-from policies.heft import heft_schedule
 from sim.base.random import stream
 from sim.bounds import bound_arrays
 from sim.workload.workload import Columns

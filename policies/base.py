@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import math
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
+from sim.base.errors import InputError
+from sim.cluster.cluster import Cluster
 from sim.engine.plan import Batch, Event, Fit, Plan, World
-
-if TYPE_CHECKING:
-    from sim.cluster.cluster import Cluster
-    from sim.workload.workload import Workload
+from sim.workload.workload import Workload
 
 _FITS = {"strict": Fit.STRICT, "skip": Fit.SKIP, "pack": Fit.PACK}
 
@@ -58,3 +59,23 @@ class Policy:
         plan.fit = _FITS[self.fit]
         plan.fit_resources = self.fit_resources
         return self.prepare(world, plan)
+
+
+def check_ranges(policy: Policy, **ranges: tuple[float, float]) -> None:
+    """Raise InputError unless each parameter named lies between the two numbers, or on them."""
+    for name, (low, high) in ranges.items():
+        value = getattr(policy, name)
+        if not low <= value <= high:
+            raise InputError(
+                f"policy {policy.name}: {name} must be {low:g} to {high:g}, not {value!r}"
+            )
+
+
+def meanings(policy: type[Policy]) -> dict[str, str]:
+    """Say what each parameter means, as the class and its bases have it under Attributes."""
+    said: dict[str, str] = {}
+    for cls in reversed(policy.__mro__):
+        text = inspect.cleandoc(cls.__doc__ or "").partition("\nAttributes\n")[2]
+        for names, words in re.findall(r"^(\w[\w, ]*) : .*\n((?:    .+\n?)+)", text, re.MULTILINE):
+            said |= dict.fromkeys(names.split(", "), " ".join(words.split()))
+    return said

@@ -17,6 +17,8 @@ import sim.traces
 import sim.workload.schema
 import sweep.cli.help_text
 import sweep.cli.main
+from policies.base import meanings
+from sim.base.parameters import hints_of, words
 from sweep.cli.verbs import VERBS
 from sweep.grid.options import Options, bundled
 from sweep.stats.metric_format import in_order, style
@@ -76,28 +78,29 @@ def _policies() -> str:
         path = f"{cls.__module__}.{cls.__qualname__}"
         link = f"[`{cls.__qualname__}`][{path}]"
         parts.append(f"| `{name}` | {_cell(OPTIONS.summary('policy', name))} | {link} |")
+    named: dict[type[policies.Policy], list[str]] = {}
     for name in policies.names():
-        cls = policies.spec(name)
+        named.setdefault(policies.spec(name), []).append(name)
+    for cls, names in named.items():
         if not cls.__module__.startswith("policies."):
             continue
-        path = f"{cls.__module__}.{cls.__qualname__}"
-        parts += ["", f"::: {path}", *_settings(members="false", heading=name, toc_label=name)]
+        path, title = f"{cls.__module__}.{cls.__qualname__}", ", ".join(names)
+        parts += ["", f"::: {path}", *_settings(members="false", heading=title, toc_label=title)]
         parts += ["", f"Class `{path}`."]
+        means, hints = meanings(cls), hints_of(cls)
         rows = [
-            f"| `{field.name}` | `{_default(field)}` | `{_type(field)}` |"
+            f"| `{field.name}` | `{_default(field)}` | {_cell(words(hints[field.name]))} | "
+            f"{_cell(means.get(field.name, ''))} |"
             for field in dataclasses.fields(cls)
         ]
-        parts += ["", "| parameter | default | type |", "| --- | --- | --- |", *rows]
+        head = ["| parameter | default | may be | meaning |", "| --- | --- | --- | --- |"]
+        parts += ["", *head, *rows]
     return _page(parts)
 
 
 def _default(field: dataclasses.Field[Any]) -> Any:
     factory = field.default_factory
     return factory() if callable(factory) else field.default
-
-
-def _type(field: dataclasses.Field[Any]) -> str:
-    return str(field.type).replace("|", "or")
 
 
 def _traces() -> str:

@@ -37,7 +37,7 @@ class Board:
     N_SPACES = 6
 
     def __init__(self, dag: Dag, capacity: I8, priority: F8 | None = None) -> None:
-        from policies.dagps.kernels import dagrecord, space
+        from policies.dagps.kernels import dagrecord, space  # compiled: slow to import
 
         arrays = _arrays(dag, dag.duration if priority is None else priority)
         self.dag = dag
@@ -48,7 +48,7 @@ class Board:
         self._spare = [space.make(capacity, n_tasks, n_stages) for _ in range(self.N_SPACES)]
 
     def place(
-        self, label: I4, which: int, backward: bool, on: Space, into: int, limit: float
+        self, label: I4, subset: int, backward: bool, on: Space, into: int, limit: float
     ) -> Space | None:
         """Place a set of tasks on what a space holds already."""
         from policies.dagps.kernels import placement, space
@@ -56,18 +56,18 @@ class Board:
         record = self._spare[into]
         space.copy(on.record, record, on.mirrored != backward)
         dag = self.back if backward else self.ahead
-        if not placement.place(dag, record, label, which, limit):
+        if not placement.place(dag, record, label, subset, limit):
             return None
         begin, end = space.columns(record)["state_span"]
         return Space(record, backward, float(end - begin))
 
     def either_way(
-        self, label: I4, which: int, on: Space, into: tuple[int, int], limit: float
+        self, label: I4, subset: int, on: Space, into: tuple[int, int], limit: float
     ) -> Space | None:
         """Place a set forward and backward; return the more compact, forward where they tie."""
-        forward = self.place(label, which, False, on, into[0], limit)
+        forward = self.place(label, subset, False, on, into[0], limit)
         best = limit if forward is None else min(limit, forward.span_s)
-        backward = self.place(label, which, True, on, into[1], best)
+        backward = self.place(label, subset, True, on, into[1], best)
         return forward if backward is None else backward
 
 

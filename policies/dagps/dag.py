@@ -1,20 +1,17 @@
-"""One job's DAG as arrays, and the totally ordered parts it splits into."""
+"""One job's DAG as arrays, the totally ordered parts it splits into, and ranks of its stages."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I1, I4, I8
 from sim.base.errors import InputError, unknown
-from sim.workload.columns import capacity_quanta, offsets, ranges
-
-if TYPE_CHECKING:
-    from sim.cluster.cluster import Cluster
-    from sim.workload.workload import Columns
+from sim.cluster.cluster import Cluster
+from sim.workload.columns import Columns, capacity_quanta, offsets, ranges
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +95,7 @@ def check_demand(demand: I8, capacity: I8) -> None:
 
 def parts(dag: Dag) -> list[I8]:
     """Split a DAG wherever every task behind waits for every task before (§4.4)."""
-    from sim.bounds.kernels.bounds import part_starts
+    from sim.bounds.kernels.bounds import part_starts  # compiled: slow to import
 
     n = len(dag.order)
     if n == 0:
@@ -135,8 +132,28 @@ def take(dag: Dag, stages: I8) -> tuple[Dag, I8]:
     return part, tasks
 
 
+def stage_profile(columns: Columns) -> F8:
+    """Return for each task the mean duration of its stage, (T,) s."""
+    sizes = np.diff(columns.stage_task0)
+    mean = np.where(
+        columns.stage_min_s == columns.stage_max_s, columns.stage_max_s, columns.stage_work / sizes
+    )
+    return np.repeat(mean, sizes)
+
+
+def upward_rank(order: I8, edge0: I8, edge_child: I4, edge_kind: I1, task0: I8, duration: F8) -> F8:
+    """Return HEFT's rank: the longest path from each stage to the end of its job, (G,) s."""
+    from sim.workload.kernels.paths import tails  # compiled: slow to import
+
+    profile, group = duration[task0[:-1]], np.zeros(len(order), dtype=np.int64)
+    given: list[NDArray[Any]] = [order, group, edge0, edge_child]
+    given += [edge_kind, task0, profile, duration]
+    rank: F8 = tails(*[read_only(array) for array in given])
+    return rank
+
+
 def _topological(edge0: I8, child: I4) -> I8:
-    from sim.workload.kernels.paths import topological_order
+    from sim.workload.kernels.paths import topological_order  # compiled: slow to import
 
     if len(edge0) == 1:
         return np.zeros(0, dtype=np.int64)

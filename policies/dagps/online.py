@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
-from policies.base import Policy
-from policies.dagps.offline import MAX_CANDIDATES, stage_profile
-from policies.dagps.order import offline_order
+from policies.base import Policy, check_ranges
+from policies.dagps.build_schedule import MAX_CANDIDATES, offline_order
+from policies.dagps.dag import stage_profile
+from policies.dagps.profiles import StageProfiles
 from policies.registry import register
-from policies.slearn.estimators.stage_profiles import StageProfiles
+from policies.sharing import queue_each
 from sim.base.arrays import F8, Mask
-from sim.base.errors import InputError
+from sim.base.parameters import Between, Count, Share
+from sim.cluster.cluster import Cluster
 from sim.cluster.sizing import demand_of
-from sim.engine.plan import Batch, Event, Order, Plan, Queues, World
+from sim.engine.plan import Batch, Event, Plan, World
 from sim.engine.plan.packing import MAX_BUNDLE, Packing
 from sim.metrics.locality import task_homes
 from sim.workload.columns import ranges
-
-if TYPE_CHECKING:
-    from sim.cluster.cluster import Cluster
-    from sim.workload.workload import Workload
-
+from sim.workload.workload import Workload
 
 NO_BOUND = 1e300
 """A finite bound, so that groups compete by score, which no deficit reaches."""
@@ -36,12 +34,13 @@ class Dagps(Policy):
 
     Grandl et al., *Do the hard stuff first: scheduling dependent computations in data-analytics
     clusters* (DAGPS, Graphene), MSR-TR-2016-19, §5 and Fig. 8, §7: a task's score is its place in
-    the offline order of its job (`policies.dagps.order`) times how well it fills the machine, less
-    what its job's remaining work counts. `sim.engine.plan.packing` defines it, with bundling,
-    overbooking and deficit counters. Remaining work is the L1 norm of demands, as fractions of a
-    machine, times the seconds that unfinished tasks are expected to last. Demands are known, as a
-    task's container states them; durations are profiles, one a stage (§7.1, §8.2.1). With a `fit`
-    other than "pack" jobs go first come, first served, and the offline order holds inside each.
+    the offline order of its job (`policies.dagps.build_schedule`) times how well it fills the
+    machine, less what its job's remaining work counts. `sim.engine.plan.packing` defines it, with
+    bundling, overbooking and deficit counters. Remaining work is the L1 norm of demands, as
+    fractions of a machine, times the seconds that unfinished tasks are expected to last. Demands
+    are known, as a task's container states them; durations are profiles, one a stage (§7.1,
+    §8.2.1). With a `fit` other than "pack" jobs go first come, first served, and the offline order
+    holds inside each.
 
     Attributes
     ----------
@@ -78,40 +77,24 @@ class Dagps(Policy):
     """
 
     fit: Literal["strict", "skip", "pack"] = "pack"
-    m: float = 0.2
-    order_weight: float = 1.0
-    rp: float = 0.8
+    m: Annotated[float, Between(0, 1e6)] = 0.2
+    order_weight: Share = 1.0
+    rp: Share = 0.8
     kappa: float = 0.1
     fairness: Literal["slots", "drf"] = "slots"
     groups: Literal["queue", "user"] = "queue"
-    bundle: int = 16
+    bundle: Annotated[int, Between(1, MAX_BUNDLE)] = 16
     overbook: bool = True
-    max_candidates: int = MAX_CANDIDATES
+    max_candidates: Count = MAX_CANDIDATES
     profiles: Literal["history", "stage"] = "history"
     refresh_s: float = 10.0
-    first_guess_s: float = 30.0
-    prior_tasks: float = 5.0
+    first_guess_s: Annotated[float, Between(1e-9, 1e12)] = 30.0
+    prior_tasks: Annotated[float, Between(1e-9, 1e12)] = 5.0
 
     events = Event.JOB_ARRIVED | Event.TIMER
 
     def __post_init__(self) -> None:
-        """Raise InputError on a parameter out of its range."""
-        ranges: dict[str, tuple[float, float]] = {
-            "m": (0, 1e6),
-            "order_weight": (0, 1),
-            "rp": (0, 1),
-            "kappa": (0, np.inf),
-            "bundle": (1, MAX_BUNDLE),
-            "max_candidates": (1, np.inf),
-            "refresh_s": (1e-3, np.inf),
-            "first_guess_s": (1e-9, 1e12),
-            "prior_tasks": (1e-9, 1e12),
-        }
-        for name, (low, high) in ranges.items():
-            if not low <= getattr(self, name) <= high:
-                raise InputError(
-                    f"policy dagps: {name} must be {low:g} to {high:g}, not {getattr(self, name)!r}"
-                )
+        check_ranges(self, kappa=(0, np.inf), refresh_s=(1e-3, np.inf))
 
     def prepare(self, world: World, plan: Plan) -> _Running:
         """Order the tasks offline, weigh the stages, and set up the groups."""
@@ -121,7 +104,7 @@ class Dagps(Policy):
         plan.task_priority = 1.0 - self.order_weight * (1.0 - order.pri_score)
         plan.set_stages(key=1 - order.stage_pri)
         plan.task_prefers = task_homes(columns, len(cluster.capacity))
-        self._share(world, plan)
+        queue_each(self.groups, world, plan)
         share = demand_of(columns, cluster) / _machine(cluster)
         dominant = np.maximum(share.max(axis=1), 1e-9)
         by_slots = self.fairness == "slots"
@@ -165,18 +148,6 @@ class Dagps(Policy):
         """Return the makespan of the offline schedule of the one job, a profile a stage, s."""
         order = offline_order(workload.columns, cluster, max_candidates=self.max_candidates)
         return float(order.makespan_s[0])
-
-    def _share(self, world: World, plan: Plan) -> None:
-        columns = world.columns
-        order = Order.FIFO
-        if self.groups == "user":
-            plan.queues = Queues.make(len(columns.user_names), order=order)
-            plan.set_jobs(queue=columns.job_user)
-        elif world.cluster.queue_mode == "global":
-            plan.queues = Queues.make(len(columns.queue_names), order=order)
-            plan.set_jobs(queue=columns.job_queue)
-        else:  # the cluster's queues are the groups
-            plan.queues = Queues.make(1, order=order)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Which tasks could be the troublesome ones (§4.1): CandidateTroublesomeTasks."""
+"""Which tasks could be the troublesome ones (§4.1): CandidateTroublesomeTasks, and its scores."""
 
 from __future__ import annotations
 
@@ -7,10 +7,34 @@ from typing import Any
 
 import numpy as np
 
-from sim.base.arrays import F8, I4, Mask
+from policies.dagps.board import Board
+from policies.dagps.dag import Dag
+from sim.base.arrays import F8, I4, I8, Mask
 
 T, O, P, C = range(4)  # noqa: E741  # the paper's names
 """Labels: troublesome tasks, others, ancestors, descendants."""
+
+
+def time_alone(board: Board) -> F8:
+    """Measure how long a greedy packer takes for each stage alone, (G,) s."""
+    stage = board.dag.task_stage
+    stages = range(len(board.dag.order))
+    spans = [board.place(stage, g, False, board.empty, 0, np.inf) for g in stages]
+    return np.array([0.0 if space is None else space.span_s for space in spans])
+
+
+def stage_load(dag: Dag, capacity: I8) -> F8:
+    """Measure each stage's work against the capacity of all machines, (G, R) s."""
+    work = np.add.reduceat(dag.duration, dag.task0[:-1])
+    load: F8 = work[:, None] * (dag.demand / np.maximum(capacity.sum(axis=0), 1))
+    return load
+
+
+def frag_score(dag: Dag, capacity: I8, alone: F8) -> F8:
+    """Score how well each stage packs: its work over the time it takes alone (§4.1)."""
+    score = np.ones(len(alone))
+    np.divide(stage_load(dag, capacity).max(axis=1), alone, out=score, where=alone > 0)
+    return score
 
 
 def candidates(
@@ -23,7 +47,7 @@ def candidates(
     largest first, and for each of them f first a value below every FragScore, then each of them,
     the smallest first. A set that was seen before is left out.
     """
-    found: dict[bytes, I4] = {}
+    labels: dict[bytes, I4] = {}
     seen: set[bytes] = set()
     for picked in _picked(duration, frag_score, max_candidates):
         key = np.packbits(picked).tobytes()
@@ -31,13 +55,13 @@ def candidates(
             continue
         seen.add(key)
         label = divide(picked, ahead, back)
-        found.setdefault((label == T).tobytes(), label)
-    return _spread(list(found.values()), max_candidates)
+        labels.setdefault((label == T).tobytes(), label)
+    return _spread(list(labels.values()), max_candidates)
 
 
 def divide(picked: Mask, ahead: Any, back: Any) -> I4:
     """Label the tasks, given those that were `picked` as troublesome."""
-    from policies.dagps.kernels.dagrecord import reach
+    from policies.dagps.kernels.dagrecord import reach  # compiled: slow to import
 
     below, above = np.empty_like(picked), np.empty_like(picked)
     reach(ahead, picked, below)

@@ -14,6 +14,7 @@ import numpy as np
 from policies.jockey.profile import Profile
 from sim.base.arrays import F8, I4, I8
 from sim.base.errors import InputError, unknown
+from sim.workload.columns import offsets
 
 Name = Literal["totalworkWithQ", "totalwork", "vertexfrac", "cp", "minstage", "minstage-inf"]
 NAMES: Final = ("totalworkWithQ", "totalwork", "vertexfrac", "cp", "minstage", "minstage-inf")
@@ -72,7 +73,7 @@ class LeastStage:
     def reached(self, finish_s: F8, n_tasks: I4, levels: F8) -> F8:
         """See `Indicator`: the last stage to get there decides."""
         times = np.zeros((len(finish_s), len(levels)))
-        first = np.concatenate([[0], np.cumsum(n_tasks)])
+        first = offsets(n_tasks)
         for s, n in enumerate(n_tasks.tolist()):
             need = self._need(s, n, levels)
             some = need > 0

@@ -1,4 +1,4 @@
-"""What all of Jockey's policies share: deadlines come with tokens, other jobs take spare ones."""
+"""Jobs with deadlines and their tokens; other jobs, and what goes beyond, take spare ones."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from policies.jockey.model import Model
-from policies.jockey.profile import Profile, Records, profile_of
-from policies.jockey.shape import shape_of
+from policies.jockey.profile import Profile, Records, profile_of, shape_of
 from sim.base.arrays import F8, I4
 from sim.base.errors import InputError
 from sim.engine.plan import NO_LIMIT, Fit, Order, Plan, Queues, World
@@ -35,6 +34,7 @@ class Job:
     raw: float = 0.0  # the tokens that were wanted for it last, before they were smoothed
     allocation: float = 0.0  # its tokens, before they are rounded up
     tick_s: float = np.inf  # when it is looked at next, s
+    notes: object = None  # what a policy keeps of it beside
 
     def done(self, world: World) -> F8:
         """Return f_s, the fraction of finished tasks of each stage: (S,)."""
@@ -93,3 +93,27 @@ def profile_of_job(columns: Columns, row: int) -> Profile:
         )
     records = Records(*(training.column(name)[picked] for name in Records.__dataclass_fields__))
     return profile_of(shape_of(columns, row), records, name)
+
+
+def job_of(columns: Columns, row: int, profile: Profile, model: Model, may_be_late: bool) -> Job:
+    """Describe a job before it is submitted; refuse one that must be late, unless it may be."""
+    job = Job(
+        row,
+        int(columns.job_stage0[row]),
+        int(columns.job_stage0[row + 1]),
+        profile.shape.n_tasks.astype(np.float64),
+        profile,
+        model,
+        float(columns.job_deadline[row]),
+        float(columns.job_new_deadline[row]),
+        float(columns.job_new_deadline_at[row]),
+    )
+    if not may_be_late and job.deadline_s < model.shortest_s:
+        raise InputError(
+            f"job {row} (template {columns.template_names[columns.job_template[row]]!r}) has a "
+            f"deadline of {job.deadline_s:g} s, but with unlimited tokens it takes "
+            f"{model.shortest_s:g} s at least, by its training: give it a deadline of "
+            f"{model.shortest_s:g} s or more, or set infeasible=run to let it be late",
+            rule="infeasible deadline",
+        )
+    return job

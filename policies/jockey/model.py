@@ -1,4 +1,4 @@
-"""A model of a job: the time that is left at its present state, under each allocation."""
+"""A model of a job, simulated or by Amdahl's law: what is left now under each allocation (§4.1)."""
 
 from __future__ import annotations
 
@@ -9,12 +9,17 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from policies.jockey import amdahl
-from policies.jockey.copies import Copies, resample
-from policies.jockey.indicators import Indicator, indicator
+from policies.jockey.indicators import NAMES, Indicator, indicator
+from policies.jockey.job_simulator import (
+    Copies,
+    Remaining,
+    allocations,
+    level_of,
+    remaining_of,
+    resample,
+)
 from policies.jockey.profile import Profile
-from policies.jockey.remaining import Remaining, allocations, level_of, simulated
-from sim.base.arrays import F8
+from sim.base.arrays import F8, I8
 
 
 class Model(Protocol):
@@ -30,7 +35,7 @@ class Model(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Amdahl:
-    """Serial and parallel work that is left (`policies.jockey.amdahl`)."""
+    """Serial and parallel work that is left by Amdahl's law."""
 
     profile: Profile
     max_tokens: int
@@ -42,12 +47,12 @@ class Amdahl:
 
     def left_s(self, done: F8) -> F8:
         """See `Model`."""
-        return amdahl.remaining_s(self.profile, done, self.max_tokens)
+        return amdahl_s(self.profile, done, self.max_tokens)
 
 
 @dataclass(frozen=True, eq=False)
 class Simulated:
-    """Simulated runs of resampled copies (`policies.jockey.remaining`)."""
+    """Simulated runs of resampled copies (`policies.jockey.job_simulator`)."""
 
     profile: Profile  # what the copies are drawn from
     indicator: Indicator  # what progress is
@@ -58,8 +63,8 @@ class Simulated:
 
     def left_s(self, done: F8) -> F8:
         """See `Model`."""
-        found: F8 = self.table[level_of(float(self.indicator.progress(done)))]
-        return found
+        left_s: F8 = self.table[level_of(float(self.indicator.progress(done)))]
+        return left_s
 
     def left_by_run_s(self, done: F8) -> F8:
         """Return what is left under 1 to A tokens in each simulated run: (A, R), s."""
@@ -91,12 +96,47 @@ def simulated_model(
         whole_s = finish_s.max(axis=1)
         chosen = indicator(name, profile, _typical(copies, start_s, finish_s))
         grid = allocations(max_tokens, effort.allocations)
-        _MADE[key] = (chosen, simulated(copies, chosen, grid), float(whole_s.min()))
+        _MADE[key] = (chosen, remaining_of(copies, chosen, grid), float(whole_s.min()))
         if len(_MADE) > _KEPT:
             _MADE.popitem(last=False)
     _MADE.move_to_end(key)
-    chosen, remaining, shortest_s = _MADE[key]
-    return Simulated(profile, chosen, remaining, quantile, max_tokens, shortest_s)
+    chosen, left, shortest_s = _MADE[key]
+    return Simulated(profile, chosen, left, quantile, max_tokens, shortest_s)
+
+
+def foretold(
+    profile: Profile, done: F8, tokens: I8, quantile: float, max_tokens: int, effort: Effort
+) -> dict[str, tuple[F8, F8]]:
+    """Return, by indicator, the progress of a job and what is left of it, s, at N instants.
+
+    The fractions `done` (N, S) of finished tasks and the allocation `tokens` (N,) are those of the
+    instants.
+    """
+    held = np.clip(tokens, 1, max_tokens) - 1
+    by_indicator = {}
+    for name in NAMES:
+        model = simulated_model(profile, name, quantile, max_tokens, effort)
+        progress = model.indicator.progress(done)
+        level = np.array([level_of(float(p)) for p in progress], dtype=np.int64)
+        by_indicator[name] = (progress, model.table[level, held])
+    return by_indicator
+
+
+def serial_s(profile: Profile, done: F8) -> float:
+    """Return S_t: the longest of (1 - f_s) l_s + L_s over the unfinished stages, s; 0 if none."""
+    left = np.where(done < 1.0, (1.0 - done) * profile.longest_s + profile.after_s, 0.0)
+    return float(left.max())
+
+
+def parallel_s(profile: Profile, done: F8) -> float:
+    """Return P_t = Σ (1 - f_s) T_s, s: as printed, the work on the critical path included."""
+    return float(((1.0 - done) * profile.work_s).sum())
+
+
+def amdahl_s(profile: Profile, done: F8, max_tokens: int) -> F8:
+    """Return what is left by Amdahl's law, S_t + P_t / a, for a of 1 to A tokens: (A,), s."""
+    tokens = np.arange(1, max_tokens + 1)
+    return np.asarray(serial_s(profile, done) + parallel_s(profile, done) / tokens)
 
 
 def _typical(copies: Copies, start_s: F8, finish_s: F8) -> tuple[F8, F8]:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
+from policies.base import check_ranges
 from policies.jockey.control import whole_tokens
 from policies.jockey.loop import Job, Running
-from policies.jockey.model import Effort, simulated_model
+from policies.jockey.model import Effort, Model, simulated_model
 from policies.jockey.policy import Jockey
-from policies.jockey.rest import Rest, rest_of
+from policies.jockey.profile import Profile, Shape
 from policies.registry import register
-from sim.base.arrays import F8
-from sim.base.errors import InputError
-from sim.engine.plan import Plan, World
+from sim.base.arrays import F8, I4
+from sim.base.parameters import Count
+from sim.engine.plan import World
+from sim.workload.columns import offsets
 
 LOOKS = 5
 """Periods of which progress is compared before a model may be refreshed again."""
@@ -32,13 +35,6 @@ class Watch:
     left_s: F8  # what the model said was left at the last look, s
     tokens: int  # how many tokens the job had from then on
     factor: float = 1.0  # how many times as long as in training the model takes tasks to be
-
-
-@dataclass(eq=False)
-class Watched(Running):
-    """The jobs with a deadline, and how those that run keep to their models."""
-
-    watches: dict[int, Watch] = field(default_factory=dict)
 
 
 @register("jockey_online")
@@ -62,39 +58,30 @@ class JockeyOnline(Jockey):
     """
 
     tolerance: float = 0.2
-    refresh_runs: int = 30
+    refresh_runs: Count = 30
 
     def __post_init__(self) -> None:
-        """Raise InputError on a parameter out of its range."""
         super().__post_init__()
-        if not self.tolerance > 0 or self.refresh_runs < 1:
-            raise InputError(
-                f"policy {self.name}: tolerance must be above 0 and refresh_runs 1 or more, not "
-                f"{self.tolerance!r} and {self.refresh_runs!r}"
-            )
-
-    def prepare(self, world: World, plan: Plan) -> Watched:
-        """Make the model of every job with a deadline."""
-        return Watched(super().prepare(world, plan).jobs)
+        check_ranges(self, tolerance=(1e-9, np.inf))
 
     def allocate(self, memory: Running, due: Sequence[Job], now: float, world: World) -> None:
         """Refresh the models that are off, then go by the control law."""
-        assert isinstance(memory, Watched)
         for job in due:
-            self._look(memory, job, now, world)
+            self._look(job, now, world)
         super().allocate(memory, due, now, world)
         for job in due:
-            watch = memory.watches[job.row]
+            watch = job.notes
+            assert isinstance(watch, Watch)
             running = int(world.view["running"][job.row])
             # spare tokens that it holds speed it up as well
             watch.tokens = min(max(whole_tokens(job.allocation), running, 1), self.max_tokens)
 
-    def _look(self, memory: Watched, job: Job, now: float, world: World) -> None:
+    def _look(self, job: Job, now: float, world: World) -> None:
         elapsed_s = now - job.submit_s
         left_s = job.model.left_s(job.done(world))
-        watch = memory.watches.get(job.row)
-        if watch is None:
-            memory.watches[job.row] = Watch(elapsed_s, 0.0, left_s, 1)
+        watch = job.notes
+        if not isinstance(watch, Watch):
+            job.notes = Watch(elapsed_s, 0.0, left_s, 1)
             return
         watch.pace_s += float(watch.left_s[watch.tokens - 1] - left_s[watch.tokens - 1])
         watch.left_s = left_s
@@ -105,7 +92,7 @@ class JockeyOnline(Jockey):
             factor = float(np.clip(watch.factor * slower, NEAREST, FARTHEST))
             job.model = self._refreshed(job, world, factor)
             left_s = job.model.left_s(job.done(world))
-            memory.watches[job.row] = Watch(elapsed_s, 0.0, left_s, watch.tokens, factor)
+            job.notes = Watch(elapsed_s, 0.0, left_s, watch.tokens, factor)
 
     def _refreshed(self, job: Job, world: World, factor: float) -> Rest:
         left = np.array(world.view["stage_left"][job.stage0 : job.stage1], dtype=np.int32)
@@ -113,3 +100,53 @@ class JockeyOnline(Jockey):
         effort = Effort(self.refresh_runs, self.allocations)
         model = simulated_model(profile, self.indicator, self.quantile, self.max_tokens, effort)
         return Rest(model, kept, left[kept] / job.n_tasks[kept])
+
+
+def rest_of(profile: Profile, left: I4, factor: F8) -> tuple[Profile, I4]:
+    """Return the profile of what is left, and the stages it is made of.
+
+    Stages that are done are left out, with the edges from them. Of two stages joined one to one
+    task i of what is left of the one goes with task i of what is left of the other.
+    """
+    shape = profile.shape
+    kept = np.flatnonzero(left > 0).astype(np.int32)
+    new = np.full(len(left), -1, dtype=np.int32)
+    new[kept] = np.arange(len(kept), dtype=np.int32)
+    edge = (new[shape.parent] >= 0) & (new[shape.child] >= 0)
+    rest = Shape(left[kept], new[shape.parent[edge]], new[shape.child[edge]], shape.kind[edge])
+    width = np.diff(profile.sample0)
+    stage = np.repeat(np.arange(len(left)), width)
+    sample = left[stage] > 0
+    part = left / shape.n_tasks
+    made = dataclasses.replace(
+        profile,
+        shape=rest,
+        sample0=offsets(width[kept]),
+        run_s=(profile.run_s * factor[stage])[sample],
+        init_s=(profile.init_s * factor[stage])[sample],
+        n_failed=profile.n_failed[sample],
+        work_s=(profile.work_s * part * factor)[kept],
+        queued_s=(profile.queued_s * part * factor)[kept],
+        longest_s=(profile.longest_s * factor)[kept],
+        begin=profile.begin[kept],
+        end=profile.end[kept],
+    )
+    return made, kept
+
+
+@dataclass(frozen=True, eq=False)
+class Rest:
+    """A model of what was left of a job, that answers for the whole job."""
+
+    model: Model  # of the rest
+    kept: I4  # the stages of the rest, in the job
+    part: F8  # what fraction of each was left when the model was made
+
+    @property
+    def shortest_s(self) -> float:
+        """See `policies.jockey.model.Model`: of the rest."""
+        return self.model.shortest_s
+
+    def left_s(self, done: F8) -> F8:
+        """See `policies.jockey.model.Model`."""
+        return self.model.left_s(1.0 - (1.0 - done[self.kept]) / self.part)

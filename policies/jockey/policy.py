@@ -5,27 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
-from policies.base import Policy
-from policies.jockey import indicators
-from policies.jockey.admission import fits, need
-from policies.jockey.control import Law, behind_s, next_allocation, raw_allocation, whole_tokens
-from policies.jockey.loop import SPARE, Job, Running, profile_of_job, share_out, with_deadline
-from policies.jockey.model import Amdahl, Effort, Model, simulated_model
+from policies.base import Policy, check_ranges
+from policies.jockey import control, indicators, loop
+from policies.jockey.loop import Job, Running, profile_of_job, with_deadline
+from policies.jockey.model import Amdahl, Effort, Model, foretold, simulated_model
 from policies.jockey.profile import Profile
-from policies.jockey.remaining import level_of
-from policies.jockey.utility import Utility, utility
 from policies.registry import register
 from sim.base.arrays import F8, I8
-from sim.base.errors import InputError
+from sim.base.parameters import Between, Count
 from sim.engine.plan import Batch, Event, Plan, World
 from sim.workload.columns import Columns
-
-POINTS = ((0.0, 1.0), (10.0, -1.0), (1000.0, -1000.0))
-"""The utility of §5.1: minutes after the deadline, and what finishing then is worth."""
 
 
 @register("jockey")
@@ -69,16 +62,16 @@ class Jockey(Policy):
         What becomes of a job whose deadline is shorter than its critical path.
     """
 
-    max_tokens: int = 100
+    max_tokens: Annotated[int, Between(1, 10**6)] = 100
     period_s: float = 60.0
-    slack: float = 1.2
-    hysteresis: float = 0.2
-    dead_zone_s: float = 180.0
-    quantile: float = 1.0
+    slack: Annotated[float, Between(1e-3, 1e3)] = 1.2
+    hysteresis: Annotated[float, Between(1e-6, 1)] = 0.2
+    dead_zone_s: Annotated[float, Between(0, 1e9)] = 180.0
+    quantile: Annotated[float, Between(1e-6, 1)] = 1.0
     indicator: indicators.Name = "totalworkWithQ"
-    utility: tuple[tuple[float, ...], ...] = POINTS
-    runs: int = 100
-    allocations: int = 20
+    utility: tuple[tuple[float, ...], ...] = control.POINTS
+    runs: Annotated[int, Between(1, 10**5)] = 100
+    allocations: Annotated[int, Between(2, 10**4)] = 20
     admission: Literal["all", "fitting"] = "all"
     spare: bool = True
     infeasible: Literal["error", "run"] = "error"
@@ -88,39 +81,27 @@ class Jockey(Policy):
     together: ClassVar[bool] = False  #: whether one job's coming or going concerns all
 
     def __post_init__(self) -> None:
-        """Raise InputError on a parameter out of its range."""
-        ranges: dict[str, tuple[float, float]] = {
-            "max_tokens": (1, 1e6),
-            "period_s": (1e-3, np.inf),
-            "slack": (1e-3, 1e3),
-            "hysteresis": (1e-6, 1),
-            "dead_zone_s": (0, 1e9),
-            "quantile": (1e-6, 1),
-            "runs": (1, 1e5),
-            "allocations": (2, 1e4),
-        }
-        for name, (low, high) in ranges.items():
-            if not low <= getattr(self, name) <= high:
-                raise InputError(
-                    f"policy {self.name}: {name} must be {low:g} to {high:g}, "
-                    f"not {getattr(self, name)!r}"
-                )
-        utility(self.utility)
+        check_ranges(self, period_s=(1e-3, np.inf))
+        control.utility(self.utility)
 
     @cached_property
-    def law(self) -> Law:
+    def law(self) -> control.Law:
         """The constants of the control law."""
-        return Law(self.slack, self.hysteresis, self.dead_zone_s)
+        return control.Law(self.slack, self.hysteresis, self.dead_zone_s)
 
     @cached_property
-    def worth(self) -> Utility:
+    def worth(self) -> control.Utility:
         """Utility over lateness."""
-        return utility(self.utility)
+        return control.utility(self.utility)
 
     def prepare(self, world: World, plan: Plan) -> Running:
         """Make the model of every job with a deadline."""
-        share_out(world, plan, self.spare)
-        return Running({int(row): self._job(world, int(row)) for row in with_deadline(world)})
+        loop.share_out(world, plan, self.spare)
+        may_be_late, jobs = self.infeasible == "run", {}
+        for row in with_deadline(world).tolist():
+            profile = profile_of_job(world.columns, row)
+            jobs[row] = loop.job_of(world.columns, row, profile, self.model(profile), may_be_late)
+        return Running(jobs)
 
     def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
         """Look at the jobs that arrive and at those whose period is over."""
@@ -132,7 +113,7 @@ class Jockey(Policy):
                 job = memory.live[row] = memory.jobs[row]
                 job.submit_s = job.tick_s = batch.now
             else:
-                plan.set_jobs(row, overflow_queue=SPARE)
+                plan.set_jobs(row, overflow_queue=loop.SPARE)
         ended = [row for row in memory.live if not world.view["left"][row]]
         for row in ended:
             del memory.live[row]
@@ -142,7 +123,7 @@ class Jockey(Policy):
         if due:
             self.allocate(memory, due, batch.now, world)
             for job in due:
-                plan.set_jobs(job.row, run_limit=whole_tokens(job.allocation))
+                plan.set_jobs(job.row, run_limit=control.whole_tokens(job.allocation))
                 job.tick_s = batch.now + self.period_s if self.adapts else np.inf
         plan.timer_s = min([job.tick_s for job in memory.live.values()], default=np.inf)
 
@@ -152,23 +133,27 @@ class Jockey(Policy):
             elapsed_s = now - job.submit_s
             deadline_s = job.deadline_at(elapsed_s)
             left_s = job.model.left_s(job.done(world))
-            raw = raw_allocation(self.law, self.worth, deadline_s, elapsed_s, left_s)
+            raw = control.raw_allocation(self.law, self.worth, deadline_s, elapsed_s, left_s)
             job.raw = float(raw)
             if job.allocation == 0.0:
                 job.allocation = float(raw)
                 continue
             held = job.allocation
-            behind = behind_s(self.law, self.worth, deadline_s, elapsed_s, left_s, held)
-            job.allocation = next_allocation(self.law, held, raw, behind)
+            behind = control.behind_s(self.law, self.worth, deadline_s, elapsed_s, left_s, held)
+            job.allocation = control.next_allocation(self.law, held, raw, behind)
 
     def wanted(self, memory: Running) -> dict[int, float]:
         """Return the raw allocations of the jobs that run, by row."""
         return {row: job.raw for row, job in memory.live.items()}
 
+    @property
+    def _effort(self) -> Effort:
+        return Effort(self.runs, self.allocations)
+
     def model(self, profile: Profile) -> Model:
         """Return the model of a job."""
-        effort = Effort(self.runs, self.allocations)
-        return simulated_model(profile, self.indicator, self.quantile, self.max_tokens, effort)
+        given = (profile, self.indicator, self.quantile, self.max_tokens, self._effort)
+        return simulated_model(*given)
 
     def predicted_s(self, columns: Columns, row: int) -> F8:
         """Return what a job is predicted to take with 1 to `max_tokens` tokens, s."""
@@ -178,54 +163,9 @@ class Jockey(Policy):
     def foretold(
         self, columns: Columns, row: int, done: F8, tokens: I8
     ) -> dict[str, tuple[F8, F8]]:
-        """Return, by indicator, the progress of a job and what is left of it, s, at N instants.
-
-        Parameters
-        ----------
-        columns : Columns
-            The workload.
-        row : int
-            The job.
-        done : (N, S) float64
-            The fraction of finished tasks of each stage.
-        tokens : (N,) int64
-            Its allocation.
-        """
+        """Return, by indicator, a job's progress and what is left of it, s (`model.foretold`)."""
         profile = profile_of_job(columns, row)
-        effort = Effort(self.runs, self.allocations)
-        held = np.clip(tokens, 1, self.max_tokens) - 1
-        found = {}
-        for name in indicators.NAMES:
-            model = simulated_model(profile, name, self.quantile, self.max_tokens, effort)
-            progress = model.indicator.progress(done)
-            level = np.array([level_of(float(p)) for p in progress], dtype=np.int64)
-            found[name] = (progress, model.table[level, held])
-        return found
-
-    def _job(self, world: World, row: int) -> Job:
-        columns = world.columns
-        profile = profile_of_job(columns, row)
-        model = self.model(profile)
-        job = Job(
-            row,
-            int(columns.job_stage0[row]),
-            int(columns.job_stage0[row + 1]),
-            profile.shape.n_tasks.astype(np.float64),
-            profile,
-            model,
-            float(columns.job_deadline[row]),
-            float(columns.job_new_deadline[row]),
-            float(columns.job_new_deadline_at[row]),
-        )
-        if self.infeasible == "error" and job.deadline_s < model.shortest_s:
-            raise InputError(
-                f"job {row} (template {columns.template_names[columns.job_template[row]]!r}) has a "
-                f"deadline of {job.deadline_s:g} s, but with unlimited tokens it takes "
-                f"{model.shortest_s:g} s at least, by its training: give it a deadline of "
-                f"{model.shortest_s:g} s or more, or set infeasible=run to let it be late",
-                rule="infeasible deadline",
-            )
-        return job
+        return foretold(profile, done, tokens, self.quantile, self.max_tokens, self._effort)
 
     def _accepted(self, memory: Running, row: int, now: float, world: World) -> bool:
         if self.admission == "all":
@@ -233,16 +173,16 @@ class Jockey(Policy):
 
         def needed(job: Job, elapsed_s: float) -> int:
             left_s = job.model.left_s(job.done(world))
-            return need(self.law, job.deadline_at(elapsed_s), elapsed_s, left_s)
+            return control.need(self.law, job.deadline_at(elapsed_s), elapsed_s, left_s)
 
         needs = [needed(job, now - job.submit_s) for job in memory.live.values()]
-        return fits(needs, needed(memory.jobs[row], 0.0), int(world.cluster.total[0]))
+        return control.fits(needs, needed(memory.jobs[row], 0.0), int(world.cluster.total[0]))
 
 
 @register("jockey_static")
 @dataclass(frozen=True)
 class JockeyStatic(Jockey):
-    """Jockey without adaptation: the tokens that it starts with, to the end (§5.1)."""
+    """Jockey without adaptation: tokens as at the start, to the end (EuroSys 2012, §5.1)."""
 
     adapts = False
 
@@ -250,8 +190,32 @@ class JockeyStatic(Jockey):
 @register("jockey_amdahl")
 @dataclass(frozen=True)
 class JockeyAmdahl(Jockey):
-    """Jockey without the simulator: what is left is S_t + P_t / a (§4.1, §5.1)."""
+    """Jockey without the simulator: what is left is S_t + P_t / a (EuroSys 2012, §4.1)."""
 
     def model(self, profile: Profile) -> Model:
         """Return the model of a job."""
         return Amdahl(profile, self.max_tokens)
+
+
+@register("max_allocation")
+@dataclass(frozen=True)
+class MaxAllocation(Policy):
+    """Each job with a deadline is guaranteed as many tokens as it may have, from first to last.
+
+    Max allocation of Jockey, EuroSys 2012, §5.1.
+
+    Attributes
+    ----------
+    max_tokens : int
+        How many that is.
+    spare : bool
+        Whether jobs with a deadline run on spare tokens too, beyond those that are theirs.
+    """
+
+    max_tokens: Count = 100
+    spare: bool = True
+
+    def prepare(self, world: World, plan: Plan) -> None:
+        """Set the run limits."""
+        loop.share_out(world, plan, self.spare)
+        plan.set_jobs(with_deadline(world), run_limit=self.max_tokens)

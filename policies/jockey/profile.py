@@ -1,4 +1,4 @@
-"""What earlier runs of a job say of its stages (§4.1, §4.2)."""
+"""What a job is made of (its algebra), and what earlier runs say of its stages (§4.1, §4.2)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,60 @@ from functools import cached_property
 
 import numpy as np
 
-from policies.jockey.shape import Shape
-from sim.base.arrays import F8, I4, I8
+from sim.base.arrays import F8, I1, I4, I8
 from sim.base.errors import InputError
+from sim.workload.columns import Columns, offsets
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """A job of S stages and E edges."""
+
+    n_tasks: I4  # tasks of each stage
+    parent: I4  # stages, by their index in the job
+    child: I4
+    kind: I1  # 0 barrier, 1 one-to-one (`sim.workload.schema.EDGE_KINDS`)
+
+    @property
+    def first_task(self) -> I8:
+        """First task of each stage, and the number of tasks: (S+1,) int64."""
+        return offsets(self.n_tasks)
+
+    def longest_after(self, length_s: F8) -> F8:
+        """Return the longest path after each stage, where stage s takes ``length_s[s]``: (S,), s.
+
+        L_s of §4.1: the stage itself does not count.
+        """
+        after = np.zeros(len(self.n_tasks))
+        order = np.argsort(-self._depth()[self.parent], kind="stable")  # the last levels first
+        for e in order.tolist():
+            p, c = self.parent[e], self.child[e]
+            after[p] = max(after[p], length_s[c] + after[c])
+        return after
+
+    def _depth(self) -> I4:
+        """Return how many stages the longest chain before each stage has, (S,)."""
+        depth = np.zeros(len(self.n_tasks), dtype=np.int32)
+        for _ in range(len(depth)):
+            deeper = depth.copy()
+            np.maximum.at(deeper, self.child, depth[self.parent] + 1)
+            if (deeper == depth).all():
+                break
+            depth = deeper
+        return depth
+
+
+def shape_of(columns: Columns, job: int) -> Shape:
+    """Return the shape of the job in row `job`."""
+    g0, g1 = (int(g) for g in columns.job_stage0[job : job + 2])
+    e0, e1 = int(columns.edge0[g0]), int(columns.edge0[g1])
+    degree = np.diff(columns.edge0[g0 : g1 + 1])
+    return Shape(
+        np.diff(columns.stage_task0[g0 : g1 + 1]).astype(np.int32),
+        np.repeat(np.arange(g1 - g0, dtype=np.int32), degree),
+        (columns.edge_child[e0:e1] - g0).astype(np.int32),
+        columns.edge_kind[e0:e1],
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,13 +113,6 @@ class Profile:
         held = np.add.reduceat(self.run_s + self.init_s, self.sample0[:-1])
         return np.asarray(held / np.diff(self.sample0) * self.shape.n_tasks)
 
-    def failing(self) -> tuple[F8, F8]:
-        """Return the probabilities that just one, and that more attempts of a task fail: (S,)."""
-        n = np.diff(self.sample0)
-        one = np.add.reduceat((self.n_failed == 1).astype(float), self.sample0[:-1])
-        more = np.add.reduceat((self.n_failed > 1).astype(float), self.sample0[:-1])
-        return one / n, more / n
-
     @cached_property
     def digest(self) -> str:
         """SHA-256 of all that is in it, hex."""
@@ -97,7 +141,7 @@ def profile_of(shape: Shape, records: Records, name: str = "the job") -> Profile
     ready, start = records.ready_s[order], records.start_s[order]
     finish, init = records.finish_s[order], records.init_s[order]
     count = np.bincount(stage, minlength=n_stages)
-    sample0 = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
+    sample0 = offsets(count)
     first = sample0[:-1]
     run_s = finish - start - init
     begin, end = _relative(stage, run, start, finish, n_stages)

@@ -5,25 +5,23 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
-from policies.levels import Levels
+from policies.attained_service import MultilevelQueues
 from policies.registry import register
-from policies.slearn.estimators import Estimator
-from policies.slearn.estimators.history import History
-from policies.slearn.estimators.oracle import Oracle
-from policies.slearn.estimators.past import Past
-from policies.slearn.estimators.pilots import Pilots
-from policies.slearn.estimators.posterior import Posterior
+from policies.slearn.estimators import Estimator, Oracle
+from policies.slearn.history import History, HistoryEstimator
+from policies.slearn.pilots import Pilots
+from policies.slearn.posterior import Posterior
 from sim.base.arrays import I4, I8
-from sim.base.errors import InputError
+from sim.base.parameters import Between, NotNegative, Whole
 from sim.engine.plan import NO_LIMIT, Batch, Event, Plan, World
 
-Name = Literal["oracle", "history", "pilots", "posterior"]
+EstimatorName = Literal["oracle", "history", "pilots", "posterior"]
 Statistic = Literal["utility", "median", "mean"]
-Later = Literal["pilots", "history"]
+LaterStages = Literal["pilots", "history"]
 
 # plain numbers: comparing with a flag takes longer than the rest of a callback's dispatch
 _ARRIVED, _TASKS_DONE, _STAGE_DONE = (
@@ -32,8 +30,9 @@ _ARRIVED, _TASKS_DONE, _STAGE_DONE = (
 
 
 @register("gs")
+@register("oracle")
 @dataclass(frozen=True)
-class GenericScheduler(Levels):
+class GenericScheduler(MultilevelQueues):
     """Jobs wait in the queue of their estimated total size (SLearn, NSDI 2022, §5.1.1).
 
     The estimator says how large a job is: at once, or after some of its tasks, the pilots, have
@@ -44,7 +43,7 @@ class GenericScheduler(Levels):
     Attributes
     ----------
     estimator : {"oracle", "history", "pilots", "posterior"}
-        Who says how large a job is (`policies.slearn.estimators`).
+        Who says how large a job is (`policies.slearn.estimators`); told the truth by default.
     thin_limit : int
         Jobs of fewer tasks are thin.
     adaptive_thin : bool
@@ -62,14 +61,14 @@ class GenericScheduler(Levels):
         Most bins of a histogram of history.
     """
 
-    estimator: Name = "oracle"
-    thin_limit: int = 0
+    estimator: EstimatorName = "oracle"
+    thin_limit: Whole = 0
     adaptive_thin: bool = False
-    sampling_percent: float = 0.0
-    later_stages: Later = "pilots"
+    sampling_percent: Annotated[float, Between(0, 100)] = 0.0
+    later_stages: LaterStages = "pilots"
     statistic: Statistic = "utility"
-    window_days: float = 0.0
-    bins: int = 80
+    window_days: NotNegative = 0.0
+    bins: Annotated[int, Between(2)] = 80
 
     @property
     def events(self) -> Event:  # type: ignore[override]
@@ -93,22 +92,6 @@ class GenericScheduler(Levels):
         return self.estimator in ("history", "posterior") or (
             self.samples and self.later_stages == "history"
         )
-
-    def __post_init__(self) -> None:
-        """Raise InputError on a parameter out of its range."""
-        super().__post_init__()
-        limits = {"thin_limit": 0, "sampling_percent": 0, "bins": 2, "window_days": 0}
-        for name, low in limits.items():
-            if not low <= getattr(self, name) < math.inf:
-                raise InputError(
-                    f"policy {self.name}: {name} must be at least {low}, "
-                    f"not {getattr(self, name)!r}"
-                )
-        if self.sampling_percent > 100:
-            raise InputError(
-                f"policy {self.name}: sampling_percent must be 0 to 100, "
-                f"not {self.sampling_percent!r}"
-            )
 
     def prepare(self, world: World, plan: Plan) -> _Memory:
         """Set up the queues; where there will be pilots, let every job wait for its own."""
@@ -141,7 +124,7 @@ class GenericScheduler(Levels):
             return Pilots(world, self.sampling_percent, history)
         assert history is not None
         if self.estimator == "history":
-            return Past(world, history)
+            return HistoryEstimator(world, history)
         return Posterior(world, self.sampling_percent, history, self.thresholds_s.tolist())
 
 

@@ -11,7 +11,7 @@ from policies.registry import register
 from policies.wing.efficiency import Valued
 from policies.wing.knowledge import Past, Statistic, truth
 from sim.base.arrays import F8, I8
-from sim.base.errors import InputError
+from sim.base.parameters import Positive
 from sim.engine.plan import Batch, Event, Plan, World
 from sim.lineage.worth import WAITS_S, after
 
@@ -48,20 +48,18 @@ class ByDecay(Valued):
 
     After Millennium (Chun and Culler, CCGRID 2002), as §6.2 describes it: expected completion is
     now plus the expected run time, so the order moves while jobs wait.
+
+    Attributes
+    ----------
+    refresh_s : float
+        How often the jobs that wait are ordered anew, s.
     """
 
-    refresh_s: float = 900.0  # how often the jobs that wait are ordered anew, s
+    refresh_s: Positive = 900.0
 
     events: ClassVar[Event] = Event.TIMER
-    value: ClassVar[str] = ""
-    decayed: ClassVar[str] = ""
-    compute: ClassVar[str] = ""
+    decayed: ClassVar[str] = ""  #: the column that says what is left of the worth
     statistic: ClassVar[Statistic] = "median"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0.0 < self.refresh_s < np.inf:
-            raise InputError(f"refresh_s must be positive and finite, not {self.refresh_s!r}")
 
     def prepare(self, world: World, plan: Plan) -> Waiting:
         """Key each job by what it is worth if it starts when it is submitted."""
@@ -99,7 +97,10 @@ class ByDecay(Valued):
 @register("mil")
 @dataclass(frozen=True)
 class Millennium(ByDecay):
-    """MIL: what is left of a job's own downloads, over its own resource-time (§6.2)."""
+    """MIL: what is left of a job's own downloads, over its own resource-time.
+
+    Wing's reading (OSDI 2020, §6.2) of Millennium (Chun and Culler, CCGRID 2002).
+    """
 
     value: ClassVar[str] = "value"
     decayed: ClassVar[str] = "value"
@@ -109,10 +110,10 @@ class Millennium(ByDecay):
 @register("wing_mil")
 @dataclass(frozen=True)
 class WingMil(ByDecay):
-    """Wing-MIL: what is left of a job's aggregate value, over its aggregate resource-time (§6.2).
+    """Wing-MIL: what is left of a job's aggregate value, over its aggregate resource-time.
 
-    With each dependent job that is submitted, its share of that job's aggregate value is given up,
-    whether it would have waited or not (§7.1).
+    Wing, OSDI 2020, §6.2. With each dependent job that is submitted, its share of that job's
+    aggregate value is given up, whether it would have waited or not (§7.1).
     """
 
     value: ClassVar[str] = "agg_value"
@@ -125,9 +126,9 @@ class WingMil(ByDecay):
 class WingDep(ByDecay):
     """A job's value by what it can still rescue; beyond the paper, on what its §7.1 points at.
 
-    Only dependent jobs that do not wait for their input are given up when they are submitted; those
-    that poll are not. And what is expected of a job is the mean of the past, not the median: what
-    is wanted is much value in all, and few runs have most of it.
+    Wing is Chung et al., OSDI 2020. Only dependent jobs that do not wait for their input are given
+    up when they are submitted; those that poll are not. And what is expected of a job is the mean
+    of the past, not the median: what is wanted is much value in all, and few runs have most of it.
     """
 
     value: ClassVar[str] = "agg_value"

@@ -12,23 +12,30 @@ from policies.registry import register
 from policies.wing.knowledge import Knowledge, Past, ratio, truth
 from sim.base.arrays import F8
 from sim.base.errors import InputError
+from sim.base.parameters import Factor
 from sim.engine.plan import Plan, World
 
 
 @dataclass(frozen=True)
 class Valued(Policy):
-    """Jobs by what they are worth, inside the cluster's queues."""
+    """Jobs by what they are worth, inside the cluster's queues.
 
-    # what the workload's history says of like jobs (`policies.wing.knowledge.Past`); or the
-    # truth, which the workload's jobs must then have in columns (`sim.lineage.worth`). Where
-    # there is no history, nothing is known, and jobs come first, served first
+    Attributes
+    ----------
+    knowledge : {"predicted", "oracle"}
+        What the workload's history says of like jobs (`policies.wing.knowledge.Past`), nothing and
+        so first come, first served without one; or the truth, from columns (`sim.lineage.worth`).
+    noise : float
+        s: the oracle's values are multiplied by a factor uniform on [1/s, s], one a job (§7.2).
+    """
+
     knowledge: Knowledge = "predicted"
-    # s: the oracle's values are multiplied by a factor uniform on [1/s, s], one a job (§7.2)
-    noise: float = 1.0
+    noise: Factor = 1.0
+
+    value: ClassVar[str] = ""  #: the column that says what a job is worth
+    compute: ClassVar[str] = ""  #: the column that its worth is divided by
 
     def __post_init__(self) -> None:
-        if not 1.0 <= self.noise < np.inf:
-            raise InputError(f"noise must be a finite number of at least 1, not {self.noise!r}")
         if self.noise > 1.0 and self.knowledge != "oracle":
             raise InputError(
                 f"noise={self.noise:g} is for knowledge=oracle: what is predicted has errors of "
@@ -51,9 +58,6 @@ class ByEfficiency(Valued):
     median of the quotients of its user's past ad hoc jobs (§5, §7.1).
     """
 
-    value: ClassVar[str] = ""
-    compute: ClassVar[str] = ""
-
     def prepare(self, world: World, plan: Plan) -> None:
         """Key each job by its negative efficiency; the kernel breaks ties by row."""
         if self.knowledge == "oracle":
@@ -75,7 +79,7 @@ class ByEfficiency(Valued):
 @register("wing_agg")
 @dataclass(frozen=True)
 class WingAgg(ByEfficiency):
-    """Wing-Agg: aggregate value over aggregate resource-time (§5).
+    """Wing-Agg: aggregate value over aggregate resource-time (Wing, OSDI 2020, §5).
 
     Aggregate are a job's own and its share of all that depends on it, directly or not: if it
     fails, so much is lost, and it takes so much work to attain it.
@@ -88,7 +92,7 @@ class WingAgg(ByEfficiency):
 @register("wing_direct")
 @dataclass(frozen=True)
 class WingDirect(ByEfficiency):
-    """Wing-Direct: a job's own value over its own resource-time (§7.2)."""
+    """Wing-Direct: a job's own value over its own resource-time (OSDI 2020, §7.2)."""
 
     value: ClassVar[str] = "value"
     compute: ClassVar[str] = "compute_s"

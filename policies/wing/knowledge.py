@@ -90,12 +90,12 @@ class Past:
     def _grouped(self, past: F8, now: I4, then: I4, n: int) -> F8:
         rows = np.flatnonzero((then >= 0) & ~np.isnan(past))
         if self.statistic == "median":
-            found = medians(past[rows], then[rows], n)
+            by_group = medians(past[rows], then[rows], n)
         else:
             count = np.bincount(then[rows], minlength=n)
-            found = np.full(n, np.nan)
-            np.divide(np.bincount(then[rows], past[rows], n), count, out=found, where=count > 0)
-        return found[now] if n else np.full(len(now), np.nan)
+            by_group = np.full(n, np.nan)
+            np.divide(np.bincount(then[rows], past[rows], n), count, out=by_group, where=count > 0)
+        return by_group[now] if n else np.full(len(now), np.nan)
 
     def _codes(self, name: str, known: dict[str, int]) -> I4:
         """Return the codes of a column of the history; -1 for what is not known.

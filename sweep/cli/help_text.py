@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import importlib
+import sys
 import textwrap
 from collections.abc import Sequence
 
-from sweep.cli.command import add_grid_flags
+import policies
+from policies.base import meanings
+from sim.base.parameters import hints_of, words
+from sweep.cli.command import add_grid_flags, python_path
 from sweep.cli.verbs import VERBS
 from sweep.grid.options import Options
 
@@ -45,7 +50,8 @@ examples
   python -m sweep policy=fifo,sjf trace=alibaba2018 trace.path=batch_task.csv.gz launcher=inline
 
 exit codes: 0 all cells done; 1 some failed; 2 the configuration or input is wrong; 130 interrupted
-`python -m sweep VERB --help` tells more about a verb."""
+`python -m sweep VERB --help` tells more about a verb, `python -m sweep --help policy=NAME` which
+parameters a policy has."""
 _GROUPS = {
     "policy": "policy=",
     "trace": "trace=",
@@ -58,10 +64,17 @@ _GROUPS = {
 
 
 def overview(words: Sequence[str] = ()) -> str:
-    """Build the text: verbs, axes, every option of each group, three examples."""
+    """Build the text: verbs, axes, every option of each group, three examples.
+
+    With ``policy=NAME,...`` among the words: the parameters of those policies in place of all.
+    """
     flags = argparse.ArgumentParser(add_help=False)
     add_grid_flags(flags)
     options = Options.of(flags.parse_known_args(list(words))[0].config_dir)
+    asked = [word.removeprefix("policy=") for word in words if word.startswith("policy=")]
+    if asked:
+        sys.path.extend(folder for folder in python_path(options) if folder not in sys.path)
+        return "\n".join(_of_policy(options, name) for name in ",".join(asked).split(","))
     parts = [_HEAD, "verbs"]
     for verb in VERBS:
         doc = importlib.import_module(f"sweep.cli.verbs.{verb}").__doc__ or ""
@@ -74,6 +87,21 @@ def overview(words: Sequence[str] = ()) -> str:
         parts += [_wrapped(f"  {name:<{width}}  ", options.summary(group, name)) for name in names]
         parts.append("")
     return "\n".join([*parts, _EXAMPLES])
+
+
+def _of_policy(options: Options, name: str) -> str:
+    """Say what a policy is, and of each parameter the value and what it means."""
+    option = options.plain("policy", name)
+    policy = policies.build(option.pop("name"), module=option.pop("module", None), **option)
+    means, hints = meanings(type(policy)), hints_of(type(policy))
+    lines = [f"policy={name}  {options.summary('policy', name)}"]
+    for field in dataclasses.fields(policy):
+        value = getattr(policy, field.name)
+        shown = list(value) if isinstance(value, tuple) else value
+        head = f"  policy.{field.name}={shown}  "
+        may_be = words(hints[field.name])
+        lines.append(_wrapped(head, f"{means.get(field.name, '')} ({may_be})".lstrip()))
+    return "\n".join([*lines, ""])
 
 
 def _wrapped(head: str, text: str) -> str:

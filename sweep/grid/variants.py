@@ -57,7 +57,7 @@ def of_policy(request: Request, option: str, swept: Sequence[str]) -> list[Polic
     fixed = [one for one in request.fixed if one.key.startswith("policy.")]
     used = {key for key in [*swept, *(one.key for one in fixed)] if _root(key) in known}
     for one in fixed:
-        if one.key in used:
+        if one.key in used and not (one.kind == "delete" and _inner(one.key) not in raw):
             raw = _set(raw, one)
     axes = [request.axes[key] if key in used else (None,) for key in swept]
     variants = []

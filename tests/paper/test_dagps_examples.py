@@ -12,7 +12,7 @@ import pytest
 
 import policies
 import sim
-from policies.dagps.offline import build_schedule
+from policies.dagps.build_schedule import build_schedule
 
 NEAR = 1e-9
 

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from policies.jockey.control import (
+    POINTS,
     Law,
     behind_s,
     next_allocation,
     raw_allocation,
+    utility,
     whole_tokens,
 )
-from policies.jockey.policy import POINTS
-from policies.jockey.utility import utility
 from sim.base.errors import InputError
 
 MIN = 60.0

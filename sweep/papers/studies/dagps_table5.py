@@ -9,7 +9,7 @@ import numpy as np
 from sim.base.arrays import F8
 from sweep.report.findings import Finding, Finished
 
-BASELINE = "list/bfs_cpu_mem"
+BASELINE = "list_scheduling/bfs_cpu_mem"
 """The paper does not say whether its BFS looks at all resources; we take it that it does not."""
 
 MOST = "no schedule more than"
@@ -18,13 +18,13 @@ MOST = "no schedule more than"
 PERCENTILES = (25, 50, 75, 90)
 PAPER = {
     "dagps, as built": (7, 25, 57, 74),
-    "list/random": (-2, 0, 1, 4),
-    "list/critical_path_cpu_mem": (-2, 0, 2, 1),
-    "list/critical_path": (1, 4, 13, 16),
+    "list_scheduling/random": (-2, 0, 1, 4),
+    "list_scheduling/critical_path_cpu_mem": (-2, 0, 2, 1),
+    "list_scheduling/critical_path": (1, 4, 13, 16),
     "tetris": (0, 7, 29, 42),
     "strip": (0, 1, 12, 27),
-    "list/coffman_graham": (0, 1, 12, 26),
-    "list/coffman_graham_cpu_mem": (-2, 0, 0, 2),
+    "list_scheduling/coffman_graham": (0, 1, 12, 26),
+    "list_scheduling/coffman_graham_cpu_mem": (-2, 0, 0, 2),
 }
 """Improvement in percent, as printed."""
 

@@ -1,7 +1,7 @@
 """What jobs are worth together that need more tokens than there are: beyond Jockey's paper (§4.4).
 
 The utility of each is that of §5.1. How far a policy gets is (U - U of fair sharing) over (bound -
-U of fair sharing), with the bound of `policies.jockey.bound`.
+U of fair sharing), with the bound of `policies.jockey.arbiter`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from policies.jockey.bound import utility_bound
-from policies.jockey.policy import POINTS
-from policies.jockey.utility import utility
+from policies.jockey.arbiter import utility_bound
+from policies.jockey.control import POINTS, utility
 from sweep.report.findings import Finding, Finished
 
 FAIR, ARBITER, ALONE = "drf", "jockey_arbiter", "jockey"

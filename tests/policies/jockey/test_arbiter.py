@@ -1,4 +1,4 @@
-"""The arbiter's timetable, the bound it is held against, and what it earns."""
+"""The arbiter's pace and timetable, the bound it is held against, and what it earns."""
 
 from itertools import permutations
 
@@ -8,13 +8,43 @@ import pytest
 import policies
 import sim
 from policies.base import Policy
-from policies.jockey.bound import utility_bound
-from policies.jockey.control import raw_allocation
+from policies.jockey.arbiter import (
+    PRIOR,
+    Choice,
+    Pace,
+    _first_fit,
+    best_timetable,
+    timetable,
+    utility_bound,
+)
+from policies.jockey.control import POINTS, raw_allocation, utility
 from policies.jockey.loop import profile_of_job
-from policies.jockey.policy import POINTS
-from policies.jockey.timetable import Choice, _first_fit, best_timetable, timetable
-from policies.jockey.utility import utility
+from policies.jockey.profile import profile_of
+from tests.policies.jockey.test_profile import ONE_RUN, TWO_STAGES, records
 from tests.policies.jockey.worlds import training_of
+
+PROFILE = profile_of(TWO_STAGES, records(ONE_RUN))  # 8 and 2 token seconds, in 2 tasks and 1
+
+
+def test_as_in_training_at_first():
+    assert Pace(PROFILE, 3.0).factor(np.zeros(2)) == 1.0
+
+
+def test_token_seconds_are_counted_between_looks():
+    pace = Pace(PROFILE, 0.0)
+    pace.look(0.0, 2)
+    pace.look(4.0, 2)
+    pace.look(6.0, 0)
+    assert pace.held_s == 8.0 + 2.0
+    assert pace.factor(np.array([1.0, 0.0])) == pytest.approx((10 + 10 * PRIOR) / (8 + 10 * PRIOR))
+
+
+def test_half_a_task_is_done_of_those_that_run():
+    pace = Pace(PROFILE, 0.0, running=2)
+    pace.look(5.0, 2)
+    want = (10 - 2 * (10 / 3) / 2 + 10 * PRIOR) / (4 + 10 * PRIOR)
+    assert pace.factor(np.array([0.5, 0.0])) == pytest.approx(want)
+
 
 U = utility(POINTS)
 MIN = 60.0

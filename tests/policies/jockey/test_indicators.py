@@ -6,7 +6,7 @@ import pytest
 from policies.jockey.indicators import NAMES, LeastStage, WeightedSum, indicator
 from policies.jockey.profile import profile_of
 from sim.base.errors import InputError
-from tests.policies.jockey.test_copies import profile
+from tests.policies.jockey.test_job_simulator import profile
 from tests.policies.jockey.test_profile import ONE_RUN, TWO_STAGES, records
 
 UNLIMITED = (np.array([0.0, 0.6]), np.array([0.7, 1.0]))

@@ -7,11 +7,10 @@ import pytest
 
 import policies
 from policies.jockey.model import Amdahl, Effort, simulated_model
-from policies.jockey.online import JockeyOnline
+from policies.jockey.online import JockeyOnline, Rest, rest_of
 from policies.jockey.profile import profile_of
-from policies.jockey.rest import Rest, rest_of
 from sim.base.errors import InputError
-from tests.policies.jockey.test_copies import profile
+from tests.policies.jockey.test_job_simulator import profile
 from tests.policies.jockey.test_policy import latency, run
 from tests.policies.jockey.test_profile import ONE_RUN, TWO_STAGES, records
 from tests.policies.jockey.worlds import world

@@ -5,8 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from policies.jockey.profile import Records, profile_of
-from policies.jockey.shape import Shape, shape_of
+from policies.jockey.profile import Records, Shape, profile_of, shape_of
 from sim.base.errors import InputError
 from tests.policies.jockey.worlds import world
 
@@ -43,9 +42,6 @@ def test_one_run():
     assert p.critical_path_s == 5.5
     assert p.begin.tolist() == [0.1, 0.8]
     assert p.end.tolist() == [0.7, 1.0]
-    one, more = p.failing()
-    assert one.tolist() == [0.0, 0.0]
-    assert more.tolist() == [0.5, 0.0]
 
 
 def test_two_runs_are_pooled_and_totals_are_of_the_tasks_there_are_now():
@@ -60,7 +56,6 @@ def test_two_runs_are_pooled_and_totals_are_of_the_tasks_there_are_now():
     assert p.longest_s.tolist() == [6.0, 12.0]
     assert p.begin.tolist() == [(0.1 + 0.0) / 2, (0.8 + 0.3) / 2]
     assert p.end.tolist() == [(0.7 + 0.3) / 2, 1.0]
-    assert p.failing()[0].tolist() == [1 / 3, 0.0]
 
 
 def test_the_order_of_the_records_does_not_matter():

@@ -9,7 +9,6 @@ import pytest
 
 import policies
 import sim
-from policies.slearn.estimators.jobs import usable_slots
 from policies.slearn.gs import thin_limit_at
 from sim.engine.plan import Batch, Event, Plan, World
 
@@ -169,19 +168,6 @@ def test_adaptive_thin_follows_what_waits():
     assert behind.estimate_s[1] == 20.0  # 8 tasks for 2 slots: sampled, as only below 2 is thin
 
 
-def test_usable_slots_are_those_of_the_widest_stage():
-    stages = [
-        {"name": "a", "durations_s": [1.0] * 9, "demand": {"cpu": 3, "mem": 1}},
-        {"name": "b", "durations_s": [1.0] * 2, "demand": {"cpu": 1, "mem": 1}},
-    ]
-    w = sim.Workload.from_jobs(
-        [{"submit_s": 0, "stages": stages}, {"submit_s": 0, "stages": stages[1:]}]
-    )
-    machines = sim.Cluster.machines(2, cpu=8, mem=4)
-    assert usable_slots(w.columns, machines).tolist() == [4, 2]
-    assert usable_slots(w.columns, sim.Cluster.slots(5)).tolist() == [5, 2]
-
-
 @pytest.mark.parametrize("policy", EVERY)
 @pytest.mark.parametrize("history", [None, {"mean_task_s": [3.0, 5.0]}], ids=["none", "nameless"])
 def test_jobs_without_features(policy, history):
@@ -220,12 +206,12 @@ def test_one_task_jobs(policy, limit):
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"thin_limit": -1}, "thin_limit must be at least 0"),
-        ({"sampling_percent": -1.0}, "sampling_percent must be at least 0"),
-        ({"sampling_percent": 101.0}, "sampling_percent must be 0 to 100"),
-        ({"window_days": -1.0}, "window_days must be at least 0"),
-        ({"bins": 1}, "bins must be at least 2"),
-        ({"queues": 0}, "queues must be 1 to 1000"),
+        ({"thin_limit": -1}, "thin_limit must be a whole number of at least 0"),
+        ({"sampling_percent": -1.0}, "sampling_percent must be a number from 0 to 100"),
+        ({"sampling_percent": 101.0}, "sampling_percent must be a number from 0 to 100"),
+        ({"window_days": -1.0}, "window_days must be a number of at least 0"),
+        ({"bins": 1}, "bins must be a whole number of at least 2"),
+        ({"queues": 0}, "queues must be a whole number from 1 to 1000"),
     ],
 )
 def test_parameters_out_of_range_are_errors(params, message):

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from policies.slearn.estimators.histogram import Histogram, by_mean, by_median, by_utility
+from policies.slearn.histogram import Histogram, by_mean, by_median, by_utility
 
 
 def filled(values, most=80):

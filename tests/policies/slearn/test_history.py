@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sim
-from policies.slearn.estimators.history import History
+from policies.slearn.history import History
 from sim.workload.features import NAMES
 
 DAY = 86_400.0

@@ -9,8 +9,8 @@ import pytest
 
 import policies
 import sim
-from policies.slearn.estimators.histogram import Histogram
-from policies.slearn.estimators.posterior import chance_of_other_queue, gain, prior_of
+from policies.slearn.histogram import Histogram
+from policies.slearn.posterior import chance_of_other_queue, gain, prior_of
 from sim.base.posterior import Normal, posterior
 
 

@@ -36,6 +36,17 @@ def test_help_shows_a_users_own_options(fake: Command, tmp_path: Path) -> None:
     assert "My very own." in shown.out
 
 
+def test_help_shows_what_parameters_a_policy_has(fake: Command) -> None:
+    shown = fake.bare("--help", "policy=slearn,list_scheduling/bfs_cpu_mem")
+    assert shown.code == 0
+    assert (
+        "policy.thin_limit=3  Jobs of fewer tasks are thin. (a whole number of at least 0)"
+        in shown.out
+    )
+    assert "policy.fit_resources=['cpu', 'mem']  " in shown.out
+    assert fake.bare("--help", "policy=fiffo").code == 2
+
+
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_has_help(fake: Command, verb: str) -> None:
     with pytest.raises(SystemExit) as exit_:

@@ -65,18 +65,18 @@ class TestPlan:
         assert "content of the trace" in fake("plan", "policy=fifo").out
 
     def test_says_that_sources_changed(self, fake: Command, ran: Ran, edited: Sources) -> None:
-        edited.edit("policies.fifo", added=STATEMENT)
-        assert "sources: policies.fifo" in fake("plan", "policy=fifo").out
+        edited.edit("policies.orders", added=STATEMENT)
+        assert "sources: policies.orders" in fake("plan", "policy=fifo").out
         edited.edit("policies.base", added=STATEMENT)
         assert "sources: policies.base" in fake("plan", "policy=las", "capacity=0.5").out
-        edited.edit("policies.drf", added=STATEMENT)
+        edited.edit("policies.sharing", added=STATEMENT)
         assert "4 cells, 4 cached" in fake("plan", *GRID).out
 
     def test_says_that_sources_changed_where_it_is_not_known_which(
         self, fake: Command, ran: Ran, edited: Sources
     ) -> None:
         shutil.rmtree(fake.results / "cache" / "sources")
-        edited.edit("policies.fifo", added=STATEMENT)
+        edited.edit("policies.orders", added=STATEMENT)
         assert re.search(r"to run +sources\n", fake("plan", "policy=fifo").out)
 
     def test_says_that_another_thing_is_measured(self, fake: Command, ran: Ran) -> None:

@@ -52,6 +52,11 @@ def test_parameters_are_whole_with_their_defaults(trace: list[str]) -> None:
     assert cell.policy["params"].keys() >= {"fit", "queues", "growth"}
 
 
+def test_a_parameter_that_no_file_names_is_deleted_to_its_default(trace: list[str]) -> None:
+    (cell,) = build("policy=las", "~policy.queues", *trace).cells
+    assert cell.policy["params"]["queues"] == 10
+
+
 def test_other_keys_are_swept_too(trace: list[str]) -> None:
     built = build("policy=fifo", "cluster.load=0.5,0.9", "cluster=slots,machines", *trace)
     assert built.swept == ("cluster.load", "cluster")

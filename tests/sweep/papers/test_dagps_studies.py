@@ -34,7 +34,7 @@ def alone(policy: str, seed: int, makespan: list[float], **more: Any) -> dict[st
 
 def test_table5_improves_over_breadth_first_dag_by_dag() -> None:
     rows = [
-        alone("list/bfs_cpu_mem", 0, [10.0, 20.0, 30.0, 40.0]),
+        alone("list_scheduling/bfs_cpu_mem", 0, [10.0, 20.0, 30.0, 40.0]),
         alone("tetris", 0, [10.0, 10.0, 24.0, 44.0]),
         alone("dagps", 0, [10.0, 10.0, 15.0, 20.0], built_s=[10.0, 5.0, 15.0, 10.0]),
     ]

@@ -134,16 +134,22 @@ def test_what_is_found_by_name_counts(reached: Reached, text: str, expected: set
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("import policies\npolicies.build('las')", {"policies.las"}),
-        ("from policies import build\nbuild('las')", {"policies.las"}),
-        ("import policies\npolicies.build(name)", {"policies.las", "policies.drf"}),
+        ("import policies\npolicies.build('las')", {"policies.attained_service"}),
+        ("from policies import build\nbuild('las')", {"policies.attained_service"}),
+        (
+            "import policies\npolicies.build(name)",
+            {"policies.attained_service", "policies.sharing"},
+        ),
         ("from policies import Policy, register", set()),
-        ("from policies import build\nbuild('closure_later')", {"policies.las", "policies.drf"}),
+        (
+            "from policies import build\nbuild('closure_later')",
+            {"policies.attained_service", "policies.sharing"},
+        ),
     ],
 )
 def test_policies_found_by_name_count(reached: Reached, text: str, expected: set[str]) -> None:
-    assert policies.spec("las").__module__ == "policies.las"
-    assert reached(text) & {"policies.las", "policies.drf"} == expected
+    assert policies.spec("las").__module__ == "policies.attained_service"
+    assert reached(text) & {"policies.attained_service", "policies.sharing"} == expected
 
 
 def test_a_policys_module_that_is_told_counts(reached: Reached) -> None:
@@ -173,7 +179,12 @@ def test_a_knob_is_where_its_table_says(reached: Reached) -> None:
 )
 def test_imports_that_the_text_does_not_name_count_as_all(reached: Reached, text: str) -> None:
     found = reached(text, closure_beside="")
-    assert {"closure_beside", "sim.engine.simulate", "sim.synth.cosmos", "policies.las"} <= found
+    assert {
+        "closure_beside",
+        "sim.engine.simulate",
+        "sim.synth.cosmos",
+        "policies.attained_service",
+    } <= found
 
 
 def test_reading_versions_imports_nothing(reached: Reached) -> None:

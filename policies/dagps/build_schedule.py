@@ -1,0 +1,216 @@
+"""BuildSchedule, the offline half of DAGPS (§4, Figs. 5 to 7): a compact schedule for each DAG."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from policies.dagps.board import Board, Placed, Space, placed
+from policies.dagps.dag import (
+    Dag,
+    check_demand,
+    demand_quanta,
+    one_job,
+    parts,
+    read_only,
+    stage_profile,
+    take,
+    upward_rank,
+)
+from policies.dagps.troublesome import C, O, P, T, candidates, frag_score, stage_load, time_alone
+from sim.base.arrays import F8, I4, I8
+from sim.base.errors import InputError
+from sim.cluster.cluster import Cluster
+from sim.workload.columns import Columns
+from sim.workload.workload import Workload
+
+MAX_CANDIDATES = 128
+"""Default of how many sets of troublesome tasks are tried for each part of a DAG.
+
+``python -m benchmarks.dagps`` measures what fewer lose. Of drawn DAGs of 1,000 tasks with a
+profile a stage, few have more sets than that, and trying all of them found nothing better.
+"""
+
+SLACK = 1e-12
+"""A span within this of a lower bound, relative to it, is as good as the bound."""
+
+
+@dataclass(frozen=True, eq=False)
+class Schedule:
+    """A schedule of T tasks."""
+
+    begin_s: F8  # when each task runs; the first begins at 0
+    end_s: F8
+    machine: I4  # where
+    order: I8  # tasks by begin, ties by row
+    makespan_s: float  # when the last ends
+
+
+def build_schedule(
+    workload: Workload,
+    cluster: Cluster,
+    job: int = 0,
+    *,
+    profile: Literal["task", "stage"] = "task",
+    max_candidates: int | None = MAX_CANDIDATES,
+) -> Schedule:
+    """Build the schedule of one job that has all of a cluster: BuildSchedule (§4, Figs. 5 to 7)."""
+    columns = workload.columns
+    if not 0 <= job < len(columns.job_submit):
+        raise InputError(f"there is no job {job}; valid: 0 to {len(columns.job_submit) - 1}")
+    demand, capacity = demand_quanta(columns, cluster)
+    duration = columns.task_duration if profile == "task" else stage_profile(columns)
+    return schedule(one_job(columns, demand, job, duration), capacity, max_candidates)
+
+
+def schedule(dag: Dag, capacity: I8, max_candidates: int | None = MAX_CANDIDATES) -> Schedule:
+    """Build the schedule of a DAG, totally ordered part by part (§4.4)."""
+    if max_candidates is not None and max_candidates < 1:
+        raise InputError(f"max_candidates must be at least 1, or None for all: {max_candidates}")
+    check_demand(dag.demand, capacity)
+    n = len(dag.duration)
+    begin, end, machine = np.zeros(n), np.zeros(n), np.zeros(n, dtype=np.int32)
+    now = 0.0
+    for stages in parts(dag):
+        part, tasks = take(dag, stages)
+        compact = most_compact(part, capacity, max_candidates)
+        shift = now - compact.begin.min()
+        begin[tasks], end[tasks] = compact.begin + shift, compact.end + shift
+        machine[tasks] = compact.machine
+        now = float(end[tasks].max())
+    return Schedule(begin, end, machine, np.argsort(begin, kind="stable"), now)
+
+
+def most_compact(dag: Dag, capacity: I8, max_candidates: int | None) -> Placed:
+    """Build the most compact schedule that some choice of troublesome tasks leads to (Fig. 5)."""
+    board = Board(dag, capacity)
+    alone = time_alone(board)
+    best: Placed | None = None
+    least = least_span(dag, capacity, alone) * (1 + SLACK)
+    score = frag_score(dag, capacity, alone)[dag.task_stage]
+    for label in candidates(dag.duration, score, board.ahead, board.back, max_candidates):
+        for better in orders(board, label, np.inf if best is None else best.span_s):
+            best = better
+        if best is not None and best.span_s <= least:
+            break
+    assert best is not None  # the first set is placed without a limit, and no order has dead ends
+    return best
+
+
+def orders(board: Board, label: I4, limit: float) -> Iterator[Placed]:
+    """Try the four orders of subsets without dead ends (§4.3, Fig. 7); yield what is better."""
+    trouble = board.either_way(label, T, board.empty, (0, 1), limit)
+    if trouble is None:
+        return
+    others = board.either_way(label, O, trouble, (2, 3), limit)
+    sequences: list[tuple[Space | None, tuple[tuple[int, bool], ...]]]
+    sequences = [(others, ((C, False), (P, True))), (others, ((P, True), (C, False)))]
+    if (label == O).any():  # else they are the same again
+        sequences += [
+            (trouble, ((C, False), (O, True), (P, True))),
+            (trouble, ((P, True), (O, False), (C, False))),
+        ]
+    for start, steps in sequences:
+        space = start
+        for i, (subset, backward) in enumerate(steps):
+            if space is not None:
+                space = board.place(label, subset, backward, space, 4 + i % 2, limit)
+        if space is not None:
+            limit = space.span_s
+            yield placed(space)
+
+
+def least_span(dag: Dag, capacity: I8, alone: F8) -> float:
+    """Bound the span of any schedule from below, s.
+
+    The greatest of CPLen, TWork and ModCP (§6); a stage whose tasks are alike can't take less than
+    it takes alone, as never more of them run at once than the greedy packer runs.
+    """
+    from sim.bounds.kernels.bounds import whole_stage_paths  # compiled: slow to import
+    from sim.workload.kernels.paths import tails
+
+    first = dag.task0[:-1]
+    longest = np.maximum.reduceat(dag.duration, first)
+    shortest = np.minimum.reduceat(dag.duration, first)
+    load = stage_load(dag, capacity)
+    whole = np.maximum(load.max(axis=1), longest)
+    whole = np.where(longest == shortest, np.maximum(whole, alone), whole)
+    group = np.zeros(len(first), dtype=np.int64)
+    shape: list[NDArray[Any]] = [dag.order, group, dag.edge0, dag.edge_child, dag.edge_kind]
+    shape = [read_only(array) for array in (*shape, dag.task0)]
+    times = [read_only(array) for array in (longest, dag.duration, shortest, whole)]
+    tail = tails(*shape, *times[:2])
+    path = whole_stage_paths(*shape, *times[2:])
+    return float(max(tail.max(), path.max(), load.sum(axis=0).max()))
+
+
+def heft_schedule(dag: Dag, capacity: I8) -> Placed:
+    """Schedule a DAG on machines of its own by HEFT, which BuildSchedule is compared with."""
+    given = (dag.order, dag.edge0, dag.edge_child, dag.edge_kind, dag.task0)
+    rank = upward_rank(*given, dag.duration)
+    board = Board(dag, capacity, rank[dag.task_stage])
+    whole = np.zeros(len(dag.duration), dtype=np.int32)
+    space = board.place(whole, 0, False, board.empty, 0, np.inf)
+    assert space is not None  # there is no limit
+    return placed(space)
+
+
+@dataclass(frozen=True, eq=False)
+class OfflineOrder:
+    """What the online half takes from the offline one, of J jobs with G stages and T tasks (§5)."""
+
+    # priScore (§5): 1 for the task of its job that begins first, 0 for the one that begins last,
+    # evenly spaced between; 1 for the only task. Ties go by row
+    pri_score: F8
+    stage_pri: F8  # the greatest of the stage's tasks'
+    # for each stage its tasks (index within the stage) by begin:
+    # `sim.engine.plan.Plan.task_order`
+    task_order: I4
+    makespan_s: F8  # how long each job's offline schedule takes
+    n_built: int  # how many schedules were built; the other jobs share one
+
+
+def offline_order(
+    columns: Columns, cluster: Cluster, *, max_candidates: int | None = MAX_CANDIDATES
+) -> OfflineOrder:
+    """Build every job's offline schedule and order its tasks by it.
+
+    All tasks of a stage have one profile (§8.2.1). Jobs of one template whose stages, sizes,
+    demands and edges are the same share the schedule of the first of them, whatever they last;
+    jobs without a template do so if their profiles are the same too.
+    """
+    duration = stage_profile(columns)
+    demand, capacity = demand_quanta(columns, cluster)
+    known: dict[tuple[object, ...], tuple[F8, I4, float]] = {}
+    pri_score, task_order = np.empty(len(duration)), np.empty(len(duration), dtype=np.int32)
+    makespan = np.empty(len(columns.job_submit))
+    for job in range(len(makespan)):
+        dag = one_job(columns, demand, job, duration)
+        key = _key(dag, columns.template_names[columns.job_template[job]])
+        if key not in known:
+            built = schedule(dag, capacity, max_candidates)
+            known[key] = (*_ranked(dag, built.begin_s), built.makespan_s)
+        t0, t1 = columns.stage_task0[columns.job_stage0[job : job + 2]]
+        pri_score[t0:t1], task_order[t0:t1], makespan[job] = known[key]
+    stage_pri = np.maximum.reduceat(pri_score, columns.stage_task0[:-1])
+    return OfflineOrder(pri_score, stage_pri, task_order, makespan, len(known))
+
+
+def _key(dag: Dag, template: str) -> tuple[object, ...]:
+    same = (dag.task0, dag.demand, dag.edge0, dag.edge_child, dag.edge_kind)
+    profile = b"" if template else dag.duration.tobytes()
+    return (template, profile, *(array.tobytes() for array in same))
+
+
+def _ranked(dag: Dag, begin_s: F8) -> tuple[F8, I4]:
+    """Return priScore of the tasks of one job, and the order inside each stage."""
+    n = len(begin_s)
+    rank = np.empty(n)
+    rank[np.argsort(begin_s, kind="stable")] = np.arange(n)
+    stage = dag.task_stage
+    inside = np.lexsort((begin_s, stage)) - dag.task0[stage]
+    return 1.0 - rank / max(n - 1, 1), inside.astype(np.int32)

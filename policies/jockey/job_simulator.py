@@ -1,0 +1,195 @@
+"""The job simulator and C(p, a) (§4.1): resampled copies of a job, run by `sim.simulate` itself.
+
+All copies of a job are one workload, one after the other on a pool of as many slots as the job has
+tokens, each submitted when the one before must long be done: so each is alone, as on tokens of its
+own, and the kernel runs them at its full speed. The same copies serve every allocation.
+
+C(p, a) is the distribution of the time that is left at progress p with a tokens. A simulated run
+passes through every progress from 0 to 1. At each of the levels k / LEVELS it is noted how long the
+run still takes from the first instant there: the longest that is left at any of its instants before
+the next level. So a run counts once at each level, however long it stands still, and the runs are
+independent samples.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+import sim
+from policies.base import Policy
+from policies.jockey.indicators import Indicator
+from policies.jockey.profile import Profile
+from sim.base.arrays import F8, I4
+from sim.base.random import stream
+from sim.workload.schema import EDGE_KINDS
+
+LEVELS: Final = 200
+"""Levels of progress that are told apart."""
+
+
+@dataclass(frozen=True, eq=False)
+class Copies:
+    """R resampled copies of a job of n tasks."""
+
+    profile: Profile  # what they are drawn from
+    duration_s: F8  # how long each task holds its token, failed attempts included, s
+    workload: sim.Workload  # the copies as jobs
+
+    def run(self, tokens: int) -> tuple[F8, F8]:
+        """Run every copy with so many tokens."""
+        result = sim.simulate(self.workload, sim.Cluster.slots(tokens), Policy(), record="tasks")
+        assert result.task_start is not None
+        assert result.task_finish is not None
+        submit = result.job_submit[:, None]
+        shape = self.duration_s.shape
+        return (
+            np.maximum(result.task_start.reshape(shape) - submit, 0.0),
+            np.maximum(result.task_finish.reshape(shape) - submit, 0.0),
+        )
+
+
+def resample(profile: Profile, n_copies: int) -> Copies:
+    """Draw copies of a job from its profile.
+
+    Run time, initialisation and the number of failed attempts of each task are drawn apart, each
+    from what was recorded of its stage. A failed attempt takes its initialisation and a uniform
+    part of a run time, and the next starts at once with its token.
+    """
+    rng = stream(0, "jockey", "copies", profile.digest)
+    shape = profile.shape
+    first = np.repeat(profile.sample0[:-1], shape.n_tasks)
+    width = np.repeat(np.diff(profile.sample0), shape.n_tasks)
+    size = (n_copies, len(first))
+
+    def drawn(samples: F8) -> F8:
+        picked: F8 = samples[first + (rng.random(size) * width).astype(np.int64)]
+        return picked
+
+    duration = drawn(profile.run_s) + drawn(profile.init_s)
+    if profile.n_failed.any():
+        failed = drawn(profile.n_failed.astype(np.float64))
+        for attempt in range(int(failed.max())):
+            lost = drawn(profile.init_s) + rng.random(size) * drawn(profile.run_s)
+            duration += np.where(failed > attempt, lost, 0.0)
+    return Copies(profile, duration, _one_after_the_other(profile, duration))
+
+
+def _one_after_the_other(profile: Profile, duration_s: F8) -> sim.Workload:
+    """Make a job of each row, far enough apart that none meets the next even with one token."""
+    shape, n_copies = profile.shape, len(duration_s)
+    n_stages = len(shape.n_tasks)
+    apart_s = 1.0 + 1.001 * float(duration_s.sum(axis=1).max())
+    stage = np.repeat(np.arange(n_stages), shape.n_tasks)
+    offset = np.arange(n_copies)[:, None] * n_stages
+    kinds = np.array(EDGE_KINDS)[shape.kind]
+    return sim.Workload.from_tables(
+        jobs={
+            "job_id": [f"copy-{i}" for i in range(n_copies)],
+            "submit_s": np.arange(n_copies) * apart_s,
+        },
+        stages={
+            "job": np.repeat(np.arange(n_copies), n_stages),
+            "n_tasks": np.tile(shape.n_tasks, n_copies),
+        },
+        tasks={"stage": (stage + offset).ravel(), "duration_s": duration_s.ravel()},
+        stage_edges={
+            "parent": (shape.parent + offset).ravel(),
+            "child": (shape.child + offset).ravel(),
+            "kind": np.tile(kinds, n_copies).tolist(),
+        },
+        validate=False,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Remaining:
+    """What is left, by allocation, level of progress and run."""
+
+    tokens: I4  # the simulated allocations, ascending
+    left_s: F8  # time that is left when a run first reaches a level, s; ascending over the R runs
+
+    @property
+    def n_runs(self) -> int:
+        """R."""
+        return int(self.left_s.shape[2])
+
+    def quantile(self, q: float, max_tokens: int) -> F8:
+        """Return a quantile of C for every allocation: (LEVELS + 1, max_tokens), s.
+
+        The order statistic ⌈q R⌉ of the runs: 1 for the worst case. More tokens never take longer,
+        by a running minimum; between simulated allocations it is linear in 1/a, as in Amdahl's law.
+        """
+        simulated = np.minimum.accumulate(self.left_s[:, :, _rank(q, self.n_runs) - 1], axis=0)
+        return np.minimum.accumulate(self._between(max_tokens) @ simulated, axis=0).T
+
+    def by_run(self, level: int, max_tokens: int) -> F8:
+        """Return what is left at a level, by allocation and rank among the runs: (A', R), s.
+
+        As `quantile` of every rank, for 1 to A' = `max_tokens` tokens.
+        """
+        simulated = np.minimum.accumulate(self.left_s[:, level], axis=0)
+        return np.minimum.accumulate(self._between(max_tokens) @ simulated, axis=0)
+
+    def _between(self, max_tokens: int) -> F8:
+        """Return the weight of each simulated allocation in 1 to `max_tokens`: (A', A)."""
+        share = 1.0 / np.arange(1, max_tokens + 1)
+        at = 1.0 / self.tokens[::-1]  # ascending, as np.interp wants
+        return np.array([np.interp(share, at, row[::-1]) for row in np.eye(len(self.tokens))]).T
+
+    def exceeded_by(self, q: float, confidence: float = 0.95) -> float:
+        """Return the largest fraction of runs that may take longer than the quantile says.
+
+        The sampling error of R runs, whatever the distribution: of an order statistic of rank k
+        the fraction of all runs that lie below is distributed as Beta(k, R + 1 - k).
+        """
+        from scipy import stats  # slow to import, and every command lists the policies
+
+        k = _rank(q, self.n_runs)
+        return float(1.0 - stats.beta.ppf(1.0 - confidence, k, self.n_runs + 1 - k))
+
+    def interval_s(self, q: float, confidence: float = 0.95) -> F8:
+        """Return what surely holds the quantile at progress 0: (A, 2), s, by the binomial.
+
+        The upper end is inf where that needs a rank beyond the R runs, as for the worst case.
+        """
+        from scipy import stats
+
+        whole = np.concatenate([self.left_s[:, 0], np.full((len(self.tokens), 1), np.inf)], axis=1)
+        tail = (1.0 - confidence) / 2
+        low = int(stats.binom.ppf(tail, self.n_runs, q))
+        high = int(stats.binom.ppf(1.0 - tail, self.n_runs, q))
+        return np.stack([whole[:, max(low - 1, 0)], whole[:, min(high, self.n_runs)]], axis=1)
+
+
+def level_of(progress: float) -> int:
+    """Return the level that a progress has reached."""
+    return int(min(max(progress, 0.0) * LEVELS + 1e-6, LEVELS))
+
+
+def remaining_of(copies: Copies, indicator: Indicator, tokens: I4) -> Remaining:
+    """Return C(p, a): run the copies with each allocation, and note what is left at each level."""
+    levels = np.arange(LEVELS + 1) / LEVELS
+    n_tasks = copies.profile.shape.n_tasks
+    left = np.empty((len(tokens), LEVELS + 1, len(copies.duration_s)))
+    for i, a in enumerate(tokens.tolist()):
+        _, finish_s = copies.run(a)
+        reached = indicator.reached(finish_s, n_tasks, levels)
+        left[i] = (finish_s.max(axis=1, keepdims=True) - reached).T
+    left.sort(axis=2)
+    return Remaining(tokens, left)
+
+
+def allocations(max_tokens: int, n: int) -> I4:
+    """Return `n` allocations from 1 to `max_tokens`, or all, closer together where they are few."""
+    for tried in range(n, 100 * n):
+        spaced = np.unique(np.rint(np.geomspace(1, max_tokens, tried)).astype(np.int32))
+        if len(spaced) >= min(n, max_tokens):
+            break
+    return spaced
+
+
+def _rank(q: float, n: int) -> int:
+    return min(max(int(np.ceil(q * n - 1e-9)), 1), n)

@@ -1,0 +1,93 @@
+"""Orders of jobs in one queue: fifo, sjf, ljf, srpt, random, priority."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from policies.base import Policy
+from policies.registry import register
+from sim.engine.plan import Order, Plan, Queues, World
+
+
+@register("fifo")
+@dataclass(frozen=True)
+class Fifo(Policy):
+    """First in, first out: jobs in the order of their submission.
+
+    The baseline that most studies quote speed-ups against, e.g. SLearn (NSDI 2022, §5.1.4).
+    """
+
+    def prepare(self, world: World, plan: Plan) -> None:
+        """Order the one queue by submission."""
+        plan.queues = Queues.make(1, order=Order.FIFO)
+
+
+@register("sjf")
+@dataclass(frozen=True)
+class ShortestJobFirst(Policy):
+    """Jobs in the order of their true total size, the sum of their tasks' durations.
+
+    The clairvoyant order that SLearn (NSDI 2022, §5.1.1) approximates with estimates: jobs "are
+    ordered based on their total estimated runtime, i.e., mean task runtime × number of tasks".
+    """
+
+    def prepare(self, world: World, plan: Plan) -> None:
+        """Key each job by its size."""
+        plan.set_jobs(key=world.columns.job_work)
+
+
+@register("ljf")
+@dataclass(frozen=True)
+class LongestJobFirst(Policy):
+    """Longest job first, in the reverse order of true total size: the mirror image of ``sjf``.
+
+    Graham's longest processing time rule (Bounds on multiprocessing timing anomalies, 1969), job
+    by job: good for the makespan, bad for the mean completion time.
+    """
+
+    def prepare(self, world: World, plan: Plan) -> None:
+        """Key each job by its negative size."""
+        plan.set_jobs(key=-world.columns.job_work)
+
+
+@register("srpt")
+@dataclass(frozen=True)
+class ShortestRemainingFirst(Policy):
+    """Jobs in the order of the true work of their unfinished tasks; running tasks go on.
+
+    Schrage's rule (A proof of the optimality of the shortest remaining processing time
+    discipline, 1968) as cluster schedulers use it: preemption at the ends of tasks.
+    """
+
+    def prepare(self, world: World, plan: Plan) -> None:
+        """Let the kernel keep the order, which moves with every task."""
+        plan.queues = Queues.make(1, order=Order.REMAINING)
+
+
+@register("random")
+@dataclass(frozen=True)
+class Random(Policy):
+    """Jobs in a random order, and the stages of a job as well, drawn once from the run's seed.
+
+    The baseline that knows nothing and wants nothing (DAGPS, MSR-TR-2016-19, §8.3, Table 5).
+    """
+
+    def prepare(self, world: World, plan: Plan) -> None:
+        """Key jobs and stages by random permutations."""
+        rng = world.rng("policies.random")
+        plan.set_jobs(key=rng.permutation(len(world.columns.job_submit)))
+        plan.set_stages(key=rng.permutation(len(world.columns.stage_job)))
+
+
+@register("priority")
+@dataclass(frozen=True)
+class Priority(Policy):
+    """Jobs by their users' priority, highest first; among equals first come, first served.
+
+    PRIO of Wing (OSDI 2020, §6): where the cluster has queues, each queue (organisation) orders
+    its own jobs so, inside its own share.
+    """
+
+    def prepare(self, world: World, plan: Plan) -> None:
+        """Key each job by its negative priority; the kernel breaks ties by row."""
+        plan.set_jobs(key=-world.columns.job_priority)

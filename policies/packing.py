@@ -1,0 +1,109 @@
+"""Packing by several resources, and DAGPS's online baselines: tetris, and tez over schedulers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from policies.base import Policy
+from policies.registry import register
+from policies.sharing import queue_each
+from sim.engine.plan import Order, Plan, Queues, Share, World
+from sim.metrics.locality import task_homes
+from sim.workload.paths import stage_depth, stage_tail_s
+
+
+@register("tetris")
+@dataclass(frozen=True)
+class Tetris(Policy):
+    """Each machine takes, of the ready tasks that fit, the one with the greatest alignment.
+
+    Grandl et al., *Multi-resource packing for cluster schedulers* (Tetris), SIGCOMM 2014, §3.2:
+    the dot product of the task's demand and the machine's free resources, both as fractions of
+    the machine. Ties go first come, first served. Its second half, a preference for jobs of
+    little remaining work, is left to policies that combine the two.
+    """
+
+    fit: Literal["strict", "skip", "pack"] = "pack"
+
+
+@register("tez")
+@dataclass(frozen=True)
+class Tez(Policy):
+    """Breadth first inside each job, over the capacity scheduler.
+
+    DAGPS (MSR-TR-2016-19, §8.1): Tez orders the tasks of a job breadth first; YARN's capacity
+    scheduler serves the queue that uses least of its capacity, leaves nothing idle, and goes first
+    come, first served inside each queue. It looks at cores and memory alone: unless
+    `fit_resources` says otherwise, what is fungible is left out.
+
+    Attributes
+    ----------
+    queues : {"queue", "none"}
+        Whether the workload's queues have equal capacities, where the cluster states none.
+    """
+
+    fit: Literal["strict", "skip", "pack"] = "skip"
+    queues: Literal["queue", "none"] = "queue"
+
+    def prepare(self, world: World, plan: Plan) -> None:
+        """Key the stages by their depth, and give each queue its capacity."""
+        self._order_stages(world, plan)
+        plan.task_prefers = task_homes(world.columns, len(world.cluster.capacity))
+        self._share(world, plan)
+
+    def _order_stages(self, world: World, plan: Plan) -> None:
+        plan.set_stages(key=stage_depth(world.columns))
+        cluster = world.cluster
+        if not self.fit_resources and not cluster.unit:
+            rigid = [name for name in cluster.resources if name not in cluster.fungible]
+            plan.fit_resources = tuple(rigid)
+
+    def _share(self, world: World, plan: Plan) -> None:
+        plan.share = Share.DOMINANT
+        if self.queues == "queue":
+            queue_each("queue", world, plan)
+        else:
+            plan.queues = Queues.make(1, order=Order.FIFO)
+
+
+@register("tez_cp")
+@dataclass(frozen=True)
+class TezCriticalPath(Tez):
+    """The longest path first inside each job, over the capacity scheduler.
+
+    DAGPS (MSR-TR-2016-19, §8.1).
+    """
+
+    def _order_stages(self, world: World, plan: Plan) -> None:
+        super()._order_stages(world, plan)
+        plan.set_stages(key=-stage_tail_s(world.columns))
+
+
+@register("tez_tetris")
+@dataclass(frozen=True)
+class TezTetris(Tez):
+    """Breadth first inside each job, atop Tetris: what fills a machine best.
+
+    DAGPS (MSR-TR-2016-19, §8.1). Tetris looks at all resources and never overbooks; of equally
+    good tasks the least deep goes first. The queues keep their capacities.
+    """
+
+    fit: Literal["strict", "skip", "pack"] = "pack"
+
+    def _order_stages(self, world: World, plan: Plan) -> None:
+        plan.set_stages(key=stage_depth(world.columns))
+
+
+@register("tez_drf")
+@dataclass(frozen=True)
+class TezDominantResourceFairness(Tez):
+    """Breadth first inside each job; the job of least dominant share goes first in its queue.
+
+    Tez over dominant resource fairness (DAGPS, MSR-TR-2016-19, §8.2.3, Table 4): between queues,
+    and between the jobs of each.
+    """
+
+    def _share(self, world: World, plan: Plan) -> None:
+        super()._share(world, plan)
+        plan.queues = Queues.make(len(plan.queues.weight), order=Order.SHARE)

@@ -1,0 +1,105 @@
+"""What an estimator is, the one that knows, and what estimators look up about jobs and stages.
+
+Estimators tell `policies.slearn.gs` how large jobs are: `Oracle` knows; `policies.slearn.history`
+learns over time, as 3Sigma does; `policies.slearn.pilots` learns in space, as SLearn does;
+`policies.slearn.posterior` does both.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+
+import numpy as np
+
+from sim.base.arrays import I8
+from sim.cluster.cluster import Cluster
+from sim.cluster.sizing import demand_of
+from sim.engine.plan import World
+from sim.workload.columns import Columns
+
+
+class Estimator(ABC):
+    """What `policies.slearn.gs` needs of an estimator, one object a run; learns nothing itself."""
+
+    def arrived(self, job: int, now: float, thin: bool) -> int:
+        """Take in that a job has come; return how many pilots it wants, 0 for none.
+
+        A thin job gets none, and is not asked about: it goes first whatever its size.
+        """
+        return 0
+
+    @abstractmethod
+    def size_s(self, job: int, now: float) -> float:
+        """Estimate a job's total task duration, s, once its pilots have ended; NaN for unknown."""
+
+    def stage_done(self, stage: int, now: float) -> None:  # noqa: B027
+        """Take in that all tasks of a stage have ended."""
+
+    def job_done(self, job: int, now: float) -> None:  # noqa: B027
+        """Take in that a job has ended."""
+
+
+class Oracle(Estimator):
+    """Says the truth: the sum of a job's task durations (SLearn, NSDI 2022, §5.1.3)."""
+
+    def __init__(self, world: World) -> None:
+        self._work = world.columns.job_work.tolist()
+
+    def size_s(self, job: int, now: float) -> float:
+        """Return the job's size."""
+        return float(self._work[job])
+
+
+class Jobs:
+    """Sizes by job and stage; lists, because callbacks ask for one number at a time."""
+
+    def __init__(self, world: World) -> None:
+        columns = world.columns
+        self._view = world.view
+        self._cluster, self._columns = world.cluster, columns
+        sizes = np.diff(columns.stage_task0)
+        self.stage0: list[int] = columns.job_stage0.tolist()
+        self.n_tasks: list[int] = sizes.tolist()
+        self._work: list[float] = columns.stage_work.tolist()
+        self._submit: list[float] = columns.job_submit.tolist()
+        waits = (columns.stage_n_barrier + columns.stage_n_o2o) > 0
+        rows = np.where(waits, len(waits), np.arange(len(waits)))
+        self.sampled: list[int] = np.minimum.reduceat(rows, columns.job_stage0[:-1]).tolist()
+        self.gang: list[int] = columns.job_min_tasks.tolist()
+
+    @cached_property
+    def slots(self) -> list[int]:
+        """See `usable_slots`."""
+        slots: list[int] = usable_slots(self._columns, self._cluster).tolist()
+        return slots
+
+    def mean_task_s(self, stage: int) -> float:
+        """Return the mean task duration of a stage that has ended, s."""
+        return self._work[stage] / self.n_tasks[stage]
+
+    def normalised_jct(self, job: int, now: float) -> float:
+        """Return completion time over (size / slots the job can use) of a job that ends now.
+
+        NaN for a job of no size (NSDI 2022, §5.1.2: "normalized by the job runtime").
+        """
+        work = float(self._view["done_work"][job])
+        return (now - self._submit[job]) * self.slots[job] / work if work > 0 else float("nan")
+
+
+def usable_slots(columns: Columns, cluster: Cluster) -> I8:
+    """Return how many tasks of each job's widest stage an empty cluster runs at once, (J,)."""
+    sizes = np.diff(columns.stage_task0)
+    demand = demand_of(columns, cluster)
+    kinds, kind = np.unique(demand, axis=0, return_inverse=True)
+    room = np.zeros(len(kinds))
+    for i, wants in enumerate(kinds):
+        needed = wants > 0
+        if not needed.any():
+            room[i] = np.inf
+            continue
+        fit = np.floor(cluster.capacity[:, needed] / wants[needed] * (1 + 1e-12))
+        room[i] = fit.min(axis=1).sum()
+    at_once = np.minimum(sizes, room[kind.reshape(-1)]).astype(np.int64)
+    widest: I8 = np.maximum.reduceat(at_once, columns.job_stage0[:-1])
+    return np.maximum(widest, 1)

@@ -1,0 +1,215 @@
+"""Learning in time and space: pilots run where history does not tell enough."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Sequence
+
+import numpy as np
+
+from policies.slearn.histogram import Histogram
+from policies.slearn.history import History
+from policies.slearn.pilots import Pilots, n_pilots
+from sim.base.posterior import Normal, posterior
+from sim.engine.plan import World
+from sim.workload.features import NAMES
+
+MOST_PERCENT = 5
+"""The largest of SLearn's sampling ratios (NSDI 2022, §5.1.2)."""
+
+RECENT = 100
+"""How many jobs the mean stretch is taken over: the T of SLearn's Fig. 4."""
+
+NO_LENGTH = Normal(-math.inf, 0.0)
+"""What is known of the logarithm of a duration that was never anything but 0."""
+
+NODES, WEIGHTS = (array.tolist() for array in np.polynomial.hermite_e.hermegauss(9))
+
+
+class Posterior(Pilots):
+    """The posterior of §4.1.2 of SLearn: history is the prior, the pilots are the evidence.
+
+    Durations spread over orders of magnitude, so that it is their logarithms that are taken to be
+    normal. The prior of a job's mean task duration has mean and variance of what similar jobs took
+    (`policies.slearn.history`), the variance being that of a new job of a normal
+    population seen n times, s² (1 + 1/n) (n - 1) / (n - 3), of three jobs or fewer infinite. A
+    task's variance around its job's mean is that of the logarithm at the mean squared coefficient
+    of variation of the tasks of like jobs that have ended (`Spread`).
+
+    Jobs change, so that a prior may be surer than it is right. The variance of priors is multiplied
+    by the mean squared error of recent ones over their own variance, where that is above 1 (Birge,
+    Phys. Rev. 40, 1932, of measurements that disagree).
+
+    The number of pilots, up to five percent of the tasks, is that of greatest expected gain
+    (`gain`), and none where no number gains anything: then the prior's mean is the estimate.
+    """
+
+    def __init__(
+        self, world: World, percent: float, history: History, thresholds: Sequence[float]
+    ) -> None:
+        super().__init__(world, percent, history)
+        self._past: History = history
+        self._thresholds = thresholds
+        self._spread = Spread(world, history.codes)
+        self._stretch: deque[float] = deque(maxlen=RECENT)
+        self._prior: dict[int, Normal] = {}
+        self._told: dict[int, Normal] = {}
+        self._surprise: deque[float] = deque(maxlen=RECENT)
+
+    def _wanted(self, job: int, n_tasks: int, now: float) -> int:
+        jobs, stage = self._jobs, self._jobs.sampled[job]
+        told = self._told[stage] = prior_of(self._past.similar(stage, now))
+        prior = self._prior[job] = Normal(told.mean, told.variance * self._distrust())
+        if self._percent == 0 and prior == NO_LENGTH:
+            return 0
+        if self._percent > 0 or math.isinf(prior.variance):
+            return n_pilots(n_tasks, self._percent or 3)
+        task_variance = math.log1p(self._spread.of(stage))
+        stretch = sum(self._stretch) / len(self._stretch) if self._stretch else math.inf
+        size = sum(jobs.n_tasks[jobs.stage0[job] : jobs.stage0[job + 1]])
+        waiting = int(np.count_nonzero(self._view["left"][:job]))
+        bounds = [math.log(threshold / size) for threshold in self._thresholds]
+        best, most = 0, 0.0
+        unasked = chance_of_other_queue(prior, 0, task_variance, bounds)
+        for m in range(1, n_pilots(n_tasks, MOST_PERCENT) + 1):
+            asked = chance_of_other_queue(prior, m, task_variance, bounds)
+            gained = gain(unasked - asked, stretch, size, jobs.slots[job], waiting, m)
+            if gained > most:
+                best, most = m, gained
+        return best
+
+    def _mean_s(self, job: int, now: float) -> float:
+        prior = self._prior.pop(job)
+        m = self._n_pilots.pop(job, 0)
+        if m == 0:
+            return math.exp(prior.mean)
+        sampled = float(self._view["first_work"][job]) / m
+        if sampled == 0 or math.isinf(prior.variance) or prior == NO_LENGTH:
+            return sampled
+        variance = math.log1p(self._spread.of(self._jobs.sampled[job]))
+        return math.exp(posterior(prior, m, math.log(sampled), variance).mean)
+
+    def stage_done(self, stage: int, now: float) -> None:
+        """Add it to the history, and how its tasks differed."""
+        super().stage_done(stage, now)
+        self._spread.learn(stage)
+        told, took = self._told.pop(stage, NO_LENGTH), self._jobs.mean_task_s(stage)
+        if 0 < told.variance < math.inf and took > 0:
+            self._surprise.append((math.log(took) - told.mean) ** 2 / told.variance)
+
+    def _distrust(self) -> float:
+        """Return by how much the variance of priors is to be multiplied, at least 1."""
+        return max(1.0, sum(self._surprise) / len(self._surprise)) if self._surprise else 1.0
+
+    def job_done(self, job: int, now: float) -> None:
+        """Note how much longer it took than it would alone."""
+        stretch = self._jobs.normalised_jct(job, now)
+        if not math.isnan(stretch):
+            self._stretch.append(stretch)
+
+
+class Spread:
+    """How much the tasks of a stage differ: the mean of their squared coefficient of variation.
+
+    By the first feature of `sim.workload.features.NAMES` by which three like stages have ended,
+    else over all that have; 1, as of an exponential distribution, before any has. Stages of one
+    task or of no length say nothing.
+    """
+
+    def __init__(self, world: World, codes: list[list[int]]) -> None:
+        columns = world.columns
+        first, sizes = columns.stage_task0[:-1], np.diff(columns.stage_task0)
+        mean = columns.stage_work / sizes
+        off = columns.task_duration - np.repeat(mean, sizes)
+        variance = np.add.reduceat(off * off, first) / np.maximum(sizes - 1, 1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            squared = variance / mean**2
+        squared[(sizes < 2) | (mean == 0)] = np.nan
+        self._of_ended: list[float] = squared.tolist()
+        self._codes = codes
+        self._groups: list[dict[int, tuple[int, float]]] = [{} for _ in NAMES]
+        self._all = (0, 0.0)
+
+    def learn(self, stage: int) -> None:
+        """Take in a stage that has ended."""
+        value = self._of_ended[stage]
+        if math.isnan(value):
+            return
+        for groups, code in zip(self._groups, self._codes[stage], strict=True):
+            if code >= 0:
+                n, total = groups.get(code, (0, 0.0))
+                groups[code] = (n + 1, total + value)
+        self._all = (self._all[0] + 1, self._all[1] + value)
+
+    def of(self, stage: int) -> float:
+        """Return what is expected of a stage whose tasks are not known."""
+        for groups, code in zip(self._groups, self._codes[stage], strict=True):
+            n, total = groups.get(code, (0, 0.0))
+            if n >= 3:
+                return total / n
+        n, total = self._all
+        return total / n if n else 1.0
+
+
+def prior_of(similar: Histogram) -> Normal:
+    """Return what similar jobs say of the logarithm of the next one's mean task duration.
+
+    Jobs of no length count as of the shortest there is; `NO_LENGTH` where there are no others.
+    """
+    n = similar.n
+    if n == 0:
+        return Normal(0.0, math.inf)
+    least = next((a for a in similar.at if a > 0), 0.0)
+    if least == 0.0:
+        return NO_LENGTH
+    logs = [(math.log(a or least), c) for a, c in zip(similar.at, similar.count, strict=True)]
+    mean = sum([a * c for a, c in logs]) / n
+    if n <= 3:
+        return Normal(mean, math.inf)
+    squares = sum([c * (a - mean) ** 2 for a, c in logs])
+    return Normal(mean, squares * (1 + 1 / n) / (n - 3))
+
+
+def chance_of_other_queue(
+    prior: Normal, m: int, task_variance: float, bounds: Sequence[float]
+) -> float:
+    """Return how likely it is that x and its estimate from m samples lie in different queues.
+
+    The estimate is normal with what the samples take from the prior's variance; around it, x is
+    normal with what they leave. The mean over the estimate is by nine nodes of Gauss and Hermite.
+    All is in logarithms.
+    """
+    left = posterior(prior, m, prior.mean, task_variance).variance
+    spread = math.sqrt(max(0.0, prior.variance - left))
+    wrong = 0.0
+    for node, weight in zip(NODES, WEIGHTS, strict=True):
+        estimate = prior.mean + spread * node
+        queue = bisect_right(bounds, estimate)
+        low = -math.inf if queue == 0 else bounds[queue - 1]
+        high = bounds[queue]
+        wrong += weight * (1.0 - _between(estimate, left, low, high))
+    return wrong / math.sqrt(2 * math.pi)
+
+
+def gain(better: float, stretch: float, n_tasks: int, slots: int, waiting: int, m: int) -> float:
+    """Return what m pilots gain, in mean task durations of the job.
+
+    What is left of a job in a wrong queue loses about its completion time, which is its ideal one,
+    of ``(n_tasks - m) / slots`` task durations, times the stretch that jobs now see; so do, one by
+    one, the jobs that it lets pass, or that have to let it pass, wrongly: those that are there, at
+    half of them. Pilots cost one task duration, for which the others wait, and what they use before
+    their turn.
+    """
+    if better <= 0:
+        return 0.0
+    return better * stretch * (n_tasks - m) / slots * (1 + waiting / 2) - 1.0 - m / slots
+
+
+def _between(mean: float, variance: float, low: float, high: float) -> float:
+    """Return how much of a normal distribution lies in [low, high)."""
+    if variance == 0:
+        return 1.0
+    scale = math.sqrt(2 * variance)
+    return 0.5 * (math.erf((high - mean) / scale) - math.erf((low - mean) / scale))

@@ -1,0 +1,125 @@
+"""The registry, and conf/policy: one YAML a policy, with what differs from its defaults."""
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+import yaml
+
+import policies
+import sim
+from policies.base import Policy, meanings
+
+CONF = Path(__file__).resolve().parents[2] / "conf" / "policy"
+FILES = sorted(CONF.glob("*.yaml"))
+EVERY_FILE = sorted(CONF.rglob("*.yaml"))
+SOURCE = r"\b(19|20)\d\d\b|folklore|textbook"
+
+
+def defaults(name):
+    """Return the default of every parameter of a policy, as YAML would hold it."""
+    built = policies.build(name)
+    values = {f.name: getattr(built, f.name) for f in dataclasses.fields(built)}
+    return {k: plain(v) for k, v in values.items()}
+
+
+def plain(value):
+    if isinstance(value, tuple):
+        return [plain(v) for v in value]
+    return dict(value) if isinstance(value, Mapping) else value
+
+
+def test_every_policy_has_an_option_and_every_option_a_policy():
+    assert [f.stem for f in FILES] == policies.names()
+
+
+@pytest.mark.parametrize("file", EVERY_FILE, ids=lambda f: str(f.relative_to(CONF)))
+def test_option_holds_what_differs_from_the_defaults(file):
+    option = yaml.safe_load(file.read_text())
+    name = option.pop("name")
+    assert file.parent != CONF or name == file.stem
+    policies.build(name, **option)
+    same = [key for key, value in option.items() if defaults(name)[key] == value]
+    assert not same, f"{file}: leave out {same}, which are the defaults of the class"
+
+
+@pytest.mark.parametrize("file", EVERY_FILE, ids=lambda f: str(f.relative_to(CONF)))
+def test_option_begins_with_what_it_is(file):
+    first = file.read_text().splitlines()[0]
+    assert first.startswith("# ")
+    assert 20 < len(first) <= 90
+
+
+@pytest.mark.parametrize("name", policies.names())
+def test_policy_is_a_frozen_dataclass_with_a_docstring(name):
+    cls = policies.spec(name)
+    assert issubclass(cls, Policy)
+    assert cls.__dataclass_params__.frozen
+    assert policies.spec(cls.name) is cls  # its name, or the one that this is another name of
+    assert cls.__doc__
+    assert not cls.__doc__.startswith(f"{cls.__name__}(")  # written, not made by dataclass
+
+
+@pytest.mark.parametrize("name", policies.names())
+def test_policy_names_its_source(name):
+    cls = policies.spec(name)
+    assert re.search(SOURCE, cls.__doc__), (
+        f"policy {name}: the docstring of {cls.__module__}.{cls.__qualname__} must name its source "
+        "with the year, e.g. 'Grandl et al., SIGCOMM 2014, §3.2', or say that it is folklore or "
+        "from a textbook"
+    )
+
+
+@pytest.mark.parametrize("name", policies.names())
+def test_policy_says_what_its_parameters_mean(name):
+    cls = policies.spec(name)
+    silent = {field.name for field in dataclasses.fields(cls)} - meanings(cls).keys()
+    assert not silent, f"policy {name}: say what {silent} mean, under Attributes in the docstring"
+
+
+def test_build_passes_parameters_and_takes_ints_for_floats():
+    policy = policies.build("las", first_threshold_s=50, queues=3)
+    assert policy.queues == 3
+    assert policy.first_threshold_s == 50
+    assert isinstance(policy.first_threshold_s, float)
+    assert policies.build("fair", weights={"a": 2}).weights == {"a": 2.0}
+
+
+def test_unknown_names_get_the_nearest():
+    with pytest.raises(sim.InputError, match="unknown policy 'srtp'; did you mean 'srpt'"):
+        policies.build("srtp")
+    with pytest.raises(sim.InputError, match="of policy las 'queue'; did you mean 'queues'"):
+        policies.build("las", queue=3)
+
+
+@pytest.mark.parametrize(
+    ("name", "params"),
+    [
+        ("las", {"queues": 2.5}),
+        ("las", {"growth": "ten"}),
+        ("las", {"queues": True}),
+        ("drf", {"by": "job"}),
+        ("fifo", {"fit": "loose"}),
+        ("fair", {"weights": {"a": "much"}}),
+        ("fair", {"weights": [1, 2]}),
+    ],
+)
+def test_wrong_types_and_choices_are_errors(name, params):
+    with pytest.raises(sim.InputError, match=f"policy {name}: {next(iter(params))} must be"):
+        policies.build(name, **params)
+
+
+def test_a_module_that_is_not_there_is_an_error():
+    with pytest.raises(sim.InputError, match="'no_such_module' can't be imported"):
+        policies.build("fifo", module="no_such_module")
+
+
+def test_two_policies_of_one_name_are_an_error():
+    with pytest.raises(sim.InputError, match="two policies are called 'fifo'"):
+
+        @policies.register("fifo")
+        @dataclasses.dataclass(frozen=True)
+        class Other(Policy):
+            """Not first in, first out."""

@@ -1,0 +1,96 @@
+"""Static orders by value over resource-time, with what is known and with the truth."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import policies
+import sim
+from sim.base.errors import InputError, PolicyError
+from sim.engine.plan import World
+from tests.policies.wing.worlds import ONE, H, job, order, recurring, with_worth
+
+
+def fig5():
+    """Return the chain of Fig. 5: A to E with values 1 to 5, a job F in their way, one slot."""
+    return with_worth(
+        [
+            job("X", 0, 0.5),
+            job("F", 0.1, 1.2, downloads=[100 * H] * 7),
+            job("A", 0.2, 0.5, downloads=[100 * H]),
+            job("B", 1, 0.4, input_mode="blind", inputs=["A"], downloads=[100 * H] * 2),
+            job("C", 2, 0.5, input_mode="blind", inputs=["A"], downloads=[100 * H] * 3),
+            job("D", 3, 0.3, input_mode="blind", inputs=["C"], downloads=[100 * H] * 4),
+            job("E", 3, 0.3, input_mode="blind", inputs=["C"], downloads=[100 * H] * 5),
+        ],
+        value=[0, 7, 1, 2, 3, 4, 5],
+        compute_s=[0.5, 1.2, 0.5, 0.4, 0.5, 0.3, 0.3],
+        agg_value=[0, 7, 15, 2, 12, 4, 5],
+        agg_compute_s=[0.5, 1.2, 2.0, 0.4, 1.1, 0.3, 0.3],
+    )
+
+
+def test_aggregate_value_unblocks_the_chain_of_fig_5():
+    attained = {}
+    for name in ("wing_agg", "wing_direct", "priority"):
+        result = sim.simulate(fig5(), ONE, policies.build(name, **(
+            {"knowledge": "oracle"} if name != "priority" else {})))  # fmt: skip
+        attained[name] = round(result.metrics["value_attained"] * 22)
+    # A first: all of the chain's 15 and F's 7. F first (7 / 1.2 against 1 / 0.5): A is ready at
+    # 2.2 h, after B (1 h) and C (2 h) came, so only A's 1 and F's 7 are left.
+    assert attained == {"wing_agg": 22, "wing_direct": 8, "priority": 8}
+
+
+def test_predicted_is_the_quotient_of_medians_and_the_oracle_knows_better():
+    past = [("p", "u", 1, v, c) for v, c in ((2.0, 4.0), (8.0, 1.0), (6.0, 2.0))]
+    past += [("q", "u", 1, v, c) for v, c in ((5.0, 2.0), (5.0, 2.0))]
+    workload = recurring(
+        past, who=[("q", "u"), ("p", "u")], value=[1, 1], compute_s=[1, 1],
+        agg_value=[9, 1], agg_compute_s=[1, 1],
+    )  # fmt: skip
+    # p: 6 / 2 = 3 before q: 5 / 2; a median of quotients would be 3 too, means 5.3 / 2.3 below q
+    assert order(workload, "wing_agg") == ["block", "j1", "j0"]
+    assert order(workload, "wing_agg", knowledge="oracle") == ["block", "j0", "j1"]
+
+
+def test_without_a_history_jobs_come_first_served_first_and_oracles_say_what_they_miss():
+    workload = sim.Workload.from_jobs([job(n, i, 5.0) for i, n in enumerate("abc")])
+    for name in ("wing_agg", "wing_direct", "mil", "wing_mil", "wing_dep"):
+        assert order(workload, name) == ["a", "b", "c"]
+        with pytest.raises(PolicyError, match=r"needs the column '(agg_)?value' of jobs.*predict"):
+            order(workload, name, knowledge="oracle")
+
+
+@pytest.mark.parametrize("noise", [0.5, float("inf"), float("nan")])
+def test_noise_has_a_range(noise):
+    with pytest.raises(InputError, match="noise must be"):
+        policies.build("wing_agg", knowledge="oracle", noise=noise)
+
+
+def test_noise_is_for_oracles():
+    with pytest.raises(InputError, match="knowledge=oracle"):
+        policies.build("wing_agg", noise=2.0)
+
+
+def test_factors_of_noise_are_uniform_from_the_inverse_to_s():
+    n = 4000
+    workload = sim.Workload.from_jobs([job(str(i), 0, 0.1) for i in range(n)])
+    world = World(workload.columns, ONE, 7, {})
+    factor = policies.build("wing_agg", knowledge="oracle", noise=4.0).factors(world)
+    assert 0.25 <= factor.min() < 0.27
+    assert 3.98 < factor.max() <= 4.0
+    assert factor.mean() == pytest.approx((0.25 + 4.0) / 2, abs=0.06)
+    again = policies.build("wing_mil", knowledge="oracle", noise=4.0).factors(world)
+    assert np.array_equal(factor, again)
+
+
+def test_each_queue_orders_its_own_jobs():
+    jobs = [job("block", 0, 1.0, queue="a"), job("j0", 0.1, 1.0, queue="a"),
+            job("j1", 0.1, 1.0, queue="b"), job("j2", 0.1, 1.0, queue="a")]  # fmt: skip
+    workload = with_worth(jobs, value=[0, 1, 2, 3], compute_s=[1, 1, 1, 1],
+                          agg_value=[0, 1, 2, 3], agg_compute_s=[1, 1, 1, 1])  # fmt: skip
+    two = sim.Cluster.machines(1, tokens=2).with_queues("hard", {"a": 0.5, "b": 0.5})
+    policy = policies.build("wing_agg", knowledge="oracle")
+    start = sim.simulate(workload, two, policy).job_start / H
+    assert start.tolist() == pytest.approx([0, 2, 0.1, 1])

@@ -1,0 +1,35 @@
+"""What is expected of jobs, by what jobs like them were in the past."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from policies.wing.knowledge import Past
+from sim.engine.plan import World
+from tests.policies.wing.worlds import ONE, recurring
+
+
+def test_ad_hoc_jobs_have_their_users_median_and_new_users_that_of_all():
+    past = [("", "ann", 1, v, 2.0) for v in (2.0, 4.0, 60.0)]
+    past += [("", "bob", 1, 2.0, 1.0), ("p", "ann", 1, 900.0, 1.0)]
+    workload = recurring(
+        past, who=[("", "eve"), ("", "ann"), ("", "bob"), ("new", "ann")],
+        value=[0] * 4, compute_s=[1] * 4, agg_value=[0] * 4, agg_compute_s=[1] * 4,
+    )  # fmt: skip
+    world = World(workload.columns, ONE, 0, {})
+    known = Past(world)
+    quotient = known.column("agg_value") / known.column("agg_compute_s")
+    # the users' quotients: ann 1, 2, 30; bob 2; all of these 1, 2, 2, 30; not those of p
+    assert known.of_ad_hoc(quotient)[1:].tolist() == [2.0, 2.0, 2.0, 2.0]
+    assert known.expected(known.column("agg_value"))[1:].tolist() == [3.0, 4.0, 2.0, 4.0]
+    mean = Past(world, "mean")
+    assert mean.expected(mean.column("agg_value"))[1:].tolist() == [17.0, 22.0, 2.0, 22.0]
+
+
+def test_jobs_that_end_in_the_week_before_say_nothing():
+    past = [("p", "u", 1, np.nan, np.nan), ("p", "u", 1, 4.0, 2.0)]
+    workload = recurring(
+        past, who=[("p", "u")], value=[0], compute_s=[1], agg_value=[0], agg_compute_s=[1]
+    )
+    known = Past(World(workload.columns, ONE, 0, {}))
+    assert known.expected(known.column("agg_value"))[1] == 4.0
