@@ -30,9 +30,9 @@ NEVER: Final = 2**31 - 1
 class Law:
     """The constants of the control law."""
 
-    slack: float = 1.2  # s: what predictions are multiplied by
+    slack: float = 1.2  # S: what predictions are multiplied by
     hysteresis: float = 0.2  # α: how much of the way to the raw allocation is gone each period
-    # d: how much earlier than the deadline a job is to finish, and how far it must be behind
+    # D: how much earlier than the deadline a job is to finish, and how far it must be behind
     # before it gets more, s
     dead_zone_s: float = 180.0
 

@@ -97,15 +97,15 @@ def blind(logs: Logs, templates: Templates, character: Character, pairs: pa.Tabl
     margin = np.full(n, np.inf)
     np.minimum.at(margin, pairs["downstream"].to_numpy()[hard], pairs["lag_s"].to_numpy()[hard])
     missed = np.bincount(of, logs.has("outcome", "missing_input"), n)
-    found = np.flatnonzero(share > 0.5)
-    found = found[np.lexsort([found, margin[found]])].astype(np.int32)
+    listed = np.flatnonzero(share > 0.5)
+    listed = listed[np.lexsort([listed, margin[listed]])].astype(np.int32)
     return pa.table(
         {
-            "template": found,
-            "n_jobs": n_jobs[found],
-            "blind": share[found],
-            "margin_s": margin[found],
-            "missed": missed[found].astype(np.int64),
+            "template": listed,
+            "n_jobs": n_jobs[listed],
+            "blind": share[listed],
+            "margin_s": margin[listed],
+            "missed": missed[listed].astype(np.int64),
         }
     )
 

@@ -79,8 +79,8 @@ def aggregate(
         total = upward(g.out0, g.child, weight, own)
         out: F8 = total[g.number]
         return out
-    found = _enclose(g, weight, own, within, within.valid, jobs_per_cut)
-    low, places = found.low, np.flatnonzero(found.low != found.high)
+    enclosed = _enclose(g, weight, own, within, within.valid, jobs_per_cut)
+    low, places = enclosed.low, np.flatnonzero(enclosed.low != enclosed.high)
     if len(places):
         low[places] = sums_of_rows(
             g.out0, g.child, weight, own, within.submit_s[g.row], g.number[places],
@@ -111,14 +111,14 @@ def bounds(
     """Enclose what `aggregate` returns, at a cost that does not depend on the closure's size."""
     g = graph(edges) if numbered is None else numbered
     own = _checked(value, "value")[g.row]
-    found = _enclose(g, _weights(edges, g, wt_fn), own, within, within.valid, jobs_per_cut)
+    enclosed = _enclose(g, _weights(edges, g, wt_fn), own, within, within.valid, jobs_per_cut)
     return Bounds(
-        np.where(within.valid, found.low, np.nan), np.where(within.valid, found.high, np.nan)
+        np.where(within.valid, enclosed.low, np.nan), np.where(within.valid, enclosed.high, np.nan)
     )
 
 
 def _enclose(
-    g: Graph, weight: F8, own: F8, within: Window, which: Mask, jobs_per_cut: int
+    g: Graph, weight: F8, own: F8, within: Window, wanted: Mask, jobs_per_cut: int
 ) -> Bounds:
     """Return the totals of some jobs under the cut-offs below and above each one's own."""
     from sim.lineage.kernels.flows import LANES, upward_cut  # loads numba
@@ -127,32 +127,32 @@ def _enclose(
         raise InputError(f"jobs_per_cut must be at least 1, not {jobs_per_cut}")
     n = len(g.row)
     low, high = np.zeros(n), np.zeros(n)
-    job = np.flatnonzero(which)
+    job = np.flatnonzero(wanted)
     if not len(job):
         return Bounds(low, high)
     job = job[np.argsort(within.cut_s[job], kind="stable")]
     cut = within.cut_s[job]
-    level = np.unique(np.append(cut[::jobs_per_cut], cut[-1]))
+    cuts = np.unique(np.append(cut[::jobs_per_cut], cut[-1]))
     submit_s = within.submit_s[g.row]
-    end = g.end(within.submit_s, level)
+    end = g.end(within.submit_s, cuts)
     total = np.zeros((n, LANES))
     step = LANES - 1  # neighbouring passes share a cut-off
-    for at in range(0, max(len(level) - 1, 1), step):
-        lanes = np.minimum(np.arange(at, at + LANES), len(level) - 1)
-        begin = np.searchsorted(cut, level[lanes[0]], side="left" if at == 0 else "right")
-        stop = np.searchsorted(cut, level[lanes[-1]], side="right")
+    for at in range(0, max(len(cuts) - 1, 1), step):
+        lanes = np.minimum(np.arange(at, at + LANES), len(cuts) - 1)
+        begin = np.searchsorted(cut, cuts[lanes[0]], side="left" if at == 0 else "right")
+        stop = np.searchsorted(cut, cuts[lanes[-1]], side="right")
         here = job[begin:stop]
         if not len(here):
             continue
         node = g.number[here]
         first, last = int(node.min()), int(end[lanes[-1]])
         upward_cut(
-            g.out0, g.child, weight, own, submit_s, first, max(last, first + 1), level[lanes], total
+            g.out0, g.child, weight, own, submit_s, first, max(last, first + 1), cuts[lanes], total
         )
-        above = np.searchsorted(level[lanes], cut[begin:stop], side="left")
-        below = np.where(level[lanes][above] == cut[begin:stop], above, above - 1)
+        above = np.searchsorted(cuts[lanes], cut[begin:stop], side="left")
+        below = np.where(cuts[lanes][above] == cut[begin:stop], above, above - 1)
         # a job counts itself, though a cut-off below its own may lie before its submission
-        itself = np.where(submit_s[node] <= level[lanes][below], 0.0, own[node])
+        itself = np.where(submit_s[node] <= cuts[lanes][below], 0.0, own[node])
         low[here], high[here] = total[node, below] + itself, total[node, above]
     return Bounds(low, high)
 
@@ -164,9 +164,9 @@ def _weights(edges: Dependencies, g: Graph, wt_fn: WeightFunction) -> F8:
     return _checked(weight, "weight")[g.edge]
 
 
-def _checked(values: F8, what: str) -> F8:
+def _checked(values: F8, name: str) -> F8:
     if len(values) and not (values.min() >= 0 and np.isfinite(values.max())):
-        raise InputError(f"every {what} must be finite and at least 0; found {values.min()}")
+        raise InputError(f"every {name} must be finite and at least 0; found {values.min()}")
     return values
 
 

@@ -16,6 +16,8 @@ from sim.base.acyclic import nodes_on_cycles
 from sim.base.arrays import F8, I4, I8, Mask
 from sim.base.errors import InputError
 
+EDGE_COLUMNS: Final = ("upstream", "downstream", "read_s", "written_s", "n_reads")
+
 
 @dataclass(frozen=True, eq=False)
 class Dependencies:
@@ -35,10 +37,7 @@ class Dependencies:
 
     def where(self, keep: NDArray[Any]) -> Dependencies:
         """Return some of the edges, by mask or by place."""
-        return Dependencies(
-            self.n_jobs, self.upstream[keep], self.downstream[keep], self.read_s[keep],
-            self.written_s[keep], self.n_reads[keep],
-        )  # fmt: skip
+        return Dependencies(self.n_jobs, *(getattr(self, name)[keep] for name in EDGE_COLUMNS))
 
     def n_upstream(self) -> I8:
         """Return how many jobs each job depends on directly."""

@@ -150,20 +150,21 @@ def _usable(
         values = source[column.name]
         ok = None
         if column.default is REQUIRED and values.null_count:
-            ok, rule, found = pc.is_valid(values), "missing value", "is missing"
+            ok, rule, trouble = pc.is_valid(values), "missing value", "is missing"
         elif pa.types.is_floating(values.type):
             usual = (
                 pc.is_finite(values) if column.default is REQUIRED else pc.invert(pc.is_inf(values))
             )
             if not pc.all(usual).as_py():
-                ok, rule, found = pc.fill_null(usual, True), "number out of range", "is not finite"
+                ok = pc.fill_null(usual, True)
+                rule, trouble = "number out of range", "is not finite"
         if ok is None:
             continue
         n_bad = source.num_rows - (pc.sum(ok).as_py() or 0)
         if on_bad_row == "error" and n_bad:
             row = int(np.flatnonzero(~ok.to_numpy())[0])
             raise InputError(
-                f"{column.name} {found}; mend the log, or read it with on_bad_row=skip",
+                f"{column.name} {trouble}; mend the log, or read it with on_bad_row=skip",
                 file=path,
                 line=row + 1,
                 rule=rule,

@@ -116,9 +116,9 @@ def recurring_templates(
     often = np.bincount(template, minlength=n_templates) >= limits.min_submissions
     last = begin + n_periods * period if span >= period else np.inf
     inside = (submit_s >= begin) & (submit_s < last)
-    which = ((submit_s[inside] - begin) / period).astype(np.int64).clip(0, n_periods - 1)
+    number = ((submit_s[inside] - begin) / period).astype(np.int64).clip(0, n_periods - 1)
     seen = np.zeros((n_templates, n_periods), bool)
-    seen[template[inside], which] = True
+    seen[template[inside], number] = True
     return often & seen.all(axis=1)
 
 

@@ -159,11 +159,11 @@ def idle(n_jobs: int, job: I4) -> Mask:
 
 def _codes(values: pa.ChunkedArray, known: pa.Array) -> I4:
     """Return where each value is among `known`; -1 if it is not."""
-    one = values.combine_chunks()
-    one = one.chunk(0) if isinstance(one, pa.ChunkedArray) else one
-    place = pc.index_in(one.dictionary, value_set=known.cast(pa.string()))
+    coded = values.combine_chunks()
+    coded = coded.chunk(0) if isinstance(coded, pa.ChunkedArray) else coded
+    place = pc.index_in(coded.dictionary, value_set=known.cast(pa.string()))
     lookup = place.fill_null(-1).to_numpy().astype(np.int32)
-    return lookup[one.indices.to_numpy()] if len(lookup) else np.empty(0, np.int32)
+    return lookup[coded.indices.to_numpy()] if len(lookup) else np.empty(0, np.int32)
 
 
 def _each_once(jobs: pa.Table, report: dict[str, int]) -> pa.Table:

@@ -134,9 +134,9 @@ class _Walk:
                 stop = reach_rows(*given, budget, over)
             else:
                 stop = hop_rows(*given, 2 ** min(rounds, 31))
-            found = int(row0[stop])
+            n_pairs = int(row0[stop])
             yield self._pairs(
-                source[begin:stop], row0[begin : stop + 1], down, wt, found, over[begin:stop]
+                source[begin:stop], row0[begin : stop + 1], down, wt, n_pairs, over[begin:stop]
             )
             begin = stop
         large = source[over]

@@ -76,11 +76,11 @@ def _components(of: Store) -> Iterable[Figure]:
 
 
 def _by_rank(values: F8) -> tuple[list[int], list[float]]:
-    found = np.sort(values[values > 0])[::-1]
-    if not len(found):
+    ranked = np.sort(values[values > 0])[::-1]
+    if not len(ranked):
         return [], []
-    rank = np.unique(np.geomspace(1, len(found), _POINTS).astype(np.int64))
-    return rank.tolist(), found[rank - 1].tolist()
+    rank = np.unique(np.geomspace(1, len(ranked), _POINTS).astype(np.int64))
+    return rank.tolist(), ranked[rank - 1].tolist()
 
 
 def _line(number: int, name: str, x: Sequence[Any], y: Sequence[Any]) -> dict[str, Any]:

@@ -127,7 +127,7 @@ def forecast(model: Model, uses: Uses, template: I4, jobs: I8, n_templates: int)
 
 def by_threshold(of: Forecast, thresholds: tuple[float, ...] = THRESHOLDS) -> pa.Table:
     """Tabulate T1 and T2 over tr (Figs. 2 and 3)."""
-    found: dict[str, list[float]] = {
+    columns: dict[str, list[float]] = {
         k: [] for k in ("tr", "precision", "recall", "n", "rmse_s", "mae_s", "within_20", "over_2x")
     }
     for tr in thresholds:
@@ -145,9 +145,9 @@ def by_threshold(of: Forecast, thresholds: tuple[float, ...] = THRESHOLDS) -> pa
             float(np.mean(np.abs(relative) <= 0.2)) if len(relative) else np.nan,
             float(np.mean(relative >= 1.0)) if len(relative) else np.nan,
         )
-        for column, number in zip(found.values(), numbers, strict=True):
+        for column, number in zip(columns.values(), numbers, strict=True):
             column.append(number)
-    return pa.table(found)
+    return pa.table(columns)
 
 
 def best_threshold(table: pa.Table) -> float:

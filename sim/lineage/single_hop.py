@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from sim.base.arrays import F8, I4
-from sim.lineage.dependencies import Dependencies, without_cycles
+from sim.lineage.dependencies import EDGE_COLUMNS, Dependencies, without_cycles
 from sim.lineage.files import DOWNLOAD, READ
 from sim.lineage.logs import Logs
 
@@ -73,11 +73,11 @@ def join(logs: Logs, window_s: float = WINDOW_S) -> SingleHop:
     del file0, order
     seen = writer >= 0
     report = {"writes at the instant of another job's": int(n_simultaneous)}
-    for what, code in (("reads", READ), ("downloads", DOWNLOAD)):
+    for kind, code in (("reads", READ), ("downloads", DOWNLOAD)):
         fates = np.bincount(fate[operation == code], minlength=5)
-        report[f"{what} of files never written"] = int(fates[kernel.NEVER_WRITTEN])
-        report[f"{what} before the first write"] = int(fates[kernel.TOO_EARLY])
-        report[f"{what} of writes older than the window"] = int(fates[kernel.TOO_OLD])
+        report[f"{kind} of files never written"] = int(fates[kernel.NEVER_WRITTEN])
+        report[f"{kind} before the first write"] = int(fates[kernel.TOO_EARLY])
+        report[f"{kind} of writes older than the window"] = int(fates[kernel.TOO_OLD])
         if code == READ:
             report["reads of a job's own output"] = int(fates[kernel.OWN])
     report["operations before their job's submission"] = _outside(logs, "submit_s", -1)
@@ -98,13 +98,8 @@ def join(logs: Logs, window_s: float = WINDOW_S) -> SingleHop:
 def merged(parts: Sequence[SingleHop]) -> SingleHop:
     """Put joins of different files together: what one join of all of them gives."""
     each = [part.dependencies for part in parts]
-    edges = _pairs(
-        each[0].n_jobs,
-        *(
-            np.concatenate([getattr(e, name) for e in each])
-            for name in ("upstream", "downstream", "read_s", "written_s", "n_reads")
-        ),
-    )
+    columns = (np.concatenate([getattr(e, name) for e in each]) for name in EDGE_COLUMNS)
+    edges = _pairs(each[0].n_jobs, *columns)
     job, time_s, n = (
         np.concatenate([getattr(part.downloads, name) for part in parts])
         for name in ("job", "time_s", "n")
@@ -115,12 +110,9 @@ def merged(parts: Sequence[SingleHop]) -> SingleHop:
         for rule, times in part.report.items():
             report[rule] = report.get(rule, 0) + times
     return SingleHop(
-        edges,
-        Downloads(job[order], time_s[order], n[order]),
-        report,
-        sum(part.n_operations for part in parts),
-        sum(part.n_files for part in parts),
-    )
+        edges, Downloads(job[order], time_s[order], n[order]), report,
+        sum(part.n_operations for part in parts), sum(part.n_files for part in parts),
+    )  # fmt: skip
 
 
 def acyclic(of: SingleHop) -> SingleHop:

@@ -120,11 +120,11 @@ class Store:
         import pyarrow.parquet as pq
 
         source = Path(folder)
-        found = {}
+        tables = {}
         for name in (*TABLES, "measures", "report"):
             path = source / f"{name}.parquet"
             try:
-                found[name] = pq.read_table(path)
+                tables[name] = pq.read_table(path)
             except (OSError, pa.ArrowInvalid) as error:
                 raise InputError(
                     f"is no table of a profile ({error}); make one with python -m sim lineage",
@@ -132,10 +132,10 @@ class Store:
                 ) from error
         measures = [
             Measure(r["section"], r["key"], r["label"], r["value"], r["kind"], r["group"])
-            for r in found.pop("measures").to_pylist()
+            for r in tables.pop("measures").to_pylist()
         ]
-        rules = found.pop("report").to_pydict()
-        return cls(found, measures, dict(zip(rules["rule"], rules["n"], strict=True)))
+        rules = tables.pop("report").to_pydict()
+        return cls(tables, measures, dict(zip(rules["rule"], rules["n"], strict=True)))
 
     def _neighbours(self, template: str, here: str, there: str) -> list[dict[str, Any]]:
         place = self._place("templates", "template", template)
@@ -143,17 +143,17 @@ class Store:
         expected = {
             (r["upstream"], r["downstream"]): r for r in self._where("predictions", here, place)
         }
-        found = []
+        neighbours = []
         for row in self._where("template_dependencies", here, place):
             known = expected.get((row["upstream"], row["downstream"]), {})
-            found.append(
+            neighbours.append(
                 {
                     "template": names[row[there]].as_py(),
                     **{k: row[k] for k in ("n", "hard", "polls")},
                     **{k: known.get(k) for k in ("share", "time_s")},
                 }
             )
-        return sorted(found, key=lambda row: (-row["n"], row["template"]))
+        return sorted(neighbours, key=lambda row: (-row["n"], row["template"]))
 
     def _where(self, table: str, column: str, value: int) -> list[dict[str, Any]]:
         whole = self.tables[table]
@@ -169,9 +169,9 @@ class Store:
     def _place(self, table: str, column: str, name: str) -> int:
         index = self._index[table, column]
         if name not in index:
-            what = column.removesuffix("_id")
+            kind = column.removesuffix("_id")
             raise InputError(
-                f"the profile knows no {what} {name!r}; {hint(name, list(index)[:10_000])}"
+                f"the profile knows no {kind} {name!r}; {hint(name, list(index)[:10_000])}"
                 f"it has {len(index):,}",
                 rule="unknown name",
             )

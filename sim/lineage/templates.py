@@ -61,7 +61,7 @@ def find_templates(
     distinct, first, of_job = np.unique(pair, return_index=True, return_inverse=True)
     in_order = np.argsort(first)  # by the first run
     group: dict[int, list[tuple[frozenset[str], int]]] = {}
-    found: list[str] = []
+    known: list[str] = []
     template = np.empty(len(distinct), np.int32)
     for place in in_order.tolist():
         code, sign = divmod(int(distinct[place]), max(len(signatures), 1))
@@ -72,11 +72,11 @@ def find_templates(
                 template[place] = number
                 break
         else:
-            template[place] = len(found)
-            leaders.append((words, len(found)))
+            template[place] = len(known)
+            leaders.append((words, len(known)))
             tail = f" ({len(leaders)})" if len(leaders) > 1 else ""
-            found.append(names[code] + tail)
-    return Templates(template[of_job], found)
+            known.append(names[code] + tail)
+    return Templates(template[of_job], known)
 
 
 def _recoded(logs: Logs, column: str, varying: tuple[str, ...]) -> tuple[I4, list[str]]:

@@ -105,8 +105,8 @@ class Past:
         reader, come_s = worth[self.down] * share, self.submit_s[self.down]
         lost = self._lost(self.taken, self.times_s, self.n.astype(np.float64))
         of_hard, of_blind = (
-            self._lost(self.up[which], come_s[which], reader[which])
-            for which in (self.hard, self.hard & ~self.waits)
+            self._lost(self.up[edge], come_s[edge], reader[edge])
+            for edge in (self.hard, self.hard & ~self.waits)
         )
         left = {
             "value": value[:, None] - lost,

@@ -155,8 +155,8 @@ def draw_request(rng: np.random.Generator) -> Dag:
     for name in VERTICALS[:n_verticals]:
         shards = np.rint(SHARDS_P50 * np.exp(SHARDS_SIGMA * rng.normal()))
         n = int(np.clip(shards, 1, MOST_SHARDS))
-        found = recipe.stage(f"look up {name}", n, LOOK_UP, barrier=[spelled])
-        ranked = recipe.stage(f"rank {name}", n, RANK, one_to_one=[found])
+        looked_up = recipe.stage(f"look up {name}", n, LOOK_UP, barrier=[spelled])
+        ranked = recipe.stage(f"rank {name}", n, RANK, one_to_one=[looked_up])
         last = recipe.stage(f"gather {name}", 1, GATHER, barrier=[ranked])
         if rng.random() < FETCHED:
             results = int(rng.integers(1, MOST_RESULTS + 1))

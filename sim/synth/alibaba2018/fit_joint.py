@@ -41,14 +41,16 @@ class Binned:
         self.role = role
         self.bin = group[place]
         n_bins = int(group[-1]) + 1
-        found = np.zeros((int(role.max(initial=0)) + 1, n_bins), dtype=np.int64)
-        np.add.at(found, (role, self.bin), 1)
+        in_bins = np.zeros((int(role.max(initial=0)) + 1, n_bins), dtype=np.int64)
+        np.add.at(in_bins, (role, self.bin), 1)
         pairs = np.bincount(group, weights=counts.astype(np.float64) ** 2)
-        self.same = pairs / found.sum(axis=0).astype(np.float64) ** 2
-        ends = np.cumsum(found.sum(axis=0)) / len(values)
-        self.ranks = Ranks(np.concatenate([[0.0], ends]), found)
-        self.bins = np.stack([_expand(row) for row in found])
-        self.score = np.stack([_scores(row, at) for row, at in zip(found, self.bins, strict=True)])
+        self.same = pairs / in_bins.sum(axis=0).astype(np.float64) ** 2
+        ends = np.cumsum(in_bins.sum(axis=0)) / len(values)
+        self.ranks = Ranks(np.concatenate([[0.0], ends]), in_bins)
+        self.bins = np.stack([_expand(row) for row in in_bins])
+        self.score = np.stack(
+            [_scores(row, at) for row, at in zip(in_bins, self.bins, strict=True)]
+        )
         self.scores = np.einsum("rbk,rb->rk", self.bins, self.score)
 
     def of(self, stages: NDArray[np.integer]) -> F8:
@@ -57,35 +59,37 @@ class Binned:
         return picked
 
 
-def correlation(one: Binned, two: Binned, a: NDArray[np.integer], b: NDArray[np.integer]) -> float:
-    """Return the latent correlation of `one` at stages `a` with `two` at stages `b`, (N,) each."""
-    return _invert(products(one, two, a, b), float((one.of(a) * two.of(b)).mean()))
+def correlation(
+    left: Binned, right: Binned, a: NDArray[np.integer], b: NDArray[np.integer]
+) -> float:
+    """Return the latent correlation of `left` at stages `a` with `right` at stages `b`."""
+    return _invert(products(left, right, a, b), float((left.of(a) * right.of(b)).mean()))
 
 
-def products(one: Binned, two: Binned, a: NDArray[np.integer], b: NDArray[np.integer]) -> F8:
+def products(left: Binned, right: Binned, a: NDArray[np.integer], b: NDArray[np.integer]) -> F8:
     """Return the expansion of the expected product of scores in powers of ρ, (K,)."""
-    share = role_pairs(one, two, a, b)
-    expansion: F8 = np.einsum("rq,rk,qk->k", share, one.scores, two.scores)
+    share = role_pairs(left, right, a, b)
+    expansion: F8 = np.einsum("rq,rk,qk->k", share, left.scores, right.scores)
     return expansion
 
 
-def role_pairs(one: Binned, two: Binned, a: NDArray[np.integer], b: NDArray[np.integer]) -> F8:
+def role_pairs(left: Binned, right: Binned, a: NDArray[np.integer], b: NDArray[np.integer]) -> F8:
     """Return how often each pair of roles is among the pairs of stages, (R, R), adding up to 1."""
-    share = np.zeros((len(one.score), len(two.score)))
-    np.add.at(share, (one.role[a], two.role[b]), 1.0)
+    share = np.zeros((len(left.score), len(right.score)))
+    np.add.at(share, (left.role[a], right.role[b]), 1.0)
     share /= share.sum()
     return share
 
 
 def taken_over(
-    one: Binned, a: NDArray[np.integer], b: NDArray[np.integer], equal: float
+    metric: Binned, a: NDArray[np.integer], b: NDArray[np.integer], equal: float
 ) -> tuple[float, float]:
     """Split what a metric has in common at stages `a` and their children `b`."""
-    share = role_pairs(one, one, a, b)
-    meeting = np.einsum("rq,rbk,qbk,b->k", share, one.bins, one.bins, one.same)
-    product = products(one, one, a, b)
-    seen = float((one.of(a) * one.of(b)).mean())
-    of_taken = float((one.score[one.role[a], one.bin[b]] * one.of(b)).mean())
+    share = role_pairs(metric, metric, a, b)
+    meeting = np.einsum("rq,rbk,qbk,b->k", share, metric.bins, metric.bins, metric.same)
+    product = products(metric, metric, a, b)
+    seen = float((metric.of(a) * metric.of(b)).mean())
+    of_taken = float((metric.score[metric.role[a], metric.bin[b]] * metric.of(b)).mean())
     chance = 0.0
     for _ in range(30):
         rho = _invert(product, (seen - chance * of_taken) / (1.0 - chance))
@@ -199,7 +203,7 @@ def fit_joint(graphs: Graphs, metrics: Mapping[str, F8]) -> Joint | None:
 
 
 def _correlations(binned: list[Binned], a: NDArray[np.integer], b: NDArray[np.integer]) -> F8:
-    return np.array([[correlation(one, two, a, b) for two in binned] for one in binned])
+    return np.array([[correlation(left, right, a, b) for right in binned] for left in binned])
 
 
 def _unlinked(graphs: Graphs) -> tuple[I8, I8]:
@@ -230,10 +234,10 @@ def _before(within: F8, linked: F8, chances: F8, graphs: Graphs) -> F8:
 
     Where a stage takes one of two metrics over, they are as far apart as parents and children.
     """
-    one, two = chances[:, None], chances[None, :]
+    left, right = chances[:, None], chances[None, :]
     follows = float((graphs.n_children > 0).mean())
-    mixed = linked.T * one * (1 - two) + linked * two * (1 - one)
-    share = one * (1 - two) + two * (1 - one)
+    mixed = linked.T * left * (1 - right) + linked * right * (1 - left)
+    share = left * (1 - right) + right * (1 - left)
     before = (within - follows * mixed) / (1 - follows * share)
     np.fill_diagonal(before, 1.0)
     return _nearest((before + before.T) / 2)
@@ -295,5 +299,5 @@ def _constant(joint: Joint, name: str) -> bool:
     return bool((joint.root[m] ** 2).sum() < 1e-3)
 
 
-def _apart(one: F8, two: F8) -> F8:
-    return np.abs(np.log(two / one))
+def _apart(parent: F8, child: F8) -> F8:
+    return np.abs(np.log(child / parent))

@@ -42,9 +42,9 @@ class Steps:
     n_joined: I8
     n_edges: I8
 
-    def take(self, which: Mask) -> Steps:
+    def take(self, keep: Mask) -> Steps:
         """Return some of them."""
-        return Steps(*(getattr(self, field.name)[which] for field in fields(self)))
+        return Steps(*(getattr(self, field.name)[keep] for field in fields(self)))
 
 
 class Seen:
@@ -116,15 +116,15 @@ class Seen:
             "joined_again": steps.take(~steps.first & steps.join),
         }
 
-    def by_parents(self, values: NDArray[Any], which: Mask) -> I8:
+    def by_parents(self, values: NDArray[Any], stages: Mask) -> I8:
         """Add up `values` of some stages, and count these, by number of parents, (3, 2)."""
-        several = np.minimum(self.n_in[which], 2)
-        found = np.bincount(several, weights=values[which], minlength=3)
-        return np.column_stack([found, np.bincount(several, minlength=3)]).astype(np.int64)
+        several = np.minimum(self.n_in[stages], 2)
+        sums = np.bincount(several, weights=values[stages], minlength=3)
+        return np.column_stack([sums, np.bincount(several, minlength=3)]).astype(np.int64)
 
-    def far_idle(self, which: Mask) -> I8:
+    def far_idle(self, stages: Mask) -> I8:
         """Count idle stages with a far edge, and idle ones, of some, (2,)."""
-        rest = self.idle & which
+        rest = self.idle & stages
         return np.array([(self.n_far[rest] > 0).sum(), rest.sum()], dtype=np.int64)
 
 

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sim.base.arrays import F8, I4, I8
 from sim.base.errors import InputError
+from sim.workload.columns import offsets
 
 Numbers = NDArray[Any]
 
@@ -30,10 +31,10 @@ class Histogram:
     @classmethod
     def of(cls, values: ArrayLike, counts: ArrayLike | None = None) -> Histogram:
         """Count `values` (each once, or `counts` times); those counted 0 times are left out."""
-        found, inverse = np.unique(np.asarray(values, dtype=np.float64), return_inverse=True)
+        distinct, inverse = np.unique(np.asarray(values, dtype=np.float64), return_inverse=True)
         weights = np.ones(len(inverse)) if counts is None else np.asarray(counts, dtype=np.float64)
-        total = np.bincount(inverse, weights=weights, minlength=len(found)).astype(np.int64)
-        return cls(found[total > 0], total[total > 0])
+        total = np.bincount(inverse, weights=weights, minlength=len(distinct)).astype(np.int64)
+        return cls(distinct[total > 0], total[total > 0])
 
     def draw(self, uniform: F8) -> F8:
         """Map uniforms in [0, 1) to values, in proportion to their counts."""
@@ -70,8 +71,7 @@ class Conditional:
 
     def packed(self) -> tuple[I8, I8, I8]:
         """Return (cell0 [C+1], value, cum), as `kernels.tian_algorithm2` reads tables."""
-        cell0 = np.zeros(len(self.cells) + 1, dtype=np.int64)
-        np.cumsum([len(cell.values) for cell in self.cells], out=cell0[1:])
+        cell0 = offsets(np.array([len(cell.values) for cell in self.cells]))
         value = np.concatenate([cell.values for cell in self.cells]).astype(np.int64)
         cum = np.concatenate([np.cumsum(cell.counts) for cell in self.cells])
         return cell0, value, cum
@@ -250,24 +250,26 @@ def check_tables(tables: Tables, path: str | os.PathLike[str] | None = None) -> 
     if not tables.demand:
         raise InputError("no table 'demand <resource>'; at least one is needed", file=path)
     sizes = tables.n_stages.values.astype(np.int64)
-    lengths: set[int] = set()
-    for size, cell in zip(sizes, tables.length.cell_of(sizes), strict=True):
-        possible = tables.length.cells[cell].up_to(size).values
+    lengths = _drawable("length", tables.length, sizes, "{} stages", path)
+    _drawable("level", tables.level, np.array(sorted(lengths), dtype=np.int64), "length {}", path)
+
+
+def _drawable(
+    name: str, table: Conditional, limits: I8, words: str, path: str | os.PathLike[str] | None
+) -> set[int]:
+    """Return what can be drawn under some limits; under each there must be something."""
+    drawable: set[int] = set()
+    for limit, cell in zip(limits, table.cell_of(limits), strict=True):
+        possible = table.cells[cell].up_to(limit).values
         if not len(possible):
             raise InputError(
-                f"table 'length' has no length of at most {size} for jobs of {size} stages",
+                f"table {name!r} has no {name} of at most {limit} for jobs of "
+                f"{words.format(limit)}",
                 file=path,
                 rule="nothing to draw",
             )
-        lengths.update(possible.astype(int).tolist())
-    known = np.array(sorted(lengths), dtype=np.int64)
-    for length, cell in zip(known, tables.level.cell_of(known), strict=True):
-        if not len(tables.level.cells[cell].up_to(length).values):
-            raise InputError(
-                f"table 'level' has no level of at most {length} for jobs of length {length}",
-                file=path,
-                rule="nothing to draw",
-            )
+        drawable.update(possible.astype(int).tolist())
+    return drawable
 
 
 LEAST = 30

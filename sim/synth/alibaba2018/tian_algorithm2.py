@@ -137,7 +137,7 @@ def spread(
     if shape is None:
         shape = np.empty(len(length), dtype=np.int64)
         improved.draw_shapes(n_stages, length, links.shape.packed(), random, shape)
-    lengths, which = np.unique(length, return_inverse=True)
+    lengths, group = np.unique(length, return_inverse=True)
     further = [further_stages(tables, value) for value in lengths.tolist()]
     ends = [
         run_ends(
@@ -147,7 +147,7 @@ def spread(
         for kind in (TREE, NARROW, WIDE)
         for of_table in further
     ]
-    ends0 = offsets(np.array([len(part) for part in ends]))[which + len(lengths) * (shape - TREE)]
+    ends0 = offsets(np.array([len(part) for part in ends]))[group + len(lengths) * (shape - TREE)]
     run = np.where(shape == TREE, links.run_tree, links.run_other)
     size = np.empty(int(length.sum()), dtype=np.int64)
     improved.spread(

@@ -275,11 +275,11 @@ def _within(
 def _is_first(up: I8, down: I8) -> Mask:
     """Tell, of reads ordered by reader, the last one before the reader itself."""
     other = up != down
-    found = np.zeros(len(up), dtype=bool)
+    is_first = np.zeros(len(up), dtype=bool)
     rows = np.flatnonzero(other)
     last = np.append(down[rows][1:] != down[rows][:-1], True) if len(rows) else rows
-    found[rows[np.asarray(last, dtype=bool)]] = True
-    return found
+    is_first[rows[np.asarray(last, dtype=bool)]] = True
+    return is_first
 
 
 def _blind(flow: I8, fed: Mask, weight: F8, n_flows: int, rng: np.random.Generator) -> Mask:

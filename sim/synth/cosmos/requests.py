@@ -6,8 +6,6 @@ what they should be of queues and cluster.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from sim.base.arrays import F8, I8, Mask
@@ -50,14 +48,20 @@ def draw_priorities(
         np.maximum.at(lifted, a, lifted[b])
         if (lifted == before).all():
             break
-    recurrence = Consumers(a, b, lifted, flows.flow, rng.random(len(own)), rng.random(len(own)))
+    ticket = rng.random(len(own))
+    above = lifted.copy()  # what a program that is raised gets: more than all that it reads
+    np.maximum.at(above, b, lifted[a])
+    above += STEP * (1 + np.floor(rng.random(len(own)) * 20))
     dice = rng.random((2, len(program)))
     low, high = 0.0, 1.0
     best, least = np.zeros(0), np.inf
     for _ in range(8):
         part = (low + high) / 2
-        found = recurrence.raised(part, rng.permutation(len(flows.organisation)))
-        priority = np.where(recurring, found[program], 0.0)
+        turn = np.argsort(rng.permutation(len(flows.organisation)))[flows.flow]
+        may = np.unique(b[ticket[b] < part])
+        may = may[np.lexsort((ticket[may], turn[may]))]
+        of_program = _raised(may, above, lifted, a, b)
+        priority = np.where(recurring, of_program[program], 0.0)
         priority = np.where(recurring, priority, _ad_hoc(recurring, organisation, priority, dice))
         behind = np.zeros(len(program), dtype=bool)
         behind[down[priority[up] < priority[down]]] = True
@@ -82,37 +86,18 @@ def _workflows(flows: Flows, rng: np.random.Generator) -> F8:
     return out
 
 
-@dataclass(frozen=True, eq=False)
-class Consumers:
-    """Programs that read others, ``b`` of ``a``, in some order within their workflows."""
-
-    a: I8
-    b: I8
-    priority: F8
-    flow: I8
-    ticket: F8
-    above: F8
-
-    def raised(self, part: float, order: I8) -> F8:
-        """Raise so many consumers of some workflows above what they read.
-
-        As many workflows, in `order`, as it takes until enough programs have a consumer above.
-        """
-        wanted = round(INVERTED_TEMPLATES * len(self.priority))
-        may = np.unique(self.b[self.ticket[self.b] < part])
-        may = may[np.lexsort((self.ticket[may], np.argsort(order)[self.flow[may]]))]
-        above = self.priority.copy()
-        np.maximum.at(above, self.b, self.priority[self.a])
-        above += STEP * (1 + np.floor(self.above * 20))
-        low, high = 0, len(may)
-        while True:
-            n = (low + high) // 2
-            found = self.priority.copy()
-            found[may[:n]] = above[may[:n]]
-            if low >= high:
-                return found
-            got = len(np.unique(self.a[found[self.a] < found[self.b]]))
-            low, high = (n + 1, high) if got < wanted else (low, n)
+def _raised(may: I8, above: F8, priority: F8, a: I8, b: I8) -> F8:
+    """Raise programs of `may`, from the first on, until enough have a consumer above themselves."""
+    wanted = round(INVERTED_TEMPLATES * len(priority))
+    low, high = 0, len(may)
+    while True:
+        n = (low + high) // 2
+        raised = priority.copy()
+        raised[may[:n]] = above[may[:n]]
+        if low >= high:
+            return raised
+        got = len(np.unique(a[raised[a] < raised[b]]))
+        low, high = (n + 1, high) if got < wanted else (low, n)
 
 
 def _ad_hoc(recurring: Mask, organisation: I8, priority: F8, dice: F8) -> F8:

@@ -100,15 +100,15 @@ def wanted_got(month: Month, scale: float) -> dict[str, list[float]]:
 
 
 def _marked(m: Month, edges: Mask) -> Mask:
-    found = _reading(m, edges)
-    found[m.up[edges]] = True
-    return found
+    marked = _reading(m, edges)
+    marked[m.up[edges]] = True
+    return marked
 
 
 def _reading(m: Month, edges: Mask) -> Mask:
-    found = np.zeros(len(m.submit_s), dtype=bool)
-    found[m.down[edges]] = True
-    return found
+    reading = np.zeros(len(m.submit_s), dtype=bool)
+    reading[m.down[edges]] = True
+    return reading
 
 
 def _share(of: Mask, among: Mask) -> float:

@@ -87,12 +87,12 @@ def _zipf(score: F8, recurring: Mask, week: I8) -> I8:
             less = (low + high) / 2
             shifted = score[rows] - np.where(recurring[rows], 0.0, less)
             order = np.argsort(-np.minimum(shifted, cap), kind="stable")
-            found = np.zeros(len(rows), dtype=np.int64)
-            found[order] = (VALUED * len(rows) / (np.arange(len(rows)) + 1.0)).astype(np.int64)
-            mine = int(found[recurring[rows]].sum())
-            ratio = mine / max(int(found.sum()) - mine, 1)
+            ranked = np.zeros(len(rows), dtype=np.int64)
+            ranked[order] = (VALUED * len(rows) / (np.arange(len(rows)) + 1.0)).astype(np.int64)
+            mine = int(ranked[recurring[rows]].sum())
+            ratio = mine / max(int(ranked.sum()) - mine, 1)
             if abs(np.log(max(ratio, 1e-9) / VALUE_RATIO)) < least:
-                best, least = found, abs(np.log(max(ratio, 1e-9) / VALUE_RATIO))
+                best, least = ranked, abs(np.log(max(ratio, 1e-9) / VALUE_RATIO))
             low, high = (less, high) if ratio < VALUE_RATIO else (low, less)
         if best is not None:
             value[rows] = best
@@ -117,10 +117,10 @@ def _times(
     first *= np.exp(0.3 * rng.normal(size=len(program)))
     count = np.minimum(value, MOST_TIMES)
     job = np.repeat(np.arange(len(program)), count)
-    which = ranges(np.zeros(len(program), dtype=np.int64), count)
-    n = value[job] // count[job] + (which < value[job] % count[job])
+    number = ranges(np.zeros(len(program), dtype=np.int64), count)
+    n = value[job] // count[job] + (number < value[job] % count[job])
     more = rng.exponential(MORE_DAYS * 86_400.0, len(job))
-    delay = first[job] + np.where(which == 0, 0.0, more)
+    delay = first[job] + np.where(number == 0, 0.0, more)
     delay = np.where(delay < WEEK_S, delay, WEEK_S * (1 - rng.random(len(job)) / 2))
     time = finish_s[job] + delay
     order = np.lexsort((time, job))

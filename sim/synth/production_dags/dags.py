@@ -45,11 +45,6 @@ class Structure:
     child: I8
     one_to_one: Mask
 
-    def edges(self, one_to_one: bool) -> list[tuple[int, int]]:
-        """List the edges of a kind, by parent."""
-        kind = self.one_to_one == one_to_one
-        return list(zip(self.parent[kind].tolist(), self.child[kind].tolist(), strict=True))
-
     def unordered(self) -> Mask:
         """Tell which pairs of stages are no ancestors of each other, (g, g)."""
         below = np.zeros((len(self.level), len(self.level)), bool)
@@ -185,11 +180,13 @@ def draw_dag(structure: Structure, tasks: float, rng: np.random.Generator) -> Da
     total = TASK_FACTOR * tasks * np.exp(TASKS_SIGMA * rng.normal())
     apart = structure.unordered()
     best, n_tasks = -np.inf, np.ones(n, np.int64)
+    pairs = np.stack([structure.parent, structure.child], axis=1)
+    paired = pairs[structure.one_to_one].tolist()
     for _ in range(SIZE_DRAWS):
         weight = np.exp(SHARE_SIGMA * rng.normal(size=n))
         raw = wanted * weight / np.bincount(group, weight, 4)[group] / of_one
         drawn = np.clip(np.rint(total * raw / raw.sum()), 1, MOST_TASKS).astype(np.int64)
-        for p, c in structure.edges(one_to_one=True):
+        for p, c in paired:
             drawn[c] = drawn[p]
         score = UNORDERED_WEIGHT * _unordered(apart, drawn * of_one) - _width(structure, drawn)
         if score > best:
@@ -213,12 +210,12 @@ def _width(structure: Structure, n_tasks: I8) -> float:
 def _unordered(apart: Mask, work: F8) -> float:
     """Add up the work of unordered stages, the greatest first, as a share."""
     free = np.ones(len(work), bool)
-    found = 0.0
+    total = 0.0
     for s in np.argsort(-work, kind="stable"):
         if free[s]:
-            found += work[s]
+            total += work[s]
             free &= apart[s]
-    return found / float(work.sum())
+    return total / float(work.sum())
 
 
 def draw_demands(n: int, rng: np.random.Generator) -> F8:
@@ -305,9 +302,9 @@ def critical_stages(structure: Structure, duration: F8) -> Mask:
         if duration[p] + tail[c] > tail[p]:
             tail[p] = duration[p] + tail[c]
             after[p] = c
-    found = np.zeros(n, bool)
+    critical = np.zeros(n, bool)
     s = int(np.argmax(tail))
     while s >= 0:
-        found[s] = True
+        critical[s] = True
         s = int(after[s])
-    return found
+    return critical

@@ -29,31 +29,31 @@ def statistics(workload: Workload) -> dict[str, tuple[float, float]]:
     columns = workload.columns
     n_tasks = np.diff(columns.stage_task0)
     job0 = columns.job_stage0[:-1]
-    found: dict[str, tuple[float, float]] = {}
+    pairs: dict[str, tuple[float, float]] = {}
     for i, name in enumerate(columns.resources):
         if name in paper["table1"]:
             held = columns.stage_demand_f[:, i]
             mean = np.average(held, weights=n_tasks)
             spread = np.sqrt(np.average((held - mean) ** 2, weights=n_tasks))
-            found[f"variation of {name}"] = (paper["table1"][name], float(spread / mean))
-    for what, share in work_shares(workload).items():
+            pairs[f"variation of {name}"] = (paper["table1"][name], float(spread / mean))
+    for row, share in work_shares(workload).items():
         counts = np.histogram(share, [0, 0.2, 0.4, 0.6, 0.8, 1 + 1e-9])[0] / len(share)
         for k in range(5):
-            fifth = f"{what} {20 * k}-{20 * k + 20} %"
-            found[fifth] = (paper["table2"][what][k], float(counts[k]))
+            fifth = f"{row} {20 * k}-{20 * k + 20} %"
+            pairs[fifth] = (paper["table2"][row][k], float(counts[k]))
     depth = np.maximum.reduceat(stage_depth(columns), job0) + 1
     tasks = np.add.reduceat(n_tasks, job0)
-    found["depth, median"] = (of_dags["depth_p50"], float(np.median(depth)))
-    found["tasks, median"] = (of_dags["tasks_p50"], float(np.median(tasks)))
+    pairs["depth, median"] = (of_dags["depth_p50"], float(np.median(depth)))
+    pairs["tasks, median"] = (of_dags["tasks_p50"], float(np.median(tasks)))
     into, out = _degrees(columns, n_tasks)
     for i, (name, q) in enumerate((("median", 0.5), ("p75", 0.75))):
-        found[f"in-degree, {name}"] = (of_dags["in_degree"][i], _quantile(into, n_tasks, q))
-        found[f"out-degree, {name}"] = (of_dags["out_degree"][i], _quantile(out, n_tasks, q))
+        pairs[f"in-degree, {name}"] = (of_dags["in_degree"][i], _quantile(into, n_tasks, q))
+        pairs[f"out-degree, {name}"] = (of_dags["out_degree"][i], _quantile(out, n_tasks, q))
     four = float((_n_parts(columns) >= 4).mean())
-    found["four parts or more"] = (of_dags["four_parts"], four)
+    pairs["four parts or more"] = (of_dags["four_parts"], four)
     seen = np.unique(columns.job_template, return_index=True)[1]
-    found["recurring"] = (of_dags["recurring"], 1 - len(seen) / len(columns.job_template))
-    return found
+    pairs["recurring"] = (of_dags["recurring"], 1 - len(seen) / len(columns.job_template))
+    return pairs
 
 
 def beside(workload: Workload, seed: int) -> Iterator[tuple[str, str, float, float]]:
@@ -61,11 +61,11 @@ def beside(workload: Workload, seed: int) -> Iterator[tuple[str, str, float, flo
 
     `seed` is not used: everything that was drawn is in the workload.
     """
-    for what, (wanted, got) in statistics(workload).items():
-        table = "Table 1" if what.startswith("variation") else "Text of §2.3, §4.4 and §7.1"
-        if what.startswith(tuple(numbers("dagps")["table2"])):
+    for row, (wanted, got) in statistics(workload).items():
+        table = "Table 1" if row.startswith("variation") else "Text of §2.3, §4.4 and §7.1"
+        if row.startswith(tuple(numbers("dagps")["table2"])):
             table = "Table 2"
-        yield table, what, wanted, got
+        yield table, row, wanted, got
 
 
 def work_shares(workload: Workload) -> dict[str, F8]:
@@ -77,7 +77,7 @@ def work_shares(workload: Workload) -> dict[str, F8]:
     total = np.where(total > 0, total, 1.0)
     graphs = Graphs.of(workload)
     places = {"critical path": _critical(columns), "unconstrained": graphs.n_parents == 0}
-    shares = {what: np.add.reduceat(work * there, job0) / total for what, there in places.items()}
+    shares = {row: np.add.reduceat(work * there, job0) / total for row, there in places.items()}
     shares["unordered"] = np.array(
         [_unordered(graphs, j, work) / total[j] for j in range(len(job0))]
     )
@@ -88,16 +88,16 @@ def _critical(columns: Columns) -> Mask:
     """Mark the stages of one longest path of each job."""
     tail = stage_tail_s(columns)
     child_tail = np.append(tail[columns.edge_child], -1.0)
-    found = np.zeros(len(tail), bool)
+    critical = np.zeros(len(tail), bool)
     for begin, end in zip(columns.job_stage0[:-1], columns.job_stage0[1:], strict=True):
         s = int(begin + np.argmax(tail[begin:end]))
         while True:
-            found[s] = True
+            critical[s] = True
             first, last = columns.edge0[s], columns.edge0[s + 1]
             if first == last:
                 break
             s = int(columns.edge_child[first + np.argmax(child_tail[first:last])])
-    return found
+    return critical
 
 
 def _unordered(graphs: Graphs, job: int, work: F8) -> float:

@@ -56,17 +56,17 @@ def fitted(
     def off(draw: tuple[F8, F8], spread: float, surging: float) -> float:
         return error_of(*at((spread, surging), draw, 2), load, n_slots)
 
-    found: list[tuple[float, tuple[float, float], tuple[F8, F8]]] = []
+    tried: list[tuple[float, tuple[float, float], tuple[F8, F8]]] = []
     for number in range(draws):
         draw = _drawn(n_jobs, seed, number)
         for spread in _SIZES if size is None else (size,):
             surging, error = _least(partial(off, draw, spread))
-            found.append((error, (spread, surging), draw))
+            tried.append((error, (spread, surging), draw))
             if error <= _LOAD_NEAR_ENOUGH:
                 break
-        if found[-1][0] <= _LOAD_NEAR_ENOUGH:
+        if tried[-1][0] <= _LOAD_NEAR_ENOUGH:
             break
-    _, best, draw = min(found, key=lambda each: each[0])
+    _, best, draw = min(tried, key=lambda each: each[0])
     submit_s, work_s = at(best, draw, 3)
     return submit_s, best, error_of(submit_s, work_s, load, n_slots)
 

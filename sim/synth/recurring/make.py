@@ -34,13 +34,13 @@ def variations(programs: Programs, over_space: tuple[float, float], seed: int) -
     own = stream(seed, "recurring", "spread").standard_normal(len(program))
     score = np.sqrt(ALIKE) * programs.steadiness[program] + np.sqrt(1 - ALIKE) * own
     rows = np.flatnonzero(programs.width[program] > 1)
-    found = np.zeros(len(program))
+    wanted = np.zeros(len(program))
     if len(rows):
         rank = np.argsort(np.argsort(score[rows], kind="stable"), kind="stable")
         median, high = over_space
         normal = ndtri((rank + 0.5) / len(rows))
-        found[rows] = median * np.exp(normal * np.log(high / median) / ndtri(0.9))
-    return found
+        wanted[rows] = median * np.exp(normal * np.log(high / median) / ndtri(0.9))
+    return wanted
 
 
 def durations(n_tasks: I8, mean_s: F8, over_space: F8, seed: int) -> F8:
@@ -150,12 +150,12 @@ def _workload(name: str, draft: Draft, mean_s: F8, task_s: F8) -> Workload:
 def _got(workload: Workload, preset: Preset, n_slots: int) -> dict[str, float]:
     """Measure what the workload was aimed at."""
     columns = workload.columns
-    found: dict[str, float] = {}
+    got: dict[str, float] = {}
     for name, numbers in (
         ("over_time", jobs_over_time(workload, preset.history_days * DAY_S)),
         ("over_space", jobs_over_space(workload)),
     ):
         p50, p90 = np.nanquantile(numbers, [0.5, 0.9])
-        found |= {f"{name}_p50": float(p50), f"{name}_p90": float(p90)}
+        got |= {f"{name}_p50": float(p50), f"{name}_p90": float(p90)}
     load = statistics(loads(columns.job_submit, columns.job_work, n_slots))
-    return found | {key: load[key] for key in ("load_average", "load_p50", "load_p90")}
+    return got | {key: load[key] for key in ("load_average", "load_p50", "load_p90")}

@@ -119,12 +119,12 @@ def _even(weight: NDArray[Any], rng: np.random.Generator, within: I8 | None = No
 
     place = rng.permutation(len(weight))
     groups = np.zeros(len(weight), np.int64) if within is None else within
-    found = np.empty(len(weight))
+    normal = np.empty(len(weight))
     for group in np.unique(groups):
         rows = place[groups[place] == group]
         end = np.cumsum(weight[rows])
-        found[rows] = ndtri((end - weight[rows] / 2) / end[-1])
-    return found
+        normal[rows] = ndtri((end - weight[rows] / 2) / end[-1])
+    return normal
 
 
 DAY_S = 86_400.0

@@ -84,10 +84,10 @@ def synthesize(
     name, _, own = job.partition("/")
     if name not in NAMES:
         raise InputError(unknown("job of scope_jobs", name, NAMES), rule="wrong option")
-    for what, count in (("jobs", jobs), ("slots", slots), ("waiting", waiting)):
-        least = int(what != "waiting")
+    for option, count in (("jobs", jobs), ("slots", slots), ("waiting", waiting)):
+        least = int(option != "waiting")
         if type(count) is not int or count < least:
-            raise InputError(f"{what} must be a whole number from {least} on, not {count!r}")
+            raise InputError(f"{option} must be a whole number from {least} on, not {count!r}")
     check_number("utilization", utilization, 0.0, 1.0)
     check_number("every_s", every_s, 0.0, float("inf"))
     if work is not None:

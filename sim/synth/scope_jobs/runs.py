@@ -134,8 +134,8 @@ def input_sigma(place: float) -> float:
     )
     slope = (log_cov[1] - log_cov[0]) / (at[1] - at[0])
     z = _score(place)
-    found = np.interp(z, at, log_cov) + slope * min(z - at[0], 0.0)
-    return float(np.sqrt(np.log1p(np.exp(2 * found))))
+    log_at = np.interp(z, at, log_cov) + slope * min(z - at[0], 0.0)
+    return float(np.sqrt(np.log1p(np.exp(2 * log_at))))
 
 
 def _score(place: float) -> float:

@@ -41,21 +41,21 @@ def variation(
     """
     drawn = [_template(i, seed) for i in range(templates)]
     paper = numbers("jockey")["table1"]
-    found = {}
-    for what, like in (("all", False), ("like inputs", True)):
+    by_inputs = {}
+    for inputs, like in (("all", False), ("like inputs", True)):
         of_all = [
-            draw_run(one, stream(seed, "population", what, i, k), like)
-            for i, one in enumerate(drawn)
+            draw_run(template_of, stream(seed, "population", inputs, i, k), like)
+            for i, template_of in enumerate(drawn)
             for k in range(runs)
         ]
         took_s = _alone_s(of_all).reshape(templates, runs)
         cov = took_s.std(axis=1, ddof=1) / took_s.mean(axis=1)
         got = np.percentile(cov, paper["percentiles"])
-        found[what] = {
+        by_inputs[inputs] = {
             p: (published, float(ours))
-            for p, published, ours in zip(paper["percentiles"], paper[what], got, strict=True)
+            for p, published, ours in zip(paper["percentiles"], paper[inputs], got, strict=True)
         }
-    return found
+    return by_inputs
 
 
 def _alone_s(runs: Sequence[JobRun], tokens: int = TOKENS) -> F8:
@@ -94,7 +94,7 @@ def statistics(job: str) -> dict[str, tuple[float, float]]:
     n_tasks = np.bincount(stage)
     each = [np.percentile(run_s[stage == g], 90) for g in np.flatnonzero(n_tasks >= WIDE)]
     structure = template(job).structure
-    found = {
+    pairs = {
         "stages": (wanted.n_stages, len(n_tasks)),
         "barrier stages": (wanted.n_barriers, len(set(structure.child[~structure.one_to_one]))),
         "vertices": (wanted.n_vertices, len(stage)),
@@ -104,26 +104,26 @@ def statistics(job: str) -> dict[str, tuple[float, float]]:
         "90th percentile of the slowest stage, s": (wanted.slowest_p90_s, max(each)),
     }
     if job == "F":
-        found |= {
+        pairs |= {
             "work, h": (WORK_H["training"], run_s.sum() / 3600),
             "queueing, median, s": (INIT_S[0], np.median(init_s)),
             "queueing, 90th percentile, s": (INIT_S[1], np.percentile(init_s, 90)),
         }
-    return {what: (float(w), float(g)) for what, (w, g) in found.items()}
+    return {row: (float(w), float(g)) for row, (w, g) in pairs.items()}
 
 
 def beside(workload: Workload, seed: int) -> Iterator[tuple[str, str, float, float]]:
     """Give what is published beside what is synthesized: where it stands, what, both numbers."""
-    for what, percentiles in variation(seed=seed).items():
+    for row, percentiles in variation(seed=seed).items():
         for percentile, (wanted, got) in percentiles.items():
-            yield "Table 1", f"variation over runs, {what}, P{percentile}", wanted, got
+            yield "Table 1", f"variation over runs, {row}, P{percentile}", wanted, got
     for job in TABLE_2:
-        for what, (wanted, got) in statistics(job).items():
-            is_chosen = (job, what) == ("A", "90th percentile, s")
-            table = "Table 3" if what in _OF_TRAINING else "Table 2"
-            name = "training" if what in _OF_TRAINING else f"job {job}"
+        for row, (wanted, got) in statistics(job).items():
+            is_chosen = (job, row) == ("A", "90th percentile, s")
+            table = "Table 3" if row in _OF_TRAINING else "Table 2"
+            name = "training" if row in _OF_TRAINING else f"job {job}"
             if not is_chosen:  # the table leaves it out
-                yield table, f"{name}, {what}", wanted, got
+                yield table, f"{name}, {row}", wanted, got
     for name, wanted_all in numbers("jockey")["table3"].items():
         if name == "training":
             continue
@@ -134,5 +134,5 @@ def beside(workload: Workload, seed: int) -> Iterator[tuple[str, str, float, flo
             *np.percentile(run.init_s, (50, 90)),
             *np.percentile(run.run_s, (50, 90)),
         )
-        for what, wanted, got in zip(_OF_RUN, wanted_all, got_all, strict=True):
-            yield "Table 3", f"{name}, {what}", wanted, float(got)
+        for row, wanted, got in zip(_OF_RUN, wanted_all, got_all, strict=True):
+            yield "Table 3", f"{name}, {row}", wanted, float(got)

@@ -158,7 +158,7 @@ def fit_law(n_tasks: I8, wanted: Statistics, rng: np.random.Generator) -> Law:
     """
     shapes = [(bulk, skew) for bulk in BULKS for skew in SKEWS]
     ends = (wanted.fastest_p90_s, wanted.slowest_p90_s)
-    best, found = math.inf, Law(np.full(len(n_tasks), wanted.p90_s), 0.5)
+    best, law = math.inf, Law(np.full(len(n_tasks), wanted.p90_s), 0.5)
     for _ in range(ORDERS):
         order = _order(n_tasks, rng)
         p90_s = np.stack([spread_p90(order, *shape, *ends) for shape in shapes])
@@ -166,8 +166,8 @@ def fit_law(n_tasks: I8, wanted: Statistics, rng: np.random.Generator) -> Law:
             error = _error(p90_s, sigma, n_tasks, wanted)
             row = int(np.argmin(error))
             if error[row] < best:
-                best, found = float(error[row]), Law(p90_s[row], sigma)
-    return found
+                best, law = float(error[row]), Law(p90_s[row], sigma)
+    return law
 
 
 def draw_law(

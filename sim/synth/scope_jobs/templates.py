@@ -131,9 +131,9 @@ def _rng(name: str, n: int) -> np.random.Generator:
     return stream(0, "synth", "scope_jobs", "template", name, n)
 
 
-def _fits(one: Template) -> bool:
+def _fits(drawn: Template) -> bool:
     low, high = ALONE_MIN
-    return low <= alone_s(one) / 60 <= high
+    return low <= alone_s(drawn) / 60 <= high
 
 
 def _places(name: str, names: tuple[str, ...]) -> tuple[float, float]:
