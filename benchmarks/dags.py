@@ -25,8 +25,8 @@ from scipy.sparse import csr_array
 from sim import dags
 from sim.base.random import stream
 from sim.dags import Graphs
-from sim.synth.alibaba2018.structure import synthesize_dags
 from sim.synth.alibaba2018.tables_file import read_tables
+from sim.synth.alibaba2018.tian_algorithm2 import synthesize_dags
 
 N_REFERENCE = 300
 """Jobs of six stages and more that the references are given."""

@@ -17,11 +17,11 @@ import numpy as np
 
 from benchmarks.common import Row, row, show
 from benchmarks.lineage_log import make_log
-from sim.lineage.fast import aggregate, bounds
-from sim.lineage.functions import value_of
-from sim.lineage.graph import graph, window
+from sim.lineage.aggregates import aggregate, bounds
+from sim.lineage.dependencies import graph, window
 from sim.lineage.multi_hop import rows
 from sim.lineage.single_hop import single_hop
+from sim.lineage.wing_algorithm1 import value_of
 
 JOBS, SOURCES, THREADS = 1_100_000, 16_384, 2
 JOIN_S, FAST_S, PAIRS_S, GIB = 60.0, 30.0, 10.0, 12.0

@@ -12,8 +12,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sim.base.random import stream
+from sim.lineage.files import OPERATIONS_NAMES
 from sim.lineage.logs import Logs, logs_of
-from sim.lineage.schema import OPERATIONS_NAMES
 
 DAY_S = 86_400.0
 PERIODS_S = np.array([3600.0, 6 * 3600.0, DAY_S, 7 * DAY_S])

@@ -20,8 +20,8 @@ import sim
 from sim.base.random import stream
 from sim.dags import compact_levels
 from sim.synth.alibaba2018.fit import fit_workload
-from sim.synth.alibaba2018.structure import synthesize_dags
 from sim.synth.alibaba2018.tables_file import read_tables
+from sim.synth.alibaba2018.tian_algorithm2 import synthesize_dags
 
 PUBLISHED_DAGS_PER_S = 3_400
 

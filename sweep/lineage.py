@@ -19,8 +19,7 @@ import pyarrow as pa
 from sim.base.errors import InputError
 from sim.base.reading import OnBadRow
 from sim.cli.lineage import add_arguments, options_of, show
-from sim.lineage.logs import IDLE, Logs, idle, read_jobs, read_operations
-from sim.lineage.parts import split, together
+from sim.lineage.logs import IDLE, Logs, idle, read_jobs, read_operations, split, together
 from sim.lineage.profile import Options, profile
 from sim.lineage.single_hop import SingleHop, acyclic, join, merged
 from sim.lineage.store import Store

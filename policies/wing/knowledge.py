@@ -12,7 +12,7 @@ import pyarrow as pa
 from sim.base.arrays import F8, I4, Mask
 from sim.base.errors import PolicyError
 from sim.engine.plan import World
-from sim.lineage.groups import medians
+from sim.lineage.templates import medians
 from sim.workload.tables import values
 
 Knowledge = Literal["predicted", "oracle"]

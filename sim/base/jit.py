@@ -16,7 +16,6 @@ from types import FunctionType
 from typing import Any, TypeVar, cast
 
 from sim.base.kernel_cache import alone, cache_dir, digest, folder_of
-from sim.engine.kernels.features import Feature
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -100,6 +99,16 @@ def inlined(function: F) -> F:
 
 
 @cache
+class Feature(str):
+    """A name that `specialised` binds to True or False."""
+
+    __slots__ = ()
+
+    def __bool__(self) -> bool:
+        """Raise TypeError: nobody has said."""
+        raise TypeError(f"whether there are {self} is known in a variant; see `specialised`")
+
+
 def specialised(kernel: F, features: frozenset[str]) -> F:
     """Return the variant of a `jit` function that has `features`, and no others.
 

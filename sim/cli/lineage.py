@@ -71,13 +71,13 @@ def run(args: argparse.Namespace) -> None:
 def show(store: Store, folder: str) -> None:
     """Print a profile, and write it to a folder."""
     # imported when the verb runs: `--help` answers at once
-    from sim.lineage.page import text
+    from sim.lineage.page import text, write_page
 
     print("\n".join(text(store)))
     if store.report:
         print("odd in the logs")
         print_counts(store.report)
-    for path in store.write(folder):
+    for path in (*store.write(folder), write_page(store, folder)):
         print(f"written to {path}")
 
 

@@ -8,13 +8,11 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.arrays import F8, I4, Mask
-from sim.lineage.dependencies import Dependencies
-from sim.lineage.graph import graph
-from sim.lineage.groups import medians
+from sim.lineage.dependencies import Dependencies, graph
 from sim.lineage.heuristics import INPUT_MODES, Character
 from sim.lineage.logs import Logs
 from sim.lineage.single_hop import Downloads
-from sim.lineage.templates import Templates
+from sim.lineage.templates import Templates, medians
 
 HOUR_S: Final = 3600.0
 
@@ -60,7 +58,7 @@ def inversions(
     Priorities compare only within a queue (§2.3, note 3). What mends an inversion is the highest
     priority of anything recurring in the queue that depends on the template, directly or not.
     """
-    from sim.lineage.kernels.flows import upward_max
+    from sim.lineage.kernels.flows import upward_max  # loads numba
 
     low = pairs["upstream_priority"].to_numpy()
     high = pairs["downstream_priority"].to_numpy()
@@ -99,15 +97,15 @@ def blind(logs: Logs, templates: Templates, character: Character, pairs: pa.Tabl
     margin = np.full(n, np.inf)
     np.minimum.at(margin, pairs["downstream"].to_numpy()[hard], pairs["lag_s"].to_numpy()[hard])
     missed = np.bincount(of, logs.has("outcome", "missing_input"), n)
-    found = np.flatnonzero(share > 0.5)
-    found = found[np.lexsort([found, margin[found]])].astype(np.int32)
+    listed = np.flatnonzero(share > 0.5)
+    listed = listed[np.lexsort([listed, margin[listed]])].astype(np.int32)
     return pa.table(
         {
-            "template": found,
-            "n_jobs": n_jobs[found],
-            "blind": share[found],
-            "margin_s": margin[found],
-            "missed": missed[found].astype(np.int64),
+            "template": listed,
+            "n_jobs": n_jobs[listed],
+            "blind": share[listed],
+            "margin_s": margin[listed],
+            "missed": missed[listed].astype(np.int64),
         }
     )
 

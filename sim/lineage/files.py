@@ -1,11 +1,17 @@
-"""The two logs as files: Parquet and delimited text, column by column."""
+"""The two logs that a lineage profile is made from: their written schema, and files of them.
+
+This is the one place where their columns are named. Files are Parquet or delimited text. Both logs
+may have more columns than these; what is extra is not read. Times are seconds from any zero that
+the two share; a Parquet column may hold timestamps instead (they become seconds since 1970). Names
+may be whole numbers.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -13,17 +19,49 @@ import pyarrow.compute as pc
 
 from sim.base.errors import InputError, hint
 from sim.base.reading import Field, Layout, OnBadRow, first_line, open_text, read_blocks
-from sim.lineage.schema import TABLES
 from sim.workload.schema import CATEGORY, REQUIRED, Column
+
+PathLike = str | os.PathLike[str]
+Columns = tuple[Column, ...]
+OPERATIONS_NAMES: Final = ("read", "write", "download")
+"""What a file may meet: a job reads it or writes it, a person takes it out."""
+READ, WRITE, DOWNLOAD = range(len(OPERATIONS_NAMES))
+"""Codes of the operations in memory."""
+OUTCOMES: Final = ("done", "failed", "missing_input")
+"""How a job ended; ``missing_input`` is a failure because a file was not there."""
+OPERATIONS: Final = (
+    Column("time_s", pa.float64(), "s", "when it happened", REQUIRED),
+    Column("job", CATEGORY, "jobs.job_id", "which job did it; empty for a download", ""),
+    Column("operation", CATEGORY, "/".join(OPERATIONS_NAMES), "what was done", REQUIRED),
+    Column("file", CATEGORY, "name", "to which file", REQUIRED),
+    Column("n", pa.int32(), "count", "how many times at once, of downloads", 1),
+)
+"""The provenance log: a row an operation on a file."""
+_COMPUTE = "resource-time used; default: requested × (finish_s − start_s)"
+JOBS: Final = (
+    Column("job_id", pa.string(), "name", "unique name of this run", REQUIRED),
+    Column("template_name", CATEGORY, "name", "what its submitter calls the program", REQUIRED),
+    Column("signature", CATEGORY, "text", "source text, or a signature of it", ""),
+    Column("user", CATEGORY, "name", "who submitted it", ""),
+    Column("queue", CATEGORY, "path", "its queue, parents first, parts separated by /", ""),
+    Column("organisation", CATEGORY, "name", "who owns it; default: the queue's first part", ""),
+    Column("priority", pa.float64(), "number", "more is sooner, within a queue", 0.0),
+    Column("submit_s", pa.float64(), "s", "when it was submitted", REQUIRED),
+    Column("start_s", pa.float64(), "s", "when it started; default: submit_s", None, True),
+    Column("finish_s", pa.float64(), "s", "when it ended, well or not", REQUIRED),
+    Column("requested", pa.float64(), "units", "resources held while it ran", 1.0),
+    Column("compute_s", pa.float64(), "unit s", _COMPUTE, None, True),
+    Column("outcome", CATEGORY, "/".join(OUTCOMES), "how it ended", "done"),
+)
+"""The job log: a row a run of a program."""
+TABLES: Final = {"operations": OPERATIONS, "jobs": JOBS}
+
 
 _PARQUET = b"PAR1"
 
 
 def read_table(
-    name: str,
-    path: str | os.PathLike[str],
-    on_bad_row: OnBadRow = "skip",
-    bad: dict[str, int] | None = None,
+    name: str, path: PathLike, on_bad_row: OnBadRow = "skip", bad: dict[str, int] | None = None
 ) -> pa.Table:
     """Read a log, Parquet or CSV (told by its first bytes; CSV may be gzipped, with a header)."""
     counted = {} if bad is None else bad
@@ -33,7 +71,7 @@ def read_table(
     return _read_csv(columns, path, on_bad_row, counted)
 
 
-def _starts_with(path: str | os.PathLike[str], magic: bytes) -> bool:
+def _starts_with(path: PathLike, magic: bytes) -> bool:
     file = Path(path)
     if not file.is_file():
         return False
@@ -42,10 +80,7 @@ def _starts_with(path: str | os.PathLike[str], magic: bytes) -> bool:
 
 
 def _read_csv(
-    columns: tuple[Column, ...],
-    path: str | os.PathLike[str],
-    on_bad_row: OnBadRow,
-    bad: dict[str, int],
+    columns: Columns, path: PathLike, on_bad_row: OnBadRow, bad: dict[str, int]
 ) -> pa.Table:
     names = tuple(n.strip().strip('"') for n in first_line(path).split(","))
     _check_names(columns, names, path)
@@ -80,10 +115,7 @@ def _field(column: Column) -> Field:
 
 
 def _read_parquet(
-    columns: tuple[Column, ...],
-    path: str | os.PathLike[str],
-    on_bad_row: OnBadRow,
-    bad: dict[str, int],
+    columns: Columns, path: PathLike, on_bad_row: OnBadRow, bad: dict[str, int]
 ) -> pa.Table:
     import pyarrow.dataset as ds
     import pyarrow.parquet as pq
@@ -108,11 +140,7 @@ def _read_parquet(
 
 
 def _usable(
-    columns: tuple[Column, ...],
-    source: pa.Table,
-    path: str | os.PathLike[str],
-    on_bad_row: OnBadRow,
-    bad: dict[str, int],
+    columns: Columns, source: pa.Table, path: PathLike, on_bad_row: OnBadRow, bad: dict[str, int]
 ) -> pa.Table:
     """Return the rows that have what they need, and no infinite number."""
     for column in columns:
@@ -121,20 +149,21 @@ def _usable(
         values = source[column.name]
         ok = None
         if column.default is REQUIRED and values.null_count:
-            ok, rule, found = pc.is_valid(values), "missing value", "is missing"
+            ok, rule, trouble = pc.is_valid(values), "missing value", "is missing"
         elif pa.types.is_floating(values.type):
             usual = (
                 pc.is_finite(values) if column.default is REQUIRED else pc.invert(pc.is_inf(values))
             )
             if not pc.all(usual).as_py():
-                ok, rule, found = pc.fill_null(usual, True), "number out of range", "is not finite"
+                ok = pc.fill_null(usual, True)
+                rule, trouble = "number out of range", "is not finite"
         if ok is None:
             continue
         n_bad = source.num_rows - (pc.sum(ok).as_py() or 0)
         if on_bad_row == "error" and n_bad:
             row = int(np.flatnonzero(~ok.to_numpy())[0])
             raise InputError(
-                f"{column.name} {found}; mend the log, or read it with on_bad_row=skip",
+                f"{column.name} {trouble}; mend the log, or read it with on_bad_row=skip",
                 file=path,
                 line=row + 1,
                 rule=rule,
@@ -193,9 +222,7 @@ def _is_number(column: Column) -> bool:
     return bool(pa.types.is_floating(column.type) or pa.types.is_integer(column.type))
 
 
-def _check_names(
-    columns: tuple[Column, ...], names: tuple[str, ...], path: str | os.PathLike[str]
-) -> None:
+def _check_names(columns: Columns, names: tuple[str, ...], path: PathLike) -> None:
     for column in columns:
         if column.default is REQUIRED and column.name not in names:
             raise InputError(

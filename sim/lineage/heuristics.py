@@ -15,7 +15,6 @@ from sim.lineage.templates import Templates
 
 INPUT_MODES = ("none", "blind", "poll")
 """A job needs no input of recurring jobs, is submitted without looking, or waits for it."""
-
 QUARTER_S = 90 * DAY_S
 
 
@@ -89,19 +88,12 @@ def characterise(
     mode[needs] = INPUT_MODES.index("blind")
     mode[job_polls] = INPUT_MODES.index("poll")
     return Character(
-        recurring=recurring,
-        periodic=periodic,
-        never_missed=~missed,
-        interarrival_s=mean_s,
-        interarrival_cv=cv,
-        template_polls=may_poll & (share >= limits.polling_share),
-        job_recurring=job_recurring,
-        job_polls=job_polls,
-        edge_recurring=edge_recurring,
-        edge_hard=edge_hard,
-        edge_polls=edge_recurring & job_polls[edges.downstream],
+        recurring=recurring, periodic=periodic, never_missed=~missed, interarrival_s=mean_s,
+        interarrival_cv=cv, template_polls=may_poll & (share >= limits.polling_share),
+        job_recurring=job_recurring, job_polls=job_polls, edge_recurring=edge_recurring,
+        edge_hard=edge_hard, edge_polls=edge_recurring & job_polls[edges.downstream],
         input_mode=mode,
-    )
+    )  # fmt: skip
 
 
 def recurring_templates(
@@ -124,11 +116,10 @@ def recurring_templates(
     often = np.bincount(template, minlength=n_templates) >= limits.min_submissions
     last = begin + n_periods * period if span >= period else np.inf
     inside = (submit_s >= begin) & (submit_s < last)
-    which = ((submit_s[inside] - begin) / period).astype(np.int64).clip(0, n_periods - 1)
+    number = ((submit_s[inside] - begin) / period).astype(np.int64).clip(0, n_periods - 1)
     seen = np.zeros((n_templates, n_periods), bool)
-    seen[template[inside], which] = True
-    out: Mask = often & seen.all(axis=1)
-    return out
+    seen[template[inside], number] = True
+    return often & seen.all(axis=1)
 
 
 def inter_arrivals(submit_s: F8, template: I4, n_templates: int) -> tuple[F8, F8]:

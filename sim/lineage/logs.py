@@ -1,9 +1,13 @@
-"""The two logs as columns: jobs, known by their row numbers, and operations on files."""
+"""The two logs as columns: jobs, known by their row numbers, and operations on files.
+
+Files are independent of each other (§4.2). So where a log of operations does not fit into memory, a
+part of it is `split` by file, the splits of one number of all parts are put `together` and joined
+by themselves, and the joins are merged (`single_hop.merged`).
+"""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -14,8 +18,7 @@ from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I1, I4, Mask
 from sim.base.reading import OnBadRow
-from sim.lineage.files import as_table, read_table
-from sim.lineage.schema import OPERATIONS_NAMES, OUTCOMES
+from sim.lineage.files import OPERATIONS_NAMES, OUTCOMES, PathLike, as_table, read_table
 from sim.workload.tables import plain
 
 IDLE: Final = "jobs: in no operation"
@@ -29,13 +32,13 @@ class Logs:
     Attributes
     ----------
     jobs : pyarrow.Table
-        As `sim.lineage.schema.JOBS`, by time of submission; the row is the job's number.
+        As `sim.lineage.files.JOBS`, by time of submission; the row is the job's number.
     time_s : (O,) float64
         When each operation happened, s; in the order of the log.
     job : (O,) int32
         By which job; -1 for a download.
     operation : (O,) int8
-        ``READ``, ``WRITE`` or ``DOWNLOAD`` of `sim.lineage.schema`.
+        ``READ``, ``WRITE`` or ``DOWNLOAD`` of `sim.lineage.files`.
     file : (O,) int32
         On which file; an index into `files`.
     n : (O,) int32
@@ -86,19 +89,13 @@ class Logs:
         return out
 
 
-def read_logs(
-    operations: str | os.PathLike[str],
-    jobs: str | os.PathLike[str],
-    on_bad_row: OnBadRow = "skip",
-) -> Logs:
+def read_logs(operations: PathLike, jobs: PathLike, on_bad_row: OnBadRow = "skip") -> Logs:
     """Read both logs from files; see `sim.lineage.files.read_table`."""
     table, report = read_jobs(jobs, on_bad_row)
     return read_operations(operations, table, report, on_bad_row)
 
 
-def read_jobs(
-    path: str | os.PathLike[str], on_bad_row: OnBadRow = "skip"
-) -> tuple[pa.Table, dict[str, int]]:
+def read_jobs(path: PathLike, on_bad_row: OnBadRow = "skip") -> tuple[pa.Table, dict[str, int]]:
     """Read the log of jobs; return it as `Logs.jobs`, and what was odd, by rule."""
     bad: dict[str, int] = {}
     report: dict[str, int] = {}
@@ -107,10 +104,7 @@ def read_jobs(
 
 
 def read_operations(
-    path: str | os.PathLike[str],
-    jobs: pa.Table,
-    report: Mapping[str, int],
-    on_bad_row: OnBadRow = "skip",
+    path: PathLike, jobs: pa.Table, report: Mapping[str, int], on_bad_row: OnBadRow = "skip"
 ) -> Logs:
     """Read the log of operations of jobs that `read_jobs` has read."""
     bad: dict[str, int] = {}
@@ -121,7 +115,7 @@ def read_operations(
 
 
 def logs_of(operations: Mapping[str, Any] | pa.Table, jobs: Mapping[str, Any] | pa.Table) -> Logs:
-    """Make logs of columns in memory, named as in `sim.lineage.schema`.
+    """Make logs of columns in memory, named as in `sim.lineage.files`.
 
     Raises
     ------
@@ -165,12 +159,11 @@ def idle(n_jobs: int, job: I4) -> Mask:
 
 def _codes(values: pa.ChunkedArray, known: pa.Array) -> I4:
     """Return where each value is among `known`; -1 if it is not."""
-    one = values.combine_chunks()
-    one = one.chunk(0) if isinstance(one, pa.ChunkedArray) else one
-    place = pc.index_in(one.dictionary, value_set=known.cast(pa.string()))
+    coded = values.combine_chunks()
+    coded = coded.chunk(0) if isinstance(coded, pa.ChunkedArray) else coded
+    place = pc.index_in(coded.dictionary, value_set=known.cast(pa.string()))
     lookup = place.fill_null(-1).to_numpy().astype(np.int32)
-    out: I4 = lookup[one.indices.to_numpy()] if len(lookup) else np.empty(0, np.int32)
-    return out
+    return lookup[coded.indices.to_numpy()] if len(lookup) else np.empty(0, np.int32)
 
 
 def _each_once(jobs: pa.Table, report: dict[str, int]) -> pa.Table:
@@ -228,3 +221,39 @@ def _count(report: dict[str, int], rule: str, broken: Mask) -> None:
     n = int(np.count_nonzero(broken))
     if n:
         report[rule] = n
+
+
+def split(part: Logs, n: int) -> list[Logs]:
+    """Split the operations by the names of their files, into `n` without jobs.
+
+    Which one a file is in depends on its name alone.
+    """
+    import pandas as pd  # takes long to load, and only a log in parts needs it
+
+    names = part.files.to_numpy(zero_copy_only=False)
+    number = (pd.util.hash_array(names) % np.uint64(n)).astype(np.int64)
+    of = number[part.file]
+    order = np.argsort(of, kind="stable")
+    ends = np.searchsorted(of[order], np.arange(n + 1))
+    out = []
+    for k in range(n):
+        rows = order[ends[k] : ends[k + 1]]
+        used, file = np.unique(part.file[rows], return_inverse=True)
+        named = Logs(
+            part.jobs.slice(0, 0), part.time_s[rows], part.job[rows], part.operation[rows],
+            file.astype(np.int32), part.n[rows], part.files.take(pa.array(used)),
+        )  # fmt: skip
+        out.append(named)
+    return out
+
+
+def together(splits: Sequence[Logs], jobs: pa.Table) -> Logs:
+    """Put operations together again, one split after the other, with the jobs they name."""
+    named = [pa.DictionaryArray.from_arrays(pa.array(s.file), s.files) for s in splits]
+    file = pa.chunked_array(named).unify_dictionaries().combine_chunks()
+    time_s, job, operation, n = (
+        np.concatenate([getattr(s, name) for s in splits])
+        for name in ("time_s", "job", "operation", "n")
+    )
+    codes = file.indices.to_numpy(zero_copy_only=False)
+    return Logs(jobs, time_s, job, operation, codes, n, file.dictionary)

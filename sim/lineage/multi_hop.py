@@ -1,44 +1,35 @@
-"""Multi-hop analysis: Algorithm 1, doubling the reach of every job in each round (§4.4).
+"""Multi-hop analysis as Wing's Algorithm 1 gives it, row by row and in bounded memory: `rows`.
 
-The printed pseudocode subtracts a table from another whose weights are grouped already, which can
-be read in more than one way. What is meant: with F₀ the weighted single-hop edges and B₀ empty,
-
-    F_{i+1} = F_i ⊗ F_i                  paths of exactly 2^{i+1} hops
-    B_{i+1} = B_i ⊕ F_i ⊕ F_i ⊗ B_i      all shorter ones
-
-where ⊗ joins two tables where paths meet and combines weights by ``e_op``, and ⊕ puts tables
-together and groups equal pairs by ``p_op``. Both are associative and ⊗ distributes over ⊕, so every
-path is counted once, whatever was grouped before. It ends when F is empty, after O(log diameter)
-rounds, and B is the answer. `algorithm_1` is this, as joins of columns.
-
-The same answer, row by row and in bounded memory: `rows`. By distributivity the row of a job
-solves b = w ⊕ b ⊗ W with w its own edges, and on a DAG this has one solution, which one pass in
-topological order finds. With the window ω a source's row ends at the number from which on no job is
-submitted by its cut-off; so what is left out could not have counted, and the filter on the final
-pairs, downstream submit ≤ upstream completion + ω, does the rest.
+Paths' weights distribute, so the row of a job solves b = w ⊕ b ⊗ W with w its own edges, and on a
+DAG this has one solution, which one pass in topological order finds (⊕ and ⊗ as in
+`sim.lineage.wing_algorithm1`). With the window ω a source's row ends at the number from which on no
+job is submitted by its cut-off; so what is left out could not have counted, and the filter on the
+final pairs, downstream submit ≤ upstream completion + ω, does the rest.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from sim.base.arrays import F8, I4, I8, Mask
-from sim.base.errors import InputError
-from sim.lineage.dependencies import Dependencies
-from sim.lineage.functions import Functions, Pairs, check
-from sim.lineage.graph import Graph, Window, graph
-
-Table = tuple[I4, I4, F8]
+from sim.lineage.dependencies import Dependencies, Graph, Window, graph
+from sim.lineage.wing_algorithm1 import (
+    Functions,
+    Pairs,
+    check,
+    check_rounds,
+    grouped,
+    joined,
+    single_hops,
+)
 
 BLOCK_PAIRS: Final = 8_000_000
 """Pairs of a block, about: 12 bytes each."""
-
 BLOCK_SOURCES: Final = 65_536
 """Most sources of a block."""
-
 _ROW_BUDGET: Final = 2_000  # visits of a search; a lane costs less beyond
 
 SEMIRINGS: Final = {
@@ -84,7 +75,7 @@ def rows(
     Every source comes in one block, with all its pairs. A block is a pure function of its sources:
     blocks may be computed anywhere, in any order.
     """
-    _check_rounds(rounds)
+    check_rounds(rounds)
     g = graph(edges) if numbered is None else numbered
     code = SEMIRINGS.get((functions.e_op, functions.p_op))
     if code is None:
@@ -108,7 +99,7 @@ class _Walk:
     """The compiled walks over one graph."""
 
     def __init__(self, g: Graph, weight: F8, code: int, within: Window | None) -> None:
-        from sim.lineage.kernels.closure import LANES
+        from sim.lineage.kernels.closure import LANES  # loads numba
 
         self.g, self.code = g, code
         self.weight = weight[g.edge]
@@ -123,7 +114,7 @@ class _Walk:
         self.reached = np.empty(0, np.uint8)
 
     def blocks(self, source: I4, rounds: int | None, block_pairs: int) -> Iterator[Pairs]:
-        from sim.lineage.kernels.closure import hop_rows, reach_rows
+        from sim.lineage.kernels.closure import hop_rows, reach_rows  # loads numba
 
         g, n = self.g, len(self.g.row)
         budget = min(n, _ROW_BUDGET)
@@ -143,9 +134,9 @@ class _Walk:
                 stop = reach_rows(*given, budget, over)
             else:
                 stop = hop_rows(*given, 2 ** min(rounds, 31))
-            found = int(row0[stop])
+            n_pairs = int(row0[stop])
             yield self._pairs(
-                source[begin:stop], row0[begin : stop + 1], down, wt, found, over[begin:stop]
+                source[begin:stop], row0[begin : stop + 1], down, wt, n_pairs, over[begin:stop]
             )
             begin = stop
         large = source[over]
@@ -159,7 +150,7 @@ class _Walk:
         return Pairs(source[keep], ends, self.g.row[down[:n]], wt[:n].copy())
 
     def _lanes(self, source: I4) -> Pairs:
-        from sim.lineage.kernels.closure import LANES, lane_counts, lane_rows, lane_totals
+        from sim.lineage.kernels.closure import lane_counts, lane_rows, lane_totals  # loads numba
         from sim.workload.kernels.edges import by_child
 
         g, n = self.g, len(self.g.row)
@@ -167,7 +158,8 @@ class _Walk:
             in0, order = by_child(n, g.child)
             parent = np.repeat(np.arange(n, dtype=np.int32), np.diff(g.out0))
             self.incoming = in0, parent[order], self.weight[order]
-            self.total, self.reached = np.empty((n, LANES)), np.zeros(n, np.uint8)
+            self.total = np.empty((n, self.total.shape[1]))
+            self.reached = np.zeros(n, np.uint8)
         node, cut_s = g.number[source], self.cut_s[source]
         end = int(self.end[source].max())
         lane_totals(*self.incoming[:3], self.code, node, end, self.total, self.reached)
@@ -175,31 +167,6 @@ class _Walk:
         down, wt = np.empty(row0[-1], np.int32), np.empty(row0[-1])
         lane_rows(node, end, self.submit_s, cut_s, self.total, self.reached, row0, down, wt)
         return Pairs(source, row0, g.row[down], wt)
-
-
-def algorithm_1(edges: Dependencies, functions: Functions, rounds: int | None = None) -> Table:
-    """Return all pairs by doubling, as joins: (upstream, downstream, weight), sorted.
-
-    The literal algorithm, in memory as a whole: what `rows` is tested against.
-    """
-    _check_rounds(rounds)
-    check(functions)
-    n = edges.n_jobs
-    frontier: Table = (
-        edges.upstream,
-        edges.downstream,
-        np.asarray(functions.wt_fn(edges), np.float64),
-    )
-    base: Table = (edges.upstream[:0], edges.downstream[:0], np.empty(0))
-    if rounds == 0:
-        return base
-    i = 0
-    while len(frontier[0]) and (rounds is None or i < rounds):
-        reach = _joined(frontier, base, functions.e_op)
-        base = _grouped(n, [base, frontier, reach], functions.p_op)
-        frontier = _grouped(n, [_joined(frontier, frontier, functions.e_op)], functions.p_op)
-        i += 1
-    return _grouped(n, [base, frontier], functions.p_op)
 
 
 def _by_joins(
@@ -212,11 +179,7 @@ def _by_joins(
 ) -> Iterator[Pairs]:
     """Yield rows for operations that are not compiled: hop after hop, as joins."""
     n = edges.n_jobs
-    step: Table = (
-        edges.upstream,
-        edges.downstream,
-        np.asarray(functions.wt_fn(edges), np.float64),
-    )
+    step = single_hops(edges, functions)
     n_sources = max(1, min(BLOCK_SOURCES, block_pairs // max(n, 1)))
     for at in range(0, len(wanted), n_sources):
         source = wanted[at : at + n_sources]
@@ -226,8 +189,8 @@ def _by_joins(
         frontier = (step[0][mine], step[1][mine], step[2][mine])
         base, hops = frontier, 1
         while len(frontier[0]) and (rounds is None or hops < 2**rounds):
-            frontier = _grouped(n, [_joined(frontier, step, functions.e_op)], functions.p_op)
-            base = _grouped(n, [base, frontier], functions.p_op)
+            frontier = grouped(n, [joined(frontier, step, functions.e_op)], functions.p_op)
+            base = grouped(n, [base, frontier], functions.p_op)
             hops += 1
         up, down, wt = base
         if within is not None:
@@ -236,33 +199,3 @@ def _by_joins(
         order = np.argsort(place[up], kind="stable")
         row0 = np.searchsorted(place[up][order], np.arange(len(source) + 1))
         yield Pairs(source, row0, down[order], wt[order])
-
-
-def _joined(left: Table, right: Table, e_op: Any) -> Table:
-    """Join paths that meet: ``left.downstream == right.upstream`` (extend_reach)."""
-    order = np.argsort(right[0], kind="stable")
-    keys = right[0][order]
-    first = np.searchsorted(keys, left[1], side="left")
-    count = np.searchsorted(keys, left[1], side="right") - first
-    a = np.repeat(np.arange(len(left[0])), count)
-    within = np.arange(len(a)) - np.repeat(np.cumsum(count) - count, count)
-    b = order[first[a] + within]
-    return left[0][a], right[1][b], np.asarray(e_op(left[2][a], right[2][b]), np.float64)
-
-
-def _grouped(n: int, tables: list[Table], p_op: Any) -> Table:
-    """Put tables together and group equal pairs by p_op."""
-    up, down, wt = (np.concatenate([t[i] for t in tables]) for i in range(3))
-    if not len(up):
-        return up, down, wt
-    key = up.astype(np.int64) * n + down
-    order = np.argsort(key, kind="stable")
-    key = key[order]
-    first = np.flatnonzero(np.append(True, key[1:] != key[:-1]))
-    weight = np.asarray(p_op.reduceat(wt[order], first), np.float64)
-    return up[order][first], down[order][first], weight
-
-
-def _check_rounds(rounds: int | None) -> None:
-    if rounds is not None and rounds < 0:
-        raise InputError(f"rounds must be at least 0, not {rounds}")

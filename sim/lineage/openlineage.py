@@ -16,8 +16,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from sim.base.errors import InputError
 from sim.base.reading import OnBadRow
+from sim.lineage.files import TABLES
 from sim.lineage.logs import Logs, logs_of
 
 _ENDS = {"COMPLETE": "done", "FAIL": "failed", "ABORT": "failed"}
@@ -157,9 +160,9 @@ def _source(job: dict[str, Any]) -> str:
     """Return the text of the SQL or source code facet, if there is one."""
     facets = job.get("facets")
     for facet, key in (("sql", "query"), ("sourceCode", "sourceCode")):
-        found = facets.get(facet) if isinstance(facets, dict) else None
-        if isinstance(found, dict) and isinstance(found.get(key), str):
-            return str(found[key])
+        known = facets.get(facet) if isinstance(facets, dict) else None
+        if isinstance(known, dict) and isinstance(known.get(key), str):
+            return str(known[key])
     return ""
 
 
@@ -170,8 +173,8 @@ def _logs(runs: dict[str, dict[str, Any]]) -> Logs:
         takes = [(t, "read", d) for d, t in run["inputs"].items()]
         gives = [(end_s, "write", d) for d in run["outputs"]]
         begin_s = run["first_s"] if run["start_s"] is None else run["start_s"]
-        for time_s, what, dataset in [*takes, *gives]:
-            row = (begin_s if what == "read" else time_s, job, what, dataset)
+        for time_s, operation, dataset in [*takes, *gives]:
+            row = (begin_s if operation == "read" else time_s, job, operation, dataset)
             for column, value in zip(operations.values(), row, strict=True):
                 column.append(value)
     order = sorted(range(len(operations["time_s"])), key=lambda i: operations["time_s"][i])
@@ -185,9 +188,6 @@ def _logs(runs: dict[str, dict[str, Any]]) -> Logs:
         "finish_s": [r["last_s"] if r["end_s"] is None else r["end_s"] for r in runs.values()],
         "outcome": [r["outcome"] for r in runs.values()],
     }
-    import pyarrow as pa
-
-    from sim.lineage.schema import TABLES
 
     def table(name: str, columns: dict[str, list[Any]]) -> pa.Table:
         kinds = {

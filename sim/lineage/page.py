@@ -2,23 +2,127 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 
 from sim.base import html
+from sim.base.arrays import F8
+from sim.base.files import write_text
 from sim.describe.statistics import Kind, shown
-from sim.lineage.figures import figures
 from sim.lineage.observations import SECTIONS, published
+from sim.lineage.store import Store
 
-if TYPE_CHECKING:
-    from sim.lineage.store import Store
+_POINTS = 200  # of a curve over ranks
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One plot: the section it belongs to, a caption, and plotly's ``data`` and ``layout``."""
+
+    section: str
+    caption: str
+    plot: dict[str, Any]
+
+
+def figures(of: Store) -> list[Figure]:
+    """Draw everything that has something to draw."""
+    drawn = [*_prediction(of), *_value(of), *_components(of)]
+    return [figure for figure in drawn if any(line["x"] for line in figure.plot["data"])]
+
+
+def _prediction(of: Store) -> Iterable[Figure]:
+    table = of.tables["predictability"]
+    line = _line(0, "predictor", table["recall"].to_pylist(), table["precision"].to_pylist())
+    line["text"] = [f"tr = {tr:g} %" for tr in table["tr"].to_pylist()]
+    caption = "Will a dependent come? Precision over recall, a point a threshold"
+    yield Figure("prediction", caption, _plot([line], "recall", "precision"))
+    errors = of.tables["forecast_errors"]
+    line = _line(0, "errors", errors["percentage_error"].to_pylist(), errors["q"].to_pylist())
+    plot = _plot([line | {"mode": "lines"}], "(forecast − actual) / actual", "share at most")
+    plot["layout"]["xaxis"]["range"] = [-1, 2]
+    yield Figure("prediction", "When will the first come? Percentage errors", plot)
+
+
+def _value(of: Store) -> Iterable[Figure]:
+    table, jobs = of.tables["convergence"], of.tables["jobs"]
+    lines = [
+        _line(at, words, table["round"].to_pylist(), table[column].to_pylist())
+        for at, (column, words) in enumerate(
+            (("found", "of the mean"), ("found_per_job", "mean of jobs' shares"))
+        )
+    ]
+    caption = "Share of aggregate value found by each round, of jobs drawn at random"
+    yield Figure("value", caption, _plot(lines, "round", "share", legend=True))
+    lines = [
+        _line(at, kind, *_by_rank(jobs[f"{kind}_value"].to_numpy())) | {"mode": "lines"}
+        for at, kind in enumerate(("local", "aggregate"))
+    ]
+    plot = _plot(lines, "rank", "downloads", log=True, legend=True)
+    yield Figure("value", "Value by rank of job", plot)
+
+
+def _components(of: Store) -> Iterable[Figure]:
+    size = of.tables["components"]["n_jobs"].to_numpy()
+    line = _line(0, "components", *_by_rank(size.astype(float)))
+    plot = _plot([line], "rank", "jobs", log=True)
+    yield Figure("components", "Jobs of each component, by rank", plot)
+
+
+def _by_rank(values: F8) -> tuple[list[int], list[float]]:
+    ranked = np.sort(values[values > 0])[::-1]
+    if not len(ranked):
+        return [], []
+    rank = np.unique(np.geomspace(1, len(ranked), _POINTS).astype(np.int64))
+    return rank.tolist(), ranked[rank - 1].tolist()
+
+
+def _line(number: int, name: str, x: Sequence[Any], y: Sequence[Any]) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "name": name,
+        "meta": number,
+        "x": [_finite(value) for value in x],
+        "y": [_finite(value) for value in y],
+        "mode": "lines+markers",
+        "line": {"width": 2},
+        "marker": {"size": 6, "symbol": html.symbol(number)},
+    }
+
+
+def _plot(
+    data: list[dict[str, Any]], x: str, y: str, *, log: bool = False, legend: bool = False
+) -> dict[str, Any]:
+    def axis(title: str) -> dict[str, Any]:
+        scale = {"type": "log", "dtick": 1, "exponentformat": "power"} if log else {}
+        return {"title": {"text": title}, "zeroline": False, **scale}
+
+    y_axis = axis(y) if log else axis(y) | {"type": "linear", "rangemode": "tozero"}
+    return {
+        "data": data,
+        "layout": {
+            "xaxis": axis(x),
+            "yaxis": y_axis,
+            "hovermode": "closest",
+            "showlegend": legend,
+            "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
+            "margin": {"l": 64, "r": 16, "t": 56 if legend else 30, "b": 48},
+        },
+    }
+
+
+def _finite(value: Any) -> Any:
+    return value if value is not None and math.isfinite(value) else None
+
 
 N_LISTED: Final = 20
 """Rows of each list of advice on the page; the Parquet files hold them all."""
-
 NOTES: Final = {
     "priorities": "Raise each template below to the priority that mends it: the highest of "
     "anything recurring in its queue that depends on it, directly or not.",
@@ -37,58 +141,35 @@ _HERE = Path(__file__).parent
 _Column = tuple[str, str, Kind | None]  # of the table, of the page, and how it is shown
 
 _ADVICE: Final[dict[str, tuple[str, str, tuple[_Column, ...]]]] = {
-    "priorities": (
-        "inversions",
-        "Priority inversions",
-        (
-            ("template", "template", None),
-            ("priority", "its priority", "number"),
-            ("downstream", "read by", None),
-            ("downstream_priority", "of priority", "number"),
-            ("mended_priority", "mended by", "number"),
-        ),
-    ),
-    "coordination": (
-        "blind",
-        "Submitted blind",
-        (
-            ("template", "template", None),
-            ("n_jobs", "runs", "count"),
-            ("margin_s", "margin", "seconds"),
-            ("missed", "runs without input", "count"),
-        ),
-    ),
-    "organisations": (
-        "crossing",
-        "Most frequent dependencies across organisations",
-        (
-            ("upstream", "template", None),
-            ("downstream", "read by", None),
-            ("n", "times", "count"),
-            ("hard", "hard", "share"),
-        ),
-    ),
-    "components": (
-        "components",
-        "Largest components",
-        (
-            ("n_jobs", "jobs", "count"),
-            ("n_roots", "roots", "count"),
-            ("n_leaves", "leaves", "count"),
-            ("bottom_heaviness", "leaves over roots", "ratio"),
-        ),
-    ),
-    "value": (
-        "costliest",
-        "Costliest failures",
-        (
-            ("template", "template", None),
-            ("aggregate_value", "a run is worth", "number"),
-            ("of_others", "to others", "number"),
-            ("n_downstream", "jobs downstream", "number"),
-        ),
-    ),
-}
+    "priorities": ("inversions", "Priority inversions", (
+        ("template", "template", None), ("priority", "its priority", "number"),
+        ("downstream", "read by", None), ("downstream_priority", "of priority", "number"),
+        ("mended_priority", "mended by", "number"),
+    )),
+    "coordination": ("blind", "Submitted blind", (
+        ("template", "template", None), ("n_jobs", "runs", "count"),
+        ("margin_s", "margin", "seconds"), ("missed", "runs without input", "count"),
+    )),
+    "organisations": ("crossing", "Most frequent dependencies across organisations", (
+        ("upstream", "template", None), ("downstream", "read by", None),
+        ("n", "times", "count"), ("hard", "hard", "share"),
+    )),
+    "components": ("components", "Largest components", (
+        ("n_jobs", "jobs", "count"), ("n_roots", "roots", "count"),
+        ("n_leaves", "leaves", "count"), ("bottom_heaviness", "leaves over roots", "ratio"),
+    )),
+    "value": ("costliest", "Costliest failures", (
+        ("template", "template", None), ("aggregate_value", "a run is worth", "number"),
+        ("of_others", "to others", "number"), ("n_downstream", "jobs downstream", "number"),
+    )),
+}  # fmt: skip
+
+
+def write_page(of: Store, folder: str | os.PathLike[str]) -> Path:
+    """Write the page into a profile's folder; return its path."""
+    path = Path(folder) / "lineage.html"
+    write_text(path, page(of))
+    return path
 
 
 def page(of: Store) -> str:
@@ -113,7 +194,7 @@ def page(of: Store) -> str:
         "sections": sections,
         **html.embedded([figure.plot for figure in drawn]),
     }
-    return html.environment(_HERE / "pages").get_template("lineage.html.j2").render(context)
+    return html.environment(_HERE).get_template("lineage.html.j2").render(context)
 
 
 def lead(of: Store) -> str:

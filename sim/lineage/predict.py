@@ -1,7 +1,13 @@
-"""Will a job's output be used, by whom, and when? (§3)."""
+"""Will a job's output be used, by whom, and when? (§3).
+
+What is foretold is learnt from jobs of the past and held against those of the week. So a workload's
+``history`` and ``jobs`` have, beside the columns of `sim.workload.schema` and of
+`sim.lineage.worth`, those of `READERS`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,8 +16,9 @@ import pyarrow as pa
 
 from sim.base.arrays import F8, I4, I8, Mask
 from sim.base.errors import InputError
+from sim.base.ragged import offsets, ranges
 from sim.lineage.dependencies import Dependencies
-from sim.lineage.groups import medians
+from sim.lineage.templates import medians
 
 THRESHOLDS: Final = tuple(range(0, 101, 5))
 """Prediction thresholds tr that are tried, %."""
@@ -101,8 +108,7 @@ def forecast(model: Model, uses: Uses, template: I4, jobs: I8, n_templates: int)
     first = np.searchsorted(model.upstream, template[jobs], side="left")
     count = np.searchsorted(model.upstream, template[jobs], side="right") - first
     said_job = np.repeat(jobs, count)
-    within = np.arange(len(said_job)) - np.repeat(np.cumsum(count) - count, count)
-    place = np.repeat(first, count) + within
+    place = ranges(first, first + count)
     said = said_job * np.int64(n_templates) + model.downstream[place]
     true = uses.where(np.isin(uses.job, jobs))
     came = true.job * np.int64(n_templates) + true.template
@@ -115,17 +121,13 @@ def forecast(model: Model, uses: Uses, template: I4, jobs: I8, n_templates: int)
     actual_s[at], is_true[at] = true.time_s, True
     return Forecast(
         (either // max(n_templates, 1)).astype(np.int32),
-        (either % max(n_templates, 1)).astype(np.int32),
-        share,
-        is_true,
-        forecast_s,
-        actual_s,
-    )
+        (either % max(n_templates, 1)).astype(np.int32), share, is_true, forecast_s, actual_s,
+    )  # fmt: skip  # fmt: skip
 
 
 def by_threshold(of: Forecast, thresholds: tuple[float, ...] = THRESHOLDS) -> pa.Table:
     """Tabulate T1 and T2 over tr (Figs. 2 and 3)."""
-    found: dict[str, list[float]] = {
+    columns: dict[str, list[float]] = {
         k: [] for k in ("tr", "precision", "recall", "n", "rmse_s", "mae_s", "within_20", "over_2x")
     }
     for tr in thresholds:
@@ -143,9 +145,9 @@ def by_threshold(of: Forecast, thresholds: tuple[float, ...] = THRESHOLDS) -> pa
             float(np.mean(np.abs(relative) <= 0.2)) if len(relative) else np.nan,
             float(np.mean(relative >= 1.0)) if len(relative) else np.nan,
         )
-        for column, number in zip(found.values(), numbers, strict=True):
+        for column, number in zip(columns.values(), numbers, strict=True):
             column.append(number)
-    return pa.table(found)
+    return pa.table(columns)
 
 
 def best_threshold(table: pa.Table) -> float:
@@ -159,5 +161,36 @@ def best_threshold(table: pa.Table) -> float:
 def percentage_errors(forecast_s: F8, actual_s: F8) -> F8:
     """Return (forecast − actual) / actual, where the actual time is positive."""
     ok = actual_s > 0
-    out: F8 = (forecast_s[ok] - actual_s[ok]) / actual_s[ok]
-    return out
+    return (forecast_s[ok] - actual_s[ok]) / actual_s[ok]
+
+
+READERS: Final = ("readers", "readers_after_s")
+"""Recurring templates of which a job used the job's output, and how long after the job's submission
+the first of each was submitted, s: lists of equal length. A history knows those submitted before
+the start; in ``jobs`` only oracles may look at them."""
+
+
+def reader_columns(uses: Uses, rows: I8, names: Sequence[str]) -> dict[str, pa.ListArray]:
+    """Return `READERS` of some jobs."""
+    first, end = (np.searchsorted(uses.job, rows, side) for side in ("left", "right"))
+    own = uses.where(np.isin(uses.job, rows))
+    begin = pa.array(offsets(end - first).astype(np.int32))
+    spelled = pa.array(names, pa.string()).take(pa.array(own.template))
+    return {
+        name: pa.ListArray.from_arrays(begin, values)
+        for name, values in zip(READERS, (spelled, pa.array(own.time_s)), strict=True)
+    }
+
+
+def uses_of(table: pa.Table, codes: Mapping[str, int]) -> Uses:
+    """Return the uses that the columns of a table tell; of templates without a code, none."""
+    names, after_s = (table[name].combine_chunks() for name in READERS)
+    coded = names.flatten().dictionary_encode()
+    lookup = np.array([codes.get(n, -1) for n in coded.dictionary.to_pylist()], dtype=np.int32)
+    template = lookup[coded.indices.to_numpy()] if len(coded) else np.empty(0, np.int32)
+    job = np.repeat(np.arange(len(names)), np.diff(names.offsets.to_numpy())).astype(np.int32)
+    time_s = after_s.flatten().to_numpy()
+    come_s = table["submit_s"].to_numpy()[job] + time_s
+    order = np.lexsort((template, job))
+    order = order[template[order] >= 0]
+    return Uses(job[order], template[order], come_s[order], time_s[order])

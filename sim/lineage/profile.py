@@ -13,18 +13,22 @@ import pyarrow as pa
 from sim.base.arrays import F8, I4, Mask
 from sim.base.errors import InputError
 from sim.lineage import advice, predict
-from sim.lineage.convergence import convergence
-from sim.lineage.dependencies import Dependencies
-from sim.lineage.downstream import count_downstream
-from sim.lineage.fast import aggregate, bounds
-from sim.lineage.graph import OMEGA_S, Graph, Window, graph, window
-from sim.lineage.groups import QUANTILES, quantiles
+from sim.lineage.aggregates import aggregate, bounds, convergence, count_downstream
+from sim.lineage.dependencies import (
+    EDGE_COLUMNS,
+    OMEGA_S,
+    Dependencies,
+    Graph,
+    Window,
+    graph,
+    window,
+)
 from sim.lineage.heuristics import INPUT_MODES, Character, Thresholds, characterise
 from sim.lineage.logs import Logs
 from sim.lineage.observations import observations
 from sim.lineage.single_hop import DAY_S, WINDOW_S, Downloads, SingleHop, single_hop
 from sim.lineage.store import Store
-from sim.lineage.templates import SIMILARITY, Templates, find_templates
+from sim.lineage.templates import QUANTILES, SIMILARITY, Templates, find_templates, quantiles
 
 N_COSTLIEST: Final = 100
 """How many of the templates whose failure costs most are listed."""
@@ -71,7 +75,6 @@ class Options:
 
 Spread = Callable[[Callable[[I4], F8], Sequence[I4]], Iterable[F8]]
 """A map: calls a function with each of some blocks of jobs, perhaps elsewhere and side by side."""
-
 BLOCK_JOBS: Final = 16_384
 """Jobs of a block."""
 
@@ -147,8 +150,8 @@ def profile(
         **_predictions(logs, templates, character, edges),
     }
     tables["costliest"] = _costliest(tables["templates"])
-    found = observations(logs, character, hops, tables, gap_s, omega)
-    return Store(tables, found, {**logs.report, **hops.report})
+    measures = observations(logs, character, hops, tables, gap_s, omega)
+    return Store(tables, measures, {**logs.report, **hops.report})
 
 
 def _within(
@@ -165,8 +168,8 @@ def _within(
         blocks = [valid[at : at + BLOCK_JOBS] for at in range(0, len(valid), BLOCK_JOBS)]
         exact = np.full(len(value), np.nan)
         of = functools.partial(_aggregate_of, edges, value, within, numbered)
-        for block, found in zip(blocks, spread(of, blocks), strict=True):
-            exact[block] = found
+        for block, values in zip(blocks, spread(of, blocks), strict=True):
+            exact[block] = values
         return exact, exact * 0.0
     if int(within.valid.sum()) <= options.exact_jobs:
         exact = aggregate(edges, value, within=within, numbered=numbered)
@@ -210,11 +213,7 @@ def _jobs(
 def _dependencies(edges: Dependencies, character: Character) -> pa.Table:
     return pa.table(
         {
-            "upstream": edges.upstream,
-            "downstream": edges.downstream,
-            "read_s": edges.read_s,
-            "written_s": edges.written_s,
-            "n_reads": edges.n_reads,
+            **{name: getattr(edges, name) for name in EDGE_COLUMNS},
             "recurring": character.edge_recurring,
             "hard": character.edge_hard,
             "polls": character.edge_polls,
@@ -223,21 +222,14 @@ def _dependencies(edges: Dependencies, character: Character) -> pa.Table:
 
 
 _DISTRIBUTIONS = (
-    "runtime_s",
-    "compute_s",
-    "fan_in",
-    "fan_out",
-    "n_downstream",
-    "local_value",
-    "aggregate_value",
-    "aggregate_compute_s",
-    "value_efficiency",
-)
+    "runtime_s", "compute_s", "fan_in", "fan_out", "n_downstream", "local_value", "aggregate_value",
+    "aggregate_compute_s", "value_efficiency",
+)  # fmt: skip
 """What templates and users have a distribution of; columns ``<name>_p10`` to ``<name>_p90``."""
 
 
 def _distributions(
-    logs: Logs, jobs: dict[str, object], group: I4, n: int, which: Mask
+    logs: Logs, jobs: dict[str, object], group: I4, n: int, counted: Mask
 ) -> dict[str, F8]:
     value = np.asarray(jobs["aggregate_value"])
     compute = np.asarray(jobs["aggregate_compute_s"])
@@ -251,9 +243,9 @@ def _distributions(
     out = {}
     for name in _DISTRIBUTIONS:
         column = known[name] if name in known else np.asarray(jobs[name], np.float64)
-        found = quantiles(np.where(which, column, np.nan), group, n)
+        shares = quantiles(np.where(counted, column, np.nan), group, n)
         for k, q in enumerate(QUANTILES):
-            out[f"{name}_p{round(100 * q)}"] = found[:, k]
+            out[f"{name}_p{round(100 * q)}"] = shares[:, k]
     return out
 
 
@@ -338,11 +330,6 @@ def _predictions(
             {"q": q, "percentage_error": np.quantile(errors, q) if len(errors) else q * np.nan}
         ),
         "predictions": pa.table(
-            {
-                "upstream": model.upstream,
-                "downstream": model.downstream,
-                "share": model.share,
-                "time_s": model.time_s,
-            }
+            {name: getattr(model, name) for name in ("upstream", "downstream", "share", "time_s")}
         ),
     }

@@ -10,9 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.arrays import F8, I8
-from sim.lineage import readers
 from sim.lineage.dependencies import plain_edges
-from sim.lineage.predict import Uses, first_uses
+from sim.lineage.predict import Uses, first_uses, reader_columns
 from sim.lineage.worth import Past
 from sim.workload.schema import INPUT_MODES, JOB_EDGE_KINDS
 from sim.workload.workload import Workload
@@ -43,7 +42,7 @@ def week(of: Recorded, end_s: float, rounds: int | None, meta: Mapping[str, Any]
 
     Edges are those between its jobs: what was made before is there. Downloads are those of its
     jobs, however late. The history is of the jobs that had ended by 0; it and the jobs have what
-    they were worth (`sim.lineage.worth.COLUMNS`) and who read them (`sim.lineage.readers.COLUMNS`).
+    they were worth (`sim.lineage.worth.COLUMNS`) and who read them (`sim.lineage.predict.READERS`).
     """
     past = of.past
     inside = (past.submit_s >= 0) & (past.submit_s < end_s)
@@ -67,7 +66,7 @@ def week(of: Recorded, end_s: float, rounds: int | None, meta: Mapping[str, Any]
             "input_mode": category(of.mode[rows], list(INPUT_MODES)),
             "poll_lag_s": of.lag_s[rows],
             **{name: column[rows] for name, column in truth.items()},
-            **readers.columns(uses, rows, templates),
+            **reader_columns(uses, rows, templates),
         },
         stages={
             "job": np.arange(len(rows), dtype=np.int32),
@@ -93,7 +92,7 @@ def week(of: Recorded, end_s: float, rounds: int | None, meta: Mapping[str, Any]
             "user": _named(of.user, known),
             "template": _named(of.template, known),
             **learnt.columns(0.0, rounds),
-            **readers.columns(uses.where(uses.come_s < 0.0), known, templates),
+            **reader_columns(uses.where(uses.come_s < 0.0), known, templates),
         },
         meta={"quantum": {"tokens": 1.0}, **meta},
     )

@@ -9,9 +9,9 @@ from typing import Final
 import numpy as np
 
 from sim.base.arrays import F8, I4
-from sim.lineage.dependencies import Dependencies, without_cycles
+from sim.lineage.dependencies import EDGE_COLUMNS, Dependencies, without_cycles
+from sim.lineage.files import DOWNLOAD, READ
 from sim.lineage.logs import Logs
-from sim.lineage.schema import DOWNLOAD, READ
 
 DAY_S: Final = 86_400.0
 
@@ -57,7 +57,7 @@ def single_hop(logs: Logs, window_s: float = WINDOW_S) -> SingleHop:
 
 def join(logs: Logs, window_s: float = WINDOW_S) -> SingleHop:
     """Join as `single_hop` does; files are independent of each other here."""
-    from sim.lineage.kernels import lastwriter
+    from sim.lineage.kernels import single_hop as kernel  # loads numba
     from sim.workload.kernels.edges import by_child
 
     time_s, job, operation, file, n = logs.time_s, logs.job, logs.operation, logs.file, logs.n
@@ -66,20 +66,20 @@ def join(logs: Logs, window_s: float = WINDOW_S) -> SingleHop:
         time_s, job, operation = time_s[by_time], job[by_time], operation[by_time]
         file, n = file[by_time], n[by_time]
     file0, order = by_child(logs.n_files, file)
-    writer, written_s, fate, n_simultaneous = lastwriter.last_writer(
+    writer, written_s, fate, n_simultaneous = kernel.last_writer(
         file0, order, time_s, job, operation, float(window_s)
     )
     n_files = int(np.count_nonzero(np.diff(file0)))
     del file0, order
     seen = writer >= 0
     report = {"writes at the instant of another job's": int(n_simultaneous)}
-    for what, code in (("reads", READ), ("downloads", DOWNLOAD)):
+    for kind, code in (("reads", READ), ("downloads", DOWNLOAD)):
         fates = np.bincount(fate[operation == code], minlength=5)
-        report[f"{what} of files never written"] = int(fates[lastwriter.NEVER_WRITTEN])
-        report[f"{what} before the first write"] = int(fates[lastwriter.TOO_EARLY])
-        report[f"{what} of writes older than the window"] = int(fates[lastwriter.TOO_OLD])
+        report[f"{kind} of files never written"] = int(fates[kernel.NEVER_WRITTEN])
+        report[f"{kind} before the first write"] = int(fates[kernel.TOO_EARLY])
+        report[f"{kind} of writes older than the window"] = int(fates[kernel.TOO_OLD])
         if code == READ:
-            report["reads of a job's own output"] = int(fates[lastwriter.OWN])
+            report["reads of a job's own output"] = int(fates[kernel.OWN])
     report["operations before their job's submission"] = _outside(logs, "submit_s", -1)
     report["operations after their job's end"] = _outside(logs, "finish_s", 1)
 
@@ -98,13 +98,8 @@ def join(logs: Logs, window_s: float = WINDOW_S) -> SingleHop:
 def merged(parts: Sequence[SingleHop]) -> SingleHop:
     """Put joins of different files together: what one join of all of them gives."""
     each = [part.dependencies for part in parts]
-    edges = _pairs(
-        each[0].n_jobs,
-        *(
-            np.concatenate([getattr(e, name) for e in each])
-            for name in ("upstream", "downstream", "read_s", "written_s", "n_reads")
-        ),
-    )
+    columns = (np.concatenate([getattr(e, name) for e in each]) for name in EDGE_COLUMNS)
+    edges = _pairs(each[0].n_jobs, *columns)
     job, time_s, n = (
         np.concatenate([getattr(part.downloads, name) for part in parts])
         for name in ("job", "time_s", "n")
@@ -115,12 +110,9 @@ def merged(parts: Sequence[SingleHop]) -> SingleHop:
         for rule, times in part.report.items():
             report[rule] = report.get(rule, 0) + times
     return SingleHop(
-        edges,
-        Downloads(job[order], time_s[order], n[order]),
-        report,
-        sum(part.n_operations for part in parts),
-        sum(part.n_files for part in parts),
-    )
+        edges, Downloads(job[order], time_s[order], n[order]), report,
+        sum(part.n_operations for part in parts), sum(part.n_files for part in parts),
+    )  # fmt: skip
 
 
 def acyclic(of: SingleHop) -> SingleHop:
@@ -132,7 +124,7 @@ def acyclic(of: SingleHop) -> SingleHop:
 
 def _pairs(n_jobs: int, up: I4, down: I4, read_s: F8, written_s: F8, n_reads: I4) -> Dependencies:
     """Return each pair once, sorted by downstream, then upstream: two stable counting sorts."""
-    from sim.lineage.kernels.pairs import distinct_pairs
+    from sim.lineage.kernels.single_hop import distinct_pairs  # loads numba
     from sim.workload.kernels.edges import by_child
 
     _, order = by_child(n_jobs, up)

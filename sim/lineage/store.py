@@ -12,33 +12,22 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sim.base import files
 from sim.base.arrays import I8
 from sim.base.errors import InputError, hint
+from sim.base.files import replacing
 from sim.describe.statistics import Statistic, to_table
 
 TABLES = (
-    "jobs",
-    "dependencies",
-    "downloads",
-    "templates",
-    "users",
-    "template_dependencies",
-    "predictions",
-    "predictability",
-    "forecast_errors",
-    "convergence",
-    "inversions",
-    "blind",
-    "costliest",
-    "components",
-)
+    "jobs", "dependencies", "downloads", "templates", "users", "template_dependencies",
+    "predictions", "predictability", "forecast_errors", "convergence", "inversions", "blind",
+    "costliest", "components",
+)  # fmt: skip
 """The tables of a profile; each is a Parquet file of its name."""
 
 
 @dataclass(frozen=True, eq=False)
 class Store:
-    """A profile: columns in memory, Parquet on disk.
+    """A profile: columns in memory, Parquet on disk. Unknown names are an InputError with a hint.
 
     Attributes
     ----------
@@ -55,46 +44,22 @@ class Store:
     report: Mapping[str, int] = field(default_factory=dict)
 
     def value(self, section: str, key: str) -> float:
-        """Return one of the measures.
-
-        Raises
-        ------
-        KeyError
-            If there is no such measure.
-        """
+        """Return one of the measures; KeyError if there is no such."""
         for m in self.measures:
             if (m.section, m.key) == (section, key):
                 return m.value
         raise KeyError((section, key))
 
     def job(self, job_id: str) -> dict[str, Any]:
-        """Return what is known of one past job, a value a column of ``jobs``.
-
-        Raises
-        ------
-        InputError
-            If there is no such job.
-        """
+        """Return what is known of one past job, a value a column of ``jobs``."""
         return self._row("jobs", "job_id", job_id)
 
     def template(self, name: str) -> dict[str, Any]:
-        """Return what is known of a template: its kind and its distributions.
-
-        Raises
-        ------
-        InputError
-            If there is no such template.
-        """
+        """Return what is known of a template: its kind and its distributions."""
         return self._row("templates", "template", name)
 
     def user(self, name: str) -> dict[str, Any]:
-        """Return what is known of a user's ad hoc jobs.
-
-        Raises
-        ------
-        InputError
-            If there is no such user.
-        """
+        """Return what is known of a user's ad hoc jobs."""
         return self._row("users", "user", name)
 
     def jobs_of(self, template: str) -> pa.Table:
@@ -117,14 +82,10 @@ class Store:
         return self._neighbours(template, "downstream", "upstream")
 
     def write(self, folder: str | os.PathLike[str]) -> list[Path]:
-        """Write a Parquet file a table, with ``measures`` and ``report``, and the HTML page.
+        """Write a Parquet file a table, with ``measures`` and ``report``; return the files.
 
-        The same profile gives the same bytes. Files of other names in the folder stay.
-
-        Returns
-        -------
-        list of Path
-            The files; the page is last.
+        The same profile gives the same bytes. Files of other names in the folder stay. The HTML
+        page is `sim.lineage.page.write_page`'s.
 
         Raises
         ------
@@ -132,8 +93,6 @@ class Store:
             If the folder can't be made.
         """
         import pyarrow.parquet as pq
-
-        from sim.lineage.page import page
 
         target = Path(folder)
         try:
@@ -150,29 +109,22 @@ class Store:
         paths = []
         for name, table in {**self.tables, "measures": measures, "report": rules}.items():
             path = target / f"{name}.parquet"
-            with files.replacing(path) as file:
+            with replacing(path) as file:
                 pq.write_table(table, file, compression="zstd")
             paths.append(path)
-        files.write_text(target / "lineage.html", page(self))
-        return [*paths, target / "lineage.html"]
+        return paths
 
     @classmethod
     def read(cls, folder: str | os.PathLike[str]) -> Store:
-        """Read what `write` wrote.
-
-        Raises
-        ------
-        InputError
-            If a table is missing or broken.
-        """
+        """Read what `write` wrote; InputError if a table is missing or broken."""
         import pyarrow.parquet as pq
 
         source = Path(folder)
-        found = {}
+        tables = {}
         for name in (*TABLES, "measures", "report"):
             path = source / f"{name}.parquet"
             try:
-                found[name] = pq.read_table(path)
+                tables[name] = pq.read_table(path)
             except (OSError, pa.ArrowInvalid) as error:
                 raise InputError(
                     f"is no table of a profile ({error}); make one with python -m sim lineage",
@@ -180,10 +132,10 @@ class Store:
                 ) from error
         measures = [
             Statistic(r["section"], r["key"], r["label"], r["value"], r["kind"], r["group"])
-            for r in found.pop("measures").to_pylist()
+            for r in tables.pop("measures").to_pylist()
         ]
-        rules = found.pop("report").to_pydict()
-        return cls(found, measures, dict(zip(rules["rule"], rules["n"], strict=True)))
+        rules = tables.pop("report").to_pydict()
+        return cls(tables, measures, dict(zip(rules["rule"], rules["n"], strict=True)))
 
     def _neighbours(self, template: str, here: str, there: str) -> list[dict[str, Any]]:
         place = self._place("templates", "template", template)
@@ -191,17 +143,17 @@ class Store:
         expected = {
             (r["upstream"], r["downstream"]): r for r in self._where("predictions", here, place)
         }
-        found = []
+        neighbours = []
         for row in self._where("template_dependencies", here, place):
             known = expected.get((row["upstream"], row["downstream"]), {})
-            found.append(
+            neighbours.append(
                 {
                     "template": names[row[there]].as_py(),
                     **{k: row[k] for k in ("n", "hard", "polls")},
                     **{k: known.get(k) for k in ("share", "time_s")},
                 }
             )
-        return sorted(found, key=lambda row: (-row["n"], row["template"]))
+        return sorted(neighbours, key=lambda row: (-row["n"], row["template"]))
 
     def _where(self, table: str, column: str, value: int) -> list[dict[str, Any]]:
         whole = self.tables[table]
@@ -217,9 +169,9 @@ class Store:
     def _place(self, table: str, column: str, name: str) -> int:
         index = self._index[table, column]
         if name not in index:
-            what = column.removesuffix("_id")
+            kind = column.removesuffix("_id")
             raise InputError(
-                f"the profile knows no {what} {name!r}; {hint(name, list(index)[:10_000])}"
+                f"the profile knows no {kind} {name!r}; {hint(name, list(index)[:10_000])}"
                 f"it has {len(index):,}",
                 rule="unknown name",
             )

@@ -1,4 +1,4 @@
-"""Which jobs are runs of one program (Table 1, conditions b and c of *recurring*)."""
+"""Which jobs are runs of one program (Table 1, b and c of *recurring*), and quantiles by group."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sim.base.arrays import I4
+from sim.base.arrays import F8, I4
+from sim.base.ragged import offsets
 from sim.lineage.logs import Logs
 
 VARYING = (
@@ -20,10 +21,8 @@ VARYING = (
 
 Short numbers stay, as they may tell programs apart (``load_part_2``).
 """
-
 SIMILARITY = 0.8
 """Least Jaccard similarity of the words of two signatures that count as one program's."""
-
 _WORD = re.compile(r"[\w#]+")
 
 
@@ -62,7 +61,7 @@ def find_templates(
     distinct, first, of_job = np.unique(pair, return_index=True, return_inverse=True)
     in_order = np.argsort(first)  # by the first run
     group: dict[int, list[tuple[frozenset[str], int]]] = {}
-    found: list[str] = []
+    known: list[str] = []
     template = np.empty(len(distinct), np.int32)
     for place in in_order.tolist():
         code, sign = divmod(int(distinct[place]), max(len(signatures), 1))
@@ -73,11 +72,11 @@ def find_templates(
                 template[place] = number
                 break
         else:
-            template[place] = len(found)
-            leaders.append((words, len(found)))
+            template[place] = len(known)
+            leaders.append((words, len(known)))
             tail = f" ({len(leaders)})" if len(leaders) > 1 else ""
-            found.append(names[code] + tail)
-    return Templates(template[of_job], found)
+            known.append(names[code] + tail)
+    return Templates(template[of_job], known)
 
 
 def _recoded(logs: Logs, column: str, varying: tuple[str, ...]) -> tuple[I4, list[str]]:
@@ -92,3 +91,35 @@ def _recoded(logs: Logs, column: str, varying: tuple[str, ...]) -> tuple[I4, lis
 
 def _jaccard(a: frozenset[str], b: frozenset[str]) -> float:
     return 1.0 if a == b else len(a & b) / len(a | b)
+
+
+QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
+"""What is kept of a distribution."""
+
+
+def quantiles(values: F8, group: I4, n_groups: int, q: tuple[float, ...] = QUANTILES) -> F8:
+    """Return quantiles of each group's values, interpolated; NaN values are left out."""
+    known = ~np.isnan(values)
+    values, group = values[known], group[known]
+    order = np.lexsort((values, group))
+    values = values[order]
+    n = np.bincount(group, minlength=n_groups)
+    first = offsets(n)[:-1]
+    out = np.full((n_groups, len(q)), np.nan)
+    some = np.flatnonzero(n)
+    for column, share in enumerate(q):
+        place = first[some] + share * (n[some] - 1)
+        low = np.floor(place).astype(np.int64)
+        high = np.minimum(low + 1, first[some] + n[some] - 1)
+        part = place - low
+        apart = np.zeros(len(some))
+        np.subtract(values[high], values[low], out=apart, where=values[high] != values[low])
+        rise = np.zeros(len(some))
+        np.multiply(part, apart, out=rise, where=part > 0)
+        out[some, column] = values[low] + rise
+    return out
+
+
+def medians(values: F8, group: I4, n_groups: int) -> F8:
+    """Return the median of each group's values, (G,); NaN values are left out."""
+    return quantiles(values, group, n_groups, (0.5,))[:, 0]

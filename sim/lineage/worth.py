@@ -13,15 +13,13 @@ from typing import Any, Final
 import numpy as np
 
 from sim.base.arrays import F8, I8, Mask
-from sim.lineage.dependencies import plain_edges
-from sim.lineage.fast import aggregate
-from sim.lineage.functions import value_of
-from sim.lineage.graph import OMEGA_S, Window, window
+from sim.lineage.aggregates import aggregate
+from sim.lineage.dependencies import OMEGA_S, Window, plain_edges, window
 from sim.lineage.multi_hop import multi_hop
+from sim.lineage.wing_algorithm1 import value_of
 
 WAITS_S: Final = tuple(3600.0 * h for h in (0.25, 0.5, 1, 2, 3, 6, 12, 24, 48, 96))
 """After how long, from a job's submission, it is said what completing then is still worth."""
-
 DECAYED: Final = ("value", "agg_value", "rescued")
 
 
@@ -70,17 +68,10 @@ class Past:
         edge = ended[self.up] & ended[self.down]
         load = ended[self.taken] & (self.times_s < end_s)
         return rows, Past(
-            self.submit_s[rows],
-            self.finish_s[rows],
-            self.compute_s[rows],
-            number[self.up[edge]],
-            number[self.down[edge]],
-            self.hard[edge],
-            self.waits[edge],
-            number[self.taken[load]],
-            self.times_s[load],
-            self.n[load],
-        )
+            self.submit_s[rows], self.finish_s[rows], self.compute_s[rows], number[self.up[edge]],
+            number[self.down[edge]], self.hard[edge], self.waits[edge], number[self.taken[load]],
+            self.times_s[load], self.n[load],
+        )  # fmt: skip
 
     def columns(
         self,
@@ -114,8 +105,8 @@ class Past:
         reader, come_s = worth[self.down] * share, self.submit_s[self.down]
         lost = self._lost(self.taken, self.times_s, self.n.astype(np.float64))
         of_hard, of_blind = (
-            self._lost(self.up[which], come_s[which], reader[which])
-            for which in (self.hard, self.hard & ~self.waits)
+            self._lost(self.up[edge], come_s[edge], reader[edge])
+            for edge in (self.hard, self.hard & ~self.waits)
         )
         left = {
             "value": value[:, None] - lost,
@@ -134,5 +125,4 @@ class Past:
         wait = np.searchsorted(WAITS_S, time_s - self.submit_s[job], side="right")
         seen = wait < k  # a loss at the very instant of completion is none
         steps = np.bincount(job[seen] * k + wait[seen], much[seen], n * k).reshape(n, k)
-        out: F8 = np.cumsum(steps, axis=1)
-        return out
+        return np.cumsum(steps, axis=1)

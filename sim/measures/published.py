@@ -19,7 +19,7 @@ USES_POLICY = False
 
 
 def measure(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) -> Measured:
-    """Ask the workload's generator: its module ``measure`` has a function ``beside``.
+    """Ask the workload's generator: its module ``statistics`` has a function ``beside``.
 
     Parameters
     ----------
@@ -52,9 +52,9 @@ def measure(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) 
 
 
 def _generators() -> dict[str, ModuleType]:
-    """Find the generators that say how near they come, by name: each one's module ``measure``."""
+    """Find the generators that say how near they come: each one's module ``statistics``."""
     places = {
-        generator.name: f"sim.synth.{generator.name}.measure"
+        generator.name: f"sim.synth.{generator.name}.statistics"
         for generator in pkgutil.iter_modules(sim.synth.__path__)
         if generator.ispkg
     }

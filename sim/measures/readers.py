@@ -1,7 +1,7 @@
 """Whether, and when, jobs come that read a job's output, foretold from the week before.
 
 Chung et al., OSDI 2020, §3, Figs. 2 and 3, on a workload that says who read what
-(`sim.lineage.readers`).
+(`sim.lineage.predict`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import numpy as np
 
 from sim.base.errors import InputError
 from sim.lineage import predict
-from sim.lineage.readers import COLUMNS, uses_of
 from sim.measures import Measured, Simulate
 from sim.workload.tables import names, values
 
@@ -45,7 +44,7 @@ def measure(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) 
         If the workload does not say who read what, or nothing recurs.
     """
     tables = (workload.history, workload.jobs)
-    if any(name not in table.column_names for table in tables for name in COLUMNS):
+    if any(name not in table.column_names for table in tables for name in predict.READERS):
         raise InputError("measure=readers needs a workload that says who read what, such as cosmos")
     known = {name for table in tables for name in names(table, "template") if name}
     for table in tables:
@@ -57,9 +56,9 @@ def measure(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) 
         of.append(lookup[values(table, "template")])
     past, now = of
     learnt = (values(workload.history, "submit_s") >= -WEEK_S) & (past >= 0)
-    model = predict.learn(uses_of(workload.history, codes), past, learnt, len(known))
+    model = predict.learn(predict.uses_of(workload.history, codes), past, learnt, len(known))
     then = np.flatnonzero(now >= 0)
-    tested = predict.forecast(model, uses_of(workload.jobs, codes), now, then, len(known))
+    tested = predict.forecast(model, predict.uses_of(workload.jobs, codes), now, then, len(known))
     table = predict.by_threshold(tested)
     metrics = {"best_tr": predict.best_threshold(table)}
     for row in table.to_pylist():

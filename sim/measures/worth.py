@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from sim.base.arrays import F8
 from sim.base.errors import InputError
-from sim.lineage.groups import medians
+from sim.lineage.templates import medians
 from sim.measures import Measured, Simulate
 from sim.workload.tables import names, values
 

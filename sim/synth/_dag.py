@@ -1,18 +1,20 @@
-"""One drawn DAG, and a workload made of many of them."""
+"""One drawn DAG, and a workload made of many of them; checks of options.
+
+`sim.dags.Graphs` would not do: it knows neither tasks nor kinds of edges.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from sim.base.arrays import F8, I8, Mask
 from sim.base.errors import InputError
-
-if TYPE_CHECKING:
-    from sim.workload.workload import Workload
+from sim.base.ragged import offsets
+from sim.workload.workload import Workload
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,10 +40,8 @@ def to_workload(
     meta: dict[str, Any],
 ) -> Workload:
     """Put DAGs together: a job each, in the order given."""
-    from sim.workload.workload import Workload
-
     sizes = np.array([len(d.n_tasks) for d in dags], np.int64)
-    stage0 = np.cumsum(sizes) - sizes
+    stage0 = offsets(sizes)[:-1]
     demand = np.concatenate([d.demand for d in dags])
     one_to_one = np.concatenate([d.one_to_one for d in dags])
     parents = [d.parent + s for d, s in zip(dags, stage0, strict=True)]
@@ -64,11 +64,12 @@ def to_workload(
     )
 
 
-def check_whole(name: str, value: object, least: int) -> None:
-    """Refuse what is not a whole number of at least `least`."""
+def check_whole(name: str, value: object, least: int | None, hint: str = "") -> None:
+    """Refuse what is not a whole number, of at least `least`."""
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not whole or int(value) < least:  # type: ignore[call-overload]
-        raise InputError(f"{name} must be a whole number of at least {least}, not {value!r}")
+    if not whole or (least is not None and int(value) < least):  # type: ignore[call-overload]
+        wanted = "a whole number" + ("" if least is None else f" of at least {least}")
+        raise InputError(f"{name} must be {wanted}, not {value!r}{hint}")
 
 
 def check_number(name: str, value: object, low: float, high: float = float("inf")) -> None:

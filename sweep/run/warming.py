@@ -11,7 +11,10 @@ import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import policies
+import sim
 from sim.measures import NO_POLICY
+from sweep.grid import clusters
 from sweep.run.task import find_modules_in
 
 if TYPE_CHECKING:
@@ -49,6 +52,7 @@ def missing(
     python_path: Sequence[str], workload: Workload, specs: Sequence[CellSpec]
 ) -> list[CellSpec]:
     """Return a cell for each variant that cells like these need and this machine does not keep."""
+    # in a worker: the driver loads no numba
     from sim.engine.kernels.variants import is_compiled
     from sim.engine.simulate import variant
 
@@ -62,7 +66,7 @@ def missing(
 
 def compile_for(python_path: Sequence[str], workload: Workload, spec: CellSpec) -> None:
     """Compile the variant that a cell like this needs."""
-    from sim.engine.simulate import compile_ahead
+    from sim.engine.simulate import compile_ahead  # in a worker: the driver loads no numba
 
     find_modules_in(python_path)
     with contextlib.suppress(Exception):
@@ -70,18 +74,13 @@ def compile_for(python_path: Sequence[str], workload: Workload, spec: CellSpec) 
 
 
 def _built(spec: CellSpec) -> tuple[Any, Any]:
-    import policies
-    from sweep.grid import clusters
-
     name, module, options = (spec.policy[key] for key in ("name", "module", "params"))
     return clusters.build(spec.cluster, spec.seed), policies.build(name, module=module, **options)
 
 
 def common() -> None:
     """Compile the variants that most runs and tests use, one after the other."""
-    import policies
-    import sim
-    from sim.engine.simulate import compile_ahead
+    from sim.engine.simulate import compile_ahead  # loads numba
 
     stage = {"name": "s", "durations_s": [1.0, 1.0]}
     after = {"name": "t", "durations_s": [1.0], "parents": ["s"]}

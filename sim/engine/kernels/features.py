@@ -5,16 +5,7 @@ time to compile or to run; all else is a register of the state. `sim.engine.layo
 which a run has.
 """
 
-
-class Feature(str):
-    """A name that `sim.base.jit.specialised` binds to True or False."""
-
-    __slots__ = ()
-
-    def __bool__(self) -> bool:
-        """Raise TypeError: nobody has said."""
-        raise TypeError(f"whether there are {self} is known in a variant; see `specialised`")
-
+from sim.base.jit import Feature
 
 POOL = Feature("POOL")
 """Slots, and nothing but orders and weights of queues: the hot loops of

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sim.base.errors import PolicyError
+from sim.base.jit import Feature
 from sim.engine.kernels import features as has
 from sim.engine.plan import NO_LIMIT, Event, Fit, Order, Plan
 from sim.engine.plan.packing import Packing
@@ -28,7 +29,7 @@ def features_of(
     return frozenset(str(feature) for feature in _rounded(found))
 
 
-def _rounded(found: set[has.Feature]) -> set[has.Feature]:
+def _rounded(found: set[Feature]) -> set[Feature]:
     """Add features that cost a run little, where another variant would cost a compilation."""
     if has.POOL in found:
         return found
@@ -42,7 +43,7 @@ def _rounded(found: set[has.Feature]) -> set[has.Feature]:
 
 def _needed(
     columns: Columns, cluster: Cluster, plan: Plan, events: Event, n_queues: int, remote: bool
-) -> set[has.Feature]:
+) -> set[Feature]:
     queues, jobs = plan.queues, plan.jobs
     hard, gangs = cluster.queue_mode == "hard", bool(columns.job_min_tasks.any())
     shares = bool((queues.order == Order.SHARE).any())

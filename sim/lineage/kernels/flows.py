@@ -1,9 +1,12 @@
-"""Linear aggregates over everything downstream, in one pass against the topological order.
+"""Loops along the edges of a DAG: aggregates over everything downstream, counts, and the order.
 
-Nodes are numbered topologically: every edge leads to a higher number.
+Linear aggregates take one pass against the topological order; how many nodes some sources reach is
+counted a bit a source. For both nodes are numbered topologically: edges lead to higher numbers.
 """
 
 from __future__ import annotations
+
+import heapq
 
 import numpy as np
 
@@ -183,3 +186,78 @@ def sums_by_round(
             now, later = later, now
             n_here = n_there
     return out
+
+
+BITS = 62
+"""Sources that one pass serves."""
+
+_PLANES = 32  # counts are held as bits too: plane i has bit i of every source's count
+
+
+@jit
+def count_reached(
+    in0: I8, parent: I4, source: I4, end: int, submit_s: F8, cut_s: F8, reached: I8
+) -> I8:
+    """Count the nodes that each source reaches and that are submitted by its cut-off."""
+    first = source[0]
+    first_cut, last_cut = cut_s[0], cut_s[0]
+    for k in range(len(source)):
+        first_cut = min(first_cut, cut_s[k])
+        last_cut = max(last_cut, cut_s[k])
+    planes = np.zeros(_PLANES, np.int64)
+    lane = 0
+    for node in range(first, end):
+        bits = np.int64(0)
+        for e in range(in0[node], in0[node + 1]):
+            if parent[e] >= first:
+                bits |= reached[parent[e]]
+        carry = bits
+        if submit_s[node] > first_cut:
+            if submit_s[node] > last_cut:
+                carry = np.int64(0)
+            else:
+                for k in range(len(source)):
+                    if submit_s[node] > cut_s[k]:
+                        carry &= ~(np.int64(1) << np.int64(k))
+        i = 0
+        while carry != 0:
+            both = planes[i] & carry
+            planes[i] ^= carry
+            carry = both
+            i += 1
+        if lane < len(source) and source[lane] == node:
+            bits |= np.int64(1) << np.int64(lane)
+            lane += 1
+        reached[node] = bits
+    out = np.zeros(len(source), np.int64)
+    for k in range(len(source)):
+        for i in range(_PLANES):
+            out[k] += ((planes[i] >> np.int64(k)) & np.int64(1)) << np.int64(i)
+    return out
+
+
+@jit
+def topological_order(out0: I8, child: I4) -> I4:
+    """Return the smallest topological order, read as a word over rows."""
+    n = len(out0) - 1
+    n_waiting = np.zeros(n, np.int32)
+    for e in range(len(child)):
+        n_waiting[child[e]] += 1
+    ready = [np.int64(0)]
+    ready.pop()
+    order = np.empty(n, np.int32)
+    done = 0
+    for start in range(n):
+        # Rows below `start` that could be taken have been; the heap holds what waited.
+        if n_waiting[start] == 0:
+            heapq.heappush(ready, np.int64(start))
+        while len(ready) > 0:
+            node = heapq.heappop(ready)
+            order[done] = node
+            done += 1
+            for e in range(out0[node], out0[node + 1]):
+                other = child[e]
+                n_waiting[other] -= 1
+                if n_waiting[other] == 0 and other < start:
+                    heapq.heappush(ready, np.int64(other))
+    return order[:done]

@@ -12,22 +12,21 @@ import hashlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from sim.base.arrays import F8, I8
-from sim.base.errors import InputError
-from sim.base.random import stream
+from sim.knobs import amplify, fit_machines
+from sim.knobs.parts import check_positive, sample_jobs
+from sim.synth._dag import check_whole
 from sim.synth.alibaba2018.attributes import draw_attributes
-from sim.synth.alibaba2018.structure import synthesize_dags
+from sim.synth.alibaba2018.load import between
 from sim.synth.alibaba2018.tables import Tables
 from sim.synth.alibaba2018.tables_file import SHIPPED, read_tables
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from sim.workload.workload import Workload
+from sim.synth.alibaba2018.tian_algorithm2 import synthesize_dags, uniforms
+from sim.workload.workload import Workload
 
 
 def synthesize(
@@ -56,11 +55,11 @@ def synthesize(
         A file made by ``python -m sim fit``; left out, the shipped tables of Alibaba's trace.
     variant : {"improved", "paper"}
         How stages are linked: with the level and edge steps fitted, or by Algorithm 2 as printed;
-        see `sim.synth.alibaba2018.structure`.
+        see `sim.synth.alibaba2018.tian_algorithm2`.
     joint : bool
         Draw durations, numbers of tasks and demands jointly, so that stages of a job, and parents
         and children, differ as much as they do in the fitted workload (§5); see
-        `sim.synth.alibaba2018.joint`. In the paper's generator each is drawn on its own.
+        `sim.synth.alibaba2018.attributes`. In the paper's generator each is drawn on its own.
     max_tasks_per_stage : int, optional
         Draw the number of a stage's tasks among those of at most this. Left out, the
         distribution keeps its tail: of the shipped tables a stage has 43 tasks on average, a few
@@ -84,16 +83,13 @@ def synthesize(
     InputError
         If a number is out of its range, or the tables can't be read or lack what is asked for.
     """
-    from sim.knobs import amplify, fit_machines
-    from sim.workload.workload import Workload
-
-    _check_whole("jobs", jobs, 1)
-    _check_whole("seed", seed, None)
+    check_whole("jobs", jobs, 1)
+    check_whole("seed", seed, None)
     path = Path(SHIPPED if tables is None else tables)
     source = read_tables(path)
     _check_limit(source, max_tasks_per_stage)
 
-    n_stages = source.n_stages.draw(_stream(seed, "n_stages", jobs)).astype(np.int64)
+    n_stages = source.n_stages.draw(uniforms(seed, "n_stages", jobs)).astype(np.int64)
     graph = synthesize_dags(source, n_stages, seed, variant).graph
     place = np.arange(graph.n_stages) - np.repeat(graph.job_stage0[:-1], n_stages)
     attributes = draw_attributes(source, graph, seed, joint, max_tasks_per_stage)
@@ -134,12 +130,9 @@ def synthesize(
 
 def _submissions(source: Tables, jobs: int, load: float, seed: int) -> F8:
     """Draw when jobs are submitted, from 0."""
-    from sim.knobs.parts import check_positive, sample_jobs
-    from sim.synth.alibaba2018.load import between
-
     check_positive("the load", load)
     n = jobs if load == 1.0 else max(1, round(jobs / load))
-    interval_s = source.interval_s.draw(_stream(seed, "interval_s", n))
+    interval_s = source.interval_s.draw(uniforms(seed, "interval_s", n))
     interval_s[0] = 0.0
     submit_s: F8 = interval_s.cumsum()
     if load == 1.0:
@@ -150,14 +143,7 @@ def _submissions(source: Tables, jobs: int, load: float, seed: int) -> F8:
     return chosen
 
 
-def _stream(seed: int, purpose: str, n: int) -> F8:
-    return stream(seed, "synth", "alibaba2018", purpose).random(n)
-
-
 def _numbered(prefix: str, numbers: I8, width: int = 1) -> pa.Array:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     digits = pc.utf8_lpad(pa.array(numbers).cast(pa.string()), width, "0")
     return pc.binary_join_element_wise(prefix, digits, "")
 
@@ -165,11 +151,4 @@ def _numbered(prefix: str, numbers: I8, width: int = 1) -> pa.Array:
 def _check_limit(source: Tables, most: int | None) -> None:
     if most is not None:
         least = int(source.n_tasks.values[0])
-        _check_whole("max_tasks_per_stage", most, least, "; or leave it out for no limit")
-
-
-def _check_whole(name: str, value: object, least: int | None, hint: str = "") -> None:
-    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not whole or (least is not None and int(value) < least):  # type: ignore[call-overload]
-        wanted = "a whole number" + ("" if least is None else f" of at least {least}")
-        raise InputError(f"{name} must be {wanted}, not {value!r}{hint}")
+        check_whole("max_tasks_per_stage", most, least, "; or leave it out for no limit")

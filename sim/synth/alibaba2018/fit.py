@@ -5,24 +5,19 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sim.base.arrays import F8
 from sim.base.errors import InputError
+from sim.dags import Graphs
 from sim.synth.alibaba2018.fit_counts import fit_published
 from sim.synth.alibaba2018.fit_joint import fit_joint
-from sim.synth.alibaba2018.fit_links import fit_links
-from sim.synth.alibaba2018.histograms import Histogram
-from sim.synth.alibaba2018.pooling import pooled_conditional
-from sim.synth.alibaba2018.seen import Seen
-from sim.synth.alibaba2018.tables import Tables, check_tables
-
-if TYPE_CHECKING:
-    from sim.dags import Graphs
-    from sim.workload.workload import Workload
+from sim.synth.alibaba2018.fit_links import Seen, fit_links
+from sim.synth.alibaba2018.tables import Histogram, Tables, check_tables, pooled_conditional
+from sim.workload.workload import Workload
 
 MOST_VALUES = 4096
 """A table of more distinct values keeps three significant digits of them."""
@@ -34,8 +29,6 @@ def fit(
     note: str | None = None,
 ) -> Tables:
     """Make tables from the folder of a workload, or from the file of published histograms."""
-    from sim.workload.workload import Workload
-
     path = Path(source)
     if path.is_dir():
         if sample is not None:
@@ -55,8 +48,6 @@ def fit(
 
 def fit_sample(tables: Tables, sample: Workload, note: str | None = None) -> Tables:
     """Add what a sample tells of edges, and of what attributes have to do with each other."""
-    from sim.dags import Graphs
-
     if set(sample.resources) != set(tables.demand):
         raise InputError(
             f"the sample demands {', '.join(sample.resources)}, the tables "
@@ -101,10 +92,8 @@ def fit_workload(workload: Workload) -> Tables:
 
     The length of a job's critical path is in stages; levels are the compact ones of `sim.dags`. A
     stage whose tasks differ counts with their mean duration. Cells of conditional tables that too
-    few would count are pooled, as `sim.synth.alibaba2018.pooling` does; provenance says which.
+    few would count are pooled, as `sim.synth.alibaba2018.fit` does; provenance says which.
     """
-    from sim.dags import Graphs
-
     if workload.n_jobs < 2:
         raise InputError(
             f"a fit needs at least 2 jobs (for one interval between them), not {workload.n_jobs}"
@@ -143,11 +132,7 @@ def fit_workload(workload: Workload) -> Tables:
         },
     )
     check_tables(tables)
-    return replace(
-        tables,
-        links=fit_links(seen, tables),
-        joint=fit_joint(graphs, metrics),
-    )
+    return replace(tables, links=fit_links(seen, tables), joint=fit_joint(graphs, metrics))
 
 
 def _conditionals(seen: Seen, pooled: list[str]) -> dict[str, Any]:
@@ -174,8 +159,7 @@ def _stage_duration_s(workload: Workload) -> F8:
         return workload.stage_duration_s
     task0 = workload.stage_task0
     work = np.add.reduceat(workload.tasks["duration_s"].to_numpy(), task0[:-1])
-    mean: F8 = work / np.diff(task0)
-    return mean
+    return work / np.diff(task0)
 
 
 def _three_digits(values: F8) -> F8:

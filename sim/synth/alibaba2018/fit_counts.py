@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 
 from sim.base.errors import InputError
-from sim.synth.alibaba2018.histograms import Conditional, Histogram
-from sim.synth.alibaba2018.tables import Tables, check_tables
+from sim.synth.alibaba2018.tables import Conditional, Histogram, Tables, check_tables
 
 SOURCE = (
     "raw-count histograms over Alibaba cluster-trace-v2018 (2.86 M jobs), published under the MIT "

@@ -1,4 +1,10 @@
-"""Fitting what the attributes of a workload's stages have to do with each other."""
+"""Fitting what the attributes of a workload's stages have to do with each other.
+
+Latent correlations behind binned values are told by Mehler's expansion: two standard normal numbers
+of correlation ρ, cut into bins with scores a and b, have E[a b] = Σ_k ρ^k a_k b_k, where a_k is the
+k-th coefficient of the scores in normalised Hermite polynomials. So a correlation of scores, which
+ties weaken, tells the latent one.
+"""
 
 from __future__ import annotations
 
@@ -11,24 +17,142 @@ from numpy.typing import NDArray
 from sim.base.arrays import F8, I8
 from sim.base.random import stream
 from sim.dags import Graphs
-from sim.synth.alibaba2018.copula import Binned, correlation, taken_over
-from sim.synth.alibaba2018.histograms import Histogram
-from sim.synth.alibaba2018.joint import ROLES, Joint, draw_jointly
+from sim.dags.properties import distance
+from sim.synth.alibaba2018.attributes import draw_jointly
+from sim.synth.alibaba2018.tables import ROLES, Histogram, Joint, Ranks
+
+ORDER = 60
+"""Terms of the expansion."""
+MOST = 0.9999
+"""Largest correlation looked for."""
+BINS = 64
+
+
+class Binned:
+    """One metric in bins of ranks: scores and their expansions, by role."""
+
+    def __init__(self, values: F8, role: I8) -> None:
+        _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+        begin = np.cumsum(counts) - counts
+        slot = begin * BINS // len(values)
+        large = counts * BINS >= len(values)  # a value of its own bin
+        new = (np.diff(slot) > 0) | large[1:] | large[:-1]
+        group = np.concatenate([[0], np.cumsum(new)])
+        self.role = role
+        self.bin = group[place]
+        n_bins = int(group[-1]) + 1
+        in_bins = np.zeros((int(role.max(initial=0)) + 1, n_bins), dtype=np.int64)
+        np.add.at(in_bins, (role, self.bin), 1)
+        pairs = np.bincount(group, weights=counts.astype(np.float64) ** 2)
+        self.same = pairs / in_bins.sum(axis=0).astype(np.float64) ** 2
+        ends = np.cumsum(in_bins.sum(axis=0)) / len(values)
+        self.ranks = Ranks(np.concatenate([[0.0], ends]), in_bins)
+        self.bins = np.stack([_expand(row) for row in in_bins])
+        self.score = np.stack(
+            [_scores(row, at) for row, at in zip(in_bins, self.bins, strict=True)]
+        )
+        self.scores = np.einsum("rbk,rb->rk", self.bins, self.score)
+
+    def of(self, stages: NDArray[np.integer]) -> F8:
+        """Return the scores of some stages."""
+        picked: F8 = self.score[self.role[stages], self.bin[stages]]
+        return picked
+
+
+def correlation(
+    left: Binned, right: Binned, a: NDArray[np.integer], b: NDArray[np.integer]
+) -> float:
+    """Return the latent correlation of `left` at stages `a` with `right` at stages `b`."""
+    return _invert(products(left, right, a, b), float((left.of(a) * right.of(b)).mean()))
+
+
+def products(left: Binned, right: Binned, a: NDArray[np.integer], b: NDArray[np.integer]) -> F8:
+    """Return the expansion of the expected product of scores in powers of ρ, (K,)."""
+    share = role_pairs(left, right, a, b)
+    expansion: F8 = np.einsum("rq,rk,qk->k", share, left.scores, right.scores)
+    return expansion
+
+
+def role_pairs(left: Binned, right: Binned, a: NDArray[np.integer], b: NDArray[np.integer]) -> F8:
+    """Return how often each pair of roles is among the pairs of stages, (R, R), adding up to 1."""
+    share = np.zeros((len(left.score), len(right.score)))
+    np.add.at(share, (left.role[a], right.role[b]), 1.0)
+    share /= share.sum()
+    return share
+
+
+def taken_over(
+    metric: Binned, a: NDArray[np.integer], b: NDArray[np.integer], equal: float
+) -> tuple[float, float]:
+    """Split what a metric has in common at stages `a` and their children `b`."""
+    share = role_pairs(metric, metric, a, b)
+    meeting = np.einsum("rq,rbk,qbk,b->k", share, metric.bins, metric.bins, metric.same)
+    product = products(metric, metric, a, b)
+    seen = float((metric.of(a) * metric.of(b)).mean())
+    of_taken = float((metric.score[metric.role[a], metric.bin[b]] * metric.of(b)).mean())
+    chance = 0.0
+    for _ in range(30):
+        rho = _invert(product, (seen - chance * of_taken) / (1.0 - chance))
+        meet = float(np.polynomial.polynomial.polyval(rho, meeting))
+        chance = 0.5 * (chance + min(max((equal - meet) / (1.0 - meet), 0.0), 0.9))
+    return chance, rho
+
+
+def _invert(expansion: F8, wanted: float) -> float:
+    """Find the ρ at which an expansion has a value."""
+    low, high = -MOST, MOST
+    at = np.polynomial.polynomial.polyval
+    if not expansion.any():
+        return 0.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        if at(middle, expansion) < wanted:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
+
+
+def _expand(counts: I8) -> F8:
+    """Return the expansion of being in each of the bins that hold `counts`, (B, K)."""
+    from scipy.special import ndtri
+
+    cuts = ndtri(np.concatenate([[0.0], np.cumsum(counts) / counts.sum()]))
+    inside = np.isfinite(cuts)
+    cuts = np.where(inside, cuts, 0.0)
+    density = np.where(inside, np.exp(-(cuts**2) / 2) / np.sqrt(2 * np.pi), 0.0)
+    out = np.empty((len(counts), ORDER))
+    out[:, 0] = counts / counts.sum()
+    before, here = np.zeros(len(cuts)), np.ones(len(cuts))  # Hermite polynomials k − 2 and k − 1
+    for k in range(1, ORDER):
+        edge = here * density
+        out[:, k] = (edge[:-1] - edge[1:]) / np.sqrt(k)
+        before, here = here, (cuts * here - np.sqrt(k - 1) * before) / np.sqrt(k)
+    return out
+
+
+def _scores(counts: I8, expansion: F8) -> F8:
+    mass = expansion[:, 0]
+    seen = mass > 0
+    mean = np.zeros(len(counts))
+    mean[seen] = expansion[seen, 1] / mass[seen]
+    deviation = np.sqrt((mass * mean**2).sum())
+    if deviation < 1e-9:
+        return np.zeros(len(counts))
+    filled: F8 = np.interp(np.arange(len(counts)), np.flatnonzero(seen), mean[seen]) / deviation
+    return filled
+
 
 ALIKE_IN_ROLES = ("duration_s",)
 """Metrics of which stages of different roles are drawn alike: Tian et al. (SoCC 2019, §5) find
 the ratio of durations symmetric; tasks and demands depend on whether a stage reads input, passes
 on or joins."""
-
 CONSTANT = 0.98
 """A metric of which this share of parents and children have the same value belongs to the job."""
-
 PAIRS = 200_000
 """Pairs of stages of one job that are looked at."""
-
 TRIED_JOBS = 20_000
 """Jobs that are drawn anew to find how unequal jobs are."""
-
 UNEQUAL = (0.0, 0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 
@@ -79,7 +203,7 @@ def fit_joint(graphs: Graphs, metrics: Mapping[str, F8]) -> Joint | None:
 
 
 def _correlations(binned: list[Binned], a: NDArray[np.integer], b: NDArray[np.integer]) -> F8:
-    return np.array([[correlation(one, two, a, b) for two in binned] for one in binned])
+    return np.array([[correlation(left, right, a, b) for right in binned] for left in binned])
 
 
 def _unlinked(graphs: Graphs) -> tuple[I8, I8]:
@@ -110,10 +234,10 @@ def _before(within: F8, linked: F8, chances: F8, graphs: Graphs) -> F8:
 
     Where a stage takes one of two metrics over, they are as far apart as parents and children.
     """
-    one, two = chances[:, None], chances[None, :]
+    left, right = chances[:, None], chances[None, :]
     follows = float((graphs.n_children > 0).mean())
-    mixed = linked.T * one * (1 - two) + linked * two * (1 - one)
-    share = one * (1 - two) + two * (1 - one)
+    mixed = linked.T * left * (1 - right) + linked * right * (1 - left)
+    share = left * (1 - right) + right * (1 - left)
     before = (within - follows * mixed) / (1 - follows * share)
     np.fill_diagonal(before, 1.0)
     return _nearest((before + before.T) / 2)
@@ -155,8 +279,6 @@ def _nearest(matrix: F8) -> F8:
 
 def _fit_unequal(joint: Joint, graphs: Graphs, metrics: Mapping[str, F8]) -> float:
     """Find how unequal jobs are, by the factors by which parents and children differ (§5)."""
-    from sim.dags.properties import distance
-
     some = graphs.take(np.arange(min(TRIED_JOBS, graphs.n_jobs)))
     parent, child = some.edge_parent, some.edge_child
     if not len(parent):
@@ -177,6 +299,5 @@ def _constant(joint: Joint, name: str) -> bool:
     return bool((joint.root[m] ** 2).sum() < 1e-3)
 
 
-def _apart(one: F8, two: F8) -> F8:
-    apart: F8 = np.abs(np.log(two / one))
-    return apart
+def _apart(parent: F8, child: F8) -> F8:
+    return np.abs(np.log(child / parent))

@@ -55,8 +55,8 @@ def judge(
 ) -> dict[str, float]:
     """Judge a generator by DAGs it has not seen."""
     from sim.synth.alibaba2018.fit import fit_structure
-    from sim.synth.alibaba2018.structure import synthesize_dags
     from sim.synth.alibaba2018.tables_file import read_tables
+    from sim.synth.alibaba2018.tian_algorithm2 import synthesize_dags
 
     if generator not in GENERATORS:
         raise InputError(unknown("generator", generator, GENERATORS))

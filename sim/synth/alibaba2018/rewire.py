@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sim.base.arrays import I8
 from sim.dags import Graphs
 from sim.knobs.parts import beside, with_durations
-from sim.synth.alibaba2018.structure import synthesize_dags
 from sim.synth.alibaba2018.tables import Tables
 from sim.synth.alibaba2018.tables_file import read_tables
-
-if TYPE_CHECKING:
-    from sim.workload.workload import Workload
+from sim.synth.alibaba2018.tian_algorithm2 import synthesize_dags
+from sim.workload.workload import Workload
 
 
 def rewire(
@@ -42,8 +39,6 @@ def rewire(
     variant : {"improved", "paper"}
         See `synthesize_dags`.
     """
-    from sim.workload.workload import Workload
-
     parent, child = synthesized_edges(Graphs.of(workload), tables, seed, variant)
     uniform = workload.stage_duration_s
     return Workload.from_tables(
@@ -73,8 +68,7 @@ def synthesized_edges(
 
 def _by_branch(graphs: Graphs) -> I8:
     """Return the stages in depth-first order, (G,) int64, job by job."""
-    from sim.synth.alibaba2018.kernels.postorder import postorder
+    from sim.synth.alibaba2018.kernels.along import postorder  # loads numba
 
     order = postorder(graphs.job_stage0, graphs.edge0, graphs.edge_child, graphs.edge_parent)
-    by_job: I8 = order[np.argsort(graphs.stage_job[order], kind="stable")]
-    return by_job
+    return order[np.argsort(graphs.stage_job[order], kind="stable")]

@@ -2,7 +2,7 @@
 
 After Chung et al., *Unearthing inter-job dependencies for better cluster scheduling*, OSDI 2020.
 The logs of that cluster are private. What is published of them (`published`) is what the
-synthesized ones are drawn to match, and `measure` says how near they come. docs/wing_workload.md
+synthesized ones are drawn to match, and `statistics` says how near they come. docs/wing_workload.md
 has the figures, and what is assumed where the paper is silent.
 """
 
@@ -59,8 +59,8 @@ def synthesize(
     InputError
         If a number is out of its range.
     """
-    from sim.synth.cosmos.cell import workload
-    from sim.synth.cosmos.month import draw_month
+    from sim.synth.cosmos.month import draw_month  # loads scipy, which naming options needs not
+    from sim.synth.cosmos.tables import workload
 
     _check(scale, seed, organisations)
     if rounds is not None:
@@ -78,9 +78,9 @@ def logs(
     weeks: tuple[int, int] = (-2, 2),
 ) -> Logs:
     """Return the logs of the same four weeks, as a data platform would have kept them."""
-    from sim.lineage import logs_of
+    from sim.lineage import logs_of  # as above
     from sim.synth.cosmos.month import draw_month
-    from sim.synth.cosmos.provenance import tables
+    from sim.synth.cosmos.tables import tables
 
     _check(scale, seed, organisations)
     if len(weeks) != 2 or not -2 <= weeks[0] < weeks[1] <= 2:

@@ -11,56 +11,45 @@ from sim.base.random import stream
 from sim.published import numbers
 
 _PAPER = numbers("wing")
-JOBS_A_DAY, DEPENDENCIES_PER_JOB, USERS, ORGANISATIONS = (
-    _PAPER["cosmos"][key]
-    for key in ("jobs_a_day", "dependencies_per_job", "users", "organisations")
-)
-RECURRING, BLIND = _PAPER["recurring"]["jobs"], _PAPER["coordination"]["blind"]
-CROSS_TEMPLATES = _PAPER["organisations"]["template_dependencies"]
+JOBS_A_DAY: int = _PAPER["cosmos"]["jobs_a_day"]
+DEPENDENCIES_PER_JOB: float = _PAPER["cosmos"]["dependencies_per_job"]
+USERS: int = _PAPER["cosmos"]["users"]
+ORGANISATIONS: int = _PAPER["cosmos"]["organisations"]
+RECURRING: float = _PAPER["recurring"]["jobs"]
+BLIND: float = _PAPER["coordination"]["blind"]
+CROSS_TEMPLATES: float = _PAPER["organisations"]["template_dependencies"]
 
 PERIOD_H = np.array([1.0, 3.0, 6.0, 12.0, 24.0, 168.0])
 PERIOD_SHARE = np.array([0.02, 0.03, 0.06, 0.08, 0.70, 0.11])
 """Of templates. Daily ones are the most common, and 11 % come once a week (§3.2, §4.2)."""
-
 RUNS_A_WEEK = 168.0 / PERIOD_H
+WEEK_S = 7 * 86_400.0
 
 MEAN_SIZE, MOST = 12, 48
 """Programs of a workflow, three at least; not published."""
-
 TRUNK = 0.42
 """Programs of a workflow that others of it read: the first ones. The rest ends in downloads, as
 components are bottom-heavy (Observation 5)."""
-
 SOURCES = 0.15
 """Programs of the trunk, beside the first, that read nothing."""
-
 LINKED = 0.66
 """Recurring jobs of workflows that other organisations' data enter."""
-
 READERS, PUBLIC = 0.175, 0.05
 """Of recurring jobs: those that read, and those that make, data shared between organisations."""
-
 READ_BY_AD_HOC = 0.84
 """Dependencies of ad hoc jobs, a job of any kind."""
-
 CROSS_READS = 0.77
 """Dependencies of recurring jobs on shared data, a job of any kind."""
-
 MOST_CROSS = 12
 """Shared data sets that one program reads, at most."""
-
 WINDOWS = np.array([2, 4, 8, 24])
 """How many of the last runs of a shared data set are read, where it is more than one."""
-
 OLDEST_DAYS = 3.0
 """And over how many days these may go back."""
-
 NEIGHBOUR = 0.10
 """Templates that read another workflow of their own organisation."""
-
 OWN = 0.28
 """Templates that read their own last run."""
-
 OPTIONAL, CHANGING = 0.15, 0.10
 """Reads beyond the first one that are not made every time; that begin or end within four weeks."""
 
@@ -90,8 +79,7 @@ class Flows:
     @property
     def weight(self) -> F8:
         """Runs a week of each program, (P,)."""
-        out: F8 = 168.0 / self.period_h[self.flow]
-        return out
+        return 168.0 / self.period_h[self.flow]
 
 
 def draw_flows(scale: float, active: F8, seed: int) -> Flows:
@@ -136,22 +124,10 @@ def draw_flows(scale: float, active: F8, seed: int) -> Flows:
     fed[down] = fed[into] = True
     blind = _blind(flow, fed, weight, n_flows, rng)
     return Flows(
-        PERIOD_H[period],
-        organisation,
-        user,
-        blind,
-        flow,
-        place,
-        public,
-        up,
-        down,
-        optional,
-        np.where(changes & begins, when, 0.0),
-        np.where(changes & ~begins, when, 1.0),
-        from_,
-        into,
+        PERIOD_H[period], organisation, user, blind, flow, place, public, up, down, optional,
+        np.where(changes & begins, when, 0.0), np.where(changes & ~begins, when, 1.0), from_, into,
         window,
-    )
+    )  # fmt: skip
 
 
 def _sizes(wanted: float, rng: np.random.Generator) -> tuple[I8, I8]:
@@ -180,15 +156,13 @@ def _owners(n: int, active: F8, rng: np.random.Generator) -> I8:
     owner = rng.choice(len(active), size=n, p=active)
     k = min(n, len(active))
     owner[:k] = np.arange(k)
-    out: I8 = owner.astype(np.int64)
-    return out
+    return owner.astype(np.int64)
 
 
 def team_sizes(active: F8) -> I8:
     """Return how many users each organisation has: about as many as published a queue."""
     users = USERS * len(active) / ORGANISATIONS
-    out: I8 = np.maximum(1, np.rint(users * active)).astype(np.int64)
-    return out
+    return np.maximum(1, np.rint(users * active)).astype(np.int64)
 
 
 def closed(n: int) -> I8:
@@ -301,11 +275,11 @@ def _within(
 def _is_first(up: I8, down: I8) -> Mask:
     """Tell, of reads ordered by reader, the last one before the reader itself."""
     other = up != down
-    found = np.zeros(len(up), dtype=bool)
+    is_first = np.zeros(len(up), dtype=bool)
     rows = np.flatnonzero(other)
     last = np.append(down[rows][1:] != down[rows][:-1], True) if len(rows) else rows
-    found[rows[np.asarray(last, dtype=bool)]] = True
-    return found
+    is_first[rows[np.asarray(last, dtype=bool)]] = True
+    return is_first
 
 
 def _blind(flow: I8, fed: Mask, weight: F8, n_flows: int, rng: np.random.Generator) -> Mask:

@@ -1,4 +1,8 @@
-"""Runs of recurring programs over four weeks: when each starts and ends, and what it reads."""
+"""Runs of recurring programs over four weeks: when each starts and ends, and what it reads.
+
+With when in the day and the week things happen (`hours`), and the last runs of a program that are
+there (`Finished`), as ad hoc jobs have them too.
+"""
 
 from __future__ import annotations
 
@@ -10,31 +14,91 @@ import numpy as np
 from sim.base.arrays import F8, I8, Mask
 from sim.base.ragged import ranges
 from sim.base.random import stream
-from sim.synth.cosmos.clock import WEEK_S, daily_offset
-from sim.synth.cosmos.flows import Flows
-from sim.synth.cosmos.reads import Finished, distinct
+from sim.synth.cosmos.flows import WEEK_S, Flows
+
+AMPLITUDE = 0.4
+"""How much more than on average happens at the busiest hour. Not published; calibrated on user
+priorities alone (docs/wing_workload.md)."""
+BUSIEST_H = 10.0
+
+WEEKEND = 0.7
+"""Ad hoc jobs on a day of the weekend, of those on a weekday; not published."""
+_DAY_S = 86_400.0
+
+
+def daily_offset(period_s: F8, rng: np.random.Generator) -> F8:
+    """Draw when within their period workflows start, most of the daily ones in busy hours."""
+    hour = hours(len(period_s), AMPLITUDE, rng)
+    day = np.floor(rng.random(len(period_s)) * np.maximum(period_s / _DAY_S, 1.0))
+    return (day * _DAY_S + hour * 3600.0) % period_s
+
+
+def hours(n: int, amplitude: float, rng: np.random.Generator) -> F8:
+    """Draw hours of the day with density 1 + amplitude cos(2π (h - busiest) / 24)."""
+    grid = np.linspace(0.0, 24.0, 1441)
+    angle = 2 * np.pi / 24.0
+    below = grid + amplitude / angle * (
+        np.sin(angle * (grid - BUSIEST_H)) + np.sin(angle * BUSIEST_H)
+    )
+    out: F8 = np.interp(rng.random(n) * below[-1], below, grid)
+    return out
+
+
+def ad_hoc_times(n: int, weeks: int, rng: np.random.Generator) -> F8:
+    """Draw times in so many weeks from 0, ascending: more by day, and on weekdays."""
+    weight = np.array([1.0, 1.0, 1.0, 1.0, 1.0, WEEKEND, WEEKEND])
+    day = rng.choice(7, size=n, p=weight / weight.sum()) + 7 * rng.integers(weeks, size=n)
+    return np.sort(day * _DAY_S + hours(n, AMPLITUDE, rng) * 3600.0)
+
+
+class Finished:
+    """The runs of each program in the order in which they end."""
+
+    def __init__(self, program: I8, finish_s: F8, n_programs: int) -> None:
+        self.order = np.lexsort((finish_s, program))
+        self.finish_s = finish_s[self.order]
+        self.first = np.searchsorted(program[self.order], np.arange(n_programs + 1))
+
+    def last(self, program: I8, by_s: F8, back: I8) -> I8:
+        """Return the run of each program that ended as the last by a time, or `back` before it."""
+        low, high = self.first[program], self.first[program + 1]
+        begin = low.copy()
+        while True:  # all queries halve their range at once
+            open_ = low < high
+            if not open_.any():
+                break
+            middle = (low + high) // 2
+            there = open_ & (self.finish_s[np.minimum(middle, len(self.finish_s) - 1)] <= by_s)
+            low = np.where(there, middle + 1, low)
+            high = np.where(open_ & ~there, middle, high)
+        at = low - 1 - back
+        return np.where(at >= begin, self.order[np.maximum(at, 0)], -1)
+
+
+def distinct(up: I8, down: I8, hard: Mask) -> tuple[I8, I8, Mask]:
+    """Return the pairs that name a run, each once, by `down` and `up`."""
+    known = np.flatnonzero(up >= 0)
+    order = known[np.lexsort((up[known], down[known]))]
+    up, down = up[order], down[order]
+    new = np.ones(len(up), dtype=bool)
+    new[1:] = (up[1:] != up[:-1]) | (down[1:] != down[:-1])
+    return up[new], down[new], hard[order][new]
+
 
 BEGIN_S, END_S = -2 * WEEK_S, 2 * WEEK_S
 """The four weeks; 0 is where the third begins."""
-
 MEDIAN_S, SPREAD = 800.0, 1.8
 """Of the run times of daily programs; longer ones have longer runs, by the power 0.4."""
-
 LONGEST = 0.3
 """Run time at most, of the period; and eight hours."""
-
 NOISE = (-1.6, 0.8)
 """Mean and spread of the logarithm of how much a program's runs differ."""
-
 DRIFT = 0.08
 """How much a program's run time changes from week to week."""
-
 LATE = 0.2
 """How late a workflow that waits for data may start, of its period."""
-
 LAG_S, MOST_LAG_S = 180.0, 840.0
 """From the last input to the job that polls for it: mean, and most (Table 1: 15 minutes)."""
-
 MARGIN = (0.003, 1.6)
 """From the planned end of inputs to a clocked job: median, of the period, and spread. Calibrated
 on user priorities alone (docs/wing_workload.md)."""
@@ -106,8 +170,7 @@ def _durations(
     drift = np.cumsum(DRIFT * rng.normal(size=(len(typical_s), 4)), axis=1)
     noise = spread[program] * rng.normal(size=len(program)) + drift[program, week]
     most = np.minimum(LONGEST * period_s, 8 * 3600.0)[program]
-    out: F8 = np.clip(typical_s[program] * np.exp(noise), 10.0, most)
-    return out
+    return np.clip(typical_s[program] * np.exp(noise), 10.0, most)
 
 
 def _planned(flows: Flows, slow_s: F8, period_s: F8, rng: np.random.Generator) -> F8:

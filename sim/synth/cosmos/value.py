@@ -11,33 +11,26 @@ from sim.base.arrays import F8, I8, Mask
 from sim.base.ragged import ranges
 from sim.base.random import stream
 from sim.published import numbers
-from sim.synth.cosmos.clock import WEEK_S
-from sim.synth.cosmos.flows import Flows
+from sim.synth.cosmos.flows import WEEK_S, Flows
 
 VALUE_RATIO = numbers("wing")["cosmos"]["value_ratio"]
 
 VALUED = 1.0
 """Jobs that are downloaded at all. Whole numbers of downloads lie in steps below Zipf's line; the
 lower half of the jobs has one. Below 1 the distribution ends early, and the rest have none."""
-
 NOISE = (-1.9, 0.9)
 """Mean and spread of the logarithm of how much runs of a program differ in value."""
-
 LAST = 0.75
 """How much more the programs at the end of a workflow are downloaded, as a logarithm."""
-
 FIRST_H, FIRST_SPREAD = 14.0, 1.0
 SOON, SOON_H = 0.05, 0.25
 """From the end of a job to its first download: median over programs, and spread; and programs whose
 output is fetched soon, with their median. Both are what the shiftable jobs ask for."""
-
 MORE_DAYS = 0.4
 """Mean time from the first download to the others. Not published; calibrated on user priorities
 alone (docs/wing_workload.md)."""
-
 FAMOUS = 20
 """Recurring jobs of a week that are worth more than any ad hoc one; an assumption."""
-
 MOST_TIMES = 12
 """Downloads of a job are told apart up to so many; more come several at a time."""
 
@@ -94,12 +87,12 @@ def _zipf(score: F8, recurring: Mask, week: I8) -> I8:
             less = (low + high) / 2
             shifted = score[rows] - np.where(recurring[rows], 0.0, less)
             order = np.argsort(-np.minimum(shifted, cap), kind="stable")
-            found = np.zeros(len(rows), dtype=np.int64)
-            found[order] = (VALUED * len(rows) / (np.arange(len(rows)) + 1.0)).astype(np.int64)
-            mine = int(found[recurring[rows]].sum())
-            ratio = mine / max(int(found.sum()) - mine, 1)
+            ranked = np.zeros(len(rows), dtype=np.int64)
+            ranked[order] = (VALUED * len(rows) / (np.arange(len(rows)) + 1.0)).astype(np.int64)
+            mine = int(ranked[recurring[rows]].sum())
+            ratio = mine / max(int(ranked.sum()) - mine, 1)
             if abs(np.log(max(ratio, 1e-9) / VALUE_RATIO)) < least:
-                best, least = found, abs(np.log(max(ratio, 1e-9) / VALUE_RATIO))
+                best, least = ranked, abs(np.log(max(ratio, 1e-9) / VALUE_RATIO))
             low, high = (less, high) if ratio < VALUE_RATIO else (low, less)
         if best is not None:
             value[rows] = best
@@ -124,10 +117,10 @@ def _times(
     first *= np.exp(0.3 * rng.normal(size=len(program)))
     count = np.minimum(value, MOST_TIMES)
     job = np.repeat(np.arange(len(program)), count)
-    which = ranges(np.zeros(len(program), dtype=np.int64), count)
-    n = value[job] // count[job] + (which < value[job] % count[job])
+    number = ranges(np.zeros(len(program), dtype=np.int64), count)
+    n = value[job] // count[job] + (number < value[job] % count[job])
     more = rng.exponential(MORE_DAYS * 86_400.0, len(job))
-    delay = first[job] + np.where(which == 0, 0.0, more)
+    delay = first[job] + np.where(number == 0, 0.0, more)
     delay = np.where(delay < WEEK_S, delay, WEEK_S * (1 - rng.random(len(job)) / 2))
     time = finish_s[job] + delay
     order = np.lexsort((time, job))

@@ -14,8 +14,7 @@ from sim.base.arrays import F8
 from sim.base.random import stream
 from sim.published import numbers
 from sim.synth._dag import Dag, check_number, check_whole, to_workload
-from sim.synth.production_dags.structure import draw_structure
-from sim.synth.production_dags.work import draw_dag
+from sim.synth.production_dags.dags import draw_dag, draw_structure
 from sim.workload.workload import Workload
 
 QUANTUM = 1e-4
@@ -35,9 +34,9 @@ def synthesize(
 ) -> Workload:
     """Synthesize DAGs like those of the paper's private production cluster.
 
-    Published, and held to by `sim.synth.production_dags.measure.measure` (also over Table 1's six
-    resources, with `split_io`): how demands vary among tasks, where the work lies, depth, number
-    of tasks, degrees, how many DAGs split into four or more parts, how many jobs recur. Assumed,
+    Published, and held to by `statistics.statistics` (also over Table 1's six resources, with
+    `split_io`): how demands vary among tasks, where the work lies, depth, number of tasks,
+    degrees, how many DAGs split into four or more parts, how many jobs recur. Assumed,
     as the paper does not say: mean demands of 12 % of a machine's cpu and memory, 5 and 3 % of its
     disk's reads and writes, 4 and 0.5 % of its network's; durations log-normal with a median of
     12 s, six times longer where a task reads the job's input; 15 % of the edges within a segment

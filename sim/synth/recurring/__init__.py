@@ -16,8 +16,8 @@ import math
 from typing import TYPE_CHECKING
 
 from sim.base.errors import InputError, unknown
-from sim.synth.recurring.drift import Drift
 from sim.synth.recurring.presets import PRESETS
+from sim.synth.recurring.programs import Drift
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
@@ -79,7 +79,7 @@ def synthesize(
     InputError
         On an unknown preset or a number out of range.
     """
-    from sim.synth.recurring.make import make
+    from sim.synth.recurring.make import make  # loads what naming the options needs not
 
     if preset not in PRESETS:
         raise InputError(unknown("preset of recurring", preset, PRESETS), rule="unknown preset")
@@ -102,17 +102,9 @@ def synthesize(
             f"so must update_days, not {updates!r}, {hardware!r}, {inputs!r} and {update_days!r}"
         )
     return make(
-        preset,
-        n_jobs=jobs,
-        n_history=history,
-        over_time=_pair(over_time or PRESETS[preset].over_time),
-        over_space=_pair(over_space or PRESETS[preset].over_space),
-        recurring=recurring,
-        stale=stale,
-        n_slots=slots,
-        drift=drift,
-        seed=seed,
-    )
+        preset, jobs, history, _pair(over_time or PRESETS[preset].over_time),
+        _pair(over_space or PRESETS[preset].over_space), recurring, stale, slots, drift, seed,
+    )  # fmt: skip
 
 
 def _pair(given: tuple[float, float]) -> tuple[float, float]:

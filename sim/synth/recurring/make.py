@@ -1,24 +1,74 @@
-"""Puts a workload of recurring jobs together."""
+"""Puts a workload of recurring jobs together; its tasks differ as much as is asked for."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from sim.base.arrays import F8
+from sim.base.arrays import F8, I8
+from sim.base.ragged import offsets
 from sim.base.random import stream
-from sim.describe.slearn import jobs_over_space, jobs_over_time, load_statistics, window_loads
+from sim.describe.slearn import (
+    SAMPLED,
+    jobs_over_space,
+    jobs_over_time,
+    load_statistics,
+    spread,
+    window_loads,
+)
 from sim.synth.recurring.draft import WELL, Draft, Pair, fitted_draft, longest, means
-from sim.synth.recurring.drift import DAY_S, Drift
 from sim.synth.recurring.presets import PRESETS, Preset
-from sim.synth.recurring.programs import REQUESTS, draw_programs
-from sim.synth.recurring.tasks import durations, variations
+from sim.synth.recurring.programs import DAY_S, REQUESTS, Drift, Programs, draw_programs
+from sim.workload.workload import Workload
 
-if TYPE_CHECKING:
-    from sim.workload.workload import Workload
+SHORTEST = 0.01
+"""The shortest that a task can be, over the mean of its job."""
+ALIKE = 0.7
+"""Correlation between runs of a program in how much their tasks vary."""
+_STEPS = 48
+_STEEPEST = 64.0
+
+
+def variations(programs: Programs, over_space: tuple[float, float], seed: int) -> F8:
+    """Return the wanted σ₁ / (√(0.03 n) μ) of each job, log-normal over jobs of several tasks."""
+    from scipy.special import ndtri
+
+    program = programs.program[: programs.n_jobs]
+    own = stream(seed, "recurring", "spread").standard_normal(len(program))
+    score = np.sqrt(ALIKE) * programs.steadiness[program] + np.sqrt(1 - ALIKE) * own
+    rows = np.flatnonzero(programs.width[program] > 1)
+    wanted = np.zeros(len(program))
+    if len(rows):
+        rank = np.argsort(np.argsort(score[rows], kind="stable"), kind="stable")
+        median, high = over_space
+        normal = ndtri((rank + 0.5) / len(rows))
+        wanted[rows] = median * np.exp(normal * np.log(high / median) / ndtri(0.9))
+    return wanted
+
+
+def durations(n_tasks: I8, mean_s: F8, over_space: F8, seed: int) -> F8:
+    """Return the duration of every task, with exactly the job's mean and variation.
+
+    What is above `SHORTEST` of the mean has normal logarithms. What n tasks can't reach, a σ₁/μ of
+    √(n-1) or more, is cut.
+    """
+    first = offsets(n_tasks)
+    normal = stream(seed, "recurring", "tasks").standard_normal(int(first[-1]))
+    normal -= np.repeat(np.maximum.reduceat(normal, first[:-1]), n_tasks)
+    wanted = np.minimum(over_space * np.sqrt(SAMPLED * n_tasks), 0.94 * np.sqrt(n_tasks - 1))
+    wanted /= 1 - SHORTEST
+    low, high = np.zeros(len(n_tasks)), np.full(len(n_tasks), _STEEPEST)
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        less = spread(np.exp(np.repeat(middle, n_tasks) * normal), first) < wanted
+        low, high = np.where(less, middle, low), np.where(less, high, middle)
+    shape = np.exp(np.repeat(low, n_tasks) * normal)
+    mean = np.add.reduceat(shape, first[:-1]) / n_tasks
+    part = (1 - SHORTEST) * shape / np.repeat(mean, n_tasks) + SHORTEST
+    return part * np.repeat(mean_s, n_tasks)
 
 
 _ATTEMPTS = 8
@@ -57,7 +107,7 @@ def make(
     got = _got(workload, draft.preset, n_slots)
     targets = dict(zip(got, (*over_time, *over_space, *draft.preset.load), strict=True))
     pairs = {key: [float(targets[key]), value] for key, value in got.items()}
-    return type(workload).from_tables(
+    return Workload.from_tables(
         jobs=workload.jobs,
         stages=workload.stages,
         tasks=workload.tasks,
@@ -68,8 +118,6 @@ def make(
 
 
 def _workload(name: str, draft: Draft, mean_s: F8, task_s: F8) -> Workload:
-    from sim.workload.workload import Workload
-
     programs, n_jobs = draft.programs, draft.programs.n_jobs
     program = programs.program
     n_tasks = programs.width[program]
@@ -108,12 +156,12 @@ def _workload(name: str, draft: Draft, mean_s: F8, task_s: F8) -> Workload:
 def _got(workload: Workload, preset: Preset, n_slots: int) -> dict[str, float]:
     """Measure what the workload was aimed at."""
     columns = workload.columns
-    found: dict[str, float] = {}
+    got: dict[str, float] = {}
     for name, numbers in (
         ("over_time", jobs_over_time(workload, preset.history_days * DAY_S)),
         ("over_space", jobs_over_space(workload)),
     ):
         p50, p90 = np.nanquantile(numbers, [0.5, 0.9])
-        found |= {f"{name}_p50": float(p50), f"{name}_p90": float(p90)}
+        got |= {f"{name}_p50": float(p50), f"{name}_p90": float(p90)}
     load = load_statistics(window_loads(columns.job_submit, columns.job_work, n_slots))
-    return found | {key: load[key] for key in ("load_average", "load_p50", "load_p90")}
+    return got | {key: load[key] for key in ("load_average", "load_p50", "load_p90")}

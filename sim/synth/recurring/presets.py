@@ -40,7 +40,6 @@ class Preset:
 # Why `stale`, and how it and `recurring` were chosen, by errors alone: docs/slearn_workloads.md.
 SMALL_S = 1000.0
 """Where small ends and large begins, summed task durations of a job, s (Table 8)."""
-
 _THIN = (1, 1.4, 2, 0.5)
 
 PRESETS = {
@@ -56,14 +55,8 @@ PRESETS = {
             Group(0.2562, 0.1480, (4, 4.0, 4, 0.0), large=True),
             Group(0.2681, 0.7972, (5, 40.0, 150, 0.9), large=True),
         ),
-        job_work_s=40_000.0,
-        large=0.03,
-        stale=(0.6, 2.5),
-        over_time=(1.00, 3.10),
-        over_space=(0.18, 0.55),
-        load=(1.05, 0.13, 2.47),
-        recurring=0.92,
-        history_days=14,
+        job_work_s=40_000.0, large=0.03, stale=(0.6, 2.5), over_time=(1.00, 3.10),
+        over_space=(0.18, 0.55), load=(1.05, 0.13, 2.47), recurring=0.92, history_days=14,
     ),
     # §5.2.7: 1.90 % of the jobs are thin and large, with 0.5 % of the work. The widths, and that
     # 84 % are thin, are those of the trace's first 19.6 hours.
@@ -74,14 +67,8 @@ PRESETS = {
             Group(0.060, 0.0020, (3, 8.0, 150, 0.9), large=False),
             Group(0.101, 0.9870, (3, 18.0, 150, 1.1), large=True),
         ),
-        job_work_s=10_000.0,
-        large=0.06,
-        stale=(0.5, 2.0),
-        over_time=(0.20, 0.73),
-        over_space=(0.04, 0.58),
-        load=(1.01, 0.29, 1.49),
-        recurring=0.92,
-        history_days=3,
+        job_work_s=10_000.0, large=0.06, stale=(0.5, 2.0), over_time=(0.20, 0.73),
+        over_space=(0.04, 0.58), load=(1.01, 0.29, 1.49), recurring=0.92, history_days=3,
     ),
     # §5.2.7: 1.60 % of the jobs are thin and large, with 0.5 % of the work. That half of the jobs
     # are thin is assumed. Widths from 3 on are so that errors fall with the ratio of pilots about
@@ -93,13 +80,7 @@ PRESETS = {
             Group(0.200, 0.0020, (3, 20.0, 150, 0.9), large=False),
             Group(0.300, 0.9906, (3, 40.0, 150, 1.1), large=True),
         ),
-        job_work_s=12_000.0,
-        large=0.15,
-        stale=(1.0, 5.0),
-        over_time=(1.35, 1.67),
-        over_space=(0.70, 1.33),
-        load=(1.04, 0.09, 0.91),
-        recurring=0.6,
-        history_days=3,
+        job_work_s=12_000.0, large=0.15, stale=(1.0, 5.0), over_time=(1.35, 1.67),
+        over_space=(0.70, 1.33), load=(1.04, 0.09, 0.91), recurring=0.6, history_days=3,
     ),
-}
+}  # fmt: skip

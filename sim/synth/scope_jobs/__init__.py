@@ -9,19 +9,15 @@ assumed, and how near the workload comes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sim.base.errors import InputError, unknown
+from sim.synth._dag import check_number
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
 
 __all__ = ["synthesize"]
-
-WARM_UP_S = 900.0
-"""When the job is submitted: the background has filled the cluster by then."""
-TAIL = 1.5
-"""The background goes on until so many times the latest deadline."""
 
 
 def synthesize(
@@ -82,39 +78,26 @@ def synthesize(
     InputError
         On an unknown job, deadline or change, or a number out of range.
     """
-    from sim.synth.scope_jobs.make import make
+    from sim.synth.scope_jobs.make import make  # loads scipy, which naming options needs not
     from sim.synth.scope_jobs.templates import NAMES
 
     name, _, own = job.partition("/")
     if name not in NAMES:
         raise InputError(unknown("job of scope_jobs", name, NAMES), rule="wrong option")
-    for what, count in (("jobs", jobs), ("slots", slots), ("waiting", waiting)):
-        least = int(what != "waiting")
+    for option, count in (("jobs", jobs), ("slots", slots), ("waiting", waiting)):
+        least = int(option != "waiting")
         if type(count) is not int or count < least:
-            raise InputError(f"{what} must be a whole number from {least} on, not {count!r}")
-    _check("utilization", utilization, 0.0, 1.0)
-    _check("every_s", every_s, 0.0, float("inf"))
+            raise InputError(f"{option} must be a whole number from {least} on, not {count!r}")
+    check_number("utilization", utilization, 0.0, 1.0)
+    check_number("every_s", every_s, 0.0, float("inf"))
     if work is not None:
-        _check("work", work, 1e-3, 1e3)
-    _check("slow_stage", slow_stage, 1e-3, 1e3)
+        check_number("work", work, 1e-3, 1e3)
+    check_number("slow_stage", slow_stage, 1e-3, 1e3)
     at = NAMES.index(name)
     return make(
         [NAMES[(at + i) % len(NAMES)] for i in range(jobs)],
         own or deadline,
-        seed=seed,
-        change=change,
-        like_inputs=like_inputs,
-        work=work,
-        slow_stage=float(slow_stage),
-        faults=faults,
-        slots=slots,
-        utilization=float(utilization),
-        waiting=waiting,
+        seed=seed, change=change, like_inputs=like_inputs, work=work, slow_stage=float(slow_stage),
+        faults=faults, slots=slots, utilization=float(utilization), waiting=waiting,
         every_s=float(every_s),
-    )
-
-
-def _check(name: str, value: Any, low: float, high: float) -> None:
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not number or not low <= value <= high:
-        raise InputError(f"{name} must be a number from {low:g} to {high:g}, not {value!r}")
+    )  # fmt: skip

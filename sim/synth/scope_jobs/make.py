@@ -1,22 +1,146 @@
-"""Puts a controlled run together: jobs with deadlines, their training, faults, the background."""
+"""Puts a controlled run together: jobs with deadlines, their training, faults, the background.
+
+Deadlines are in minutes after submission (Ferguson et al., EuroSys 2012, §5.1). The background is
+jobs without a deadline: ordinary ones, in slow waves and bursts, which keep the cluster about as
+busy as published, and such that always have tasks waiting and take what the ordinary ones leave, so
+that a spare token has more than one taker.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 import numpy as np
 
+from sim.base.arrays import F8, I8
+from sim.base.errors import InputError, unknown
 from sim.base.random import stream
-from sim.synth.scope_jobs import TAIL, WARM_UP_S, tables
-from sim.synth.scope_jobs.background import draw_background, draw_waiting
-from sim.synth.scope_jobs.deadlines import change_of, deadline_s
+from sim.knobs.faults import fail_tasks
 from sim.synth.scope_jobs.runs import JobRun, draw_run, recorded_run
-from sim.synth.scope_jobs.templates import template
-from sim.synth.scope_jobs.training import training_of
+from sim.synth.scope_jobs.templates import NAN, Piece, joined, of_runs, template, training_of
+from sim.workload.workload import Workload
 
-if TYPE_CHECKING:
-    from sim.workload.workload import Workload
+WARM_UP_S = 900.0
+"""When the job is submitted: the background has filled the cluster by then."""
+TAIL = 1.5
+"""The background goes on until so many times the latest deadline."""
+SHORT_MIN = {"A": 45.0, "B": 20.0, "C": 30.0, "D": 45.0, "E": 45.0, "F": 45.0, "G": 60.0}
+"""Of the seven. Those of E, F and G are the captions' of Fig. 6; the others are chosen
+as those are on average: 2.8 times as long as the job takes alone with 100 tokens, in steps of 5."""
+LONGER = 2.0
+"""The longer of a job's two deadlines over the shorter."""
+OTHERS_MIN = 60.0
+"""Of the other jobs."""
+CHANGES = {"halve": 0.5, "double": 2.0, "triple": 3.0}
+CHANGED_AT_MIN = 10.0
+"""What a deadline is multiplied by, and when (Fig. 7)."""
+
+
+def deadline_s(job: str, deadline: str | float) -> float:
+    """Return the deadline of a job, s."""
+    if isinstance(deadline, str):
+        if deadline not in ("short", "long"):
+            raise InputError(unknown("deadline", deadline, ("short", "long")), rule="wrong option")
+        if job not in SHORT_MIN:
+            return 60.0 * OTHERS_MIN
+        return 60.0 * SHORT_MIN[job] * (LONGER if deadline == "long" else 1.0)
+    if isinstance(deadline, bool) or not 0 < deadline < float("inf"):
+        raise InputError(f"a deadline must be a positive number of minutes, not {deadline!r}")
+    return 60.0 * float(deadline)
+
+
+def change_of(change: str | None, before_s: float) -> tuple[float, float]:
+    """Return the new deadline and when it comes to hold, s; NaN for neither."""
+    if change is None:
+        return float("nan"), float("nan")
+    if change not in CHANGES:
+        raise InputError(unknown("change of the deadline", change, CHANGES), rule="wrong option")
+    return CHANGES[change] * before_s, 60.0 * CHANGED_AT_MIN
+
+
+WAVE_S, WAVE = (1800.0, 5400.0), 0.35
+"""Period of the slow wave of a run, between these, and how far it goes up and down."""
+BURST_EVERY_S, BURST_S, BURST = 3600.0, (300.0, 900.0), 0.8
+"""Mean time between bursts, how long one lasts, and what it adds to the mean."""
+WIDTH, WIDTH_SIGMA, WIDEST = 20.0, 0.8, 200
+"""Tasks of the first stage of a job: median, spread and most; the second has a quarter."""
+TASK_S, TASK_SIGMA = 60.0, 0.8
+"""Median and spread of the durations of their tasks, s."""
+STEP_S = 10.0
+
+
+@dataclass(frozen=True, eq=False)
+class Background:
+    """J jobs of one or two stages, by when they are submitted."""
+
+    submit_s: F8  # when each is submitted, s
+    n_tasks: I8  # tasks of its stages, which follow each other
+    duration_s: F8  # how long each task lasts, job by job, s
+
+
+def draw_background(slots: float, until_s: float, rng: np.random.Generator) -> Background:
+    """Draw jobs that keep `slots` slots busy on average.
+
+    The demand at each time is the mean times 1 plus a wave plus bursts, scaled so that it averages
+    the mean up to `until_s`; jobs come at random with that rate.
+    """
+    at = np.arange(0.0, until_s, STEP_S)
+    demand = _demand(at, until_s, rng)
+    width = WIDTH * np.exp(WIDTH_SIGMA**2 / 2)
+    of_one = 1.25 * width * TASK_S * np.exp(TASK_SIGMA**2 / 2)
+    rate = slots * demand / of_one
+    reached = np.concatenate([[0.0], np.cumsum(rate * STEP_S)])
+    n = int(rng.poisson(reached[-1]))
+    submit_s = np.interp(np.sort(rng.random(n)) * reached[-1], reached, np.append(at, until_s))
+    first = np.clip(np.rint(WIDTH * np.exp(WIDTH_SIGMA * rng.normal(size=n))), 1, WIDEST)
+    n_tasks = np.stack([first, np.ceil(first / 4)], axis=1).astype(np.int64)
+    duration_s = TASK_S * np.exp(TASK_SIGMA * rng.normal(size=int(n_tasks.sum())))
+    # so that the run's load is the mean and no chance of its own
+    duration_s *= slots * until_s / duration_s.sum() if n else 1.0
+    return Background(submit_s, n_tasks, duration_s)
+
+
+def draw_waiting(n: int, slots: float, until_s: float, rng: np.random.Generator) -> Background:
+    """Draw `n` jobs that come at 0, with as much work as `slots` slots do up to `until_s`."""
+    mean_s = TASK_S * np.exp(TASK_SIGMA**2 / 2)
+    n_tasks = np.full((n, 1), max(1, round(slots * until_s / mean_s / max(n, 1))), np.int64)
+    duration_s = TASK_S * np.exp(TASK_SIGMA * rng.normal(size=int(n_tasks.sum())))
+    return Background(np.zeros(n), n_tasks, duration_s)
+
+
+def _demand(at: F8, until_s: float, rng: np.random.Generator) -> F8:
+    period_s, phase = rng.uniform(*WAVE_S), rng.uniform(0, 2 * np.pi)
+    demand: F8 = 1 + WAVE * np.sin(2 * np.pi * at / period_s + phase)
+    begin_s = rng.exponential(BURST_EVERY_S)
+    while begin_s < until_s:
+        end_s = begin_s + rng.uniform(*BURST_S)
+        demand[(at >= begin_s) & (at < end_s)] += BURST
+        begin_s = end_s + rng.exponential(BURST_EVERY_S)
+    scaled: F8 = demand / demand.mean()
+    return scaled
+
+
+def _of_background(background: Background, name: str) -> Piece:
+    """Make jobs of the background, with a barrier between their stages."""
+    n, per_job = background.n_tasks.shape
+    stage = np.arange(n * per_job)
+    parent = stage[stage % per_job < per_job - 1]
+    return Piece(
+        {
+            "job_id": [f"{name}-{i}" for i in range(n)],
+            "submit_s": background.submit_s.tolist(),
+            "template": [name] * n,
+            "user": [name] * n,
+            "deadline_s": [NAN] * n,
+            "new_deadline_s": [NAN] * n,
+            "new_deadline_at_s": [NAN] * n,
+        },
+        stage // per_job,
+        background.n_tasks.ravel(),
+        background.duration_s,
+        np.stack([parent, parent + 1, np.zeros(len(parent), np.int64)]),
+    )
 
 
 def make(
@@ -35,15 +159,12 @@ def make(
     every_s: float,
 ) -> Workload:
     """Make the workload; see `sim.synth.scope_jobs.synthesize`."""
-    from sim.knobs.faults import fail_tasks
-    from sim.workload.workload import Workload
-
     drawn = [_run(name, i, seed, like_inputs, work) for i, name in enumerate(names)]
     runs = [_slowed(run, slow_stage) for run in drawn]
     due_s = [deadline_s(name, deadline) for name in names]
     changes = [change_of(change, due) for due in due_s]
     submit_s = [WARM_UP_S * (utilization > 0) + every_s * i for i in range(len(runs))]
-    jobs = tables.of_runs(
+    jobs = of_runs(
         runs,
         [f"{name}-{i}" for i, name in enumerate(names)],
         submit_s,
@@ -57,13 +178,13 @@ def make(
     busy = _busy(runs, submit_s, due_s, utilization * slots)
     if busy > 0:
         rng = stream(seed, "synth", "scope_jobs", "background", *names)
-        pieces.append(tables.of_background(draw_background(busy, until_s, rng), "ordinary"))
+        pieces.append(_of_background(draw_background(busy, until_s, rng), "ordinary"))
     if waiting and utilization > 0:
         rng = stream(seed, "synth", "scope_jobs", "waiting", *names)
         left = (1.0 - utilization) * slots
-        pieces.append(tables.of_background(draw_waiting(waiting, left, until_s, rng), "waiting"))
+        pieces.append(_of_background(draw_waiting(waiting, left, until_s, rng), "waiting"))
     workload = Workload.from_tables(
-        **tables.joined(pieces),
+        **joined(pieces),
         training=training_of(sorted(set(names))),
         meta={"name": "scope_jobs", "synth": {"jobs": list(names), "seed": int(seed)}},
     )

@@ -1,9 +1,8 @@
-"""One run of a recurring job: what differs from the runs before it."""
+"""Recurring jobs and runs of them: what differs from the runs before."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import ndtri
@@ -11,12 +10,15 @@ from scipy.special import ndtri
 from sim.base.arrays import F8
 from sim.knobs.faults import straggling
 from sim.published import numbers
-from sim.synth.scope_jobs.times import draw_init_s
+from sim.synth.scope_jobs.structure import Law, Structure, draw_init_s, draw_law, draw_structure
 
-if TYPE_CHECKING:
-    from sim.synth.scope_jobs.templates import Template
-
-
+STAGES, VERTICES = (10, 60), (700, 8500)
+FASTEST_P90_S, SLOWEST_P90_S = (1.4, 4.0), (22.0, 320.0)
+"""Between which the others are drawn, evenly in the logarithm: about the ranges of Table 2."""
+BARRIERS = (0.0, 0.25)
+"""What part of the stages begins with a full shuffle, evenly; Table 2 has 0 to 0.26."""
+BULK, SKEW, SIGMA = (0.35, 1.0), (0.5, 2.5), (0.25, 0.5)
+"""Of how the times of stages spread (`sim.synth.scope_jobs.structure`)."""
 INIT_EXPONENT = 1 / 3
 """Where a run needs x times the work, what goes before a vertex runs takes x to this power as long:
 ln(6.8 / 5.8) over ln(23.5 / 12.7), and ln(6.9 / 5.8) over ln(18.5 / 12.7), are 0.26 and 0.46 (Table
@@ -42,6 +44,18 @@ STAGE_SIGMA = 0.1
 
 
 @dataclass(frozen=True, eq=False)
+class Template:
+    """A recurring job."""
+
+    name: str  # what it is called
+    structure: Structure  # its g stages
+    law: Law  # how long their vertices run in a run like the one that was published
+    place: float  # how much its runs vary: its place among all recurring jobs, between 0 and 1
+    # how much the run that was recorded took: its place among all runs of the job, 0 to 1
+    recorded: float = 0.5
+
+
+@dataclass(frozen=True, eq=False)
 class JobRun:
     """One run of a job of T tasks, stage by stage."""
 
@@ -52,8 +66,30 @@ class JobRun:
     @property
     def duration_s(self) -> F8:
         """How long each task holds its token, (T,) s."""
-        both: F8 = self.run_s + self.init_s
-        return both
+        return self.run_s + self.init_s
+
+
+def draw_template(
+    name: str,
+    rng: np.random.Generator,
+    vertices: tuple[int, int],
+    place: float = 0.5,
+    recorded: float = 0.5,
+) -> Template:
+    """Draw a job like the seven, with a number of vertices in a range."""
+    n_stages = round(_between(STAGES, rng))
+    n_barriers = round(n_stages * rng.uniform(*BARRIERS))
+    n_vertices = max(round(_between(vertices, rng)), 6 * n_stages)
+    structure = draw_structure(n_stages, n_barriers, n_vertices, rng)
+    ends = (_between(FASTEST_P90_S, rng), _between(SLOWEST_P90_S, rng))
+    shape = (rng.uniform(*BULK), _between(SKEW, rng))
+    law = draw_law(structure.n_tasks, shape, ends, rng.uniform(*SIGMA), rng)
+    return Template(name, structure, law, place, recorded)
+
+
+def _between(ends: tuple[float, float], rng: np.random.Generator) -> float:
+    low, high = np.log(ends)
+    return float(np.exp(rng.uniform(low, high)))
 
 
 def recorded_run(template: Template, rng: np.random.Generator, slower: float = 1.0) -> JobRun:
@@ -98,8 +134,8 @@ def input_sigma(place: float) -> float:
     )
     slope = (log_cov[1] - log_cov[0]) / (at[1] - at[0])
     z = _score(place)
-    found = np.interp(z, at, log_cov) + slope * min(z - at[0], 0.0)
-    return float(np.sqrt(np.log1p(np.exp(2 * found))))
+    log_at = np.interp(z, at, log_cov) + slope * min(z - at[0], 0.0)
+    return float(np.sqrt(np.log1p(np.exp(2 * log_at))))
 
 
 def _score(place: float) -> float:

@@ -6,8 +6,7 @@ import networkx as nx
 import numpy as np
 from hypothesis import strategies as st
 
-from sim.lineage.dependencies import Dependencies, plain_edges
-from sim.lineage.graph import Window, window
+from sim.lineage.dependencies import Dependencies, Window, plain_edges, window
 
 
 @st.composite

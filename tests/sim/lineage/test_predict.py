@@ -1,20 +1,29 @@
-"""Prediction: shares, thresholds and errors worked out by hand."""
+"""Prediction, worked out by hand; who used jobs' outputs as columns of a workload."""
 
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+import sim
+from sim import measures
 from sim.base.errors import InputError
 from sim.lineage.dependencies import plain_edges
 from sim.lineage.predict import (
+    READERS,
+    Uses,
     best_threshold,
     by_threshold,
     first_uses,
     forecast,
     learn,
     percentage_errors,
+    reader_columns,
+    uses_of,
 )
+from sim.synth.cosmos.flows import WEEK_S
+from sim.synth.cosmos.month import draw_month
 
 # template 0 runs at 0, 10, 20, 30 and (tested) 100, 110; 1 and 2 read what it makes
 TEMPLATE = np.array([0, 1, 0, 1, 2, 0, 1, 0, 0, 1, 1, 0, 2], np.int32)
@@ -101,3 +110,108 @@ def test_percentage_errors_and_nothing_to_predict():
     nobody = forecast(model(), USES, TEMPLATE, TESTED[:0], 3)
     with pytest.raises(InputError, match="nothing recurs"):
         best_threshold(by_threshold(nobody))
+
+
+@pytest.fixture(scope="module")
+def week():
+    return sim.synthesize("cosmos", scale=0.02, seed=3)
+
+
+def test_columns_say_what_uses_do():
+    uses = Uses(
+        np.array([0, 0, 2], np.int32), np.array([0, 1, 1], np.int32),
+        np.array([5.0, 3.0, 7.5]), np.array([4.0, 2.0, 1.5]),
+    )  # fmt: skip
+    found = reader_columns(uses, np.array([0, 1, 2]), ["b", "a"])
+    assert found["readers"].to_pylist() == [["b", "a"], [], ["a"]]
+    assert found["readers_after_s"].to_pylist() == [[4.0, 2.0], [], [1.5]]
+    table = pa.table({"submit_s": [1.0, 2.0, 6.0], **found})
+    back = uses_of(table, {"b": 0, "a": 1})
+    for name in ("job", "template", "come_s", "time_s"):
+        assert getattr(back, name).tolist() == getattr(uses, name).tolist()
+    of_a = uses_of(table, {"a": 0})  # another numbering, and b isn't known
+    assert of_a.job.tolist() == [0, 2]
+    assert of_a.time_s.tolist() == [2.0, 1.5]
+    assert reader_columns(uses, np.array([2]), ["b", "a"])["readers"].to_pylist() == [["a"]]
+
+
+def test_the_columns_of_a_week_counted_one_by_one(week):
+    month = draw_month(0.02, 3)
+    program, submit_s = month.program.tolist(), month.submit_s.tolist()
+    first: dict[tuple[int, int], float] = {}
+    for u, d in zip(month.up.tolist(), month.down.tolist(), strict=True):
+        if program[u] >= 0 and program[d] >= 0:
+            key = (u, program[d])
+            first[key] = min(first.get(key, np.inf), submit_s[d])
+    third = [i for i, s in enumerate(submit_s) if 0 <= s < WEEK_S]
+    wanted: dict[int, list[float]] = {i: [] for i in third}
+    for (u, _), come_s in sorted(first.items()):
+        if u in wanted:
+            wanted[u].append(come_s - submit_s[u])
+    assert week.jobs["readers_after_s"].to_pylist() == list(wanted.values())
+    past = week.history
+    come = [
+        submit + after
+        for submit, all_ in zip(
+            past["submit_s"].to_pylist(), past["readers_after_s"].to_pylist(), strict=True
+        )
+        for after in all_
+    ]
+    finished = (month.finish_s < 0.0).tolist()
+    seen = [s for (u, _), s in first.items() if s < 0 and finished[u]]
+    assert sorted(come) == pytest.approx(sorted(seen))
+
+
+def test_lists_are_part_of_the_content_and_survive_the_disk(week, tmp_path):
+    week.write(tmp_path)
+    assert sim.Workload.read(tmp_path).digest == week.digest
+    part = week.slice_time(0.0, WEEK_S / 7)
+    assert part.jobs["readers"].to_pylist() == week.jobs["readers"].to_pylist()[: part.n_jobs]
+    past = week.history
+    at = past.column_names.index("readers")
+    moved = past["readers"].combine_chunks()
+    other = pa.ListArray.from_arrays(moved.offsets, moved.flatten().take(
+        pa.array(np.arange(len(moved.flatten()))[::-1])))  # fmt: skip
+    changed = week.with_history(past.set_column(at, "readers", other))
+    assert changed.digest != week.digest
+
+
+def test_what_comes_is_foretold_from_the_week_before():
+    stages = [{"durations_s": [1.0]}]
+    plain = sim.Workload.from_jobs(
+        {"job_id": str(i), "submit_s": float(i), "template": t, "stages": stages}
+        for i, t in enumerate(("p", "p", "", "q"))
+    )
+    lists = ([["q"], ["r"], [], []], [[100.0], [50.0], [], []])
+    kinds = (pa.list_(pa.string()), pa.list_(pa.float64()))
+    jobs = plain.jobs
+    for name, values, kind in zip(READERS, lists, kinds, strict=True):
+        jobs = jobs.append_column(name, pa.array(values, kind))
+    day = 86_400.0
+    history = {
+        "submit_s": [-8 * day, -2 * day, -1.5 * day, -day],
+        "finish_s": [-7.9 * day, -1.9 * day, -1.4 * day, -0.9 * day], "n_tasks": [1] * 4,
+        "mean_task_s": [1.0] * 4, "template": pa.array(["p", "p", "p", ""]).dictionary_encode(),
+        "readers": [["r"], ["q"], ["q", "s"], []],
+        "readers_after_s": [[9.0], [90.0], [140.0, 7.0], []],
+    }  # fmt: skip
+    tables = {n: getattr(plain, n) for n in ("stages", "tasks")}
+    workload = sim.Workload.from_tables(jobs=jobs, history=history, **tables)
+    found, table = measures.measure("readers", None, workload, None, None, 0)
+    # p's runs of a week ago: q used both (median 115 s), s one; r used an older one only.
+    # Now q uses the first and r the second: 4 things said, 1 of them true, 2 came.
+    assert (found["precision_20"], found["recall_20"]) == (0.25, 0.5)
+    assert (found["precision_60"], found["recall_60"]) == (0.5, 0.5)
+    assert found["best_tr"] == 55.0  # the first of the best
+    assert found["rmse_h_20"] == pytest.approx(15 / 3600)
+    assert found["mae_min_20"] == pytest.approx(0.25)
+    assert found["within_20_20"] == 1.0
+    assert table["tr"].to_pylist()[0] == 0.0
+
+
+def test_a_workload_that_does_not_say_who_read_what_is_refused():
+    plain = sim.Workload.from_jobs(
+        [{"job_id": "a", "submit_s": 0.0, "stages": [{"durations_s": [1.0]}]}]
+    )
+    with pytest.raises(InputError, match="who read what"):
+        measures.measure("readers", None, plain, None, None, 0)

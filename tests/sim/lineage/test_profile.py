@@ -12,9 +12,10 @@ import pytest
 
 from sim.base.errors import InputError
 from sim.cli.main import main
-from sim.lineage.groups import medians, quantiles
+from sim.lineage.page import write_page
 from sim.lineage.profile import Options, profile
 from sim.lineage.store import TABLES, Store
+from sim.lineage.templates import medians, quantiles
 from tests.sim.lineage.small import small_logs
 from tests.sim.lineage.test_advice import DAY_S, HOUR, chain
 
@@ -72,7 +73,7 @@ def test_unknown_names_are_hinted_at(store):
 def test_what_is_written_is_read_again(store, tmp_path):
     paths = store.write(tmp_path / "p")
     again = Store.read(tmp_path / "p")
-    assert {p.stem for p in paths} == {*TABLES, "measures", "report", "lineage"}
+    assert {p.stem for p in paths} == {*TABLES, "measures", "report"}
     for name in TABLES:
         assert again.tables[name].schema == store.tables[name].schema
         assert again.tables[name].to_pandas().equals(store.tables[name].to_pandas()), name
@@ -88,7 +89,7 @@ def test_what_is_written_is_read_again(store, tmp_path):
 
 
 def test_the_page_needs_nothing_else(store, tmp_path):
-    page = store.write(tmp_path)[-1].read_text()
+    page = write_page(store, tmp_path).read_text()
     body = re.sub(r"(?s)<script>.*?</script>", "", page)
     assert not re.search(r"(src|href)=[\"']?(https?:)?//", body)
     assert "default-src 'none'" in page

@@ -6,9 +6,9 @@ import pytest
 
 import sim
 from sim.measures import measure
-from sim.synth.production_dags import measure as production_dags
-from sim.synth.scope_jobs import measure as scope_jobs
-from sim.synth.scope_jobs.times import TABLE_2
+from sim.synth.production_dags import statistics as production_dags
+from sim.synth.scope_jobs import statistics as scope_jobs
+from sim.synth.scope_jobs.structure import TABLE_2
 
 
 def rows(workload, seed=0):
@@ -19,7 +19,7 @@ def rows(workload, seed=0):
 def test_production_dags_are_beside_tables_1_and_2():
     workload = sim.synthesize("production_dags", jobs=30, seed=0, median_tasks=50, split_io=True)
     metrics, found = rows(workload)
-    expected = production_dags.measure(workload)
+    expected = production_dags.statistics(workload)
     assert {row["what"]: (row["paper"], row["ours"]) for row in found} == expected
     figures = [row["figure"] for row in found]
     assert (figures.count("Table 1"), figures.count("Table 2")) == (6, 15)

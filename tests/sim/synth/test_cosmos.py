@@ -10,14 +10,14 @@ import pytest
 import policies
 import sim
 from sim.base.errors import InputError
-from sim.lineage.schema import READ, WRITE
+from sim.lineage.files import READ, WRITE
 from sim.synth import cosmos
-from sim.synth.cosmos.clock import WEEK_S
-from sim.synth.cosmos.measure import AT_LEAST, TARGETS, measure
+from sim.synth.cosmos.flows import WEEK_S
 from sim.synth.cosmos.month import draw_month
 from sim.synth.cosmos.organisations import letters, queue_shares
-from sim.synth.cosmos.reads import Finished
-from sim.synth.cosmos.widths import TOKENS, held
+from sim.synth.cosmos.requests import TOKENS, held
+from sim.synth.cosmos.runs import Finished
+from sim.synth.cosmos.statistics import AT_LEAST, TARGETS, statistics
 
 SCALE = 0.05
 
@@ -43,7 +43,7 @@ def known():
 
 @pytest.mark.parametrize(("scale", "seed"), [(SCALE, 0), (0.2, 1)])
 def test_the_published_figures_come_out(scale, seed):
-    got = measure(draw_month(scale, seed))
+    got = statistics(draw_month(scale, seed))
     got["jobs a day / scale"] /= scale
     off = {k: (got[k], w) for k, (w, by) in TARGETS.items() if abs(got[k] - w) > by}
     assert off == {}
@@ -62,7 +62,7 @@ def test_the_workload_says_what_was_wanted_and_what_came_out(week):
 
 def test_figures_counted_one_by_one_from_the_logs_are_those_measured(known):
     jobs, reads, logs = known
-    got = measure(draw_month(SCALE, 0))
+    got = statistics(draw_month(SCALE, 0))
     third = {i for i, j in enumerate(jobs) if 0 <= j["submit_s"] < WEEK_S}
     recurring = {i for i, j in enumerate(jobs) if j["template_name"].startswith("program-")}
     into = [(u, d) for u, d in reads if d in third]

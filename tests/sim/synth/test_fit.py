@@ -11,8 +11,7 @@ import pytest
 import sim
 from sim.base.errors import InputError
 from sim.synth.alibaba2018.fit import fit, fit_sample, fit_workload
-from sim.synth.alibaba2018.histograms import Histogram
-from sim.synth.alibaba2018.pooling import LEAST
+from sim.synth.alibaba2018.tables import LEAST, Histogram
 from sim.synth.alibaba2018.tables_file import SHIPPED, read_tables, write_tables
 
 HISTOGRAMS = "alibaba2018/full_trace_histograms.json.gz"

@@ -13,13 +13,17 @@ from sim.base.errors import InputError
 from sim.base.random import stream
 from sim.dags import critical_path_length
 from sim.synth.alibaba2018.fit import fit_structure
-from sim.synth.alibaba2018.histograms import Conditional, Grid, Histogram
-from sim.synth.alibaba2018.improved import further_stages, generators, spread
+from sim.synth.alibaba2018.fit_links import Seen
 from sim.synth.alibaba2018.kernels.chance import MODULUS, uniform
-from sim.synth.alibaba2018.links import NARROW, TREE, WIDE
-from sim.synth.alibaba2018.seen import Seen
-from sim.synth.alibaba2018.structure import Structure, synthesize_dags
+from sim.synth.alibaba2018.tables import NARROW, TREE, WIDE, Conditional, Grid, Histogram
 from sim.synth.alibaba2018.tables_file import read_tables
+from sim.synth.alibaba2018.tian_algorithm2 import (
+    Structure,
+    further_stages,
+    generators,
+    spread,
+    synthesize_dags,
+)
 from tests.sim.synth import naive_improved as naive
 
 TABLES = read_tables()

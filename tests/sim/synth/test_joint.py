@@ -12,10 +12,9 @@ import sim
 from sim.base.errors import InputError
 from sim.dags import Graphs
 from sim.dags.properties import distance
-from sim.synth.alibaba2018.copula import Binned, correlation, taken_over
-from sim.synth.alibaba2018.fit_joint import fit_joint
-from sim.synth.alibaba2018.histograms import Histogram
-from sim.synth.alibaba2018.joint import draw_jointly
+from sim.synth.alibaba2018.attributes import draw_jointly
+from sim.synth.alibaba2018.fit_joint import Binned, correlation, fit_joint, taken_over
+from sim.synth.alibaba2018.tables import Histogram
 from sim.synth.alibaba2018.tables_file import read_tables
 
 SAMPLE = "alibaba2018/batch_task_6600_jobs.csv.gz"

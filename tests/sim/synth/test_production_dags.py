@@ -8,15 +8,15 @@ from networkx import DiGraph, antichains
 
 import sim
 from sim.dags import Graphs
-from sim.synth.production_dags import measure as m
-from sim.synth.production_dags.work import capped_log_normal
+from sim.synth.production_dags import statistics as m
+from sim.synth.production_dags.dags import capped_log_normal
 from tests.sim.bounds.test_bounds import stage, workload
 
 
 @pytest.fixture(scope="module")
 def measured():
     w = sim.synthesize("production_dags", jobs=1500, seed=0, recurring=0.0, split_io=True)
-    return m.measure(w)
+    return m.statistics(w)
 
 
 FIFTHS = [f"{20 * k}-{20 * k + 20} %" for k in range(5)]
@@ -56,7 +56,7 @@ def test_what_is_published_comes_out(measured, what, low, high):
 
 def test_a_job_in_two_and_a_half_recurs_with_the_same_program():
     w = sim.synthesize("production_dags", jobs=400, seed=3, median_tasks=50)
-    assert m.measure(w)["recurring"][1] == pytest.approx(0.4, abs=0.07)
+    assert m.statistics(w)["recurring"][1] == pytest.approx(0.4, abs=0.07)
     c = w.columns
     first = int(np.argmax(np.bincount(c.job_template) > 1))
     runs = np.flatnonzero(c.job_template == first)
@@ -68,7 +68,7 @@ def test_a_job_in_two_and_a_half_recurs_with_the_same_program():
     assert (ratio != 1).all()
     assert (np.abs(np.log(ratio)) < 0.8).all()
     none = sim.synthesize("production_dags", jobs=50, seed=3, recurring=0.0, median_tasks=20)
-    assert m.measure(none)["recurring"][1] == 0
+    assert m.statistics(none)["recurring"][1] == 0
 
 
 def test_the_same_seed_gives_the_same_bytes_and_fewer_jobs_the_first_of_them():
@@ -113,7 +113,7 @@ def test_the_least_of_workloads(jobs):
     w = sim.synthesize("production_dags", jobs=jobs, seed=0, median_tasks=1)
     assert w.n_jobs == jobs
     assert (np.diff(w.columns.stage_task0) >= 1).all()
-    assert len(m.measure(w))
+    assert len(m.statistics(w))
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_shares_of_work_by_hand():
     assert shares["critical path"][0] == pytest.approx(14 / 20)
     assert shares["unconstrained"][0] == pytest.approx(10 / 20)
     assert shares["unordered"][0] == pytest.approx(16 / 20)
-    found = m.measure(w)
+    found = m.statistics(w)
     assert found["depth, median"][1] == 2
     assert found["tasks, median"][1] == 8
     # seven tasks wait for none, one for four; four are awaited by one

@@ -8,11 +8,7 @@ from scipy.special import ndtri
 
 import sim
 from sim.engine.recording import FirstComeFirstServed
-from sim.synth.scope_jobs import deadlines
-from sim.synth.scope_jobs.alone import alone_s
-from sim.synth.scope_jobs.background import draw_background
-from sim.synth.scope_jobs.measure import measure
-from sim.synth.scope_jobs.population import variation
+from sim.synth.scope_jobs.make import deadline_s, draw_background
 from sim.synth.scope_jobs.runs import (
     OVERLOADED,
     RUN_SIGMA,
@@ -21,10 +17,9 @@ from sim.synth.scope_jobs.runs import (
     input_sigma,
     recorded_run,
 )
-from sim.synth.scope_jobs.structure import draw_structure
-from sim.synth.scope_jobs.templates import ALONE_MIN, NAMES, SEVEN, template
-from sim.synth.scope_jobs.times import A_P90_S, TABLE_2, Law
-from sim.synth.scope_jobs.training import training_of
+from sim.synth.scope_jobs.statistics import statistics, variation
+from sim.synth.scope_jobs.structure import A_P90_S, TABLE_2, Law, draw_structure
+from sim.synth.scope_jobs.templates import ALONE_MIN, NAMES, SEVEN, alone_s, template, training_of
 
 WITHIN = {
     "stages": 0.0,
@@ -51,7 +46,7 @@ def controlled() -> sim.Workload:
 
 @pytest.mark.parametrize("job", SEVEN)
 def test_the_seven_jobs_are_as_published(job):
-    found = measure(job)
+    found = statistics(job)
     assert ("work, h" in found) == (job == "F")
     for what, (wanted, got) in found.items():
         assert got == pytest.approx(wanted, rel=WITHIN[what], abs=0), what
@@ -83,15 +78,15 @@ def test_the_other_jobs_are_neither_too_short_nor_too_big():
 
 def test_deadlines_are_those_published_and_the_longer_twice_the_shorter():
     known = {"E": 45, "F": 45, "G": 60}
-    assert {job: deadlines.deadline_s(job, "short") / 60 for job in known} == known
+    assert {job: deadline_s(job, "short") / 60 for job in known} == known
     factor = np.mean([60 * minutes / alone_s(template(job)) for job, minutes in known.items()])
     for job in SEVEN:
-        short = deadlines.deadline_s(job, "short")
-        assert deadlines.deadline_s(job, "long") == 2 * short
+        short = deadline_s(job, "short")
+        assert deadline_s(job, "long") == 2 * short
         if job not in known:  # to the nearest five minutes
             assert abs(short - factor * alone_s(template(job))) <= 150
-    assert deadlines.deadline_s("H", "long") == deadlines.deadline_s("H", "short") == 3600
-    assert deadlines.deadline_s("H", 12.5) == 750
+    assert deadline_s("H", "long") == deadline_s("H", "short") == 3600
+    assert deadline_s("H", 12.5) == 750
 
 
 @pytest.mark.parametrize(("stages", "barriers"), [(2, 0), (14, 0), (11, 1), (60, 15)])

@@ -9,7 +9,7 @@ from scipy.stats import spearmanr
 import sim
 from sim.base.errors import InputError
 from sim.synth import names, options
-from sim.synth.alibaba2018.histograms import Histogram
+from sim.synth.alibaba2018.tables import Histogram
 from sim.synth.alibaba2018.tables_file import SHIPPED, read_tables
 
 

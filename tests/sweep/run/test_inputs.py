@@ -144,8 +144,8 @@ class TestAnEditOfWhatMakesAWorkload:
     @pytest.mark.parametrize(
         ("name", "added", "is_made_again"),
         [
-            ("sim.synth.alibaba2018.structure", COMMENT, False),
-            ("sim.synth.alibaba2018.structure", STATEMENT, True),
+            ("sim.synth.alibaba2018.tian_algorithm2", COMMENT, False),
+            ("sim.synth.alibaba2018.tian_algorithm2", STATEMENT, True),
             ("sim.synth.alibaba2018/tables.json", b"\n", True),
             ("sim.synth.cosmos.month", STATEMENT, False),
             ("sim.engine.simulate", STATEMENT, False),
@@ -172,7 +172,7 @@ class TestAnEditOfWhatMakesAWorkload:
     ) -> None:
         grid = ("policy=fifo,las", *self.WORDS)
         fake(*grid)
-        edited.edit("sim.synth.alibaba2018.structure", added=STATEMENT)
+        edited.edit("sim.synth.alibaba2018.tian_algorithm2", added=STATEMENT)
         assert "2 cached, 0 to run" in fake("plan", *grid).out
         assert len(loads) == 2
         assert "2 cached, 0 to run" in fake("plan", *grid).out

@@ -1,0 +1,208 @@
+"""Algorithm 2 of Tian et al. (SoCC 2019, §7.2): DAGs of given sizes, many at once.
+
+As printed: `draw_lengths` and `link_levels`. The rest is the improved variant, which has the level
+and edge steps with what they leave out fitted.
+
+The sizes of levels: Algorithm 2 gives each level one stage and draws the others' levels from a
+table that counts all stages. Here they are drawn from what is left of it when each job's first
+stage of each level is taken off, and in runs, as further stages tend to come with others on the
+level before. Few jobs have several stages on the last level; which do is drawn beforehand, with
+which are gathering trees.
+
+The edges: how many stages of a level have children on the next, how many of the next have parents,
+who shares them, and which edges go further down are drawn from tables, given the two levels' sizes
+and the shape: see `sim.synth.alibaba2018.kernels.improved`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.base.arrays import F8, I4, I8
+from sim.base.errors import InputError, unknown
+from sim.base.ragged import offsets
+from sim.base.random import stream
+from sim.dags import Graphs
+from sim.synth.alibaba2018.tables import NARROW, TREE, WIDE, Links, Tables
+
+Variant = Literal["improved", "paper"]
+VARIANTS: tuple[str, ...] = get_args(Variant)
+
+
+@dataclass(frozen=True, eq=False)
+class Structure:
+    """J DAGs with G stages in all."""
+
+    graph: Graphs  # the DAGs
+    length: I8  # their critical path lengths, in stages
+    level: I4  # levels of the stages, from 1
+
+
+def synthesize_dags(
+    tables: Tables, n_stages: NDArray[np.integer], seed: int, variant: str = "improved"
+) -> Structure:
+    """Synthesize one DAG of each of the given sizes.
+
+    A DAG's critical path length comes from CP(n) in either variant. Then ``"paper"`` draws levels
+    and edges as Algorithm 2 is printed. And ``"improved"``, with tables of what it leaves out,
+    draws the sizes of levels, from the same table of levels, and edges between them.
+    """
+    if variant not in VARIANTS:
+        raise InputError(unknown("variant", variant, VARIANTS), rule="unknown variant")
+    sizes: I8 = np.asarray(n_stages, dtype=np.int64)
+    stage0 = offsets(sizes)
+    length = draw_lengths(tables, sizes, seed)
+    if variant == "paper":
+        level, edge0, child = link_levels(tables, stage0, length, seed)
+        return Structure(Graphs(stage0, edge0, child), length, level)
+    if tables.links is None:
+        raise InputError(
+            "the tables hold no edge step (links), which variant=improved draws from; fit them "
+            "from a workload, or take variant=paper",
+            rule="no links",
+        )
+    random = generators(seed, len(sizes))
+    size, shape = spread(tables, tables.links, sizes, length, random)
+    edge0, child = link(tables.links, stage0, length, size, shape, random)
+    rank = np.arange(len(size)) - np.repeat(offsets(length)[:-1], length)
+    level = np.repeat(rank.astype(np.int32) + np.int32(1), size)
+    return Structure(Graphs(stage0, edge0, child), length, level)
+
+
+def draw_lengths(tables: Tables, n_stages: I8, seed: int) -> I8:
+    """Draw critical path lengths CP(n), among the lengths that n stages allow (line 3).
+
+    Where the table has none, as it was counted of larger jobs only, it is n: a chain.
+    """
+    from sim.synth.alibaba2018.kernels import tian_algorithm2  # loads numba
+
+    length = np.empty(len(n_stages), dtype=np.int64)
+    cell = tables.length.cell_of(n_stages)
+    uniform = uniforms(seed, "length", len(n_stages))
+    tian_algorithm2.draw_lengths(n_stages, cell, *tables.length.packed(), uniform, length)
+    return np.minimum(length, n_stages)
+
+
+def link_levels(tables: Tables, stage0: I8, length: I8, seed: int) -> tuple[I4, I8, I4]:
+    """Draw levels and edges (lines 4 to 12).
+
+    The first stages of a random permutation get the levels 1 to their job's length, the others
+    LV(length), among the levels of at most that length. On each level but the last, every stage
+    samples ⌈next level's size / own level's size⌉ children of the next level, without
+    replacement. So every stage of level 1 begins a path through all levels, and a stage of a later
+    level may be left without parents.
+    """
+    from sim.synth.alibaba2018.kernels import tian_algorithm2  # loads numba
+
+    n_all = int(stage0[-1])
+    level = np.empty(n_all, dtype=np.int32)
+    tian_algorithm2.assign_levels(
+        stage0, length, tables.level.cell_of(length), *tables.level.packed(),
+        uniforms(seed, "permutation", n_all), uniforms(seed, "level", n_all), level,
+    )  # fmt: skip
+    out_degree = np.empty(n_all, dtype=np.int32)
+    tian_algorithm2.count_children(stage0, length, level, out_degree)
+    edge0 = offsets(out_degree)
+    child = np.empty(int(edge0[-1]), dtype=np.int32)
+    tian_algorithm2.sample_children(
+        stage0, length, level, edge0, uniforms(seed, "child", len(child)), child
+    )
+    return level, edge0, child
+
+
+def uniforms(seed: int, purpose: str, n: int) -> F8:
+    """Draw `n` numbers in [0, 1) for a purpose."""
+    return stream(seed, "synth", "alibaba2018", purpose).random(n)
+
+
+def generators(seed: int, n_jobs: int) -> I8:
+    """Return the states of one small generator a job, (J, 2), as `kernels.chance` has them."""
+    from sim.synth.alibaba2018.kernels.chance import MODULUS  # loads numba
+
+    uniform = stream(seed, "synth", "alibaba2018", "job").random((n_jobs, 2))
+    states: I8 = 1 + (uniform * (np.array(MODULUS) - 1)).astype(np.int64)
+    return states
+
+
+def spread(
+    tables: Tables, links: Links, n_stages: I8, length: I8, random: I8, shape: I8 | None = None
+) -> tuple[I8, I8]:
+    """Draw how many stages are on each level of each job."""
+    from sim.synth.alibaba2018.kernels import improved  # loads numba
+
+    if shape is None:
+        shape = np.empty(len(length), dtype=np.int64)
+        improved.draw_shapes(n_stages, length, links.shape.packed(), random, shape)
+    lengths, group = np.unique(length, return_inverse=True)
+    further = [further_stages(tables, value) for value in lengths.tolist()]
+    ends = [
+        run_ends(
+            parts(of_table, links.first[kind - TREE], kind == WIDE),
+            links.run_tree if kind == TREE else links.run_other,
+        )
+        for kind in (TREE, NARROW, WIDE)
+        for of_table in further
+    ]
+    ends0 = offsets(np.array([len(part) for part in ends]))[group + len(lengths) * (shape - TREE)]
+    run = np.where(shape == TREE, links.run_tree, links.run_other)
+    size = np.empty(int(length.sum()), dtype=np.int64)
+    improved.spread(
+        offsets(length), n_stages, shape, ends0, np.concatenate(ends), run, random, size
+    )
+    return size, shape
+
+
+def link(links: Links, stage0: I8, length: I8, size: I8, shape: I8, random: I8) -> tuple[I8, I4]:
+    """Draw edges between levels of given sizes; return (edge0, child)."""
+    from sim.synth.alibaba2018.kernels import improved  # loads numba
+
+    return improved.link(stage0, offsets(length), size, shape, links.book(), links.weight, random)
+
+
+def further_stages(tables: Tables, length: int) -> F8:
+    """Return how the stages of jobs of `length` levels spread beyond the first of each level.
+
+    The table of levels counts all stages. Each job has one on each level at least, so that the
+    number of jobs of that length, which the table of lengths tells, comes off every level.
+    """
+    at = int(tables.level.cell_of(np.array([length]))[0])
+    low, high = tables.level.range_of(at)
+    cell = tables.level.cells[at].up_to(length)
+    counts = np.zeros(length)
+    counts[cell.values.astype(np.int64) - 1] = cell.counts
+    for given in tables.length.cells:
+        here = (given.values >= low) & (given.values <= high)
+        for value, n in zip(given.values[here].astype(np.int64), given.counts[here], strict=True):
+            counts[:value] -= n
+    return np.maximum(counts, 0.0)
+
+
+def parts(further: F8, first: float, wide: bool) -> F8:
+    """Return the part of a job's further stages that each level has."""
+    part = further.copy()
+    if len(part) > 1:
+        part[-1] = part[:-1].mean() if wide else 0.0
+    if not part.any():
+        part[: max(1, len(part) - 1)] = 1.0
+    part /= part.sum()
+    if 0.0 < part[0] < 1.0:
+        top = min(first * part[0], 0.95)
+        part *= (1.0 - top) / (1.0 - part[0])
+        part[0] = top
+    return part
+
+
+def run_ends(part: F8, run: float) -> F8:
+    """Return the chances, added up, that a run of further stages ends on each level.
+
+    So that levels keep their part of the further stages, a level's chance is its part less what
+    comes down to it in runs that end on a later one.
+    """
+    ends = np.maximum(part - run * np.append(part[1:], 0.0), 0.0)
+    cum: F8 = np.cumsum(ends / ends.sum())
+    cum[np.flatnonzero(ends)[-1] :] = 1.0
+    return cum

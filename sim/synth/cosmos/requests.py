@@ -1,0 +1,188 @@
+"""What jobs ask for: priorities, and tokens.
+
+Users mostly give the priority of the script that they started from. Widths are so that requests are
+what they should be of queues and cluster.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sim.base.arrays import F8, I8, Mask
+from sim.base.random import stream
+from sim.published import numbers
+from sim.synth.cosmos.flows import WEEK_S, Flows
+
+_PAPER = numbers("wing")["priorities"]
+HIGH_AD_HOC, INVERTED_TEMPLATES = _PAPER["adhoc_above"], _PAPER["templates_inverted"]
+INVERTED_JOBS = _PAPER["jobs_on_lower"]
+PEAK = numbers("wing")["cosmos"]["peak"]
+
+
+INHERITED = 0.7
+"""Workflows whose priority is that of an earlier one of the organisation; an assumption (§2.2)."""
+HIGHEST = 1000
+STEP = 10
+"""Priorities are whole multiples of the step, from one step to the highest."""
+
+
+def draw_priorities(
+    flows: Flows, program: I8, organisation: I8, up: I8, down: I8, submit_s: F8, seed: int
+) -> F8:
+    """Draw a priority for each job; see `sim.synth.cosmos.month.Month`.
+
+    A program gets its workflow's priority, or that of its highest consumer if that is higher. Then
+    some are set below a consumer: as many programs as are inverted, chosen so that as many jobs
+    depend on a lower one as is published.
+    """
+    rng = stream(seed, "synth", "cosmos", "priorities")
+    own = _workflows(flows, rng)[flows.flow]
+    recurring = program >= 0
+    both = recurring[up] & recurring[down]
+    pair = np.unique(program[up[both]] * len(own) + program[down[both]])
+    a, b = pair // len(own), pair % len(own)
+    a, b = a[a != b], b[a != b]
+    lifted = own.copy()
+    while True:
+        before = lifted.copy()
+        np.maximum.at(lifted, a, lifted[b])
+        if (lifted == before).all():
+            break
+    ticket = rng.random(len(own))
+    above = lifted.copy()  # what a program that is raised gets: more than all that it reads
+    np.maximum.at(above, b, lifted[a])
+    above += STEP * (1 + np.floor(rng.random(len(own)) * 20))
+    dice = rng.random((2, len(program)))
+    low, high = 0.0, 1.0
+    best, least = np.zeros(0), np.inf
+    for _ in range(8):
+        part = (low + high) / 2
+        turn = np.argsort(rng.permutation(len(flows.organisation)))[flows.flow]
+        may = np.unique(b[ticket[b] < part])
+        may = may[np.lexsort((ticket[may], turn[may]))]
+        of_program = _raised(may, above, lifted, a, b)
+        priority = np.where(recurring, of_program[program], 0.0)
+        priority = np.where(recurring, priority, _ad_hoc(recurring, organisation, priority, dice))
+        behind = np.zeros(len(program), dtype=bool)
+        behind[down[priority[up] < priority[down]]] = True
+        off = float(behind.mean()) - INVERTED_JOBS
+        if abs(off) < least:
+            best, least = priority, abs(off)
+        low, high = (low, part) if off > 0 else (part, high)
+    return best
+
+
+def _workflows(flows: Flows, rng: np.random.Generator) -> F8:
+    fresh = STEP * rng.integers(10, HIGHEST // STEP - 9, size=len(flows.organisation))
+    copies = rng.random(len(fresh)) < INHERITED
+    pick = rng.random(len(fresh))
+    out = fresh.astype(np.float64)
+    order = np.argsort(flows.organisation, kind="stable")
+    owner = flows.organisation[order]
+    start = np.searchsorted(owner, owner, "left")
+    for i, row in enumerate(order):
+        if copies[row] and i > start[i]:
+            out[row] = out[order[start[i] + int(pick[row] * (i - start[i]))]]
+    return out
+
+
+def _raised(may: I8, above: F8, priority: F8, a: I8, b: I8) -> F8:
+    """Raise programs of `may`, from the first on, until enough have a consumer above themselves."""
+    wanted = round(INVERTED_TEMPLATES * len(priority))
+    low, high = 0, len(may)
+    while True:
+        n = (low + high) // 2
+        raised = priority.copy()
+        raised[may[:n]] = above[may[:n]]
+        if low >= high:
+            return raised
+        got = len(np.unique(a[raised[a] < raised[b]]))
+        low, high = (n + 1, high) if got < wanted else (low, n)
+
+
+def _ad_hoc(recurring: Mask, organisation: I8, priority: F8, dice: F8) -> F8:
+    """Give so many ad hoc jobs a priority above their queue's average recurring job."""
+    n = int(organisation.max()) + 1
+    total = np.bincount(organisation[recurring], priority[recurring], n)
+    count = np.bincount(organisation[recurring], minlength=n)
+    mean = np.where(count > 0, total / np.maximum(count, 1), HIGHEST / 2)[organisation]
+    step = np.floor(mean / STEP)
+    high = step + 1 + np.floor(dice[1] * np.maximum(HIGHEST / STEP - step, 1))
+    low = np.maximum(1, np.floor(dice[1] * step))
+    out: F8 = STEP * np.where(dice[0] < HIGH_AD_HOC, high, low)
+    return out
+
+
+TOKENS = 100_000
+"""Of the whole cluster at capacity 1, whatever the scale."""
+SPREAD = 1.0
+"""Of widths, of programs and of ad hoc jobs; not published."""
+UNEVEN, FULLEST = 0.5, 1.15
+"""Peaks of an organisation's requests, of its queue's size: spread, and most. Not published;
+calibrated on user priorities alone (docs/wing_workload.md)."""
+WIDEST = 0.12
+"""Of its queue that a job holds at most, so that it fits a fifth of the cluster; calibrated too."""
+PEAK_WINDOW_S = 3600.0
+
+
+def draw_widths(
+    flows: Flows, program: I8, organisation: I8, submit_s: F8, duration_s: F8, share: F8, seed: int
+) -> I8:
+    """Draw how many tokens each job holds; see `sim.synth.cosmos.month.Month`.
+
+    The peak of an organisation's requests is in proportion to its queue, but for `UNEVEN`;
+    requests of all peak at `PEAK`.
+    """
+    rng = stream(seed, "synth", "cosmos", "widths")
+    own = np.exp(SPREAD * rng.normal(size=len(flows.flow)))
+    single = np.exp(SPREAD * rng.normal(size=len(program)))
+    width = np.where(program >= 0, own[program], single)
+    wish = share * np.exp(UNEVEN * rng.normal(size=len(share)))
+    most = np.maximum(np.floor(WIDEST * share * TOKENS), 1.0)[organisation]
+    third = (submit_s >= 0) & (submit_s < WEEK_S)
+    rows = [np.flatnonzero(third & (organisation == o)) for o in range(len(share))]
+    factor = np.ones(len(share))
+    level = float(TOKENS)
+    for _ in range(8):
+        tokens = _whole(width * factor[organisation], most)
+        top = np.array([peak(submit_s[r], duration_s[r], tokens[r]) for r in rows])
+        aim = np.minimum(level * wish, FULLEST * share * TOKENS)
+        factor *= np.clip(aim / np.maximum(top, 1.0), 0.1, 10.0)
+        factor = np.minimum(factor, np.maximum(3 * WIDEST * share * TOKENS, 1.0))
+        level *= PEAK * TOKENS / peak(submit_s[third], duration_s[third], tokens[third])
+    width = width * factor[organisation]
+    low, high = -3.0, 3.0
+    for _ in range(30):
+        tokens = _whole(width * np.exp((low + high) / 2), most)
+        over = peak(submit_s[third], duration_s[third], tokens[third]) > PEAK * TOKENS
+        low, high = (low, (low + high) / 2) if over else ((low + high) / 2, high)
+    return _whole(width * np.exp(low), most).astype(np.int64)
+
+
+def _whole(width: F8, most: F8) -> F8:
+    return np.clip(np.rint(width), 1.0, most)
+
+
+def peak(submit_s: F8, duration_s: F8, tokens: F8) -> float:
+    """Return the most tokens held on average in an hour of the week from 0, if no job waits."""
+    return float(held(submit_s, duration_s, tokens)[1:].max())
+
+
+def held(submit_s: F8, duration_s: F8, tokens: F8) -> F8:
+    """Return the tokens held on average in each hour of the week from 0, if no job waits."""
+    edges = np.arange(0.0, WEEK_S + 1.0, PEAK_WINDOW_S)
+    order = np.argsort(submit_s, kind="stable")
+    done = _integral(submit_s[order], tokens[order], edges)
+    finish = submit_s + duration_s
+    order = np.argsort(finish, kind="stable")
+    done -= _integral(finish[order], tokens[order], edges)
+    return np.diff(done) / PEAK_WINDOW_S
+
+
+def _integral(time_s: F8, tokens: F8, edges: F8) -> F8:
+    """Return Σ tokens max(0, edge - time) for each edge."""
+    count = np.searchsorted(time_s, edges, "right")
+    total = np.concatenate([[0.0], np.cumsum(tokens)])[count]
+    moment = np.concatenate([[0.0], np.cumsum(tokens * time_s)])[count]
+    out: F8 = total * edges - moment
+    return out

@@ -1,0 +1,135 @@
+"""The third week as a workload; some of the four weeks as a job log and a provenance log."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sim.base.arrays import I8
+from sim.lineage.files import DOWNLOAD, OPERATIONS_NAMES, READ, WRITE
+from sim.lineage.recorded import POLL, Recorded, category, week
+from sim.lineage.worth import Past
+from sim.synth.cosmos.flows import WEEK_S
+from sim.synth.cosmos.month import Month
+from sim.synth.cosmos.organisations import letters
+from sim.synth.cosmos.statistics import wanted_got
+from sim.workload.workload import Workload
+
+
+def job_ids(rows: I8) -> pa.Array:
+    """Return the name of each job, by its row in the four weeks."""
+    return pa.array([f"job-{row:07d}" for row in rows.tolist()], pa.string())
+
+
+def programs(month: Month) -> list[str]:
+    """Return the name of each recurring program."""
+    return [f"program-{letters(number, 4)}" for number in range(int(month.program.max()) + 1)]
+
+
+def users(month: Month) -> list[str]:
+    """Return the name of each user."""
+    return [f"user-{number}" for number in range(int(month.user.max()) + 1)]
+
+
+def workload(month: Month, scale: float, seed: int, rounds: int | None = None) -> Workload:
+    """Return the jobs of the third week; see `sim.synth.cosmos.synthesize`."""
+    recorded = Recorded(
+        past=_past(month),
+        duration_s=month.duration_s,
+        lag_s=month.lag_s,
+        priority=month.priority,
+        tokens=month.tokens,
+        mode=month.mode,
+        template=(month.program + 1, ["", *programs(month)]),
+        user=(month.user, users(month)),
+        queue=(month.organisation, list(month.shares)),
+        job_ids=job_ids,
+    )
+    meta = {
+        "name": "synth-cosmos",
+        "queue_share": month.shares,
+        "wanted, got": wanted_got(month, scale),
+        "synth": {
+            "generator": "cosmos",
+            "scale": float(scale),
+            "seed": int(seed),
+            "organisations": len(month.shares),
+            "rounds": rounds,
+            "source": "Chung et al., OSDI 2020",
+        },
+    }
+    return week(recorded, WEEK_S, rounds, meta)
+
+
+def _past(month: Month) -> Past:
+    loads = month.downloads
+    return Past(
+        month.submit_s, month.finish_s, month.tokens * month.duration_s, month.up, month.down,
+        month.hard, month.mode[month.down] == POLL, loads.job, loads.time_s, loads.n,
+    )  # fmt: skip
+
+
+def tables(month: Month, weeks: tuple[int, int] = (-2, 2)) -> tuple[pa.Table, pa.Table]:
+    """Return operations and jobs of some of the weeks, with the columns of `sim.lineage.files`.
+
+    A job reads what it depends on when it is submitted, and writes one file when it ends. An ad hoc
+    job has a name of its own.
+    """
+    end_s = weeks[1] * WEEK_S
+    kept = month.week(weeks[0], weeks[1]) & (month.finish_s < end_s)
+    rows = np.flatnonzero(kept)
+    number = np.cumsum(kept) - 1
+    ids = job_ids(rows)
+    reads = np.flatnonzero(kept[month.up] & kept[month.down])
+    loads = month.downloads
+    taken = np.flatnonzero(kept[loads.job] & (loads.time_s < end_s))
+    job = np.concatenate(
+        [number[month.down[reads]], np.arange(len(rows)), np.full(len(taken), len(rows))]
+    )
+    file = np.concatenate([number[month.up[reads]], np.arange(len(rows)), number[loads.job[taken]]])
+    count = (len(reads), len(rows), len(taken))
+    kind = np.repeat(np.array([READ, WRITE, DOWNLOAD]), count)
+    n = np.concatenate([np.ones(len(reads) + len(rows), np.int64), loads.n[taken]])
+    time = np.concatenate(
+        [month.submit_s[month.down[reads]], month.finish_s[rows], loads.time_s[taken]]
+    )
+    order = np.lexsort((kind, time))
+    files = pc.binary_join_element_wise("out/", ids, "")
+    operations = pa.table(
+        {
+            "time_s": time[order],
+            "job": _coded(job[order], pa.concat_arrays([ids, pa.array([""])])),
+            "operation": _coded(kind[order], pa.array(OPERATIONS_NAMES)),
+            "file": _coded(file[order], files),
+            "n": n[order].astype(np.int32),
+        }
+    )
+    return operations, _jobs(month, rows, ids)
+
+
+def _jobs(month: Month, rows: I8, ids: pa.Array) -> pa.Table:
+    known = programs(month)
+    single = ~month.recurring[rows]
+    program = month.program[rows].copy()
+    program[single] = len(known) + np.arange(int(single.sum()))
+    own = [f"script-{letters(i, 5)}" for i in range(int(single.sum()))]
+    template = category(program, known + own)
+    return pa.table(
+        {
+            "job_id": ids,
+            "template_name": template,
+            "signature": template,
+            "user": category(month.user[rows], users(month)),
+            "queue": category(month.organisation[rows], list(month.shares)),
+            "priority": month.priority[rows],
+            "submit_s": month.submit_s[rows],
+            "start_s": month.submit_s[rows],
+            "finish_s": month.finish_s[rows],
+            "requested": month.tokens[rows].astype(np.float64),
+        }
+    )
+
+
+def _coded(codes: I8, values: pa.Array) -> pa.DictionaryArray:
+    return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), values)

@@ -1,0 +1,239 @@
+"""DAGs of other domains: builds of large code bases, and requests to internet services.
+
+Grandl et al., *Do the hard stuff first* (DAGPS, MSR-TR-2016-19), §9, tries its scheduler on both,
+and publishes of them what kinds of tasks there are and that these differ in run time and resources;
+the numbers are assumptions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from sim.base.errors import InputError, unknown
+from sim.base.random import stream
+from sim.synth._dag import Dag, check_number, check_whole, to_workload
+from sim.workload.workload import Workload
+
+RESOURCES = ("cpu", "mem", "disk", "net")
+Range = tuple[float, float]
+Kind = tuple[float, float, Range, Range, Range, Range]
+"""Of a stage's tasks: median duration in s, its sigma, and from-to of what each resource gives."""
+
+
+class Recipe:
+    """Stages as they are added, each drawn from its kind."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self._rng = rng
+        self._names: list[str] = []
+        self._numbers: list[tuple[int, float, list[float]]] = []
+        self._edges: list[tuple[int, int, bool]] = []
+
+    def stage(
+        self,
+        name: str,
+        n_tasks: int,
+        kind: Kind,
+        barrier: Iterable[int] = (),
+        one_to_one: Iterable[int] = (),
+    ) -> int:
+        """Add a stage that waits for earlier ones; return its number."""
+        median, sigma, *amounts = kind
+        duration = median * float(np.exp(sigma * self._rng.normal()))
+        demand = [float(self._rng.uniform(*amount)) for amount in amounts]
+        n = len(self._names)
+        self._names.append(name)
+        self._numbers.append((n_tasks, duration, demand))
+        self._edges += [(p, n, False) for p in barrier] + [(p, n, True) for p in one_to_one]
+        return n
+
+    def dag(self) -> Dag:
+        """Return what has been added as arrays."""
+        edges = np.array(sorted(self._edges), np.int64).reshape(-1, 3)
+        return Dag(
+            tuple(self._names),
+            np.array([n for n, _, _ in self._numbers], np.int64),
+            np.array([s for _, s, _ in self._numbers]),
+            np.array([d for _, _, d in self._numbers]).reshape(-1, len(RESOURCES)),
+            edges[:, 0].copy(),
+            edges[:, 1].copy(),
+            edges[:, 2].astype(bool),
+        )
+
+
+LIBRARIES_P50, LIBRARIES_SIGMA, MOST_LIBRARIES = 10.0, 0.8, 120
+FILES_P50, FILES_SIGMA, MOST_FILES = 8.0, 1.0, 300
+TESTS_P50, TESTS_SIGMA, MOST_TESTS = 5.0, 1.0, 200
+GENERATED, TESTED, ANALYSED = 0.2, 0.6, 0.5
+
+#       median s, sigma, then from-to of cpu, mem, disk, net as parts of a machine
+GENERATE = (4.0, 0.7, (0.1, 0.2), (0.05, 0.2), (0.05, 0.2), (0.0, 0.05))
+COMPILE = (5.0, 0.7, (0.12, 0.13), (0.03, 0.15), (0.02, 0.1), (0.0, 0.02))
+ANALYSE = (8.0, 0.7, (0.2, 0.3), (0.1, 0.3), (0.02, 0.05), (0.0, 0.02))
+LINK = (9.0, 0.9, (0.12, 0.3), (0.2, 0.7), (0.2, 0.6), (0.0, 0.05))
+TEST = (15.0, 1.1, (0.05, 0.5), (0.05, 0.4), (0.0, 0.3), (0.0, 0.4))
+PACKAGE = (12.0, 0.6, (0.1, 0.2), (0.1, 0.3), (0.4, 0.8), (0.2, 0.6))
+
+
+def draw_build(rng: np.random.Generator) -> Dag:
+    """Draw one build: compilation, code analysis, linking, tests, packaging.
+
+    A build has libraries, each with:
+
+    - for one in five, a step that generates code, before it is compiled;
+    - compilation, a task a source file: cpu-bound, short;
+    - code analysis, a task a file, one-to-one after its compilation: more cpu and memory;
+    - a link after all of its compilation and after the links of up to three earlier libraries: one
+      task, much memory and disk;
+    - for three in five, tests after the link: long, of all kinds of demands, some over the network.
+
+    A last task packages what every link and every test has made.
+    """
+    recipe = Recipe(rng)
+    links: list[int] = []
+    ends: list[int] = []
+    for i in range(_count(rng, LIBRARIES_P50, LIBRARIES_SIGMA, MOST_LIBRARIES)):
+        files = _count(rng, FILES_P50, FILES_SIGMA, MOST_FILES)
+        before = []
+        if rng.random() < GENERATED:
+            before = [recipe.stage(f"generate{i}", 1, GENERATE)]
+        compiled = recipe.stage(f"compile{i}", files, COMPILE, barrier=before)
+        if rng.random() < ANALYSED:
+            ends.append(recipe.stage(f"analyse{i}", files, ANALYSE, one_to_one=[compiled]))
+        n_used = min(len(links), int(rng.integers(0, 4)))
+        used = rng.choice(links, n_used, replace=False).tolist() if n_used else []
+        links.append(recipe.stage(f"link{i}", 1, LINK, barrier=[compiled, *used]))
+        ends.append(links[-1])
+        if rng.random() < TESTED:
+            tests = _count(rng, TESTS_P50, TESTS_SIGMA, MOST_TESTS)
+            ends.append(recipe.stage(f"test{i}", tests, TEST, barrier=[links[-1]]))
+    recipe.stage("package", 1, PACKAGE, barrier=ends)
+    return recipe.dag()
+
+
+def _count(rng: np.random.Generator, median: float, sigma: float, most: int) -> int:
+    return int(np.clip(np.rint(median * np.exp(sigma * rng.normal())), 1, most))
+
+
+VERTICALS = ("web", "images", "videos", "news", "maps", "shops", "books", "answers")
+FEWEST_VERTICALS = 2
+SHARDS_P50, SHARDS_SIGMA, MOST_SHARDS = 12.0, 0.9, 400
+MOST_RESULTS = 20
+FETCHED, ADVERTISED = 0.4, 0.5
+
+FRONT = (0.003, 0.4, (0.02, 0.05), (0.01, 0.03), (0.0, 0.01), (0.05, 0.1))
+SPELL = (0.008, 0.5, (0.1, 0.3), (0.05, 0.2), (0.0, 0.02), (0.01, 0.02))
+LOOK_UP = (0.02, 0.7, (0.03, 0.1), (0.1, 0.5), (0.1, 0.6), (0.01, 0.05))
+RANK = (0.015, 0.7, (0.15, 0.6), (0.02, 0.1), (0.0, 0.02), (0.01, 0.05))
+GATHER = (0.006, 0.5, (0.05, 0.15), (0.02, 0.1), (0.0, 0.01), (0.2, 0.6))
+FETCH = (0.03, 0.8, (0.02, 0.08), (0.03, 0.1), (0.1, 0.5), (0.1, 0.5))
+ADVERTISE = (0.03, 0.5, (0.2, 0.6), (0.05, 0.2), (0.0, 0.05), (0.05, 0.2))
+BLEND = (0.01, 0.5, (0.1, 0.4), (0.05, 0.2), (0.0, 0.02), (0.05, 0.2))
+RENDER = (0.012, 0.5, (0.1, 0.3), (0.02, 0.1), (0.0, 0.02), (0.1, 0.4))
+
+
+def draw_request(rng: np.random.Generator) -> Dag:
+    """Draw one request: a workflow of dependent RPCs on one pool of servers.
+
+    The paper gives a search query as its example: spelling is checked before the index is looked
+    up, videos and images are looked up in parallel. A request has:
+
+    - a front end, then a spelling check;
+    - two to eight verticals (web, images, videos, news, ...), each looking its shards up, a task a
+      shard: memory and disk; ranking each shard's answers one-to-one: cpu; gathering them;
+    - for two in five verticals, fetching of documents after that, a task a result: network, disk;
+    - advertisements, for half of the requests, beside the verticals;
+    - blending of everything, then rendering.
+    """
+    recipe = Recipe(rng)
+    front = recipe.stage("front", 1, FRONT)
+    spelled = recipe.stage("spell", 1, SPELL, barrier=[front])
+    ends = []
+    n_verticals = int(rng.integers(FEWEST_VERTICALS, len(VERTICALS) + 1))
+    for name in VERTICALS[:n_verticals]:
+        shards = np.rint(SHARDS_P50 * np.exp(SHARDS_SIGMA * rng.normal()))
+        n = int(np.clip(shards, 1, MOST_SHARDS))
+        looked_up = recipe.stage(f"look up {name}", n, LOOK_UP, barrier=[spelled])
+        ranked = recipe.stage(f"rank {name}", n, RANK, one_to_one=[looked_up])
+        last = recipe.stage(f"gather {name}", 1, GATHER, barrier=[ranked])
+        if rng.random() < FETCHED:
+            results = int(rng.integers(1, MOST_RESULTS + 1))
+            last = recipe.stage(f"fetch {name}", results, FETCH, barrier=[last])
+        ends.append(last)
+    if rng.random() < ADVERTISED:
+        ends.append(recipe.stage("advertise", 1, ADVERTISE, barrier=[front]))
+    blended = recipe.stage("blend", 1, BLEND, barrier=ends)
+    recipe.stage("render", 1, RENDER, barrier=[blended])
+    return recipe.dag()
+
+
+DOMAINS = {"build": draw_build, "request": draw_request}
+INTERVAL_S = {"build": 60.0, "request": 0.02}
+QUANTUM = 1e-4
+
+
+def synthesize(
+    jobs: int = 200, seed: int = 0, domain: str = "build", interval_s: float | None = None
+) -> Workload:
+    """Synthesize builds or requests; every job is a program of its own.
+
+    All tasks of a stage are alike; code analysis and ranking wait one-to-one, the rest at barriers.
+    The first `k` jobs are the same whatever `jobs` is.
+
+    Parameters
+    ----------
+    jobs : int
+        How many, at least 1.
+    seed : int
+        Seed of all draws.
+    domain : {"build", "request"}
+        Of `draw_build` or `draw_request`, which say what is assumed.
+    interval_s : float, optional
+        Mean time between submissions, s (Poisson); left out, a minute between builds and 20 ms
+        between requests.
+
+    Returns
+    -------
+    Workload
+        Demands for ``cpu``, ``mem``, ``disk`` and ``net`` are parts of a machine that has 1 of
+        each.
+
+    Raises
+    ------
+    InputError
+        On an unknown domain or a number out of its range.
+    """
+    check_whole("jobs", jobs, 1)
+    check_whole("seed", seed, 0)
+    if domain not in DOMAINS:
+        raise InputError(unknown("domain", domain, DOMAINS), rule="unknown domain")
+    mean_s = INTERVAL_S[domain] if interval_s is None else interval_s
+    check_number("interval_s", mean_s, 0.0)
+
+    def rng(*purpose: str | int) -> np.random.Generator:
+        return stream(seed, "synth", "other_domains", domain, *purpose)
+
+    between = rng("arrivals").exponential(mean_s, jobs)
+    between[0] = 0.0
+    names = [f"{domain}-{job:06d}" for job in range(jobs)]
+    return to_workload(
+        [DOMAINS[domain](rng("job", job)) for job in range(jobs)],
+        job_id=names,
+        template=names,
+        submit_s=np.cumsum(between),
+        resources=RESOURCES,
+        quantum=QUANTUM,
+        meta={
+            "name": f"synth-{domain}",
+            "synth": {
+                "generator": "other_domains",
+                "domain": domain,
+                "jobs": int(jobs),
+                "seed": int(seed),
+                "interval_s": float(mean_s),
+                "source": "Grandl et al., MSR-TR-2016-19, §9",
+            },
+        },
+    )

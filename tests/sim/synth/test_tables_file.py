@@ -1,0 +1,124 @@
+"""The file of tables: read back as written, and every way it can be wrong."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import sim
+from sim.base.errors import InputError
+from sim.synth.alibaba2018.tables import Histogram
+from sim.synth.alibaba2018.tables_file import SHIPPED, read_tables, write_tables
+
+
+def small() -> dict:
+    """Return the content of a small, valid file."""
+    return {
+        "format": "probability tables 1",
+        "provenance": {},
+        "quantum": {"cpu": 0.5},
+        "n_stages": {"values": [1, 3], "counts": [1, 2]},
+        "n_tasks": {"values": [4], "counts": [1]},
+        "duration_s": {"values": [0.5, 7.25], "counts": [3, 1]},
+        "interval_s": {"values": [0, 10], "counts": [1, 1]},
+        "length": {
+            "1": {"values": [1], "counts": [1]},
+            "2": {"values": [2, 3], "counts": [5, 1]},
+        },
+        "level": {"1": {"values": [1, 2], "counts": [1, 1]}},
+        "demand cpu": {"values": [0.5, 1], "counts": [1, 1]},
+    }
+
+
+def save(tmp_path, content) -> str:
+    path = tmp_path / "tables.json"
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    return str(path)
+
+
+def test_histogram_counts_and_draws_in_proportion():
+    table = Histogram.of([3, 1, 3, 2], [1, 2, 1, 0])
+    assert table.values.tolist() == [1, 3]
+    assert table.counts.tolist() == [2, 2]
+    assert table.draw(np.array([0.0, 0.49, 0.5, 1 - 2**-53])).tolist() == [1, 1, 3, 3]
+    assert table.up_to(2.5).values.tolist() == [1]
+
+
+def test_reading_gives_what_was_written(tmp_path):
+    tables = read_tables()
+    write_tables(tables, tmp_path / "new" / "again.json")
+    assert (tmp_path / "new" / "again.json").read_bytes() == SHIPPED.read_bytes()
+    assert [p.name for p in (tmp_path / "new").iterdir()] == ["again.json"]
+
+
+def test_lines_are_short_enough_to_diff():
+    assert max(map(len, SHIPPED.read_text().splitlines())) < 300
+
+
+def test_a_hand_written_file_serves(tmp_path):
+    made = sim.synthesize("alibaba2018", jobs=300, tables=save(tmp_path, small()), variant="paper")
+    assert made.resources == ("cpu",)
+    assert made.quantum == {"cpu": 0.5}
+    assert set(np.diff(made.columns.job_stage0).tolist()) == {1, 3}
+    assert set(made.stages["n_tasks"].to_pylist()) == {4}
+    assert made.meta["synth"]["tables"] == "tables.json"
+
+
+def broken(*keys, value=None):
+    """Return the small file with one entry replaced, or left out."""
+    content = small()
+    place = content
+    for key in keys[:-1]:
+        place = place[key]
+    if value is None:
+        del place[keys[-1]]
+    else:
+        place[keys[-1]] = value
+    return content
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{", "tables.json:1: not a file of tables"),
+        ("[1]", "not a file of tables (no format"),
+        (broken("format", value="tables 0"), "no format 'probability tables 1'"),
+        (broken("n_tasks"), "no table 'n_tasks'"),
+        (broken("demand cpu"), "no table 'demand <resource>'"),
+        (broken("n_stages", "counts"), "table 'n_stages' must be {values"),
+        (broken("n_stages", "counts", value=["a", 1]), "table 'n_stages' must be {values"),
+        (broken("n_stages", "counts", value=[1]), "'n_stages' needs one count a value"),
+        (broken("n_stages", "counts", value=[1, 0]), "whole counts of at least 1"),
+        (broken("n_stages", "counts", value=[1, 1.5]), "whole counts of at least 1"),
+        (broken("n_stages", "counts", value=[1, 2**53]), "add up to less than 2^53"),
+        (broken("n_stages", "values", value=[3, 1]), "finite, ascending"),
+        (broken("n_stages", "values", value=[1, 2.5]), "whole values from 1"),
+        (broken("n_tasks", "values", value=[2**31]), "whole values from 1"),
+        (broken("duration_s", "values", value=[-1, 2]), "'duration_s' needs values of at least 0"),
+        (broken("duration_s", "values", value=[1, float("inf")]), "finite, ascending"),
+        (broken("length", "2", "values", value=[0, 3]), "'length given 2' needs whole values"),
+        (broken("length", value={"x": {}}), "one table for each whole number"),
+        (broken("level", value={}), "'level' must be ascending"),
+        (broken("quantum", value={"cpu": 0}), "'quantum' must give a positive number"),
+        (
+            broken("length", "1", "values", value=[2]),
+            "no length of at most 1 for jobs of 1 stages [nothing to draw]",
+        ),
+        (
+            broken("level", "1", "values", value=[2, 3]),
+            "no level of at most 1 for jobs of length 1 [nothing to draw]",
+        ),
+    ],
+)
+def test_a_wrong_file_is_an_error_that_says_what(tmp_path, content, message):
+    with pytest.raises(InputError) as caught:
+        read_tables(save(tmp_path, content))
+    assert message in str(caught.value)
+    assert str(caught.value).startswith(str(tmp_path))
+
+
+def test_a_missing_file_says_how_to_make_one(tmp_path):
+    with pytest.raises(InputError, match="python -m sim fit"):
+        read_tables(tmp_path / "absent.json")

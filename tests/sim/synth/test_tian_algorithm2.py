@@ -1,0 +1,232 @@
+"""Algorithm 2: the kernel against a plain reading of the paper, its invariants, its statistics."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+from sim.base.random import stream
+from sim.dags import longest_path_levels, path_lengths
+from sim.synth.alibaba2018 import tian_algorithm2
+from sim.synth.alibaba2018.tables import Conditional, Histogram, Tables
+from sim.synth.alibaba2018.tables_file import read_tables
+from sim.synth.alibaba2018.tian_algorithm2 import Structure
+
+TABLES = read_tables()
+
+
+def synthesize_dags(tables, n_stages, seed) -> Structure:
+    return tian_algorithm2.synthesize_dags(tables, n_stages, seed, variant="paper")
+
+
+def draw(table, condition, limit, u):
+    """One draw from the cell of `condition`, among its values of at most `limit`."""
+    cell = 0
+    while cell + 1 < len(table.lower) and table.lower[cell + 1] <= condition:
+        cell += 1
+    pairs = zip(table.cells[cell].values.tolist(), table.cells[cell].counts.tolist(), strict=True)
+    allowed = [(int(v), c) for v, c in pairs if v <= limit]
+    ticket = int(u * sum(c for _, c in allowed))
+    for value, count in allowed:
+        ticket -= count
+        if ticket < 0:
+            return value
+    raise AssertionError("the ticket is past the table")
+
+
+def shuffled_prefix(items, n, uniforms):
+    """Swap `n` random items to the front of the list, one uniform each."""
+    for i in range(n):
+        pick = i + int(uniforms[i] * (len(items) - i))
+        items[i], items[pick] = items[pick], items[i]
+    return items[:n]
+
+
+def synthesize_dag(tables, s, u_length, u_permutation, u_level, u_child):
+    """Algorithm 2, line by line; returns (len, levels, children), vertices from 0."""
+    length = draw(tables.length, s, s, u_length)
+    level = [0] * s
+    for index, n in enumerate(shuffled_prefix(list(range(s)), s, u_permutation)):
+        if index < length:
+            level[n] = index + 1
+        else:
+            level[n] = draw(tables.level, length, length, u_level[index])
+    on = {k: [n for n in range(s) if level[n] == k] for k in range(1, length + 1)}
+    degree = [
+        math.ceil(len(on[level[n] + 1]) / len(on[level[n]])) if level[n] < length else 0
+        for n in range(s)
+    ]
+    first = [sum(degree[:n]) for n in range(s)]
+    children: list[list[int]] = [[] for _ in range(s)]
+    for k in range(1, length):
+        for n in on[k]:
+            children[n] = sorted(shuffled_prefix(on[k + 1], degree[n], u_child[first[n] :]))
+    return length, level, children
+
+
+def children_of(made: Structure, job: int) -> list[list[int]]:
+    graph = made.graph
+    begin, end = graph.job_stage0[job], graph.job_stage0[job + 1]
+    return [
+        (graph.edge_child[graph.edge0[g] : graph.edge0[g + 1]] - begin).tolist()
+        for g in range(begin, end)
+    ]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_kernel_equals_the_plain_reading_to_the_bit(seed):
+    sizes = TABLES.n_stages.draw(stream(seed, "test").random(400)).astype(np.int64)
+    sizes[:8] = [1, 2, 34, 35, 36, 60, 131, 199]
+    made = synthesize_dags(TABLES, sizes, seed)
+    n_all, n_edges = sizes.sum(), len(made.graph.edge_child)
+    u = {
+        purpose: stream(seed, "synth", "alibaba2018", purpose).random(n)
+        for purpose, n in {
+            "length": len(sizes), "permutation": n_all, "level": n_all, "child": n_edges,
+        }.items()
+    }  # fmt: skip
+    for job, size in enumerate(sizes.tolist()):
+        begin, end = made.graph.job_stage0[job], made.graph.job_stage0[job + 1]
+        length, level, children = synthesize_dag(
+            TABLES,
+            size,
+            u["length"][job],
+            u["permutation"][begin:end],
+            u["level"][begin:end],
+            u["child"][made.graph.edge0[begin] : made.graph.edge0[end]],
+        )
+        assert made.length[job] == length
+        assert made.level[begin:end].tolist() == level
+        assert children_of(made, job) == children
+
+
+@pytest.fixture(scope="module")
+def many() -> Structure:
+    sizes = TABLES.n_stages.draw(stream(7, "test").random(20_000)).astype(np.int64)
+    return synthesize_dags(TABLES, sizes, seed=7)
+
+
+def test_every_level_up_to_the_length_is_used_and_no_other(many):
+    graph = many.graph
+    assert (path_lengths(graph, many.level) == many.length).all()
+    job = np.repeat(np.arange(len(many.length)), np.diff(graph.job_stage0))
+    used = len(np.unique(job * 1_000 + many.level))
+    assert many.level.min() == 1
+    assert used == many.length.sum()
+
+
+def test_edges_join_adjacent_levels_of_one_job(many):
+    graph = many.graph
+    parent, child = graph.edge_parent, graph.edge_child
+    assert (many.level[child] == many.level[parent] + 1).all()
+    job = np.repeat(np.arange(len(many.length)), np.diff(graph.job_stage0))
+    assert (job[child] == job[parent]).all()
+
+
+def test_number_of_children_is_the_ratio_of_the_levels_rounded_up(many):
+    graph = many.graph
+    job = np.repeat(np.arange(len(many.length)), np.diff(graph.job_stage0))
+    key = job * 1_000 + many.level
+    size = np.bincount(key, minlength=key.max() + 2)
+    wanted = -(-size[key + 1] // size[key])
+    assert (np.diff(graph.edge0) == wanted).all()
+
+
+def test_children_are_drawn_without_replacement_and_ascending(many):
+    graph = many.graph
+    same_parent = np.diff(graph.edge_parent) == 0
+    assert (np.diff(graph.edge_child)[same_parent] > 0).all()
+
+
+def test_measured_critical_path_is_the_length_drawn(many):
+    graph = many.graph
+    assert (path_lengths(graph, longest_path_levels(graph)) == many.length).all()
+
+
+def test_only_the_last_level_lacks_children_and_the_first_parents(many):
+    graph = many.graph
+    last = many.level == np.repeat(many.length, np.diff(graph.job_stage0))
+    assert ((np.diff(graph.edge0) == 0) == last).all()
+    assert (graph.n_parents[many.level == 1] == 0).all()
+    orphans = (graph.n_parents[many.level > 1] == 0).mean()
+    assert 0 < orphans < 0.25  # the paper's edge step leaves some of them without parents
+
+
+@pytest.mark.parametrize("size", [2, 5, 9, 13, 20, 34, 50])
+def test_lengths_follow_their_table(size):
+    made = synthesize_dags(TABLES, np.full(60_000 // size, size), seed=size)
+    cell = TABLES.length.cells[TABLES.length.cell_of(np.array([size]))[0]].up_to(size)
+    assert_follows(made.length, cell)
+
+
+@pytest.mark.parametrize(("size", "length"), [(8, 5), (12, 4), (25, 8), (60, 20)])
+def test_levels_past_the_first_vertices_follow_their_table(size, length):
+    tables = with_length(length)
+    made = synthesize_dags(tables, np.full(3_000, size), seed=1)
+    extra = np.bincount(made.level, minlength=length + 1)[1:] - len(made.length)
+    cell = TABLES.level.cells[TABLES.level.cell_of(np.array([length]))[0]].up_to(length)
+    expected = cell.counts / cell.counts.sum() * extra.sum()
+    assert chisquare(extra, expected).pvalue > 1e-3
+
+
+def test_every_member_of_the_next_level_is_as_likely_a_child():
+    tables = with_length(2)
+    made = synthesize_dags(tables, np.full(20_000, 9), seed=3)
+    graph = made.graph
+    place = graph.edge_child - graph.job_stage0[graph.edge_child // 9]
+    assert chisquare(np.bincount(place, minlength=9)).pvalue > 1e-3
+
+
+def test_the_permutation_puts_every_vertex_on_every_level_alike():
+    made = synthesize_dags(with_length(5), np.full(20_000, 5), seed=3)
+    seen = np.bincount(made.level[0::5], minlength=6)[1:]
+    assert chisquare(seen).pvalue > 1e-3
+
+
+def test_same_seed_same_bytes_and_another_seed_others():
+    sizes = np.arange(1, 60)
+    one, two, other = (synthesize_dags(TABLES, sizes, seed) for seed in (1, 1, 2))
+    assert one.graph.edge_child.tobytes() == two.graph.edge_child.tobytes()
+    assert one.level.tobytes() == two.level.tobytes()
+    assert one.level.tobytes() != other.level.tobytes()
+
+
+def test_a_longer_list_of_sizes_begins_with_the_same_dags():
+    sizes = TABLES.n_stages.draw(stream(5, "test").random(500)).astype(np.int64)
+    some, more = synthesize_dags(TABLES, sizes[:100], 5), synthesize_dags(TABLES, sizes, 5)
+    n, e = len(some.level), len(some.graph.edge_child)
+    assert (more.level[:n] == some.level).all()
+    assert (more.graph.edge_child[:e] == some.graph.edge_child).all()
+
+
+def assert_follows(drawn, table: Histogram) -> None:
+    """Chi-square, with the values that are expected fewer than 5 times put together."""
+    expected = table.counts / table.counts.sum() * len(drawn)
+    seen = np.array([(drawn == value).sum() for value in table.values])
+    assert seen.sum() == len(drawn)
+    rare = expected < 5
+    if rare.any():
+        expected = np.append(expected[~rare], expected[rare].sum())
+        seen = np.append(seen[~rare], seen[rare].sum())
+    if expected[-1] < 5:
+        expected = np.append(expected[:-2], expected[-2:].sum())
+        seen = np.append(seen[:-2], seen[-2:].sum())
+    assert chisquare(seen, expected).pvalue > 1e-3
+
+
+def with_length(length: int) -> Tables:
+    """The shipped tables, but every critical path has the same length."""
+    always = Conditional(np.array([1]), (Histogram.of([length]),))
+    return Tables(
+        TABLES.n_stages,
+        always,
+        TABLES.level,
+        TABLES.n_tasks,
+        TABLES.duration_s,
+        TABLES.interval_s,
+        TABLES.demand,
+        TABLES.quantum,
+    )
