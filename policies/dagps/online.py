@@ -19,7 +19,7 @@ from sim.base.ragged import ranges
 from sim.cluster.cluster import Cluster
 from sim.cluster.sizing import demand_of
 from sim.engine.plan import Batch, Event, Plan, World
-from sim.engine.plan.packing import MAX_BUNDLE, Packing
+from sim.engine.plan.queues import MAX_BUNDLE, Packing
 from sim.workload.columns import task_homes
 from sim.workload.workload import Workload
 
@@ -35,7 +35,7 @@ class Dagps(Policy):
     Grandl et al., *Do the hard stuff first: scheduling dependent computations in data-analytics
     clusters* (DAGPS, Graphene), MSR-TR-2016-19, §5 and Fig. 8, §7: a task's score is its place in
     the offline order of its job (`policies.dagps.build_schedule`) times how well it fills the
-    machine, less what its job's remaining work counts. `sim.engine.plan.packing` defines it, with
+    machine, less what its job's remaining work counts. `sim.engine.plan.queues` defines it, with
     bundling, overbooking and deficit counters. Remaining work is the L1 norm of demands, as
     fractions of a machine, times the seconds that unfinished tasks are expected to last. Demands
     are known, as a task's container states them; durations are profiles, one a stage (§7.1,
