@@ -8,8 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sim.base.arrays import I4, I8
-from sim.base.ragged import offsets, ranges
+from sim.base.arrays import I4, I8, offsets, ranges
 from sim.workload.paths import order_of
 from sim.workload.workload import Workload
 

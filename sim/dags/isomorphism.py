@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sim.base.arrays import I8
-from sim.base.ragged import offsets
+from sim.base.arrays import I8, offsets
 from sim.dags.graphs import Graphs
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sim.base.arrays import F8, I4
-from sim.base.ragged import offsets
+from sim.base.arrays import F8, I4, offsets
 from sim.lineage.logs import Logs
 
 VARYING = (

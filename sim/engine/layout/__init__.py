@@ -10,25 +10,23 @@ from numpy.typing import NDArray
 
 from sim.engine.kernels import state as layout
 from sim.engine.kernels.state import FIELDS, READ_ONLY
-from sim.engine.layout.features import event_room, features_of, registers
-from sim.engine.layout.resources import (
+from sim.engine.layout.columns import (
     demand_of,
     gang_slots,
-    most_running,
-    must_be_free,
-    order_resources,
-    organisations,
-    quantum_of,
-)
-from sim.engine.layout.tasks import (
     inputs_of,
     may_be_remote,
     missing,
+    most_running,
+    must_be_free,
     o2o_bits,
+    order_resources,
+    organisations,
     per_turn,
+    quantum_of,
     turns,
     weighted_work,
 )
+from sim.engine.layout.features import event_room, features_of, registers
 from sim.engine.plan import Event, Plan
 from sim.workload.columns import capacity_quanta
 

@@ -92,11 +92,6 @@ def _leaves_out(cluster: Cluster, plan: Plan) -> bool:
     return bool(plan.fit_resources) and not set(cluster.resources) <= set(plan.fit_resources)
 
 
-if TYPE_CHECKING:
-    from sim.cluster.cluster import Cluster
-    from sim.workload.columns import Columns
-
-
 def registers(
     columns: Columns,
     cluster: Cluster,

@@ -12,8 +12,7 @@ import os
 import numpy as np
 import pyarrow as pa
 
-from sim.base.arrays import F8, I8, Mask
-from sim.base.ragged import ranges
+from sim.base.arrays import F8, I8, Mask, ranges
 from sim.base.random import stream
 from sim.base.reading import OnBadRow, check_choice, nothing_left
 from sim.lineage.recorded import BLIND, NONE, POLL, Recorded, week
