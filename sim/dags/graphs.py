@@ -118,9 +118,9 @@ class Graphs:
     @cached_property
     def by_child(self) -> tuple[I8, I8]:
         """First edge of each child, (G + 1,) int64, and rows of the edges by child, (E,) int64."""
-        from sim.workload.kernels import edges
+        from sim.workload.kernels import paths
 
-        in0, in_edge = edges.by_child(self.n_stages, self.edge_child)
+        in0, in_edge = paths.by_child(self.n_stages, self.edge_child)
         return in0, in_edge
 
     @cached_property

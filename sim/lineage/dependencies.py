@@ -127,7 +127,7 @@ class Graph:
 def graph(edges: Dependencies) -> Graph:
     """Give the jobs numbers in topological order."""
     from sim.lineage.kernels.flows import topological_order  # loads numba
-    from sim.workload.kernels.edges import by_child
+    from sim.workload.kernels.paths import by_child
 
     n = edges.n_jobs
     if (edges.upstream < edges.downstream).all():

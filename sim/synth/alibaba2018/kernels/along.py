@@ -6,7 +6,7 @@ import numpy as np
 
 from sim.base.arrays import F8, I4, I8
 from sim.base.jit import jit
-from sim.workload.kernels.edges import by_child
+from sim.workload.kernels.paths import by_child
 
 
 @jit
