@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sim.base.arrays import F8, I8, Mask, offsets
 from sim.base.errors import InputError
 from sim.dags.graphs import Graphs
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 
 def is_scatter(graphs: Graphs) -> Mask:
