@@ -47,7 +47,7 @@ __all__ = [
 _MODULES = {
     "amplify": "sim.knobs.demands",
     "arrive": "sim.knobs.arrivals",
-    "change_load": "sim.synth.alibaba2018.load",
+    "change_load": "sim.synth.alibaba2018.knobs",
     "deal_queues": "sim.knobs.placement",
     "fail_tasks": "sim.knobs.faults",
     "fit_machines": "sim.knobs.demands",
@@ -58,7 +58,7 @@ _MODULES = {
     "scale_tasks": "sim.knobs.tasks",
     "squeeze": "sim.knobs.arrivals",
     "straggle": "sim.knobs.faults",
-    "rewire": "sim.synth.alibaba2018.rewire",
+    "rewire": "sim.synth.alibaba2018.knobs",
 }
 
 
