@@ -47,7 +47,7 @@ def judge(
     per_dag: int = 20,
 ) -> dict[str, float]:
     """Judge a generator by DAGs it has not seen."""
-    from sim.synth.alibaba2018.fit import fit_structure
+    from sim.synth.alibaba2018.fit import fit_structure  # loads scipy: the names need none of it
     from sim.synth.alibaba2018.tables_file import read_tables
     from sim.synth.alibaba2018.tian_algorithm2 import synthesize_dags
 
