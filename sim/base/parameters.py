@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
-from types import SimpleNamespace
+from types import SimpleNamespace, UnionType
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from sim.base.errors import InputError
@@ -167,6 +167,8 @@ def _fits(value: Any, hint: Any) -> bool:
         return is_mapping and all(
             _fits(k, inner[0]) and _fits(v, inner[1]) for k, v in value.items()
         )
+    if isinstance(origin, type) and origin is not UnionType:  # such as os.PathLike[str]
+        return isinstance(value, origin)
     if origin is not None:  # a union
         return any(_fits(value, arm) for arm in inner)
     if hint in (int, float):

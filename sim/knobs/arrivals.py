@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from sim.base.errors import InputError
+from sim.base.parameters import Count, NotNegative, Positive, checked
 from sim.base.random import stream
 from sim.knobs.parts import (
-    check_positive,
     rebuilt,
     repeat_jobs,
     replaced,
@@ -20,8 +18,9 @@ from sim.workload.tables import values
 from sim.workload.workload import Workload
 
 
+@checked
 def arrive(
-    workload: Workload, jobs: int = 200, interval_s: float = 15.0, seed: int = 0
+    workload: Workload, jobs: Count = 200, interval_s: NotNegative = 15.0, seed: int = 0
 ) -> Workload:
     """Let jobs, drawn evenly out of those there are, come one after the other at random.
 
@@ -43,10 +42,6 @@ def arrive(
     InputError
         If a number is out of its range, or jobs depend on each other.
     """
-    if type(jobs) is not int or jobs < 1:
-        raise InputError(f"a stream needs a whole number of jobs from 1 on, not {jobs!r}")
-    if not (math.isfinite(interval_s) and interval_s >= 0):
-        raise InputError(f"interval_s must be finite and at least 0, not {interval_s!r}")
     if workload.job_edges.num_rows or workload.downloads.num_rows:
         raise InputError("jobs that depend on each other can't be drawn one by one")
     rows = stream(seed, "arrive", "which").integers(workload.n_jobs, size=jobs)
@@ -60,7 +55,8 @@ def arrive(
     return repeat_jobs(workload, rows, copy, between.cumsum(), knob)
 
 
-def squeeze(workload: Workload, span_s: float) -> Workload:
+@checked
+def squeeze(workload: Workload, span_s: Positive) -> Workload:
     """Let the same jobs come within another time, in the same order and rhythm.
 
     Parameters
@@ -75,7 +71,6 @@ def squeeze(workload: Workload, span_s: float) -> Workload:
     InputError
         If the time is not positive, or there are downloads.
     """
-    check_positive("the time within which jobs come", span_s)
     if workload.downloads.num_rows:
         raise InputError("jobs whose output is downloaded can't be squeezed together")
     submit = values(workload.jobs, "submit_s")
@@ -91,8 +86,9 @@ JOBS_AN_HOUR = 14_900
 """Jobs an hour of Alibaba's whole trace: 2.86 million in 8 days, by its published histograms."""
 
 
+@checked
 def hour_of(
-    workload: Workload, jobs: int = JOBS_AN_HOUR, seed: int = 0, longest_s: float = DAY_S
+    workload: Workload, jobs: Count = JOBS_AN_HOUR, seed: int = 0, longest_s: float = DAY_S
 ) -> Workload:
     """Build an hour of jobs out of a sample of many hours.
 
@@ -120,8 +116,6 @@ def hour_of(
     InputError
         If `jobs` is no whole number from 1 on, no job is left, or jobs depend on each other.
     """
-    if type(jobs) is not int or jobs < 1:
-        raise InputError(f"an hour needs a whole number of jobs from 1 on, not {jobs!r}")
     if workload.job_edges.num_rows or workload.downloads.num_rows:
         raise InputError("an hour can't be built of jobs that depend on each other")
     kept = workload.take(critical_path_s(workload.columns) <= longest_s)

@@ -8,8 +8,8 @@ import numpy as np
 
 from sim.base.arrays import F8
 from sim.base.errors import InputError, unknown
+from sim.base.parameters import Positive, checked
 from sim.knobs.parts import (
-    check_positive,
     rebuilt,
     replaced,
 )
@@ -18,7 +18,8 @@ from sim.workload.tables import values
 from sim.workload.workload import Workload
 
 
-def amplify(workload: Workload, ratio: float, metrics: Iterable[str] | None = None) -> Workload:
+@checked
+def amplify(workload: Workload, ratio: Positive, metrics: Iterable[str] | None = None) -> Workload:
     """Make stages differ more: what is above the average grows, what is below shrinks.
 
     As in the paper's published generator, values above their metric's average are multiplied by
@@ -39,7 +40,6 @@ def amplify(workload: Workload, ratio: float, metrics: Iterable[str] | None = No
     InputError
         If `ratio` is not positive and finite, or there is no such metric.
     """
-    check_positive("the heterogeneity ratio", ratio)
     known = ("duration_s", *(DEMAND_PREFIX + name for name in workload.resources))
     wanted = known if metrics is None else tuple(metrics)
     for name in wanted:
@@ -68,8 +68,9 @@ def _apart(numbers: F8, ratio: float) -> F8:
     return np.where(numbers > numbers.mean(), numbers * ratio, numbers / ratio)
 
 
+@checked
 def fit_machines(
-    workload: Workload, machine: Mapping[str, float], of: Mapping[str, float] | None = None
+    workload: Workload, machine: Mapping[str, Positive], of: Mapping[str, Positive] | None = None
 ) -> Workload:
     """Rescale demands so that they fit other machines (the paper's *cluster configuration*).
 
@@ -93,8 +94,7 @@ def fit_machines(
         If a number is not positive and finite, or the workload does not demand a resource.
     """
     stages = workload.stages
-    for name, amount in [*machine.items(), *(of or {}).items()]:
-        check_positive(f"the machine's {name}", amount)
+    for name in [*machine, *(of or {})]:
         if name not in workload.resources:
             raise InputError(unknown("resource", name, workload.resources), rule="unknown resource")
     for name, amount in machine.items():

@@ -6,12 +6,13 @@ They are drawn from (seed, purpose) alone, so that every policy meets the same o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from sim.base.arrays import F8, I8
 from sim.base.errors import InputError
+from sim.base.parameters import Between, Factor, Share, checked
 from sim.base.random import stream
 from sim.knobs.parts import beside, meta_with, replaced, with_durations
 from sim.workload.columns import Columns
@@ -24,11 +25,12 @@ STRAGGLERS, SLOWER = 0.01, (1.5, 3.0)
 duplicate has: assumptions."""
 
 
+@checked
 def fail_tasks(
     workload: Workload,
-    single: float = 0.01,
-    multiple: float = 0.15,
-    lost: float = 0.001,
+    single: Share = 0.01,
+    multiple: Annotated[float, Between(0, 1 - 1e-9)] = 0.15,
+    lost: Share = 0.001,
     of: Literal["all", "deadline"] = "all",
     seed: int = 0,
 ) -> Workload:
@@ -58,10 +60,6 @@ def fail_tasks(
     InputError
         If a chance is not between 0 and 1 (`multiple` below 1), or there are failures already.
     """
-    for name, chance in (("single", single), ("multiple", multiple), ("lost", lost)):
-        _check_chance(name, chance)
-    if of not in ("all", "deadline"):
-        raise InputError(f"of must be all or deadline, not {of!r}", rule="wrong option")
     if workload.failures.num_rows:
         raise InputError("the workload has failures already; give one without")
     task, after_s, missing = _draw(workload.columns, single, multiple, lost, of, seed)
@@ -69,10 +67,11 @@ def fail_tasks(
     return _again(workload, noted, failures={"task": task, "after_s": after_s, "lost": missing})
 
 
+@checked
 def straggle(
     workload: Workload,
-    rate: float = STRAGGLERS,
-    slower: tuple[float, float] = SLOWER,
+    rate: Share = STRAGGLERS,
+    slower: tuple[Factor, Factor] = SLOWER,
     seed: int = 0,
 ) -> Workload:
     """Make some tasks stragglers, which take several times as long.
@@ -93,7 +92,6 @@ def straggle(
     InputError
         If the rate is not between 0 and 1, or the factors are not 1 or more and rising.
     """
-    _check_chance("rate", rate)
     low, high = (float(s) for s in slower)
     if not 1 <= low <= high < np.inf:
         raise InputError(f"slower must be two rising numbers from 1 on, not {slower!r}")
@@ -166,10 +164,3 @@ def _again(workload: Workload, noted: Mapping[str, object], **changed: object) -
         tables["stages"] = with_durations(workload.stages, workload.stage_duration_s)
     meta = meta_with(workload, noted)
     return Workload.from_tables(**{**tables, **changed}, meta=meta)  # type: ignore[arg-type]
-
-
-def _check_chance(name: str, chance: object) -> None:
-    number = isinstance(chance, (int, float)) and not isinstance(chance, bool)
-    most = 1.0 if name != "multiple" else 1.0 - 1e-9
-    if not number or not 0 <= float(chance) <= most:  # type: ignore[arg-type]
-        raise InputError(f"{name} must be a chance, from 0 to 1, not {chance!r}", rule="range")

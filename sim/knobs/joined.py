@@ -6,6 +6,7 @@ import numpy as np
 
 from sim.base.arrays import I8
 from sim.base.errors import InputError
+from sim.base.parameters import Count, checked
 from sim.base.random import stream
 from sim.knobs.parts import beside, meta_with, replaced, with_durations
 from sim.workload.schema import FEATURES
@@ -16,7 +17,8 @@ FEWEST, MOST = 2, 5
 """Stages of a DAG."""
 
 
-def named_dags(workload: Workload, jobs: int = 900, seed: int = 0) -> Workload:
+@checked
+def named_dags(workload: Workload, jobs: Count = 900, seed: int = 0) -> Workload:
     """Make DAGs of 2 to 5 stages out of jobs of one stage with the same name and user.
 
     Jobs of each name and user, in the order in which they come, are cut into runs of 2 to 5, each
@@ -40,8 +42,6 @@ def named_dags(workload: Workload, jobs: int = 900, seed: int = 0) -> Workload:
     InputError
         If a job has several stages or no name, jobs depend on each other, or there are too few.
     """
-    if type(jobs) is not int or jobs < 1:
-        raise InputError(f"jobs must be a whole number from 1 on, not {jobs!r}")
     if workload.n_stages != workload.n_jobs or workload.job_edges.num_rows:
         raise InputError("DAGs are made of jobs of one stage that don't depend on each other")
     if "job_name" not in workload.jobs.column_names:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -59,13 +57,6 @@ def beside(workload: Workload) -> dict[str, pa.Table]:
 def meta_with(workload: Workload, knob: Mapping[str, object]) -> dict[str, object]:
     """Return the workload's meta with one more knob noted."""
     return {**workload.meta, "knobs": [*workload.meta.get("knobs", []), dict(knob)]}
-
-
-def check_positive(what: str, value: Any) -> None:
-    """Refuse what is no positive, finite number."""
-    number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-    if not number or not (math.isfinite(value) and value > 0):
-        raise InputError(f"{what} must be positive and finite, not {value!r}", rule="range")
 
 
 def with_durations(stages: pa.Table, duration_s: F8 | None) -> pa.Table:

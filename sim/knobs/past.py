@@ -9,10 +9,11 @@ import pyarrow as pa
 
 from sim.base.arrays import F8, I8, Mask, ranges
 from sim.base.errors import InputError
+from sim.base.parameters import Count, Positive, checked
 from sim.base.random import stream
 from sim.cluster.cluster import Cluster
 from sim.describe.slearn import load_statistics, window_loads
-from sim.knobs.parts import check_positive, meta_with, replaced, with_durations
+from sim.knobs.parts import meta_with, replaced, with_durations
 from sim.workload.columns import job_n_tasks
 from sim.workload.past import NAMES
 from sim.workload.paths import critical_path_s
@@ -23,15 +24,16 @@ SHARED = ("application", "job_name", "user", "requested")
 """Features that make jobs alike here; the hour and the day would make nearly all of them."""
 
 
+@checked
 def history_and_trace(
     workload: Workload,
-    jobs: int = 1250,
+    jobs: Count = 1250,
     seed: int = 0,
-    slots: int = 150,
-    load: float = 1.0,
-    widest: int = 150,
+    slots: Count = 150,
+    load: Positive = 1.0,
+    widest: Count = 150,
     wide: Literal["drop", "compress"] = "drop",
-    of_slots: float | None = None,
+    of_slots: Positive | None = None,
 ) -> Workload:
     """Cut a trace into a history and a workload of a size and load (NSDI 2022, §4.3).
 
@@ -76,12 +78,6 @@ def history_and_trace(
         On a number out of range; if the workload has a history, earlier runs or failures already,
         or jobs that depend on each other; if the second half has too few jobs.
     """
-    for name, count in (("jobs", jobs), ("slots", slots), ("widest", widest)):
-        if type(count) is not int or count < 1:
-            raise InputError(f"{name} must be a whole number from 1 on, not {count!r}")
-    check_positive("the load", load)
-    if wide not in ("drop", "compress"):
-        raise InputError(f"wide must be drop or compress, not {wide!r}", rule="wrong option")
     if workload.history.num_rows:
         raise InputError("the workload has a history already; give a trace without one")
     if workload.training.num_rows or workload.failures.num_rows:
@@ -90,8 +86,8 @@ def history_and_trace(
         raise InputError("a trace of jobs that depend on each other can't be cut")
     finish_s = _finish_s(workload)
     if wide == "compress":
-        check_positive("of_slots, the size of the trace's cluster,", of_slots)
-        assert of_slots is not None
+        if of_slots is None:
+            raise InputError("wide=compress needs of_slots, the size of the trace's cluster")
         narrow = _compressed(workload, of_slots / slots, widest, seed)
         fits = np.ones(workload.n_jobs, dtype=bool)
     else:

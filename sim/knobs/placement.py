@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
+from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
 
-from sim.base.errors import InputError
+from sim.base.parameters import Between, Factor, checked
 from sim.base.random import stream
 from sim.knobs.parts import (
     rebuilt,
@@ -17,7 +17,8 @@ from sim.workload.schema import INPUT_HOME, REMOTE_FACTOR
 from sim.workload.workload import Workload
 
 
-def place_inputs(workload: Workload, remote_factor: float = 1.0, seed: int = 0) -> Workload:
+@checked
+def place_inputs(workload: Workload, remote_factor: Factor = 1.0, seed: int = 0) -> Workload:
     """Spread the input of every stage without parents over the machines, from a drawn one on.
 
     Task i of such a stage reads from machine (a drawn number + i) mod machines, as a file lies in
@@ -37,8 +38,6 @@ def place_inputs(workload: Workload, remote_factor: float = 1.0, seed: int = 0) 
     InputError
         If `remote_factor` is out of its range.
     """
-    if not (math.isfinite(remote_factor) and remote_factor >= 1):
-        raise InputError(f"remote_factor must be finite and at least 1, not {remote_factor!r}")
     columns = workload.columns
     reads = columns.stage_n_barrier + columns.stage_n_o2o == 0
     drawn = stream(seed, "place_inputs").integers(2**31, size=len(reads))
@@ -54,7 +53,10 @@ def place_inputs(workload: Workload, remote_factor: float = 1.0, seed: int = 0) 
     return rebuilt(workload, stages, knob)
 
 
-def deal_queues(workload: Workload, n: int = 2, seed: int = 0) -> Workload:
+@checked
+def deal_queues(
+    workload: Workload, n: Annotated[int, Between(1, 127)] = 2, seed: int = 0
+) -> Workload:
     """Deal the jobs out to `n` queues, evenly and at random.
 
     Parameters
@@ -71,8 +73,6 @@ def deal_queues(workload: Workload, n: int = 2, seed: int = 0) -> Workload:
     InputError
         If `n` is out of its range.
     """
-    if type(n) is not int or not 1 <= n <= 127:
-        raise InputError(f"jobs are dealt out to 1 to 127 queues, not {n!r}")
     dealt = stream(seed, "queues").permutation(workload.n_jobs) % n
     names = pa.array([f"q{at}" for at in range(n)])
     queue = pa.DictionaryArray.from_arrays(pa.array(dealt.astype(np.int32)), names)

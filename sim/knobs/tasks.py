@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.arrays import I8
+from sim.base.parameters import Positive, checked
 from sim.cluster.cluster import Cluster
 from sim.knobs.parts import (
     beside,
-    check_positive,
     meta_with,
     with_durations,
 )
@@ -21,8 +21,9 @@ from sim.workload.workload import Workload
 STEPS = 60
 
 
+@checked
 def scale_tasks(
-    workload: Workload, load: float, machines: float, shape: Mapping[str, float]
+    workload: Workload, load: Positive, machines: Positive, shape: Mapping[str, float]
 ) -> Workload:
     """Scale every stage's number of tasks by one factor, so that a cluster's load is as wished.
 
@@ -46,8 +47,6 @@ def scale_tasks(
     InputError
         If a number is not positive, or tasks demand a resource that machines do not have.
     """
-    check_positive("the load", load)
-    check_positive("the number of machines", machines)
     cluster = Cluster.machines(machines, fungible=(), **dict(shape))
     offered = workload.offered_load(cluster)
     bottleneck = max(offered, key=lambda name: offered[name])

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from sim.base.arrays import F8, I8, Mask, offsets
-from sim.base.errors import InputError
 from sim.workload.workload import Workload
 
 
@@ -61,18 +60,3 @@ def to_workload(
         },
         meta={"quantum": dict.fromkeys(resources, quantum), **meta},
     )
-
-
-def check_whole(name: str, value: object, least: int | None, hint: str = "") -> None:
-    """Refuse what is not a whole number, of at least `least`."""
-    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not whole or (least is not None and int(value) < least):  # type: ignore[call-overload]
-        wanted = "a whole number" + ("" if least is None else f" of at least {least}")
-        raise InputError(f"{name} must be {wanted}, not {value!r}{hint}")
-
-
-def check_number(name: str, value: object, low: float, high: float = float("inf")) -> None:
-    """Refuse what is not a number from `low` to `high`."""
-    number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-    if not number or not low <= float(value) <= high:  # type: ignore[arg-type]
-        raise InputError(f"{name} must be a number from {low:g} to {high:g}, not {value!r}")

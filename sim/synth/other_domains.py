@@ -12,8 +12,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from sim.base.errors import InputError, unknown
+from sim.base.parameters import Count, NotNegative, Whole, checked
 from sim.base.random import stream
-from sim.synth._dag import Dag, check_number, check_whole, to_workload
+from sim.synth._dag import Dag, to_workload
 from sim.workload.workload import Workload
 
 RESOURCES = ("cpu", "mem", "disk", "net")
@@ -155,8 +156,12 @@ INTERVAL_S = {"build": 60.0, "request": 0.02}
 QUANTUM = 1e-4
 
 
+@checked
 def synthesize(
-    jobs: int = 200, seed: int = 0, domain: str = "build", interval_s: float | None = None
+    jobs: Count = 200,
+    seed: Whole = 0,
+    domain: str = "build",
+    interval_s: NotNegative | None = None,
 ) -> Workload:
     """Synthesize builds or requests; every job is a program of its own.
 
@@ -186,12 +191,9 @@ def synthesize(
     InputError
         On an unknown domain or a number out of its range.
     """
-    check_whole("jobs", jobs, 1)
-    check_whole("seed", seed, 0)
     if domain not in DOMAINS:
         raise InputError(unknown("domain", domain, DOMAINS), rule="unknown domain")
     mean_s = INTERVAL_S[domain] if interval_s is None else interval_s
-    check_number("interval_s", mean_s, 0.0)
 
     def rng(*purpose: str | int) -> np.random.Generator:
         return stream(seed, "synth", "other_domains", domain, *purpose)

@@ -20,7 +20,7 @@ import hashlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
@@ -29,11 +29,11 @@ from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I8
 from sim.base.errors import InputError
+from sim.base.parameters import Between, Count, Positive, check, checked
 from sim.base.random import stream
 from sim.dags import Graphs
 from sim.knobs import amplify, fit_machines
-from sim.knobs.parts import check_positive, sample_jobs
-from sim.synth._dag import check_whole
+from sim.knobs.parts import sample_jobs
 from sim.synth.alibaba2018.knobs import between
 from sim.synth.alibaba2018.tables import ROLES, Histogram, Joint, Tables
 from sim.synth.alibaba2018.tables_file import SHIPPED, read_tables
@@ -42,15 +42,16 @@ from sim.workload.schema import DEMAND_PREFIX
 from sim.workload.workload import Workload
 
 
+@checked
 def synthesize(
-    jobs: int = 10_000,
+    jobs: Count = 10_000,
     seed: int = 0,
     tables: str | os.PathLike[str] | None = None,
     variant: str = "improved",
     joint: bool = False,
     max_tasks_per_stage: int | None = None,
     machine: Mapping[str, float] | None = None,
-    load: float = 1.0,
+    load: Positive = 1.0,
     heterogeneity: float = 1.0,
 ) -> Workload:
     """Synthesize a workload from probability tables.
@@ -96,8 +97,6 @@ def synthesize(
     InputError
         If a number is out of its range, or the tables can't be read or lack what is asked for.
     """
-    check_whole("jobs", jobs, 1)
-    check_whole("seed", seed, None)
     path = Path(SHIPPED if tables is None else tables)
     source = read_tables(path)
     _check_limit(source, max_tasks_per_stage)
@@ -143,7 +142,6 @@ def synthesize(
 
 def _submissions(source: Tables, jobs: int, load: float, seed: int) -> F8:
     """Draw when jobs are submitted, from 0."""
-    check_positive("the load", load)
     n = jobs if load == 1.0 else max(1, round(jobs / load))
     interval_s = source.interval_s.draw(uniforms(seed, "interval_s", n))
     interval_s[0] = 0.0
@@ -164,7 +162,7 @@ def _numbered(prefix: str, numbers: I8, width: int = 1) -> pa.Array:
 def _check_limit(source: Tables, most: int | None) -> None:
     if most is not None:
         least = int(source.n_tasks.values[0])
-        check_whole("max_tasks_per_stage", most, least, "; or leave it out for no limit")
+        check("max_tasks_per_stage", most, Annotated[int, Between(least)] | None)
 
 
 def draw_attributes(

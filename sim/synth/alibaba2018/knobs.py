@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.arrays import F8, I8, Mask
+from sim.base.parameters import Positive, checked
 from sim.base.random import stream
 from sim.dags import Graphs
 from sim.knobs.parts import (
     beside,
-    check_positive,
     rebuilt,
     repeat_jobs,
     sample_jobs,
@@ -80,8 +80,9 @@ def _by_branch(graphs: Graphs) -> I8:
     return order[np.argsort(graphs.stage_job[order], kind="stable")]
 
 
+@checked
 def change_load(
-    workload: Workload, load: float, seed: int = 0, tables: Tables | str | Path | None = None
+    workload: Workload, load: Positive, seed: int = 0, tables: Tables | str | Path | None = None
 ) -> Workload:
     """Make jobs come `load` times as often.
 
@@ -106,7 +107,6 @@ def change_load(
     InputError
         If `load` is not positive and finite.
     """
-    check_positive("the load", load)
     n = workload.n_jobs
     rows, copy = sample_jobs(n, max(1, round(load * n)), seed)
     if not copy.any():

@@ -8,10 +8,10 @@ has the figures, and what is assumed where the paper is silent.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from sim.base.errors import InputError
-from sim.synth._dag import check_number, check_whole
+from sim.base.parameters import Between, Count, Whole, checked
 
 if TYPE_CHECKING:
     from sim.lineage import Logs
@@ -20,12 +20,17 @@ if TYPE_CHECKING:
 __all__ = ["logs", "synthesize"]
 
 
+Scale = Annotated[float, Between(0.02, 2)]
+Organisations = Annotated[int, Between(5)]
+
+
+@checked
 def synthesize(
-    scale: float = 0.05,
-    seed: int = 0,
-    organisations: int | None = None,
-    rounds: int | None = None,
-    hard_inputs: int | None = None,
+    scale: Scale = 0.05,
+    seed: Whole = 0,
+    organisations: Organisations | None = None,
+    rounds: Whole | None = None,
+    hard_inputs: Count | None = None,
 ) -> Workload:
     """Synthesize the week that is scheduled: the third of four.
 
@@ -62,19 +67,15 @@ def synthesize(
     from sim.synth.cosmos.month import draw_month  # loads scipy, which naming options needs not
     from sim.synth.cosmos.tables import workload
 
-    _check(scale, seed, organisations)
-    if rounds is not None:
-        check_whole("rounds", rounds, 0)
-    if hard_inputs is not None:
-        check_whole("hard_inputs", hard_inputs, 1)
     month = draw_month(scale, seed, organisations, hard_inputs)
     return workload(month, scale, seed, rounds)
 
 
+@checked
 def logs(
-    scale: float = 0.05,
-    seed: int = 0,
-    organisations: int | None = None,
+    scale: Scale = 0.05,
+    seed: Whole = 0,
+    organisations: Organisations | None = None,
     weeks: tuple[int, int] = (-2, 2),
 ) -> Logs:
     """Return the logs of the same four weeks, as a data platform would have kept them."""
@@ -82,14 +83,6 @@ def logs(
     from sim.synth.cosmos.month import draw_month
     from sim.synth.cosmos.tables import tables
 
-    _check(scale, seed, organisations)
     if len(weeks) != 2 or not -2 <= weeks[0] < weeks[1] <= 2:
         raise InputError(f"weeks must be two rising whole numbers from -2 to 2, not {weeks!r}")
     return logs_of(*tables(draw_month(scale, seed, organisations), weeks))
-
-
-def _check(scale: float, seed: int, organisations: int | None) -> None:
-    check_number("scale", scale, 0.02, 2.0)
-    check_whole("seed", seed, 0)
-    if organisations is not None:
-        check_whole("organisations", organisations, 5)

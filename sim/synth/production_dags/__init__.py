@@ -11,9 +11,10 @@ from dataclasses import replace
 import numpy as np
 
 from sim.base.arrays import F8
+from sim.base.parameters import Count, Factor, NotNegative, Share, Whole, checked
 from sim.base.random import stream
 from sim.published import numbers
-from sim.synth._dag import Dag, check_number, check_whole, to_workload
+from sim.synth._dag import Dag, to_workload
 from sim.synth.production_dags.dags import draw_dag, draw_structure
 from sim.workload.workload import Workload
 
@@ -24,12 +25,13 @@ RUN_SIGMA = 0.1
 """Of how much longer or shorter a stage's tasks run when a program runs again; an assumption."""
 
 
+@checked
 def synthesize(
-    jobs: int = 2000,
-    seed: int = 0,
-    median_tasks: float = _PAPER["dags"]["tasks_p50"],
-    recurring: float = _PAPER["dags"]["recurring"],
-    interval_s: float = 15.0,
+    jobs: Count = 2000,
+    seed: Whole = 0,
+    median_tasks: Factor = _PAPER["dags"]["tasks_p50"],
+    recurring: Share = _PAPER["dags"]["recurring"],
+    interval_s: NotNegative = 15.0,
     split_io: bool = False,
 ) -> Workload:
     """Synthesize DAGs like those of the paper's private production cluster.
@@ -74,11 +76,6 @@ def synthesize(
     InputError
         If a number is out of its range.
     """
-    check_whole("jobs", jobs, 1)
-    check_whole("seed", seed, 0)
-    check_number("median_tasks", median_tasks, 1.0)
-    check_number("recurring", recurring, 0.0, 1.0)
-    check_number("interval_s", interval_s, 0.0)
     of = _programs(jobs, seed, recurring)
     drawn: dict[int, Dag] = {}
     dags = []

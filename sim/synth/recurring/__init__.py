@@ -13,9 +13,10 @@ came.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from sim.base.errors import InputError, unknown
+from sim.base.parameters import Between, Count, NotNegative, Positive, Share, Whole, checked
 from sim.synth.recurring.programs import PRESETS, Drift
 
 if TYPE_CHECKING:
@@ -24,20 +25,21 @@ if TYPE_CHECKING:
 __all__ = ["PRESETS", "synthesize"]
 
 
+@checked
 def synthesize(
     preset: str = "2sigma",
-    jobs: int = 1250,
+    jobs: Annotated[int, Between(50)] = 1250,
     seed: int = 0,
-    history: int = 6000,
+    history: Whole = 6000,
     over_time: tuple[float, float] | None = None,
     over_space: tuple[float, float] | None = None,
-    recurring: float | None = None,
+    recurring: Share | None = None,
     stale: tuple[float, float] | None = None,
-    slots: int = 150,
-    updates: float = Drift.updates,
-    hardware: float = Drift.hardware,
-    inputs: float = Drift.inputs,
-    update_days: float = Drift.update_days,
+    slots: Count = 150,
+    updates: NotNegative = Drift.updates,
+    hardware: NotNegative = Drift.hardware,
+    inputs: NotNegative = Drift.inputs,
+    update_days: Positive = Drift.update_days,
 ) -> Workload:
     """Synthesize a workload of recurring jobs.
 
@@ -82,24 +84,16 @@ def synthesize(
 
     if preset not in PRESETS:
         raise InputError(unknown("preset of recurring", preset, PRESETS), rule="unknown preset")
-    for name, value, low in (("jobs", jobs, 50), ("history", history, 0), ("slots", slots, 1)):
-        if type(value) is not int or value < low:
-            raise InputError(f"{name} must be a whole number from {low} on, not {value!r}")
     for name, pair in (("over_time", over_time), ("over_space", over_space)):
         if pair is not None and not (len(pair) == 2 and 0 < pair[0] < pair[1] < 100):
             raise InputError(f"{name} must be two rising numbers between 0 and 100, not {pair!r}")
     recurring = PRESETS[preset].recurring if recurring is None else recurring
-    if not 0 <= recurring <= 1:
-        raise InputError(f"recurring must be between 0 and 1, not {recurring!r}")
     stale = _pair(PRESETS[preset].stale if stale is None else stale)
     if not (0 <= stale[0] <= 1 and 0 < stale[1] < math.inf):
         raise InputError(f"stale must be a share from 0 to 1 and a positive mean, not {stale!r}")
     drift = Drift(updates, hardware, inputs, update_days)
-    if min(updates, hardware, inputs) < 0 or updates + hardware + inputs <= 0 or update_days <= 0:
-        raise InputError(
-            "updates, hardware and inputs must not be negative, one of them must be positive, and "
-            f"so must update_days, not {updates!r}, {hardware!r}, {inputs!r} and {update_days!r}"
-        )
+    if updates + hardware + inputs <= 0:
+        raise InputError("one of updates, hardware and inputs must be positive")
     return make(
         preset, jobs, history, _pair(over_time or PRESETS[preset].over_time),
         _pair(over_space or PRESETS[preset].over_space), recurring, stale, slots, drift, seed,

@@ -9,10 +9,10 @@ assumed, and how near the workload comes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from sim.base.errors import InputError, unknown
-from sim.synth._dag import check_number
+from sim.base.parameters import Between, Count, NotNegative, Share, Whole, checked
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
@@ -20,20 +20,24 @@ if TYPE_CHECKING:
 __all__ = ["synthesize"]
 
 
+Multiple = Annotated[float, Between(1e-3, 1e3)]
+
+
+@checked
 def synthesize(
-    jobs: int = 1,
+    jobs: Count = 1,
     seed: int = 0,
     job: str = "F",
     deadline: str | float = "short",
     change: str | None = None,
     like_inputs: bool = True,
-    work: float | None = None,
-    slow_stage: float = 1.0,
+    work: Multiple | None = None,
+    slow_stage: Multiple = 1.0,
     faults: bool = True,
-    slots: int = 200,
-    utilization: float = 0.8,
-    waiting: int = 8,
-    every_s: float = 0.0,
+    slots: Count = 200,
+    utilization: Share = 0.8,
+    waiting: Whole = 8,
+    every_s: NotNegative = 0.0,
 ) -> Workload:
     """Synthesize a controlled run of jobs with deadlines, with the background of the cluster.
 
@@ -84,15 +88,6 @@ def synthesize(
     name, _, own = job.partition("/")
     if name not in NAMES:
         raise InputError(unknown("job of scope_jobs", name, NAMES), rule="wrong option")
-    for option, count in (("jobs", jobs), ("slots", slots), ("waiting", waiting)):
-        least = int(option != "waiting")
-        if type(count) is not int or count < least:
-            raise InputError(f"{option} must be a whole number from {least} on, not {count!r}")
-    check_number("utilization", utilization, 0.0, 1.0)
-    check_number("every_s", every_s, 0.0, float("inf"))
-    if work is not None:
-        check_number("work", work, 1e-3, 1e3)
-    check_number("slow_stage", slow_stage, 1e-3, 1e3)
     at = NAMES.index(name)
     return make(
         [NAMES[(at + i) % len(NAMES)] for i in range(jobs)],

@@ -48,8 +48,8 @@ def test_it_is_an_option_of_synthesize():
 @pytest.mark.parametrize(
     ("ratio", "metrics", "message"),
     [
-        (0, None, "ratio must be positive and finite, not 0"),
-        (float("nan"), None, "ratio must be positive and finite"),
+        (0, None, "ratio must be a number above 0, not 0"),
+        (float("nan"), None, "ratio must be a number above 0"),
         (2, ["duration"], "unknown metric 'duration'; did you mean 'duration_s'"),
         (2, ["demand_mem"], "unknown metric 'demand_mem'"),
     ],
@@ -112,9 +112,9 @@ def test_synthesized_demands_fit_the_machine_asked_for():
     ("machine", "message"),
     [
         ({"cpus": 4}, "unknown resource 'cpus'; did you mean 'cpu'"),
-        ({"cpu": 0}, "the machine's cpu must be positive and finite, not 0"),
-        ({"cpu": float("inf")}, "must be positive and finite"),
-        ({"cpu": "many"}, "must be positive and finite, not 'many'"),
+        ({"cpu": 0}, "machine must be a mapping from a text to a number above 0"),
+        ({"cpu": float("inf")}, "a number above 0"),
+        ({"cpu": "many"}, "a number above 0, not {'cpu': 'many'}"),
     ],
 )
 def test_wrong_machines_are_errors(machine, message):

@@ -113,13 +113,13 @@ def test_knobs_take_workloads_of_either_kind_and_keep_what_lies_beside():
 @pytest.mark.parametrize(
     ("knob", "options", "text"),
     [
-        ("fail_tasks", {"single": 1.5}, "single must be a chance"),
-        ("fail_tasks", {"multiple": 1.0}, "multiple must be a chance"),
-        ("fail_tasks", {"lost": -0.1}, "lost must be a chance"),
-        ("fail_tasks", {"of": "some"}, "all or deadline"),
-        ("straggle", {"rate": 2}, "rate must be a chance"),
-        ("straggle", {"slower": (0.5, 2.0)}, "slower must be two rising numbers"),
-        ("straggle", {"slower": (3.0, 2.0)}, "slower must be two rising numbers"),
+        ("fail_tasks", {"single": 1.5}, "single must be a number from 0 to 1"),
+        ("fail_tasks", {"multiple": 1.0}, "multiple must be a number from 0 to 1"),
+        ("fail_tasks", {"lost": -0.1}, "lost must be a number from 0 to 1"),
+        ("fail_tasks", {"of": "some"}, "'all' or 'deadline'"),
+        ("straggle", {"rate": 2}, "rate must be a number from 0 to 1"),
+        ("straggle", {"slower": (0.5, 2.0)}, "slower must be a list"),
+        ("straggle", {"slower": (3.0, 2.0)}, "slower must be a list"),
     ],
 )
 def test_numbers_out_of_range_are_named(knob, options, text):

@@ -98,10 +98,10 @@ def test_when_jobs_ended_in_the_trace_is_told_of_the_past_alone():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"jobs": 0}, "whole number from 1 on"),
+        ({"jobs": 0}, "a whole number of at least 1"),
         ({"jobs": 30}, "give jobs=20 or less"),
-        ({"load": 0.0}, "must be positive"),
-        ({"wide": "cut"}, "drop or compress"),
+        ({"load": 0.0}, "must be a number above 0"),
+        ({"wide": "cut"}, "'drop' or 'compress'"),
         ({"wide": "compress"}, "size of the trace's cluster"),
     ],
     ids=["none", "many", "load", "wide", "compress"],

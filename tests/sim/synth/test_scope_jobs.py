@@ -254,7 +254,7 @@ def test_all_training_together_is_that_of_each():
         ({"job": "F/longer"}, "unknown deadline"),
         ({"deadline": -5.0}, "positive number of minutes"),
         ({"change": "half"}, "did you mean 'halve'"),
-        ({"jobs": 0}, "jobs must be a whole number from 1"),
+        ({"jobs": 0}, "jobs must be a whole number of at least 1"),
         ({"slots": 1.5}, "slots must be a whole number"),
         ({"utilization": 1.2}, "utilization must be a number from 0 to 1"),
         ({"work": 0.0}, "work must be a number"),
