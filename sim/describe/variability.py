@@ -15,10 +15,8 @@ from sim.workload.schema import DEMAND_PREFIX
 
 SET_SIZE = 3
 """Fewest stages of a dependent set."""
-
 NEAR = 1.05
 """How many times the smaller the larger may be of two values that are within 5 %."""
-
 POINTS = 201
 """Number of quantiles that tables of distributions hold."""
 

@@ -50,7 +50,7 @@ KNOBS = Plugins("knob", __name__, "", helpers=("parts",))
 _MODULES = {
     "amplify": "sim.knobs.demands",
     "arrive": "sim.knobs.arrivals",
-    "change_load": "sim.synth.alibaba2018.load",
+    "change_load": "sim.synth.alibaba2018.knobs",
     "deal_queues": "sim.knobs.placement",
     "fail_tasks": "sim.knobs.faults",
     "fit_machines": "sim.knobs.demands",
@@ -61,7 +61,7 @@ _MODULES = {
     "scale_tasks": "sim.knobs.tasks",
     "squeeze": "sim.knobs.arrivals",
     "straggle": "sim.knobs.faults",
-    "rewire": "sim.synth.alibaba2018.rewire",
+    "rewire": "sim.synth.alibaba2018.knobs",
 }
 
 

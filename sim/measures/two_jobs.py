@@ -21,17 +21,13 @@ USES_POLICY = False
 
 
 def measure(
-    run: Simulate,
-    workload: Any,
-    cluster: Any,
-    policy: Any,
-    seed: int,
+    run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int,
     mean: float = 10.0,
     sd_jobs: float = 2.0,
     sd_tasks: float = 3.0,
     samples: int = 3,
     draws: int = 200_000,
-) -> Measured:
+) -> Measured:  # fmt: skip
     """Draw jobs and samples, and compare the estimators' errors with the formulas.
 
     Parameters

@@ -23,7 +23,7 @@ print(sum(by_child.stats.cache_hits.values()))
 
 FOLDERS = """
 from sim.base.kernel_cache import digest
-print(digest("sim.engine.kernels.run"), digest("sim.lineage.kernels.single_hop"))
+print(digest("sim.engine.kernels.run"), digest("sim.lineage.kernels.flows"))
 """
 
 SIMULATE = """
@@ -82,7 +82,7 @@ def test_a_kernel_goes_by_what_it_imports_and_by_nothing_else(tmp_path: Path) ->
         return ran(copy, FOLDERS, cache).stdout.split()
 
     run, lineage = digests()
-    change(copy, "lineage/kernels/single_hop.py", "\n\n\n", "\n\n# a comment\n\nNEW = 1\n")
+    change(copy, "lineage/kernels/flows.py", "\n\n\n", "\n\n# a comment\n\nNEW = 1\n")
     assert digests()[0] == run
     lineage, before = digests()[1], lineage
     assert lineage != before
