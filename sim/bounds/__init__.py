@@ -71,21 +71,9 @@ def lower_bound(workload: Workload, cluster: Cluster) -> pa.Table:
 
 
 def bound_arrays(columns: Columns, cluster: Cluster, tight: bool = False) -> dict[str, F8]:
-    """Compute the bounds of `lower_bound` as arrays.
+    """Compute the bounds of `lower_bound` as arrays, (J,) s each.
 
-    Parameters
-    ----------
-    columns : Columns
-        Of a workload with J jobs.
-    cluster : Cluster
-        Where they run.
-    tight : bool
-        Whether to compute ``tight_lb`` too, which takes longer than the others together.
-
-    Returns
-    -------
-    dict of str to (J,) float64
-        ``cp_len``, ``twork``, ``mod_cp``, ``new_lb`` and, if wanted, ``tight_lb``, s.
+    ``tight_lb``, if wanted, takes longer than the others together.
     """
     from sim.bounds.kernels import bounds
 

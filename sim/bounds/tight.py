@@ -47,25 +47,10 @@ _MANY = np.iinfo(np.int32).max
 def tight_part_bounds(
     columns: Columns, cluster: Cluster, order: I8, part0: I8, load: F8, share: F8
 ) -> F8:
-    """Bound how long each totally ordered part takes at least.
+    """Bound how long each totally ordered part takes at least, (P,) s; 0 for one that is too large.
 
-    Parameters
-    ----------
-    columns : Columns
-        Of a workload with G stages of J jobs.
-    cluster : Cluster
-        Where they run; it has every resource that is demanded.
-    order, part0 : (G,) int64, (P,) int64
-        Stages, parents first, and where each part begins among them.
-    load : (G, R) float64
-        `sim.bounds.stage_load_s`.
-    share : (J,) float64
-        Part of the cluster that each job may use.
-
-    Returns
-    -------
-    (P,) float64
-        Seconds; 0 for a part that is too large to be looked at.
+    `order` has the stages, parents first, and `part0` where each part begins among them; `load` is
+    `sim.bounds.stage_load_s`, and `share` the part of the cluster that each job may use.
     """
     from sim.bounds.kernels import bounds as kernels
     from sim.bounds.kernels import gaps

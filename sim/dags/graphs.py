@@ -106,13 +106,7 @@ class Graphs:
 
     @cached_property
     def order(self) -> I8:
-        """Stages with parents before children, job by job, (G,) int64.
-
-        Raises
-        ------
-        InputError
-            If the edges of a job form a cycle.
-        """
+        """Stages with parents before children, job by job, (G,) int64; InputError on a cycle."""
         return order_of(self.job_stage0, self.edge0, self.edge_child)
 
     @cached_property

@@ -13,18 +13,7 @@ from sim.dags.graphs import Graphs
 
 
 def longest_path_levels(graphs: Graphs) -> I4:
-    """Give each stage the number of stages on the longest path that ends in it.
-
-    Returns
-    -------
-    (G,) int32
-        1 for a stage without parents.
-
-    Raises
-    ------
-    InputError
-        If the edges of a job form a cycle.
-    """
+    """Count the stages on the longest path that ends in each, (G,) int32; no cycles."""
     from sim.workload.kernels import paths
 
     levels: I4 = paths.depths(graphs.order, graphs.edge0, graphs.edge_child) + np.int32(1)
@@ -32,13 +21,7 @@ def longest_path_levels(graphs: Graphs) -> I4:
 
 
 def critical_path_length(graphs: Graphs) -> I4:
-    """Count the stages on the longest path of each job, (J,) int32; at least 1.
-
-    Raises
-    ------
-    InputError
-        If the edges of a job form a cycle.
-    """
+    """Count the stages on the longest path of each job, (J,) int32; InputError on a cycle."""
     return path_lengths(graphs, longest_path_levels(graphs))
 
 
@@ -48,17 +31,7 @@ def compact_levels(graphs: Graphs) -> I4:
     The exact minimum of the sum of l(child) − l(parent), subject to l(child) ≥ l(parent) + 1 and
     1 ≤ l ≤ critical path length; of the assignments that reach it, the one that is least in every
     stage (there is one, as they are closed under the componentwise minimum). See
-    `sim.dags.kernels.compact` for the method and its proof.
-
-    Returns
-    -------
-    (G,) int32
-        From 1 to the job's critical path length, all of them used.
-
-    Raises
-    ------
-    InputError
-        If the edges of a job form a cycle.
+    `sim.dags.kernels.compact` for the method and its proof. InputError on a cycle.
     """
     from sim.dags.kernels import compact
 
@@ -94,17 +67,7 @@ def edge_spans(graphs: Graphs, levels: I4) -> I4:
 def level_counts(graphs: Graphs, levels: I4) -> I8:
     """Count the stages on each level by the length of the job's critical path (Fig. 10).
 
-    Parameters
-    ----------
-    graphs : Graphs
-        Of J jobs and G stages.
-    levels : (G,) int32
-        Of `compact_levels`, say.
-
-    Returns
-    -------
-    (L + 1, L + 1) int64
-        ``counts[length, level]``, with L the longest path of all; row and column 0 are zero.
+    (L + 1, L + 1) int64, ``counts[length, level]``, with L the longest path of all.
     """
     lengths = path_lengths(graphs, levels)
     side = int(lengths.max(initial=0)) + 1

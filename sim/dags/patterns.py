@@ -57,17 +57,7 @@ def decompose(graphs: Graphs, k: int = 1) -> Decomposition:
     scatter and gather jobs by the paper's own words. So a head of a chain stays here, as it does
     if the printed 2 is off by one in that rule as well.
 
-    Parameters
-    ----------
-    graphs : Graphs
-        Usually of the jobs that are neither pattern as a whole, ``g.take(is_complex(g))``.
-    k : int
-        At least 1.
-
-    Raises
-    ------
-    InputError
-        If `k` is less than 1.
+    Usually of ``g.take(is_complex(g))``; InputError if `k` is less than 1.
     """
     if k < 1:
         raise InputError(f"k is the most parents a stage may keep, at least 1, not {k}")
@@ -113,17 +103,8 @@ def classes(graphs: Graphs) -> I8:
     numbering. Where a hash comes with several lists, VF2 (networkx) compares them with one of
     each class found so far. Jobs are isomorphic if their pieces are.
 
-    Parameters
-    ----------
-    graphs : Graphs
-        Of J jobs; the paper takes those of six stages and more, as smaller ones may be alike by
-        chance.
-
-    Returns
-    -------
-    (J,) int64
-        Number of each job's class, from 0 in order of first appearance: two jobs have the same
-        number if and only if their DAGs are isomorphic.
+    Two jobs have the same number, from 0 in order of first appearance, if and only if their DAGs
+    are isomorphic. The paper takes those of six stages and more: small ones may be alike by chance.
     """
     if not graphs.n_jobs:
         return np.zeros(0, dtype=np.int64)

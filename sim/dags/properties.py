@@ -35,33 +35,13 @@ def out_degree(graphs: Graphs) -> I8:
 
 
 def ccdf(values: NDArray[np.number]) -> tuple[F8, F8]:
-    """Return the complementary cumulative distribution of some values: what is *above* each.
-
-    Parameters
-    ----------
-    values : (N,) number
-        At least one.
-
-    Returns
-    -------
-    x : (K,) float64
-        The distinct values, ascending.
-    share : (K,) float64
-        The share of the values that are larger; 0 for the last. Fig. 4 draws it with
-        `LOG_OFFSET` added.
-    """
+    """Return the distinct values, ascending, and the share *above* each; `LOG_OFFSET` aside."""
     x, counts = np.unique(np.asarray(values, dtype=np.float64), return_counts=True)
     return x, 1.0 - np.cumsum(counts) / counts.sum()
 
 
 def edge_density(graphs: Graphs) -> F8:
-    """Divide each job's edges by the most it could have, 2E / (V (V − 1)).
-
-    Returns
-    -------
-    (J,) float64
-        From 0 to 1; NaN for a job of one stage, which can have none.
-    """
+    """Divide each job's edges by the most it could have, 2E / (V (V − 1)); NaN for one stage."""
     n = graphs.job_n_stages
     most = n * (n - 1) / 2
     density: F8 = np.full(len(n), np.nan)
@@ -70,14 +50,7 @@ def edge_density(graphs: Graphs) -> F8:
 
 
 def chain_ratio(graphs: Graphs) -> F8:
-    """Return the share of each job's stages that have exactly one parent and one child.
-
-    Returns
-    -------
-    (J,) float64
-        C / V, from 0 to below 1: the two ends of a chain are not counted, unless they have one
-        parent and one child as well.
-    """
+    """Return the share of each job's stages with exactly one parent and one child, (J,) float64."""
     chained = ((graphs.n_parents == 1) & (graphs.n_children == 1)).astype(np.int64)
     if not graphs.n_jobs:
         return np.zeros(0)
@@ -86,20 +59,11 @@ def chain_ratio(graphs: Graphs) -> F8:
 
 
 def width(graphs: Graphs) -> I8:
-    """Count the most stages of each job that may run at one time.
+    """Count the most stages of each job that may run at one time, (J,) int64.
 
     That is the exact width of the order that the edges make: the largest set of stages without a
-    path between any two. The widest level is a lower bound of it, often too low.
-
-    Returns
-    -------
-    (J,) int64
-        From 1 to the number of stages. Takes up to n² / 8 bytes for a job of n stages.
-
-    Raises
-    ------
-    InputError
-        If the edges of a job form a cycle.
+    path between any two. The widest level is a lower bound of it, often too low. Takes up to n² / 8
+    bytes for a job of n stages; InputError if its edges form a cycle.
     """
     from sim.dags.kernels import levels as kernel
 
@@ -118,40 +82,14 @@ def width(graphs: Graphs) -> I8:
 
 
 def mean_by_size(n_stages: NDArray[np.integer], values: ArrayLike) -> tuple[I8, F8, I8]:
-    """Average a measure over the jobs of each number of stages.
-
-    Parameters
-    ----------
-    n_stages, values : (J,)
-        Size and measure of each job.
-
-    Returns
-    -------
-    sizes : (K,) int64
-        The sizes that occur, ascending.
-    means : (K,) float64
-        Mean of the measure.
-    counts : (K,) int64
-        How many jobs it is the mean of.
-    """
+    """Average a measure over the jobs of each number of stages: sizes, means, numbers of jobs."""
     sizes, place, counts = np.unique(n_stages, return_inverse=True, return_counts=True)
     total = np.bincount(place, weights=np.asarray(values, dtype=np.float64))
     return sizes.astype(np.int64), total / counts, counts.astype(np.int64)
 
 
 def slope(x: ArrayLike, y: ArrayLike) -> float:
-    """Fit a line by ordinary least squares and return its slope.
-
-    Parameters
-    ----------
-    x, y : (N,)
-        Points, of at least two different x.
-
-    Raises
-    ------
-    InputError
-        If all x are equal, or there are none.
-    """
+    """Return the slope of a line by ordinary least squares; InputError without two different x."""
     across = np.asarray(x, dtype=np.float64)
     if not len(across) or (across == across[0]).all():
         raise InputError(f"a slope needs points at two x or more, not at {set(across.tolist())}")

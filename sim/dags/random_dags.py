@@ -44,19 +44,8 @@ def uniform_dags(n_stages: ArrayLike, seed: int) -> Graphs:
     """Draw one DAG of each of the given sizes, uniformly from the labelled DAGs of that size.
 
     Exact but for the 2^-53 of the doubles that choose layers. Stages without any edge, and DAGs
-    of several parts, are as likely as any other.
-
-    Parameters
-    ----------
-    n_stages : (J,) int
-        Sizes, each at least 1.
-    seed : int
-        Seed; the DAG of job j depends on it and the sizes up to j alone.
-
-    Raises
-    ------
-    InputError
-        If a size is less than 1.
+    of several parts, are as likely as any other. The DAG of job j depends on the seed and the sizes
+    up to j alone; InputError if a size is less than 1.
     """
     from sim.dags.kernels import random_dags as kernel
 
