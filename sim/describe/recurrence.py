@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from sim.base.arrays import F8, I8, U8
-from sim.base.ragged import ranges
+from sim.base.arrays import F8, I8, U8, ranges
 from sim.describe.dataset import Dataset
 from sim.describe.statistics import Section, Statistic, mean
 from sim.describe.variability import Variation, set_spread

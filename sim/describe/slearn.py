@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sim.base.arrays import F8, I4, I8
-from sim.base.ragged import ranges
+from sim.base.arrays import F8, I4, I8, ranges
 from sim.workload.workload import Workload
 
 SAMPLED = 0.03

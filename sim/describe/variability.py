@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from sim.base.arrays import F8, I8
-from sim.base.ragged import offsets
+from sim.base.arrays import F8, I8, offsets
 from sim.dags.graphs import Graphs
 from sim.describe.dataset import USED_PREFIX, Dataset
 from sim.describe.statistics import Section, Statistic, largest, mean, quantile

@@ -130,7 +130,7 @@ class Graph:
 def graph(edges: Dependencies) -> Graph:
     """Give the jobs numbers in topological order."""
     from sim.lineage.kernels.flows import topological_order  # loads numba
-    from sim.workload.kernels.edges import by_child
+    from sim.workload.kernels.paths import by_child
 
     n = edges.n_jobs
     if (edges.upstream < edges.downstream).all():
@@ -202,7 +202,7 @@ def single_hop(logs: Logs, window_s: float = WINDOW_S) -> SingleHop:
 def join(logs: Logs, window_s: float = WINDOW_S) -> SingleHop:
     """Join as `single_hop` does; files are independent of each other here."""
     from sim.lineage.kernels import flows  # loads numba
-    from sim.workload.kernels.edges import by_child
+    from sim.workload.kernels.paths import by_child
 
     time_s, job, operation, file, n = logs.time_s, logs.job, logs.operation, logs.file, logs.n
     if len(time_s) > 1 and (time_s[1:] < time_s[:-1]).any():
@@ -269,7 +269,7 @@ def acyclic(of: SingleHop) -> SingleHop:
 def _pairs(n_jobs: int, up: I4, down: I4, read_s: F8, written_s: F8, n_reads: I4) -> Dependencies:
     """Return each pair once, sorted by downstream, then upstream: two stable counting sorts."""
     from sim.lineage.kernels.flows import distinct_pairs  # loads numba
-    from sim.workload.kernels.edges import by_child
+    from sim.workload.kernels.paths import by_child
 
     _, order = by_child(n_jobs, up)
     _, second = by_child(n_jobs, down[order])

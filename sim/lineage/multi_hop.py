@@ -148,7 +148,7 @@ class _Walk:
 
     def _lanes(self, source: I4) -> Pairs:
         from sim.lineage.kernels.closure import lane_counts, lane_rows, lane_totals  # loads numba
-        from sim.workload.kernels.edges import by_child
+        from sim.workload.kernels.paths import by_child
 
         g, n = self.g, len(self.g.row)
         if self.incoming is None:

@@ -14,9 +14,8 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from sim.base.arrays import F8, I4, I8, Mask
+from sim.base.arrays import F8, I4, I8, Mask, offsets, ranges
 from sim.base.errors import InputError
-from sim.base.ragged import offsets, ranges
 from sim.lineage.dependencies import Dependencies
 from sim.lineage.templates import medians
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sim.base.arrays import F8, I1, I4, Mask
+from sim.base.arrays import F8, I1, I4, Mask, offsets
 from sim.base.errors import InputError
-from sim.base.ragged import offsets
 from sim.lineage.dependencies import DAY_S, Dependencies
 from sim.lineage.logs import Logs
 

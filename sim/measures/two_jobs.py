@@ -14,8 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.errors import InputError
-from sim.base.posterior import Normal, posterior
-from sim.base.random import stream
+from sim.base.random import Normal, posterior, stream
 from sim.measures import Measured, Simulate
 
 USES_POLICY = False

@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sim.base.arrays import F8, I4, I8
+from sim.base.arrays import F8, I4, I8, offsets
 from sim.base.errors import InputError
-from sim.base.ragged import offsets
 
 Numbers = NDArray[Any]
 

@@ -22,9 +22,8 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.base.arrays import F8, I4, I8
+from sim.base.arrays import F8, I4, I8, offsets
 from sim.base.errors import InputError, unknown
-from sim.base.ragged import offsets
 from sim.base.random import stream
 from sim.dags import Graphs
 from sim.synth.alibaba2018.tables import NARROW, TREE, WIDE, Links, Tables

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sim.base.arrays import F8, I8, Mask
-from sim.base.ragged import ranges
+from sim.base.arrays import F8, I8, Mask, ranges
 from sim.base.random import stream
 from sim.lineage.worth import BLIND, NONE, POLL
 from sim.published import numbers

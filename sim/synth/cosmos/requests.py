@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from sim.base.arrays import F8, I8, Mask
-from sim.base.ragged import ranges
+from sim.base.arrays import F8, I8, Mask, ranges
 from sim.base.random import stream
 from sim.published import numbers
 from sim.synth.cosmos.flows import WEEK_S, Flows

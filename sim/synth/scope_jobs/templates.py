@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from sim.base.arrays import F8, I8
-from sim.base.ragged import offsets
+from sim.base.arrays import F8, I8, offsets
 from sim.base.random import stream
 from sim.engine.recording import alone, record
 from sim.knobs.faults import fail_tasks, straggling

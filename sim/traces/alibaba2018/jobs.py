@@ -10,10 +10,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sim.base.acyclic import nodes_on_cycles
-from sim.base.arrays import F8, I4, I8, Mask
+from sim.base.arrays import F8, I4, I8, Mask, ranges
 from sim.base.distinct import number_by_appearance
 from sim.base.errors import InputError
-from sim.base.ragged import ranges
 from sim.base.reading import OnBadRow, count_rule, nothing_left, open_text
 from sim.traces.alibaba2018.rows import USED, Collected
 from sim.workload.schema import DEFAULT_QUANTUM

@@ -15,8 +15,7 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from sim.base.arrays import F8, I4, I8, Mask
-from sim.base.ragged import ranges
+from sim.base.arrays import F8, I4, I8, Mask, ranges
 from sim.base.random import stream
 from sim.base.reading import OnBadRow, check_choice, nothing_left
 from sim.lineage.worth import BLIND, NONE, POLL, Past, Recorded, week

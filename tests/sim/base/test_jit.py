@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 HITS = """
 import numpy as np
-from sim.workload.kernels.edges import by_child
+from sim.workload.kernels.paths import by_child
 by_child(3, np.array([1, 2], np.int32))
 print(sum(by_child.stats.cache_hits.values()))
 """
@@ -65,11 +65,11 @@ def test_copies_of_the_project_share_what_is_compiled_until_a_kernel_changes(
         copy_of_sim(copy)
     assert int(ran(one, HITS, cache).stdout) == 0
     assert int(ran(other, HITS, cache).stdout) == 1
-    change(other, "workload/kernels/edges.py", '"""', '"""In other words. ')
-    with (other / "sim/workload/kernels/edges.py").open("a") as file:
+    change(other, "workload/kernels/paths.py", '"""', '"""In other words. ')
+    with (other / "sim/workload/kernels/paths.py").open("a") as file:
         file.write("# a comment\n")
     assert int(ran(other, HITS, cache).stdout) == 1
-    with (other / "sim/workload/kernels/edges.py").open("a") as file:
+    with (other / "sim/workload/kernels/paths.py").open("a") as file:
         file.write("NEW = 1\n")
     assert int(ran(other, HITS, cache).stdout) == 0
     assert int(ran(one, HITS, cache).stdout) == 1

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sim import Workload
-from sim.engine.kernels import variants
+from sim.engine.kernels import run
 from sweep.run import warming
 from sweep.store.cell import CellSpec
 
@@ -53,7 +53,7 @@ def test_a_variant_is_missing_once_and_only_if_it_is_not_kept(
 ) -> None:
     few, _ = warming.sample([spec("fifo")], jobs)
     assert few is not None
-    monkeypatch.setattr(variants, "is_compiled", lambda features: "MOVING" in features)
+    monkeypatch.setattr(run, "is_compiled", lambda features: "MOVING" in features)
     specs = [spec("fifo"), spec("sjf"), spec("srpt"), spec("fifo", {"cpu": 4})]
     assert warming.missing([], few, specs) == [specs[0], specs[3]]
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from sim.base.arrays import F8, I4, I8
 from sim.base.jit import jit
-from sim.workload.kernels.edges import by_child
+from sim.workload.kernels.paths import by_child
 
 MODULUS = (2_147_483_563, 2_147_483_399)
 """A state is two numbers, each from 1 to its modulus less 1."""
