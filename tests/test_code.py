@@ -18,12 +18,6 @@ MODULES = {
     for path in sorted((ROOT / top).rglob("*.py"))
 }
 
-CIRCLES_LEFT = ("sim.lineage", "sim.synth.scope_jobs")
-"""Rooms whose circles are still to be mended; may only shrink."""
-
-UNEXPLAINED_LEFT = ("sim.lineage", "sim.synth")
-"""Rooms whose imports inside functions still lack a reason; may only shrink."""
-
 CHECKS = {
     "lint": ["ruff", "check", "."],
     "format": ["ruff", "format", "--check", "."],
@@ -77,18 +71,14 @@ def imports(module: str) -> Iterator[tuple[str, ast.stmt, bool]]:
         yield from ((name, statement, inside) for name in names if name in MODULES)
 
 
-def still_allowed(module: str, rooms: tuple[str, ...]) -> bool:
-    return any(module == room or module.startswith(room + ".") for room in rooms)
-
-
 def test_no_module_imports_itself_through_others():
     edges = [(module, name) for module in MODULES for name, _, _ in imports(module)]
     graph = nx.DiGraph([edge for edge in edges if edge[0] != edge[1]])
     circles = [sorted(part) for part in nx.strongly_connected_components(graph) if len(part) > 1]
-    assert not [c for c in circles if not all(still_allowed(m, CIRCLES_LEFT) for m in c)]
+    assert not circles
 
 
-@pytest.mark.parametrize("module", [m for m in MODULES if not still_allowed(m, UNEXPLAINED_LEFT)])
+@pytest.mark.parametrize("module", MODULES)
 def test_an_import_inside_a_function_says_why(module):
     # Kernels need no word: they load numba, which takes half a second, where it is computed.
     lines = [line.strip() for line in MODULES[module].read_text().splitlines()]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from sim.base.arrays import I8
@@ -12,11 +10,11 @@ from sim.base.random import stream
 from sim.dags.graphs import Graphs
 from sim.dags.properties import distances, properties
 from sim.dags.random_dags import uniform_dags
-
-if TYPE_CHECKING:
-    from sim.synth.alibaba2018.tables import Tables
-    from sim.workload.workload import Workload
-
+from sim.synth.alibaba2018.fit import fit_structure
+from sim.synth.alibaba2018.tables import Tables
+from sim.synth.alibaba2018.tables_file import read_tables
+from sim.synth.alibaba2018.tian_algorithm2 import synthesize_dags
+from sim.workload.workload import Workload
 
 LEAST_STAGES = 6
 """The paper looks at jobs of that many stages and more (§4.2)."""
@@ -47,10 +45,6 @@ def judge(
     per_dag: int = 20,
 ) -> dict[str, float]:
     """Judge a generator by DAGs it has not seen."""
-    from sim.synth.alibaba2018.fit import fit_structure  # loads scipy: the names need none of it
-    from sim.synth.alibaba2018.tables_file import read_tables
-    from sim.synth.alibaba2018.tian_algorithm2 import synthesize_dags
-
     if generator not in GENERATORS:
         raise InputError(unknown("generator", generator, GENERATORS))
     if fit not in FITS:

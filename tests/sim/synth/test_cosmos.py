@@ -10,6 +10,7 @@ import pytest
 import policies
 import sim
 from sim.base.errors import InputError
+from sim.cluster.fits import check_fits
 from sim.lineage.files import READ, WRITE
 from sim.synth import cosmos
 from sim.synth.cosmos.flows import WEEK_S
@@ -151,7 +152,7 @@ def test_no_job_fails_where_there_is_room_for_all(week, capacity):
 
 def test_all_jobs_fit_a_fifth_of_their_queue_of_any_seed(week):
     fifth = sim.Cluster.machines(0.2, tokens=TOKENS).with_queues("hard", week.meta["queue_share"])
-    sim.workload.validate.check_fits(week, fifth)
+    check_fits(week, fifth)
     assert sum(week.meta["queue_share"].values()) == pytest.approx(1.0)
 
 

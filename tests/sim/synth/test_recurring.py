@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 import sim
-from sim.describe.slearn import jobs_over_space, jobs_over_time, loads, over_space, statistics
+from sim.describe.slearn import (
+    jobs_over_space,
+    jobs_over_time,
+    load_statistics,
+    over_space,
+    window_loads,
+)
 from sim.synth.recurring import PRESETS
 from sim.synth.recurring.make import durations
 
@@ -43,7 +49,7 @@ def test_variation_is_within_ten_percent_of_table_4(drawn):
 
 def test_load_in_windows_is_within_ten_percent_of_table_5(drawn):
     preset, w = drawn
-    load = statistics(loads(w.columns.job_submit, w.columns.job_work, 150))
+    load = load_statistics(window_loads(w.columns.job_submit, w.columns.job_work, 150))
     got = [load["load_average"], load["load_p50"], load["load_p90"]]
     assert got == pytest.approx(TABLE_5[preset], rel=0.1)
 
