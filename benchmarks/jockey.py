@@ -15,8 +15,8 @@ import policies
 import sim
 from benchmarks.common import cpu_seconds, rounds, row, show
 from policies.jockey import model
+from policies.jockey.control import profile_of_job
 from policies.jockey.indicators import NAMES
-from policies.jockey.loop import profile_of_job
 from sim import Workload
 
 N_STAGES, N_VERTICES, N_BARRIERS, TIMES = 110, 8496, 15, 3

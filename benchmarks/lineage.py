@@ -18,9 +18,8 @@ import numpy as np
 from benchmarks.common import Row, row, show
 from benchmarks.lineage_log import make_log
 from sim.lineage.aggregates import aggregate, bounds
-from sim.lineage.dependencies import graph, window
+from sim.lineage.dependencies import graph, single_hop, window
 from sim.lineage.multi_hop import rows
-from sim.lineage.single_hop import single_hop
 from sim.lineage.wing_algorithm1 import value_of
 
 JOBS, SOURCES, THREADS = 1_100_000, 16_384, 2

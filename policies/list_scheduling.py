@@ -13,8 +13,7 @@ import numpy as np
 from policies.base import Policy
 from policies.dagps.dag import stage_profile, upward_rank
 from policies.registry import register
-from sim.base.arrays import F8, I4, I8
-from sim.base.ragged import offsets
+from sim.base.arrays import F8, I4, I8, offsets
 from sim.engine.plan import Batch, Event, Plan, World
 from sim.workload.columns import Columns
 from sim.workload.paths import stage_depth, stage_tail_s, topological_order

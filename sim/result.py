@@ -14,7 +14,8 @@ from sim.cluster.cluster import Cluster
 from sim.engine.plan import Scheduler
 from sim.engine.record import Run
 from sim.engine.simulate import simulate as run_of
-from sim.metrics.compute import compute, gap_lb, prediction_error
+from sim.metrics import compute
+from sim.metrics.jobs import gap_lb, prediction_error
 from sim.metrics.tokens import limits_of
 from sim.workload.workload import Workload
 

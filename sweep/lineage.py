@@ -19,9 +19,9 @@ import pyarrow as pa
 from sim.base.errors import InputError
 from sim.base.reading import OnBadRow
 from sim.cli.lineage import add_arguments, options_of, show
+from sim.lineage.dependencies import SingleHop, acyclic, join, merged
 from sim.lineage.logs import IDLE, Logs, idle, read_jobs, read_operations, split, together
 from sim.lineage.profile import Options, profile
-from sim.lineage.single_hop import SingleHop, acyclic, join, merged
 from sim.lineage.store import Store
 from sweep.run.notes import note
 from sweep.run.on_ray.connection import environment_of, start_local

@@ -179,7 +179,7 @@ def _writing() -> str:
         parts += [*_object("policies", name, "members"), ""]
     for name in ("World", "Batch", "Event", "Plan", "Queues", "Order", "Fit", "Share"):
         parts += [*_object("sim.engine.plan", name, "members"), ""]
-    return _page([*parts, *_object("sim.engine.plan.packing", "Packing", "members")])
+    return _page([*parts, *_object("sim.engine.plan.queues", "Packing", "members")])
 
 
 def _options(group: str) -> list[str]:

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from policies.dagps.dag import Dag
-from sim.base.arrays import F8, I4, I8
-from sim.base.ragged import offsets
+from sim.base.arrays import F8, I4, I8, offsets
 
 
 @dataclass(frozen=True)

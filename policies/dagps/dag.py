@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.base.arrays import F8, I1, I4, I8
+from sim.base.arrays import F8, I1, I4, I8, offsets, ranges
 from sim.base.errors import InputError, unknown
-from sim.base.ragged import offsets, ranges
 from sim.cluster.cluster import Cluster
 from sim.workload.columns import Columns, capacity_quanta
 

@@ -15,8 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from policies.jockey.control import Utility
-from policies.jockey.loop import Job, Running
+from policies.jockey.control import Job, Running, Utility
 from policies.jockey.model import Simulated, serial_s
 from policies.jockey.policy import Jockey
 from policies.jockey.profile import Profile

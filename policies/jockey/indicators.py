@@ -12,9 +12,8 @@ from typing import Final, Literal, Protocol
 import numpy as np
 
 from policies.jockey.profile import Profile
-from sim.base.arrays import F8, I4, I8
+from sim.base.arrays import F8, I4, I8, offsets
 from sim.base.errors import InputError, unknown
-from sim.base.ragged import offsets
 
 Name = Literal["totalworkWithQ", "totalwork", "vertexfrac", "cp", "minstage", "minstage-inf"]
 NAMES: Final = ("totalworkWithQ", "totalwork", "vertexfrac", "cp", "minstage", "minstage-inf")

@@ -9,15 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from policies.base import check_ranges
-from policies.jockey.control import whole_tokens
-from policies.jockey.loop import Job, Running
+from policies.jockey.control import Job, Running, whole_tokens
 from policies.jockey.model import Effort, Model, simulated_model
 from policies.jockey.policy import Jockey
 from policies.jockey.profile import Profile, Shape
 from policies.registry import register
-from sim.base.arrays import F8, I4
+from sim.base.arrays import F8, I4, offsets
 from sim.base.parameters import Count
-from sim.base.ragged import offsets
 from sim.engine.plan import World
 
 LOOKS = 5

@@ -10,8 +10,8 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 
 from policies.base import Policy, check_ranges
-from policies.jockey import control, indicators, loop
-from policies.jockey.loop import Job, Running, profile_of_job, with_deadline
+from policies.jockey import control, indicators
+from policies.jockey.control import Job, Running, profile_of_job, with_deadline
 from policies.jockey.model import Amdahl, Effort, Model, foretold, simulated_model
 from policies.jockey.profile import Profile
 from policies.registry import register
@@ -96,11 +96,13 @@ class Jockey(Policy):
 
     def prepare(self, world: World, plan: Plan) -> Running:
         """Make the model of every job with a deadline."""
-        loop.share_out(world, plan, self.spare)
+        control.share_out(world, plan, self.spare)
         may_be_late, jobs = self.infeasible == "run", {}
         for row in with_deadline(world).tolist():
             profile = profile_of_job(world.columns, row)
-            jobs[row] = loop.job_of(world.columns, row, profile, self.model(profile), may_be_late)
+            jobs[row] = control.job_of(
+                world.columns, row, profile, self.model(profile), may_be_late
+            )
         return Running(jobs)
 
     def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
@@ -113,7 +115,7 @@ class Jockey(Policy):
                 job = memory.live[row] = memory.jobs[row]
                 job.submit_s = job.tick_s = batch.now
             else:
-                plan.set_jobs(row, overflow_queue=loop.SPARE)
+                plan.set_jobs(row, overflow_queue=control.SPARE)
         ended = [row for row in memory.live if not world.view["left"][row]]
         for row in ended:
             del memory.live[row]
@@ -217,5 +219,5 @@ class MaxAllocation(Policy):
 
     def prepare(self, world: World, plan: Plan) -> None:
         """Set the run limits."""
-        loop.share_out(world, plan, self.spare)
+        control.share_out(world, plan, self.spare)
         plan.set_jobs(with_deadline(world), run_limit=self.max_tokens)

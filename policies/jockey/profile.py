@@ -8,9 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from sim.base.arrays import F8, I1, I4, I8
+from sim.base.arrays import F8, I1, I4, I8, offsets
 from sim.base.errors import InputError
-from sim.base.ragged import offsets
 from sim.workload.columns import Columns
 
 

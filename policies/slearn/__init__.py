@@ -1,5 +1,5 @@
 """SLearn: job sizes learnt from pilot tasks, or from history (NSDI 2022).
 
-`gs` is the generic scheduler and `presets` its pairings with estimators; `pilots` has SLearn's
-adaptive ratio, `history` is 3Sigma's predictor over `histogram`, `posterior` has both.
+`gs` is the generic scheduler with its pairings with estimators; `pilots` has SLearn's adaptive
+ratio, `history` is 3Sigma's predictor over `histogram`, `posterior` has both.
 """

@@ -12,7 +12,7 @@ import numpy as np
 from policies.slearn.histogram import Histogram
 from policies.slearn.history import History
 from policies.slearn.pilots import Pilots, n_pilots
-from sim.base.posterior import Normal, posterior
+from sim.base.random import Normal, posterior
 from sim.engine.plan import World
 from sim.workload.past import NAMES
 

@@ -1,19 +1,20 @@
-"""Static orders: value over resource-time, highest first."""
+"""Wing's orders: value over resource-time, highest first; static, or moving while jobs wait."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 
 from policies.base import Policy
 from policies.registry import register
-from policies.wing.knowledge import Knowledge, Past, ratio, truth
-from sim.base.arrays import F8
+from policies.wing.knowledge import Knowledge, Past, Statistic, ratio, truth
+from sim.base.arrays import F8, I8
 from sim.base.errors import InputError
-from sim.base.parameters import Factor
-from sim.engine.plan import Plan, World
+from sim.base.parameters import Factor, Positive
+from sim.engine.plan import Batch, Event, Plan, World
+from sim.lineage.worth import WAITS_S, after
 
 
 @dataclass(frozen=True)
@@ -96,3 +97,124 @@ class WingDirect(ByEfficiency):
 
     value: ClassVar[str] = "value"
     compute: ClassVar[str] = "compute_s"
+
+
+@dataclass(eq=False)
+class Waiting:
+    """What is expected of jobs, and the order that follows."""
+
+    # what a job is worth if it completes at once, and so long after its submission (`WAITS_S`)
+    value: F8
+    compute: F8  # what its worth is divided by, and how long it is expected to run
+    length_s: F8
+    key: F8 = field(init=False)  # as the plan has it
+
+    def __post_init__(self) -> None:
+        n = len(self.compute)
+        self.key = self.keys(np.arange(n), np.zeros(n))
+
+    def keys(self, rows: I8, waited_s: F8) -> F8:
+        """Return the keys of jobs that would start after having waited so long."""
+        grid = np.concatenate([[0.0], WAITS_S])
+        end = np.clip(waited_s + self.length_s[rows], 0.0, grid[-1])
+        at = np.clip(np.searchsorted(grid, end, "right") - 1, 0, len(grid) - 2)
+        part = (end - grid[at]) / (grid[at + 1] - grid[at])
+        worth = self.value[rows, at] * (1 - part) + self.value[rows, at + 1] * part
+        out = np.zeros(len(rows))
+        np.divide(-worth, self.compute[rows], out=out, where=self.compute[rows] > 0)
+        return out
+
+
+@dataclass(frozen=True)
+class ByDecay(Valued):
+    """Jobs by value at their expected completion over resource-time, highest first.
+
+    After Millennium (Chun and Culler, CCGRID 2002), as §6.2 describes it: expected completion is
+    now plus the expected run time, so the order moves while jobs wait.
+
+    Attributes
+    ----------
+    refresh_s : float
+        How often the jobs that wait are ordered anew, s.
+    """
+
+    refresh_s: Positive = 900.0
+
+    events: ClassVar[Event] = Event.TIMER
+    decayed: ClassVar[str] = ""  #: the column that says what is left of the worth
+    statistic: ClassVar[Statistic] = "median"
+
+    def prepare(self, world: World, plan: Plan) -> Waiting:
+        """Key each job by what it is worth if it starts when it is submitted."""
+        columns = [self.value, *after(self.decayed)]
+        if self.knowledge == "oracle":
+            known = [truth(world, self.name, c) for c in [*columns, self.compute]]
+            c = world.columns
+            length_s = np.bincount(c.stage_job, c.stage_max_s, len(c.job_submit)).astype(np.float64)
+        else:
+            past = Past(world, self.statistic)
+            known = [past.expected(past.column(c)) for c in [*columns, self.compute]]
+            length_s = past.expected(past.column("mean_task_s"))
+        value = np.nan_to_num(np.stack(known[:-1], axis=1)) * self.factors(world)[:, None]
+        waiting = Waiting(value, np.nan_to_num(known[-1]), np.nan_to_num(length_s))
+        plan.set_jobs(key=waiting.key)
+        plan.timer_s = world.columns.job_submit.min(initial=0.0) + self.refresh_s
+        return waiting
+
+    def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
+        """Order the jobs that wait anew, by what is left of their value."""
+        assert isinstance(memory, Waiting)
+        view = world.view
+        waits = (view["turn"] >= 0) & (view["started"] == 0) & (view["failed"] == 0)
+        # what is left is stated up to the last of WAITS_S, and stays as it is then
+        waits &= batch.now - view["submit"] <= WAITS_S[-1] + self.refresh_s
+        rows = np.flatnonzero(waits)
+        key = memory.keys(rows, batch.now - view["submit"][rows])
+        moved = key != memory.key[rows]
+        if moved.any():
+            memory.key[rows[moved]] = key[moved]
+            plan.set_jobs(rows[moved], key=key[moved])
+        plan.timer_s = batch.now + self.refresh_s
+
+
+@register("mil")
+@dataclass(frozen=True)
+class Millennium(ByDecay):
+    """MIL: what is left of a job's own downloads, over its own resource-time.
+
+    Wing's reading (OSDI 2020, §6.2) of Millennium (Chun and Culler, CCGRID 2002).
+    """
+
+    value: ClassVar[str] = "value"
+    decayed: ClassVar[str] = "value"
+    compute: ClassVar[str] = "compute_s"
+
+
+@register("wing_mil")
+@dataclass(frozen=True)
+class WingMil(ByDecay):
+    """Wing-MIL: what is left of a job's aggregate value, over its aggregate resource-time.
+
+    Wing, OSDI 2020, §6.2. With each dependent job that is submitted, its share of that job's
+    aggregate value is given up, whether it would have waited or not (§7.1).
+    """
+
+    value: ClassVar[str] = "agg_value"
+    decayed: ClassVar[str] = "agg_value"
+    compute: ClassVar[str] = "agg_compute_s"
+
+
+@register("wing_dep")
+@dataclass(frozen=True)
+class WingDep(ByDecay):
+    """A job's value by what it can still rescue; beyond the paper, on what its §7.1 points at.
+
+    Wing is Chung et al., OSDI 2020. Only dependent jobs that do not wait for their input are given
+    up when they are submitted; those that poll are not. And what is expected of a job is the mean
+    of the past, not the median: what is wanted is much value in all, and few runs have most of it.
+    """
+
+    value: ClassVar[str] = "agg_value"
+    decayed: ClassVar[str] = "rescued"
+    compute: ClassVar[str] = "agg_compute_s"
+    statistic: ClassVar[Statistic] = "mean"

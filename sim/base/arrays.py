@@ -1,6 +1,11 @@
-"""Types of arrays, by kind and bytes as NumPy spells them: ``F8`` is float64, of any shape."""
+"""Types of arrays, by kind and bytes as NumPy spells them, and groups of rows by where each begins.
+
+``F8`` is float64, of any shape.
+"""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,3 +17,17 @@ I1 = NDArray[np.int8]
 U8 = NDArray[np.uint64]
 U1 = NDArray[np.uint8]
 Mask = NDArray[np.bool_]
+
+
+def offsets(counts: NDArray[Any]) -> I8:
+    """Return where each group begins, and the end: (n+1,) int64 from (n,) counts."""
+    out = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=out[1:])
+    return out
+
+
+def ranges(begin: I8, end: I8) -> I8:
+    """Return the numbers begin[i], ..., end[i] - 1 for each i, one range after the other."""
+    sizes = end - begin
+    starts = np.cumsum(sizes) - sizes
+    return np.repeat(begin - starts, sizes) + np.arange(sizes.sum())

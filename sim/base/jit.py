@@ -98,7 +98,6 @@ def inlined(function: F) -> F:
     return _compile(function, no_cpython_wrapper=True, no_cfunc_wrapper=True, inline="always")
 
 
-@cache
 class Feature(str):
     """A name that `specialised` binds to True or False."""
 
@@ -109,6 +108,7 @@ class Feature(str):
         raise TypeError(f"whether there are {self} is known in a variant; see `specialised`")
 
 
+@cache
 def specialised(kernel: F, features: frozenset[str]) -> F:
     """Return the variant of a `jit` function that has `features`, and no others.
 

@@ -13,6 +13,7 @@ import inspect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from numbers import Integral, Real
 from types import SimpleNamespace
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
@@ -169,6 +170,5 @@ def _fits(value: Any, hint: Any) -> bool:
     if origin is not None:  # a union
         return any(_fits(value, arm) for arm in inner)
     if hint in (int, float):
-        numbers = (int,) if hint is int else (int, float)
-        return isinstance(value, numbers) and not isinstance(value, bool)
+        return isinstance(value, Integral if hint is int else Real) and not isinstance(value, bool)
     return isinstance(value, hint)

@@ -6,7 +6,7 @@ up. Each piece with the reason why it holds, for any schedule that does not inte
 
 - *A stage run whole* takes at least its work over the capacity, its longest task, and, as at most
   K of its tasks run at once, what its tasks take on K slots
-  (`sim.bounds.kernels.packing.stage_waves`).
+  (`sim.bounds.kernels.bounds.stage_waves`).
 - *Gaps and leads* (`sim.bounds.kernels.gaps`). R(s) of the recursion over barriers, the time before
   which no task of s begins, is the gap from the begin to s. Over a barrier from p to s it is at
   least R(p) + the time p takes whole, as all of s waits for all of p. Over a one-to-one edge it is
@@ -25,7 +25,7 @@ up. Each piece with the reason why it holds, for any schedule that does not inte
   machine can run holds within its capacity in all resources together, and no task in it waits for
   another. Weights are made by lifting: the first stage weighs 1 over how many of its tasks fit;
   the next one as much as the heaviest set beside j of its tasks leaves, over j, the least over j
-  (`sim.bounds.kernels.packing.lift`). With one task a machine they are cliques of tasks that
+  (`sim.bounds.kernels.bounds.lift`). With one task a machine they are cliques of tasks that
   exclude each other; with chains they are paths.
 
 Packing and waves count only resources that can't be overbooked (`sim.cluster.cluster.Cluster`).
@@ -67,12 +67,13 @@ def tight_part_bounds(
     (P,) float64
         Seconds; 0 for a part that is too large to be looked at.
     """
-    from sim.bounds.kernels import gaps, packing
+    from sim.bounds.kernels import bounds as kernels
+    from sim.bounds.kernels import gaps
 
     demand, shapes, count = in_quanta(columns, cluster)
     n_tasks = np.diff(columns.stage_task0)
     slots = _slots(demand, shapes, count, share[columns.stage_job], n_tasks)
-    whole = packing.stage_waves(columns.stage_task0, columns.task_duration, slots)
+    whole = kernels.stage_waves(columns.stage_task0, columns.task_duration, slots)
     whole = np.maximum(whole, load.max(axis=1))
     return gaps.part_bounds(
         order,

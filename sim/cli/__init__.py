@@ -1,1 +1,71 @@
-"""``python -m sim``."""
+"""What verbs are made of: a record of each, options as ``key=value``, lines about a workload."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sim.base.errors import InputError
+
+if TYPE_CHECKING:
+    from sim.workload.workload import Workload
+
+_TOTALS = ("jobs", "stages", "tasks", "edges")  # of a loader's report: printed already
+
+
+@dataclass(frozen=True)
+class Verb:
+    """A verb of ``python -m sim``; `run` prints what it did, and raises what is wrong."""
+
+    name: str
+    help: str  # its line in the list of verbs
+    about: str  # what its own ``--help`` shows first
+    example: str
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], None]
+
+
+def parse_pairs(pairs: Iterable[str], flag: str) -> dict[str, Any]:
+    """Read ``key=value`` texts; a value is JSON where it parses as such, else a string."""
+    values: dict[str, Any] = {}
+    for pair in pairs:
+        key, equals, text = pair.partition("=")
+        if not equals or not key:
+            raise InputError(f"{flag} takes key=value, not {pair!r}")
+        if key in values:
+            raise InputError(f"{flag} gives {key!r} twice")
+        try:
+            values[key] = json.loads(text)
+        except ValueError:
+            values[key] = text
+    return values
+
+
+def print_workload(workload: Workload) -> None:
+    """Print how large a workload is, and what its loader dropped or changed."""
+    submit_s = workload.jobs["submit_s"]
+    span = submit_s[-1].as_py() - submit_s[0].as_py() if workload.n_jobs else 0.0
+    print(
+        f"{workload.n_jobs:,} jobs, {workload.n_stages:,} stages, {workload.n_tasks:,} tasks, "
+        f"{workload.stage_edges.num_rows:,} stage edges, submitted over {span:,.0f} s"
+    )
+    report = workload.meta.get("report", {})
+    print_counts({rule: n for rule, n in report.items() if rule not in _TOTALS})
+
+
+def print_counts(report: Mapping[str, Any], indent: str = "  ") -> None:
+    """Print counts by rule, a line each; those of 0 are left out."""
+    for rule, count in report.items():
+        if isinstance(count, Mapping):
+            if any(count.values()):
+                print(f"{indent}{rule}:")
+                print_counts(count, indent + "  ")
+        elif isinstance(count, (list, tuple)):
+            for item in count:
+                print(f"{indent}{rule}: {item}")
+        elif count:
+            shown = f"{count:,}" if isinstance(count, (int, float)) else count
+            print(f"{indent}{rule}: {shown}")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sim.base.errors import InputError
-from sim.cli.options import Verb, parse_pairs
+from sim.cli import Verb, parse_pairs
 
 if TYPE_CHECKING:
     from sim.describe import Dataset
@@ -25,7 +25,6 @@ _EXAMPLE = """examples:
 
 TPC = {"tpch": "tpch_17_queries.txt", "tpcds": "tpcds_41_queries.txt"}
 """Comparators known by a word, and their files in the folder of TPC DAGs."""
-
 _LENIENT = {"on_bad_row": "skip", "unfinished": "keep"}
 """Options of readers that keep a description whole, whatever its trace is like."""
 
@@ -66,8 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Describe, print, write."""
-    # imported when the verb runs: `--help` answers at once
-    from sim.describe import Dataset, describe, write_page
+    from sim.describe import Dataset, describe, write_page  # late: `--help` answers at once
     from sim.describe.page import lines
     from sim.describe.run import random_beside
 
@@ -88,8 +86,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _beside(source: str, folder: str) -> Dataset:
-    # imported when the verb runs: `--help` answers at once
-    from sim.describe import Dataset
+    from sim.describe import Dataset  # late: `--help` answers at once
 
     if source in TPC and not Path(source).is_dir():
         path = Path(folder, TPC[source])
@@ -98,8 +95,7 @@ def _beside(source: str, folder: str) -> Dataset:
 
 
 def _tpc(name: str, path: Path) -> Workload:
-    # imported when the verb runs: `--help` answers at once
-    from sim.traces import read_trace
+    from sim.traces import read_trace  # late: `--help` answers at once
 
     if not path.is_file():
         raise InputError(
@@ -113,8 +109,7 @@ def _tpc(name: str, path: Path) -> Workload:
 
 def _load(source: str, format_name: str | None, given: dict[str, Any]) -> tuple[str, Workload]:
     """Read a folder, or a trace of a format; return a name for it, and the workload."""
-    # imported when the verb runs: `--help` answers at once
-    from sim import traces
+    from sim import traces  # late: `--help` answers at once
     from sim.workload.workload import Workload
 
     path = source
@@ -154,10 +149,6 @@ def _free(name: str, taken: list[str]) -> str:
 
 
 DESCRIBE = Verb(
-    "describe",
-    "characterise a workload: dependencies, DAGs, variability, recurrence",
-    __doc__,
-    _EXAMPLE,
-    add_arguments,
-    run,
-)
+    "describe", "characterise a workload: dependencies, DAGs, variability, recurrence", __doc__,
+    _EXAMPLE, add_arguments, run,
+)  # fmt: skip

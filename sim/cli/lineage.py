@@ -11,7 +11,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from sim.base.errors import InputError, unknown
-from sim.cli.options import Verb, parse_pairs, print_counts
+from sim.cli import Verb, parse_pairs, print_counts
 
 if TYPE_CHECKING:
     from sim.base.reading import OnBadRow
@@ -46,13 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--learn-days", metavar="D", type=float, help="recurrence is learnt from so many; all"
     )
     parser.add_argument(
-        "--set",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        dest="settings",
+        "--set", metavar="KEY=VALUE", action="append", default=[], dest="settings",
         help="another option or threshold of Table 1, e.g. hard_share=0.9; may be repeated",
-    )
+    )  # fmt: skip
     parser.add_argument(
         "--strict", action="store_true", help="end at the first bad row instead of counting it"
     )
@@ -60,8 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Profile, print, write."""
-    # imported when the verb runs: `--help` answers at once
-    from sim.lineage.profile import profile
+    from sim.lineage.profile import profile  # late: `--help` answers at once
 
     logs = _read(args)
     options = options_of(args, float(logs.column("submit_s")[0]) if logs.n_jobs else 0.0)
@@ -70,8 +65,7 @@ def run(args: argparse.Namespace) -> None:
 
 def show(store: Store, folder: str) -> None:
     """Print a profile, and write it to a folder."""
-    # imported when the verb runs: `--help` answers at once
-    from sim.lineage.page import text, write_page
+    from sim.lineage.page import text, write_page  # late: `--help` answers at once
 
     print("\n".join(text(store)))
     if store.report:
@@ -82,8 +76,7 @@ def show(store: Store, folder: str) -> None:
 
 
 def _read(args: argparse.Namespace) -> Logs:
-    # imported when the verb runs: `--help` answers at once
-    from sim.lineage.logs import read_logs
+    from sim.lineage.logs import read_logs  # late: `--help` answers at once
     from sim.lineage.openlineage import is_openlineage, read_events
 
     strict: OnBadRow = "error" if args.strict else "skip"
@@ -98,9 +91,8 @@ def _read(args: argparse.Namespace) -> Logs:
 
 def options_of(args: argparse.Namespace, begin_s: float) -> Options:
     """Return what the arguments ask for, of logs that begin at a time."""
-    # imported when the verb runs: `--help` answers at once
-    from sim.lineage.heuristics import Thresholds
-    from sim.lineage.profile import Options
+    from sim.lineage.profile import Options  # late: `--help` answers at once
+    from sim.lineage.templates import Thresholds
 
     given: dict[str, Any] = {}
     for flag, name in (("window_days", "window_s"), ("omega_days", "omega_s")):
@@ -121,10 +113,6 @@ def options_of(args: argparse.Namespace, begin_s: float) -> Options:
 
 
 LINEAGE = Verb(
-    "lineage",
-    "find dependencies between jobs in provenance logs, and what they are worth",
-    __doc__,
-    _EXAMPLE,
-    add_arguments,
-    run,
-)
+    "lineage", "find dependencies between jobs in provenance logs, and what they are worth",
+    __doc__, _EXAMPLE, add_arguments, run,
+)  # fmt: skip

@@ -16,7 +16,6 @@ from sim.cli.workloads import BOUND, CONVERT, FIT, SYNTH
 
 VERBS = (CONVERT, DESCRIBE, SYNTH, FIT, BOUND, LINEAGE)
 """In the order a person would use them."""
-
 _WRONG_INPUT = 2
 _INTERRUPTED = 130
 
@@ -47,12 +46,9 @@ def parser() -> argparse.ArgumentParser:
     verbs = top.add_subparsers(title="verbs", metavar="VERB", required=True)
     for verb in VERBS:
         own = verbs.add_parser(
-            verb.name,
-            help=verb.help,
-            description=verb.about,
-            epilog=verb.example,
+            verb.name, help=verb.help, description=verb.about, epilog=verb.example,
             formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
+        )  # fmt: skip
         verb.add_arguments(own)
         own.set_defaults(run=verb.run)
     return top

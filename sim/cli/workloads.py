@@ -6,30 +6,25 @@ import argparse
 from typing import TYPE_CHECKING
 
 from sim.base.errors import InputError
-from sim.cli.options import Verb, parse_pairs, print_counts, print_workload
+from sim.cli import Verb, parse_pairs, print_counts, print_workload
 
 if TYPE_CHECKING:
     from sim.cluster.cluster import Cluster
 
 
 def _add_convert(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of `convert`."""
     parser.add_argument("format", metavar="FORMAT", help="e.g. alibaba2018, swf, parquet")
     parser.add_argument("source", metavar="IN", help="the trace's file or folder")
     parser.add_argument("out", metavar="OUT", help="folder to write the workload to")
     parser.add_argument(
-        "--option",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
+        "--option", metavar="KEY=VALUE", action="append", default=[],
         help="an option of the format's reader; may be repeated",
-    )
+    )  # fmt: skip
 
 
 def _convert(args: argparse.Namespace) -> None:
     """Convert, and print what was read, dropped and written."""
-    # imported when the verb runs: `--help` answers at once
-    from sim.traces import read_trace
+    from sim.traces import read_trace  # late: `--help` answers at once
 
     options = parse_pairs(args.option, "--option")
     workload = read_trace(args.format, args.source, **options)
@@ -41,7 +36,6 @@ def _convert(args: argparse.Namespace) -> None:
 
 
 def _add_synth(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of `synth`."""
     parser.add_argument("name", metavar="NAME", help="generator, e.g. alibaba2018")
     parser.add_argument("out", metavar="OUT", help="folder to write the workload to")
     parser.add_argument("--jobs", metavar="N", type=int, default=10_000, help="default: 10000")
@@ -50,19 +44,14 @@ def _add_synth(parser: argparse.ArgumentParser) -> None:
         "--tables", metavar="FILE", help="tables made by `fit`; default: the published workload's"
     )
     parser.add_argument(
-        "--set",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        dest="settings",
+        "--set", metavar="KEY=VALUE", action="append", default=[], dest="settings",
         help="another option of the generator; may be repeated",
-    )
+    )  # fmt: skip
 
 
 def _synth(args: argparse.Namespace) -> None:
     """Synthesize, and print what was made and written."""
-    # imported when the verb runs: `--help` answers at once
-    from sim.synth import synthesize
+    from sim.synth import synthesize  # late: `--help` answers at once
 
     options = {"jobs": args.jobs, "seed": args.seed}
     if args.tables is not None:
@@ -80,7 +69,6 @@ def _synth(args: argparse.Namespace) -> None:
 
 
 def _add_fit(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of `fit`."""
     parser.add_argument(
         "source", metavar="IN", help="a workload's folder, or the file of published histograms"
     )
@@ -95,8 +83,7 @@ def _add_fit(parser: argparse.ArgumentParser) -> None:
 
 def _fit(args: argparse.Namespace) -> None:
     """Fit, and print what was counted, dropped and pooled."""
-    # imported when the verb runs: `--help` answers at once
-    from sim.synth.alibaba2018.fit import fit
+    from sim.synth.alibaba2018.fit import fit  # late: `--help` answers at once
     from sim.synth.alibaba2018.tables_file import write_tables
 
     tables = fit(args.source, args.sample, args.note)
@@ -116,7 +103,6 @@ def _fit(args: argparse.Namespace) -> None:
 
 
 def _add_bound(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of `bound`."""
     parser.add_argument("workload", metavar="WORKLOAD", help="a workload's folder")
     parser.add_argument("out", metavar="OUT", nargs="?", help="Parquet file for a row a job")
     size = parser.add_mutually_exclusive_group(required=True)
@@ -130,8 +116,7 @@ def _bound(args: argparse.Namespace) -> None:
     import numpy as np
     import pyarrow.parquet as pq
 
-    # imported when the verb runs: `--help` answers at once
-    from sim.bounds import lower_bound
+    from sim.bounds import lower_bound  # late: `--help` answers at once
     from sim.workload.workload import Workload
 
     cluster = _cluster(args)
@@ -150,8 +135,7 @@ def _bound(args: argparse.Namespace) -> None:
 
 
 def _cluster(args: argparse.Namespace) -> Cluster:
-    # imported when the verb runs: `--help` answers at once
-    from sim.cluster.cluster import Cluster
+    from sim.cluster.cluster import Cluster  # late: `--help` answers at once
 
     if args.slots is not None:
         if args.shape is not None:

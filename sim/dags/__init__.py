@@ -1,7 +1,6 @@
 """Structure of DAGs (Tian et al., SoCC 2019, §4, §6.1 and §7.1): plain functions of `Graphs`."""
 
 from sim.dags.graphs import Graphs
-from sim.dags.isomorphism import classes
 from sim.dags.levels import (
     compact_levels,
     critical_path_length,
@@ -10,7 +9,7 @@ from sim.dags.levels import (
     longest_path_levels,
     path_lengths,
 )
-from sim.dags.patterns import decompose, is_complex, is_gather, is_scatter
+from sim.dags.patterns import classes, decompose, is_complex, is_gather, is_scatter
 from sim.dags.properties import (
     ccdf,
     chain_ratio,

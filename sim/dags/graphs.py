@@ -8,8 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sim.base.arrays import I4, I8
-from sim.base.ragged import offsets, ranges
+from sim.base.arrays import I4, I8, offsets, ranges
 from sim.workload.paths import order_of
 from sim.workload.workload import Workload
 
@@ -119,9 +118,9 @@ class Graphs:
     @cached_property
     def by_child(self) -> tuple[I8, I8]:
         """First edge of each child, (G + 1,) int64, and rows of the edges by child, (E,) int64."""
-        from sim.workload.kernels import edges
+        from sim.workload.kernels import paths
 
-        in0, in_edge = edges.by_child(self.n_stages, self.edge_child)
+        in0, in_edge = paths.by_child(self.n_stages, self.edge_child)
         return in0, in_edge
 
     @cached_property

@@ -101,7 +101,7 @@ def width(graphs: Graphs) -> I8:
     InputError
         If the edges of a job form a cycle.
     """
-    from sim.dags.kernels import width as kernel
+    from sim.dags.kernels import levels as kernel
 
     widths = np.empty(graphs.n_jobs, dtype=np.int64)
     levels = longest_path_levels(graphs)

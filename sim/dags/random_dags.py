@@ -13,9 +13,8 @@ from math import comb
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sim.base.arrays import F8
+from sim.base.arrays import F8, offsets
 from sim.base.errors import InputError
-from sim.base.ragged import offsets
 from sim.base.random import stream
 from sim.dags.graphs import Graphs
 

@@ -6,8 +6,8 @@ and tables; `write_page` writes them and one HTML page. `paper` holds what the p
 """
 
 from sim.describe.dataset import Dataset
-from sim.describe.description import Description
 from sim.describe.page import write_page
 from sim.describe.run import describe
+from sim.describe.statistics import Description
 
 __all__ = ["Dataset", "Description", "describe", "write_page"]

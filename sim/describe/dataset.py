@@ -16,7 +16,6 @@ from sim.workload.workload import Workload
 
 LARGE = 6
 """Fewest stages of the jobs that §4.2, §5 and §6 of the paper look at."""
-
 USED_PREFIX = "used_"
 """``stages.used_<resource>``: what a task used on average, in the unit of its demand."""
 
@@ -79,8 +78,7 @@ class Dataset:
         """Rows of the stages of those, (G of `large`,)."""
         first = self.every.job_stage0[:-1][self.large_rows]
         shift = np.repeat(first - self.large.job_stage0[:-1], self.large.job_n_stages)
-        rows: I8 = np.arange(self.large.n_stages) + shift
-        return rows
+        return np.arange(self.large.n_stages) + shift
 
     @cached_property
     def stage_metrics(self) -> dict[str, F8]:

@@ -11,13 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sim.base import html
-from sim.describe.description import Description
 from sim.describe.overview import POPULATION_WORDS
+from sim.describe.statistics import Description
 from sim.describe.variability import metric_words
 
 LENGTHS = (8, 12, 16, 20)
 """Critical path lengths that Fig. 10 shows."""
-
 _FEW = 60  # points of a line that still get a marker each
 _DASHES = ("solid", "dash", "dot")
 
@@ -34,15 +33,10 @@ class Figure:
 def figures(of: Description) -> list[Figure]:
     """Draw everything that has something to draw."""
     drawn = [
-        *_hourly(of),
-        *_degrees(of),
-        *_boxes(of),
-        *_by_size(of),
-        *_variations(of, "variability", "dependent"),
-        *_classes(of),
-        *_variations(of, "recurring", "recurring"),
-        *_levels(of),
-    ]
+        *_hourly(of), *_degrees(of), *_boxes(of), *_by_size(of),
+        *_variations(of, "variability", "dependent"), *_classes(of),
+        *_variations(of, "recurring", "recurring"), *_levels(of),
+    ]  # fmt: skip
     return [figure for figure in drawn if figure.plot["data"]]
 
 
@@ -202,15 +196,12 @@ def _by_dataset(of: Description, table: str) -> Iterable[tuple[int, str, pa.Tabl
 def _line(number: int, name: str, x: pa.ChunkedArray, y: pa.ChunkedArray) -> dict[str, Any]:
     points = [_finite(value) for value in x.to_pylist()]
     return {
-        "type": "scatter",
-        "name": name,
-        "meta": number,
-        "x": points,
+        "type": "scatter", "name": name, "meta": number, "x": points,
         "y": [_finite(value) for value in y.to_pylist()],
         "mode": "lines+markers" if len(points) <= _FEW else "lines",
         "line": {"width": 2, "dash": "solid" if number < html.N_COLOURS else "dot"},
         "marker": {"size": 6, "symbol": html.symbol(number)},
-    }
+    }  # fmt: skip
 
 
 def _plot(

@@ -95,18 +95,11 @@ def unhindered(workload: Workload, graphs: Graphs) -> tuple[F8, F8]:
 def _longest(workload: Workload) -> F8:
     if workload.stage_duration_s is not None:
         return workload.stage_duration_s
-    longest: F8 = np.maximum.reduceat(
-        values(workload.tasks, "duration_s"), workload.stage_task0[:-1]
-    )
-    return longest
+    return np.maximum.reduceat(values(workload.tasks, "duration_s"), workload.stage_task0[:-1])
 
 
 def _used(
-    workload: Workload,
-    start_s: F8,
-    n_hours: int,
-    stage_job: I4,
-    masks: list[Mask],
+    workload: Workload, start_s: F8, n_hours: int, stage_job: I4, masks: list[Mask]
 ) -> list[list[F8]]:
     """Sum resource use by hour, of the jobs of each mask; times are from the first hour's start."""
     _, demand, _ = stage_demand(workload)
@@ -165,8 +158,7 @@ def _running(begin: I8, end: I8, n_hours: int) -> I8:
     """Count the intervals from hour `begin` to hour `end`, both included, that touch each hour."""
     started = np.bincount(begin, minlength=n_hours)[:n_hours]
     ended = np.bincount(np.minimum(end, n_hours) + 1, minlength=n_hours + 2)[:n_hours]
-    running: I8 = np.cumsum(started - ended)
-    return running
+    return np.cumsum(started - ended)
 
 
 def _ratio(amounts: NDArray[Any]) -> float:

@@ -7,14 +7,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
-
 from sim.base import files, html
-from sim.base.errors import InputError
 from sim.base.text import table_lines
-from sim.describe.description import NOTES, SECTIONS, Description, Row
 from sim.describe.figures import figures
-from sim.describe.statistics import shown, to_table
+from sim.describe.statistics import NOTES, SECTIONS, Description, Row, shown, to_table, write_tables
 
 _LETTER_REM = 0.52  # about as wide as a letter of a table is
 _GAP = 2  # letters between columns
@@ -36,18 +32,8 @@ def write_page(of: Description, folder: str | os.PathLike[str]) -> list[Path]:
     InputError
         If the folder can't be made.
     """
-    target = Path(folder)
-    try:
-        target.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"can't make the folder: {error}", file=target) from error
     everything = [(name, number) for name in of.names for number in of.statistics[name]]
-    paths = []
-    for name, table in {"measures": to_table(everything), **of.tables}.items():
-        path = target / f"{name}.parquet"
-        with files.replacing(path) as file:
-            pq.write_table(table, file, compression="zstd")
-        paths.append(path)
+    target, paths = write_tables({"measures": to_table(everything), **of.tables}, folder)
     files.write_text(target / "describe.html", page(of))
     return [*paths, target / "describe.html"]
 
@@ -107,12 +93,9 @@ def _table(of: Description, group: str, rows: list[Row]) -> dict[str, Any]:
         max(len(text) for text in column) + _GAP for column in zip(heads, *lines, strict=True)
     )
     return {
-        "caption": group,
-        "heads": heads,
-        "body": body,
-        "has_paper": has_paper,
+        "caption": group, "heads": heads, "body": body, "has_paper": has_paper,
         "width_rem": _LETTER_REM * letters,
-    }
+    }  # fmt: skip
 
 
 def lead(of: Description) -> str:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from sim.base.arrays import F8, I8, U8
-from sim.base.ragged import ranges
+from sim.base.arrays import F8, I8, U8, ranges
 from sim.describe.dataset import Dataset
 from sim.describe.statistics import Section, Statistic, mean
 from sim.describe.variability import Variation, set_spread
@@ -15,21 +14,17 @@ from sim.workload.tables import values
 
 PERIODS_S = {"15 min": 900.0, "1 h": 3_600.0, "1 day": 86_400.0}
 """The three common periods of production jobs that the paper tries."""
-
 TOLERANCE = 0.05
 """How far an interval may be from its period, as a share of it."""
-
 LEAST = 3
 """Fewest jobs of a group: two intervals that are alike."""
-
 COUNTERPARTS = (1, 13, 117)
 """How many jobs of the same DAG the paper asks for: 99.52, 90.19 and 75.01 % have them."""
 
 
 def counterparts(kind: I8) -> I8:
     """Return how many other jobs are of each job's kind, (J,)."""
-    others: I8 = np.bincount(kind, minlength=1)[kind] - 1
-    return others
+    return np.bincount(kind, minlength=1)[kind] - 1
 
 
 def class_measures(kind: I8) -> list[Statistic]:
@@ -104,17 +99,13 @@ def requests(data: Dataset) -> I8:
         return np.empty(0, np.int64)
     total = np.add.reduceat(mixed, graphs.job_stage0[:-1])  # in any order; wraps around
     _, number = np.unique(_mixed(total), return_inverse=True)
-    out: I8 = number.reshape(-1).astype(np.int64)
-    return out
+    return number.reshape(-1).astype(np.int64)
 
 
 def recurring_variations(data: Dataset, table: pa.Table) -> list[Variation]:
-    """Statistic how metrics vary among runs of recurring jobs (§6.3, Fig. 9).
+    """Measure how metrics vary among runs of recurring jobs (§6.3, Fig. 9).
 
-    Recurring are the jobs of one periodic group (of any period) with the same resource request.
-    Their stages are matched by rank: the metric sorted in each job. ``pair``: a run over the one
-    before it; ``set``: the geometric mean over the smallest, of a stage's values in three or more
-    runs.
+    Recurring are jobs of one periodic group with equal requests; stages are matched by rank.
     """
     graphs, rows = data.large, data.large_stages
     place = np.searchsorted(data.large_rows, table["job"].to_numpy())
@@ -166,16 +157,13 @@ def _mixed(x: U8) -> U8:
     """Spread bits (the finaliser of SplitMix64), so that sums tell multisets apart."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    out: U8 = x ^ (x >> np.uint64(31))
-    return out
+    return x ^ (x >> np.uint64(31))
 
 
 def periodic_groups(submit_s: F8, kind: I8, period_s: float) -> I8:
     """Find groups of jobs of one kind of which each comes a period after the one before.
 
-    A job is followed by the first job of its kind, not yet in a group, that comes within 5 % of a
-    period after it. Taking jobs in the order of their submission, chains of at least three become
-    groups; no job is in two of them.
+    A job is followed by the first one, in no group yet, within 5 %; chains of three and more count.
     """
     order = np.lexsort((submit_s, kind))
     group = np.full(len(order), -1, np.int64)

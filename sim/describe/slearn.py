@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from sim.base.arrays import F8, I4, I8
-from sim.base.ragged import ranges
+from sim.base.arrays import F8, I4, I8, ranges
 from sim.workload.workload import Workload
 
 SAMPLED = 0.03
 """Share of a job's tasks that the paper assumes are sampled."""
-
 WINDOW_S, STEP_S = 1000.0, 100.0
 """Length of a window, and from the begin of one to that of the next."""
 
@@ -45,9 +43,7 @@ def spread(numbers: F8, first: I8) -> F8:
 class Similar:
     """For some jobs, the earlier ones that have each feature in common with them.
 
-    Similar jobs are those with the same value of the feature that ended within the window before
-    the job's submission. Which they are does not depend on how long their tasks ran, so that it
-    is found once for many durations.
+    They have ended within the window before the job; found once for many durations.
     """
 
     def __init__(
@@ -139,22 +135,14 @@ def jobs_over_time(workload: Workload, window_s: float, of: I8 | None = None, le
         [submit[: len(mean)] + columns.stage_max_s, columns.features.past("finish_s")]
     )
     similar = Similar(
-        np.concatenate([now, past]),
-        submit,
-        finish,
-        np.arange(len(mean)) if of is None else of,
-        window_s,
-        least,
-    )
+        np.concatenate([now, past]), submit, finish, np.arange(len(mean)) if of is None else of,
+        window_s, least,
+    )  # fmt: skip
     return similar.variation(np.concatenate([mean, columns.features.past("mean_task_s")]))
 
 
 def window_loads(
-    submit_s: F8,
-    work_s: F8,
-    n_slots: float,
-    window_s: float = WINDOW_S,
-    step_s: float = STEP_S,
+    submit_s: F8, work_s: F8, n_slots: float, window_s: float = WINDOW_S, step_s: float = STEP_S
 ) -> F8:
     """Return the work that is submitted in each window, over what all slots could do in it.
 

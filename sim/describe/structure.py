@@ -34,12 +34,9 @@ class Shape:
 def shape(graphs: Graphs) -> Shape:
     """Statistic every DAG, exactly."""
     return Shape(
-        graphs.job_n_stages,
-        dags.edge_density(graphs),
-        dags.chain_ratio(graphs),
-        dags.width(graphs).astype(np.float64),
-        dags.critical_path_length(graphs).astype(np.float64),
-    )
+        graphs.job_n_stages, dags.edge_density(graphs), dags.chain_ratio(graphs),
+        dags.width(graphs).astype(np.float64), dags.critical_path_length(graphs).astype(np.float64),
+    )  # fmt: skip
 
 
 def structure(graphs: Graphs, of: Shape) -> list[Statistic]:

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from sim.base.arrays import F8, I8
-from sim.base.ragged import offsets
+from sim.base.arrays import F8, I8, offsets
 from sim.dags.graphs import Graphs
 from sim.describe.dataset import USED_PREFIX, Dataset
 from sim.describe.statistics import Section, Statistic, largest, mean, quantile
@@ -16,10 +15,8 @@ from sim.workload.schema import DEMAND_PREFIX
 
 SET_SIZE = 3
 """Fewest stages of a dependent set."""
-
 NEAR = 1.05
 """How many times the smaller the larger may be of two values that are within 5 %."""
-
 POINTS = 201
 """Number of quantiles that tables of distributions hold."""
 

@@ -18,27 +18,7 @@ LimitsSet = tuple[float, I4, I4]
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """The outcome of one run, as columns.
-
-    Attributes
-    ----------
-    workload, cluster, policy, seed
-        What was run.
-    job_submit : (J,) float64
-        When the job was submitted, s: later than in the workload if it waited for inputs.
-    job_start, job_finish : (J,) float64
-        When the job's first task started and its last one ended, s; NaN if that never was.
-    job_failed : (J,) bool
-        Whether the job failed.
-    task_start, task_finish : (T,) float64 or None
-        The same for each task, where records were asked for or metrics need them.
-    task_machine : (T,) int32 or None
-        The machine it ran on.
-    job_estimate : (J,) float64 or None
-        What the policy took for the sum of the job's task durations, s; NaN for nothing.
-    limits_set : sequence of (float, (N,) int32, (N,) int32)
-        When the policy set run limits (s; NaN for before the run), of which jobs, and to what.
-    """
+    """The outcome of one run, as columns; `sim.Result` says what each is."""
 
     workload: Workload
     cluster: Cluster

@@ -15,7 +15,7 @@ from sim.cluster.cluster import Cluster
 from sim.cluster.fits import check_fits
 from sim.engine.kernels import run as kernel
 from sim.engine.kernels import state as layout
-from sim.engine.kernels.variants import compiled_variant
+from sim.engine.kernels.run import compiled_variant
 from sim.engine.layout import lay_out
 from sim.engine.plan import Batch, Plan, Scheduler, World
 from sim.engine.record import LimitsSet, Run

@@ -13,7 +13,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from sim.base.errors import InputError, unknown
-from sim.base.plugins import check_known
+from sim.base.plugins import Plugins, check_known
 from sim.base.plugins import options as options_of
 
 if TYPE_CHECKING:
@@ -44,10 +44,13 @@ __all__ = [
     "turn",
 ]
 
+KNOBS = Plugins("knob", __name__, "", helpers=("parts",))
+"""A knob is a function in a module of its name; those that share a module are listed."""
+
 _MODULES = {
     "amplify": "sim.knobs.demands",
     "arrive": "sim.knobs.arrivals",
-    "change_load": "sim.synth.alibaba2018.load",
+    "change_load": "sim.synth.alibaba2018.knobs",
     "deal_queues": "sim.knobs.placement",
     "fail_tasks": "sim.knobs.faults",
     "fit_machines": "sim.knobs.demands",
@@ -58,19 +61,20 @@ _MODULES = {
     "scale_tasks": "sim.knobs.tasks",
     "squeeze": "sim.knobs.arrivals",
     "straggle": "sim.knobs.faults",
-    "rewire": "sim.synth.alibaba2018.rewire",
+    "rewire": "sim.synth.alibaba2018.knobs",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
+    if name not in names():
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return _function(name)
 
 
 def names() -> list[str]:
     """Names of every knob, sorted."""
-    return sorted(_MODULES)
+    shared = {f"{__name__}.{name}" for name in KNOBS.names()} & {*_MODULES.values()}
+    return sorted({*_MODULES, *KNOBS.names()} - {home.rpartition(".")[2] for home in shared})
 
 
 def options(name: str) -> dict[str, Any]:
@@ -98,6 +102,6 @@ def turn(workload: Workload, name: str, **chosen: Any) -> Workload:
 
 
 def _function(name: str) -> Any:
-    if name not in _MODULES:
+    if name not in names():
         raise InputError(unknown("knob", name, names()), rule="unknown knob")
-    return getattr(importlib.import_module(_MODULES[name]), name)
+    return getattr(importlib.import_module(_MODULES.get(name, f"{__name__}.{name}")), name)

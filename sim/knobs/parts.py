@@ -10,9 +10,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sim.base.arrays import F8, I8, Mask
+from sim.base.arrays import F8, I8, Mask, ranges
 from sim.base.errors import InputError
-from sim.base.ragged import ranges
 from sim.base.random import stream
 from sim.dags.graphs import Graphs
 from sim.workload.tables import take_rows, values

@@ -7,9 +7,8 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from sim.base.arrays import F8, I8, Mask
+from sim.base.arrays import F8, I8, Mask, ranges
 from sim.base.errors import InputError
-from sim.base.ragged import ranges
 from sim.base.random import stream
 from sim.cluster.cluster import Cluster
 from sim.describe.slearn import load_statistics, window_loads

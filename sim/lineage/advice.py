@@ -8,11 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.arrays import F8, I4, Mask
-from sim.lineage.dependencies import Dependencies, graph
-from sim.lineage.heuristics import INPUT_MODES, Character
+from sim.lineage.dependencies import Dependencies, Downloads, graph
 from sim.lineage.logs import Logs
-from sim.lineage.single_hop import Downloads
-from sim.lineage.templates import Templates, medians
+from sim.lineage.templates import INPUT_MODES, Character, Templates, medians
 
 HOUR_S: Final = 3600.0
 
@@ -53,11 +51,7 @@ def template_dependencies(
 def inversions(
     logs: Logs, templates: Templates, edges: Dependencies, character: Character, pairs: pa.Table
 ) -> pa.Table:
-    """Return templates whose output goes to higher-priority ones, and what would mend each.
-
-    Priorities compare only within a queue (§2.3, note 3). What mends an inversion is the highest
-    priority of anything recurring in the queue that depends on the template, directly or not.
-    """
+    """Return templates whose output goes to higher-priority ones, and what would mend each."""
     from sim.lineage.kernels.flows import upward_max  # loads numba
 
     low = pairs["upstream_priority"].to_numpy()

@@ -175,7 +175,7 @@ def count_downstream(
 ) -> F8:
     """Return the number of jobs that depend on each job, directly or not."""
     from sim.lineage.kernels.flows import BITS, count_reached  # loads numba
-    from sim.workload.kernels.edges import by_child
+    from sim.workload.kernels.paths import by_child
 
     g = graph(edges) if numbered is None else numbered
     n = edges.n_jobs

@@ -33,12 +33,9 @@ BLOCK_SOURCES: Final = 65_536
 _ROW_BUDGET: Final = 2_000  # visits of a search; a lane costs less beyond
 
 SEMIRINGS: Final = {
-    (np.multiply, np.add): 0,
-    (np.add, np.maximum): 1,
-    (np.multiply, np.maximum): 2,
-    (np.add, np.minimum): 3,
-    (np.minimum, np.maximum): 4,
-}
+    (np.multiply, np.add): 0, (np.add, np.maximum): 1, (np.multiply, np.maximum): 2,
+    (np.add, np.minimum): 3, (np.minimum, np.maximum): 4,
+}  # fmt: skip
 """Codes in `sim.lineage.kernels.closure` of the pairs (e_op, p_op) that are compiled."""
 
 
@@ -151,7 +148,7 @@ class _Walk:
 
     def _lanes(self, source: I4) -> Pairs:
         from sim.lineage.kernels.closure import lane_counts, lane_rows, lane_totals  # loads numba
-        from sim.workload.kernels.edges import by_child
+        from sim.workload.kernels.paths import by_child
 
         g, n = self.g, len(self.g.row)
         if self.incoming is None:

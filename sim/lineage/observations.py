@@ -12,24 +12,20 @@ import pyarrow as pa
 from sim.base.arrays import F8, Mask
 from sim.describe.statistics import Section, Statistic
 from sim.lineage.advice import SHIFTS_H, shiftable
-from sim.lineage.dependencies import Dependencies
-from sim.lineage.heuristics import INPUT_MODES, Character
+from sim.lineage.dependencies import DAY_S, Dependencies, SingleHop
 from sim.lineage.logs import Logs
 from sim.lineage.predict import best_threshold
-from sim.lineage.single_hop import DAY_S, SingleHop
+from sim.lineage.templates import INPUT_MODES, Character
 from sim.published import numbers
 
 SECTIONS: Final = {
-    "overview": "What was found",
-    "recurring": "Recurring jobs and dependencies (Observation 1)",
-    "priorities": "Priorities (Observation 2)",
-    "coordination": "Coordination (Observation 3)",
+    "overview": "What was found", "recurring": "Recurring jobs and dependencies (Observation 1)",
+    "priorities": "Priorities (Observation 2)", "coordination": "Coordination (Observation 3)",
     "organisations": "Across organisations (Observation 4)",
     "components": "Components (Observation 5)",
     "shifting": "What could be shifted in time (Observation 6)",
-    "prediction": "Predictability (§3)",
-    "value": "Value (§4)",
-}
+    "prediction": "Predictability (§3)", "value": "Value (§4)",
+}  # fmt: skip
 """Sections in their order, and their headings; § are of Chung et al., OSDI 2020."""
 
 
@@ -60,16 +56,11 @@ def observations(
     """Statistic what §2.3, §3.2 and §4.5.3 report."""
     edges = hops.dependencies
     return [
-        *_overview(logs, hops, tables, omega_s),
-        *_recurring(logs, character, edges),
-        *_priorities(logs, character, edges, tables),
-        *_coordination(logs, character),
-        *_organisations(logs, character, edges, tables),
-        *_components(tables, logs.n_jobs),
-        *_shifting(logs, character, gap_s),
-        *_prediction(tables),
-        *_value(tables),
-    ]
+        *_overview(logs, hops, tables, omega_s), *_recurring(logs, character, edges),
+        *_priorities(logs, character, edges, tables), *_coordination(logs, character),
+        *_organisations(logs, character, edges, tables), *_components(tables, logs.n_jobs),
+        *_shifting(logs, character, gap_s), *_prediction(tables), *_value(tables),
+    ]  # fmt: skip
 
 
 def _overview(

@@ -85,15 +85,10 @@ def _by_rank(values: F8) -> tuple[list[int], list[float]]:
 
 def _line(number: int, name: str, x: Sequence[Any], y: Sequence[Any]) -> dict[str, Any]:
     return {
-        "type": "scatter",
-        "name": name,
-        "meta": number,
-        "x": [_finite(value) for value in x],
-        "y": [_finite(value) for value in y],
-        "mode": "lines+markers",
-        "line": {"width": 2},
+        "type": "scatter", "name": name, "meta": number, "x": [_finite(value) for value in x],
+        "y": [_finite(value) for value in y], "mode": "lines+markers", "line": {"width": 2},
         "marker": {"size": 6, "symbol": html.symbol(number)},
-    }
+    }  # fmt: skip
 
 
 def _plot(

@@ -14,9 +14,8 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from sim.base.arrays import F8, I4, I8, Mask
+from sim.base.arrays import F8, I4, I8, Mask, offsets, ranges
 from sim.base.errors import InputError
-from sim.base.ragged import offsets, ranges
 from sim.lineage.dependencies import Dependencies
 from sim.lineage.templates import medians
 
@@ -122,7 +121,7 @@ def forecast(model: Model, uses: Uses, template: I4, jobs: I8, n_templates: int)
     return Forecast(
         (either // max(n_templates, 1)).astype(np.int32),
         (either % max(n_templates, 1)).astype(np.int32), share, is_true, forecast_s, actual_s,
-    )  # fmt: skip  # fmt: skip
+    )  # fmt: skip
 
 
 def by_threshold(of: Forecast, thresholds: tuple[float, ...] = THRESHOLDS) -> pa.Table:
@@ -136,15 +135,12 @@ def by_threshold(of: Forecast, thresholds: tuple[float, ...] = THRESHOLDS) -> pa
         error = said - actual
         relative = percentage_errors(said, actual)
         numbers = (
-            float(tr),
-            precision,
-            recall,
-            float(len(error)),
+            float(tr), precision, recall, float(len(error)),
             float(np.sqrt(np.mean(error**2))) if len(error) else np.nan,
             float(np.median(np.abs(error))) if len(error) else np.nan,
             float(np.mean(np.abs(relative) <= 0.2)) if len(relative) else np.nan,
             float(np.mean(relative >= 1.0)) if len(relative) else np.nan,
-        )
+        )  # fmt: skip
         for column, number in zip(columns.values(), numbers, strict=True):
             column.append(number)
     return pa.table(columns)

@@ -15,20 +15,33 @@ from sim.base.errors import InputError
 from sim.lineage import advice, predict
 from sim.lineage.aggregates import aggregate, bounds, convergence, count_downstream
 from sim.lineage.dependencies import (
+    DAY_S,
     EDGE_COLUMNS,
     OMEGA_S,
+    WINDOW_S,
     Dependencies,
+    Downloads,
     Graph,
+    SingleHop,
     Window,
     graph,
+    single_hop,
     window,
 )
-from sim.lineage.heuristics import INPUT_MODES, Character, Thresholds, characterise
 from sim.lineage.logs import Logs
 from sim.lineage.observations import observations
-from sim.lineage.single_hop import DAY_S, WINDOW_S, Downloads, SingleHop, single_hop
 from sim.lineage.store import Store
-from sim.lineage.templates import QUANTILES, SIMILARITY, Templates, find_templates, quantiles
+from sim.lineage.templates import (
+    INPUT_MODES,
+    QUANTILES,
+    SIMILARITY,
+    Character,
+    Templates,
+    Thresholds,
+    characterise,
+    find_templates,
+    quantiles,
+)
 
 N_COSTLIEST: Final = 100
 """How many of the templates whose failure costs most are listed."""

@@ -14,8 +14,7 @@ import pyarrow as pa
 
 from sim.base.arrays import I8
 from sim.base.errors import InputError, hint
-from sim.base.files import replacing
-from sim.describe.statistics import Statistic, to_table
+from sim.describe.statistics import Statistic, to_table, write_tables
 
 TABLES = (
     "jobs", "dependencies", "downloads", "templates", "users", "template_dependencies",
@@ -71,9 +70,7 @@ class Store:
     def dependents(self, template: str) -> list[dict[str, Any]]:
         """Return who reads a template's output in a recurring fashion, the most frequent first.
 
-        Each with ``template``, ``n`` (dependencies), ``hard``, ``polls``, and, where a week was
-        there to learn from, ``share`` (of runs that are read) and ``time_s`` (median time from
-        submission to the first dependent's submission).
+        ``share`` and ``time_s`` are there where a week was there to learn from.
         """
         return self._neighbours(template, "upstream", "downstream")
 
@@ -92,13 +89,6 @@ class Store:
         InputError
             If the folder can't be made.
         """
-        import pyarrow.parquet as pq
-
-        target = Path(folder)
-        try:
-            target.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"can't make the folder: {error}", file=target) from error
         rules = pa.table(
             {
                 "rule": pa.array(list(self.report), pa.string()),
@@ -106,13 +96,7 @@ class Store:
             }
         )
         measures = to_table(("", m) for m in self.measures)
-        paths = []
-        for name, table in {**self.tables, "measures": measures, "report": rules}.items():
-            path = target / f"{name}.parquet"
-            with replacing(path) as file:
-                pq.write_table(table, file, compression="zstd")
-            paths.append(path)
-        return paths
+        return write_tables({**self.tables, "measures": measures, "report": rules}, folder)[1]
 
     @classmethod
     def read(cls, folder: str | os.PathLike[str]) -> Store:

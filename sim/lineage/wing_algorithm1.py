@@ -22,9 +22,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from sim.base.arrays import F8, I4, I8
+from sim.base.arrays import F8, I4, I8, ranges
 from sim.base.errors import InputError
-from sim.base.ragged import ranges
 from sim.base.random import stream
 from sim.lineage.dependencies import Dependencies, WeightFunction, share_of_inputs
 

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 NO_POLICY = "none"
 """In place of a policy's name where what is measured needs none."""
-
 Simulate = Callable[..., "Result"]
 Measured = tuple[dict[str, float], "pa.Table"]
 

@@ -19,14 +19,10 @@ GAPS = {"gap_lb": "new_lb", "gap_tight_lb": "tight_lb"}
 
 
 def measure(
-    run: Simulate,
-    workload: Any,
-    cluster: Any,
-    policy: Any,
-    seed: int,
+    run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int,
     low: float = 0.5,
     high: float = 4.0,
-) -> Measured:
+) -> Measured:  # fmt: skip
     """Simulate every job alone.
 
     Parameters

@@ -18,15 +18,11 @@ USES_POLICY = False
 
 
 def measure(
-    run: Simulate,
-    workload: Any,
-    cluster: Any,
-    policy: Any,
-    seed: int,
+    run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int,
     generator: str = "improved",
     fit: str = "histograms",
     per_dag: int = 20,
-) -> Measured:
+) -> Measured:  # fmt: skip
     """Judge a generator on one halving of the workload's whole DAGs of 6 and more stages.
 
     Parameters

@@ -191,8 +191,7 @@ def _spare_share(part: pa.Table) -> float:
 def _held(time_s: F8, values: F8, at: F8) -> F8:
     """Return the value that was set last at each time, NaN before the first."""
     place = np.searchsorted(time_s, at, side="right") - 1
-    at_place: F8 = np.where(place >= 0, np.append(values, np.nan)[place], np.nan)
-    return at_place
+    return np.where(place >= 0, np.append(values, np.nan)[place], np.nan)
 
 
 def _empty() -> pa.Table:

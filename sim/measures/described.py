@@ -15,12 +15,7 @@ USES_POLICY = False
 
 
 def measure(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) -> Measured:
-    """Describe the workload, beside a random DAG for each of its large jobs.
-
-    Parameters
-    ----------
-    run, workload, cluster, policy, seed
-        As every measure is given; the seed draws the random DAGs.
+    """Describe the workload, beside a random DAG, drawn by the seed, for each of its large jobs.
 
     Returns
     -------

@@ -14,13 +14,9 @@ from sim.measures import Measured, Simulate
 
 
 def measure(
-    run: Simulate,
-    workload: Any,
-    cluster: Any,
-    policy: Any,
-    seed: int,
+    run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int,
     tokens: tuple[int, ...] = (10, 20, 30, 40, 50, 60, 80, 100),
-) -> Measured:
+) -> Measured:  # fmt: skip
     """Run every job with a deadline alone with each allocation, and ask what was predicted.
 
     Parameters

@@ -19,7 +19,6 @@ USES_POLICY = False
 
 WEEK_S = 7 * 86_400.0
 """What is learnt from: the time before the workload begins (§3.2)."""
-
 SHOWN = (0, 20, 40, 60, 80, 100)
 """Thresholds tr of which there are metrics, %."""
 

@@ -26,7 +26,7 @@ def measure(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) 
     jobs : pyarrow.Table
         A row a job: ``submit_s``, ``start_s``, ``finish_s`` (NaN if never), ``failed`` (bool),
         ``estimate_s`` (the policy's estimate of the job's size; NaN for none), ``gap_lb`` and
-        ``prediction_error`` (float32, see `sim.metrics.compute`). Its metadata has, as JSON,
+        ``prediction_error`` (float32, see `sim.metrics`). Its metadata has, as JSON,
         ``utilization`` and ``tasks`` (`sim.metrics.usage`), where the workload is small enough,
         and ``value`` (`sim.metrics.value`), where it has downloads.
     """

@@ -16,16 +16,12 @@ from sim.measures import Measured, Simulate
 
 
 def measure(
-    run: Simulate,
-    workload: Any,
-    cluster: Any,
-    policy: Any,
-    seed: int,
+    run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int,
     resistance: bool = False,
     first_threshold_s: float = 1000.0,
     growth: float = 10.0,
     queues: int = 10,
-) -> Measured:
+) -> Measured:  # fmt: skip
     """Simulate once, and keep a record of every task.
 
     Parameters
@@ -83,11 +79,9 @@ def measure(
 def resistances(
     submit_s: F8, known_s: F8, queue: NDArray[Any], first: I8, start_s: F8, finish_s: F8
 ) -> F8:
-    """Return the work ahead of each job at the moment when it has its queue.
+    """Return the work ahead of each job when it has its queue (NSDI 2022, appendix).
 
-    That is what is left to run of jobs that have come and are of a higher queue, or came before it
-    and are of the same one (NSDI 2022, appendix). A job whose queue is not known yet is in the
-    second, in which pilots wait: of it, what starts before its queue is known is ahead.
+    A job whose queue is not known yet is in the second, in which pilots wait.
     """
     left_s = np.zeros(len(submit_s))
     order = np.argsort(known_s, kind="stable")
@@ -120,8 +114,7 @@ class _Watched:
 
     def begin(self, world: Any, plan: Any) -> object:
         self.known_s = np.full(len(plan.estimate_s), np.nan)
-        memory: object = self._policy.begin(world, plan)
-        return memory
+        return self._policy.begin(world, plan)
 
     def react(self, memory: object, batch: Any, world: Any, plan: Any) -> None:
         self._policy.react(memory, batch, world, plan)

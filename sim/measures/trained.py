@@ -97,8 +97,7 @@ def with_times(workload: Any, stage: I4, held_s: F8) -> Any:
 def _by_stage(workload: Any) -> list[F8]:
     columns = workload.columns
     rounded = np.round(columns.task_duration, _DECIMALS)
-    by_stage: list[F8] = np.split(rounded, columns.stage_task0[1:-1])
-    return by_stage
+    return np.split(rounded, columns.stage_task0[1:-1])
 
 
 def _percentile(values: F8, q: int) -> float:

@@ -14,25 +14,20 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.errors import InputError
-from sim.base.posterior import Normal, posterior
-from sim.base.random import stream
+from sim.base.random import Normal, posterior, stream
 from sim.measures import Measured, Simulate
 
 USES_POLICY = False
 
 
 def measure(
-    run: Simulate,
-    workload: Any,
-    cluster: Any,
-    policy: Any,
-    seed: int,
+    run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int,
     mean: float = 10.0,
     sd_jobs: float = 2.0,
     sd_tasks: float = 3.0,
     samples: int = 3,
     draws: int = 200_000,
-) -> Measured:
+) -> Measured:  # fmt: skip
     """Draw jobs and samples, and compare the estimators' errors with the formulas.
 
     Parameters

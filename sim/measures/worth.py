@@ -22,7 +22,6 @@ USES_POLICY = False
 
 NEAR = 0.2
 """A prediction is near if it is off by at most this part of the truth (Fig. 9)."""
-
 FROM = 10.0
 """The exponent is fitted to jobs of at least this value; below lies the low end (§6.3)."""
 

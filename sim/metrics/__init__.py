@@ -1,6 +1,141 @@
-"""Numbers of a run: what each metric means, and one call that computes them all."""
+"""Numbers of a run: what each metric means, and one call that computes them all.
 
-from sim.metrics.compute import compute, speedups
-from sim.metrics.names import METRICS, Metric, metric, names
+A module of this package says in ``METRICS`` what its metrics are, and computes them in
+``compute(run, bounds)``: adding one is adding a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sim.base.arrays import F8
+from sim.base.errors import InputError, unknown
+from sim.base.plugins import Plugins
+from sim.engine.record import Run
+from sim.metrics.jobs import speedups
+from sim.metrics.parts import Metric
 
 __all__ = ["METRICS", "Metric", "compute", "metric", "names", "speedups"]
+
+FAMILIES = Plugins("family of metrics", __name__, "compute", helpers=("parts",))
+
+UTILIZATION = "utilization_"
+"""Prefix of the metrics that each resource of the cluster has."""
+
+_FIRST = (
+    "jct_mean_s",
+    "jct_p50_s",
+    "jct_p90_s",
+    "jct_p99_s",
+    "slowdown_mean",
+    "wait_mean_s",
+    "makespan_s",
+    "utilization",
+    "jain_10s",
+    "jain_60s",
+    "jain_240s",
+    "jobs_failed",
+    "gap_lb_p50",
+    "gap_lb_p90",
+    "value_attained",
+    "deadlines_missed",
+    "allocation_above_oracle",
+    "prediction_error_p50",
+    "prediction_error_p90",
+    "tasks_local",
+    "jct_speedup_mean",
+    "jct_speedup_p50",
+)
+"""The order in which tables show them; others follow."""
+
+_ALL = {name: m for f in FAMILIES.names() for name, m in FAMILIES.module(f).METRICS.items()}
+METRICS: dict[str, Metric] = {
+    name: _ALL[name] for name in (*_FIRST, *sorted(_ALL.keys() - {*_FIRST}))
+}
+
+OF_JOBS_ALONE: dict[str, Metric] = {
+    "makespan_mean_s": Metric("s", "lower", "mean makespan of jobs that run alone"),
+    "gap_tight_lb_p50": Metric("1", "lower", "median of makespan over the tighter bound - 1"),
+    "gap_tight_lb_p90": Metric("1", "lower", "90th percentile of makespan over that bound - 1"),
+}
+"""What `sim.measures.alone` adds."""
+
+
+def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:
+    """Compute every metric that does not need a baseline.
+
+    A job is *done* if it finished and did not fail; JCT is its finish minus its submission, which
+    is later than in the workload if it waited for inputs.
+
+    - ``jct_mean_s``, ``jct_p50_s``, ``jct_p90_s``, ``jct_p99_s``: mean and percentiles (linear
+      interpolation) of JCT over the jobs done.
+    - ``slowdown_mean``: mean over the jobs done of JCT over critical path length, which is the
+      time the job would take alone on an unlimited cluster; a job of no length is left out.
+    - ``wait_mean_s``: mean over the jobs done of start of the first task minus submission.
+    - ``makespan_s``: last finish of the jobs done minus first submission of all.
+    - ``utilization_<resource>``: Σ duration × demand of the tasks done, over capacity × makespan;
+      ``utilization``: the largest of them. See `sim.metrics.usage.utilization`.
+    - ``jain_10s``, ``jain_60s``, ``jain_240s``: Jain's index of the queues' allocations over
+      their shares, averaged over windows of that length in which every queue has demand. See
+      `sim.metrics.fairness.jain`.
+    - ``jobs_failed``: failed jobs over all jobs.
+    - ``gap_lb_p50``, ``gap_lb_p90``: percentiles over the jobs done of JCT / ``new_lb`` - 1, with
+      ``new_lb`` of `sim.bounds.lower_bound`; a job whose bound is 0 is left out.
+    - ``value_attained``: of all downloads of the workload, the fraction that came at or after the
+      completion of their job; a job that failed attains none. NaN where there are no downloads.
+    - ``deadlines_missed``: of the jobs with a deadline, the fraction that finished after it or
+      never; where it changes, the one counts that holds when the job ends. NaN where there are
+      none.
+    - ``allocation_above_oracle``: of the tokens that the policy guaranteed, the fraction that was
+      above ceil(work / deadline), over the jobs that met their deadlines. See
+      `sim.metrics.tokens.above_oracle`. NaN where the policy sets no limits.
+    - ``prediction_error_p50``, ``prediction_error_p90``: percentiles of |estimate - size| / size
+      over the jobs done whose size the policy estimated (`sim.engine.plan.Plan.estimate_s`), the
+      size being the sum of its tasks' durations; a job of no size is left out.
+    - ``tasks_local``: of the tasks whose input lies on some machine
+      (`sim.workload.schema.INPUT_HOME`), the fraction that ran there. NaN where there are none.
+
+    A mean or percentile over no jobs is NaN.
+
+    Parameters
+    ----------
+    run : Run
+        What happened; its times are NaN where nothing did.
+    bounds : mapping of str to (J,) float64
+        Lower bounds of its jobs, s, with ``cp_len`` and ``new_lb`` (`sim.bounds.bound_arrays`).
+
+    Returns
+    -------
+    dict of str to float
+        By metric name.
+    """
+    computed: dict[str, float] = {}
+    for family in FAMILIES.names():
+        computed |= FAMILIES.function(family)(run, bounds)
+    first = [name for name in METRICS if name in computed]
+    return {name: computed[name] for name in (*first, *sorted(computed.keys() - {*first}))}
+
+
+def names(resources: tuple[str, ...] = ()) -> list[str]:
+    """List the names of all metrics, those of the given resources included."""
+    return [*METRICS, *(UTILIZATION + r for r in resources)]
+
+
+def metric(name: str) -> Metric:
+    """Look a metric up by name.
+
+    Raises
+    ------
+    InputError
+        If there is none of that name, naming the nearest.
+    """
+    for known in (METRICS, OF_JOBS_ALONE):
+        if name in known:
+            return known[name]
+    if name.startswith(UTILIZATION) and len(name) > len(UTILIZATION):
+        resource = name.removeprefix(UTILIZATION)
+        return Metric("1", "higher", f"work done over capacity × makespan, of {resource}")
+    raise InputError(
+        unknown("metric", name, [*METRICS, f"{UTILIZATION}<resource>"]),
+        rule="unknown metric",
+    )

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from sim.base.arrays import F8, I4
 from sim.cluster.sizing import demand_of, share_of_queues
 from sim.engine.record import Run
+from sim.metrics.parts import NAN, Metric
 
-NAN = float("nan")
+METRICS = {
+    "jain_10s": Metric("1", "higher", "Jain's fairness index of the queues, windows of 10 s"),
+    "jain_60s": Metric("1", "higher", "Jain's fairness index of the queues, windows of 60 s"),
+    "jain_240s": Metric("1", "higher", "Jain's fairness index of the queues, windows of 240 s"),
+}
+
+
+def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:
+    """Compute Jain's index over windows of three lengths."""
+    lengths = (10, 60, 240)
+    return {f"jain_{w}s": index for w, index in zip(lengths, jain(run, lengths), strict=True)}
 
 
 def jain(run: Run, windows_s: Sequence[float]) -> list[float]:

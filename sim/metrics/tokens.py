@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from sim.base.arrays import F8, I4
 from sim.engine.plan import NO_LIMIT
 from sim.engine.record import LimitsSet, Run
+from sim.metrics.parts import Metric
 from sim.workload.columns import final_deadline_s
+
+METRICS = {
+    "allocation_above_oracle": Metric(
+        "1", "lower", "guaranteed tokens above ceil(work / deadline)"
+    ),
+}
+
+
+def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:
+    """Compute how far guaranteed tokens were above what was needed."""
+    return {"allocation_above_oracle": above_oracle(run)}
 
 
 def limits_of(limits_set: Sequence[LimitsSet], submit_s: F8, finish_s: F8) -> tuple[I4, F8, I4]:

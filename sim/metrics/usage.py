@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from sim.base.arrays import F8, Mask
 from sim.cluster.sizing import demand_of
 from sim.engine.record import Run
+from sim.metrics.parts import Metric, done_of, makespan_s
 from sim.workload.columns import task_homes
 
 N_BINS = 120
@@ -16,6 +18,17 @@ N_BINS = 120
 
 MAX_TASKS_DRAWN = 300
 """Runs of more tasks are not drawn task by task."""
+
+
+METRICS = {
+    "utilization": Metric("1", "higher", "work done over capacity × makespan, of the bottleneck"),
+    "tasks_local": Metric("1", "higher", "fraction of the tasks that ran where their input lies"),
+}
+
+
+def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:
+    """Compute how much of each resource was used, and how many tasks ran beside their input."""
+    return {**utilization(run, done_of(run), makespan_s(run)), "tasks_local": local_share(run)}
 
 
 def utilization(run: Run, done: Mask, makespan_s: float) -> dict[str, float]:

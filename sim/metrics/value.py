@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from sim.base.arrays import F8
 from sim.engine.record import Run
+from sim.metrics.parts import Metric, done_of
 
 N_POINTS = 121
 """Points of `value_over_time`."""
+
+
+METRICS = {
+    "value_attained": Metric("1", "higher", "fraction of downloads that came after completion"),
+}
+
+
+def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:
+    """Compute the value attained."""
+    return {"value_attained": value_attained(run)}
 
 
 def value_attained(run: Run) -> float:
@@ -45,5 +57,5 @@ def _downloads(run: Run) -> tuple[F8, F8, F8]:
     downloads = run.workload.downloads
     job, time = downloads["job"].to_numpy(), downloads["time_s"].to_numpy()
     n = downloads["n"].to_numpy().astype(np.float64)
-    done = np.isfinite(run.job_finish) & ~run.job_failed
+    done = done_of(run)
     return time, n, np.where(done[job] & (time >= run.job_finish[job]), n, 0.0)

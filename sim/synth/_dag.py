@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from sim.base.arrays import F8, I8, Mask
+from sim.base.arrays import F8, I8, Mask, offsets
 from sim.base.errors import InputError
-from sim.base.ragged import offsets
 from sim.workload.workload import Workload
 
 

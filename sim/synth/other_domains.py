@@ -53,14 +53,11 @@ class Recipe:
         """Return what has been added as arrays."""
         edges = np.array(sorted(self._edges), np.int64).reshape(-1, 3)
         return Dag(
-            tuple(self._names),
-            np.array([n for n, _, _ in self._numbers], np.int64),
+            tuple(self._names), np.array([n for n, _, _ in self._numbers], np.int64),
             np.array([s for _, s, _ in self._numbers]),
             np.array([d for _, _, d in self._numbers]).reshape(-1, len(RESOURCES)),
-            edges[:, 0].copy(),
-            edges[:, 1].copy(),
-            edges[:, 2].astype(bool),
-        )
+            edges[:, 0].copy(), edges[:, 1].copy(), edges[:, 2].astype(bool),
+        )  # fmt: skip
 
 
 LIBRARIES_P50, LIBRARIES_SIGMA, MOST_LIBRARIES = 10.0, 0.8, 120
@@ -78,18 +75,9 @@ PACKAGE = (12.0, 0.6, (0.1, 0.2), (0.1, 0.3), (0.4, 0.8), (0.2, 0.6))
 
 
 def draw_build(rng: np.random.Generator) -> Dag:
-    """Draw one build: compilation, code analysis, linking, tests, packaging.
+    """Draw one build of libraries: compilation, code analysis, linking, tests, packaging.
 
-    A build has libraries, each with:
-
-    - for one in five, a step that generates code, before it is compiled;
-    - compilation, a task a source file: cpu-bound, short;
-    - code analysis, a task a file, one-to-one after its compilation: more cpu and memory;
-    - a link after all of its compilation and after the links of up to three earlier libraries: one
-      task, much memory and disk;
-    - for three in five, tests after the link: long, of all kinds of demands, some over the network.
-
-    A last task packages what every link and every test has made.
+    A library is linked after all of its compilation and after up to three earlier libraries.
     """
     recipe = Recipe(rng)
     links: list[int] = []
@@ -137,15 +125,8 @@ RENDER = (0.012, 0.5, (0.1, 0.3), (0.02, 0.1), (0.0, 0.02), (0.1, 0.4))
 def draw_request(rng: np.random.Generator) -> Dag:
     """Draw one request: a workflow of dependent RPCs on one pool of servers.
 
-    The paper gives a search query as its example: spelling is checked before the index is looked
-    up, videos and images are looked up in parallel. A request has:
-
-    - a front end, then a spelling check;
-    - two to eight verticals (web, images, videos, news, ...), each looking its shards up, a task a
-      shard: memory and disk; ranking each shard's answers one-to-one: cpu; gathering them;
-    - for two in five verticals, fetching of documents after that, a task a result: network, disk;
-    - advertisements, for half of the requests, beside the verticals;
-    - blending of everything, then rendering.
+    As in the paper's example, a search query: spelling is checked before the index is looked up,
+    and verticals (web, images, videos, ...) are looked up and ranked in parallel, then blended.
     """
     recipe = Recipe(rng)
     front = recipe.stage("front", 1, FRONT)

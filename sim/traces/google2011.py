@@ -34,23 +34,14 @@ from sim.workload.workload import Workload
 
 FILES = {"tasks": "manytask_jobs.jsonl", "walls": "job_history_29d.csv"}
 """The file of each part, in the trace's folder; plain or with ``.gz``."""
-
 RESOURCES = ("cpu", "mem", "disk")
 """What tasks request, each as a share of the largest machine."""
-
 _NUMBERS = ("submit_s", "job_end_s", "priority", *RESOURCES)
 _NAMES = ("job", "user", "lname", "name")
 _HISTORY = (
-    "job_id",
-    "user",
-    "sched_class",
-    "job_name",
-    "logical_job_name",
-    "submit_s",
-    "schedule_s",
-    "end_s",
-    "end_event",
-)
+    "job_id", "user", "sched_class", "job_name", "logical_job_name", "submit_s", "schedule_s",
+    "end_s", "end_event",
+)  # fmt: skip
 _QUANTUM = 1e-8
 
 
@@ -294,8 +285,7 @@ def _kept_rows(
         dropped["job of an earlier line"] = len(ids) - len(rows)
     submit = submit_s[rows]
     count_rule(noticed, "submitted before the line above", submit[1:] < submit[:-1])
-    out: I8 = rows[np.argsort(submit, kind="stable")]
-    return out
+    return rows[np.argsort(submit, kind="stable")]
 
 
 def _jobs(job_id: Any, submit_s: F8, end_s: F8, **others: Any) -> Mapping[str, Any]:

@@ -28,36 +28,16 @@ from sim.base.reading import (
 from sim.workload.workload import Workload
 
 FIELDS = (
-    "job_number",
-    "submit_time",
-    "wait_time",
-    "run_time",
-    "allocated_processors",
-    "average_cpu_time",
-    "used_memory",
-    "requested_processors",
-    "requested_time",
-    "requested_memory",
-    "status",
-    "user_id",
-    "group_id",
-    "executable",
-    "queue",
-    "partition",
-    "preceding_job",
+    "job_number", "submit_time", "wait_time", "run_time", "allocated_processors",
+    "average_cpu_time", "used_memory", "requested_processors", "requested_time", "requested_memory",
+    "status", "user_id", "group_id", "executable", "queue", "partition", "preceding_job",
     "think_time",
-)
+)  # fmt: skip
 """The fields of a line, in their order; -1 is unknown."""
-
 _WHOLE = (
-    "allocated_processors",
-    "requested_processors",
-    "status",
-    "user_id",
-    "executable",
-    "queue",
+    "allocated_processors", "requested_processors", "status", "user_id", "executable", "queue",
     "preceding_job",
-)
+)  # fmt: skip
 _COMPLETED = 1
 _PARTIAL = (2, 3, 4)
 _KIB_PER_GIB = 2.0**20

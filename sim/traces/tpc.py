@@ -22,7 +22,6 @@ from sim.workload.workload import Workload
 
 RESOURCES = ("cpu", "mem", "io1", "io2", "io3", "io4")
 """What r1 to r6 demand. Of the last four it is known only that they are disk and network I/O."""
-
 _QUANTUM = 0.01
 _STAGE_FIELDS = 3 + len(RESOURCES)
 _MAX_TASKS = 2**31

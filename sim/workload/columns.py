@@ -10,8 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sim.base.arrays import F8, I1, I4, I8
-from sim.base.ragged import offsets
+from sim.base.arrays import F8, I1, I4, I8, offsets
 from sim.workload.past import Features, Training
 from sim.workload.record import Tables
 from sim.workload.schema import (

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sim.base.arrays import F8, I8
-from sim.base.ragged import offsets
+from sim.base.arrays import F8, I8, offsets
 from sim.workload.schema import DEMAND_PREFIX, OPTIONAL, TABLES, empty
 from sim.workload.tables import values
 

@@ -8,9 +8,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
-from sim.base.arrays import F8, I4, I8
+from sim.base.arrays import F8, I4, I8, ranges
 from sim.base.errors import InputError
-from sim.base.ragged import ranges
 from sim.workload.columns import job_stage0, stage_demand, stage_work_s
 from sim.workload.record import Tables
 from sim.workload.tables import in_order, take_rows, values

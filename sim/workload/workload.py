@@ -16,7 +16,7 @@ from sim.workload import columns as _columns
 from sim.workload import folder as _folder
 from sim.workload import transform
 from sim.workload.columns import Columns
-from sim.workload.digest import digest
+from sim.workload.folder import digest
 from sim.workload.from_jobs import tables_of
 from sim.workload.paths import submit_span_s
 from sim.workload.record import Tables

@@ -160,9 +160,11 @@ def _with_faults(cluster: Cluster, sized: Mapping[str, Any], seed: int) -> Clust
 
 
 def _check_fault(key: str, value: Any, *, may_be_pair: bool) -> None:
-    if not (may_be_pair and isinstance(value, list) and len(value) == 2):
+    if not may_be_pair or not isinstance(value, list):
         check_value(key, value, Positive)
         return
+    if len(value) != 2:
+        raise InputError(f"{key} must be a number above 0, or two as [low, high], not {value!r}")
     check_value(key, value, list[Positive])
     if value[0] > value[1]:
         raise InputError(f"{key} lies between {value[0]!r} and {value[1]!r}: turn them")

@@ -102,7 +102,7 @@ def missing(
 ) -> list[CellSpec]:
     """Return a cell for each variant that cells like these need and this machine does not keep."""
     # in a worker: the driver loads no numba
-    from sim.engine.kernels.variants import is_compiled
+    from sim.engine.kernels.run import is_compiled
     from sim.engine.simulate import variant
 
     find_modules_in(python_path)

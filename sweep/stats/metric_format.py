@@ -15,7 +15,7 @@ from functools import cache
 from typing import Literal
 
 from sim.base.errors import InputError
-from sim.metrics.names import metric as look_up
+from sim.metrics import metric as look_up
 
 Kind = Literal["seconds", "percent", "ratio", "index", "number"]
 Better = Literal["lower", "higher"]

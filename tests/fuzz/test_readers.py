@@ -9,11 +9,20 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+import sim
+import sim.traces
 from tests.fuzz.mutate import mutated
 from tests.fuzz.targets import TARGETS, check
 
 N_FILES = {"request": 8, "option": 8, "overrides": 60}  # composing a configuration takes long
 ALL = 120
+
+
+@pytest.mark.parametrize("name", sim.traces.names())
+def test_every_reader_is_fed_damaged_files(name: str) -> None:
+    assert name in TARGETS, (
+        f"sim.traces.{name} has no target: add one with a small sample to tests/fuzz/targets.py"
+    )
 
 
 @pytest.mark.parametrize("name", TARGETS)

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from sim.base.posterior import Normal, posterior
+from sim.base.random import Normal, posterior
 
 
 def test_posterior_of_three_samples():

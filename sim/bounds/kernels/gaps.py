@@ -15,11 +15,11 @@ import numpy as np
 
 from sim.base.arrays import F8, I1, I4, I8, Mask
 from sim.base.jit import jit
-from sim.bounds.kernels.packing import lifted_energy
+from sim.bounds.kernels.bounds import lifted_energy
 
 N_SEEDS = 24
 """How many packings of a part's stages are looked at
-(`sim.bounds.kernels.packing.lifted_energy`)."""
+(`sim.bounds.kernels.bounds.lifted_energy`)."""
 
 MOST_NESTED = 40
 """In parts of more stages than this, only gaps from the begin or to the end are closed by work."""

@@ -10,9 +10,16 @@ leaves a branch when even all that is left of it would not beat what it has foun
 import math
 
 from sim.base.jit import inlined, part
-from sim.engine.kernels.candidates import first_queue, may_start
 from sim.engine.kernels.resources import demand_row
-from sim.engine.kernels.score import eta, is_served, owed_queue, start_charged, worth_of
+from sim.engine.kernels.score import (
+    eta,
+    first_queue,
+    is_served,
+    may_start,
+    owed_queue,
+    start_charged,
+    worth_of,
+)
 from sim.engine.kernels.state import BUNDLE, LEFTS, WORTHS
 
 _ANY = 2**60

@@ -3,29 +3,33 @@
 import math
 
 from sim.base.jit import inlined, part
-from sim.engine.kernels.features import GANGS, INPUTS, LIMITS, MOVING, PACED, SERVICE
-from sim.engine.kernels.finheap import fin_push
-from sim.engine.kernels.inputs import inputs_made
+from sim.engine.kernels.heaps import due_push, fin_push, turn_pop, turn_push
 from sim.engine.kernels.resources import give, give_held, take
 from sim.engine.kernels.service import accrue, forget, watch
 from sim.engine.kernels.state import (
     EVENTS,
     FAILS,
+    GANGS,
+    INPUTS,
     JOBS_LEFT,
+    LIMITS,
+    MOVING,
     N_ARRIVED,
     N_EVENTS,
     N_GANG,
     N_SLOT_FREE,
+    NEXT_JOB,
     NOW,
+    PACED,
     PER_TASK,
     PREFERS,
     PRIORITY,
     RECORD,
     SEEN,
+    SERVICE,
     TASK_ORDER,
 )
 from sim.engine.kernels.stretch import begin_task, leave_machine
-from sim.engine.kernels.taskheap import turn_pop, turn_push
 from sim.engine.kernels.waiting import (
     kernel_queue,
     rank_changed,
@@ -38,6 +42,7 @@ JOB_ARRIVED, TASKS_DONE, STAGE_DONE, JOB_DONE, SERVICE_CROSSED, TIMER_TICK = 1, 
 JOB_FAILED = 128
 
 FIRST_K, HELD = 1, 2
+BLIND, POLL = 1, 2
 
 
 @part
@@ -312,3 +317,16 @@ def look_at_gang(st, j):
         st.state_gang_listed[j] = 1
         st.state_gang_list[st.state_i[N_GANG]] = j
         st.state_i[N_GANG] += 1
+
+
+@part
+def inputs_made(st, j):
+    """Job `j` is done: what it makes is there for others."""
+    for e in range(st.w_input0[j], st.w_input0[j + 1]):
+        reader = st.w_input_reader[e]
+        st.state_job_missing[reader] -= 1
+        if st.w_job_mode[reader] != POLL or st.state_job_missing[reader] > 0:
+            continue
+        st.state_job_due[reader] = st.state_f[NOW] + st.w_job_poll_lag[reader]
+        if reader < st.state_i[NEXT_JOB]:
+            due_push(st, reader)

@@ -2,17 +2,16 @@
 
 It gains the work that the task does while it would wait for room, and loses what the task itself
 and those that are there already are late with (DAGPS, §5; the formula is
-`sim.engine.plan.packing`'s).
+`sim.engine.plan.queues`'s).
 """
 
 # mypy: disable-error-code="no-untyped-def"
 
 from sim.base.jit import inlined, part
-from sim.engine.kernels.candidates import first_queue, may_start
 from sim.engine.kernels.lifecycle import next_task
 from sim.engine.kernels.resources import demand_row
-from sim.engine.kernels.scanhold import find_rigid
-from sim.engine.kernels.score import eta, is_served, owed_queue, worth_of
+from sim.engine.kernels.scanlist import find_rigid
+from sim.engine.kernels.score import eta, first_queue, is_served, may_start, owed_queue, worth_of
 from sim.engine.kernels.state import N_RIGID, SEEN
 from sim.engine.kernels.stretch import left_of
 

@@ -1,8 +1,7 @@
 """Taking and giving back room: on machines, and in the accounts of organisations and queues."""
 
 from sim.base.jit import inlined, part
-from sim.engine.kernels.features import PACED, USAGE
-from sim.engine.kernels.state import HARD, N_DIRTY, N_TOUCHED, RELEASED, UNIT
+from sim.engine.kernels.state import HARD, N_DIRTY, N_TOUCHED, PACED, RELEASED, UNIT, USAGE
 
 FREED, HELD_BACK = 1, 2
 

@@ -5,13 +5,17 @@ timers (crossings of attained service by row, then the policy's timer), arrivals
 policy, then placement.
 """
 
-import math
+from __future__ import annotations
 
-from sim.base.jit import inlined, jit, part
+import math
+from collections.abc import Callable
+from typing import Any
+
+from sim.base.jit import compiled, inlined, is_kept, jit, part, specialised
 from sim.engine.kernels.arrivals import arrivals, next_arrival
-from sim.engine.kernels.features import GANGS, LIMITS, MOVING, PACED, POOL, SERVICE, SKIP, STRICT
-from sim.engine.kernels.finheap import fin_pop
+from sim.engine.kernels.dispatch import dispatch_pack, dispatch_skip, dispatch_strict
 from sim.engine.kernels.gang import fill_gangs
+from sim.engine.kernels.heaps import fin_pop
 from sim.engine.kernels.lifecycle import (
     SERVICE_CROSSED,
     TIMER_TICK,
@@ -20,26 +24,32 @@ from sim.engine.kernels.lifecycle import (
     look_at_gang,
     see_remaining,
 )
-from sim.engine.kernels.outages import outages
 from sim.engine.kernels.pool import dispatch_pool, run_pool
-from sim.engine.kernels.restart import attempt_fails, fail_attempt, made_again
-from sim.engine.kernels.scan import dispatch_pack, dispatch_skip
+from sim.engine.kernels.restart import attempt_fails, fail_attempt, made_again, outages
 from sim.engine.kernels.service import accrue, crossing, postpone, watch
-from sim.engine.kernels.speed import speed_now
 from sim.engine.kernels.state import (
     FAILS,
+    GANGS,
     IDLE_TICKS,
     JOBS_LEFT,
+    LIMITS,
+    MOVING,
     N_EVENTS,
     N_FIN,
     N_SERVICE,
     NEXT_OUTAGE,
     NOW,
+    OVERBOOK,
+    PACED,
+    POOL,
+    SCORED,
     SEEN,
+    SERVICE,
+    SKIP,
+    STRICT,
     TIMER,
 )
-from sim.engine.kernels.stretch import collect_ended, drop_stale, stretch
-from sim.engine.kernels.strict import dispatch_strict
+from sim.engine.kernels.stretch import collect_ended, drop_stale, speed_now, stretch
 from sim.engine.kernels.waiting import move_home, rank_changed, rekey, settle
 
 DONE, WANTS_POLICY, STUCK = range(3)
@@ -185,3 +195,31 @@ def _dispatch(st):
         dispatch_skip(st)
     else:
         dispatch_pack(st)
+
+
+def compiled_variant(features: frozenset[str], state: Any, changed: Any) -> Callable[..., int]:
+    """Return the event loop of runs with `features`; say so if it has to be compiled."""
+    saying = (
+        f"sim: compiling {_words(features)}, once for this version: up to {_most_s(features)} s"
+    )
+    variant: Callable[..., int] = specialised(run, features)
+    return compiled(variant, state, changed, -1, saying=saying)
+
+
+def is_compiled(features: frozenset[str]) -> bool:
+    """Tell whether the event loop of runs with `features` need not be compiled any more."""
+    return is_kept(run, features)
+
+
+def _words(features: frozenset[str]) -> str:
+    if POOL in features:
+        return "the event loop of a pool of slots"
+    rest = sorted(features - {"STRICT"})
+    return "the event loop of machines" + (f" ({', '.join(rest).lower()})" if rest else "")
+
+
+def _most_s(features: frozenset[str]) -> int:
+    """Return the budget of a variant, in CPU seconds; most take half of it."""
+    if POOL in features:
+        return 15
+    return 40 if features & {SCORED, OVERBOOK, PACED} else 25

@@ -1,6 +1,6 @@
 """What a task is worth to a machine, which queue is served, and what each queue is owed.
 
-`sim.engine.plan.packing` says what the parameters mean (DAGPS, §5, Fig. 8).
+`sim.engine.plan.queues` says what the parameters mean (DAGPS, §5, Fig. 8).
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -8,14 +8,16 @@
 import math
 
 from sim.base.jit import inlined, part
-from sim.engine.kernels.features import GANGS
 from sim.engine.kernels.gang import is_waiting_gang
 from sim.engine.kernels.lifecycle import start_task, turn_for
-from sim.engine.kernels.queues import goes_first
 from sim.engine.kernels.resources import demand_row, within_cap
+from sim.engine.kernels.scanlist import BY_CAP, fits_at, put_aside, refuse, score_at
 from sim.engine.kernels.state import (
+    GANGS,
     HARD,
     LEFTS,
+    N_NEW,
+    N_REFUSED,
     N_SCAN,
     PACK_REMAINING,
     PACK_REMOTE,
@@ -24,6 +26,7 @@ from sim.engine.kernels.state import (
     PRIORITY,
     WORTHS,
 )
+from sim.engine.kernels.waiting import goes_first
 
 
 @part
@@ -138,3 +141,47 @@ def _weight(st, queue):
 @part
 def _tier(st, queue):
     return st.p_queue_tier[queue % len(st.p_queue_tier)]
+
+
+@part
+def may_start(st, g):
+    """Tell whether a single task of stage `g` may start, room aside."""
+    j = st.w_stage_job[g]
+    if GANGS and is_waiting_gang(st, j):
+        return False
+    if within_cap(st, j, st.w_stage_demand, demand_row(st, g), 1):
+        return True
+    refuse(st, g, BY_CAP)
+    return False
+
+
+@inlined
+def find_new(st, machine):
+    """List the places of the new stages that fit `machine`, with their scores; return how many."""
+    found = 0
+    i = st.state_i[N_REFUSED]
+    while i < st.state_i[N_NEW]:
+        g = st.state_scan_fresh[i]
+        at = st.state_scan_at[g]
+        if st.state_scan_new[g] > 1:
+            put_aside(st, i)
+        elif at >= 0 and fits_at(st, machine, at):
+            st.state_scan_found[found] = at
+            st.state_scan_score[found] = score_at(st, machine, at)
+            found += 1
+        i += 1
+    return found
+
+
+@part
+def first_queue(st, n):
+    """Return the queue that goes before all others of the `n` found, -1 if nothing may start."""
+    best = -1
+    for i in range(n):
+        at = st.state_scan_found[i]
+        queue = st.state_scan_queue[at]
+        if queue == best or (best >= 0 and not before_queue(st, queue, best)):
+            continue
+        if may_start(st, st.state_scan[at]):
+            best = queue
+    return best

@@ -1,24 +1,283 @@
-"""The kernel's state: one record of arrays, frozen in dtype, layout and mutability.
+"""The kernel's state, one record of arrays, and the features of runs.
+
+FIELDS is the one table of what each array is, how long, and what it begins as. Prefixes say who
+writes: ``w_`` the workload and ``c_`` the cluster (nobody), ``p_`` the policy, ``state_`` and
+``out_`` the kernel. A shape is given by what an axis counts: J jobs, G stages, T tasks, E edges, R
+resources, M machines, F of the resources looked at when it is decided what fits, Q kernel queues
+(organisations × the queues of the policy), O organisations, L the queues of the policy, S slots for
+running tasks, N entries of the heap of their ends, H held slots of gangs, B tasks of a bundle, V
+events between two callbacks, BLOCK; * is any number. ``J+1`` is one more, and ``J:GANGS`` is J
+where there are GANGS, else 1: a feature, or a condition that `sim.engine.layout` knows.
+
+A feature is what a run has, or does without, and then does not compile: in a kernel a condition, by
+its bare name: ``if GANGS:``. Each must be worth it, in time to compile or to run; all else is a
+register. `sim.engine.layout.features` says which a run has.
 
 With the JIT the record is a pointer to a table of arrays (`sim.base.record.record`): that alone
 travels between the helpers, where a namedtuple of arrays would copy ninety of them at every call.
 Without the JIT a namedtuple of the same names serves. Every field is an array, so that both forms
-can be written through.
-
+can be written through, frozen in dtype, layout and mutability.
 """
 
 from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Mapping
+from math import nan
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.base.jit import JIT
+from sim.base.jit import JIT, Feature
 from sim.base.record import record
-from sim.engine.kernels.fields import FIELDS
+
+POOL = Feature("POOL")
+"""Slots, and nothing but orders and weights of queues: the hot loops of
+`sim.engine.kernels.pool`."""
+STRICT = Feature("STRICT")
+"""The first in order that does not fit lets its queue wait. Without it they look past it."""
+SKIP = Feature("SKIP")
+"""The next in order that fits goes first. With neither, machines take what fills them best."""
+SCORED = Feature("SCORED")
+"""How well it fills them is not all that counts, or they take bundles
+(`sim.engine.plan.queues`)."""
+OVERBOOK = Feature("OVERBOOK")
+"""Full machines take more where that gains more than it costs."""
+USAGE = Feature("USAGE")
+"""The use of queues and jobs is kept."""
+MOVING = Feature("MOVING")
+"""The order of some queue moves with tasks."""
+SERVICE = Feature("SERVICE")
+"""There may be thresholds of attained service."""
+LIMITS = Feature("LIMITS")
+"""The policy is called back, or run limits and start gates may bind."""
+GANGS = Feature("GANGS")
+"""There may be gang jobs."""
+INPUTS = Feature("INPUTS")
+"""Jobs may look at the inputs that others make."""
+PACED = Feature("PACED")
+"""A running task may end at another time than was expected at its start: overbooked or lost
+machines, evictions, failures, slow periods, remote inputs."""
+EVICTS = Feature("EVICTS")
+"""Tasks make way for those of jobs below their run limit."""
+
+
+GIVEN = None
+"""The beginning of a field that `sim.engine.layout` fills, or that is there before."""
+
+FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
+    # the workload, read-only
+    ("w_job_submit", "f8", "J", GIVEN),  # s
+    ("w_job_stage0", "i8", "J+1", GIVEN),  # first stage of each job
+    ("w_job_min_tasks", "i4", "J", GIVEN),  # gang size, 0 for none
+    ("w_job_org", "i4", "J", GIVEN),  # organisation
+    ("w_job_work", "f8", "J", GIVEN),  # task seconds
+    ("w_job_slot", "i8", "J:GANGS, R", GIVEN),  # what a held gang slot holds
+    ("w_job_hold0", "i8", "J+1:GANGS", GIVEN),  # first entry of state_hold_machine
+    ("w_job_mode", "i1", "J:INPUTS", GIVEN),  # 0 looks at no inputs, 1 blind, 2 polls
+    ("w_job_poll_lag", "f8", "J:INPUTS", GIVEN),  # s
+    ("w_input0", "i8", "J+1:INPUTS", GIVEN),  # first of the jobs that need what a job makes
+    ("w_input_reader", "i4", "*", GIVEN),
+    ("w_stage_job", "i4", "G", GIVEN),
+    ("w_stage_task0", "i8", "G+1", GIVEN),
+    ("w_stage_demand", "i8", "G:DEMANDS, R", GIVEN),  # quanta; one row for a pool of slots
+    # the same, but below all room where a resource may be overbooked
+    ("w_stage_fit", "i8", "G:DEMANDS, R", GIVEN),
+    # bit 0: its ready tasks are a heap, bit 1: has one-to-one children
+    ("w_stage_o2o", "i1", "G", GIVEN),
+    ("w_stage_home", "i4", "G", GIVEN),  # machine of its first task's input, -1 for none
+    ("w_stage_remote_factor", "f8", "G", GIVEN),
+    ("w_task_duration", "f8", "T", GIVEN),  # s
+    # attempts that fail before the task succeeds
+    ("w_attempt0", "i8", "T+1:FAILS", GIVEN),
+    ("w_attempt_s", "f8", "*", GIVEN),  # after how long
+    ("w_attempt_lost", "i4", "*", GIVEN),  # the task whose output it finds lost, -1 for none
+    ("w_edge0", "i8", "G+1", GIVEN),
+    ("w_edge_child", "i4", "E", GIVEN),
+    ("w_edge_kind", "i1", "E", GIVEN),  # 0 barrier, 1 one-to-one
+    # machines lost and back, by time
+    ("w_outage_time", "f8", "*", GIVEN),
+    ("w_outage_machine", "i4", "*", GIVEN),
+    ("w_outage_back", "i1", "*", GIVEN),
+    # the cluster, read-only
+    # resources in the order: those that can't be overbooked, fungible ones that are looked at
+    # when it is decided what fits (F of them with the former), the other fungible ones
+    ("c_total", "i8", "R", GIVEN),  # quanta
+    ("c_scale", "f8", "R", GIVEN),  # 1 / total
+    ("c_dot", "f8", "M, F", GIVEN),  # 1 / capacity², of each machine
+    ("c_capacity", "i8", "M:PACED, R", GIVEN),  # quanta
+    ("c_speed_time", "f8", "*", GIVEN),  # how fast everything runs, from each time on
+    ("c_speed", "f8", "*", GIVEN),
+    ("c_org_cap", "i8", "O, R", GIVEN),  # hard caps
+    ("c_org_weight", "f8", "O", GIVEN),
+    # the policy's columns
+    ("p_job_key", "f8", "J", GIVEN),
+    ("p_job_queue", "i4", "J", GIVEN),
+    ("p_job_run_limit", "i4", "J", GIVEN),
+    ("p_job_start_gate", "i4", "J", GIVEN),
+    ("p_job_overflow_queue", "i4", "J", GIVEN),
+    ("p_job_notify_at", "i4", "J", GIVEN),
+    ("p_job_service_at", "f8", "J", GIVEN),
+    ("p_stage_key", "f8", "G", GIVEN),
+    ("p_stage_weight", "f8", "G", GIVEN),
+    ("p_task_order", "i4", "T:TURNS", GIVEN),  # task of each turn
+    ("p_task_turn", "i4", "T:TURNS", GIVEN),  # turn of each task
+    ("p_stage_cost", "f8", "G", GIVEN),
+    ("p_stage_seen_s", "f8", "G", GIVEN),
+    ("p_turn_priority", "f8", "T:PRIORITY", GIVEN),  # of the task of each turn
+    ("p_turn_prefers", "i4", "T:PREFERS", GIVEN),
+    ("p_pack", "f8", "*", GIVEN),  # PACK_REMAINING, PACK_REMOTE, PACK_UNFAIRNESS
+    ("p_queue_weight", "f8", "L", GIVEN),
+    ("p_queue_tier", "i4", "L", GIVEN),
+    ("p_queue_order", "i4", "L", GIVEN),
+    ("p_queue_demote_at", "f8", "L", GIVEN),
+    ("p_queue_demote_to", "i4", "L", GIVEN),
+    # registers
+    ("state_f", "f8", "*", GIVEN),  # NOW, TIMER, WORTHS, LEFTS
+    ("state_i", "i8", "*", GIVEN),  # counters, then the configuration
+    # jobs
+    ("state_job_turn", "i4", "J", GIVEN),  # how many were submitted before it; -1 not submitted
+    ("state_job_left", "i4", "J", GIVEN),  # unfinished tasks
+    ("state_job_started", "i4", "J", GIVEN),
+    ("state_job_running", "i4", "J", GIVEN),
+    ("state_job_first", "i4", "J", 0),  # how many of the started count among its first k
+    ("state_job_done", "i4", "J", GIVEN),
+    ("state_job_notify", "i4", "J", 0),  # of its first k tasks, how many have ended
+    ("state_job_done_work", "f8", "J", GIVEN),
+    # seconds of those of its first k tasks that have ended
+    ("state_job_first_work", "f8", "J", GIVEN),
+    ("state_job_remaining", "f8", "J", GIVEN),
+    ("state_job_attained", "f8", "J", 0),  # at state_job_since
+    ("state_job_since", "f8", "J", 0),
+    ("state_job_rank", "f8", "J", 0),  # what its queue orders it by
+    ("state_job_home", "i4", "J", 0),  # its kernel queue
+    ("state_job_where", "i4", "J", -1),  # the kernel queue its stages wait in, -1 when parked
+    ("state_job_ready", "i4", "J", -1),  # first of its stages with a ready task
+    ("state_job_used", "i8", "J:USAGE, R", 0),  # what its tasks and held slots use
+    ("state_job_gang", "i4", "J:GANGS", -1),  # held slots that are idle; -1 not admitted
+    ("state_job_evicted", "i4", "J:EVICTS", 0),  # how many of its tasks are about to make way
+    # jobs that need what others make
+    ("state_job_missing", "i4", "J:INPUTS", GIVEN),  # hard inputs not made
+    ("state_job_due", "f8", "J:INPUTS", 0),  # s, once they are
+    ("state_due_heap", "i4", "J:INPUTS", 0),
+    ("state_failing", "i4", "J:INPUTS", 0),  # list of the jobs that fail together
+    # stages
+    ("state_stage_next", "i4", "G", 0),  # tasks handed out
+    ("state_stage_waiting", "i4", "G", 0),  # ready tasks not handed out
+    ("state_stage_left", "i4", "G", GIVEN),  # unfinished tasks
+    ("state_stage_done", "i1", "G", 0),  # all were finished once
+    ("state_stage_done_work", "f8", "G", GIVEN),  # of finished tasks, where seen_s is given
+    ("state_stage_barriers", "i4", "G", GIVEN),  # barrier parents not done
+    ("state_stage_ready_next", "i4", "G", -1),  # the job's list of ready stages
+    ("state_stage_ready_prev", "i4", "G", -1),
+    ("state_stage_child", "i4", "G", -1),  # pairing heap
+    ("state_stage_sibling", "i4", "G", -1),
+    ("state_stage_prev", "i4", "G", -1),
+    # tasks of stages with one-to-one parents
+    ("state_task_missing", "i4", "T:HEAPS", GIVEN),  # parents' tasks not done
+    ("state_task_heap", "i4", "T:HEAPS", 0),  # a binary heap of ready tasks in each stage's stretch
+    # tasks that fail, and those whose output is lost
+    ("state_task_failed", "i4", "T:FAILS", 0),  # attempts that have failed
+    ("state_task_again", "i1", "T:FAILS", 0),  # whether it runs again, having been done
+    ("state_task_reader", "i4", "T:FAILS", -1),  # the first that waits for it to do so
+    ("state_task_reader_next", "i4", "T:FAILS", -1),
+    ("state_evict_room", "i8", "R", 0),  # of a machine, once some of its tasks have made way
+    # queues and organisations
+    ("state_queue_root", "i4", "Q", -1),
+    ("state_queue_used", "i8", "Q, R", 0),
+    ("state_queue_blocked", "i1", "Q", 0),  # 0 no, 1 for room, 2 by its cap
+    ("state_queue_blocked_stage", "i4", "Q", -1),
+    ("state_queue_waiting", "i4", "Q", 0),  # stages in the scan list
+    ("state_queue_deficit", "f8", "Q", 0),  # what it is owed
+    ("state_org_used", "i8", "O, R", 0),
+    ("state_org_freed", "i1", "O", 0),  # it gave something back since the last strict dispatch
+    # machines
+    ("state_mach_free", "i8", "M, R", GIVEN),
+    ("state_mach_lost", "i1", "M", 0),
+    ("state_mach_dirty", "i1", "M", 0),  # freed since the last dispatch; 2: held back in this one
+    ("state_dirty", "i4", "M", 0),  # list of them
+    # machines that may be overbooked
+    ("state_mach_rate", "f8", "M:PACED, R", 1.0),  # of a resource's full speed
+    ("state_mach_slot", "i4", "M:PACED", -1),  # the first of its running tasks
+    # something was taken or given since the last placement
+    ("state_mach_touched", "i1", "M:PACED", 0),
+    ("state_touched", "i4", "M:PACED", 0),  # list of them
+    # running tasks
+    ("state_slot_task", "i4", "S", 0),
+    ("state_slot_stage", "i4", "S", 0),
+    ("state_slot_machine", "i4", "S", 0),
+    ("state_slot_flag", "i1", "S", 0),  # bit 0: among the first k, bit 1: in a held gang slot
+    ("state_slot_start", "f8", "S", 0),
+    ("state_slot_free", "i4", "S", GIVEN),  # stack
+    ("state_slot_next", "i4", "S:PACED", -1),  # the tasks of a machine
+    ("state_slot_prev", "i4", "S:PACED", -1),
+    ("state_slot_rate", "f8", "S:PACED", 1.0),  # of full speed
+    ("state_slot_left", "f8", "S:PACED", 0),  # s at full speed, at state_slot_since
+    ("state_slot_since", "f8", "S:PACED", 0),
+    ("state_slot_end", "f8", "S:PACED", -1.0),
+    # in the heap, no later than its end; others are stale
+    ("state_slot_entry", "f8", "S:PACED", -1.0),
+    ("state_ended", "i4", "S:PACED", 0),  # the tasks that end at one instant
+    ("state_fin_time", "f8", "N", 0),  # binary heap by (time, task)
+    ("state_fin_slot", "i4", "N", 0),
+    # attained-service crossings: an indexed binary heap of jobs by (time, job)
+    ("state_service_time", "f8", "J:SERVICE", 0),
+    ("state_service_heap", "i4", "J:SERVICE", 0),
+    ("state_service_pos", "i4", "J:SERVICE", -1),
+    # waiting stages in order (skip and pack), gang jobs to look at, held slots
+    ("state_scan", "i4", "G:SCAN", -1),  # the stage at each place, -1 - stage for its hole
+    ("state_scan_queue", "i4", "G:SCAN", 0),
+    ("state_scan_rank", "f8", "G:SCAN", 0),
+    ("state_scan_key", "f8", "G:SCAN", 0),
+    ("state_scan_demand", "f8", "F, G:SCAN", 0),
+    ("state_scan_at", "i4", "G:SCAN", -1),  # the place of each stage, -1 for none
+    ("state_scan_new", "i1", "G:SCAN", 0),  # of each stage; see `sim.engine.kernels.scanlist`
+    ("state_scan_fresh", "i4", "G:SCAN", 0),  # list of the stages for which it is not 0
+    # places whose stages fit the machine that is looked at
+    ("state_scan_found", "i4", "G:SCAN", 0),
+    ("state_scan_score", "f8", "G+BLOCK:SCAN", 0),  # and how well; BLOCK longer
+    ("state_scan_room", "f8", "BLOCK", 0),  # the least that they would leave of a resource
+    # the best stages for a machine, B of them, and the search for a bundle
+    ("state_pick_found", "i4", "B", 0),  # which of the found they are
+    ("state_pick_stage", "i4", "B", 0),
+    ("state_pick_score", "f8", "B", 0),
+    ("state_pick_worth", "f8", "B", 0),
+    ("state_pick_left", "f8", "B", 0),  # remaining work of its job
+    ("state_pick_copies", "i8", "B", 0),  # how many of its tasks count
+    ("state_pick_best", "i8", "B", 0),  # how many are picked
+    ("state_pick_at", "i8", "B", 0),  # the search's path: a stage
+    ("state_pick_now", "i8", "B", 0),  # and how many of its tasks
+    ("state_pick_total", "f8", "B+1", 0),  # score of the stages before
+    ("state_pick_rest", "f8", "B+1", 0),  # and of all tasks from here on
+    ("state_pick_per", "f8", "B, F", 0),  # the most score a quantum brings from here on
+    ("state_pick_least", "i8", "B, F", 0),  # the least that one of those asks for
+    ("state_pick_room", "i8", "B+1, F", 0),  # what those before leave
+    # the tasks on a machine, last started first
+    ("state_here_slot", "i4", "S:PACED", 0),
+    ("state_here_left", "f8", "S:PACED", 0),  # s at full speed
+    ("state_here_end", "f8", "S:PACED", 0),  # from now, s
+    ("state_here_order", "i4", "S:PACED", 0),  # by end
+    ("state_here_free", "i8", "R, S:PACED", 0),  # what is free when the first of them have ended
+    ("state_here_work", "f8", "R", 0),  # what is left of those that demand it, weighted
+    ("state_here_due", "f8", "R", 0),  # and when they end
+    ("state_here_rate", "f8", "R", 1.0),
+    ("state_gang_list", "i4", "J:GANGS", 0),
+    ("state_gang_listed", "i1", "J:GANGS", 0),
+    ("state_hold_machine", "i4", "H", 0),
+    # events for the policy
+    ("state_event_kind", "i4", "V", 0),
+    ("state_event_row", "i4", "V", 0),
+    # results
+    ("out_job_submit", "f8", "J", GIVEN),
+    ("out_job_start", "f8", "J", GIVEN),
+    ("out_job_finish", "f8", "J", GIVEN),
+    ("out_job_failed", "i1", "J", GIVEN),
+    ("out_task_start", "f8", "T:RECORD", nan),
+    ("out_task_finish", "f8", "T:RECORD", nan),
+    ("out_task_machine", "i4", "T:RECORD", -1),
+)
+
 
 NAMES = tuple(name for name, _, _, _ in FIELDS)
 READ_ONLY = ("w_", "c_")
@@ -76,8 +335,8 @@ N_I = 34
 # N_RIGID how many resources can't be overbooked; BUNDLE the size of a bundle; PRIORITY, PREFERS and
 # SEEN whether p_turn_priority, p_turn_prefers and p_stage_seen_s are given; REMOTE whether tasks
 # take longer where their input is remote; FAILS whether attempts fail. What costs more than a look
-# at a register is a feature (`sim.engine.kernels.features`). WORTHS and LEFTS are sums over the
-# tasks placed (`sim.engine.plan.packing`).
+# at a register is a feature (`if GANGS:`). WORTHS and LEFTS are sums over the
+# tasks placed (`sim.engine.plan.queues`).
 
 State = namedtuple("State", NAMES)  # type: ignore[misc]  # the fields are listed once, above
 
@@ -95,7 +354,7 @@ def check(arrays: Mapping[str, NDArray[Any]]) -> None:
 
 
 def n_dims(dims: str) -> int:
-    """Return how many axes a field of `sim.engine.kernels.fields` has."""
+    """Return how many axes a field has."""
     return dims.count(",") + 1
 
 

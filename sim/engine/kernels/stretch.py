@@ -1,18 +1,56 @@
-"""Overbooked machines: who demands a resource of which too much is demanded runs slower.
+"""How fast tasks run: slow periods, and overbooked machines.
 
-A machine's fungible resource r of capacity C, of which its tasks hold D > C, lets each task that
-demands it run at C / D of its speed; a task goes at the least of its resources' rates. So what is
-really used of r stays within C. Rates are looked at once an instant, after placement, on the
-machines where something was taken or given back. A task that will end earlier than its entry in the
-heap of ends says gets a new one; the old one is stale, and dropped when it comes up. One that will
-end later keeps its entry, which is put off when it comes up.
+In a slow period everything runs at a speed that changes at times known beforehand. On an overbooked
+machine, who demands a resource of which too much is demanded runs slower. Its fungible resource r
+of capacity C, of which its tasks hold D > C, lets each task that demands it run at C / D of its
+speed; a task goes at the least of its resources' rates. So what is really used of r stays within
+C. Rates are looked at once an instant, after placement, on the machines where something was taken
+or given back. A task that will end earlier than its entry in the heap of ends says gets a new one;
+the old one is stale, and dropped when it comes up. One that will end later keeps its entry, which
+is put off when it comes up.
 """
 
 from sim.base.jit import inlined, part
-from sim.engine.kernels.finheap import fin_pop, fin_push
+from sim.engine.kernels.heaps import fin_pop, fin_push
 from sim.engine.kernels.resources import demand_row
-from sim.engine.kernels.speed import done_since, end_of
-from sim.engine.kernels.state import FAILS, N_FIN, N_RIGID, N_TOUCHED, NOW, REMOTE
+from sim.engine.kernels.state import AT_SPEED, FAILS, N_FIN, N_RIGID, N_TOUCHED, NOW, REMOTE
+
+
+@inlined
+def speed_now(st):
+    """Go on to the speed of the present instant."""
+    i = st.state_i[AT_SPEED]
+    while i + 1 < len(st.c_speed) and st.c_speed_time[i + 1] <= st.state_f[NOW]:
+        i += 1
+    st.state_i[AT_SPEED] = i
+
+
+@part
+def end_of(st, work):
+    """Return when `work` seconds at full speed, begun now, are done."""
+    i, time = st.state_i[AT_SPEED], st.state_f[NOW]
+    while i + 1 < len(st.c_speed):
+        until = st.c_speed_time[i + 1]
+        end = time + work / st.c_speed[i]
+        if end <= until:
+            return end
+        work -= (until - time) * st.c_speed[i]
+        time = until
+        i += 1
+    return time + max(work, 0.0) / st.c_speed[i]
+
+
+@part
+def done_since(st, since):
+    """Return the seconds at full speed that fit between `since` and now."""
+    i, now = st.state_i[AT_SPEED], st.state_f[NOW]
+    done = 0.0
+    while i > 0 and st.c_speed_time[i] > since:
+        done += (now - st.c_speed_time[i]) * st.c_speed[i]
+        now = st.c_speed_time[i]
+        i -= 1
+    return done + (now - since) * st.c_speed[i]
+
 
 ENDED = -1.0
 

@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sim.engine.kernels import state as layout
-from sim.engine.layout.allocate import allocate
-from sim.engine.layout.features import features_of
-from sim.engine.layout.flags import event_room, registers
-from sim.engine.layout.resources import (
+from sim.engine.kernels.state import FIELDS, READ_ONLY
+from sim.engine.layout.columns import (
     demand_of,
     gang_slots,
-    most_running,
-    must_be_free,
-    order_resources,
-    organisations,
-    quantum_of,
-)
-from sim.engine.layout.tasks import (
     inputs_of,
     may_be_remote,
     missing,
+    most_running,
+    must_be_free,
     o2o_bits,
+    order_resources,
+    organisations,
     per_turn,
+    quantum_of,
     turns,
     weighted_work,
 )
+from sim.engine.layout.features import event_room, features_of, registers
 from sim.engine.plan import Event, Plan
 from sim.workload.columns import capacity_quanta
 
@@ -160,3 +158,44 @@ def lay_out(
 
 _QUEUE_COLUMNS = ("weight", "tier", "order", "demote_at", "demote_to")
 _JOB_VIEWS = ("turn", "left", "started", "running", "done", "done_work", "first_work")
+
+
+def allocate(
+    sizes: Mapping[str, int], there: Collection[str], given: Mapping[str, NDArray[Any]]
+) -> dict[str, NDArray[Any]]:
+    """Return all fields in their order: those that are given, and the others as they begin."""
+    fields, left = {}, set(given)
+    for name, code, dims, fill in FIELDS:
+        shape = [_extent(dim.strip(), sizes, there) for dim in dims.split(",")]
+        if fill is not None:
+            fields[name] = np.full(shape, fill, dtype=code)  # type: ignore[arg-type]  # none is *
+            continue
+        if name not in given:
+            raise ValueError(f"nobody gave the field {name}")
+        left.remove(name)
+        array = given[name]
+        if any(n not in (have, None) for n, have in zip(shape, array.shape, strict=False)):
+            raise ValueError(f"{name} has shape {array.shape}; its table says {dims}: {shape}")
+        fields[name] = _frozen(array) if name.startswith(READ_ONLY) else array
+    if left:
+        raise ValueError(f"given, but begun by the table or no field at all: {sorted(left)}")
+    return fields
+
+
+def _extent(dim: str, sizes: Mapping[str, int], there: Collection[str]) -> int | None:
+    """Return the length of one axis, None for any."""
+    if dim == "*":
+        return None
+    count, _, condition = dim.partition(":")
+    if condition and condition not in there:
+        return 1
+    name, _, more = count.partition("+")
+    return sizes[name] + (sizes[more] if more in sizes else int(more or 0))
+
+
+def _frozen(array: NDArray[Any]) -> NDArray[Any]:
+    if not array.flags.writeable:
+        return array
+    view = array.view()
+    view.setflags(write=False)
+    return view

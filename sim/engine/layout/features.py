@@ -1,4 +1,4 @@
-"""Which features of the event loop a run has, so that few variants do."""
+"""What a run has: the features of its event loop, so that few variants do, and its registers."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sim.base.errors import PolicyError
+from sim.base.arrays import I8
+from sim.base.errors import InputError, PolicyError
 from sim.base.jit import Feature
-from sim.engine.kernels import features as has
+from sim.engine.kernels import state as has
 from sim.engine.plan import NO_LIMIT, Event, Fit, Order, Plan
-from sim.engine.plan.packing import Packing
+from sim.engine.plan.queues import Packing
 
 if TYPE_CHECKING:
     from sim.cluster.cluster import Cluster
@@ -89,3 +90,43 @@ def _needed(
 def _leaves_out(cluster: Cluster, plan: Plan) -> bool:
     """Tell whether a resource is not looked at when it is decided what fits."""
     return bool(plan.fit_resources) and not set(cluster.resources) <= set(plan.fit_resources)
+
+
+def registers(
+    columns: Columns,
+    cluster: Cluster,
+    plan: Plan,
+    events: Event,
+    resources: tuple[str, ...],
+    keep_tasks: bool,
+) -> I8:
+    """Return the registers that say what the run has; the kernel skips the rest."""
+    flags = np.zeros(has.N_I, dtype=np.int64)
+    if not -1 <= plan.share < len(cluster.resources):
+        raise PolicyError(
+            f"plan.share is {plan.share}; valid: -1 (dominant) to {len(cluster.resources) - 1}"
+        )
+    share = plan.share if plan.share < 0 else resources.index(cluster.resources[plan.share])
+    flags[has.SHARE] = share
+    flags[has.UNIT] = cluster.unit
+    flags[has.EVENTS] = int(events)
+    flags[has.RECORD] = keep_tasks
+    flags[has.HARD] = cluster.queue_mode == "hard"
+    flags[has.PER_TASK] = bool(columns.stage_n_o2o.any())
+    flags[has.TASK_ORDER] = plan.task_order is not None or plan.task_prefers is not None
+    flags[has.BUNDLE] = plan.packing.bundle
+    flags[has.PRIORITY] = plan.task_priority is not None
+    flags[has.PREFERS] = plan.task_prefers is not None
+    flags[has.SEEN] = not np.isnan(plan.stages["seen_s"]).all()
+    flags[has.FAILS] = bool(len(columns.attempt_s))
+    flags[has.JOBS_LEFT] = len(columns.job_submit)
+    return flags
+
+
+def event_room(events: Event, n_jobs: int, n_stages: int) -> int:
+    """Return how many events may be noted between two callbacks."""
+    if events == Event.NONE:
+        return 1
+    if n_jobs + n_stages > 2**28:
+        raise InputError("too many jobs for a policy with callbacks")
+    return 6 * n_jobs + n_stages + 2

@@ -16,8 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sim.base.arrays import F8, I4
 from sim.base.errors import PolicyError, unknown
-from sim.engine.plan.packing import Packing
-from sim.engine.plan.queues import Fit, Order, Queues, Share
+from sim.engine.plan.queues import Fit, Order, Packing, Queues, Share
 from sim.engine.plan.seen import Batch, Event, World
 
 __all__ = [
@@ -69,7 +68,7 @@ class Plan:
         The machine that each task prefers, -1 for none. Of a stage's tasks that are ready at once,
         which those are that wait for no single task of a parent, a machine takes the first that
         prefers it, if any; Fit.PACK also weighs it between stages
-        (`sim.engine.plan.packing.Packing.remote`). Where tasks may have to start again (faults,
+        (`sim.engine.plan.queues.Packing.remote`). Where tasks may have to start again (faults,
         evictions), the first in order goes first.
     evict : bool
         Whether a job that runs fewer tasks than its ``run_limit``, and finds no room, gets that of
@@ -169,7 +168,7 @@ class Plan:
         **columns
             key : float64, smallest first, among the stages of jobs of equal key;
             weight : float64, how much a second of its tasks counts in remaining work (read once);
-            cost : float64, what starting one counts between queues (`sim.engine.plan.packing`; read
+            cost : float64, what starting one counts between queues (`sim.engine.plan.queues`; read
             once); seen_s : float64, what each of its tasks is taken to last, s, in remaining work
             and overbooking; if given before the run, for all stages, it may be refined at any time.
 

@@ -126,14 +126,7 @@ def reach_rows(
 
 @jit
 def lane_totals(
-    in0: I8,
-    parent: I4,
-    weight: F8,
-    semiring: int,
-    source: I4,
-    end: int,
-    total: F8,
-    reached: U1,
+    in0: I8, parent: I4, weight: F8, semiring: int, source: I4, end: int, total: F8, reached: U1
 ) -> None:
     """Solve the rows of up to `LANES` sources in one pass over all nodes between."""
     one = 0.0

@@ -18,7 +18,7 @@ from sim.base.arrays import F8, I8
 from sim.base.random import stream
 from sim.dags import Graphs
 from sim.dags.properties import distance
-from sim.synth.alibaba2018.attributes import draw_jointly
+from sim.synth.alibaba2018 import draw_jointly
 from sim.synth.alibaba2018.tables import ROLES, Histogram, Joint, Ranks
 
 ORDER = 60

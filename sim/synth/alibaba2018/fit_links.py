@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.base.arrays import F8, I4, I8, Mask
-from sim.base.ragged import offsets
+from sim.base.arrays import F8, I4, I8, Mask, offsets
 from sim.dags import Graphs, compact_levels, path_lengths
 from sim.synth.alibaba2018.tables import (
     FULL,

@@ -20,20 +20,13 @@ if TYPE_CHECKING:
 
 LEAST_STAGES = 6
 """The paper looks at jobs of that many stages and more (§4.2)."""
-
 GENERATORS = ("improved", "paper", "random", "ideal")
 """The two variants; DAGs uniform over all labelled ones; real DAGs of the known half."""
-
 FITS = ("histograms", "half")
 
 
 def clean_dags(workload: Workload, least_stages: int = LEAST_STAGES) -> Graphs:
-    """Return the DAGs that can be judged: of enough stages, and whole.
-
-    A job is whole if its loader lost none of its stages and dependencies (``jobs.n_lost``; those
-    of a workload without that column all are). Of the sample of the Alibaba trace, read with
-    ``unfinished="keep"``, these are 1,278.
-    """
+    """Return the DAGs that can be judged: of enough stages, and whole (``jobs.n_lost`` is 0)."""
     graphs = Graphs.of(workload)
     good = graphs.job_n_stages >= least_stages
     if "n_lost" in workload.jobs.column_names:
@@ -54,7 +47,7 @@ def judge(
     per_dag: int = 20,
 ) -> dict[str, float]:
     """Judge a generator by DAGs it has not seen."""
-    from sim.synth.alibaba2018.fit import fit_structure
+    from sim.synth.alibaba2018.fit import fit_structure  # loads scipy: the names need none of it
     from sim.synth.alibaba2018.tables_file import read_tables
     from sim.synth.alibaba2018.tian_algorithm2 import synthesize_dags
 
@@ -86,5 +79,4 @@ def _same_size(real: Graphs, fitted: I8, sizes: I8, seed: int) -> I8:
     before = np.maximum(after - 1, 0)
     nearest = np.where(sizes - there[before] <= there[after] - sizes, before, after)
     uniform = stream(seed, "judge", "ideal").random(len(sizes))
-    picked: I8 = by_size[begin[nearest] + (uniform * count[nearest]).astype(np.int64)]
-    return picked
+    return by_size[begin[nearest] + (uniform * count[nearest]).astype(np.int64)]

@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sim.base.arrays import F8, I4, I8
+from sim.base.arrays import F8, I4, I8, offsets
 from sim.base.errors import InputError
-from sim.base.ragged import offsets
 
 Numbers = NDArray[Any]
 
@@ -100,14 +99,10 @@ class Grid:
         row_begin = np.cumsum([0, *(len(row.cells) for row in self.rows)])
         cell_begin = np.cumsum([0, *(len(cell.values) for cell in cells)])
         parts = (
-            [len(self.rows), len(cells)],
-            self.lower,
-            row_begin,
-            *(row.lower for row in self.rows),
-            cell_begin,
-            *(cell.values for cell in cells),
+            [len(self.rows), len(cells)], self.lower, row_begin, *(row.lower for row in self.rows),
+            cell_begin, *(cell.values for cell in cells),
             *(np.cumsum(cell.counts) for cell in cells),
-        )
+        )  # fmt: skip
         return np.concatenate([np.asarray(part, dtype=np.int64) for part in parts])
 
 
@@ -169,14 +164,10 @@ class Links:
     def book(self) -> I8:
         """Return the tables of the edge step as one array, as `kernels.improved` reads them."""
         tables = [
-            self.joined_tree.packed(),
-            self.joined_first.packed(),
-            self.joined_plain.packed(),
-            self.joined_again.packed(),
-            Grid.of(self.surplus).packed(),
-            Grid.of(self.far).packed(),
+            self.joined_tree.packed(), self.joined_first.packed(), self.joined_plain.packed(),
+            self.joined_again.packed(), Grid.of(self.surplus).packed(), Grid.of(self.far).packed(),
             Grid.of(self.span).packed(),
-        ]
+        ]  # fmt: skip
         begin = len(tables) + np.cumsum([0, *map(len, tables[:-1])])
         return np.concatenate([begin, *tables])
 
@@ -208,7 +199,7 @@ class Joint:
 
     ranks: dict[str, Ranks]  # by metric: ``duration_s``, ``n_tasks``, ``demand <resource>``
     # the latent numbers that all stages of a job share are ``job @ e``, with e independent
-    # standard normal numbers; for the others see `sim.synth.alibaba2018.kernels.along.follow`
+    # standard normal numbers; for the others see `sim.synth.alibaba2018.kernels.chance.follow`
     job: F8
     root: F8
     pull: F8

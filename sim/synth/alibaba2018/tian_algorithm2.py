@@ -22,9 +22,8 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.base.arrays import F8, I4, I8
+from sim.base.arrays import F8, I4, I8, offsets
 from sim.base.errors import InputError, unknown
-from sim.base.ragged import offsets
 from sim.base.random import stream
 from sim.dags import Graphs
 from sim.synth.alibaba2018.tables import NARROW, TREE, WIDE, Links, Tables
@@ -45,12 +44,7 @@ class Structure:
 def synthesize_dags(
     tables: Tables, n_stages: NDArray[np.integer], seed: int, variant: str = "improved"
 ) -> Structure:
-    """Synthesize one DAG of each of the given sizes.
-
-    A DAG's critical path length comes from CP(n) in either variant. Then ``"paper"`` draws levels
-    and edges as Algorithm 2 is printed. And ``"improved"``, with tables of what it leaves out,
-    draws the sizes of levels, from the same table of levels, and edges between them.
-    """
+    """Synthesize one DAG of each of the given sizes, by a variant of `VARIANTS`."""
     if variant not in VARIANTS:
         raise InputError(unknown("variant", variant, VARIANTS), rule="unknown variant")
     sizes: I8 = np.asarray(n_stages, dtype=np.int64)
@@ -90,11 +84,8 @@ def draw_lengths(tables: Tables, n_stages: I8, seed: int) -> I8:
 def link_levels(tables: Tables, stage0: I8, length: I8, seed: int) -> tuple[I4, I8, I4]:
     """Draw levels and edges (lines 4 to 12).
 
-    The first stages of a random permutation get the levels 1 to their job's length, the others
-    LV(length), among the levels of at most that length. On each level but the last, every stage
-    samples ⌈next level's size / own level's size⌉ children of the next level, without
-    replacement. So every stage of level 1 begins a path through all levels, and a stage of a later
-    level may be left without parents.
+    Every stage of level 1 begins a path through all levels, and a stage of a later level may be
+    left without parents.
     """
     from sim.synth.alibaba2018.kernels import tian_algorithm2  # loads numba
 

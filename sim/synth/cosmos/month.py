@@ -9,10 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sim.base.arrays import F8, I8, Mask
-from sim.base.ragged import ranges
+from sim.base.arrays import F8, I8, Mask, ranges
 from sim.base.random import stream
-from sim.lineage.recorded import BLIND, NONE, POLL
+from sim.lineage.worth import BLIND, NONE, POLL
 from sim.published import numbers
 from sim.synth.cosmos.flows import (
     READ_BY_AD_HOC,
@@ -23,10 +22,8 @@ from sim.synth.cosmos.flows import (
     some,
     team_sizes,
 )
-from sim.synth.cosmos.organisations import n_organisations, queue_shares
-from sim.synth.cosmos.requests import draw_priorities, draw_widths
+from sim.synth.cosmos.requests import Downloads, draw_downloads, draw_priorities, draw_widths
 from sim.synth.cosmos.runs import BEGIN_S, END_S, Finished, Runs, ad_hoc_times, distinct, draw_runs
-from sim.synth.cosmos.value import Downloads, draw_downloads
 
 JOBS_A_DAY = numbers("wing")["cosmos"]["jobs_a_day"]
 RECURRING = numbers("wing")["recurring"]["jobs"]
@@ -224,3 +221,30 @@ def _later_hard(down: I8, hard: Mask) -> I8:
     until = np.cumsum(hard)
     last = np.searchsorted(down, down, "right") - 1
     return until[last] - until
+
+
+def n_organisations(scale: float) -> int:
+    """Return how many organisations there are at a scale: 150 at full scale, 5 at least.
+
+    They shrink like the jobs, so that a queue has as many jobs at once at every scale.
+    """
+    at_full_scale: int = numbers("wing")["cosmos"]["organisations"]
+    return max(5, round(at_full_scale * scale))
+
+
+def queue_shares(organisations: int) -> dict[str, float]:
+    """Return the hard share of each organisation's queue, falling like 1 / (rank + 2).
+
+    How uneven they are is not published. The largest of 150 has 8 % and the smallest 0.16 %.
+    """
+    weight = [1.0 / (rank + 3) for rank in range(organisations)]
+    return {f"org-{letters(rank)}": w / sum(weight) for rank, w in enumerate(weight)}
+
+
+def letters(number: int, width: int = 3) -> str:
+    """Return a number as letters, as names with digits are taken for dated ones."""
+    text = ""
+    for _ in range(width):
+        number, digit = divmod(number, 26)
+        text = chr(97 + digit) + text
+    return text

@@ -11,8 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from sim.base.arrays import F8, I8, Mask
-from sim.base.ragged import ranges
+from sim.base.arrays import F8, I8, Mask, ranges
 from sim.base.random import stream
 from sim.synth.cosmos.flows import WEEK_S, Flows
 

@@ -7,7 +7,7 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from sim.base.arrays import Mask
-from sim.lineage.recorded import BLIND
+from sim.lineage.worth import BLIND
 from sim.published import numbers
 from sim.synth.cosmos.flows import WEEK_S
 from sim.synth.cosmos.month import Month
@@ -44,7 +44,6 @@ TARGETS: dict[str, tuple[float, float]] = {
     for what, (section, key, within) in _WITHIN.items()
 }
 """What is published, and how far off it may be."""
-
 AT_LEAST: dict[str, float] = {
     "jobs in the largest component": numbers("wing")["components"]["largest"],
     "jobs in components of 10 or more": numbers("wing")["components"]["ten"],

@@ -8,11 +8,9 @@ import pyarrow.compute as pc
 
 from sim.base.arrays import I8
 from sim.lineage.files import DOWNLOAD, OPERATIONS_NAMES, READ, WRITE
-from sim.lineage.recorded import POLL, Recorded, category, week
-from sim.lineage.worth import Past
+from sim.lineage.worth import POLL, Past, Recorded, category, week
 from sim.synth.cosmos.flows import WEEK_S
-from sim.synth.cosmos.month import Month
-from sim.synth.cosmos.organisations import letters
+from sim.synth.cosmos.month import Month, letters
 from sim.synth.cosmos.statistics import wanted_got
 from sim.workload.workload import Workload
 
@@ -35,17 +33,11 @@ def users(month: Month) -> list[str]:
 def workload(month: Month, scale: float, seed: int, rounds: int | None = None) -> Workload:
     """Return the jobs of the third week; see `sim.synth.cosmos.synthesize`."""
     recorded = Recorded(
-        past=_past(month),
-        duration_s=month.duration_s,
-        lag_s=month.lag_s,
-        priority=month.priority,
-        tokens=month.tokens,
-        mode=month.mode,
-        template=(month.program + 1, ["", *programs(month)]),
-        user=(month.user, users(month)),
-        queue=(month.organisation, list(month.shares)),
+        past=_past(month), duration_s=month.duration_s, lag_s=month.lag_s, priority=month.priority,
+        tokens=month.tokens, mode=month.mode, template=(month.program + 1, ["", *programs(month)]),
+        user=(month.user, users(month)), queue=(month.organisation, list(month.shares)),
         job_ids=job_ids,
-    )
+    )  # fmt: skip
     meta = {
         "name": "synth-cosmos",
         "queue_share": month.shares,

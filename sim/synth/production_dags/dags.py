@@ -57,11 +57,8 @@ class Structure:
 def draw_structure(rng: np.random.Generator) -> Structure:
     """Draw the stages and edges of one DAG.
 
-    The number of levels is log-normal. Each level has one stage or more, and each stage of a level
-    reads one of the level before, and at times another one. At a *cut* all stages of the level
-    read every stage that none has read: everything after it waits for everything before it. An
-    edge may be one-to-one within a segment between cuts, if the child has no other one-to-one
-    parent.
+    At a *cut* all stages of a level read every stage that none has read: everything after it waits
+    for everything before it.
     """
     n_levels = int(np.clip(np.rint(DEPTH_P50 * np.exp(DEPTH_SIGMA * rng.normal())), 1, MOST_LEVELS))
     more = np.full(n_levels, MORE_STAGES)
@@ -122,13 +119,9 @@ def _outputs(
 
 
 MEAN_DEMAND = {
-    "cpu": 0.12,
-    "mem": 0.12,
-    "net_read": 0.04,
-    "net_write": 0.005,
-    "disk_read": 0.05,
+    "cpu": 0.12, "mem": 0.12, "net_read": 0.04, "net_write": 0.005, "disk_read": 0.05,
     "disk_write": 0.03,
-}
+}  # fmt: skip
 """Mean demand of a task, as a part of one machine; an assumption."""
 DURATION_P50_S, DURATION_SIGMA = 12.0, 1.1
 """Of a task without parents' output to wait for, log-normal; §1: sub-second to hundreds of s."""
@@ -163,11 +156,8 @@ BOTH_ABOVE = _MOST_WORK["critical path"] + _MOST_WORK["unconstrained"] - _EITHER
 def draw_dag(structure: Structure, tasks: float, rng: np.random.Generator) -> Dag:
     """Draw durations, demands and numbers of tasks for a structure.
 
-    How much of the work lies on the critical path and how much in stages without parents are drawn
-    first (`divide_work`); each of the groups that the two make divides its work among its stages
-    by log-normal weights. A stage's number of tasks is its work over that of one task; a
-    one-to-one child has as many tasks as its parent. Of several such draws the one is kept in
-    which most work is unordered, few tasks wait for a task, and a task waits for several.
+    Shares of work come first (`divide_work`), numbers of tasks follow. Of several draws the one is
+    kept in which most work is unordered, few tasks wait for a task, and a task waits for several.
     """
     n = len(structure.level)
     source = structure.level == 0
@@ -228,11 +218,9 @@ def draw_demands(n: int, rng: np.random.Generator) -> F8:
 
 
 def divide_work(exists: Mask, rng: np.random.Generator) -> F8:
-    """Draw how the work divides among four groups of stages, (4,).
+    """Draw how the work divides among four groups of stages, ``2 * on_path + source``, (4,).
 
-    The groups are off and on the critical path × with and without parents, ``2 * on_path +
-    source``. The shares on the path and without parents are drawn until the groups that there are
-    can make them up; what is in both is drawn nearer to the least it can be.
+    What is on the path and without parents is drawn nearer to the least it can be.
     """
     for _ in range(MOST_TRIES):
         path, first = draw_shares(rng)
@@ -251,11 +239,9 @@ def divide_work(exists: Mask, rng: np.random.Generator) -> F8:
 
 
 def draw_shares(rng: np.random.Generator) -> tuple[float, float]:
-    """Draw the shares of work on the critical path and in stages without parents.
+    """Draw the shares of work on the critical path and in stages without parents, by histogram.
 
-    Each follows its histogram, evenly within a fifth. As many DAGs have more than 80 % in both
-    as follows from what is published; where else most work is on the path, least is in stages
-    without parents.
+    More than 80 % are in both as published; else most work on the path goes with least in sources.
     """
     top = PATH_SHARES[-1] / sum(PATH_SHARES)
     both = min(top, BOTH_ABOVE)

@@ -19,12 +19,9 @@ from sim.workload.workload import Workload
 def statistics(workload: Workload) -> dict[str, tuple[float, float]]:
     """Measure what the paper publishes of its production DAGs.
 
-    Work is duration × Σ demand over the resources, as given. Depth counts the stages, so the
-    tasks, of a longest path. A task's in-degree is the number of tasks it waits for: all of a
-    barrier parent's, one of a one-to-one parent's; degrees and demands are those of all tasks of
-    all jobs. The critical path is the stages of one longest path, unconstrained work that of
-    stages without parents, unordered work that of the set with the most work of which none is an
-    ancestor of another.
+    Work is duration × Σ demand over the resources. Depth counts the stages of a longest path. A
+    task's in-degree is the number of tasks it waits for: all of a barrier parent's, one of a one-
+    to-one parent's. Degrees and demands are those of all tasks of all jobs.
     """
     paper, of_dags = numbers("dagps"), numbers("dagps")["dags"]
     columns = workload.columns

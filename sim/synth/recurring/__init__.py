@@ -16,8 +16,7 @@ import math
 from typing import TYPE_CHECKING
 
 from sim.base.errors import InputError, unknown
-from sim.synth.recurring.presets import PRESETS
-from sim.synth.recurring.programs import Drift
+from sim.synth.recurring.programs import PRESETS, Drift
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload

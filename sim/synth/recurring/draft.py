@@ -15,8 +15,7 @@ import numpy as np
 from sim.base.arrays import F8, I4, I8, Mask
 from sim.base.random import stream
 from sim.describe.slearn import SAMPLED, Similar, window_loads
-from sim.synth.recurring.presets import SMALL_S, Group, Preset
-from sim.synth.recurring.programs import DAY_S, Drift, Programs, deviations
+from sim.synth.recurring.programs import DAY_S, SMALL_S, Drift, Group, Preset, Programs, deviations
 
 N_SURGES = 3
 """How many times jobs come in quick succession."""
@@ -36,12 +35,10 @@ def fitted(
     size: float | None = None,
     draws: int = 1,
 ) -> tuple[F8, tuple[float, float], float]:
-    """Draw when jobs come.
+    """Draw when jobs come: at random, but for a share of them that come in a few surges.
 
-    They come at random times, but for a share of them that come in a few surges. That share is
-    searched for so that median and 90th percentile of the load in windows come near to `load`, and
-    time is stretched so that its mean does. Sizes spread as little as they can for that: else a few
-    jobs would make up most of the work, and the load's variation be theirs.
+    It is searched for, and time stretched, so that the load in windows comes near to `load`. Sizes
+    spread as little as they can for that: else a few jobs would make up most of the work.
     """
     works: dict[float, F8] = {}
 
@@ -160,14 +157,9 @@ def fitted_draft(
     least = np.inf
     for number in range(_ROUNDS):
         submit_s, shape, load_error = fitted(
-            partial(_work, draft),
-            n_jobs,
-            preset.load,
-            n_slots,
-            seed,
-            size=None if number < _FREE_ROUNDS else draft.shape[0],
-            draws=_DRAWS if number else 1,
-        )
+            partial(_work, draft), n_jobs, preset.load, n_slots, seed,
+            size=None if number < _FREE_ROUNDS else draft.shape[0], draws=_DRAWS if number else 1,
+        )  # fmt: skip
         draft = replace(draft, time_s=np.concatenate([submit_s, past_s]), shape=shape)
         for is_calibrated in (False, True):
             if is_calibrated:
@@ -213,11 +205,7 @@ def means(draft: Draft) -> F8:
 
 
 def _in_group(work: F8, is_job: Mask, group: Group, total: float, least: F8) -> F8:
-    """Scale the runs of a group so that those of the workload add up to `total`.
-
-    What becomes too small, or too large, is mirrored at the border, by 3 at most. None takes less
-    than `least`.
-    """
+    """Scale the runs of a group so that the workload's add up to `total`; none is below `least`."""
     if not is_job.any():
         return work
     low: F8 = np.maximum(least, SMALL_S * (1 + 1e-6)) if group.large else least
@@ -254,13 +242,9 @@ def codes(draft: Draft) -> I4:
     program = programs.program
     version = np.where(programs.renamed[program], draft.version, 0)
     columns = [
-        program,
-        program * (int(draft.version.max()) + 1) + version,
-        programs.user[program],
-        np.floor(time_s / DAY_S) % 7,
-        np.floor(time_s / 3600) % 24,
-        programs.request[program],
-    ]
+        program, program * (int(draft.version.max()) + 1) + version, programs.user[program],
+        np.floor(time_s / DAY_S) % 7, np.floor(time_s / 3600) % 24, programs.request[program],
+    ]  # fmt: skip
     return np.column_stack(columns).astype(np.int32)
 
 

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sim.base.arrays import F8, I8
-from sim.base.ragged import offsets
+from sim.base.arrays import F8, I8, offsets
 from sim.base.random import stream
 from sim.describe.slearn import (
     SAMPLED,
@@ -20,8 +19,15 @@ from sim.describe.slearn import (
     window_loads,
 )
 from sim.synth.recurring.draft import WELL, Draft, Pair, fitted_draft, longest, means
-from sim.synth.recurring.presets import PRESETS, Preset
-from sim.synth.recurring.programs import DAY_S, REQUESTS, Drift, Programs, draw_programs
+from sim.synth.recurring.programs import (
+    DAY_S,
+    PRESETS,
+    REQUESTS,
+    Drift,
+    Preset,
+    Programs,
+    draw_programs,
+)
 from sim.workload.workload import Workload
 
 SHORTEST = 0.01
@@ -86,11 +92,7 @@ def make(
     drift: Drift,
     seed: int,
 ) -> Workload:
-    """Make the workload; see `sim.synth.recurring.synthesize`.
-
-    Where the load or the variation over time does not come near to what is wanted, all is drawn
-    anew, a few times at most, and the nearest counts.
-    """
+    """Make the workload: drawn anew, a few times at most, until it comes near to what is wanted."""
     drafts, preset = [], replace(PRESETS[name], stale=stale)
     for attempt in range(_ATTEMPTS):
         own = int(stream(seed, "recurring", attempt).integers(2**62))
@@ -108,13 +110,9 @@ def make(
     targets = dict(zip(got, (*over_time, *over_space, *draft.preset.load), strict=True))
     pairs = {key: [float(targets[key]), value] for key, value in got.items()}
     return Workload.from_tables(
-        jobs=workload.jobs,
-        stages=workload.stages,
-        tasks=workload.tasks,
-        history=workload.history,
-        meta={**workload.meta, "seed": seed, "wanted, got": pairs},
-        validate=False,
-    )
+        jobs=workload.jobs, stages=workload.stages, tasks=workload.tasks, history=workload.history,
+        meta={**workload.meta, "seed": seed, "wanted, got": pairs}, validate=False,
+    )  # fmt: skip
 
 
 def _workload(name: str, draft: Draft, mean_s: F8, task_s: F8) -> Workload:

@@ -17,8 +17,17 @@ from sim.base.arrays import F8, I8
 from sim.base.errors import InputError, unknown
 from sim.base.random import stream
 from sim.knobs.faults import fail_tasks
-from sim.synth.scope_jobs.runs import JobRun, draw_run, recorded_run
-from sim.synth.scope_jobs.templates import NAN, Piece, joined, of_runs, template, training_of
+from sim.synth.scope_jobs.templates import (
+    NAN,
+    JobRun,
+    Piece,
+    draw_run,
+    joined,
+    of_runs,
+    recorded_run,
+    template,
+    training_of,
+)
 from sim.workload.workload import Workload
 
 WARM_UP_S = 900.0
@@ -80,11 +89,7 @@ class Background:
 
 
 def draw_background(slots: float, until_s: float, rng: np.random.Generator) -> Background:
-    """Draw jobs that keep `slots` slots busy on average.
-
-    The demand at each time is the mean times 1 plus a wave plus bursts, scaled so that it averages
-    the mean up to `until_s`; jobs come at random with that rate.
-    """
+    """Draw jobs that keep `slots` slots busy on average, in a wave and bursts, up to `until_s`."""
     at = np.arange(0.0, until_s, STEP_S)
     demand = _demand(at, until_s, rng)
     width = WIDTH * np.exp(WIDTH_SIGMA**2 / 2)
@@ -165,13 +170,9 @@ def make(
     changes = [change_of(change, due) for due in due_s]
     submit_s = [WARM_UP_S * (utilization > 0) + every_s * i for i in range(len(runs))]
     jobs = of_runs(
-        runs,
-        [f"{name}-{i}" for i, name in enumerate(names)],
-        submit_s,
-        deadline_s=due_s,
-        new_deadline_s=[new for new, _ in changes],
-        new_deadline_at_s=[at for _, at in changes],
-    )
+        runs, [f"{name}-{i}" for i, name in enumerate(names)], submit_s, deadline_s=due_s,
+        new_deadline_s=[new for new, _ in changes], new_deadline_at_s=[at for _, at in changes],
+    )  # fmt: skip
     pieces = [jobs]
     latest_s = [float(np.nanmax([due, new])) for due, (new, _) in zip(due_s, changes, strict=True)]
     until_s = max(s + TAIL * due for s, due in zip(submit_s, latest_s, strict=True))

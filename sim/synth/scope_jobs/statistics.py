@@ -12,16 +12,19 @@ from sim.cluster.cluster import Cluster
 from sim.engine.recording import FirstComeFirstServed
 from sim.engine.simulate import simulate
 from sim.published import numbers
-from sim.synth.scope_jobs.runs import (
+from sim.synth.scope_jobs.structure import INIT_S, TABLE_2, WIDE
+from sim.synth.scope_jobs.templates import (
     WORK_H,
     JobRun,
     Template,
     draw_run,
     draw_template,
+    joined,
+    of_runs,
     recorded_run,
+    template,
+    training_of,
 )
-from sim.synth.scope_jobs.structure import INIT_S, TABLE_2, WIDE
-from sim.synth.scope_jobs.templates import joined, of_runs, template, training_of
 from sim.workload.workload import Workload
 
 VERTICES = (150, 500)

@@ -151,11 +151,7 @@ class Law:
 
 
 def fit_law(n_tasks: I8, wanted: Statistics, rng: np.random.Generator) -> Law:
-    """Find a law whose mixture over all vertices has the median and percentile that are wanted.
-
-    The stages' 90th percentiles lie between the fastest and the slowest (`spread_p90`); their
-    shape, the spread within stages and the order of the stages are searched.
-    """
+    """Find a law whose mixture over all vertices has the median and percentile that are wanted."""
     shapes = [(bulk, skew) for bulk in BULKS for skew in SKEWS]
     ends = (wanted.fastest_p90_s, wanted.slowest_p90_s)
     best, law = math.inf, Law(np.full(len(n_tasks), wanted.p90_s), 0.5)

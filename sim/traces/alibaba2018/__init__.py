@@ -26,18 +26,10 @@ from sim.traces.alibaba2018.rows import Collected
 from sim.workload.workload import Workload
 
 ORIGINAL_COLUMNS = (
-    "task_name",
-    "instance_num",
-    "job_name",
-    "task_type",
-    "status",
-    "start_time",
-    "end_time",
-    "plan_cpu",
-    "plan_mem",
-)
+    "task_name", "instance_num", "job_name", "task_type", "status", "start_time", "end_time",
+    "plan_cpu", "plan_mem",
+)  # fmt: skip
 """Columns of the original file, which has no header."""
-
 _FIELDS = {
     "task_name": Field("text", required=True),
     "instance_num": Field("whole"),

@@ -10,10 +10,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sim.base.acyclic import nodes_on_cycles
-from sim.base.arrays import F8, I4, I8, Mask
+from sim.base.arrays import F8, I4, I8, Mask, ranges
 from sim.base.distinct import number_by_appearance
 from sim.base.errors import InputError
-from sim.base.ragged import ranges
 from sim.base.reading import OnBadRow, count_rule, nothing_left, open_text
 from sim.traces.alibaba2018.rows import USED, Collected
 from sim.workload.schema import DEFAULT_QUANTUM
@@ -22,23 +21,15 @@ from sim.workload.workload import Workload
 _LOW = 2**31 - 1  # the half of a key that holds a number; all ones for a row without one
 _QUANTA = (1e-2, 1e-3, 1e-4, 1e-5)
 _TABLE = {
-    "n_tasks": "n_tasks",
-    "duration_s": "duration_s",
-    "span_s": "span_s",
-    "cpu": "demand_cpu",
-    "mem": "demand_mem",
-    "guessed": "guessed",
-}
+    "n_tasks": "n_tasks", "duration_s": "duration_s", "span_s": "span_s", "cpu": "demand_cpu",
+    "mem": "demand_mem", "guessed": "guessed",
+}  # fmt: skip
 
 
 def assemble(
     path: str | os.PathLike[str], rows: Collected, on_bad_row: OnBadRow, bad: dict[str, int]
 ) -> Workload:
-    """Build the workload of all collected rows; empties `rows`.
-
-    Rows are sorted by job (in the order of appearance) and number, dependencies looked up there,
-    and whole jobs then put in the order of submission.
-    """
+    """Build the workload of all collected rows, in the order of submission; empties `rows`."""
     if not rows.n_rows:
         raise nothing_left(path, bad)
     kept = _join(rows.columns.pop("kept"))
@@ -211,11 +202,7 @@ def _without(out: I8, row: I8, own_job: I4, parent: I4, child: I4) -> tuple[I8, 
 
 
 def _by_submission(rows: Collected, row: I8, own_job: I4) -> tuple[I4, I8, I8, F8]:
-    """Put jobs in the order of submission.
-
-    Returns the new place of each row, and for each job in its new order: its first entry in
-    `row`, its number of rows, and when it is submitted.
-    """
+    """Put jobs in the order of submission; return rows' places, jobs' first rows, sizes, times."""
     first = np.flatnonzero(np.diff(own_job, prepend=np.int32(-1)))
     sizes = np.diff(first, append=len(row))
     submit = np.minimum.reduceat(_join(rows.columns.pop("start_s"))[row], first)

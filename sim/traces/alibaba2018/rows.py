@@ -21,17 +21,14 @@ _DAG_NAME = r"^[A-Za-z]+(?P<number>[0-9]{1,9})(?P<parents>(?:_(?:Stg)?[0-9]{1,9}
 
 ZERO_BECOMES_S = 0.5
 """The trace counts whole seconds: what lasts 0 of them lasts half of one on average."""
-
 COLUMNS = (
     "kept", "number", "n_tasks", "start_s", "duration_s", "span_s", "cpu", "mem", "guessed"
 )  # fmt: skip
 
 GUESSED = {"instance_num": 1, "plan_cpu": 2, "plan_mem": 4}
 """Bits of ``guessed``: which numbers of a row were missing and are filled in."""
-
 USED = {"cpu_usage": "used_cpu", "mem_usage": "used_mem"}
 """What tasks used on average, where a file tells; in the units of what they demand."""
-
 _PERCENT = 100.0
 
 

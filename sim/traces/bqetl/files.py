@@ -23,12 +23,9 @@ from sim.base.errors import InputError
 from sim.base.reading import OnBadRow, broken_text, open_text
 
 WORDS: Final = {
-    "hourly": "0 * * * *",
-    "daily": "0 0 * * *",
-    "weekly": "0 0 * * 0",
-    "monthly": "0 0 1 * *",
+    "hourly": "0 * * * *", "daily": "0 0 * * *", "weekly": "0 0 * * 0", "monthly": "0 0 1 * *",
     "yearly": "0 0 1 1 *",
-}
+}  # fmt: skip
 ONCE: Final = "once"
 
 _EVERY = re.compile(r"([1-9][0-9]*)(m|h|d)")
@@ -36,7 +33,6 @@ _UNIT_S = {"m": 60.0, "h": 3600.0, "d": 86_400.0}
 
 JOBS, EDGES = "mozilla_bqetl_jobs.csv", "mozilla_bqetl_edges.csv"
 """Names of the files in their folder."""
-
 TIER = "impact/tier_"
 
 

@@ -1,4 +1,4 @@
-"""Longest paths through the DAGs of all jobs at once.
+"""Longest paths through the DAGs of all jobs at once, and their edges seen from the children.
 
 Stages are rows; the edges are in CSR form by parent (``edge0``, ``edge_child``, ``edge_kind``: 0
 for a barrier, 1 for one-to-one). All arrays that come in are read-only; what goes out is new.
@@ -10,6 +10,24 @@ import numpy as np
 
 from sim.base.arrays import F8, I1, I4, I8
 from sim.base.jit import jit
+
+
+@jit
+def by_child(n_stages: int, edge_child: I4) -> tuple[I8, I8]:
+    """Sort edges by child, those of one child by row."""
+    in0 = np.zeros(n_stages + 1, np.int64)
+    for e in range(len(edge_child)):
+        in0[edge_child[e] + 1] += 1
+    for s in range(n_stages):
+        in0[s + 1] += in0[s]
+    place = np.empty(n_stages, np.int64)
+    for s in range(n_stages):
+        place[s] = in0[s]
+    in_edge = np.empty(len(edge_child), np.int64)
+    for e in range(len(edge_child)):
+        in_edge[place[edge_child[e]]] = e
+        place[edge_child[e]] += 1
+    return in0, in_edge
 
 
 @jit

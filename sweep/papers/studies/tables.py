@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sim.describe.description import SECTIONS
+from sim.describe.statistics import SECTIONS
 from sim.published import numbers
 from sweep.report.findings import Finding, Finished
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import policies
-from sim.base import plugins
+from sim.base import kernel_cache, plugins
 from sim.base.errors import InputError
 from sweep.store.sources import meaning, modules
 from sweep.store.sources.meaning import Meaning
@@ -49,8 +49,10 @@ def _of_policy(registry: str, name: str) -> Iterable[str]:
 
 KNOBS, MEASURES, GENERATORS, READERS = "sim.knobs", "sim.measures", "sim.synth", "sim.traces"
 POLICIES = policies.spec.__module__
-FINDER = plugins.__name__
-"""What registries find modules with: which, they say."""
+LOADS_ALL = ("sim.metrics",)
+"""Packages that load all their modules by name when they are imported."""
+FINDERS = (plugins.__name__, kernel_cache.__name__)
+"""What registries find modules with (which, they say), and what looks at sources alone."""
 
 REGISTRIES: dict[str, Callable[[str, str], Iterable[str]]] = {
     **dict.fromkeys((KNOBS, MEASURES, GENERATORS, READERS), _listed_or_below),
@@ -118,7 +120,11 @@ def _entered(module: Module) -> tuple[Table, tuple[_Ask, ...]]:
         digests[f"{module.name}/{place}"] = _digest(file)
     asks = [_Ask(name) for name in means.imports]
     asks += [_Ask(name, module.name, text) for name, text in means.uses]
-    says_where = module.name in (*REGISTRIES, FINDER) or (means.is_lazy and means.homes)
+    if module.name in LOADS_ALL:
+        asks += [_Ask(name) for name in modules.below(module.name)]
+    says_where = module.name in (*REGISTRIES, *FINDERS, *LOADS_ALL) or (
+        means.is_lazy and means.homes
+    )
     if means.by_name and not says_where:
         for top in _within_reach(module.name.partition(".")[0]):
             asks += [_Ask(name) for name in modules.below(top)]

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from policies.dagps.dag import Dag
-from sim.base.ragged import offsets
+from sim.base.arrays import offsets
 from sim.workload.kernels.paths import topological_order
 
 EXACT = (0.0, 0.5, 1.0, 2.0, 3.0)  # their sums are exact

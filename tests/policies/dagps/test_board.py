@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from policies.dagps.board import Board
+from policies.dagps.build_schedule import divide
 from policies.dagps.kernels import space as kernel
-from policies.dagps.troublesome import divide
 from tests.examples import examples
 from tests.policies.dagps.dags import capacities, dags, make_dag
 from tests.policies.dagps.reference import Graph, Plane

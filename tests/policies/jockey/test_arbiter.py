@@ -17,8 +17,7 @@ from policies.jockey.arbiter import (
     timetable,
     utility_bound,
 )
-from policies.jockey.control import POINTS, raw_allocation, utility
-from policies.jockey.loop import profile_of_job
+from policies.jockey.control import POINTS, profile_of_job, raw_allocation, utility
 from policies.jockey.profile import profile_of
 from tests.policies.jockey.test_profile import ONE_RUN, TWO_STAGES, records
 from tests.policies.jockey.worlds import training_of

@@ -11,7 +11,7 @@ import policies
 import sim
 from policies.slearn.histogram import Histogram
 from policies.slearn.posterior import chance_of_other_queue, gain, prior_of
-from sim.base.posterior import Normal, posterior
+from sim.base.random import Normal, posterior
 
 
 @pytest.mark.parametrize("seed", range(5))

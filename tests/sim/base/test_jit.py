@@ -16,14 +16,14 @@ ROOT = Path(__file__).resolve().parents[3]
 
 HITS = """
 import numpy as np
-from sim.workload.kernels.edges import by_child
+from sim.workload.kernels.paths import by_child
 by_child(3, np.array([1, 2], np.int32))
 print(sum(by_child.stats.cache_hits.values()))
 """
 
 FOLDERS = """
 from sim.base.kernel_cache import digest
-print(digest("sim.engine.kernels.run"), digest("sim.lineage.kernels.single_hop"))
+print(digest("sim.engine.kernels.run"), digest("sim.lineage.kernels.flows"))
 """
 
 SIMULATE = """
@@ -65,11 +65,11 @@ def test_copies_of_the_project_share_what_is_compiled_until_a_kernel_changes(
         copy_of_sim(copy)
     assert int(ran(one, HITS, cache).stdout) == 0
     assert int(ran(other, HITS, cache).stdout) == 1
-    change(other, "workload/kernels/edges.py", '"""', '"""In other words. ')
-    with (other / "sim/workload/kernels/edges.py").open("a") as file:
+    change(other, "workload/kernels/paths.py", '"""', '"""In other words. ')
+    with (other / "sim/workload/kernels/paths.py").open("a") as file:
         file.write("# a comment\n")
     assert int(ran(other, HITS, cache).stdout) == 1
-    with (other / "sim/workload/kernels/edges.py").open("a") as file:
+    with (other / "sim/workload/kernels/paths.py").open("a") as file:
         file.write("NEW = 1\n")
     assert int(ran(other, HITS, cache).stdout) == 0
     assert int(ran(one, HITS, cache).stdout) == 1
@@ -82,7 +82,7 @@ def test_a_kernel_goes_by_what_it_imports_and_by_nothing_else(tmp_path: Path) ->
         return ran(copy, FOLDERS, cache).stdout.split()
 
     run, lineage = digests()
-    change(copy, "lineage/kernels/single_hop.py", "\n\n\n", "\n\n# a comment\n\nNEW = 1\n")
+    change(copy, "lineage/kernels/flows.py", "\n\n\n", "\n\n# a comment\n\nNEW = 1\n")
     assert digests()[0] == run
     lineage, before = digests()[1], lineage
     assert lineage != before

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
+import numpy as np
 import pytest
 
 from sim.base.errors import InputError
@@ -26,13 +27,13 @@ from sim.base.parameters import (
 @pytest.mark.parametrize(
     ("hint", "good", "bad", "words"),
     [
-        (Count, [1, 7], [0, -1], "a whole number of at least 1"),
+        (Count, [1, 7, np.int64(3)], [0, -1], "a whole number of at least 1"),
         (Count, [1], [1.0, True, "1", None], "a whole number of at least 1"),
         (Whole, [0], [-1], "a whole number of at least 0"),
         (Positive, [1, 1e-300], [0, -1.0, math.inf, math.nan], "a number above 0"),
         (NotNegative, [0, 2.5], [-1e-300, math.inf], "a number of at least 0"),
         (Factor, [1, 1.5], [0.999], "a number of at least 1"),
-        (Share, [0, 1, 0.5], [-0.1, 1.1, math.nan], "a number from 0 to 1"),
+        (Share, [0, 1, 0.5, np.float64(0.5)], [-0.1, 1.1, math.nan], "a number from 0 to 1"),
         (Annotated[float, Between(above=0, high=2)], [2], [0, 2.1], "above 0 and at most 2"),
         (Annotated[float, Between(high=2)], [2, -1e9], [3], "a number of at most 2"),
         (Literal["drop", "compress"], ["drop"], ["Drop", 1], "'drop' or 'compress'"),

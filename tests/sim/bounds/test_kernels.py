@@ -9,7 +9,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from sim.bounds.kernels import gaps, packing
+from sim.bounds.kernels import bounds, gaps
 from tests.sim.bounds.test_bounds import random_workload, slow_tasks
 
 
@@ -72,11 +72,11 @@ def test_lifted_weights_are_valid_and_cannot_be_raised(seed):
     most = rng.integers(1, 4, n)
     apart = rng.random((n, n)) < 0.2
     apart = np.triu(apart, 1) | np.triu(apart, 1).T
-    weight = packing.lift(rng.permutation(n), demand, most, apart, room)
+    weight = bounds.lift(rng.permutation(n), demand, most, apart, room)
     found = list(configurations(demand, most, apart, room))
     assert max(weight @ x for x in found) <= 1 + 1e-9
     everything = np.arange(n)
-    heaviest = packing.heaviest(room, everything, n, demand, most, weight, apart)
+    heaviest = bounds.heaviest(room, everything, n, demand, most, weight, apart)
     assert heaviest == pytest.approx(max(weight @ x for x in found))
     for s in range(n):
         raised = weight + 1e-6 * (everything == s)
@@ -92,7 +92,7 @@ def test_waves_are_below_every_way_to_share_slots(seed):
         max(durations[np.array(on) == k].sum() for k in range(slots))
         for on in itertools.product(range(slots), repeat=len(durations))
     )
-    found = packing.stage_waves(np.array([0, len(durations)]), durations, np.array([slots]))
+    found = bounds.stage_waves(np.array([0, len(durations)]), durations, np.array([slots]))
     assert durations.max() <= found[0] <= best
 
 

@@ -14,11 +14,10 @@ import pytest
 import sim
 from sim import dags
 from sim.describe import Dataset, describe, write_page
-from sim.describe.description import SECTIONS
 from sim.describe.figures import figures
 from sim.describe.page import lines, page
 from sim.describe.run import random_beside
-from sim.describe.statistics import shown
+from sim.describe.statistics import SECTIONS, shown
 from tests.sim.describe.workloads import CHAIN, LARGE, dataset, drawn, job
 
 

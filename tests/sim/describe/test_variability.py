@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from sim.base.ragged import offsets
+from sim.base.arrays import offsets
 from sim.dags.graphs import Graphs
 from sim.describe import variability
 from tests.sim.describe.workloads import LARGE, dataset, found, job, with_columns

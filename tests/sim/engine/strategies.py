@@ -12,7 +12,7 @@ import sim
 from policies.base import Policy
 from sim.cluster.faults import Outages, Slowdowns
 from sim.engine.plan import Batch, Event, Order, Plan, Queues, World
-from sim.engine.plan.packing import Packing
+from sim.engine.plan.queues import Packing
 
 DURATIONS = st.one_of(
     st.sampled_from([0.0, 0.5, 1.0, 2.0, 3.0]),

@@ -11,7 +11,7 @@ import pytest
 import sim
 from policies.base import Policy
 from sim.engine.plan import Event, Queues
-from sim.engine.plan.packing import Packing
+from sim.engine.plan.queues import Packing
 
 
 @dataclass(frozen=True)

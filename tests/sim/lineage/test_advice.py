@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from sim.lineage import advice
-from sim.lineage.dependencies import plain_edges
+from sim.lineage.dependencies import DAY_S, plain_edges
 from sim.lineage.profile import Options, profile
-from sim.lineage.single_hop import DAY_S
 from tests.sim.lineage.small import small_logs
 
 HOUR = 3600.0

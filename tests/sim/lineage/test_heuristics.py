@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from sim.base.errors import InputError
-from sim.lineage.heuristics import (
+from sim.lineage.dependencies import DAY_S, single_hop
+from sim.lineage.templates import (
     INPUT_MODES,
     Thresholds,
     characterise,
+    find_templates,
     inter_arrivals,
     recurring_templates,
 )
-from sim.lineage.single_hop import DAY_S, single_hop
-from sim.lineage.templates import find_templates
 from tests.sim.lineage.small import small_logs
 
 MINUTE = 60.0

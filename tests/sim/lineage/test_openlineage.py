@@ -7,9 +7,9 @@ import json
 import pytest
 
 from sim.base.errors import InputError
+from sim.lineage.dependencies import single_hop
 from sim.lineage.openlineage import is_openlineage, read_events
 from sim.lineage.profile import profile
-from sim.lineage.single_hop import single_hop
 
 
 def event(kind, minute, run, name, inputs=(), outputs=(), **facets):

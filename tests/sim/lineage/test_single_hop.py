@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.lineage import logs_of
-from sim.lineage.dependencies import plain_edges, without_cycles
-from sim.lineage.single_hop import single_hop
+from sim.lineage.dependencies import plain_edges, single_hop, without_cycles
 
 
 def logs(rows, n_jobs=6):

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from sim.lineage.aggregates import aggregate
-from sim.lineage.dependencies import plain_edges, share_of_inputs
-from sim.lineage.single_hop import Downloads
+from sim.lineage.dependencies import Downloads, plain_edges, share_of_inputs
 from sim.lineage.worth import COLUMNS, WAITS_S, Past, after
 from tests.sim.lineage.value_functions import value_functions
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sim.base.arrays import F8, I4, I8
-from sim.lineage.dependencies import Dependencies, WeightFunction, share_of_inputs
-from sim.lineage.single_hop import Downloads
+from sim.lineage.dependencies import Dependencies, Downloads, WeightFunction, share_of_inputs
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ import pytest
 
 from sim.base.errors import InputError
 from sim.published import Numbers, numbers, papers
-from sim.synth.recurring.presets import PRESETS
+from sim.synth.recurring.programs import PRESETS
 
 
 def leaves(value: Any) -> Iterator[Any]:

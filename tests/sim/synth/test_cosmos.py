@@ -13,8 +13,7 @@ from sim.base.errors import InputError
 from sim.lineage.files import READ, WRITE
 from sim.synth import cosmos
 from sim.synth.cosmos.flows import WEEK_S
-from sim.synth.cosmos.month import draw_month
-from sim.synth.cosmos.organisations import letters, queue_shares
+from sim.synth.cosmos.month import draw_month, letters, queue_shares
 from sim.synth.cosmos.requests import TOKENS, held
 from sim.synth.cosmos.runs import Finished
 from sim.synth.cosmos.statistics import AT_LEAST, TARGETS, statistics

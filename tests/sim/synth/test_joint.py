@@ -12,7 +12,7 @@ import sim
 from sim.base.errors import InputError
 from sim.dags import Graphs
 from sim.dags.properties import distance
-from sim.synth.alibaba2018.attributes import draw_jointly
+from sim.synth.alibaba2018 import draw_jointly
 from sim.synth.alibaba2018.fit_joint import Binned, correlation, fit_joint, taken_over
 from sim.synth.alibaba2018.tables import Histogram
 from sim.synth.alibaba2018.tables_file import read_tables

@@ -6,7 +6,7 @@ import numpy as np
 
 import sim
 from sim.dags import Graphs
-from sim.synth.alibaba2018.rewire import rewire, synthesized_edges
+from sim.synth.alibaba2018.knobs import rewire, synthesized_edges
 from sim.synth.alibaba2018.tables_file import read_tables
 from sim.synth.alibaba2018.tian_algorithm2 import synthesize_dags
 

@@ -9,17 +9,22 @@ from scipy.special import ndtri
 import sim
 from sim.engine.recording import FirstComeFirstServed
 from sim.synth.scope_jobs.make import deadline_s, draw_background
-from sim.synth.scope_jobs.runs import (
+from sim.synth.scope_jobs.statistics import statistics, variation
+from sim.synth.scope_jobs.structure import A_P90_S, TABLE_2, Law, draw_structure
+from sim.synth.scope_jobs.templates import (
+    ALONE_MIN,
+    NAMES,
     OVERLOADED,
     RUN_SIGMA,
+    SEVEN,
+    alone_s,
     draw_run,
     extra,
     input_sigma,
     recorded_run,
+    template,
+    training_of,
 )
-from sim.synth.scope_jobs.statistics import statistics, variation
-from sim.synth.scope_jobs.structure import A_P90_S, TABLE_2, Law, draw_structure
-from sim.synth.scope_jobs.templates import ALONE_MIN, NAMES, SEVEN, alone_s, template, training_of
 
 WITHIN = {
     "stages": 0.0,

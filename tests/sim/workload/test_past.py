@@ -9,7 +9,7 @@ import pytest
 
 import sim
 from sim.knobs import amplify
-from sim.synth.alibaba2018.load import change_load
+from sim.synth.alibaba2018.knobs import change_load
 from sim.workload import past as features
 from sim.workload import schema
 from tests.sim.workload.tables import build

@@ -201,7 +201,7 @@ def test_the_digest_is_of_the_content_alone():
 
 
 def test_the_digest_stays_what_it_was():
-    # results are cached under it: change the version in sim.workload.digest when this has to change
+    # results are cached under it: change the version in sim.workload.folder when this has to change
     assert build().digest == "6f8d5c440765226883b59c70ed1996d193a2292119b64a9703605aead4515085"
 
 

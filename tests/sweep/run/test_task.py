@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sim import Workload
-from sim.engine.kernels import variants
+from sim.engine.kernels import run
 from sweep.run import task
 from sweep.run.task import find_modules_in, run_batch
 from sweep.store import sources
@@ -106,7 +106,7 @@ def test_a_variant_is_missing_once_and_only_if_it_is_not_kept(
 ) -> None:
     few, _ = task.sample([spec_of("fifo")], jobs)
     assert few is not None
-    monkeypatch.setattr(variants, "is_compiled", lambda features: "MOVING" in features)
+    monkeypatch.setattr(run, "is_compiled", lambda features: "MOVING" in features)
     specs = [spec_of("fifo"), spec_of("sjf"), spec_of("srpt"), spec_of("fifo", {"cpu": 4})]
     assert task.missing([], few, specs) == [specs[0], specs[3]]
 

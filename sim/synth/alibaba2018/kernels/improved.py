@@ -277,14 +277,7 @@ def link(
 
 @jit
 def link_job(
-    edges: I4,
-    n_edges: int,
-    sizes: I8,
-    tree: bool,
-    book: I8,
-    weight: F8,
-    state_work: I8,
-    random: I8,
+    edges: I4, n_edges: int, sizes: I8, tree: bool, book: I8, weight: F8, state_work: I8, random: I8
 ) -> tuple[I4, int]:
     """Append the edges of one job; return the edges, perhaps in a larger array, and how many."""
     surplus, far, span = book[book[4] : book[5]], book[book[5] : book[6]], book[book[6] :]

@@ -66,7 +66,7 @@ EDITS: list[tuple[str, str, dict[str, bytes], set[str]]] = [
     ),
     (
         "a number in a metric",
-        "sim.metrics.compute",
+        "sim.metrics.jobs",
         {"old": b"jct, 50, 90, 99", "new": b"jct, 50, 90, 98"},
         EVERY_CELL,
     ),

@@ -1,34 +1,119 @@
-"""Placement that skips what does not fit, and placement that packs by free · demand.
+"""Placement: strict, skipping what does not fit, and packing by free · demand.
 
-After a dispatch no (waiting stage, machine) pair fits, so the next one holds the stages that are
-new against all machines and the others only against the machines freed since. A stage refused by
-its organisation's cap stays new.
+After a dispatch no (waiting stage, machine) pair fits that the order allows. In strict order, the
+head of each queue or nothing of that queue, every head has been refused by every machine (or by its
+cap), so one that waits for room is held next time only against the machines freed since. To skip
+and to pack, the next dispatch holds the stages that are new against all machines and the others
+only against the machines freed since; a stage refused by the cap of its organisation stays new.
 """
 
 # mypy: disable-error-code="no-untyped-def"
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.bundle import pick_bundle, start_bundle
-from sim.engine.kernels.candidates import find_new, may_start
-from sim.engine.kernels.features import GANGS, OVERBOOK, SCORED
 from sim.engine.kernels.gang import admit_gang, gang_within_cap, is_waiting_gang, room_for_gang
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.overbook import best_overbooking
-from sim.engine.kernels.queues import goes_first
-from sim.engine.kernels.resources import clear_dirty, demand_row, hold_back
-from sim.engine.kernels.scanhold import find_fitting, first_fitting, still_fitting
-from sim.engine.kernels.scanlist import BY_ALL, mark_new, put_aside, queue_end, refuse, scan_settled
-from sim.engine.kernels.score import start_charged
+from sim.engine.kernels.resources import clear_dirty, demand_row, fits, hold_back, within_cap
+from sim.engine.kernels.restart import evict
+from sim.engine.kernels.scanlist import (
+    BY_ALL,
+    find_fitting,
+    first_fitting,
+    mark_new,
+    put_aside,
+    queue_end,
+    refuse,
+    scan_settled,
+    still_fitting,
+)
+from sim.engine.kernels.score import find_new, may_start, start_charged
 from sim.engine.kernels.state import (
+    EVICTS,
+    GANGS,
     N_DIRTY,
     N_NEW,
     N_REFUSED,
     N_SCAN,
     N_SLOT_FREE,
+    OVERBOOK,
     RELEASED,
     SCAN_SHIFTS,
+    SCORED,
 )
-from sim.engine.kernels.strict import first_dirty, first_fit
+from sim.engine.kernels.waiting import BY_CAP, FOR_ROOM, goes_first, pick_queue, unblock
+
+
+@inlined
+def dispatch_strict(st):
+    """Start all that may start now, queue by queue, in order."""
+    unblock(st)
+    hint_stage, hint = -1, 0
+    started = False
+    while True:
+        q = pick_queue(st)
+        if EVICTS and q < 0 and started:  # what has started may be what makes way for others
+            started = False
+            unblock(st)
+            continue
+        if q < 0:
+            break
+        g = st.state_queue_root[q]
+        j = st.w_stage_job[g]
+        if GANGS and is_waiting_gang(st, j):
+            if not gang_within_cap(st, j):
+                _block(st, q, g, BY_CAP)
+            elif room_for_gang(st, j):
+                admit_gang(st, j)
+                st.state_queue_blocked_stage[q] = -1  # single tasks of it were not refused
+            else:
+                _block(st, q, g, FOR_ROOM)
+            continue
+        row = demand_row(st, g)
+        if not within_cap(st, j, st.w_stage_demand, row, 1):
+            _block(st, q, g, BY_CAP)
+            continue
+        if st.state_queue_blocked_stage[q] == g:
+            machine = first_dirty(st, row)
+        else:
+            machine = first_fit(st, row, hint if g == hint_stage else 0)
+            hint_stage, hint = g, max(machine, 0)
+        if EVICTS and machine < 0:
+            machine = evict(st, g, row)
+            if machine >= 0:
+                unblock(st)  # what is left of the room may do for those who were refused
+        if machine < 0:
+            _block(st, q, g, FOR_ROOM)
+        else:
+            start_task(st, g, machine, False)
+            started = True
+    clear_dirty(st)
+
+
+@part
+def first_fit(st, row, begin):
+    """Return the first machine from `begin` on that has room for `row`, -1 for none."""
+    for machine in range(begin, st.state_mach_free.shape[0]):
+        if fits(st, row, machine):
+            return machine
+    return -1
+
+
+@part
+def first_dirty(st, row):
+    """Return the first machine, of those freed since the last dispatch, with room for `row`."""
+    best = -1
+    for i in range(st.state_i[N_DIRTY]):
+        machine = st.state_dirty[i]
+        if (best < 0 or machine < best) and fits(st, row, machine):
+            best = machine
+    return best
+
+
+@part
+def _block(st, q, g, why):
+    st.state_queue_blocked[q] = why
+    st.state_queue_blocked_stage[q] = g
 
 
 @inlined
@@ -60,7 +145,7 @@ def dispatch_skip(st):
 def dispatch_pack(st):
     """Start all that may start now: machine by machine the fitting tasks of greatest score.
 
-    Of the score (`sim.engine.plan.packing`) the alignment is the sum over resources of (free /
+    Of the score (`sim.engine.plan.queues`) the alignment is the sum over resources of (free /
     capacity) × (demand / capacity) of the machine, added in the order of the resources.
     """
     while GANGS:

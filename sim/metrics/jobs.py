@@ -1,0 +1,123 @@
+"""Metrics of jobs: how long they took, beside their bounds, estimates and deadlines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from sim.base.arrays import F8, Mask
+from sim.engine.record import Run
+from sim.metrics.parts import NAN, Metric, done_of, makespan_s, mean, percentiles
+from sim.workload.columns import final_deadline_s
+
+METRICS = {
+    "jct_mean_s": Metric("s", "lower", "mean job completion time (finish - submit)"),
+    "jct_p50_s": Metric("s", "lower", "median job completion time"),
+    "jct_p90_s": Metric("s", "lower", "90th percentile of job completion times"),
+    "jct_p99_s": Metric("s", "lower", "99th percentile of job completion times"),
+    "slowdown_mean": Metric("1", "lower", "mean of completion time over critical path length"),
+    "wait_mean_s": Metric("s", "lower", "mean time from submission to the first task's start"),
+    "makespan_s": Metric("s", "lower", "last completion - first submission"),
+    "jobs_failed": Metric("1", "lower", "fraction of the jobs that failed"),
+    "gap_lb_p50": Metric("1", "lower", "median of completion time over lower bound - 1"),
+    "gap_lb_p90": Metric("1", "lower", "90th percentile of completion time over lower bound - 1"),
+    "deadlines_missed": Metric("1", "lower", "fraction missed, of the jobs with a deadline"),
+    "prediction_error_p50": Metric("1", "lower", "median of |estimate - size| over size of jobs"),
+    "prediction_error_p90": Metric("1", "lower", "90th percentile of |estimate - size| over size"),
+    "jct_speedup_mean": Metric(
+        "1", "higher", "the baseline's mean completion time over this one's", True
+    ),
+    "jct_speedup_p50": Metric(
+        "1", "higher", "median over jobs of the baseline's completion time over this one's", True
+    ),
+}
+
+
+def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:
+    """Compute the metrics of jobs; JCT is finish minus submission."""
+    done = done_of(run)
+    submit, finish = run.job_submit[done], run.job_finish[done]
+    jct = finish - submit
+    cp_len = bounds["cp_len"][done]
+    p50, p90, p99 = percentiles(jct, 50, 90, 99)
+    gap, error = gap_lb(run, bounds["new_lb"]), prediction_error(run)
+    gap_p50, gap_p90 = percentiles(gap[~np.isnan(gap)], 50, 90)
+    error_p50, error_p90 = percentiles(error[~np.isnan(error)], 50, 90)
+    return {
+        "jct_mean_s": mean(jct),
+        "jct_p50_s": p50,
+        "jct_p90_s": p90,
+        "jct_p99_s": p99,
+        "slowdown_mean": mean(jct[cp_len > 0] / cp_len[cp_len > 0]),
+        "wait_mean_s": mean(run.job_start[done] - submit),
+        "makespan_s": makespan_s(run),
+        "jobs_failed": mean(run.job_failed),
+        "gap_lb_p50": gap_p50,
+        "gap_lb_p90": gap_p90,
+        "deadlines_missed": _deadlines_missed(run, done),
+        "prediction_error_p50": error_p50,
+        "prediction_error_p90": error_p90,
+    }
+
+
+def gap_lb(run: Run, new_lb: F8) -> F8:
+    """Compute JCT / ``new_lb`` - 1 of each job."""
+    jct = np.where(done_of(run), run.job_finish - run.job_submit, np.nan)
+    gap: F8 = jct / np.where(new_lb > 0, new_lb, np.nan) - 1
+    return gap
+
+
+def prediction_error(run: Run) -> F8:
+    """Compute |estimate - size| / size of each job; size is the sum of its tasks' durations."""
+    size = run.workload.columns.job_work
+    known = done_of(run) & (size > 0) & np.isfinite(run.estimate_s)
+    error: F8 = np.abs(run.estimate_s - size) / np.where(known, size, np.nan)
+    return error
+
+
+def speedups(jct_s: F8, jct_baseline_s: F8) -> dict[str, float]:
+    """Compare two runs of one workload, job by job.
+
+    Parameters
+    ----------
+    jct_s, jct_baseline_s : (J,) float64
+        Completion times of the same jobs in the same order, s; NaN for a job not done. Only jobs
+        done in both runs count.
+
+    Returns
+    -------
+    dict of str to float
+        ``jct_speedup_mean``: mean JCT of the baseline over mean JCT; ``jct_speedup_p50``: median
+        of the jobs' own ratios. Above 1 is faster than the baseline; a job that takes no time in
+        both counts as 1.
+
+    Raises
+    ------
+    ValueError
+        If the two differ in length.
+    """
+    own, base = np.asarray(jct_s, float), np.asarray(jct_baseline_s, float)
+    if own.shape != base.shape:
+        raise ValueError(f"runs of different workloads: {len(own)} and {len(base)} jobs")
+    both = np.isfinite(own) & np.isfinite(base)
+    own, base = own[both], base[both]
+    if len(own) == 0:
+        return {"jct_speedup_mean": NAN, "jct_speedup_p50": NAN}
+    ratio = _ratio(base, own)
+    mean = _ratio(base.mean(keepdims=True), own.mean(keepdims=True))
+    return {"jct_speedup_mean": float(mean[0]), "jct_speedup_p50": float(np.median(ratio))}
+
+
+def _ratio(a: F8, b: F8) -> F8:
+    same = (a == 0) & (b == 0)
+    with np.errstate(divide="ignore"):
+        out: F8 = np.where(same, 1.0, a) / np.where(same, 1.0, b)
+    return out
+
+
+def _deadlines_missed(run: Run, done: Mask) -> float:
+    columns = run.workload.columns
+    has = ~np.isnan(columns.job_deadline)
+    took = np.where(done, run.job_finish - columns.job_submit, np.inf)
+    return mean(~(took <= final_deadline_s(columns, took))[has])
