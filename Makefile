@@ -18,7 +18,7 @@ WORKERS ?= 4
 TRACES ?= traces
 SECONDS ?= 60
 SCALE ?= gallery
-COMPILE = $(BIN)/python -c 'from sweep.run.warming import common; common()'
+COMPILE = $(BIN)/python -c 'from sweep.run.task import common; common()'
 KERNEL_TESTS = $(addprefix tests/sim/,engine bounds/test_kernels.py dags/test_level_kernels.py) \
 	tests/policies/dagps/test_board.py
 

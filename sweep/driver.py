@@ -23,15 +23,15 @@ from sweep import report, track
 from sweep.grid import grid, request
 from sweep.grid.grid import Grid
 from sweep.grid.options import Options
-from sweep.grid.request import Request
-from sweep.grid.settings import Settings
+from sweep.grid.request import Request, Settings
 from sweep.papers import studies
 from sweep.report import findings
 from sweep.report.findings import Finished
 from sweep.run import compute, notes, plan, rows, seeds
 from sweep.run.cell import Simulate
+from sweep.run.compute import Runner
+from sweep.run.on_ray.pool import make_runner
 from sweep.run.plan import Prepared
-from sweep.run.runner import Runner
 from sweep.stats import MIN_PAIRS
 from sweep.store import provenance
 from sweep.store.cache import Cache
@@ -86,7 +86,7 @@ def run(asked: Request, simulate: Simulate | None = None) -> Outcome:
     _check_writable(results)
     for part in ("cache", "sweeps", "journal"):
         files.sweep_temporaries(results / part)
-    runner = compute.make_runner(asked.settings.launcher, _python_path(asked.options), simulate)
+    runner = make_runner(asked.settings.launcher, _python_path(asked.options), simulate)
     with contextlib.closing(runner):
         if asked.precision is not None:
             first = seeds.with_seeds(asked, MIN_PAIRS)

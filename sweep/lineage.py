@@ -24,8 +24,8 @@ from sim.lineage.logs import IDLE, Logs, idle, read_jobs, read_operations, split
 from sim.lineage.profile import Options, profile
 from sim.lineage.store import Store
 from sweep.run.notes import note
-from sweep.run.on_ray.start import environment_of, start_local
-from sweep.run.on_ray.start import join as join_cluster
+from sweep.run.on_ray.connection import environment_of, start_local
+from sweep.run.on_ray.connection import join as join_cluster
 
 PARTS: Final = 64
 """Splits of the log: one must fit into a worker's memory. The outcome does not depend on it."""

@@ -18,7 +18,7 @@ import sim.workload.schema
 import sweep.cli.main
 from policies.base import meanings
 from sim.base.parameters import hints_of, words
-from sweep.cli.verbs import VERBS
+from sweep.cli.main import VERBS
 from sweep.grid.options import Options, bundled
 from sweep.stats.metric_format import in_order, style
 

@@ -12,8 +12,7 @@ from sim.base.errors import InputError
 from sweep import driver
 from sweep.grid.options import Options
 from sweep.grid.overrides import parse
-from sweep.grid.request import Request
-from sweep.grid.settings import is_about_running
+from sweep.grid.request import Request, is_about_running
 from sweep.store.folder import SweepFolder
 
 NOTHING_ELSE = (

@@ -20,9 +20,20 @@ from sim.base.errors import InputError, unknown
 from sim.base.parameters import hints_of
 from sim.base.parameters import words as words_of
 from sweep.cli.command import Parser, add_grid_flags, split
-from sweep.cli.verbs import VERBS
 from sweep.driver import find_modules
 from sweep.grid.options import Options
+
+VERBS = {
+    **dict.fromkeys(("run", "plan"), "run"),
+    **dict.fromkeys(("status", "show"), "show"),
+    **{"retry": "run", "report": "show", "verify": "run", "track": "run", "reproduce": "reproduce"},
+}
+"""In which module beside this one each verb is.
+
+A verb is a function of its name, ``verb(command) -> exit code``, whose docstring ``--help`` shows,
+the first line in the overview; ``verb_arguments(parser)`` beside it adds its flags. It raises
+`InputError` for what is wrong.
+"""
 
 DONE, FAILED, WRONG, INTERRUPTED = 0, 1, 2, 130
 _NO_ROOM = (
@@ -137,7 +148,7 @@ def parser(name: str) -> Parser:
 def _verb(function: str, of: str | None = None) -> Any:
     """Find a verb's function, or that which adds its flags."""
     module = VERBS[of or function]
-    return getattr(importlib.import_module(f"sweep.cli.verbs.{module}"), function)
+    return getattr(importlib.import_module(f"sweep.cli.{module}"), function)
 
 
 def overview(words: Sequence[str] = ()) -> str:

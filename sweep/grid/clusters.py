@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from sim.base.errors import InputError, unknown
+from sim.base.parameters import Count, Positive
+from sim.base.parameters import check as check_value
 from sim.cluster import faults
 from sim.cluster.cluster import Cluster
 from sim.cluster.fits import check_fits
@@ -38,13 +39,9 @@ def check(config: Mapping[str, Any]) -> None:
                 rule="wrong type",
             )
         for name, amount in shape.items():
-            _positive(f"cluster.shape.{name}", amount)
-    if load is not None:
-        _positive("cluster.load", load)
-    if count is not None and (type(count) is not int or count < 1):
-        raise InputError(
-            f"cluster.count must be a whole number >= 1 or null, not {count!r}", rule="wrong type"
-        )
+            check_value(f"cluster.shape.{name}", amount, Positive)
+    check_value("cluster.load", load, Positive | None)
+    check_value("cluster.count", count, Count | None)
     if load is None and count is None:
         raise InputError("give cluster.load or cluster.count: one of them sizes the cluster")
     _check_queues(config.get("queues") or {})
@@ -110,11 +107,7 @@ def _of(shape: Any, count: float, fungible: Sequence[str] = ()) -> Cluster:
 
 def _check_fungible(fungible: Any, shape: Any) -> None:
     names = () if shape == "slots" else tuple(shape)
-    if not isinstance(fungible, Sequence) or isinstance(fungible, str):
-        raise InputError(
-            f"cluster.fungible must be a list of resources such as [disk,net], not {fungible!r}",
-            rule="wrong type",
-        )
+    check_value("cluster.fungible", fungible, list[str])
     for name in fungible:
         if name not in names:
             raise InputError(unknown("resource in cluster.fungible", name, names), rule="range")
@@ -130,17 +123,9 @@ def _check_queues(queues: Any) -> None:
     mode, shares = queues.get("mode", "global"), queues.get("shares")
     if mode not in _MODES:
         raise InputError(unknown("cluster.queues.mode", str(mode), _MODES), rule="unknown mode")
-    if shares == _OF_TRACE:
-        return
-    if shares is not None and not isinstance(shares, Mapping):
-        raise InputError(
-            f"cluster.queues.shares must be a number for each queue such as {{a:0.6,b:0.4}}, "
-            f"or {_OF_TRACE}, not {shares!r}",
-            rule="wrong type",
-        )
-    for name, share in (shares or {}).items():
-        _positive(f"cluster.queues.shares.{name}", share)
-    Cluster.slots(1).with_queues(mode, shares)
+    check_value("cluster.queues.shares", shares, Mapping[str, Positive] | Literal["trace"] | None)
+    if shares != _OF_TRACE:
+        Cluster.slots(1).with_queues(mode, shares)
 
 
 def _check_faults(config: Mapping[str, Any]) -> None:
@@ -159,7 +144,7 @@ def _check_faults(config: Mapping[str, Any]) -> None:
                 message = unknown("key", f"cluster.{kind}.{key}", keys)
                 raise InputError(message, rule="unknown key")
         for key in keys:
-            _positive(f"cluster.{kind}.{key}", asked.get(key), may_be_pair=key == "speed")
+            _check_fault(f"cluster.{kind}.{key}", asked.get(key), may_be_pair=key == "speed")
 
 
 def _with_faults(cluster: Cluster, sized: Mapping[str, Any], seed: int) -> Cluster:
@@ -174,12 +159,12 @@ def _with_faults(cluster: Cluster, sized: Mapping[str, Any], seed: int) -> Clust
     return cluster
 
 
-def _positive(key: str, value: Any, *, may_be_pair: bool = False) -> None:
-    pair = may_be_pair and isinstance(value, list) and len(value) == 2
-    for each in value if pair else [value]:
-        is_number = isinstance(each, (int, float)) and not isinstance(each, bool)
-        if not is_number or not math.isfinite(each) or each <= 0:
-            kind = "a positive number" + (" or two of them, [low, high]" if may_be_pair else "")
-            raise InputError(f"{key} must be {kind}, not {value!r}", rule="range")
-    if pair and value[0] > value[1]:
+def _check_fault(key: str, value: Any, *, may_be_pair: bool) -> None:
+    if not may_be_pair or not isinstance(value, list):
+        check_value(key, value, Positive)
+        return
+    if len(value) != 2:
+        raise InputError(f"{key} must be a number above 0, or two as [low, high], not {value!r}")
+    check_value(key, value, list[Positive])
+    if value[0] > value[1]:
         raise InputError(f"{key} lies between {value[0]!r} and {value[1]!r}: turn them")

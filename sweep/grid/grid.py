@@ -2,16 +2,211 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
+import policies
+from sim import measures
 from sim.base.errors import InputError, unknown
-from sweep.grid import variants
+from sim.measures import NO_POLICY
+from sweep.grid import clusters, config_tree, traces
+from sweep.grid.overrides import Assignment
 from sweep.grid.request import Request
-from sweep.grid.variants import Config, Resolver
 from sweep.stats.arrange import AXES
+
+Config = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class PolicyVariant:
+    """A policy option with the swept parameters set; interpolations left in."""
+
+    option: str
+    swept: dict[str, Any]
+    raw: Config
+    used: frozenset[str]
+
+
+@dataclass(frozen=True)
+class WorldVariant:
+    """A trace, its cluster and what is measured, swept keys set; interpolations left in."""
+
+    option: str
+    swept: dict[str, Any]
+    trace: Config
+    cluster: Config
+    measure: Config
+
+
+def of_policy(request: Request, option: str, swept: Sequence[str]) -> list[PolicyVariant]:
+    """Set the fixed and the swept parameters of a policy: a variant for each combination.
+
+    Only those apply that the policy has; where it has none of the swept ones there is one variant.
+    """
+    raw = request.options.compose(policy=option)["policy"]
+    file = request.options.files["policy"][option]
+    if not isinstance(raw, dict) or not isinstance(raw.get("name"), str):
+        raise InputError("a policy's file names it: `name: fifo`", file=file)
+    if raw.get("module") is not None:
+        _load(str(raw["module"]), file)
+    known = {field.name for field in dataclasses.fields(policies.spec(raw["name"]))}
+    fixed = [line for line in request.fixed if line.key.startswith("policy.")]
+    used = {key for key in [*swept, *(line.key for line in fixed)] if _root(key) in known}
+    for line in fixed:
+        if line.key in used and not (line.kind == "delete" and _inner(line.key) not in raw):
+            raw = _set(raw, line)
+    axes = [request.axes[key] if key in used else (None,) for key in swept]
+    variants = []
+    for values in itertools.product(*axes):
+        variant = raw
+        for key, value in zip(swept, values, strict=True):
+            if key in used:
+                variant = config_tree.with_value(variant, _inner(key), value, add=True)
+        labels = dict(zip(swept, values, strict=True))
+        variants.append(PolicyVariant(option, labels, variant, frozenset(used)))
+    return variants
+
+
+def _load(module: str, file: Path) -> None:
+    try:
+        policies.registry.load(module)
+    except InputError:
+        raise
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise InputError(f"module {module!r} can't be imported: {reason}", file=file) from error
+
+
+def check_parameters_used(request: Request, chosen: Sequence[PolicyVariant]) -> None:
+    """Refuse a ``policy.X`` that none of the policies has.
+
+    Those of an experiment may be for policies that the command line has left out.
+    """
+    used = frozenset().union(*(policy.used for policy in chosen))
+    for key in (*request.axes, *(line.key for line in request.fixed)):
+        is_asked_for = key in request.named or "policy" not in request.named
+        if key.startswith("policy.") and key not in used and is_asked_for:
+            names = sorted({policy.raw["name"] for policy in chosen})
+            fields = [f for name in names for f in dataclasses.fields(policies.spec(name))]
+            known = sorted({f"policy.{field.name}" for field in fields})
+            message = unknown(f"parameter of {', '.join(names)}", key, known)
+            raise InputError(message, rule="unknown parameter")
+
+
+def of_trace(request: Request, option: str, swept: Sequence[str]) -> list[WorldVariant]:
+    """Set the keys of a trace, its cluster and its measure: a variant for each combination."""
+    fixed = [line for line in request.fixed if not line.key.startswith("policy.")]
+    chosen = {line.key: line.value for line in fixed if line.key in ("cluster", "measure")}
+    plain = [line for line in fixed if line.key not in chosen]
+    worlds = []
+    composed: dict[str, Config] = {}
+    for values in itertools.product(*(request.axes[key] for key in swept)):
+        labels = dict(zip(swept, values, strict=True))
+        choices = chosen | {key: value for key, value in labels.items() if key == "cluster"}
+        choice = choices.get("cluster", "")
+        if choice not in composed:
+            composed[choice] = request.options.compose(trace=option, **choices)
+        parts = {key: composed[choice][key] for key in ("trace", "cluster", "measure")}
+        for line in plain:
+            parts = _set(parts, line, whole=True)
+        for key, value in labels.items():
+            if key != "cluster":
+                parts = config_tree.with_value(parts, key, value)
+        worlds.append(WorldVariant(option, labels, **parts))
+    return worlds
+
+
+def _set(config: Config, line: Assignment, *, whole: bool = False) -> Config:
+    key = line.key if whole else _inner(line.key)
+    if line.kind == "delete":
+        return config_tree.without(config, key)
+    return config_tree.with_value(config, key, line.value, add=line.kind == "add" or not whole)
+
+
+def _inner(key: str) -> str:
+    return key.partition(".")[2]
+
+
+def _root(key: str) -> str:
+    return key.split(".")[1]
+
+
+def of_measure(request: Request) -> list[PolicyVariant]:
+    """Give what stands in for a policy where the measure needs none; empty where it needs one."""
+    chosen = [line.value for line in request.fixed if line.key == "measure"]
+    option = chosen[-1] if chosen else request.options.default("measure")
+    config = request.options.plain("measure", option)
+    if measures.uses_policy(config["name"], config.get("module")):
+        return []
+    asked = [key for key in request.named if key.partition(".")[0] in ("policy", "baseline")]
+    if asked:
+        raise InputError(f"measure={option} looks at the trace alone; leave {asked[0]}= out")
+    none: Config = {"name": NO_POLICY, "module": None, "params": {}}
+    return [PolicyVariant(NO_POLICY, {}, none, frozenset())]
+
+
+class Resolver:
+    """Resolves and checks each distinct part of a configuration once."""
+
+    def __init__(self) -> None:
+        self._policies: dict[str, Config] = {}
+        self._worlds: dict[str, tuple[Config, Config, Config]] = {}
+
+    def policy(self, policy: PolicyVariant, context: Mapping[str, Any]) -> Config:
+        """Resolve a policy: ``name``, ``module`` and every one of its ``params``."""
+        if policy.option == NO_POLICY:
+            return policy.raw
+        key = _identity(policy.raw, context)
+        if key not in self._policies:
+            self._policies[key] = _built(policy, context)
+        return self._policies[key]
+
+    def world(
+        self, world: WorldVariant, context: Mapping[str, Any]
+    ) -> tuple[Config, Config, Config]:
+        """Resolve a trace, its cluster, and what is measured."""
+        raw = {"trace": world.trace, "cluster": world.cluster, "measure": world.measure}
+        key = _identity(raw, context)
+        if key not in self._worlds:
+            parts = config_tree.resolved({**raw, **context})
+            traces.check(world.option, parts["trace"])
+            clusters.check(parts["cluster"])
+            _check_measure(parts["measure"])
+            self._worlds[key] = (parts["trace"], parts["cluster"], parts["measure"])
+        return self._worlds[key]
+
+
+def _check_measure(config: Mapping[str, Any]) -> None:
+    known = measures.options(config["name"], config.get("module"))
+    for key in config:
+        if key not in ("name", "module", *known):
+            message = unknown(f"option of measure={config['name']}", key, known)
+            raise InputError(message, rule="unknown key")
+
+
+def _identity(raw: Config, context: Mapping[str, Any]) -> str:
+    return json.dumps([raw, context if config_tree.interpolates(raw) else None], default=str)
+
+
+def _built(policy: PolicyVariant, context: Mapping[str, Any]) -> Config:
+    config = config_tree.resolved({**context, "policy": policy.raw})["policy"]
+    params = {key: value for key, value in config.items() if key not in ("name", "module")}
+    try:
+        built = policies.build(config["name"], module=config.get("module"), **params)
+        plain = json.loads(json.dumps(dataclasses.asdict(built)))
+    except InputError:
+        raise
+    except Exception as error:  # a user's own class may raise anything
+        raise InputError(
+            f"policy={policy.option} can't be built with {params}: {type(error).__name__}: {error}"
+        ) from error
+    return {"name": config["name"], "module": config.get("module"), "params": plain}
 
 
 @dataclass(frozen=True)
@@ -23,7 +218,7 @@ class Cell:
     labels: dict[str, Any]
     # ``name``, ``module`` (a user's own, else None), ``params`` (every one, defaults too)
     policy: Config
-    trace: Config  # resolved
+    trace: Config
     cluster: Config
     measure: Config
 
@@ -54,7 +249,7 @@ class Cell:
 class Grid:
     """All cells of a request, in the order of its rows."""
 
-    request: Request  # what was asked for
+    request: Request
     cells: tuple[Cell, ...]  # policies outermost, seeds innermost
     swept: tuple[str, ...]  # keys swept besides policy, trace, capacity and seed
 
@@ -72,20 +267,18 @@ def build(request: Request) -> Grid:
             rule="unknown baseline",
         )
     swept = tuple(key for key in request.axes if key not in AXES)
-    of_policy = [key for key in swept if key.startswith("policy.")]
-    of_world = [key for key in swept if not key.startswith("policy.")]
-    chosen = variants.of_measure(request)
+    policy_keys = [key for key in swept if key.startswith("policy.")]
+    world_keys = [key for key in swept if not key.startswith("policy.")]
+    chosen = of_measure(request)
     if not chosen:
         chosen = [
             policy
             for name in request.axes["policy"]
-            for policy in variants.of_policy(request, name, of_policy)
+            for policy in of_policy(request, name, policy_keys)
         ]
-        variants.check_parameters_used(request, chosen)
+        check_parameters_used(request, chosen)
     worlds = [
-        world
-        for name in request.axes["trace"]
-        for world in variants.of_trace(request, name, of_world)
+        world for name in request.axes["trace"] for world in of_trace(request, name, world_keys)
     ]
     numbers = list(itertools.product(request.axes["capacity"], request.axes["seed"]))
     resolver = Resolver()

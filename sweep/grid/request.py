@@ -1,20 +1,76 @@
-"""What a command line asks for: axes, fixed values, and how to run it."""
+"""What a command line asks for: axes, fixed values, and where and how to run it."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 from sim.base.errors import InputError, unknown
+from sim.base.parameters import Between, Count, Positive, Whole, check
 from sim.metrics import metric
-from sweep.grid import config_tree, experiment, settings
+from sweep.grid import config_tree, overrides
 from sweep.grid.options import SWEPT_GROUPS, Options
 from sweep.grid.overrides import Assignment, parse
-from sweep.grid.settings import Settings
 from sweep.stats import MIN_PAIRS
 from sweep.stats.arrange import AXES
+
+_GRANULARITIES = ("cell", "policy", "sweep")
+_HEADS = ("launcher", "tracking", "paths", "max_failures")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Where and how to run."""
+
+    results: Path  # folder under which everything is written, absolute
+    launcher: Mapping[str, Any]  # the chosen options, resolved
+    tracking: Mapping[str, Any]
+    max_failures: int | None = None  # stop once this many cells have failed
+    traces: str = ""  # folder of real traces, as given
+
+
+def is_about_running(key: str) -> bool:
+    """Tell whether a key says where or how a sweep runs."""
+    return key.split(".")[0] in _HEADS
+
+
+def _settings(
+    given: Sequence[Assignment], defaults: Mapping[str, Any], *, fail_fast: bool = False
+) -> Settings:
+    """Apply assignments to the composed launcher, tracking and paths."""
+    config = {head: defaults[head] for head in _HEADS}
+    for line in given:
+        add = line.kind == "add" or line.key == "max_failures"
+        config = config_tree.with_value(config, line.key, line.value, add=add)
+    config = config_tree.resolved(config)
+    failures = 1 if fail_fast else config["max_failures"]
+    check("max_failures", failures, Count | None)
+    check("launcher.workers", config["launcher"].get("workers"), Count | None)
+    for key, folder in config["paths"].items():
+        if not isinstance(folder, str) or not folder:
+            raise InputError(f"paths.{key} must be a folder, not {folder!r}", rule="wrong type")
+    _check_kind("launcher", config["launcher"], ("inline", "local", "ray"))
+    _check_kind("tracking", config["tracking"], ("mlflow", "none"))
+    granularity = config["tracking"].get("granularity")
+    if granularity not in (None, *_GRANULARITIES):
+        message = unknown("tracking.granularity", str(granularity), _GRANULARITIES)
+        raise InputError(f"{message}; null chooses by the number of cells", rule="wrong type")
+    return Settings(
+        results=Path(config["paths"]["results"]).expanduser().resolve(),
+        launcher=config["launcher"],
+        tracking=config["tracking"],
+        max_failures=failures,
+        traces=config["paths"]["traces"],
+    )
+
+
+def _check_kind(group: str, config: Mapping[str, Any], kinds: Sequence[str]) -> None:
+    kind = config.get("kind")
+    if kind not in kinds:
+        raise InputError(unknown(f"{group}.kind", str(kind), kinds), rule=f"unknown {group}")
+
 
 DEMO = "demo"
 SEEDS_AUTO = ("seeds", "seeds_metric", "seeds_width", "seeds_max")
@@ -30,8 +86,7 @@ class Precision:
     """How sure the numbers are to be, with ``seeds=auto``."""
 
     metric: str  # whose intervals count
-    # half the width of an interval, at most: relative, or as a fraction where the metric is one
-    width: float
+    width: float  # half an interval's at most: relative, or a fraction where the metric is one
     most: int  # seeds, at most
 
 
@@ -47,18 +102,15 @@ class Request:
     baseline: str | None  # one of the policies
     metrics: tuple[str, ...]  # what the tables show; empty for all
     experiment: str | None  # name of the experiment it comes from
-    # what the experiment makes of the sweep; see `sweep.papers.studies`
-    study: dict[str, Any] | None
-    options: Options  # what can be chosen
-    settings: Settings  # how to run it
+    study: dict[str, Any] | None  # the experiment's; see `sweep.papers.studies`
+    options: Options
+    settings: Settings
     named: frozenset[str]  # keys that the command line itself names
     # the command line less what says where and how to run, except for where the real traces lie:
     # with it the same sweep can be had again
     words: tuple[str, ...]
-    # until when to add seeds, with ``seeds=auto``; the axis has the first few
-    precision: Precision | None = None
-    # what was found when there were enough; see `sweep.run.seeds.more`
-    seeds: Mapping[str, Any] | None = None
+    precision: Precision | None = None  # with ``seeds=auto``; the axis has the first few seeds
+    seeds: Mapping[str, Any] | None = None  # when there were enough; see `sweep.run.seeds.more`
 
 
 def read(texts: Sequence[str], options: Options, *, fail_fast: bool = False) -> Request:
@@ -69,16 +121,14 @@ def read(texts: Sequence[str], options: Options, *, fail_fast: bool = False) -> 
     choices["experiment"] = name
     defaults = options.compose(**{k: v for k, v in choices.items() if v is not None})
     words = tuple(
-        line.text
-        for line in given
-        if line.key == "paths.traces" or not settings.is_about_running(line.key)
+        line.text for line in given if line.key == "paths.traces" or not is_about_running(line.key)
     )
     given = [line for line in given if line.key not in _SINGLE]
     named = frozenset(line.key for line in given)
     if name is not None:
-        given = [*experiment.assignments(name, defaults["experiment"], given, options), *given]
-    running = [line for line in given if settings.is_about_running(line.key)]
-    lines = {line.key: line for line in given if not settings.is_about_running(line.key)}
+        given = [*overrides.assignments(name, defaults["experiment"], given, options), *given]
+    running = [line for line in given if is_about_running(line.key)]
+    lines = {line.key: line for line in given if not is_about_running(line.key)}
     for line in lines.values():
         _check_key(line, defaults)
         if line.key in _PARTS:
@@ -88,7 +138,7 @@ def read(texts: Sequence[str], options: Options, *, fail_fast: bool = False) -> 
     if wanted is not None:
         if "seed" in named:
             raise InputError("seeds=auto chooses the seeds: leave seed= out", rule="wrong type")
-        lines["seed"] = _first_seeds()
+        lines["seed"] = Assignment("seed", tuple(range(MIN_PAIRS)), True, "set", "seeds=auto")
     baseline, metrics = lines.pop("baseline", None), lines.pop("metrics", None)
     return Request(
         axes=_axes(lines, defaults, options),
@@ -98,15 +148,11 @@ def read(texts: Sequence[str], options: Options, *, fail_fast: bool = False) -> 
         experiment=name,
         study=None if name is None else defaults["experiment"].get("study"),
         options=options,
-        settings=settings.read(running, defaults, fail_fast=fail_fast),
+        settings=_settings(running, defaults, fail_fast=fail_fast),
         named=named,
         words=words,
         precision=wanted,
     )
-
-
-def _first_seeds() -> Assignment:
-    return Assignment("seed", tuple(range(MIN_PAIRS)), True, "set", "seeds=auto")
 
 
 def _precision(lines: dict[str, Assignment], defaults: Mapping[str, Any]) -> Precision | None:
@@ -121,21 +167,9 @@ def _precision(lines: dict[str, Assignment], defaults: Mapping[str, Any]) -> Pre
         message = f"{unknown('seeds', str(asked['seeds']), ['auto'])}; seed=0,1,2 names them"
         raise InputError(message, rule="wrong type")
     metric, width, most = (asked[key] for key in SEEDS_AUTO[1:])
-    if not isinstance(metric, str):
-        raise InputError(f"seeds_metric must be a metric, not {metric!r}", rule="wrong type")
-    is_number = isinstance(width, int | float) and not isinstance(width, bool)
-    if not is_number or not math.isfinite(width) or width <= 0:
-        raise InputError(
-            f"seeds_width must be a number above 0, not {width!r}: half the width of an interval, "
-            "0.05 for five per cent",
-            rule="range",
-        )
-    if type(most) is not int or most < MIN_PAIRS:
-        raise InputError(
-            f"seeds_max must be a whole number >= {MIN_PAIRS}, not {most!r}: fewer seeds give no "
-            "interval",
-            rule="range",
-        )
+    check("seeds_metric", metric, str)
+    check("seeds_width", width, Positive)
+    check("seeds_max", most, Annotated[int, Between(MIN_PAIRS)])
     return Precision(metric, float(width), most)
 
 
@@ -178,22 +212,15 @@ def _axes(
 
 
 def _capacity(value: Any) -> float:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not is_number or not math.isfinite(value) or value <= 0:
-        raise InputError(
-            f"capacity must be a positive number, not {value!r}: it is the fraction of the "
-            "trace's cluster, e.g. capacity=0.5,1.0",
-            rule="capacity",
-        )
+    check("capacity", value, Positive)
     return float(value)
 
 
 def _seed(value: Any) -> int:
-    if type(value) is not int or not 0 <= value < 2**63:
-        raise InputError(
-            f"seed must be a whole number >= 0, not {value!r}, e.g. seed=range(0,5)", rule="seed"
-        )
-    return value
+    check("seed", value, Whole)
+    if value >= 2**63:
+        raise InputError(f"seed must be below 2**63, not {value!r}", rule="range")
+    return int(value)
 
 
 def _baseline(line: Assignment | None) -> str | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sim.base.errors import InputError, unknown
+from sim.base.parameters import check as check_value
 from sweep.grid import clusters, recipe, remote
 from sweep.grid.recipe import OWN, WINDOW
 
@@ -111,8 +112,7 @@ def _check_knobs(option: str, chosen: Any) -> None:
 def _check_path(option: str, path: Any) -> None:
     if path is None or path == "???":
         raise InputError(f"trace={option} needs a file: give trace.path=FILE", rule="missing path")
-    if not isinstance(path, str):
-        raise InputError(f"trace.path must be a file's name, not {path!r}", rule="wrong type")
+    check_value("trace.path", path, str)
     if remote.is_remote(path):
         remote.check(path)
     elif not remote.here(path).exists():

@@ -14,7 +14,7 @@ from sweep.grid.config_tree import to_yaml
 from sweep.report import findings as of_study
 from sweep.report import headlines as against
 from sweep.report import page as report_page
-from sweep.report import table, table_view
+from sweep.report import table
 from sweep.report.headlines import Headline
 from sweep.stats import contrasts
 from sweep.stats.arrange import shown_metrics
@@ -113,7 +113,7 @@ def _context(
     rest = {key: value for key, value in masked.items() if key not in facts}
     return {
         "title": title,
-        "lead": table_view.headline(summary),
+        "lead": table.headline(summary),
         "failures": [
             {
                 "cell": failure.cell,

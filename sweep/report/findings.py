@@ -30,8 +30,7 @@ _MOST = re.compile(rf"(?:less than |≤ ){_NUMBER}|{_NUMBER} at most")
 class Finding:
     """One figure."""
 
-    # where it stands in the source, such as ``Fig. 13``; rows of one figure are kept together
-    figure: str
+    figure: str  # of the source, such as ``Fig. 13``; rows of one are kept together
     what: str  # what was measured; empty for what is plotted but not tabulated
     ours: float  # the value and its 95 % confidence interval (NaN where there is none)
     low: float = math.nan
@@ -39,9 +38,8 @@ class Finding:
     paper: str = ""  # what the source has; empty where it has nothing
     at_least: float = -math.inf  # what is wanted; infinite where nothing is
     at_most: float = math.inf
-    # where it is a point of a plot: of which curve, what the plot is along, and where there
-    curve: str = ""
-    along: str = ""
+    curve: str = ""  # of which curve it is a point, if of any
+    along: str = ""  # what that is plotted along, and where the point is there
     at: float = math.nan
 
     @classmethod

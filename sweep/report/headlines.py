@@ -12,13 +12,12 @@ import pyarrow as pa
 from rich.console import Console
 from rich.text import Text
 
-from sweep.report.table import signs
-from sweep.report.table_view import escaped, piped
+from sweep.report.table import escaped, piped, signs
 from sweep.stats import MIN_PAIRS
 from sweep.stats.arrange import text
 from sweep.stats.contrasts import ALL_TRACES
+from sweep.stats.inference import ALPHA
 from sweep.stats.metric_format import format_contrast, style
-from sweep.stats.paired import ALPHA
 
 NOT_SIGNIFICANT, FEW, EXACT = "n.s.", "few", "exact"
 ABSENT = "–"

@@ -10,10 +10,9 @@ import pyarrow as pa
 
 from sim.base import html
 from sweep.report import cells as report_cells
-from sweep.report import curves as report_curves
 from sweep.report import gantt as report_gantt
 from sweep.report import plots as report_plots
-from sweep.report import table_view
+from sweep.report import table
 from sweep.stats.arrange import text
 from sweep.stats.metric_format import style
 from sweep.stats.summary import Block, Summary
@@ -64,7 +63,7 @@ def context(summary: Summary, figures: pa.Table | None, looked: Looked) -> dict[
         for sample in sampled.samples if families else ():
             if sample.block == number:
                 name = f"Jobs at capacity {text(sample.capacity)}"
-                of_jobs = report_curves.figures(sample, summary.columns)
+                of_jobs = report_plots.figures(sample, summary.columns)
                 of_family = [plots.add(f, caption, note=note) for caption, note, f in of_jobs]
                 families.append({"name": name, "plots": of_family})
         blocks.append(
@@ -72,7 +71,7 @@ def context(summary: Summary, figures: pa.Table | None, looked: Looked) -> dict[
                 "id": f"block-{number}",
                 "title": block.title,
                 "families": families,
-                "columns": [summary.columns[at] for at in table_view.columns_of(summary, block)],
+                "columns": [summary.columns[at] for at in table.columns_of(summary, block)],
                 "tables": _tables(summary, block),
             }
         )
@@ -94,7 +93,7 @@ def context(summary: Summary, figures: pa.Table | None, looked: Looked) -> dict[
             }
             for at, column in enumerate(summary.columns)
         ],
-        "legend": table_view.legend(summary, best="bold"),
+        "legend": table.legend(summary, best="bold"),
         "meanings": {name: style(name).meaning for name in summary.metrics if style(name).meaning},
         **html.embedded(plots.figures),
     }
@@ -110,7 +109,7 @@ def _metric_plot(plots: _Plots, summary: Summary, block: Block, metric: str) -> 
 def _tables(summary: Summary, block: Block) -> list[dict[str, Any]]:
     tables = []
     for number, capacity in enumerate(block.capacities):
-        rows = table_view.rows_of(summary, block, number)
+        rows = table.rows_of(summary, block, number)
         columns = zip(*(row.entries for row in rows), strict=True)
         widths = [max(len(e.spread) + e.is_fewer for e in entries) for entries in columns]
         tables.append({"capacity": text(capacity), "rows": rows, "widths": widths})

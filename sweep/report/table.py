@@ -1,20 +1,154 @@
-"""The table a sweep ends with, on a terminal and as Markdown."""
+"""The table a sweep ends with, on a terminal and as Markdown; its rows as text, for HTML too."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
+import numpy as np
 from rich import box
 from rich.console import Console
 from rich.segment import Segments
 from rich.table import Table
 from rich.text import Text
 
-from sweep.report import table_view
-from sweep.report.table_view import Entry, escaped, piped
+from sim.base.arrays import F8, Mask
+from sweep.stats.arrange import Column, text
 from sweep.stats.arrange import text as shortest
+from sweep.stats.metric_format import Style, format_value, style
 from sweep.stats.summary import Block, Summary
+
+ABSENT = "–"
+FAILED = "failed"
+FEWER = "†"
+BEST = "*"
+BASELINE = "baseline"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One number of a table: its mean, the half-width of its interval, what to mark."""
+
+    mean: str
+    half: str
+    is_best: bool
+    is_fewer: bool
+
+    @property
+    def spread(self) -> str:
+        """The half-width with its sign, or nothing."""
+        return f"±{self.half}" if self.half else ""
+
+    @property
+    def marks(self) -> str:
+        """Signs after the number; `legend` says what they mean."""
+        return BEST * self.is_best + FEWER * self.is_fewer
+
+    def text(self, blank: str = " ") -> str:
+        """Write it on one line, such as ``1,234 ±56*``."""
+        return self.mean + blank * bool(self.half) + self.spread + self.marks
+
+
+@dataclass(frozen=True)
+class Row:
+    """One metric at one capacity, an entry a column."""
+
+    metric: str
+    style: Style
+    entries: tuple[Entry, ...]
+
+
+def columns_of(summary: Summary, block: Block) -> list[int]:
+    """Columns (positions in ``summary.columns``) that have at least one cell in the block."""
+    return [int(at) for at in np.flatnonzero(block.n_planned.sum(axis=0))]
+
+
+def rows_of(summary: Summary, block: Block, capacity: int) -> list[Row]:
+    """Rows of the table at the block's capacity number `capacity`, for `columns_of` the block."""
+    columns = columns_of(summary, block)
+    rows = []
+    for at, metric in enumerate(summary.metrics):
+        best = _best(block.mean[capacity, columns, at], metric)
+        entries = []
+        for place, column in enumerate(columns):
+            where = (capacity, column, at)
+            mean, half = format_value(metric, float(block.mean[where]), float(block.half[where]))
+            planned, failed = block.n_planned[capacity, column], block.n_failed[capacity, column]
+            if not mean:
+                mean = FAILED if failed and failed == planned else ABSENT
+            is_fewer = 0 < block.n[where] < planned
+            entries.append(Entry(mean, half, bool(best[place]), bool(is_fewer)))
+        rows.append(Row(metric, style(metric), tuple(entries)))
+    return rows
+
+
+def _best(means: F8, metric: str) -> Mask:
+    """Where the best mean stands, as shown; nowhere if all look the same or neither is better."""
+    better = style(metric).better
+    known = ~np.isnan(means)
+    none = np.zeros(means.shape, dtype=bool)
+    if better is None or known.sum() < 2:
+        return none
+    target = means[known].min() if better == "lower" else means[known].max()
+    shown = [format_value(metric, float(mean))[0] for mean in means]
+    best = np.array([mean == format_value(metric, float(target))[0] for mean in shown])
+    return none if best[known].all() else best & known
+
+
+def headline(summary: Summary) -> list[str]:
+    """Say what is compared, in one to three lines: the grid, the cells, the failures."""
+    policies = ", ".join(column.label for column in summary.columns)
+    traces = dict.fromkeys(block.trace for block in summary.blocks)
+    seeds = len(summary.seeds)
+    lines = [
+        f"{policies} on {', '.join(traces)}",
+        f"capacity {', '.join(text(c) for c in summary.capacities)}"
+        f" · {seeds} seed{'s' * (seeds != 1)}"
+        f" · {summary.n_cells} cell{'s' * (summary.n_cells != 1)}"
+        + (f" · baseline {summary.baseline}" if summary.baseline else ""),
+    ]
+    if summary.failures:
+        lines.append(f"{len(summary.failures)} of {summary.n_cells} cells failed")
+    return lines
+
+
+def legend(summary: Summary, best: str = BEST) -> list[str]:
+    """Say what the marks in the tables mean; only those that can occur."""
+    if not summary.metrics:
+        return []
+    seeds = len(summary.seeds)
+    words = []
+    if seeds > 1:
+        words.append(f"mean ± half-width of the 95% confidence interval over {seeds} seeds")
+    tables = ((block, at) for block in summary.blocks for at in range(len(block.capacities)))
+    rows = (row for block, at in tables for row in rows_of(summary, block, at))
+    if any(entry.is_best for row in rows for entry in row.entries):
+        words.append(f"{best}: best mean of the row")
+    if summary.failures and seeds > 1:
+        words.append(f"{FEWER}: fewer seeds, some failed")
+    lines = ["; ".join(words)] if words else []
+    if summary.unavailable:
+        lines.append(f"not available in this sweep: {', '.join(summary.unavailable)}")
+    return lines
+
+
+def column_lines(column: Column) -> list[str]:
+    """Heading of a column: the policy, what tells its variants apart, `BASELINE`."""
+    return [*column.words, *([BASELINE] if column.is_baseline else [])]
+
+
+def piped(texts: Sequence[str]) -> str:
+    """Write a row of a Markdown table; its cells are `escaped`."""
+    return f"| {' | '.join(texts)} |"
+
+
+def escaped(text: str, *more: str) -> str:
+    """Take the meaning in Markdown from a text's signs, and from some `more`."""
+    for sign in ("\\", "|", "*", "_", "<", "`", *more):
+        text = text.replace(sign, "\\" + sign)
+    return " ".join(text.split())
+
 
 _PLAIN = str.maketrans({"±": "+/-", "×": "x", "–": "-", "·": "|", "†": "#", "∞": "inf"})
 _GAP = 2  # blanks between columns
@@ -33,38 +167,38 @@ def print_table(summary: Summary, console: Console | None = None) -> None:
         text = Text(line.translate(signs(console)), style=style)
         console.print(text, soft_wrap=True)
 
-    for number, line in enumerate(table_view.headline(summary)):
+    for number, line in enumerate(headline(summary)):
         say(line, style="bold" if number == 0 else "")
     for block in summary.blocks if summary.metrics else ():
         say("")
         if len(summary.blocks) > 1:
             say(block.title, style="bold underline")
         _print_block(summary, block, console)
-    legend = table_view.legend(summary)
-    if legend:
+    signs_used = legend(summary)
+    if signs_used:
         say("")
-    for line in legend:
+    for line in signs_used:
         say(line, style="dim")
 
 
 def to_markdown(summary: Summary, level: int = 2) -> str:
     """Write the same tables as Markdown, a block's heading at `level`."""
-    lines = [escaped(line) + "  " for line in table_view.headline(summary)]
+    lines = [escaped(line) + "  " for line in headline(summary)]
     for block in summary.blocks if summary.metrics else ():
         if len(summary.blocks) > 1:
             lines += ["", f"{'#' * level} {escaped(block.title)}"]
-        columns = table_view.columns_of(summary, block)
-        heads = [" ".join(table_view.column_lines(summary.columns[at])) for at in columns]
+        columns = columns_of(summary, block)
+        heads = [" ".join(column_lines(summary.columns[at])) for at in columns]
         for number, capacity in enumerate(block.capacities):
             lines += ["", f"{'#' * (level + 1)} Capacity {shortest(capacity)}", ""]
             lines.append(piped(["metric", *map(escaped, heads)]))
             lines.append(piped(["---", *(["---:"] * len(columns))]))
             lines += [
                 piped([f"`{row.metric}`", *map(_markdown_entry, row.entries)])
-                for row in table_view.rows_of(summary, block, number)
+                for row in rows_of(summary, block, number)
             ]
-    legend = [escaped(line) + "  " for line in table_view.legend(summary, best="bold")]
-    return "\n".join([*lines, "", *legend]).rstrip() + "\n"
+    below = [escaped(line) + "  " for line in legend(summary, best="bold")]
+    return "\n".join([*lines, "", *below]).rstrip() + "\n"
 
 
 def signs(console: Console) -> Mapping[int, str]:
@@ -78,9 +212,9 @@ def _print_block(summary: Summary, block: Block, console: Console) -> None:
     On a terminal, columns that do not fit beside each other go into further tables, after an
     attempt with the numbers set tighter; elsewhere there is one table, however wide.
     """
-    columns = table_view.columns_of(summary, block)
-    heads = [table_view.column_lines(summary.columns[at]) for at in columns]
-    sections = [table_view.rows_of(summary, block, at) for at in range(len(block.capacities))]
+    columns = columns_of(summary, block)
+    heads = [column_lines(summary.columns[at]) for at in columns]
+    sections = [rows_of(summary, block, at) for at in range(len(block.capacities))]
     entries = [[row.entries[at] for rows in sections for row in rows] for at in range(len(heads))]
     names = [[row.metric for row in rows] for rows in sections]
     first = max(len(text) for text in (*summary.metrics, *map(_title, block.capacities)))
@@ -116,8 +250,8 @@ def _table(
     table.add_column("", no_wrap=True)
     for head in heads:
         title = Text("\n".join(head), style="bold", justify="right")
-        if head[-1] == table_view.BASELINE:
-            title.stylize("not bold cyan", len(title) - len(table_view.BASELINE))
+        if head[-1] == BASELINE:
+            title.stylize("not bold cyan", len(title) - len(BASELINE))
         table.add_column(title, no_wrap=True)
     at = 0
     for capacity, metrics in zip(block.capacities, names, strict=True):
@@ -156,7 +290,7 @@ def _tight(entries: Sequence[Entry], signs: Mapping[int, str]) -> list[Text]:
 
 def _coloured(entry: Entry, mean: str, rest: str) -> Text:
     text = Text(mean + rest)
-    if entry.mean == table_view.FAILED:
+    if entry.mean == FAILED:
         text.stylize("red")
     elif entry.is_best:
         text.stylize("bold green")
@@ -192,5 +326,5 @@ def _title(capacity: float) -> str:
 
 
 def _markdown_entry(entry: Entry) -> str:
-    text = escaped(entry.text().replace(table_view.BEST, ""))
+    text = escaped(entry.text().replace(BEST, ""))
     return f"**{text}**" if entry.is_best else text

@@ -1,22 +1,84 @@
-"""Running the cells of a sweep that are not cached, and keeping what comes of them."""
+"""Running the cells of a sweep that are not cached, and keeping what comes of them.
+
+A runner takes work and gives outcomes, in whatever order they come: in this process (here), or as
+Ray tasks (`sweep.run.on_ray.pool`). It decides nothing about what to keep.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
 
 from sim.base.masking import mask, mask_tree
-from sweep.run import notes, plan
-from sweep.run.on_ray.pool import RayRunner
+from sweep.run import notes, plan, task
+from sweep.run.cell import run_cell
 from sweep.run.plan import Planned, Prepared
-from sweep.run.runner import InlineRunner, Runner, Work
 from sweep.store.cell import CellError
 from sweep.store.journal import Journal
 
 if TYPE_CHECKING:
+    from sim.workload.workload import Workload
     from sweep.run.cell import Simulate
     from sweep.store.cell import CellResult, CellSpec
+
+
+@dataclass(frozen=True)
+class Work:
+    """A cell to run."""
+
+    spec: CellSpec
+    input: str  # name of its workload
+
+
+class Workloads(Protocol):
+    """Where a runner gets workloads by name."""
+
+    def workload(self, name: str) -> Workload:
+        """Return one, loading it if need be."""
+        ...
+
+    def release(self, name: str) -> None:
+        """Forget this process's copy of one."""
+        ...
+
+
+class Runner(Protocol):
+    """Runs cells somewhere."""
+
+    def run(self, work: Sequence[Work], workloads: Workloads) -> Iterator[CellResult | str]:
+        """Yield the outcome of each cell once, as it comes.
+
+        When none came for a while, a text: what is going on, empty if cells are simply running.
+        May be called again once all have come; `close` it first if they have not.
+        """
+        ...
+
+    def close(self) -> None:
+        """Stop what was started, if anything was; `run` would start it again."""
+        ...
+
+
+class InlineRunner:
+    """Runs cells in this process, one after the other: what a debugger wants."""
+
+    def __init__(self, simulate: Simulate | None = None) -> None:
+        self._simulate = simulate
+
+    def run(self, work: Sequence[Work], workloads: Workloads) -> Iterator[CellResult | str]:
+        """Yield each cell's outcome in the order of the work."""
+        if self._simulate is None:
+            few_jobs, specs = task.sample(
+                [cell.spec for cell in work], lambda: workloads.workload(work[0].input)
+            )
+            if few_jobs is not None and task.missing((), few_jobs, specs):
+                yield task.COMPILING
+        for cell in work:
+            yield run_cell(workloads.workload(cell.input), cell.spec, self._simulate)
+
+    def close(self) -> None:
+        """Nothing was started."""
 
 
 def begin(prepared: Prepared, journal: Journal, n_todo: int) -> list[bool]:
@@ -39,36 +101,27 @@ def run(
     journal: Journal,
     cells: Runner,
 ) -> dict[str, CellError]:
-    """Run cells, and keep what comes of them; return the errors of those that failed, by key."""
+    """Run cells until there are none or too many failed, and keep what comes of them.
+
+    Return the errors of those that failed, by key.
+    """
     errors: dict[str, CellError] = {}
-    try:
-        _run_cells(prepared, specs, cells, journal, errors)
-    except KeyboardInterrupt:
-        notes.interrupted(prepared, len(specs))
-        raise
-    return errors
-
-
-def _run_cells(
-    prepared: Prepared,
-    specs: Sequence[tuple[Planned, CellSpec]],
-    cells: Runner,
-    journal: Journal,
-    errors: dict[str, CellError],
-) -> None:
-    """Take in results as they come, until there are none or too many failed."""
     by_key = {cell.key: cell for cell, _ in specs}
     limit = prepared.grid.request.settings.max_failures
     work = [Work(spec, cell.input) for cell, spec in specs]
-    with notes.Progress(notes.console(), len(work)) as progress:
-        for result in cells.run(work, prepared.inputs):
-            if isinstance(result, str):
-                progress.beat(result)
-                continue
-            _take_in(result, by_key.pop(result.key), prepared, journal, errors)
-            progress.cell(failed=result.error is not None)
-            if limit is not None and len(errors) >= limit and by_key:
-                break
+    try:
+        with notes.Progress(notes.console(), len(work)) as progress:
+            for result in cells.run(work, prepared.inputs):
+                if isinstance(result, str):
+                    progress.beat(result)
+                    continue
+                _take_in(result, by_key.pop(result.key), prepared, journal, errors)
+                progress.cell(failed=result.error is not None)
+                if limit is not None and len(errors) >= limit and by_key:
+                    break
+    except KeyboardInterrupt:
+        notes.interrupted(prepared, len(specs))
+        raise
     for cell in by_key.values():
         errors[cell.key] = {
             "stage": "skipped",
@@ -76,6 +129,7 @@ def _run_cells(
             "message": f"not run: {limit} cells had failed before (max_failures={limit})",
             "traceback": "",
         }
+    return errors
 
 
 def _take_in(
@@ -111,14 +165,3 @@ def _cached_before(prepared: Prepared, journal: Journal) -> list[bool]:
         cell.key in prepared.metrics and (known is None or cell.row in known)
         for cell in prepared.planned
     ]
-
-
-def make_runner(
-    launcher: Mapping[str, Any],
-    python_path: Sequence[str] = (),
-    simulate: Simulate | None = None,
-) -> Runner:
-    """Make the runner that a launcher's configuration names; nothing is started yet."""
-    if launcher["kind"] == "inline":
-        return InlineRunner(simulate)
-    return RayRunner(launcher, python_path, simulate)

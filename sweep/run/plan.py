@@ -12,9 +12,10 @@ from sweep.grid import clusters
 from sweep.grid.config_tree import canonical
 from sweep.grid.grid import Cell, Grid
 from sweep.run.inputs import Inputs
-from sweep.store import closure, sources
+from sweep.store import sources
 from sweep.store.cache import Cache
 from sweep.store.cell import CellSpec
+from sweep.store.sources.closure import Table
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class Planned:
     """A cell with its key."""
 
     row: int  # its place in the grid
-    cell: Cell  # its configuration
+    cell: Cell
     key: str  # see `key_of`
     input: str  # name of its workload in `Inputs`
 
@@ -31,17 +32,16 @@ class Planned:
 class Prepared:
     """A grid that is ready to run."""
 
-    grid: Grid  # what was asked for
-    sweep: str  # id: the experiment's name and a digest of everything that the results follow from
+    grid: Grid
+    sweep: str  # its id; see `sweep_id`
     planned: list[Planned]  # a cell each, in the order of the rows
-    inputs: Inputs  # workloads
-    cache: Cache  # results
-    # metrics of the cells that are cached, by key
-    metrics: dict[str, dict[str, float]] = field(default_factory=dict)
+    inputs: Inputs
+    cache: Cache
+    metrics: dict[str, dict[str, float]] = field(default_factory=dict)  # of cached cells, by key
 
     def todo(self) -> list[Planned]:
         """Cells that are not cached, one for each key."""
-        waiting = {one.key: one for one in self.planned if one.key not in self.metrics}
+        waiting = {cell.key: cell for cell in self.planned if cell.key not in self.metrics}
         return list(waiting.values())
 
 
@@ -82,11 +82,12 @@ def prepare(grid: Grid) -> Prepared:
         about = (cell.policy, cell.cluster, cell.measure, cell.capacity, cell.seed)
         key = key_of(*about, workload, source)
         planned.append(Planned(row, cell, key, name))
-    prepared = Prepared(grid, sweep_id(grid, [one.key for one in planned]), planned, inputs, cache)
-    for key in dict.fromkeys(one.key for one in planned):
-        found = cache.metrics(key)
-        if found is not None:
-            prepared.metrics[key] = found
+    sweep = sweep_id(grid, [each.key for each in planned])
+    prepared = Prepared(grid, sweep, planned, inputs, cache)
+    for key in dict.fromkeys(each.key for each in planned):
+        metrics = cache.metrics(key)
+        if metrics is not None:
+            prepared.metrics[key] = metrics
     return prepared
 
 
@@ -95,7 +96,7 @@ def source_of(cell: Cell) -> str:
     return sources.of_cell(cell.policy, cell.measure)
 
 
-def table_of(cell: Cell) -> closure.Table:
+def table_of(cell: Cell) -> Table:
     """Digests of those sources by module."""
     return sources.table_of_cell(cell.policy, cell.measure)
 
@@ -114,22 +115,22 @@ def specs(prepared: Prepared) -> Iterator[tuple[Planned, CellSpec]]:
     """Size the cluster of every cell that has to run, and check that its workload fits."""
     sized: dict[str, Mapping[str, Any]] = {}
     todo = prepared.todo()
-    order = {name: at for at, name in enumerate(dict.fromkeys(one.input for one in todo))}
-    for one in sorted(todo, key=lambda one: order[one.input]):
-        cell = one.cell
-        world = canonical([one.input, cell.cluster, cell.capacity])
+    order = {name: at for at, name in enumerate(dict.fromkeys(planned.input for planned in todo))}
+    for planned in sorted(todo, key=lambda planned: order[planned.input]):
+        cell = planned.cell
+        world = canonical([planned.input, cell.cluster, cell.capacity])
         if world not in sized:
-            workload = prepared.inputs.workload(one.input)
+            workload = prepared.inputs.workload(planned.input)
             sized[world] = clusters.size(workload, cell.cluster, cell.capacity)
         source = source_of(cell)
         about = (cell.policy, sized[world], cell.measure, cell.seed, source)
-        yield one, CellSpec(one.key, *about)
+        yield planned, CellSpec(planned.key, *about)
 
 
-def kept_config(prepared: Prepared, one: Planned) -> dict[str, Any]:
+def kept_config(prepared: Prepared, planned: Planned) -> dict[str, Any]:
     """Everything that a cell's key was made of, and its trace, to be kept beside its result."""
     return {
-        **mask_tree(one.cell.config),
-        "workload": prepared.inputs.describe(one.input)["digest"],
-        "sources": source_of(one.cell),
+        **mask_tree(planned.cell.config),
+        "workload": prepared.inputs.describe(planned.input)["digest"],
+        "sources": source_of(planned.cell),
     }

@@ -19,8 +19,8 @@ from sim.base.errors import InputError
 from sweep.grid import grid
 from sweep.grid.request import SEEDS_AUTO, Request
 from sweep.run import compute, notes, plan, rows
+from sweep.run.compute import Runner
 from sweep.run.plan import Prepared
-from sweep.run.runner import Runner
 from sweep.stats import contrasts
 from sweep.stats.arrange import text
 from sweep.stats.metric_format import style

@@ -1,11 +1,22 @@
-"""What runs inside a worker; it imports neither Ray nor anything of the driver's."""
+"""What runs inside a worker: cells, and before them the compiling of the kernels that they need.
+
+Which variants of the event loop those are follows from the cells' policies and clusters and from
+what kind of jobs a workload has; a few of its jobs show that. Neither Ray nor anything of the
+driver's is imported here.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import json
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
+import policies
+import sim
+from sim.measures import NO_POLICY
+from sweep.grid import clusters
 from sweep.run.cell import run_cell
 from sweep.store.cell import CellError, CellResult
 
@@ -57,3 +68,80 @@ def _other_sources(spec: CellSpec) -> CellResult | None:
 def find_modules_in(folders: Sequence[str]) -> None:
     """Put folders at the end of the module search path, once."""
     sys.path.extend(folder for folder in folders if folder not in sys.path)
+
+
+COMPILING = "compiling the kernels, once for this version"
+FEW_JOBS = 3
+
+
+def sample(
+    specs: Sequence[CellSpec], load: Callable[[], Workload]
+) -> tuple[Workload | None, list[CellSpec]]:
+    """Return a few jobs of the first workload, and a cell of each policy and kind of cluster.
+
+    No workload where it can't be had, which the first cell will say.
+    """
+    kinds = {_kind(spec): spec for spec in reversed(specs)}
+    simulated = [spec for spec in kinds.values() if spec.policy["name"] != NO_POLICY]
+    if not simulated:
+        return None, []
+    try:
+        workload = load()
+        return workload.take(range(min(FEW_JOBS, workload.n_jobs))), simulated[::-1]
+    except Exception:
+        return None, []
+
+
+def _kind(spec: CellSpec) -> str:
+    cluster = {key: value for key, value in spec.cluster.items() if key != "count"}
+    return json.dumps([spec.policy, cluster], sort_keys=True, default=str)
+
+
+def missing(
+    python_path: Sequence[str], workload: Workload, specs: Sequence[CellSpec]
+) -> list[CellSpec]:
+    """Return a cell for each variant that cells like these need and this machine does not keep."""
+    # in a worker: the driver loads no numba
+    from sim.engine.kernels.run import is_compiled
+    from sim.engine.simulate import variant
+
+    find_modules_in(python_path)
+    found: dict[frozenset[str], CellSpec] = {}
+    for spec in specs:
+        with contextlib.suppress(Exception):  # what goes wrong is what the cell itself will say
+            found.setdefault(variant(workload, *_built(spec)), spec)
+    return [spec for features, spec in found.items() if not is_compiled(features)]
+
+
+def compile_for(python_path: Sequence[str], workload: Workload, spec: CellSpec) -> None:
+    """Compile the variant that a cell like this needs."""
+    from sim.engine.simulate import compile_ahead  # in a worker: the driver loads no numba
+
+    find_modules_in(python_path)
+    with contextlib.suppress(Exception):
+        compile_ahead(workload, *_built(spec))
+
+
+def _built(spec: CellSpec) -> tuple[Any, Any]:
+    name, module, options = (spec.policy[key] for key in ("name", "module", "params"))
+    return clusters.build(spec.cluster, spec.seed), policies.build(name, module=module, **options)
+
+
+def common() -> None:
+    """Compile the variants that most runs and tests use, one after the other."""
+    from sim.engine.simulate import compile_ahead  # loads numba
+
+    stage = {"name": "s", "durations_s": [1.0, 1.0]}
+    after = {"name": "t", "durations_s": [1.0], "parents": ["s"]}
+    workload = sim.Workload.from_jobs([{"submit_s": 0.0, "stages": [stage, after]}])
+    slots, machines = sim.Cluster.slots(1), sim.Cluster.machines(1, cpu=1)
+    for cluster, name in (
+        (slots, "fifo"),
+        (slots, "las"),
+        (slots, "slearn"),
+        (machines, "fifo"),
+        (machines, "las"),
+        (machines, "tetris"),
+    ):
+        compile_ahead(workload, cluster, policies.build(name))
+    _ = sim.simulate(workload, slots, policies.build("fifo")).metrics

@@ -4,8 +4,16 @@
 policies that met the same (trace, seed) pairs; `holm` corrects for comparing many.
 """
 
-from sweep.stats.confidence import CONFIDENCE, interval, intervals
-from sweep.stats.paired import MIN_PAIRS, Paired, difference, holm, ratio
+from sweep.stats.inference import (
+    CONFIDENCE,
+    MIN_PAIRS,
+    Paired,
+    difference,
+    holm,
+    interval,
+    intervals,
+    ratio,
+)
 
 __all__ = [
     "CONFIDENCE",

@@ -48,12 +48,11 @@ class Arranged:
 
     rows: list[dict[str, Any]]  # a cell each: its labels, status and error; no metrics
     swept: list[str]  # columns swept besides policy, trace, capacity and seed
-    columns: dict[tuple[str, ...], Column]  # by identity; see `identity`
-    column: list[int]  # position among `columns` of each row's
-    # rows by trace and by the settings that are no policy's
-    blocks: dict[tuple[str, Settings], list[int]]
+    columns: dict[tuple[str, ...], Column]  # by policy and swept parameters, as text
+    column: list[int]  # each row's position among `columns`
+    blocks: dict[tuple[str, Settings], list[int]]  # rows by trace and the world's settings
     names: list[str]  # of the metrics, in the order shown
-    values: F8  # naN where a cell failed or a metric does not apply
+    values: F8  # NaN where a cell failed or a metric does not apply
     failed: Mask
 
 

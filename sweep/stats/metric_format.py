@@ -29,8 +29,8 @@ class Style:
     # ``seconds``; ``percent`` (a fraction, shown times 100); ``ratio`` (shown as 1.23×);
     # ``index`` (between 0 and 1, three decimals); ``number``
     kind: Kind
-    better: Better | None  # none when it is not known
-    meaning: str  # one line; empty when it is not known
+    better: Better | None  # None where it is not known
+    meaning: str  # one line; empty where it is not known
     family: str  # heading under which metrics stand together
     rank: int  # place among all metrics
 

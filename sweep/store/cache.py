@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from sim.base import files
 from sweep.store.cell import CellResult
-from sweep.store.kept_sources import KeptSources
+from sweep.store.sources import KeptSources
 
 VERSION = 1
 """Of the layout of a file; a file of another version is computed anew."""

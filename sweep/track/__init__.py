@@ -3,10 +3,9 @@
 `import mlflow` takes three seconds, so nothing here does it before there is something to log.
 """
 
-from sweep.track.connection import TrackingDown, warm_up
-from sweep.track.granularity import choose
+from sweep.track.connection import TrackingDown, is_logged, target_of, uri_of, warm_up
 from sweep.track.log_sweep import Tracked, log, track
-from sweep.track.target import is_logged, target_of, uri_of
+from sweep.track.rows import choose
 
 __all__ = [
     "Tracked",

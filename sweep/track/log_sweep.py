@@ -14,16 +14,14 @@ import pyarrow as pa
 
 from sim.base.masking import mask_tree
 from sweep.grid.config_tree import to_yaml
-from sweep.grid.settings import Settings
+from sweep.grid.request import Settings
 from sweep.run.notes import LINE_EVERY_S
 from sweep.store import journal
 from sweep.store.folder import SweepFolder
 from sweep.store.journal import Journal
-from sweep.track import granularity as level
-from sweep.track import target
-from sweep.track.connection import Place, connected
-from sweep.track.granularity import Granularity
-from sweep.track.rows import Row, digest, rows_of
+from sweep.track import rows as to_log
+from sweep.track.connection import Place, connected, known_run, remember, uri_of
+from sweep.track.rows import Granularity, Row, digest, rows_of
 from sweep.track.runs import (
     files_of,
     find_children,
@@ -74,9 +72,9 @@ def track(
     or was cut off), or that was logged at another granularity, is deleted and logged anew.
     """
     rows = rows_of(cells, swept)
-    children = level.at(granularity, rows)
+    children = to_log.at(granularity, rows)
     state = digest(rows, files_of(folder), granularity)
-    known = target.known_run(folder, uri, experiment, state)
+    known = known_run(folder, uri, experiment, state)
     if known:
         return Tracked(0, len(children), *known)
     with (
@@ -96,16 +94,16 @@ def track(
         for identity, runs in present.items():
             for old in runs if identity in anew or identity not in wanted else ():
                 client.delete_run(old.info.run_id)
-        compared = level.varying(children)
+        compared = to_log.varying(children)
         for done, row in enumerate(missing, start=1):
             text = to_yaml(mask_tree(_config_of(row, cell_configs)))
             log_child(place, parent, row, compared, text, _times_of(row, times or {}))
             if on_progress:
                 on_progress(done, len(missing))
-        headline = level.headline(rows) if granularity == "sweep" else {}
+        headline = to_log.headline(rows) if granularity == "sweep" else {}
         finish_parent(place, parent, rows, folder, headline)
     run = (experiment_id, str(parent.info.run_id))
-    target.remember(folder, uri, experiment, state, run)
+    remember(folder, uri, experiment, state, run)
     return Tracked(len(missing), len(children) - len(missing), *run)
 
 
@@ -113,16 +111,16 @@ def log(
     folder: SweepFolder, settings: Settings, note: Callable[[str], object] = lambda _: None
 ) -> None:
     """Log a sweep to where the settings say; nothing if they say nowhere."""
-    uri = target.uri_of(settings)
+    uri = uri_of(settings)
     if uri is None:
         return
     asked = settings.tracking.get("granularity")
     cells, config = folder.cells(), folder.config()
     rows = cells.select(["key", "config"]).to_pylist()
-    granularity = level.choose(asked, cells, config["swept"])
+    granularity = to_log.choose(asked, cells, config["swept"])
     if asked is None and granularity != "cell":
         note(
-            f"MLflow gets {_WORDS[granularity]}, as its UI slows past {level.MOST_CELLS} runs; "
+            f"MLflow gets {_WORDS[granularity]}, as its UI slows past {to_log.MOST_CELLS} runs; "
             "tracking.granularity=cell logs every cell"
         )
     # two sweeps that make one sqlite database at the same time would break it

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from sweep.store import meaning_memory, modules, provenance
+from sweep.store import provenance
+from sweep.store.sources import meaning, modules
 from tests.sweep.small import Command, fake_engine
 from tests.sweep.store.edits import Sources
 
@@ -45,7 +46,7 @@ def edited(
 ) -> Iterator[Sources]:
     """Sources to edit, as long as a test runs."""
     kept = tmp_path_factory.getbasetemp() / "meanings"  # edits are of no use to anybody else
-    monkeypatch.setattr(meaning_memory, "folder", lambda: kept)
+    monkeypatch.setattr(meaning, "folder", lambda: kept)
     found = Sources()
     monkeypatch.setattr(modules, "read", found.read)
     yield found

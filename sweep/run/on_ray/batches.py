@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from sweep.run.runner import Work
+    from sweep.run.compute import Work
 
 TARGET_S = 1.0
 MAX_CELLS = 256
@@ -26,7 +26,7 @@ class Batch:
     """Cells of one workload that make one task."""
 
     input: str  # name of the workload
-    work: list[Work]  # the cells
+    work: list[Work]
     doubled: bool = False  # whether the task asks for twice the memory of a slot
 
 
@@ -43,7 +43,7 @@ class Batches:
     Cells of one workload follow each other, so that few workloads are needed at a time.
     """
 
-    work: Sequence[Work]  # all of it
+    work: Sequence[Work]
     slots: int  # how many tasks run at once
     _waiting: dict[str, deque[Work]] = field(init=False, default_factory=dict)
     _again: deque[Batch] = field(init=False, default_factory=deque)

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sim.base.errors import InputError, in_a_line
-from sweep.run import task, warming
+from sweep.run import task
 from sweep.run.cell import error_of
+from sweep.run.compute import InlineRunner, Runner, Work, Workloads
 from sweep.run.on_ray.batches import Batch, Batches
 from sweep.run.on_ray.connection import Connection, DisconnectedError, judge, put
-from sweep.run.runner import Work, Workloads
 from sweep.store.cell import CellError, CellResult
 
 if TYPE_CHECKING:
@@ -113,12 +113,12 @@ class RayRunner:
         """Let each node compile what the cells will need, each variant once, side by side."""
         import ray
 
-        few_jobs, specs = warming.sample(
+        few_jobs, specs = task.sample(
             [cell.spec for cell in work], lambda: workloads.workload(work[0].input)
         )
         if few_jobs is None:
             return
-        missing, compile_for = ray.remote(warming.missing), ray.remote(warming.compile_for)
+        missing, compile_for = ray.remote(task.missing), ray.remote(task.compile_for)
         with self._connection.guarded():
             shared = ray.put(few_jobs)
             nodes = [n for n in ray.nodes() if n["Alive"] and n["Resources"].get("CPU", 0) >= 1]
@@ -131,7 +131,7 @@ class RayRunner:
                 for spec in _answer(ref):
                     there_only = compile_for.options(**on)
                     compiling.append(there_only.remote(self._python_path, shared, spec))
-        yield from _wait(self._connection, compiling, warming.COMPILING)
+        yield from _wait(self._connection, compiling, task.COMPILING)
 
     def _submit(self, run_batch: Any, batch: Batch, batches: Batches, workloads: Workloads) -> None:
         workload = None
@@ -261,3 +261,14 @@ def _answer(ref: Any) -> list[Any]:
     except (ray.exceptions.RayError, OSError):
         return []
     return found
+
+
+def make_runner(
+    launcher: Mapping[str, Any],
+    python_path: Sequence[str] = (),
+    simulate: Simulate | None = None,
+) -> Runner:
+    """Make the runner that a launcher's configuration names; nothing is started yet."""
+    if launcher["kind"] == "inline":
+        return InlineRunner(simulate)
+    return RayRunner(launcher, python_path, simulate)

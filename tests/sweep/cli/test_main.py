@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sweep.cli.verbs import VERBS
+from sweep.cli.main import VERBS
 from sweep.grid.options import GROUPS, Options
 from tests.sweep.small import Command
 
@@ -109,7 +109,7 @@ def test_bare_words_of_the_demonstration_plan(fake: Command) -> None:
 
 def test_importing_the_command_line_is_light() -> None:
     code = (
-        "import sys; import sweep.cli.main, sweep.cli.verbs.run; "
+        "import sys; import sweep.cli.main, sweep.cli.run; "
         "heavy = {'ray', 'mlflow', 'numba', 'pandas', 'plotly', 'scipy'} & set(sys.modules); "
         "assert not heavy, heavy"
     )

@@ -259,9 +259,9 @@ class TestTrack:
     def test_many_cells_become_fewer_runs(
         self, fake: Command, ran: Ran, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from sweep.track import connection, granularity
+        from sweep.track import connection, rows
 
-        monkeypatch.setattr(granularity, "MOST_CELLS", 3)
+        monkeypatch.setattr(rows, "MOST_CELLS", 3)
         tracked = fake.verb("track")
         assert tracked.code == 0
         assert "MLflow gets a run for all seeds of each policy, trace and capacity" in tracked.err

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sweep.cli.verbs import reproduce
+from sweep.cli import reproduce
 from sweep.driver import ask
 from sweep.grid.options import Options
 from sweep.papers import gallery

@@ -11,8 +11,8 @@ import pytest
 
 from sim.base.errors import InputError
 from sweep.report import cells as report_cells
-from sweep.report import curves as report_curves
 from sweep.report import gantt as report_gantt
+from sweep.report import plots as report_plots
 from sweep.stats.summary import summarise
 from sweep.store.cache import Cache
 from sweep.store.cell import CellResult
@@ -65,7 +65,7 @@ def look(tmp_path: Path, cells: pa.Table, n_jobs: int = 40) -> report_cells.Samp
 
 def drawn(sampled: report_cells.Sampled, cells: pa.Table) -> dict[str, dict[str, Any]]:
     columns = summarise(cells, baseline="fifo").columns
-    found = {name: f for name, _, f in report_curves.figures(sampled.samples[0], columns)}
+    found = {name: f for name, _, f in report_plots.figures(sampled.samples[0], columns)}
     for figure in found.values():
         go.Figure(figure)  # raises on an attribute that plotly does not know
     return found
@@ -104,7 +104,7 @@ def test_many_jobs_are_thinned_to_quantiles_that_occur(tmp_path: Path) -> None:
     figures = drawn(look(tmp_path, cells, n_jobs=5000), cells)
     (trace,) = figures["JCT of jobs"]["data"]
     values = np.sort(jct_of("fifo", 0, 5000))
-    assert len(trace["x"]) == report_curves.N_POINTS
+    assert len(trace["x"]) == report_plots.N_POINTS
     assert trace["x"][0] == pytest.approx(values[0], rel=1e-4)
     assert (trace["x"][-1], trace["y"][-1]) == (pytest.approx(values[-1], rel=1e-4), 1.0)
     for x, y in zip(trace["x"], trace["y"], strict=True):

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sim.base.errors import InputError
-from sweep.report import compare, compare_view
+from sweep.report import compare
 from sweep.store.folder import SweepFolder
 from tests.sweep.small import Command, FakeResult, every_file, fake_engine, fake_simulate
 
@@ -72,11 +72,11 @@ def test_other_results_are_found_cell_by_cell(
     assert now - before == pytest.approx(100.0)
     assert found.counts[compare.FAILS] == 2
     assert both(command, second.folder, first.folder).counts[compare.MENDED] == 2
-    header, rows = compare_view.metrics(found)
+    header, rows = compare.metrics(found)
     (jct,) = [row for row in rows if row[0] == "jct_mean_s"]
     assert jct[1:3] == ["2", "+100.0 s"]
     assert "sjf" in jct[3]
-    header, cells = compare_view.cells(found, n=3)
+    header, cells = compare.cells(found, n=3)
     assert [row[header.index("")] for row in cells[:2]] == ["changed", "changed"]
     assert len(cells) == 3
 

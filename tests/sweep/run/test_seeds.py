@@ -167,7 +167,7 @@ def test_the_words_name_the_seeds(fake: Command) -> None:
         (["seeds=many"], "did you mean|valid"),
         (["seeds_width=0.1"], "goes with seeds=auto"),
         (["seeds=auto", "seeds_width=0"], "above 0"),
-        (["seeds=auto", "seeds_max=4"], ">= 5"),
+        (["seeds=auto", "seeds_max=4"], "at least 5"),
         (["seeds=auto", "seeds_max=5,6"], "seeds_max=VALUE"),
     ],
 )

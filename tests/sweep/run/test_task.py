@@ -1,12 +1,17 @@
+"""What a worker does: modules of the user's, sources that changed, kernels compiled ahead."""
+
 from __future__ import annotations
 
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from sim import Workload
+from sim.engine.kernels import run
+from sweep.run import task
 from sweep.run.task import find_modules_in, run_batch
 from sweep.store import sources
 from sweep.store.cell import CellSpec
@@ -58,3 +63,56 @@ def test_finds_a_users_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(sys, "path", list(sys.path))
     find_modules_in([str(tmp_path), str(tmp_path)])
     assert sys.path.count(str(tmp_path)) == 1
+
+
+STAGE = {"durations_s": [1.0, 2.0], "demand": {"cpu": 1.0}}
+JOBS = [{"submit_s": float(at), "stages": [STAGE]} for at in range(9)]
+
+
+def spec_of(policy: str, shape: Any = "slots", count: float = 4, **options: Any) -> CellSpec:
+    cluster = {"shape": shape, "count": count, "queues": {}, "fungible": []}
+    described = {"name": policy, "module": None, "params": options}
+    return CellSpec("k", described, cluster, {"name": "simulation"}, 0)
+
+
+def jobs() -> Workload:
+    return Workload.from_jobs(JOBS)
+
+
+def lost() -> Workload:
+    raise ValueError("no such")
+
+
+def test_looks_at_one_cell_of_a_kind_and_at_a_few_jobs() -> None:
+    kinds = [spec_of("fifo"), spec_of("fifo", count=8), spec_of("las"), spec_of("fifo", {"cpu": 4})]
+    again = [replace(one, seed=1) for one in kinds]
+    few, specs = task.sample(kinds + again, jobs)
+    assert few is not None
+    assert few.n_jobs == task.FEW_JOBS
+    assert specs == [kinds[0], kinds[2], kinds[3]]
+
+
+def test_leaves_what_goes_wrong_to_the_cells() -> None:
+    assert task.sample([spec_of("fifo")], lost) == (None, [])
+    assert task.sample([spec_of("none")], jobs) == (None, [])
+    few, _ = task.sample([spec_of("fifo")], jobs)
+    assert few is not None
+    assert task.missing([], few, [spec_of("no_such_policy")]) == []
+    task.compile_for([], few, spec_of("no_such_policy"))
+
+
+def test_a_variant_is_missing_once_and_only_if_it_is_not_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    few, _ = task.sample([spec_of("fifo")], jobs)
+    assert few is not None
+    monkeypatch.setattr(run, "is_compiled", lambda features: "MOVING" in features)
+    specs = [spec_of("fifo"), spec_of("sjf"), spec_of("srpt"), spec_of("fifo", {"cpu": 4})]
+    assert task.missing([], few, specs) == [specs[0], specs[3]]
+
+
+def test_what_was_compiled_ahead_is_kept() -> None:
+    few, specs = task.sample([spec_of("fifo")], jobs)
+    assert few is not None
+    task.compile_for([], few, specs[0])
+    assert task.missing([], few, specs) == []

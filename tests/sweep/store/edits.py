@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sweep.store import modules, sources
+from sweep.store import sources
+from sweep.store.sources import modules
 
 COMMENT = b"\n# a second thought\n"
 STATEMENT = b"\nEDITED = 1\n"

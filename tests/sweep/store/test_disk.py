@@ -29,7 +29,7 @@ SLOW_ENGINE = """
 import pathlib, sys, time
 import sim
 from sweep.cli import main
-from sweep.cli.verbs import run
+from sweep.cli import run
 from tests.sweep.small import fake_simulate
 
 def slow(*args, **options):

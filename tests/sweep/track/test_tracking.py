@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from sweep import track as tracking
-from sweep.track import connection, target
+from sweep.track import connection
 from tests.sweep import frames
 
 CONFIG = {"tracking": {"uri": "http://me:hunter2@host:5000"}}
@@ -164,7 +164,7 @@ def test_a_rerun_that_changes_nothing_does_not_even_ask(
 def test_without_the_memo_nothing_is_logged_twice(sweep: Sweep) -> None:
     sweep.track(small())
     before = {(r.info.run_id, r.info.end_time) for r in sweep.children()}
-    target.memo_of(sweep.folder).unlink()
+    connection.memo_of(sweep.folder).unlink()
     assert sweep.track(small()).n_logged == 0
     assert {(r.info.run_id, r.info.end_time) for r in sweep.children()} == before
     assert len(sweep.runs("tags.kind = 'sweep'")) == 1
@@ -182,7 +182,7 @@ def test_the_memo_is_not_believed_for_another_database(sweep: Sweep, empty_datab
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"digest": 1}'])
 def test_a_broken_memo_is_ignored(sweep: Sweep, text: str) -> None:
     sweep.track(small())
-    target.memo_of(sweep.folder).write_text(text)
+    connection.memo_of(sweep.folder).write_text(text)
     assert sweep.track(small()).n_logged == 0
 
 
@@ -194,7 +194,7 @@ def test_a_resumed_sweep_logs_what_is_missing(sweep: Sweep) -> None:
     with pytest.raises(KeyboardInterrupt):
         sweep.track(small(seeds=[0]), on_progress=stop)
     assert sweep.parent().info.status == "RUNNING"
-    assert not target.memo_of(sweep.folder).exists()
+    assert not connection.memo_of(sweep.folder).exists()
     result = sweep.track(small())
     assert (result.n_logged, result.n_present) == (2, 2)
     assert sweep.parent().info.status == "FINISHED"
@@ -262,7 +262,7 @@ def test_cells_of_one_key_have_a_run_each(sweep: Sweep) -> None:
     at = cells.column_names.index("key")
     cells = cells.set_column(at, "key", pa.array(["same"] * cells.num_rows))
     assert sweep.track(cells, swept=["policy.las.levels"]).n_logged == 4
-    target.memo_of(sweep.folder).unlink()
+    connection.memo_of(sweep.folder).unlink()
     assert sweep.track(cells, swept=["policy.las.levels"]).n_logged == 0
     assert len(sweep.children()) == 4
 
@@ -329,7 +329,7 @@ def test_a_server_that_is_down_is_said_so_at_once(sweep: Sweep, closed_port: int
     assert f"http://me:***@127.0.0.1:{closed_port}" in text
     assert f"python -m sweep track {sweep.folder}" in text
     assert "hunter2" not in text + repr(caught.value.args[1])
-    assert not target.memo_of(sweep.folder).exists()
+    assert not connection.memo_of(sweep.folder).exists()
     assert sweep.track(small()).n_logged == 4
 
 
@@ -374,7 +374,7 @@ def test_a_deleted_experiment_is_said_so(sweep: Sweep) -> None:
     result = sweep.track(small())
     with connection.connected(sweep.uri, "") as client:
         client.delete_experiment(result.experiment_id)
-    target.memo_of(sweep.folder).unlink()
+    connection.memo_of(sweep.folder).unlink()
     with pytest.raises(tracking.TrackingDown, match="was deleted; restore it"):
         sweep.track(small())
 
@@ -442,7 +442,7 @@ class TestGranularity:
     def test_a_setting_that_is_logged_is_left_alone(self, sweep: Sweep) -> None:
         sweep.track(small(), granularity="policy")
         before = {(run.info.run_id, run.info.end_time) for run in sweep.runs("tags.kind='policy'")}
-        target.memo_of(sweep.folder).unlink()
+        connection.memo_of(sweep.folder).unlink()
         result = sweep.track(small(), granularity="policy")
         assert (result.n_logged, result.n_present) == (0, 2)
         after = {(run.info.run_id, run.info.end_time) for run in sweep.runs("tags.kind='policy'")}

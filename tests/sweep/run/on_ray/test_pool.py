@@ -13,9 +13,9 @@ import pytest
 from ray import exceptions as ray_errors
 
 from sim.base.errors import InputError
-from sweep.run.on_ray import connection, pool, start
+from sweep.run.compute import Work
+from sweep.run.on_ray import connection, pool
 from sweep.run.on_ray.pool import RayRunner
-from sweep.run.runner import Work
 from sweep.store.cell import CellResult, CellSpec
 
 
@@ -255,4 +255,4 @@ def test_auto_is_no_cluster_that_happens_to_run(
     monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     with pytest.raises(InputError, match="=auto: neither RAY_ADDRESS nor"):
-        start.join("auto", {})
+        connection.join("auto", {})

@@ -17,11 +17,12 @@ from sim.measures import NO_POLICY
 from sweep.grid import grid
 from sweep.run import plan
 from sweep.run.plan import Planned, Prepared
-from sweep.store import modules, sources
+from sweep.store import sources
+from sweep.store.sources import modules
 from tests.sweep.small import request, write_workload
 from tests.sweep.store.edits import file_of
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 NO_NUMBERS = (".py", ".pyc", ".j2", ".css", ".js")
 
 # imports as little as it can before what is looked at: what was there already is not seen to come

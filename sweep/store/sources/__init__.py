@@ -1,8 +1,8 @@
 """Digests of the sources that numbers come from: a cell's, and those that make a workload.
 
-A cell's are all that its measure, its policy and what runs it import (`sweep.store.closure`); where
-its workload comes from is not among them, as its content stands in the key itself. A comment
-changes no digest, and nothing that a cell does not import changes its own.
+A cell's are all that its measure, its policy and what runs it import (`closure`); where its
+workload comes from is not among them, as its content stands in the key itself. A comment changes
+no digest (`meaning`), and nothing that a cell does not import changes its own.
 """
 
 from __future__ import annotations
@@ -11,13 +11,15 @@ import hashlib
 import sys
 from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any
 
+from sim.base import files
 from sim.measures import NO_POLICY
 from sweep.grid import recipe
 from sweep.grid.config_tree import canonical
-from sweep.store import closure
-from sweep.store.closure import Table
+from sweep.store.sources import closure
+from sweep.store.sources.closure import Table
 
 RUNS_CELLS = "sweep.run.cell"
 """By name: the room of what runs stands above this one."""
@@ -104,9 +106,57 @@ def _table_of_workload(registry: str, name: str, knobs: tuple[str, ...]) -> Tabl
     for knob in knobs:
         roots += closure.option(closure.KNOBS, knob)
     makes_it = recipe.make.__module__
-    told = [(makes_it, one) for one in (closure.GENERATORS, closure.READERS, closure.KNOBS)]
+    told = [
+        (makes_it, registry) for registry in (closure.GENERATORS, closure.READERS, closure.KNOBS)
+    ]
     return closure.of([makes_it, *roots], told)
 
 
 def _digest(table: Table) -> str:
     return hashlib.sha256(canonical(table).encode()).hexdigest()
+
+
+_SHORT = 12
+"""Hex digits of a module's digest that are kept: they explain, and are never gone by."""
+
+MOST_NAMED = 3
+
+
+class KeptSources:
+    """Tables of sources under ``<results>/cache/sources``, by their digests."""
+
+    def __init__(self, results: Path) -> None:
+        self._folder = results / "cache" / "sources"
+        self._known: dict[str, Mapping[str, str]] = {}
+
+    def keep(self, digest: str, table: Mapping[str, str]) -> None:
+        """Keep the table of a digest, unless it is there."""
+        if digest not in self._known:
+            self._known[digest] = _shortened(table)
+            if not self._file(digest).exists():
+                files.write_json(self._file(digest), self._known[digest])
+
+    def changes(self, old: object, table: Mapping[str, str]) -> list[str]:
+        """Name the modules by which a table differs from the one of the digest `old`."""
+        before, now = self._table(old), _shortened(table)
+        names = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
+        if not before or not names:
+            return ["sources"]
+        more = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
+        return [f"sources: {', '.join((*names[:MOST_NAMED], *more))}"]
+
+    def _table(self, digest: object) -> Mapping[str, str]:
+        """Read the table of a digest; an empty one if there is none, or an older version's."""
+        if not isinstance(digest, str):
+            return {}
+        if digest not in self._known:
+            kept = files.read_json(self._file(digest))
+            self._known[digest] = kept if isinstance(kept, dict) else {}
+        return self._known[digest]
+
+    def _file(self, digest: str) -> Path:
+        return self._folder / f"{digest}.json"
+
+
+def _shortened(table: Mapping[str, str]) -> dict[str, str]:
+    return {name: digest[:_SHORT] for name, digest in table.items()}

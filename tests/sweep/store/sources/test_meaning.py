@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from sweep.store import meaning, meaning_memory
-from sweep.store.meaning import Meaning
-from sweep.store.modules import Module
+from sweep.store.sources import meaning
+from sweep.store.sources.meaning import Meaning
+from sweep.store.sources.modules import Module
 
 MODULE = Module("remembered", Path("remembered.py"))
 CONTENT = b"import sim\n\nX = sim.simulate\n"
@@ -25,14 +25,14 @@ def parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Module]:
         return of(module, content)
 
     monkeypatch.setattr(meaning, "of", counted)
-    monkeypatch.setattr(meaning_memory, "folder", lambda: tmp_path / "meanings")
+    monkeypatch.setattr(meaning, "folder", lambda: tmp_path / "meanings")
     return found
 
 
 def known(content: bytes = CONTENT, module: Module = MODULE) -> Meaning:
     """Ask as a process does that has not asked before."""
-    meaning_memory.known.cache_clear()
-    return meaning_memory.known(module, content)
+    meaning.known.cache_clear()
+    return meaning.known(module, content)
 
 
 def test_a_meaning_is_found_out_once(parsed: list[Module]) -> None:

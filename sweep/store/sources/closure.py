@@ -16,9 +16,9 @@ from typing import NamedTuple
 import policies
 from sim.base import kernel_cache, plugins
 from sim.base.errors import InputError
-from sweep.store import meaning_memory, modules
-from sweep.store.meaning import Meaning
-from sweep.store.modules import Module
+from sweep.store.sources import meaning, modules
+from sweep.store.sources.meaning import Meaning
+from sweep.store.sources.modules import Module
 
 Table = dict[str, str]
 """Digests by module, and by file of data."""
@@ -134,7 +134,7 @@ def _entered(module: Module) -> tuple[Table, tuple[_Ask, ...]]:
 @cache
 def known(module: Module) -> Meaning:
     """Return what the text of a module means, as it was when it was first asked for."""
-    return meaning_memory.known(module, modules.read(module.file))
+    return meaning.known(module, modules.read(module.file))
 
 
 @cache

@@ -9,7 +9,7 @@ import pytest
 
 import policies
 import sim
-from sweep.store import closure, meaning, modules
+from sweep.store.sources import closure, meaning, modules
 
 Reached = Callable[..., set[str]]
 
@@ -34,7 +34,7 @@ def reached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reached
 def test_the_table_of_registries_is_right() -> None:
     for name in closure.REGISTRIES:
         module = modules.find(name)
-        assert module is not None, f"{name} has moved: the table in sweep.store.closure names it"
+        assert module is not None, f"{name} has moved: the table in closure.py names it"
         assert closure.known(module).finders, f"{name} finds nothing by name"
 
 

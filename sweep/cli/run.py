@@ -1,0 +1,201 @@
+"""Verbs that ask for a grid: plan it, run it, again, log it, see whether it comes out again."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from sim.base.errors import InputError
+from sim.base.masking import mask_tree
+from sim.base.text import table_lines
+from sweep import driver
+from sweep import track as tracking
+from sweep.cli import outcome
+from sweep.cli.command import NOTHING_ELSE, Command, add_grid_flags, asked_again
+from sweep.grid import clusters, grid
+from sweep.run import notes
+from sweep.run.cell import run_cell
+from sweep.run.plan import Planned, Prepared, kept_config, prepare, source_of, table_of
+from sweep.store.cache import Cache
+from sweep.store.cell import CellResult, CellSpec
+from sweep.store.journal import Journal
+from sweep.store.nearest import Nearest
+
+run_arguments = add_grid_flags
+
+
+def run(command: Command) -> int:
+    """Run a grid (the default): simulate what is not cached; tabulate, report and track it all."""
+    request = command.request()
+    return outcome.show(driver.run(request), request.settings)
+
+
+def retry_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's flags."""
+    words = "[SWEEP] [launcher=... tracking=... paths.results=DIR max_failures=N]"
+    parser.usage = f"{parser.prog} {words} [flags]"
+    parser.add_argument("--fail-fast", action="store_true", help="stop at the first failed cell")
+    parser.epilog = NOTHING_ELSE
+
+
+def retry(command: Command) -> int:
+    """Run a sweep that is over again: its failed cells, and whatever changed since."""
+    _, request = asked_again(command)
+    return outcome.show(driver.run(request), request.settings)
+
+
+def track_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's flags: none."""
+    parser.usage = f"{parser.prog} [SWEEP] [tracking.uri=URI] [paths.results=DIR] [flags]"
+    parser.epilog = NOTHING_ELSE
+
+
+def track(command: Command) -> int:
+    """Log a sweep that is over to MLflow: what is there already stays as it is."""
+    folder, request = asked_again(command)
+    target = tracking.target_of(request.settings)
+    if target is None:
+        raise InputError("tracking=none logs nowhere; give tracking=mlflow")
+    try:
+        tracking.log(folder, request.settings, notes.note)
+    except tracking.TrackingDown as down:
+        notes.note(f"error: {down}")
+        return 1
+    Journal(folder.results, folder.sweep).append("tracked", tracked=target)
+    print(f"{folder.sweep} is in MLflow: {outcome.ui_command(request.settings)}")
+    return 0
+
+
+MAX_LINES = 40
+
+
+def plan_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's flags."""
+    add_grid_flags(parser)
+    parser.add_argument("--all", action="store_true", help="a line for each cell, cached or not")
+
+
+def plan(command: Command) -> int:
+    """Say which cells are cached, which are not, and for those what changed; run nothing."""
+    request = command.request()
+    prepared = prepare(grid.build(request))
+    waiting = {planned.key for planned in prepared.todo()}
+    n_cells, n_todo = len(prepared.planned), len(waiting)
+    n_cached = sum(planned.key not in waiting for planned in prepared.planned)
+    print(f"{prepared.sweep}: {n_cells} cells, {n_cached} cached, {n_todo} to run")
+    if request.precision is not None:
+        n, most = len(request.axes["seed"]), request.precision.most
+        print(f"seeds=auto begins with these {n} seeds and adds more, up to {most}, as results ask")
+    if n_todo or command.flags.all:
+        print(_lines(prepared, waiting, show_all=command.flags.all))
+    return 0
+
+
+def _lines(prepared: Prepared, waiting: set[str], *, show_all: bool) -> str:
+    kept = (prepared.cache.config(key) for key in prepared.cache.keys_kept())
+    configs = (config for config in kept if config is not None)
+    nearest = Nearest(configs, _sources_changed(prepared))
+    header = ["row", *prepared.planned[0].cell.labels, "", "what changed"]
+    rows, reasons = [], Counter[str]()
+    for planned in prepared.planned:
+        shown = mask_tree(planned.cell.labels).values()
+        labels = ["" if value is None else str(value) for value in shown]
+        if planned.key not in waiting:
+            if show_all:
+                rows.append([str(planned.row), *labels, "cached", ""])
+            continue
+        changes = nearest.changes(kept_config(prepared, planned))
+        reason = "nothing like it is cached" if changes is None else "; ".join(changes)
+        reasons[reason] += 1
+        rows.append([str(planned.row), *labels, "to run", reason])
+    text = "\n".join(table_lines(header, rows if show_all else rows[:MAX_LINES]))
+    if len(rows) > MAX_LINES and not show_all:
+        common = "\n".join(f"  {n} cells: {reason}" for reason, n in reasons.most_common(10))
+        text += f"\nand {len(rows) - MAX_LINES} more (--all shows them); in all\n{common}"
+    return text
+
+
+def _sources_changed(prepared: Prepared) -> Callable[[Any, str], list[str]]:
+    """Return what names the modules that differ, given the sources of a cached and a new cell."""
+    tables = {source_of(planned.cell): table_of(planned.cell) for planned in prepared.planned}
+    return lambda old, new: prepared.cache.sources.changes(old, tables[new])
+
+
+def verify_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's flags."""
+    parser.usage = f"{parser.prog} [SWEEP] [--cells K] [--seed N] [paths.results=DIR] [flags]"
+    parser.add_argument("--cells", type=int, default=5, metavar="K", help="how many (default 5)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="which ones (default 0)")
+    parser.epilog = NOTHING_ELSE
+
+
+def verify(command: Command) -> int:
+    """Run random cells of a sweep again, in this process, and compare every bit."""
+    if command.flags.cells < 1:
+        raise InputError(f"--cells must be at least 1, not {command.flags.cells}")
+    folder, request = asked_again(command)
+    recorded = folder.cells().select(["status", "key"]).to_pylist()
+    prepared = prepare(grid.build(request))
+    done = [row for row, cell in enumerate(recorded) if cell["status"] != "failed"]
+    if len(recorded) != len(prepared.planned):
+        raise InputError(
+            f"{folder.sweep} has {len(recorded)} cells, its configuration gives "
+            f"{len(prepared.planned)} now; did an experiment's file change?"
+        )
+    if not done:
+        raise InputError(f"every cell of {folder.sweep} failed; nothing can be compared")
+    n_wrong = 0
+    for row in _sample(done, command.flags.cells, command.flags.seed):
+        planned = prepared.planned[row]
+        verdict, is_same = _verify(prepared, planned, recorded[row]["key"])
+        n_wrong += not is_same
+        labels = " ".join(f"{value}" for value in mask_tree(planned.cell.labels).values())
+        print(f"row {row}: {labels}: {verdict}")
+    n_run = min(command.flags.cells, len(done))
+    print(f"{n_run - n_wrong} of {n_run} cells are the same, bit for bit")
+    return 1 if n_wrong else 0
+
+
+def _sample(rows: list[int], n: int, seed: int) -> list[int]:
+    """Choose rows by a hash, so that the same seed always means the same ones."""
+    ranked = sorted(rows, key=lambda row: hashlib.sha256(f"{seed}:{row}".encode()).digest())
+    return sorted(ranked[:n])
+
+
+def _verify(prepared: Prepared, planned: Planned, key: str) -> tuple[str, bool]:
+    kept = Cache(prepared.grid.request.settings.results).get(key)
+    if kept is None:
+        return "differs: its result is no longer in the cache, or damaged", False
+    workload = prepared.inputs.workload(planned.input)
+    sized = clusters.size(workload, planned.cell.cluster, planned.cell.capacity)
+    again = run_cell(
+        workload, CellSpec(key, planned.cell.policy, sized, planned.cell.measure, planned.cell.seed)
+    )
+    since = "" if planned.key == key else " (sources or input changed since)"
+    if again.error is not None:
+        return f"differs: fails now: {again.error['message']}{since}", False
+    differences = _differences(kept, again)
+    if differences:
+        return f"differs in {', '.join(differences)}{since}", False
+    return f"same{since}", True
+
+
+def _differences(old: CellResult, new: CellResult) -> list[str]:
+    names = dict.fromkeys((*old.metrics, *new.metrics))
+    absent = math.inf
+    wrong = [
+        f"{name} ({old.metrics.get(name)!r} → {new.metrics.get(name)!r})"
+        for name in names
+        if repr(old.metrics.get(name, absent)) != repr(new.metrics.get(name, absent))
+    ]
+    assert old.jobs is not None
+    assert new.jobs is not None
+    for column in old.jobs.column_names:
+        before, now = old.jobs[column].to_numpy(), new.jobs[column].to_numpy()
+        if before.tobytes() != now.tobytes():
+            wrong.append(f"column {column}")
+    return wrong
