@@ -7,6 +7,7 @@ behind an ``if`` that can't be true costs neither time to compile nor time to ru
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
 from collections.abc import Callable, Iterable
@@ -49,8 +50,8 @@ if JIT:
             return digest(self._module)
 
         def get_disambiguator(self) -> str:
-            """Return what tells the variants of a function apart."""
-            return _label(self._features)
+            """Return what tells people the variants of a function apart; names are unique."""
+            return "-".join(sorted(self._features)).lower() or "plain"
 
         @classmethod
         def from_function(cls, py_func: Callable[..., Any], py_file: str) -> KernelLocator:
@@ -113,7 +114,8 @@ def specialised(kernel: F, features: frozenset[str]) -> F:
     """Return the variant of a `jit` function that has `features`, and no others.
 
     It is a copy, and so is all that it calls: functions of the same code, whose modules' names
-    stand for the copies and, where they are features, for True or False.
+    stand for the copies and, where they are features, for True or False. Each copy has a name of
+    its own: by it, and a number that another process may give to another variant's, numba links.
     """
     modules: dict[str, dict[str, Any]] = {}
     copies: dict[str, Any] = {}
@@ -125,16 +127,16 @@ def specialised(kernel: F, features: frozenset[str]) -> F:
             return copies[key]
         names = modules.setdefault(function.__module__, dict(function.__globals__))
         bound = FunctionType(function.__code__, names, function.__name__, function.__defaults__)
-        bound.__qualname__ = function.__qualname__
+        bound.__qualname__ = _named(function, features)
         bound.features = features  # type: ignore[attr-defined]
-        copies[key] = _compile(bound, **function.kernel_options)
+        copies[key] = copied = _compile(bound, **function.kernel_options)
         for name in function.__code__.co_names:
-            value = names.get(name)
+            value = function.__globals__.get(name)
             if isinstance(value, Feature):
                 names[name] = value in features
             elif hasattr(getattr(value, "py_func", value), "kernel_options"):
                 names[name] = copy(value)
-        return copies[key]
+        return copied
 
     return cast(F, copy(kernel))
 
@@ -155,12 +157,13 @@ def compiled(function: F, *args: Any, saying: str = "") -> F:
 def is_kept(kernel: Callable[..., Any], features: frozenset[str]) -> bool:
     """Tell whether this machine keeps the variant of a kernel with `features`, compiled."""
     function = getattr(kernel, "py_func", kernel)
-    name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}-{_label(features)}"
-    return not JIT or any(folder_of(function.__module__).glob(f"{name}.*.nbc"))
+    name = f"{function.__module__.rpartition('.')[2]}.{_named(function, features)}"
+    return not JIT or any(folder_of(function.__module__).glob(f"{name}-*.nbc"))
 
 
-def _label(features: Iterable[str]) -> str:
-    return "-".join(sorted(features)).lower() or "plain"
+def _named(function: Callable[..., Any], features: Iterable[str]) -> str:
+    variant = hashlib.sha256("-".join(sorted(features)).encode()).hexdigest()[:8]
+    return f"{function.__qualname__}_{variant}"
 
 
 def _compile(function: F, **options: Any) -> F:
@@ -188,9 +191,7 @@ def _compile(function: F, **options: Any) -> F:
 def _compile_alone(dispatcher: Any, function: Callable[..., Any]) -> None:
     """Let `dispatcher` compile nothing that another process is compiling: wait and load it."""
     compile_now = dispatcher.compile
-    features: frozenset[str] = getattr(function, "features", frozenset())
-    name = f"{function.__qualname__}-{_label(features)}.lock"
-    lock: Path = folder_of(function.__module__) / name
+    lock: Path = folder_of(function.__module__) / f"{function.__qualname__}.lock"
 
     def compile_alone(sig: Any) -> Any:
         with alone(lock):

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from sim.base import jit
+from sim.base.jit import specialised
+from sim.engine.kernels.run import run
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -117,7 +119,17 @@ def test_two_processes_compile_nothing_twice(tmp_path: Path) -> None:
     said = [each.communicate()[1] for each in both]
     assert sorted(map(len, said))[0] == 0
     assert [each.returncode for each in both] == [0, 0]
-    assert len(list(tmp_path.glob("run-*/run.run-pool-strict.*.nbc"))) == 1
+    assert len(list(tmp_path.glob("run-*/run.run_*-pool-strict.*.nbc"))) == 1
+
+
+@pytest.mark.skipif(not jit.JIT, reason="nothing is compiled")
+def test_no_two_variants_share_a_name_by_which_they_could_be_linked(tmp_path: Path) -> None:
+    """Numba's own number of a function is another one in another process."""
+    names = [
+        specialised(run, frozenset(features)).py_func.__qualname__  # type: ignore[attr-defined]
+        for features in ({"STRICT"}, {"STRICT", "POOL"}, {"SKIP"}, set())
+    ]
+    assert len(set(names)) == 4
 
 
 def test_a_folder_that_cannot_be_written_is_no_reason_to_fail(tmp_path: Path) -> None:
