@@ -27,7 +27,7 @@ OUTSIDE = {
 FOLDERS = {"docs": "", "results/reproductions": "reproductions/"}
 INDEX = {"docs/decisions": "decisions/index.md", "results/reproductions": "reproductions/README.md"}
 MADE_OF = {
-    "sim/metrics/names.py": "reference/metrics.md",
+    "sim/metrics": "reference/metrics.md",
     "sim/measures": "reference/measures.md",
     "sim/engine/plan": "reference/writing_policies.md",
     "sim/result.py": "reference/python.md#sim.Result",
@@ -36,6 +36,7 @@ MADE_OF = {
 }
 """Pages that are made of code: in the repository a link leads to the code itself."""
 
+_CODE = re.compile(r"\[`?([^\]\[`]+)`?\]\(([^)\s#:]+\.py)\)")
 _LINK = re.compile(r"\]\(([^)\s#:]+)(#[^)\s]*)?\)")
 
 
@@ -59,7 +60,7 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Turn links between files of the repository into links between pages."""
+    """Turn links between files into links between pages; of code without a page stays its name."""
     if page.file.abs_src_path is None:
         return markdown
     here = Path(page.file.abs_src_path).parent
@@ -76,7 +77,12 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         relative = posixpath.relpath(uri, posixpath.dirname(page.file.src_uri) or ".")
         return f"]({relative}{match[2] or ''})"
 
-    return _LINK.sub(rewritten, markdown)
+    def named(match: re.Match[str]) -> str:
+        target = Path(os.path.normpath(here / match[2]))
+        has_page = target.exists() and page_of(target.relative_to(ROOT).as_posix())
+        return match[0] if has_page else f"`{match[1]}`"
+
+    return _LINK.sub(rewritten, _CODE.sub(named, markdown))
 
 
 def on_post_build(config: Any) -> None:
