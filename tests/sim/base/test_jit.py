@@ -88,7 +88,7 @@ def test_a_kernel_goes_by_what_it_imports_and_by_nothing_else(tmp_path: Path) ->
     assert digests()[0] == run
     lineage, before = digests()[1], lineage
     assert lineage != before
-    change(copy, "engine/kernels/readyheap.py", "    return a < b\n", "    return b < a\n")
+    change(copy, "engine/kernels/heaps.py", "    return a < b\n", "    return b < a\n")
     assert digests()[0] != run
     assert digests()[1] == lineage
 
