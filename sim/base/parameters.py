@@ -71,7 +71,8 @@ def check(what: str, value: object, hint: Any) -> None:
         Naming the parameter, what it may be, and the value.
     """
     if not _fits(value, hint):
-        rule = "range" if _fits(value, _bare(hint)) else "wrong type"
+        arms = get_args(hint) if isinstance(hint, UnionType) else (hint,)
+        rule = "range" if any(_fits(value, _bare(arm)) for arm in arms) else "wrong type"
         raise InputError(f"{what} must be {words(hint)}, not {value!r}", rule=rule)
 
 

@@ -156,13 +156,13 @@ def test_tasks_have_exactly_the_mean_and_the_variation_of_their_job():
     ("options", "words"),
     [
         ({"preset": "2sigmas"}, "did you mean '2sigma'"),
-        ({"jobs": 10}, "whole number from 50 on"),
-        ({"history": -1}, "whole number from 0 on"),
+        ({"jobs": 10}, "whole number of at least 50"),
+        ({"history": -1}, "whole number of at least 0"),
         ({"over_time": (2.0, 1.0)}, "two rising numbers"),
-        ({"recurring": 1.5}, "between 0 and 1"),
+        ({"recurring": 1.5}, "a number from 0 to 1"),
         ({"stale": (1.5, 2.0)}, "share from 0 to 1"),
         ({"stale": (0.5, 0.0)}, "a positive mean"),
-        ({"updates": 0, "hardware": 0, "inputs": 0}, "one of them must be positive"),
+        ({"updates": 0, "hardware": 0, "inputs": 0}, "inputs must be positive"),
     ],
     ids=["preset", "jobs", "history", "over_time", "recurring", "stale", "no_mean", "drift"],
 )
