@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
 from types import SimpleNamespace, UnionType
-from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from sim.base.errors import InputError
 
@@ -71,7 +71,7 @@ def check(what: str, value: object, hint: Any) -> None:
         Naming the parameter, what it may be, and the value.
     """
     if not _fits(value, hint):
-        arms = get_args(hint) if isinstance(hint, UnionType) else (hint,)
+        arms = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
         rule = "range" if any(_fits(value, _bare(arm)) for arm in arms) else "wrong type"
         raise InputError(f"{what} must be {words(hint)}, not {value!r}", rule=rule)
 
