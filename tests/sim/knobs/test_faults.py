@@ -119,7 +119,7 @@ def test_knobs_take_workloads_of_either_kind_and_keep_what_lies_beside():
         ("fail_tasks", {"of": "some"}, "'all' or 'deadline'"),
         ("straggle", {"rate": 2}, "rate must be a number from 0 to 1"),
         ("straggle", {"slower": (0.5, 2.0)}, "slower must be a list"),
-        ("straggle", {"slower": (3.0, 2.0)}, "slower must be a list"),
+        ("straggle", {"slower": (3.0, 2.0)}, "slower must be two rising numbers"),
     ],
 )
 def test_numbers_out_of_range_are_named(knob, options, text):
