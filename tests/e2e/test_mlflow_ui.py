@@ -28,7 +28,7 @@ CHROMIUM = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 )
-PATIENCE_MS = 60_000  # of a busy machine; what is waited for comes within a few seconds
+PATIENCE_MS = 180_000
 
 
 @pytest.fixture(scope="module")
