@@ -5,6 +5,7 @@ And strip packing (strip), which holds the levels of a DAG apart.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -20,7 +21,7 @@ from sim.workload.paths import stage_depth, stage_tail_s, topological_order
 
 
 @dataclass(frozen=True)
-class ListScheduling(Policy):
+class ListScheduling(Policy, ABC):
     """Stages by a list that is made of the DAGs beforehand.
 
     Attributes
@@ -38,9 +39,9 @@ class ListScheduling(Policy):
         if self.across == "stages":
             plan.set_jobs(key=np.zeros(len(world.columns.job_submit)))
 
+    @abstractmethod
     def stage_key(self, columns: Columns) -> F8 | I4:
         """Return the key of each stage, (G,); the least goes first."""
-        raise NotImplementedError
 
 
 @register("bfs")
