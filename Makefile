@@ -18,29 +18,26 @@ WORKERS ?= 4
 TRACES ?= traces
 SECONDS ?= 60
 SCALE ?= gallery
-COMPILE = $(BIN)/python -c 'from sweep.run.task import common; common()'
 KERNEL_TESTS = $(addprefix tests/sim/,engine bounds/test_kernels.py dags/test_level_kernels.py) \
 	tests/policies/dagps/test_board.py
 
-.PHONY: sweep test compiled test-main test-long test-nojit test-bounds ui docs reproduce fuzz bench lock clean
+.PHONY: sweep test test-main test-long test-nojit test-bounds ui docs reproduce fuzz bench lock clean
 
 sweep: $(READY)
 	$(BIN)/python -m sweep
 
-# the last two side by side: each is one process
-test: compiled test-main
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync test-nojit test-bounds
-
-compiled: $(READY)
-	@echo "compiling the kernels, with bounds checks and without (a minute the first time) ..."
-	@NUMBA_BOUNDSCHECK=1 $(COMPILE) & $(COMPILE); wait $$!
+# side by side: while one compiles on one core, the others test; the main one prints as it goes
+test: $(READY)
+	@$(MAKE) --no-print-directory --jobs 3 --output-sync test-main test-nojit test-bounds
 
 test-main: $(READY)
-	$(BIN)/python -m pytest $(TESTS) -q -n $(WORKERS) --dist worksteal -m "not long"
+	+$(BIN)/python -m pytest $(TESTS) -q -n $(WORKERS) --dist worksteal -m "not long"
 
-# clusters whose machines, workers and drivers are killed, pages that start servers: minutes
+# clusters whose machines, workers and drivers are killed, pages that start servers, and each variant
+# of the event loop by itself (tests/variants.py): minutes
 test-long: $(READY)
 	$(BIN)/python -m pytest tests/e2e tests/docs -q -m long
+	VARIANTS=exact $(BIN)/python -m pytest -q $(KERNEL_TESTS) tests/policies/test_invariants.py
 
 # the same kernels as plain Python, where a local that is never assigned shows
 test-nojit: $(READY)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
 from policies import registry
+from sim.base.jit import JIT
+from sim.engine.layout import features
+from tests import variants
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -32,3 +37,14 @@ def registry_as_it_was() -> Iterator[None]:
         module = registry._REGISTRY.pop(name).__module__
         if not module.startswith("tests."):
             sys.modules.pop(module, None)
+
+
+@pytest.fixture(autouse=True)
+def few_variants(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Let runs take wide variants of the event loop, where exact ones would be compiled."""
+    exact = os.environ.get("VARIANTS") == "exact" or request.node.get_closest_marker("exact")
+    if exact or not JIT:
+        yield
+        return
+    with mock.patch.object(features, "_rounded", variants.widened):
+        yield

@@ -14,7 +14,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import policies
-import sim
 from sim.measures import NO_POLICY
 from sweep.grid import clusters
 from sweep.run.cell import run_cell
@@ -125,23 +124,3 @@ def compile_for(python_path: Sequence[str], workload: Workload, spec: CellSpec) 
 def _built(spec: CellSpec) -> tuple[Any, Any]:
     name, module, options = (spec.policy[key] for key in ("name", "module", "params"))
     return clusters.build(spec.cluster, spec.seed), policies.build(name, module=module, **options)
-
-
-def common() -> None:
-    """Compile the variants that most runs and tests use, one after the other."""
-    from sim.engine.simulate import compile_ahead  # loads numba
-
-    stage = {"name": "s", "durations_s": [1.0, 1.0]}
-    after = {"name": "t", "durations_s": [1.0], "parents": ["s"]}
-    workload = sim.Workload.from_jobs([{"submit_s": 0.0, "stages": [stage, after]}])
-    slots, machines = sim.Cluster.slots(1), sim.Cluster.machines(1, cpu=1)
-    for cluster, name in (
-        (slots, "fifo"),
-        (slots, "las"),
-        (slots, "slearn"),
-        (machines, "fifo"),
-        (machines, "las"),
-        (machines, "tetris"),
-    ):
-        compile_ahead(workload, cluster, policies.build(name))
-    _ = sim.simulate(workload, slots, policies.build("fifo")).metrics

@@ -101,6 +101,7 @@ def test_leaves_what_goes_wrong_to_the_cells() -> None:
     task.compile_for([], few, spec_of("no_such_policy"))
 
 
+@pytest.mark.exact
 def test_a_variant_is_missing_once_and_only_if_it_is_not_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -111,6 +112,7 @@ def test_a_variant_is_missing_once_and_only_if_it_is_not_kept(
     assert task.missing([], few, specs) == [specs[0], specs[3]]
 
 
+@pytest.mark.exact
 def test_what_was_compiled_ahead_is_kept() -> None:
     few, specs = task.sample([spec_of("fifo")], jobs)
     assert few is not None

@@ -1,0 +1,19 @@
+"""The variants of the event loop that tests compile: few, where each costs seconds.
+
+A run of the tests meets some thirty combinations of features. What a run on machines has is rounded
+up to all that may be, so that half a dozen variants serve; pools of slots keep their own. Plain
+Python (`make test-nojit`), sweeps in processes of their own and `make test-long` take exactly what
+a run has.
+"""
+
+from __future__ import annotations
+
+from sim.base.jit import Feature
+from sim.engine.kernels import state as has
+
+ALWAYS = {has.USAGE, has.MOVING, has.SERVICE, has.LIMITS, has.GANGS, has.INPUTS, has.PACED}
+
+
+def widened(found: set[Feature]) -> set[Feature]:
+    """Return the features of the wide variant that serves a run with those `found`."""
+    return found if has.POOL in found else found | ALWAYS
