@@ -16,4 +16,8 @@ ALWAYS = {has.USAGE, has.MOVING, has.SERVICE, has.LIMITS, has.GANGS, has.INPUTS,
 
 def widened(found: set[Feature]) -> set[Feature]:
     """Return the features of the wide variant that serves a run with those `found`."""
-    return found if has.POOL in found else found | ALWAYS
+    if has.POOL in found:
+        return found
+    if not found & {has.STRICT, has.SKIP}:
+        found = found | {has.SCORED}
+    return found | ALWAYS
