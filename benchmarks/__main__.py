@@ -7,6 +7,7 @@ import sys
 
 ALL = (
     "kernel",
+    "maths",
     "machines",
     "sweep",
     "scale",

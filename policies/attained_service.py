@@ -9,6 +9,7 @@ import numpy as np
 
 from policies.base import Policy
 from policies.registry import register
+from sim.base import maths
 from sim.base.arrays import F8
 from sim.base.parameters import Between, Factor, Positive
 from sim.engine.plan import Order, Plan, Queues, World
@@ -43,13 +44,13 @@ class MultilevelQueues(Policy):
     def thresholds_s(self) -> F8:
         """Sizes from which on a job belongs to the next queue, (N,) task s; inf for the last."""
         queue = np.arange(self.queues, dtype=np.float64)
-        threshold: F8 = self.first_threshold_s * self.growth**queue
+        threshold: F8 = self.first_threshold_s * maths.power(self.growth, queue)
         threshold[-1] = np.inf
         return threshold
 
     def make_queues(self, *, surplus: bool = False) -> Queues:
         """Make the queues, for `Plan.queues`; with `surplus`, one more that takes what is left."""
-        weight = self.weight_decay ** -np.arange(self.queues, dtype=np.float64)
+        weight = maths.power(self.weight_decay, -np.arange(self.queues, dtype=np.float64))
         if not surplus:
             return Queues.make(self.queues, weight=weight, order=Order.FIFO)
         tier = [0] * self.queues + [1]

@@ -14,6 +14,7 @@ from policies.dagps.build_schedule import MAX_CANDIDATES, offline_order
 from policies.dagps.dag import stage_profile
 from policies.registry import register
 from policies.sharing import queue_each
+from sim.base import maths
 from sim.base.arrays import F8, I8, Mask, ranges
 from sim.base.parameters import Between, Count, Share
 from sim.cluster.cluster import Cluster
@@ -234,7 +235,7 @@ def _slots(world: World) -> float:
     if cluster.unit:
         return float(cluster.total[0])
     n_tasks = np.diff(columns.stage_task0)
-    mean = n_tasks @ demand_of(columns, cluster) / n_tasks.sum()
+    mean = maths.dot(n_tasks, demand_of(columns, cluster)) / n_tasks.sum()
     asked = mean > 0
     if not asked.any():
         return float(n_tasks.sum())

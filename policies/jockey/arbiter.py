@@ -20,6 +20,7 @@ from policies.jockey.model import Simulated, serial_s
 from policies.jockey.policy import Jockey
 from policies.jockey.profile import Profile
 from policies.registry import register
+from sim.base import maths
 from sim.base.arrays import F8, I8
 from sim.base.parameters import Whole
 from sim.engine.plan import Event, World
@@ -55,7 +56,9 @@ class Pace:
         whole_s = float(work_s.sum())
         half_s = self.running * whole_s / float(self.profile.shape.n_tasks.sum()) / 2
         known_s = PRIOR * whole_s
-        return (max(self.held_s - half_s, 0.0) + known_s) / (float(done @ work_s) + known_s)
+        return (max(self.held_s - half_s, 0.0) + known_s) / (
+            float(maths.dot(done, work_s)) + known_s
+        )
 
 
 @register("jockey_arbiter")
@@ -93,7 +96,7 @@ class JockeyArbiter(Jockey):
         due_s = [job.submit_s + job.deadline_at(now - job.submit_s) for job in due]
         least = [float((c.tokens * c.takes_s).min()) for c in jobs]
         orders = [np.argsort(x, kind="stable").tolist() for x in (due_s, least)]
-        orders.append(np.argsort([c.late_s.min() for c in jobs])[::-1].tolist())
+        orders.append(np.argsort([c.late_s.min() for c in jobs], kind="stable")[::-1].tolist())
         plan = best_timetable(jobs, orders, total, self.worth, self.period_s)
         for job, share, start in zip(due, plan.tokens.tolist(), plan.start.tolist(), strict=True):
             job.raw = job.allocation = float(share) if start == 0 else 0.0
@@ -105,7 +108,7 @@ class JockeyArbiter(Jockey):
         done = job.done(world)
         pace = job.notes = job.notes if isinstance(job.notes, Pace) else Pace(job.profile, now)
         pace.look(now, int(world.view["running"][job.row]))
-        work_s = float((1.0 - done) @ job.profile.token_s)
+        work_s = float(maths.dot(1.0 - done, job.profile.token_s))
         tokens = np.arange(1, model.max_tokens + 1)
         least_s = np.maximum(serial_s(job.profile, done), work_s / tokens)
         left_s = pace.factor(done) * np.maximum(model.left_by_run_s(done), least_s[:, None])

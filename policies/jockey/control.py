@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from policies.jockey.model import Model
 from policies.jockey.profile import Profile, Records, profile_of, shape_of
+from sim.base import maths
 from sim.base.arrays import F8, I4
 from sim.base.errors import InputError
 from sim.engine.plan import NO_LIMIT, Fit, Order, Plan, Queues, World
@@ -100,7 +101,7 @@ class Utility:
         """Return the utility of finishing so late, s."""
         late = np.asarray(late_s, dtype=np.float64)
         beyond = np.maximum(late - self.late_s[-1], 0.0)
-        inside = np.interp(late, self.late_s, self.value)
+        inside = maths.interp(late, self.late_s, self.value)
         return np.asarray(inside + np.where(beyond > 0, beyond * self._slope, 0.0))
 
     def latest(self, value: float) -> float:

@@ -12,6 +12,7 @@ from typing import Final, Literal, Protocol
 import numpy as np
 
 from policies.jockey.profile import Profile
+from sim.base import maths
 from sim.base.arrays import F8, I4, I8, offsets
 from sim.base.errors import InputError, unknown
 
@@ -40,11 +41,11 @@ class WeightedSum:
 
     def progress(self, done: F8) -> F8:
         """See `Indicator`."""
-        return np.asarray(done @ self.weights)
+        return np.asarray(maths.dot(done, self.weights))
 
     def reached(self, finish_s: F8, n_tasks: I4, levels: F8) -> F8:
         """See `Indicator`."""
-        order = np.argsort(finish_s, axis=1)
+        order = np.argsort(finish_s, axis=1, kind="stable")
         ends = np.take_along_axis(finish_s, order, axis=1)
         so_far = np.cumsum(np.repeat(self.weights / n_tasks, n_tasks)[order], axis=1)
         so_far[:, -1] = 1.0

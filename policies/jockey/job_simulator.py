@@ -22,6 +22,7 @@ import sim
 from policies.base import Policy
 from policies.jockey.indicators import Indicator
 from policies.jockey.profile import Profile
+from sim.base import maths
 from sim.base.arrays import F8, I4
 from sim.base.random import stream
 from sim.workload.schema import EDGE_KINDS
@@ -123,7 +124,7 @@ class Remaining:
         by a running minimum; between simulated allocations it is linear in 1/a, as in Amdahl's law.
         """
         simulated = np.minimum.accumulate(self.left_s[:, :, _rank(q, self.n_runs) - 1], axis=0)
-        return np.minimum.accumulate(self._between(max_tokens) @ simulated, axis=0).T
+        return np.minimum.accumulate(maths.dot(self._between(max_tokens), simulated), axis=0).T
 
     def by_run(self, level: int, max_tokens: int) -> F8:
         """Return what is left at a level, by allocation and rank among the runs: (A', R), s.
@@ -131,13 +132,13 @@ class Remaining:
         As `quantile` of every rank, for 1 to A' = `max_tokens` tokens.
         """
         simulated = np.minimum.accumulate(self.left_s[:, level], axis=0)
-        return np.minimum.accumulate(self._between(max_tokens) @ simulated, axis=0)
+        return np.minimum.accumulate(maths.dot(self._between(max_tokens), simulated), axis=0)
 
     def _between(self, max_tokens: int) -> F8:
         """Return the weight of each simulated allocation in 1 to `max_tokens`: (A', A)."""
         share = 1.0 / np.arange(1, max_tokens + 1)
         at = 1.0 / self.tokens[::-1]  # ascending, as np.interp wants
-        return np.array([np.interp(share, at, row[::-1]) for row in np.eye(len(self.tokens))]).T
+        return np.array([maths.interp(share, at, row[::-1]) for row in np.eye(len(self.tokens))]).T
 
     def exceeded_by(self, q: float, confidence: float = 0.95) -> float:
         """Return the largest fraction of runs that may take longer than the quantile says.
@@ -185,7 +186,7 @@ def remaining_of(copies: Copies, indicator: Indicator, tokens: I4) -> Remaining:
 def allocations(max_tokens: int, n: int) -> I4:
     """Return `n` allocations from 1 to `max_tokens`, or all, closer together where they are few."""
     for tried in range(n, 100 * n):
-        spaced = np.unique(np.rint(np.geomspace(1, max_tokens, tried)).astype(np.int32))
+        spaced = np.unique(np.rint(maths.geomspace(1, max_tokens, tried)).astype(np.int32))
         if len(spaced) >= min(n, max_tokens):
             break
     return spaced

@@ -98,7 +98,7 @@ def by_utility(runtimes: Histogram) -> float:
     if runtimes.n == 0:
         return float("nan")
     total = runtimes.inverse_squares()
-    return 0.0 if total == math.inf else float((total / runtimes.n) ** -0.5)
+    return 0.0 if total == math.inf else 1.0 / math.sqrt(total / runtimes.n)
 
 
 def _inverse(count: int, at: float) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
 from collections import deque
 from collections.abc import Sequence
 
@@ -12,6 +11,8 @@ import numpy as np
 from policies.slearn.histogram import Histogram
 from policies.slearn.history import History
 from policies.slearn.pilots import Pilots, n_pilots
+from sim.base import maths
+from sim.base.arrays import F8
 from sim.base.random import Normal, posterior
 from sim.engine.plan import World
 from sim.workload.past import NAMES
@@ -25,7 +26,17 @@ RECENT = 100
 NO_LENGTH = Normal(-math.inf, 0.0)
 """What is known of the logarithm of a duration that was never anything but 0."""
 
-NODES, WEIGHTS = (array.tolist() for array in np.polynomial.hermite_e.hermegauss(9))
+_NODES = (1.0232556637891326, 2.07684797867783, 3.20542900285647, 4.512745863399783)
+_WEIGHTS = (
+    1.0185664100087874,
+    0.6118617025232777,
+    0.12512187656567728,
+    0.006991340497741218,
+    5.6012724410311303e-05,
+)
+NODES = np.array([*(-node for node in reversed(_NODES)), 0.0, *_NODES])
+WEIGHTS = np.array([*reversed(_WEIGHTS[1:]), *_WEIGHTS])
+"""Gauss and Hermite's, for the weight exp(-x**2 / 2)."""
 
 
 class Posterior(Pilots):
@@ -66,11 +77,11 @@ class Posterior(Pilots):
             return 0
         if self._percent > 0 or math.isinf(prior.variance):
             return n_pilots(n_tasks, self._percent or 3)
-        task_variance = math.log1p(self._spread.of(stage))
+        task_variance = maths.log1p(self._spread.of(stage))
         stretch = sum(self._stretch) / len(self._stretch) if self._stretch else math.inf
         size = sum(jobs.n_tasks[jobs.stage0[job] : jobs.stage0[job + 1]])
         waiting = int(np.count_nonzero(self._view["left"][:job]))
-        bounds = [math.log(threshold / size) for threshold in self._thresholds]
+        bounds = maths.log(np.array(self._thresholds) / size)
         best, most = 0, 0.0
         unasked = chance_of_other_queue(prior, 0, task_variance, bounds)
         for m in range(1, n_pilots(n_tasks, MOST_PERCENT) + 1):
@@ -84,12 +95,12 @@ class Posterior(Pilots):
         prior = self._prior.pop(job)
         m = self._n_pilots.pop(job, 0)
         if m == 0:
-            return math.exp(prior.mean)
+            return maths.exp(prior.mean)
         sampled = float(self._view["first_work"][job]) / m
         if sampled == 0 or math.isinf(prior.variance) or prior == NO_LENGTH:
             return sampled
-        variance = math.log1p(self._spread.of(self._jobs.sampled[job]))
-        return math.exp(posterior(prior, m, math.log(sampled), variance).mean)
+        variance = maths.log1p(self._spread.of(self._jobs.sampled[job]))
+        return maths.exp(posterior(prior, m, maths.log(sampled), variance).mean)
 
     def stage_done(self, stage: int, now: float) -> None:
         """Add it to the history, and how its tasks differed."""
@@ -97,7 +108,7 @@ class Posterior(Pilots):
         self._spread.learn(stage)
         told, took = self._told.pop(stage, NO_LENGTH), self._jobs.mean_task_s(stage)
         if 0 < told.variance < math.inf and took > 0:
-            self._surprise.append((math.log(took) - told.mean) ** 2 / told.variance)
+            self._surprise.append((maths.log(took) - told.mean) ** 2 / told.variance)
 
     def _distrust(self) -> float:
         """Return by how much the variance of priors is to be multiplied, at least 1."""
@@ -164,7 +175,8 @@ def prior_of(similar: Histogram) -> Normal:
     least = next((a for a in similar.at if a > 0), 0.0)
     if least == 0.0:
         return NO_LENGTH
-    logs = [(math.log(a or least), c) for a, c in zip(similar.at, similar.count, strict=True)]
+    logs_of = maths.log(np.maximum(similar.at, least)).tolist()
+    logs = list(zip(logs_of, similar.count, strict=True))
     mean = sum([a * c for a, c in logs]) / n
     if n <= 3:
         return Normal(mean, math.inf)
@@ -172,9 +184,7 @@ def prior_of(similar: Histogram) -> Normal:
     return Normal(mean, squares * (1 + 1 / n) / (n - 3))
 
 
-def chance_of_other_queue(
-    prior: Normal, m: int, task_variance: float, bounds: Sequence[float]
-) -> float:
+def chance_of_other_queue(prior: Normal, m: int, task_variance: float, bounds: F8) -> float:
     """Return how likely it is that x and its estimate from m samples lie in different queues.
 
     The estimate is normal with what the samples take from the prior's variance; around it, x is
@@ -183,14 +193,13 @@ def chance_of_other_queue(
     """
     left = posterior(prior, m, prior.mean, task_variance).variance
     spread = math.sqrt(max(0.0, prior.variance - left))
-    wrong = 0.0
-    for node, weight in zip(NODES, WEIGHTS, strict=True):
-        estimate = prior.mean + spread * node
-        queue = bisect_right(bounds, estimate)
-        low = -math.inf if queue == 0 else bounds[queue - 1]
-        high = bounds[queue]
-        wrong += weight * (1.0 - _between(estimate, left, low, high))
-    return wrong / math.sqrt(2 * math.pi)
+    if left == 0:
+        return 0.0
+    estimate = prior.mean + spread * NODES
+    queue = np.searchsorted(bounds, estimate, side="right")
+    ends = np.append(bounds, -math.inf)[[queue, queue - 1]]
+    above, below = maths.normal_cdf((ends - estimate) / math.sqrt(left))
+    return float(((1.0 - (above - below)) * WEIGHTS).sum() / math.sqrt(2 * math.pi))
 
 
 def gain(better: float, stretch: float, n_tasks: int, slots: int, waiting: int, m: int) -> float:
@@ -205,11 +214,3 @@ def gain(better: float, stretch: float, n_tasks: int, slots: int, waiting: int, 
     if better <= 0:
         return 0.0
     return better * stretch * (n_tasks - m) / slots * (1 + waiting / 2) - 1.0 - m / slots
-
-
-def _between(mean: float, variance: float, low: float, high: float) -> float:
-    """Return how much of a normal distribution lies in [low, high)."""
-    if variance == 0:
-        return 1.0
-    scale = math.sqrt(2 * variance)
-    return 0.5 * (math.erf((high - mean) / scale) - math.erf((low - mean) / scale))

@@ -4,20 +4,133 @@ from __future__ import annotations
 
 import hashlib
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
+from numpy.typing import ArrayLike
+
+from sim.base import maths
+from sim.base.arrays import F8, I8
+
+Shape = int | tuple[int, ...]
+Size = Shape | None
+_CHUNK = 64
 
 
-def stream(seed: int, *purpose: str | int) -> np.random.Generator:
+class Stream:
+    """Draws that are the same bits on every machine.
+
+    Philox's bits are (Salmon et al., SC 2011), and so is what NumPy makes of them by whole numbers:
+    `random`, `integers`, `permutation`, `bytes`. Its other distributions go through the C library's
+    functions; here they are drawn by inversion or rejection (Devroye, *Non-Uniform Random Variate
+    Generation*, 1986) over `sim.base.maths`. Arguments are those of NumPy's `Generator`.
+    """
+
+    def __init__(self, key: np.ndarray[Any, np.dtype[np.uint64]]) -> None:
+        exact = np.random.Generator(np.random.Philox(key=key))
+        self.random = exact.random
+        self.integers = exact.integers
+        self.permutation = exact.permutation
+        self.bytes = exact.bytes
+        self._choice = exact.choice
+
+    @overload
+    def uniform(self, low: float = 0.0, high: float = 1.0, size: None = None) -> float: ...
+    @overload
+    def uniform(self, low: float = ..., high: float = ..., size: Shape = ...) -> F8: ...
+    def uniform(self, low: float = 0.0, high: float = 1.0, size: Size = None) -> Any:
+        """Draw numbers from `low` to `high`."""
+        return low + (high - low) * self.random(size)
+
+    @overload
+    def normal(self, mean: float = 0.0, deviation: float = 1.0, size: None = None) -> float: ...
+    @overload
+    def normal(self, mean: float = ..., deviation: float = ..., size: Shape = ...) -> F8: ...
+    def normal(self, mean: float = 0.0, deviation: float = 1.0, size: Size = None) -> Any:
+        """Draw from a normal distribution, by its quantile."""
+        return mean + deviation * self.standard_normal(size)
+
+    @overload
+    def standard_normal(self, size: None = None) -> float: ...
+    @overload
+    def standard_normal(self, size: Shape = ...) -> F8: ...
+    def standard_normal(self, size: Size = None) -> Any:
+        """Draw from the standard normal distribution, by its quantile."""
+        if size is None:
+            return maths.normal_quantile((int(self.random() * 2.0**52) + 0.5) * 2.0**-52)
+        within = (np.floor(self.random(size) * 2.0**52) + 0.5) * 2.0**-52  # never 0 nor 1
+        return maths.normal_quantile(within)
+
+    @overload
+    def exponential(self, mean: float = 1.0, size: None = None) -> float: ...
+    @overload
+    def exponential(self, mean: float = ..., size: Shape = ...) -> F8: ...
+    def exponential(self, mean: float = 1.0, size: Size = None) -> Any:
+        """Draw from an exponential distribution, by its quantile."""
+        return mean * (0.0 - maths.log(1.0 - self.random(size)))
+
+    def geometric(self, p: ArrayLike, size: Size = None) -> Any:
+        """Draw how many trials there are until one of chance `p` succeeds, by inversion."""
+        size = np.shape(p) or None if size is None else size
+        failed = maths.log(1.0 - self.random(size)) / maths.log1p(-np.asarray(p, np.float64))
+        trials = np.minimum(np.floor(failed), 2.0**62).astype(np.int64) + 1
+        return trials if size is not None else int(trials)
+
+    def zipf(self, a: float, size: int) -> I8:
+        """Draw whole numbers k with a chance that falls as k**-a, by rejection (X.6.1)."""
+        out = np.zeros(size, dtype=np.int64)
+        bound = maths.power(2.0, a - 1.0)
+        left = np.arange(size)
+        while len(left):
+            u, v = self.random((2, len(left)))
+            drawn = np.minimum(np.floor(maths.power(1.0 - u, -1.0 / (a - 1.0))), 2.0**62)
+            t = maths.power(1.0 + 1.0 / drawn, a - 1.0)
+            accepted = v * drawn * (t - 1.0) / (bound - 1.0) <= t / bound
+            out[left[accepted]] = drawn[accepted]
+            left = left[~accepted]
+        return out
+
+    def beta(self, a: int, b: int, size: int) -> F8:
+        """Draw from a beta distribution of whole parameters: one of a + b - 1 numbers in order."""
+        in_order: F8 = np.sort(self.random((size, a + b - 1)), axis=1)
+        return in_order[:, a - 1]
+
+    def poisson(self, mean: float) -> int:
+        """Draw how many events of a Poisson process there are, by the gaps between them."""
+        n, time = 0, 0.0
+        while True:
+            at = time + np.cumsum(self.exponential(1.0, _CHUNK))
+            n += int(np.searchsorted(at, mean))
+            if at[-1] >= mean:
+                return n
+            time = float(at[-1])
+
+    def choice(
+        self, a: Any, size: Size = None, replace: bool = True, p: ArrayLike | None = None
+    ) -> Any:
+        """Draw from `a`, or from range(a); with replacement where chances `p` are given."""
+        if p is None:
+            return self._choice(a, size, replace)
+        if not replace:
+            raise ValueError("chances p need replace=True")
+        upto = np.cumsum(np.asarray(p, dtype=np.float64))
+        place = np.searchsorted(upto, self.random(size) * upto[-1], side="right")
+        return place if np.ndim(a) == 0 else np.asarray(a)[place]
+
+    def multinomial(self, n: int, p: ArrayLike) -> I8:
+        """Draw how often each of the chances `p` comes up in `n` trials."""
+        chances = np.asarray(p, dtype=np.float64)
+        return np.bincount(self.choice(len(chances), n, p=chances), minlength=len(chances))
+
+
+def stream(seed: int, *purpose: str | int) -> Stream:
     """Return the Philox stream of (seed, purpose).
 
     The same arguments give the same numbers on every machine, in every process; different
     purposes give independent streams, so that drawing more for one never shifts another.
     """
     text = "\x1f".join([str(int(seed)), *map(str, purpose)])
-    key = np.frombuffer(hashlib.sha256(text.encode()).digest()[:16], dtype=np.uint64)
-    return np.random.Generator(np.random.Philox(key=key))
+    return Stream(np.frombuffer(hashlib.sha256(text.encode()).digest()[:16], dtype=np.uint64))
 
 
 class Normal(NamedTuple):

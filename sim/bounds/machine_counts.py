@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from sim.base import maths
 from sim.base.arrays import I8
 from sim.base.errors import InputError
 from sim.base.random import stream
@@ -65,6 +66,6 @@ def machines_per_job(
         bounds["twork"], bounds["cp_len"], np.zeros(workload.n_jobs), where=bounds["cp_len"] > 0
     )
     u = stream(seed, "machines per job").random(workload.n_jobs)
-    factor = np.exp(np.log(low) + u * (np.log(high) - np.log(low)))
+    factor = maths.exp(maths.log(low) + u * (maths.log(high) - maths.log(low)))
     count: I8 = np.maximum(1, np.rint(factor * ratio)).astype(np.int64)
     return count

@@ -110,7 +110,9 @@ def _slots(demand: I8, shapes: I8, count: I8, share: F8, n_tasks: I8) -> I8:
         for shape, n in zip(shapes, count, strict=True):
             fit = np.where(demand > 0, shape // demand, n_tasks[:, None])
             slots += n * fit.min(axis=1, initial=_MANY)
-        total = np.floor(share[:, None] * (count @ shapes) * (1 + 1e-12) + 1e-9)
+        total = np.floor(
+            share[:, None] * (count[:, None] * shapes).sum(axis=0) * (1 + 1e-12) + 1e-9
+        )
         fit = np.where(demand > 0, total // demand, n_tasks[:, None])
         within = fit.min(axis=1, initial=_MANY)
     held: I8 = np.clip(np.minimum(slots, within), 1, n_tasks).astype(np.int64)

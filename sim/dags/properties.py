@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sim.base import maths
 from sim.base.arrays import F8, I8
 from sim.base.errors import InputError
 from sim.dags.graphs import Graphs
@@ -93,8 +94,7 @@ def slope(x: ArrayLike, y: ArrayLike) -> float:
     across = np.asarray(x, dtype=np.float64)
     if not len(across) or (across == across[0]).all():
         raise InputError(f"a slope needs points at two x or more, not at {set(across.tolist())}")
-    across = across - across.mean()
-    return float(across @ np.asarray(y, dtype=np.float64) / (across @ across))
+    return maths.slope(across, y)
 
 
 def properties(graphs: Graphs) -> dict[str, F8]:

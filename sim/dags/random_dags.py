@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from sim.base.arrays import F8, offsets
 from sim.base.errors import InputError
-from sim.base.random import stream
+from sim.base.random import Stream, stream
 from sim.dags.graphs import Graphs
 
 EXACT = 40
@@ -76,7 +76,7 @@ def uniform_dags(n_stages: ArrayLike, seed: int) -> Graphs:
     return Graphs(job_stage0, edge0, child[: edge0[-1]].copy())
 
 
-def _stream(seed: int, purpose: str) -> np.random.Generator:
+def _stream(seed: int, purpose: str) -> Stream:
     return stream(seed, "dags", "uniform", purpose)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sim.base import maths
 from sim.base.arrays import Mask
 from sim.describe.dataset import Dataset
 from sim.describe.statistics import Section, Statistic
@@ -74,7 +75,7 @@ def shares(data: Dataset) -> list[Statistic]:
         mask = populations(data)[key]
         section.group = f"share of jobs {POPULATION_WORDS[key]}"
         for name, amount in _amounts(data).items():
-            share = float(amount @ mask / amount.sum()) if amount.sum() > 0 else np.nan
+            share = float(maths.dot(amount, mask) / amount.sum()) if amount.sum() > 0 else np.nan
             label = name if name in _COUNTED else f"{name}-time"
             section.add(f"{key}_{name}", f"of all {label}", share, "share")
     return section.found

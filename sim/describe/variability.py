@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from sim.base import maths
 from sim.base.arrays import F8, I8, offsets
 from sim.dags.graphs import Graphs
 from sim.describe.dataset import USED_PREFIX, Dataset
@@ -80,11 +81,11 @@ def set_spread(metric: F8, first: I8) -> tuple[F8, int]:
     members = np.repeat(sizes >= SET_SIZE, sizes)
     values, begin = metric[members], np.cumsum(sizes[big]) - sizes[big]
     known = np.minimum.reduceat(np.where(values > 0, 1, 0), begin) > 0
-    logs = np.log(np.where(values > 0, values, 1.0))
+    logs = maths.log(np.where(values > 0, values, 1.0))
     spread = np.add.reduceat(logs, begin) / sizes[big] - np.minimum.reduceat(logs, begin)
     equal = np.minimum.reduceat(values, begin) == np.maximum.reduceat(values, begin)
     spread[equal] = 0.0  # to the bit
-    return np.exp(np.maximum(spread[known], 0.0)), int((~known).sum())
+    return maths.exp(np.maximum(spread[known], 0.0)), int((~known).sum())
 
 
 def measures(name: str, varied: list[Variation], of: str = "dependent") -> list[Statistic]:

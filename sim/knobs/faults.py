@@ -10,10 +10,11 @@ from typing import Annotated, Literal
 
 import numpy as np
 
+from sim.base import maths
 from sim.base.arrays import F8, I8
 from sim.base.errors import InputError
 from sim.base.parameters import Between, Factor, Share, checked
-from sim.base.random import stream
+from sim.base.random import Stream, stream
 from sim.knobs.parts import beside, meta_with, replaced, with_durations
 from sim.workload.columns import Columns
 from sim.workload.workload import Workload
@@ -103,15 +104,15 @@ def straggle(
 
 def straggling(
     n: int,
-    rng: np.random.Generator,
+    rng: Stream,
     rate: float = STRAGGLERS,
     slower: tuple[float, float] = SLOWER,
 ) -> F8:
     """Draw what the durations of `n` tasks are multiplied by, (n,); 1 for most."""
     chosen = rng.random(n) < rate
     factor = np.ones(n)
-    low, high = np.log(slower)
-    factor[chosen] = np.exp(rng.uniform(low, high, int(chosen.sum())))
+    low, high = maths.log(slower)
+    factor[chosen] = maths.exp(rng.uniform(low, high, int(chosen.sum())))
     return factor
 
 
@@ -125,7 +126,7 @@ def _draw(
         task = task[~np.isnan(columns.job_deadline)[columns.stage_job[stage]]]
     rng = stream(seed, "failures")
     first, more, finds = rng.random((3, len(task)))
-    again = np.floor(np.log(more) / np.log(multiple)) if multiple > 0 else np.zeros(len(task))
+    again = np.floor(maths.log(more) / maths.log(multiple)) if multiple > 0 else np.zeros(len(task))
     n_failed = np.where(first < single, 1 + np.minimum(again, MOST_FAILURES - 1), 0)
     parents = columns.stage_n_barrier + columns.stage_n_o2o
     losing = (finds < lost) & (parents[stage[task]] > 0)
@@ -137,7 +138,7 @@ def _draw(
     return out, columns.task_duration[out] * rng.random(len(out)), missing
 
 
-def _inputs(columns: Columns, task: I8, stage: I8, rng: np.random.Generator) -> I8:
+def _inputs(columns: Columns, task: I8, stage: I8, rng: Stream) -> I8:
     """Draw for each task one that it waits for: an edge, then a task behind it."""
     n_children = np.diff(columns.edge0)
     order = np.argsort(columns.edge_child, kind="stable")

@@ -7,7 +7,7 @@ import numpy as np
 from sim.base.arrays import I8
 from sim.base.errors import InputError
 from sim.base.parameters import Count, checked
-from sim.base.random import stream
+from sim.base.random import Stream, stream
 from sim.knobs.parts import beside, meta_with, replaced, with_durations
 from sim.workload.schema import FEATURES
 from sim.workload.tables import names, take_rows, values
@@ -97,7 +97,7 @@ def _groups(workload: Workload) -> list[I8]:
     return np.split(order, np.flatnonzero(np.diff(key[order])) + 1)
 
 
-def _runs(groups: list[I8], rng: np.random.Generator) -> list[I8]:
+def _runs(groups: list[I8], rng: Stream) -> list[I8]:
     cut = []
     for group in groups:
         at = 0

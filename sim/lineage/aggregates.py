@@ -190,7 +190,7 @@ def count_downstream(
         out[~within.valid] = np.nan
         counted &= within.valid
     job = np.flatnonzero(counted)
-    job = job[np.argsort(g.number[job])]
+    job = job[np.argsort(g.number[job], kind="stable")]
     reached = np.zeros(n, np.int64)
     for at in range(0, len(job), BITS):
         here = job[at : at + BITS]

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from sim.base import html
+from sim.base import html, maths
 from sim.base.arrays import F8
 from sim.base.files import write_text
 from sim.describe.statistics import Kind, shown
@@ -79,7 +79,7 @@ def _by_rank(values: F8) -> tuple[list[int], list[float]]:
     ranked = np.sort(values[values > 0])[::-1]
     if not len(ranked):
         return [], []
-    rank = np.unique(np.geomspace(1, len(ranked), _POINTS).astype(np.int64))
+    rank = np.unique(maths.geomspace(1, len(ranked), _POINTS).astype(np.int64))
     return rank.tolist(), ranked[rank - 1].tolist()
 
 

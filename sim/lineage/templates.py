@@ -58,7 +58,7 @@ def find_templates(
     signature, signatures = _recoded(logs, "signature", ())
     pair = name.astype(np.int64) * max(len(signatures), 1) + signature
     distinct, first, of_job = np.unique(pair, return_index=True, return_inverse=True)
-    in_order = np.argsort(first)  # by the first run
+    in_order = np.argsort(first, kind="stable")  # by the first run
     group: dict[int, list[tuple[frozenset[str], int]]] = {}
     known: list[str] = []
     template = np.empty(len(distinct), np.int32)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from sim.base import maths
 from sim.base.arrays import F8
 from sim.engine.plan import NO_LIMIT
 from sim.workload.columns import final_deadline_s
@@ -141,12 +142,12 @@ class _Allocation:
 
     @property
     def hours(self) -> float:
-        return float(self.tokens @ self.lasts_s) / 3600
+        return float(maths.dot(self.tokens, self.lasts_s)) / 3600
 
     @property
     def above_oracle(self) -> float:
-        given = self.tokens @ self.lasts_s
-        above = np.maximum(self.tokens - self.oracle, 0.0) @ self.lasts_s
+        given = maths.dot(self.tokens, self.lasts_s)
+        above = maths.dot(np.maximum(self.tokens - self.oracle, 0.0), self.lasts_s)
         return float(above / given) if given > 0 else float("nan")
 
     @property
@@ -155,7 +156,7 @@ class _Allocation:
             return float("nan")
         before = self.tokens[np.searchsorted(self.time_s, self.change_s) - 1]
         later = np.maximum(self.time_s, self.change_s)
-        after = (self.tokens @ np.diff(later)) / (self.time_s[-1] - self.change_s)
+        after = maths.dot(self.tokens, np.diff(later)) / (self.time_s[-1] - self.change_s)
         return float(after / before - 1)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sim.base import maths
 from sim.base.arrays import F8, I8
 from sim.measures import Measured, Simulate
 
@@ -55,7 +56,7 @@ def measure(
     wait_s = np.add.reduceat(result.task_start, first[:-1]) / n_tasks - submit_s
     with np.errstate(invalid="ignore", divide="ignore"):
         waits = wait_s * n_tasks / size_s
-    bounds = first_threshold_s * growth ** np.arange(queues - 1)
+    bounds = first_threshold_s * maths.power(growth, np.arange(queues - 1))
     queue = np.where(np.isnan(estimate_s), -1, np.searchsorted(bounds, estimate_s, side="right"))
     jobs = {
         "submit_s": submit_s,

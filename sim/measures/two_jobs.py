@@ -71,7 +71,8 @@ def measure(
     for estimate, variance in estimates.values():
         table["mse"].append(float(np.mean((estimate - x) ** 2)))
         table["variance"].append(float(variance))
-        table["wrong"].append(float(np.mean((estimate <= mean)[far] != (x <= mean)[far])))
+        wrong = (estimate <= mean)[far] != (x <= mean)[far]
+        table["wrong"].append(float(wrong.mean()) if len(wrong) else math.nan)
     metrics = {
         f"{what}_{name}": value
         for what, values in table.items()

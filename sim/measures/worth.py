@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sim.base import maths
 from sim.base.arrays import F8
 from sim.base.errors import InputError
 from sim.lineage.templates import medians
@@ -87,4 +88,4 @@ def _exponent(value: F8) -> float:
     if high.sum() < 2:
         return float("nan")
     rank = np.arange(1, len(ranked) + 1)
-    return -float(np.polyfit(np.log(rank[high]), np.log(ranked[high]), 1)[0])
+    return -maths.slope(maths.log(rank[high]), maths.log(ranked[high]))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from sim.base import maths
 from sim.base.arrays import F8, Mask
 from sim.cluster.sizing import demand_of
 from sim.engine.record import Run
@@ -38,7 +39,7 @@ def utilization(run: Run, done: Mask, makespan_s: float) -> dict[str, float]:
         work = columns.stage_work
         if not done.all():
             work = np.where(done[columns.stage_job], work, _recorded_work(run))
-        each = (work @ demand_of(columns, cluster)) / (cluster.total * makespan_s)
+        each = maths.dot(work, demand_of(columns, cluster)) / (cluster.total * makespan_s)
     else:
         each = np.full(len(cluster.resources), np.nan)
     named = {f"utilization_{r}": float(u) for r, u in zip(cluster.resources, each, strict=True)}
@@ -67,7 +68,7 @@ def utilization_over_time(run: Run, n_bins: int = N_BINS) -> dict[str, Any] | No
     columns, cluster = run.workload.columns, run.cluster
     stage = columns.task_stage()[ran]
     demand = demand_of(columns, cluster) / cluster.total
-    work = np.bincount(stage, finish - start, len(columns.stage_job)) @ demand
+    work = maths.dot(np.bincount(stage, finish - start, len(columns.stage_job)), demand)
     resource = int(work.argmax())
     begin, held = start.min(), demand[stage, resource]
     edges = np.linspace(0.0, finish.max() - begin, n_bins + 1)

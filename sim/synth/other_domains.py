@@ -11,9 +11,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from sim.base import maths
 from sim.base.errors import InputError, unknown
 from sim.base.parameters import Count, NotNegative, Whole, checked
-from sim.base.random import stream
+from sim.base.random import Stream, stream
 from sim.synth._dag import Dag, to_workload
 from sim.workload.workload import Workload
 
@@ -26,10 +27,10 @@ Kind = tuple[float, float, Range, Range, Range, Range]
 class Recipe:
     """Stages as they are added, each drawn from its kind."""
 
-    def __init__(self, rng: np.random.Generator) -> None:
+    def __init__(self, rng: Stream) -> None:
         self._rng = rng
         self._names: list[str] = []
-        self._numbers: list[tuple[int, float, list[float]]] = []
+        self._numbers: list[tuple[int, float, float, list[float]]] = []
         self._edges: list[tuple[int, int, bool]] = []
 
     def stage(
@@ -42,11 +43,11 @@ class Recipe:
     ) -> int:
         """Add a stage that waits for earlier ones; return its number."""
         median, sigma, *amounts = kind
-        duration = median * float(np.exp(sigma * self._rng.normal()))
+        spread = sigma * self._rng.normal()
         demand = [float(self._rng.uniform(*amount)) for amount in amounts]
         n = len(self._names)
         self._names.append(name)
-        self._numbers.append((n_tasks, duration, demand))
+        self._numbers.append((n_tasks, median, spread, demand))
         self._edges += [(p, n, False) for p in barrier] + [(p, n, True) for p in one_to_one]
         return n
 
@@ -54,9 +55,10 @@ class Recipe:
         """Return what has been added as arrays."""
         edges = np.array(sorted(self._edges), np.int64).reshape(-1, 3)
         return Dag(
-            tuple(self._names), np.array([n for n, _, _ in self._numbers], np.int64),
-            np.array([s for _, s, _ in self._numbers]),
-            np.array([d for _, _, d in self._numbers]).reshape(-1, len(RESOURCES)),
+            tuple(self._names), np.array([n for n, *_ in self._numbers], np.int64),
+            np.array([s for _, s, *_ in self._numbers])
+            * maths.exp([z for *_, z, _ in self._numbers]),
+            np.array([d for *_, d in self._numbers]).reshape(-1, len(RESOURCES)),
             edges[:, 0].copy(), edges[:, 1].copy(), edges[:, 2].astype(bool),
         )  # fmt: skip
 
@@ -75,7 +77,7 @@ TEST = (15.0, 1.1, (0.05, 0.5), (0.05, 0.4), (0.0, 0.3), (0.0, 0.4))
 PACKAGE = (12.0, 0.6, (0.1, 0.2), (0.1, 0.3), (0.4, 0.8), (0.2, 0.6))
 
 
-def draw_build(rng: np.random.Generator) -> Dag:
+def draw_build(rng: Stream) -> Dag:
     """Draw one build of libraries: compilation, code analysis, linking, tests, packaging.
 
     A library is linked after all of its compilation and after up to three earlier libraries.
@@ -102,8 +104,8 @@ def draw_build(rng: np.random.Generator) -> Dag:
     return recipe.dag()
 
 
-def _count(rng: np.random.Generator, median: float, sigma: float, most: int) -> int:
-    return int(np.clip(np.rint(median * np.exp(sigma * rng.normal())), 1, most))
+def _count(rng: Stream, median: float, sigma: float, most: int) -> int:
+    return int(np.clip(np.rint(median * maths.exp(sigma * rng.normal())), 1, most))
 
 
 VERTICALS = ("web", "images", "videos", "news", "maps", "shops", "books", "answers")
@@ -123,7 +125,7 @@ BLEND = (0.01, 0.5, (0.1, 0.4), (0.05, 0.2), (0.0, 0.02), (0.05, 0.2))
 RENDER = (0.012, 0.5, (0.1, 0.3), (0.02, 0.1), (0.0, 0.02), (0.1, 0.4))
 
 
-def draw_request(rng: np.random.Generator) -> Dag:
+def draw_request(rng: Stream) -> Dag:
     """Draw one request: a workflow of dependent RPCs on one pool of servers.
 
     As in the paper's example, a search query: spelling is checked before the index is looked up,
@@ -135,7 +137,7 @@ def draw_request(rng: np.random.Generator) -> Dag:
     ends = []
     n_verticals = int(rng.integers(FEWEST_VERTICALS, len(VERTICALS) + 1))
     for name in VERTICALS[:n_verticals]:
-        shards = np.rint(SHARDS_P50 * np.exp(SHARDS_SIGMA * rng.normal()))
+        shards = np.rint(SHARDS_P50 * maths.exp(SHARDS_SIGMA * rng.normal()))
         n = int(np.clip(shards, 1, MOST_SHARDS))
         looked_up = recipe.stage(f"look up {name}", n, LOOK_UP, barrier=[spelled])
         ranked = recipe.stage(f"rank {name}", n, RANK, one_to_one=[looked_up])
@@ -195,7 +197,7 @@ def synthesize(
         raise InputError(unknown("domain", domain, DOMAINS), rule="unknown domain")
     mean_s = INTERVAL_S[domain] if interval_s is None else interval_s
 
-    def rng(*purpose: str | int) -> np.random.Generator:
+    def rng(*purpose: str | int) -> Stream:
         return stream(seed, "synth", "other_domains", domain, *purpose)
 
     between = rng("arrivals").exponential(mean_s, jobs)

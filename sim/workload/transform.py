@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
+from sim.base import maths
 from sim.base.arrays import F8, I4, I8, ranges
 from sim.base.errors import InputError
 from sim.workload.columns import job_stage0, stage_demand, stage_work_s
@@ -92,7 +93,7 @@ def offered_load(workload: Tables, cluster: Capacity, span_s: float) -> dict[str
     if cluster.unit:
         return {cluster.resources[0]: float(work.sum() / (span_s * cluster.total[0]))}
     demand, _, quantum = stage_demand(workload)
-    held = dict(zip(workload.resources, (work @ demand) * quantum, strict=True))
+    held = dict(zip(workload.resources, maths.dot(work, demand) * quantum, strict=True))
     for name, amount in held.items():
         if amount > 0 and name not in cluster.resources:
             raise InputError(

@@ -24,6 +24,7 @@ from sweep.store.cache import Cache
 from sweep.store.cell import CellResult, CellSpec
 from sweep.store.journal import Journal
 from sweep.store.nearest import Nearest
+from sweep.store.provenance import other_bits
 
 run_arguments = add_grid_flags
 
@@ -157,6 +158,8 @@ def verify(command: Command) -> int:
         print(f"row {row}: {labels}: {verdict}")
     n_run = min(command.flags.cells, len(done))
     print(f"{n_run - n_wrong} of {n_run} cells are the same, bit for bit")
+    if n_wrong and (differs := other_bits(folder.provenance())):
+        print(f"{folder.sweep} comes from other bits: {differs}")
     return 1 if n_wrong else 0
 
 

@@ -24,6 +24,10 @@ paper's, and ours with its 95 % confidence interval; how many of the numbers tha
 come out the **same** (in our interval, or within 5 %), **close** (within 25 %) or **different**,
 and why; and how many are as wanted, where something is. The page has all of them.
 
+Since 22 November 2026 the same command gives the same numbers, to the last bit, on every machine
+(`docs/decisions/0010-same-bits.md`). Pages that were made since say so; the others come out, made
+again, as those of another seed would.
+
 A page is made again by `python -m sweep reproduce PAGE paths.traces=DIR`, for instance
 `python -m sweep reproduce wing/fig10`; all of them by `make reproduce TRACES=DIR`."""
 _SMALLER = """`make reproduce` takes less of these, to be done within two hours on two cores; with

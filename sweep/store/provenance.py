@@ -10,7 +10,7 @@ import hashlib
 import platform
 import subprocess
 from collections.abc import Mapping, Sequence
-from importlib import metadata
+from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ _PACKAGES = (
     *("cluster-sweep", "hydra-core", "mlflow", "networkx", "numba", "numpy", "omegaconf"),
     *("pandas", "plotly", "pyarrow", "ray", "rich", "scipy"),
 )
+_ARITHMETIC = ("numba", "numpy", "pyarrow", "scipy")
 _LOCK = "requirements.lock"
 _CODE = ("sim", "policies", "sweep", "conf", "pyproject.toml", _LOCK)
 
@@ -40,6 +41,7 @@ def collect(
         "python": platform.python_version(),
         "platform": platform.platform(),
         "cpu": _cpu(),
+        "cpu_features": cpu_features(),
     }
     return provenance, mask(diff)
 
@@ -87,6 +89,27 @@ def _version(package: str) -> str | None:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return None
+
+
+def cpu_features() -> list[str]:
+    """Return what this machine's processor can do, by NumPy's names."""
+    found = import_module("numpy._core._multiarray_umath").__cpu_features__
+    return sorted(name for name, is_there in found.items() if is_there)
+
+
+def other_bits(provenance: Mapping[str, Any]) -> str:
+    """Say how what numbers were computed with differs from this machine's; empty if it does not."""
+    if "cpu_features" not in provenance:
+        return "it was made before numbers were the same bits on every machine"
+    made = [f"CPU features {' '.join(provenance['cpu_features'])}"]
+    here = [f"CPU features {' '.join(cpu_features())}"]
+    for name in _ARITHMETIC:
+        made.append(f"{name} {provenance['packages'].get(name)}")
+        here.append(f"{name} {_version(name)}")
+    differ = [(old, new) for old, new in zip(made, here, strict=True) if old != new]
+    if not differ:
+        return ""
+    return "; ".join(f"it was made with {old}, here are {new}" for old, new in differ)
 
 
 def _cpu() -> str:

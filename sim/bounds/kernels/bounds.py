@@ -255,7 +255,7 @@ def lifted_energy(
 ) -> F8:
     """Measure the work of stages by several valid weights, each lifted from another stage."""
     n_stages, n_shapes = work.shape[0], count.shape[0]
-    by_work = np.argsort(-work)
+    by_work = np.argsort(-work, kind="mergesort")
     order = np.empty(n_stages, np.int64)
     everything = np.arange(n_stages)
     n = min(n_seeds, n_stages)

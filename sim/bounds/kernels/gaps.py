@@ -185,7 +185,7 @@ def close_gaps(
 def by_work(least: float, between: I8, head: F8, tail: F8, energy: F8) -> float:
     """Raise a gap to head + work + tail of the best subset of what lies between."""
     n, n_measures = between.shape[0], energy.shape[1]
-    by_tail = np.argsort(-tail)
+    by_tail = np.argsort(-tail, kind="mergesort")
     used = np.empty(n_measures, np.float64)
     for i in range(n):
         begin = head[i]

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from enum import IntFlag
 from typing import Any, NamedTuple
 
-import numpy as np
 from numpy.typing import NDArray
 
 from sim.base.arrays import I4
-from sim.base.random import stream
+from sim.base.random import Stream, stream
 from sim.cluster.cluster import Cluster
 from sim.workload.columns import Columns
 
@@ -59,7 +58,7 @@ class World:
     seed: int
     view: Mapping[str, NDArray[Any]]
 
-    def rng(self, purpose: str) -> np.random.Generator:
+    def rng(self, purpose: str) -> Stream:
         """Return a counter-based stream of its own for each (seed, purpose)."""
         return stream(self.seed, purpose)
 

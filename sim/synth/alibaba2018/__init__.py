@@ -27,10 +27,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from sim.base import maths
 from sim.base.arrays import F8, I8
 from sim.base.errors import InputError
 from sim.base.parameters import Between, Count, Positive, check, checked
-from sim.base.random import stream
+from sim.base.random import Stream, stream
 from sim.dags import Graphs
 from sim.knobs import amplify, fit_machines
 from sim.knobs.parts import sample_jobs
@@ -214,8 +215,6 @@ def draw_jointly(
 
 def latent_uniform(joint: Joint, graphs: Graphs, seed: int) -> F8:
     """Draw the latent numbers of all stages, (G, M), as uniforms in their distribution."""
-    from scipy.special import ndtr
-
     from sim.synth.alibaba2018.kernels import chance  # loads numba
 
     n = len(joint.ranks)
@@ -223,7 +222,8 @@ def latent_uniform(joint: Joint, graphs: Graphs, seed: int) -> F8:
     chance.follow(
         graphs.order, graphs.edge0, graphs.edge_child, joint.root, joint.pull, joint.noise, latent
     )
-    shared = _stream(seed, "job").standard_normal((graphs.n_jobs, n)) @ joint.job.T
+    shared = _stream(seed, "job").standard_normal((graphs.n_jobs, n))
+    shared = maths.dot(shared, joint.job.T)
     wide = _stream(seed, "unequal").random(graphs.n_jobs) < 0.5
     variance = 1.0 + joint.unequal * np.where(wide, 1.0, -1.0)
     latent *= np.repeat(np.sqrt(variance), graphs.job_n_stages)[:, None]
@@ -231,12 +231,12 @@ def latent_uniform(joint: Joint, graphs: Graphs, seed: int) -> F8:
     of_job = (joint.job**2).sum(axis=1)
     of_stage = (joint.root**2).sum(axis=1)
     uniform = sum(
-        0.5 * ndtr(latent / np.sqrt(of_job + of_stage * (1.0 + sign * joint.unequal)))
+        0.5 * maths.normal_cdf(latent / np.sqrt(of_job + of_stage * (1.0 + sign * joint.unequal)))
         for sign in (1.0, -1.0)
     )
     drawn: F8 = np.minimum(uniform, np.nextafter(1.0, 0.0))
     return drawn
 
 
-def _stream(seed: int, purpose: str) -> np.random.Generator:
+def _stream(seed: int, purpose: str) -> Stream:
     return stream(seed, "synth", "alibaba2018", "joint", purpose)

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sim.base import maths
 from sim.base.arrays import F8
 from sim.base.errors import InputError
 from sim.dags import Graphs
@@ -171,8 +172,11 @@ def _stage_duration_s(workload: Workload) -> F8:
     return work / np.diff(task0)
 
 
+LOG_10 = 2.302585092994046
+
+
 def _three_digits(values: F8) -> F8:
-    step = 10.0 ** (np.floor(np.log10(np.maximum(values, 1e-12))) - 2)
+    step = maths.power(10.0, np.floor(maths.log(np.maximum(values, 1e-12)) / LOG_10 + 1e-12) - 2)
     rounded: F8 = np.round(values / step) * step
     return np.round(rounded, 12)
 

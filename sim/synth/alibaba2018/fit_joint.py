@@ -10,11 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sim.base import maths
 from sim.base.arrays import F8, I8
+from sim.base.maths.matrices import eigh, svd
 from sim.base.random import stream
 from sim.dags import Graphs
 from sim.dags.properties import distance
@@ -51,7 +54,7 @@ class Binned:
         self.score = np.stack(
             [_scores(row, at) for row, at in zip(in_bins, self.bins, strict=True)]
         )
-        self.scores = np.einsum("rbk,rb->rk", self.bins, self.score)
+        self.scores = (self.bins * self.score[:, :, None]).sum(axis=1)
 
     def of(self, stages: NDArray[np.integer]) -> F8:
         """Return the scores of some stages."""
@@ -69,7 +72,7 @@ def correlation(
 def products(left: Binned, right: Binned, a: NDArray[np.integer], b: NDArray[np.integer]) -> F8:
     """Return the expansion of the expected product of scores in powers of ρ, (K,)."""
     share = role_pairs(left, right, a, b)
-    expansion: F8 = np.einsum("rq,rk,qk->k", share, left.scores, right.scores)
+    expansion: F8 = (maths.dot(share, right.scores) * left.scores).sum(axis=0)
     return expansion
 
 
@@ -86,7 +89,11 @@ def taken_over(
 ) -> tuple[float, float]:
     """Split what a metric has in common at stages `a` and their children `b`."""
     share = role_pairs(metric, metric, a, b)
-    meeting = np.einsum("rq,rbk,qbk,b->k", share, metric.bins, metric.bins, metric.same)
+    meeting = sum(
+        part * (one * other * metric.same[:, None]).sum(axis=0)
+        for parts, one in zip(share, metric.bins, strict=True)
+        for part, other in zip(parts, metric.bins, strict=True)
+    )
     product = products(metric, metric, a, b)
     seen = float((metric.of(a) * metric.of(b)).mean())
     of_taken = float((metric.score[metric.role[a], metric.bin[b]] * metric.of(b)).mean())
@@ -115,12 +122,10 @@ def _invert(expansion: F8, wanted: float) -> float:
 
 def _expand(counts: I8) -> F8:
     """Return the expansion of being in each of the bins that hold `counts`, (B, K)."""
-    from scipy.special import ndtri
-
-    cuts = ndtri(np.concatenate([[0.0], np.cumsum(counts) / counts.sum()]))
+    cuts = maths.normal_quantile(np.concatenate([[0.0], np.cumsum(counts) / counts.sum()]))
     inside = np.isfinite(cuts)
     cuts = np.where(inside, cuts, 0.0)
-    density = np.where(inside, np.exp(-(cuts**2) / 2) / np.sqrt(2 * np.pi), 0.0)
+    density = np.where(inside, maths.exp(-(cuts**2) / 2) / np.sqrt(2 * np.pi), 0.0)
     out = np.empty((len(counts), ORDER))
     out[:, 0] = counts / counts.sum()
     before, here = np.zeros(len(cuts)), np.ones(len(cuts))  # Hermite polynomials k − 2 and k − 1
@@ -139,7 +144,7 @@ def _scores(counts: I8, expansion: F8) -> F8:
     deviation = np.sqrt((mass * mean**2).sum())
     if deviation < 1e-9:
         return np.zeros(len(counts))
-    filled: F8 = np.interp(np.arange(len(counts)), np.flatnonzero(seen), mean[seen]) / deviation
+    filled: F8 = maths.interp(np.arange(len(counts)), np.flatnonzero(seen), mean[seen]) / deviation
     return filled
 
 
@@ -250,28 +255,34 @@ def _factors(within: F8, shared: F8, linked: F8) -> tuple[F8, F8, F8, F8]:
     child, beyond that, must not exceed what the child has of its own.
     """
     whole, inverse = _power(within, 0.5), _power(within, -0.5)
-    values, vectors = np.linalg.eigh(inverse @ shared @ inverse)
-    shared = whole @ (vectors * np.clip(values, 0.0, 1.0)) @ vectors.T @ whole
+    values, vectors = eigh(_product(inverse, shared, inverse))
+    kept = vectors * np.clip(values, 0.0, 1.0)
+    shared = _product(whole, kept, vectors.T, whole)
     own = within - shared
     root, inverse = _power(own, 0.5), _power(own, -0.5)
-    left, size, right = np.linalg.svd(inverse @ (linked - shared) @ inverse)
-    common = (left * np.minimum(size, 0.999)) @ right
-    noise = root @ _power(np.eye(len(own)) - common @ common.T, 0.5)
-    return _power(shared, 0.5), root, root @ common @ inverse, noise
+    left, size, right = svd(_product(inverse, linked - shared, inverse))
+    common = _product(left * np.minimum(size, 0.999), right)
+    noise = _product(root, _power(np.eye(len(own)) - _product(common, common.T), 0.5))
+    return _power(shared, 0.5), root, _product(root, common, inverse), noise
+
+
+def _product(*matrices: F8) -> F8:
+    product: F8 = reduce(maths.dot, matrices)
+    return product
 
 
 def _power(matrix: F8, exponent: float) -> F8:
     """Raise a symmetric matrix without negative eigenvalues to a power; 0 stays 0."""
-    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
-    kept = np.where(values > 1e-6, np.maximum(values, 1e-6) ** exponent, 0.0)
-    raised: F8 = (vectors * kept) @ vectors.T
+    values, vectors = eigh((matrix + matrix.T) / 2)
+    kept = np.where(values > 1e-6, maths.power(np.maximum(values, 1e-6), exponent), 0.0)
+    raised: F8 = _product(vectors * kept, vectors.T)
     return raised
 
 
 def _nearest(matrix: F8) -> F8:
     """Return a correlation matrix near a symmetric one."""
-    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
-    raised = (vectors * np.maximum(values, 1e-4)) @ vectors.T
+    values, vectors = eigh((matrix + matrix.T) / 2)
+    raised = _product(vectors * np.maximum(values, 1e-4), vectors.T)
     scale = np.sqrt(np.diag(raised))
     nearest: F8 = raised / scale[:, None] / scale[None, :]
     return nearest
@@ -300,4 +311,4 @@ def _constant(joint: Joint, name: str) -> bool:
 
 
 def _apart(parent: F8, child: F8) -> F8:
-    return np.abs(np.log(child / parent))
+    return np.abs(maths.log(child / parent))

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sim.base import maths
 from sim.base.arrays import F8, I4, I8, offsets
 from sim.base.errors import InputError
 
@@ -189,7 +190,7 @@ class Ranks:
         for r, counts in enumerate(self.counts):
             cum = np.concatenate([[0.0], np.cumsum(counts / counts.sum())])
             here = role == r if len(self.counts) > 1 else slice(None)
-            out[here] = np.interp(uniform[here], cum, self.edges)
+            out[here] = maths.interp(uniform[here], cum, self.edges)
         return out
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sim.base.arrays import F8, I8, Mask
-from sim.base.random import stream
+from sim.base.random import Stream, stream
 from sim.published import numbers
 
 _PAPER = numbers("wing")
@@ -130,9 +130,9 @@ def draw_flows(scale: float, active: F8, seed: int) -> Flows:
     )  # fmt: skip
 
 
-def _sizes(wanted: float, rng: np.random.Generator) -> tuple[I8, I8]:
+def _sizes(wanted: float, rng: Stream) -> tuple[I8, I8]:
     """Draw how many programs workflows have, and their periods, until they run often enough."""
-    a_week = float(PERIOD_SHARE @ RUNS_A_WEEK)
+    a_week = float((PERIOD_SHARE * RUNS_A_WEEK).sum())
     programs = wanted / a_week
     sizes: list[I8] = []
     periods: list[I8] = []
@@ -151,12 +151,12 @@ def _sizes(wanted: float, rng: np.random.Generator) -> tuple[I8, I8]:
     return size[shuffled].astype(np.int64), period[shuffled]
 
 
-def _owners(n: int, active: F8, rng: np.random.Generator) -> I8:
+def _owners(n: int, active: F8, rng: Stream) -> I8:
     """Give each organisation one workflow where there are enough, and the rest by share."""
-    owner = rng.choice(len(active), size=n, p=active)
+    owner: I8 = rng.choice(len(active), size=n, p=active)
     k = min(n, len(active))
     owner[:k] = np.arange(k)
-    return owner.astype(np.int64)
+    return owner
 
 
 def team_sizes(active: F8) -> I8:
@@ -171,7 +171,7 @@ def closed(n: int) -> I8:
     return n - 1 - 3 * np.arange(n_closed)
 
 
-def some(weight: F8 | I8, allowed: Mask, total: float, rng: np.random.Generator) -> Mask:
+def some(weight: F8 | I8, allowed: Mask, total: float, rng: Stream) -> Mask:
     """Choose at random until the chosen weigh `total`, passing over what would be too much."""
     chosen = np.zeros(len(weight), dtype=bool)
     left, passed = total, []
@@ -188,7 +188,7 @@ def some(weight: F8 | I8, allowed: Mask, total: float, rng: np.random.Generator)
 
 
 def _crossing(
-    readers: Mask, public: Mask, owner: I8, weight: F8, wanted: int, rng: np.random.Generator
+    readers: Mask, public: Mask, owner: I8, weight: F8, wanted: int, rng: Stream
 ) -> tuple[I8, I8, I8]:
     """Draw which data sets of other organisations are read, some far more often than others.
 
@@ -216,7 +216,7 @@ def _crossing(
 
 
 def _neighbours(
-    flow: I8, organisation: I8, linked: Mask, leaf: Mask, rng: np.random.Generator
+    flow: I8, organisation: I8, linked: Mask, leaf: Mask, rng: Stream
 ) -> tuple[I8, I8, I8]:
     """Draw reads between an organisation's workflows, of those that are linked anyway."""
     into = np.flatnonzero(linked[flow] & leaf & (rng.random(len(flow)) < NEIGHBOUR))
@@ -243,7 +243,7 @@ def _trunk(size: I8) -> I8:
 
 
 def _within(
-    flow: I8, place: I8, size: I8, at: I8, weight: F8, wanted: float, rng: np.random.Generator
+    flow: I8, place: I8, size: I8, at: I8, weight: F8, wanted: float, rng: Stream
 ) -> tuple[I8, I8]:
     """Draw reads within workflows: one or none each, last runs, and as many more as wanted."""
     trunk = _trunk(size)[flow]
@@ -282,7 +282,7 @@ def _is_first(up: I8, down: I8) -> Mask:
     return is_first
 
 
-def _blind(flow: I8, fed: Mask, weight: F8, n_flows: int, rng: np.random.Generator) -> Mask:
+def _blind(flow: I8, fed: Mask, weight: F8, n_flows: int, rng: Stream) -> Mask:
     """Choose workflows that go by the clock, so that `BLIND` of all recurring jobs are blind."""
     own = np.bincount(flow, weight * fed, n_flows)
     return some(own, np.ones(n_flows, dtype=bool), BLIND * weight.sum(), rng)

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sim.base import maths
 from sim.base.arrays import F8, I8, Mask, ranges
-from sim.base.random import stream
+from sim.base.random import Stream, stream
 from sim.lineage.worth import BLIND, NONE, POLL
 from sim.published import numbers
 from sim.synth.cosmos.flows import (
@@ -61,7 +62,7 @@ def draw_ad_hoc(flows: Flows, runs: Runs, scale: float, active: F8, seed: int) -
     team = team_sizes(active)
     rank = np.minimum((team[organisation] * rng.random(n) ** 2), team[organisation] - 1)
     user = (np.cumsum(team) - team)[organisation] + rank.astype(np.int64)
-    duration = np.clip(MEDIAN_S * np.exp(SPREAD * rng.normal(size=n)), 10.0, LONGEST_S)
+    duration = np.clip(MEDIAN_S * maths.exp(SPREAD * rng.normal(size=n)), 10.0, LONGEST_S)
 
     reads = np.flatnonzero(rng.random(n) < READS)
     mean = READ_BY_AD_HOC / (1 - RECURRING) / READS
@@ -72,7 +73,7 @@ def draw_ad_hoc(flows: Flows, runs: Runs, scale: float, active: F8, seed: int) -
     down, across = np.repeat(reads, count), np.repeat(crosses, count)
     number = ranges(np.zeros(len(reads), dtype=np.int64), count)
     old = rng.random(len(down)) < OLD
-    age = OLD_DAYS * 86_400.0 * np.exp(OLD_SPREAD * rng.normal(size=len(down)))
+    age = OLD_DAYS * 86_400.0 * maths.exp(OLD_SPREAD * rng.normal(size=len(down)))
     by = submit[down] - np.where(old, age, 0.0)
     home = _homes(flows, team, rng)[user[down]]
     program = _programs(flows, organisation[down], home, across, rng)
@@ -84,7 +85,7 @@ def draw_ad_hoc(flows: Flows, runs: Runs, scale: float, active: F8, seed: int) -
     return AdHoc(organisation, user, submit, duration, up, down)
 
 
-def _homes(flows: Flows, team: I8, rng: np.random.Generator) -> I8:
+def _homes(flows: Flows, team: I8, rng: Stream) -> I8:
     """Draw the workflow of its organisation that each user looks at; -1 if it has none."""
     owner = np.repeat(np.arange(len(team)), team)
     order = np.argsort(flows.organisation, kind="stable")
@@ -94,9 +95,7 @@ def _homes(flows: Flows, team: I8, rng: np.random.Generator) -> I8:
     return np.where(high > low, order[np.minimum(at, len(order) - 1)], -1)
 
 
-def _programs(
-    flows: Flows, organisation: I8, home: I8, across: Mask, rng: np.random.Generator
-) -> I8:
+def _programs(flows: Flows, organisation: I8, home: I8, across: Mask, rng: Stream) -> I8:
     """Draw whose output each read is of: shared data, or the user's workflow."""
     shared = rng.permutation(np.flatnonzero(flows.public))
     fame = 1.0 / (np.arange(len(shared)) + 3)
@@ -163,7 +162,7 @@ def draw_month(
 ) -> Month:
     """Draw the four weeks; see `sim.synth.cosmos.synthesize`."""
     shares = queue_shares(organisations or n_organisations(scale))
-    active = np.array(list(shares.values())) ** ACTIVITY
+    active = maths.power(np.array(list(shares.values())), ACTIVITY)
     active /= active.sum()
     flows = draw_flows(scale, active, seed)
     runs = draw_runs(flows, seed)

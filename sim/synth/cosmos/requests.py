@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
 
+from sim.base import maths
 from sim.base.arrays import F8, I8, Mask, ranges
-from sim.base.random import stream
+from sim.base.random import Stream, stream
 from sim.published import numbers
 from sim.synth.cosmos.flows import WEEK_S, Flows
 
@@ -58,7 +58,7 @@ def draw_priorities(
     best, least = np.zeros(0), np.inf
     for _ in range(8):
         part = (low + high) / 2
-        turn = np.argsort(rng.permutation(len(flows.organisation)))[flows.flow]
+        turn = np.argsort(rng.permutation(len(flows.organisation)), kind="stable")[flows.flow]
         may = np.unique(b[ticket[b] < part])
         may = may[np.lexsort((ticket[may], turn[may]))]
         of_program = _raised(may, above, lifted, a, b)
@@ -73,7 +73,7 @@ def draw_priorities(
     return best
 
 
-def _workflows(flows: Flows, rng: np.random.Generator) -> F8:
+def _workflows(flows: Flows, rng: Stream) -> F8:
     fresh = STEP * rng.integers(10, HIGHEST // STEP - 9, size=len(flows.organisation))
     copies = rng.random(len(fresh)) < INHERITED
     pick = rng.random(len(fresh))
@@ -135,10 +135,10 @@ def draw_widths(
     requests of all peak at `PEAK`.
     """
     rng = stream(seed, "synth", "cosmos", "widths")
-    own = np.exp(SPREAD * rng.normal(size=len(flows.flow)))
-    single = np.exp(SPREAD * rng.normal(size=len(program)))
+    own = maths.exp(SPREAD * rng.normal(size=len(flows.flow)))
+    single = maths.exp(SPREAD * rng.normal(size=len(program)))
     width = np.where(program >= 0, own[program], single)
-    wish = share * np.exp(UNEVEN * rng.normal(size=len(share)))
+    wish = share * maths.exp(UNEVEN * rng.normal(size=len(share)))
     most = np.maximum(np.floor(WIDEST * share * TOKENS), 1.0)[organisation]
     third = (submit_s >= 0) & (submit_s < WEEK_S)
     rows = [np.flatnonzero(third & (organisation == o)) for o in range(len(share))]
@@ -154,10 +154,10 @@ def draw_widths(
     width = width * factor[organisation]
     low, high = -3.0, 3.0
     for _ in range(30):
-        tokens = _whole(width * np.exp((low + high) / 2), most)
+        tokens = _whole(width * maths.exp((low + high) / 2), most)
         over = peak(submit_s[third], duration_s[third], tokens[third]) > PEAK * TOKENS
         low, high = (low, (low + high) / 2) if over else ((low + high) / 2, high)
-    return _whole(width * np.exp(low), most).astype(np.int64)
+    return _whole(width * maths.exp(low), most).astype(np.int64)
 
 
 def _whole(width: F8, most: F8) -> F8:
@@ -229,8 +229,8 @@ def draw_downloads(
     recurring = program >= 0
     size = np.bincount(flows.flow)
     end = LAST * (flows.place + 1) / size[flows.flow]
-    base = -np.log1p(-_even(flows.weight, rng)) + end
-    spread = np.exp(NOISE[0] + NOISE[1] * rng.normal(size=n_programs))
+    base = -maths.log1p(-_even(flows.weight, rng)) + end
+    spread = maths.exp(NOISE[0] + NOISE[1] * rng.normal(size=n_programs))
     score = np.where(
         recurring,
         base[program] + spread[program] * rng.normal(size=len(program)),
@@ -241,7 +241,7 @@ def draw_downloads(
     return _times(flows, program, finish_s, value, rng)
 
 
-def _even(weight: F8, rng: np.random.Generator) -> F8:
+def _even(weight: F8, rng: Stream) -> F8:
     """Draw numbers between 0 and 1 so that runs, `weight` of each program, are spread evenly."""
     order = rng.permutation(len(weight))
     part = np.empty(len(weight))
@@ -267,8 +267,8 @@ def _zipf(score: F8, recurring: Mask, week: I8) -> I8:
             ranked[order] = (VALUED * len(rows) / (np.arange(len(rows)) + 1.0)).astype(np.int64)
             mine = int(ranked[recurring[rows]].sum())
             ratio = mine / max(int(ranked.sum()) - mine, 1)
-            if abs(np.log(max(ratio, 1e-9) / VALUE_RATIO)) < least:
-                best, least = ranked, abs(np.log(max(ratio, 1e-9) / VALUE_RATIO))
+            if abs(maths.log(max(ratio, 1e-9) / VALUE_RATIO)) < least:
+                best, least = ranked, abs(maths.log(max(ratio, 1e-9) / VALUE_RATIO))
             low, high = (less, high) if ratio < VALUE_RATIO else (low, less)
         if best is not None:
             value[rows] = best
@@ -280,17 +280,17 @@ def _first_h(part: F8) -> F8:
     late = part >= SOON
     within = np.where(late, (part - SOON) / (1 - SOON), part / SOON)
     median = np.where(late, FIRST_H, SOON_H)
-    out: F8 = median * np.exp(FIRST_SPREAD * ndtri(np.clip(within, 1e-9, 1 - 1e-9)))
+    out: F8 = median * maths.exp(
+        FIRST_SPREAD * maths.normal_quantile(np.clip(within, 1e-9, 1 - 1e-9))
+    )
     return out
 
 
-def _times(
-    flows: Flows, program: I8, finish_s: F8, value: I8, rng: np.random.Generator
-) -> Downloads:
+def _times(flows: Flows, program: I8, finish_s: F8, value: I8, rng: Stream) -> Downloads:
     typical = 3600.0 * _first_h(_even(flows.weight, rng))
     single = 3600.0 * _first_h(rng.random(len(program)))
     first = np.where(program >= 0, typical[program], single)
-    first *= np.exp(0.3 * rng.normal(size=len(program)))
+    first *= maths.exp(0.3 * rng.normal(size=len(program)))
     count = np.minimum(value, MOST_TIMES)
     job = np.repeat(np.arange(len(program)), count)
     number = ranges(np.zeros(len(program), dtype=np.int64), count)

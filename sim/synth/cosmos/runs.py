@@ -11,8 +11,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from sim.base import maths
 from sim.base.arrays import F8, I8, Mask, ranges
-from sim.base.random import stream
+from sim.base.random import Stream, stream
 from sim.synth.cosmos.flows import WEEK_S, Flows
 
 AMPLITUDE = 0.4
@@ -25,25 +26,25 @@ WEEKEND = 0.7
 _DAY_S = 86_400.0
 
 
-def daily_offset(period_s: F8, rng: np.random.Generator) -> F8:
+def daily_offset(period_s: F8, rng: Stream) -> F8:
     """Draw when within their period workflows start, most of the daily ones in busy hours."""
     hour = hours(len(period_s), AMPLITUDE, rng)
     day = np.floor(rng.random(len(period_s)) * np.maximum(period_s / _DAY_S, 1.0))
     return (day * _DAY_S + hour * 3600.0) % period_s
 
 
-def hours(n: int, amplitude: float, rng: np.random.Generator) -> F8:
+def hours(n: int, amplitude: float, rng: Stream) -> F8:
     """Draw hours of the day with density 1 + amplitude cos(2π (h - busiest) / 24)."""
     grid = np.linspace(0.0, 24.0, 1441)
     angle = 2 * np.pi / 24.0
     below = grid + amplitude / angle * (
-        np.sin(angle * (grid - BUSIEST_H)) + np.sin(angle * BUSIEST_H)
+        maths.sin(angle * (grid - BUSIEST_H)) + maths.sin(angle * BUSIEST_H)
     )
-    out: F8 = np.interp(rng.random(n) * below[-1], below, grid)
+    out: F8 = maths.interp(rng.random(n) * below[-1], below, grid)
     return out
 
 
-def ad_hoc_times(n: int, weeks: int, rng: np.random.Generator) -> F8:
+def ad_hoc_times(n: int, weeks: int, rng: Stream) -> F8:
     """Draw times in so many weeks from 0, ascending: more by day, and on weekdays."""
     weight = np.array([1.0, 1.0, 1.0, 1.0, 1.0, WEEKEND, WEEKEND])
     day = rng.choice(7, size=n, p=weight / weight.sum()) + 7 * rng.integers(weeks, size=n)
@@ -129,7 +130,7 @@ def draw_runs(flows: Flows, seed: int) -> Runs:
     flow_row = np.repeat(np.arange(len(count)), count)
     number = np.arange(count.sum()) - flow_first[flow_row]
     base_s = begin_s[flow_row] + number * period_s[flow_row]
-    base_s += late_s[flow_row] * rng.beta(2.0, 3.0, len(flow_row))
+    base_s += late_s[flow_row] * rng.beta(2, 3, len(flow_row))
 
     n_runs = count[flows.flow]
     first = np.cumsum(n_runs) - n_runs
@@ -138,7 +139,7 @@ def draw_runs(flows: Flows, seed: int) -> Runs:
     typical_s, spread = _typical(period_s[flows.flow], rng)
     duration = _durations(typical_s, spread, program, base, period_s[flows.flow], rng)
     lag_s = np.minimum(rng.exponential(LAG_S, len(program)), MOST_LAG_S)
-    offset_s = _planned(flows, typical_s * np.exp(1.5 * spread), period_s, rng)
+    offset_s = _planned(flows, typical_s * maths.exp(1.5 * spread), period_s, rng)
 
     made = flows.up != flows.down
     edge = np.flatnonzero(made)
@@ -154,28 +155,28 @@ def draw_runs(flows: Flows, seed: int) -> Runs:
     return Runs(program, submit, duration, lag_s, up, down, hard)
 
 
-def _typical(period_s: F8, rng: np.random.Generator) -> tuple[F8, F8]:
+def _typical(period_s: F8, rng: Stream) -> tuple[F8, F8]:
     typical = (
-        MEDIAN_S * (period_s / 86_400.0) ** 0.4 * np.exp(SPREAD * rng.normal(size=len(period_s)))
+        MEDIAN_S
+        * maths.power(period_s / 86_400.0, 0.4)
+        * maths.exp(SPREAD * rng.normal(size=len(period_s)))
     )
-    spread = np.minimum(np.exp(NOISE[0] + NOISE[1] * rng.normal(size=len(period_s))), 1.0)
+    spread = np.minimum(maths.exp(NOISE[0] + NOISE[1] * rng.normal(size=len(period_s))), 1.0)
     return np.clip(typical, 20.0, np.minimum(0.5 * LONGEST * period_s, 4 * 3600.0)), spread
 
 
-def _durations(
-    typical_s: F8, spread: F8, program: I8, base_s: F8, period_s: F8, rng: np.random.Generator
-) -> F8:
+def _durations(typical_s: F8, spread: F8, program: I8, base_s: F8, period_s: F8, rng: Stream) -> F8:
     week = np.clip((base_s - BEGIN_S) // WEEK_S, 0, 3).astype(np.int64)
     drift = np.cumsum(DRIFT * rng.normal(size=(len(typical_s), 4)), axis=1)
     noise = spread[program] * rng.normal(size=len(program)) + drift[program, week]
     most = np.minimum(LONGEST * period_s, 8 * 3600.0)[program]
-    return np.clip(typical_s[program] * np.exp(noise), 10.0, most)
+    return np.clip(typical_s[program] * maths.exp(noise), 10.0, most)
 
 
-def _planned(flows: Flows, slow_s: F8, period_s: F8, rng: np.random.Generator) -> F8:
+def _planned(flows: Flows, slow_s: F8, period_s: F8, rng: Stream) -> F8:
     """Return when clocked programs start after their workflow: once inputs should be there."""
     period = period_s[flows.flow]
-    margin = MARGIN[0] * period * np.exp(MARGIN[1] * rng.normal(size=len(period)))
+    margin = MARGIN[0] * period * maths.exp(MARGIN[1] * rng.normal(size=len(period)))
     margin = np.clip(margin, 60.0, 0.5 * period)
     planned = np.zeros(len(period))
     inner = np.flatnonzero(flows.up != flows.down)
@@ -191,7 +192,7 @@ def _planned(flows: Flows, slow_s: F8, period_s: F8, rng: np.random.Generator) -
 
 
 def _reads(
-    flows: Flows, edge: I8, first: I8, n_runs: I8, base_s: F8, rng: np.random.Generator
+    flows: Flows, edge: I8, first: I8, n_runs: I8, base_s: F8, rng: Stream
 ) -> tuple[I8, I8, I8]:
     """Return rows read, rows that read, and the read of `flows` each is of; run for run."""
     count = n_runs[flows.down[edge]]
@@ -239,7 +240,7 @@ def _with_last_runs(
     first: I8,
     n_runs: I8,
     base_s: F8,
-    rng: np.random.Generator,
+    rng: Stream,
 ) -> tuple[I8, I8, I8]:
     """Add to the reads those of a program's own last run."""
     itself = np.flatnonzero(flows.up == flows.down)

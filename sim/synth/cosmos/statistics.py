@@ -6,6 +6,7 @@ import numpy as np
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
+from sim.base import maths
 from sim.base.arrays import Mask
 from sim.lineage.worth import BLIND
 from sim.published import numbers
@@ -171,10 +172,10 @@ def _value(m: Month) -> dict[str, float]:
     ranked = np.sort(value[third])[::-1]
     rank = np.arange(len(ranked)) + 1.0
     high = ranked >= 10
-    slope = np.polyfit(np.log(rank[high]), np.log(ranked[high]), 1)[0]
+    slope = maths.slope(maths.log(rank[high]), maths.log(ranked[high]))
     tokens = m.tokens.astype(np.float64)[third]
     return {
         "value of recurring over ad hoc": float(value[third & m.recurring].sum() / max(single, 1)),
-        "Zipf exponent of local value": -float(slope),
+        "Zipf exponent of local value": -slope,
         "peak of requests": peak(m.submit_s[third], m.duration_s[third], tokens) / TOKENS,
     }

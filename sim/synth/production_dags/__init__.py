@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from sim.base import maths
 from sim.base.arrays import F8
 from sim.base.parameters import Count, Factor, NotNegative, Share, Whole, checked
 from sim.base.random import stream
@@ -87,7 +88,7 @@ def synthesize(
         else:
             rng = stream(seed, "synth", "production_dags", "run", job)
             known = drawn[program]
-            longer = np.exp(RUN_SIGMA * rng.normal(size=len(known.duration_s)))
+            longer = maths.exp(RUN_SIGMA * rng.normal(size=len(known.duration_s)))
             dags.append(replace(known, duration_s=known.duration_s * longer))
     names = tuple(_PAPER["table1"])
     if not split_io:

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.stats import norm
 
+from sim.base import maths
 from sim.base.arrays import F8, I8, Mask
+from sim.base.random import Stream
 from sim.published import numbers
 from sim.synth._dag import Dag
 
@@ -54,13 +54,15 @@ class Structure:
         return ~(below | below.T)
 
 
-def draw_structure(rng: np.random.Generator) -> Structure:
+def draw_structure(rng: Stream) -> Structure:
     """Draw the stages and edges of one DAG.
 
     At a *cut* all stages of a level read every stage that none has read: everything after it waits
     for everything before it.
     """
-    n_levels = int(np.clip(np.rint(DEPTH_P50 * np.exp(DEPTH_SIGMA * rng.normal())), 1, MOST_LEVELS))
+    n_levels = int(
+        np.clip(np.rint(DEPTH_P50 * maths.exp(DEPTH_SIGMA * rng.normal())), 1, MOST_LEVELS)
+    )
     more = np.full(n_levels, MORE_STAGES)
     more[0] = MORE_SOURCES
     width = rng.geometric(1 / (1 + more))
@@ -84,7 +86,7 @@ def draw_structure(rng: np.random.Generator) -> Structure:
 
 
 def _add_level(
-    edges: dict[tuple[int, int], bool], segment: int, first: list[int], rng: np.random.Generator
+    edges: dict[tuple[int, int], bool], segment: int, first: list[int], rng: Stream
 ) -> None:
     """Let each stage of the last of two levels read the one before, and perhaps another stage."""
     before, begin, end = first
@@ -103,7 +105,7 @@ def _outputs(
     segment: int,
     first: list[int],
     level: list[int],
-    rng: np.random.Generator,
+    rng: Stream,
 ) -> list[int]:
     """Find what stays unread at the end of a segment; let later stages read some of the rest."""
     read = {p for p, _ in edges}
@@ -153,7 +155,7 @@ BOTH_ABOVE = _MOST_WORK["critical path"] + _MOST_WORK["unconstrained"] - _EITHER
 """DAGs with more than 80 % of their work on the path, and more than 80 % without parents."""
 
 
-def draw_dag(structure: Structure, tasks: float, rng: np.random.Generator) -> Dag:
+def draw_dag(structure: Structure, tasks: float, rng: Stream) -> Dag:
     """Draw durations, demands and numbers of tasks for a structure.
 
     Shares of work come first (`divide_work`), numbers of tasks follow. Of several draws the one is
@@ -161,19 +163,18 @@ def draw_dag(structure: Structure, tasks: float, rng: np.random.Generator) -> Da
     """
     n = len(structure.level)
     source = structure.level == 0
-    duration = DURATION_P50_S * np.exp(DURATION_SIGMA * rng.normal(size=n))
+    duration = DURATION_P50_S * maths.exp(DURATION_SIGMA * rng.normal(size=n))
     duration = np.clip(np.where(source, SOURCE_DURATION, 1.0) * duration, SHORTEST_S, LONGEST_S)
     demand = draw_demands(n, rng)
     group = 2 * critical_stages(structure, duration) + source
     wanted = divide_work(np.bincount(group, minlength=4) > 0, rng)[group]
     of_one = duration * demand.sum(axis=1)
-    total = TASK_FACTOR * tasks * np.exp(TASKS_SIGMA * rng.normal())
+    total = TASK_FACTOR * tasks * maths.exp(TASKS_SIGMA * rng.normal())
     apart = structure.unordered()
     best, n_tasks = -np.inf, np.ones(n, np.int64)
     pairs = np.stack([structure.parent, structure.child], axis=1)
     paired = pairs[structure.one_to_one].tolist()
-    for _ in range(SIZE_DRAWS):
-        weight = np.exp(SHARE_SIGMA * rng.normal(size=n))
+    for weight in maths.exp(SHARE_SIGMA * rng.normal(size=(SIZE_DRAWS, n))):
         raw = wanted * weight / np.bincount(group, weight, 4)[group] / of_one
         drawn = np.clip(np.rint(total * raw / raw.sum()), 1, MOST_TASKS).astype(np.int64)
         for p, c in paired:
@@ -193,8 +194,8 @@ def _width(structure: Structure, n_tasks: I8) -> float:
     wide = ~structure.one_to_one
     into = np.bincount(structure.child, np.where(wide, n_tasks[structure.parent], 1), n)
     out = np.bincount(structure.parent, np.where(wide, n_tasks[structure.child], 1), n)
-    each = np.log1p(out) - IN_WEIGHT * np.log1p(np.minimum(into, IN_ENOUGH))
-    return float(np.average(each, weights=n_tasks))
+    of_out, of_into = maths.log1p(np.stack([out, np.minimum(into, IN_ENOUGH)]))
+    return float(np.average(of_out - IN_WEIGHT * of_into, weights=n_tasks))
 
 
 def _unordered(apart: Mask, work: F8) -> float:
@@ -208,16 +209,16 @@ def _unordered(apart: Mask, work: F8) -> float:
     return total / float(work.sum())
 
 
-def draw_demands(n: int, rng: np.random.Generator) -> F8:
+def draw_demands(n: int, rng: Stream) -> F8:
     """Draw what a task of each of `n` stages holds of the six resources, (n, 6)."""
     columns = []
     for name, cov in _PAPER["table1"].items():
         mu, sigma = capped_log_normal(MEAN_DEMAND[name], cov)
-        columns.append(np.minimum(1.0, np.exp(mu + sigma * rng.normal(size=n))))
+        columns.append(np.minimum(1.0, maths.exp(mu + sigma * rng.normal(size=n))))
     return np.stack(columns, axis=1)
 
 
-def divide_work(exists: Mask, rng: np.random.Generator) -> F8:
+def divide_work(exists: Mask, rng: Stream) -> F8:
     """Draw how the work divides among four groups of stages, ``2 * on_path + source``, (4,).
 
     What is on the path and without parents is drawn nearer to the least it can be.
@@ -231,14 +232,18 @@ def divide_work(exists: Mask, rng: np.random.Generator) -> F8:
         low = max(0.0, path + first - 1) if exists[1] else first
         high = min(path, first) if exists[0] else path + first - 1
         if low <= high and high >= 0:
-            both = low + (high - low) * rng.random() ** 4
+            both = low + (high - low) * _fourth(rng.random())
             share = np.array([1 - path - first + both, first - both, path - both, both])
             if (share[~exists] <= 1e-9).all() and (share >= -1e-9).all():
                 return share.clip(min=0.0)
     return exists.astype(np.float64) / float(exists.sum())
 
 
-def draw_shares(rng: np.random.Generator) -> tuple[float, float]:
+def _fourth(x: float) -> float:
+    return x * x * x * x
+
+
+def draw_shares(rng: Stream) -> tuple[float, float]:
     """Draw the shares of work on the critical path and in stages without parents, by histogram.
 
     More than 80 % are in both as published; else most work on the path goes with least in sources.
@@ -257,7 +262,7 @@ def draw_shares(rng: np.random.Generator) -> tuple[float, float]:
 
 def _of_fifths(histogram: tuple[float, ...], u: float) -> float:
     reached = np.cumsum([0.0, *histogram])
-    return float(np.interp(u * reached[-1], reached, np.linspace(0, 1, 6)))
+    return float(maths.interp(u * reached[-1], reached, np.linspace(0, 1, 6)))
 
 
 @cache
@@ -265,17 +270,19 @@ def capped_log_normal(mean: float, cov: float) -> tuple[float, float]:
     """Find mu and sigma with which min(1, exp(mu + sigma Z)) has that mean and variation."""
 
     def moment(mu: float, sigma: float, k: int) -> float:
-        inside = np.exp(k * mu + (k * sigma) ** 2 / 2) * norm.cdf(-mu / sigma - k * sigma)
-        return float(inside + norm.sf(-mu / sigma))
+        inside = maths.exp(k * mu + (k * sigma) ** 2 / 2) * maths.normal_cdf(
+            -mu / sigma - k * sigma
+        )
+        return float(inside + maths.normal_cdf(mu / sigma))
 
     def mu_of(sigma: float) -> float:
-        return float(brentq(lambda mu: moment(mu, sigma, 1) - mean, -60.0, 0.0))
+        return maths.root(lambda mu: moment(mu, sigma, 1) - mean, -60.0, 0.0)
 
     def excess(sigma: float) -> float:
         mu = mu_of(sigma)
         return float(np.sqrt(moment(mu, sigma, 2) / moment(mu, sigma, 1) ** 2 - 1) - cov)
 
-    sigma = float(brentq(excess, 0.05, 6.0))
+    sigma = maths.root(excess, 0.05, 6.0)
     return mu_of(sigma), sigma
 
 

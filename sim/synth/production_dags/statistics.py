@@ -121,7 +121,7 @@ def _unordered(graphs: Graphs, job: int, work: F8) -> float:
     room = np.concatenate([whole, np.full(len(up), 2**25), whole]).astype(np.int32)
     network = csr_array((room, (tail, head)), shape=(2 * g + 2, 2 * g + 2))
     flow = maximum_flow(network, 0, 2 * g + 1).flow_value
-    return float((whole.sum() - flow) / 2**24 * own.sum())
+    return min(1.0, float(whole.sum() - flow) / 2**24) * float(own.sum())
 
 
 def _degrees(columns: Columns, n_tasks: I8) -> tuple[I8, I8]:

@@ -12,10 +12,20 @@ from functools import partial
 
 import numpy as np
 
+from sim.base import maths
 from sim.base.arrays import F8, I4, I8, Mask
 from sim.base.random import stream
 from sim.describe.slearn import SAMPLED, Similar, window_loads
-from sim.synth.recurring.programs import DAY_S, SMALL_S, Drift, Group, Preset, Programs, deviations
+from sim.synth.recurring.programs import (
+    DAY_S,
+    LARGEST,
+    SMALL_S,
+    Drift,
+    Group,
+    Preset,
+    Programs,
+    deviations,
+)
 
 N_SURGES = 3
 """How many times jobs come in quick succession."""
@@ -86,7 +96,7 @@ def _least(off: Callable[[float], float]) -> tuple[float, float]:
 def error_of(submit_s: F8, work_s: F8, load: tuple[float, float, float], n_slots: int) -> float:
     """Return how far the worse of two percentiles of the load is off, as a logarithm."""
     got = np.quantile(window_loads(submit_s, work_s, n_slots), [0.5, 0.9])
-    return float(np.abs(np.log(np.maximum(got, 1e-4) / load[1:])).max())
+    return float(np.abs(maths.log(np.maximum(got, 1e-4) / load[1:])).max())
 
 
 def _drawn(n: int, seed: int, number: int) -> tuple[F8, F8]:
@@ -119,7 +129,6 @@ _NEAR_ENOUGH = 0.05
 _LARGEST_AMPLITUDE = 0.8
 _TAIL = 1.4
 _EXTREME = 2.0
-_LARGEST = float(np.log(100.0))
 _MOST_USUAL = 1.0
 """Amplitude up to which updates, machines and usual inputs count: what varies more than by about a
 factor of e does so by large inputs, else the rest of its runs would take next to nothing."""
@@ -188,10 +197,10 @@ def means(draft: Draft) -> F8:
     programs, preset = draft.programs, draft.preset
     program = programs.program
     center, spread = draft.scale
-    amplitude = np.exp(center + spread * np.clip(programs.amplitude, -_TAIL, _TAIL))
+    amplitude = maths.exp(center + spread * np.clip(programs.amplitude, -_TAIL, _TAIL))
     usual = np.minimum(amplitude, _MOST_USUAL)[program] * draft.usual
-    off = np.exp(usual + np.minimum(amplitude[program] * draft.large, _LARGEST))
-    typical = np.exp(draft.shape[0] * np.clip(programs.size, -_EXTREME, _EXTREME))
+    off = maths.exp(usual + np.minimum(amplitude[program] * draft.large, LARGEST))
+    typical = maths.exp(draft.shape[0] * np.clip(programs.size, -_EXTREME, _EXTREME))
     typical /= np.bincount(program, off) / np.maximum(np.bincount(program), 1)
     work = typical[program] * off
     group = programs.group[program]
@@ -200,7 +209,7 @@ def means(draft: Draft) -> F8:
         total = of.work * preset.job_work_s * programs.n_jobs
         least = SHORTEST_S * programs.width[program[rows]].astype(np.float64)
         work[rows] = _in_group(work[rows], rows < programs.n_jobs, of, total, least)
-    work[programs.n_jobs :] *= np.exp(programs.stale[program[programs.n_jobs :]])
+    work[programs.n_jobs :] *= maths.exp(programs.stale[program[programs.n_jobs :]])
     return work / programs.width[program]
 
 
@@ -232,7 +241,7 @@ def _similar(draft: Draft) -> Similar:
 def longest(n_tasks: I8, preset: Preset) -> F8:
     """Return about how much longer than the mean the longest of a job's tasks lasts."""
     usual = preset.over_space[0] * np.sqrt(SAMPLED * n_tasks)
-    found: F8 = 1 + usual * np.sqrt(2 * np.log(n_tasks))
+    found: F8 = 1 + usual * np.sqrt(2 * maths.log(n_tasks))
     return found
 
 
@@ -251,7 +260,7 @@ def codes(draft: Draft) -> I4:
 def _off(draft: Draft, similar: Similar, wanted: Pair) -> F8:
     """Return the logarithms by which variation over time falls short of what is wanted."""
     got = np.nanquantile(similar.variation(means(draft)), [0.5, 0.9])
-    return np.log(np.array(wanted) / got)
+    return maths.log(np.array(wanted) / got)
 
 
 def _calibrated(draft: Draft, similar: Similar, wanted: Pair) -> Draft:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sim.base import maths
 from sim.base.arrays import F8, I8, offsets
 from sim.base.random import stream
 from sim.describe.slearn import (
@@ -40,8 +41,6 @@ _STEEPEST = 64.0
 
 def variations(programs: Programs, over_space: tuple[float, float], seed: int) -> F8:
     """Return the wanted σ₁ / (√(0.03 n) μ) of each job, log-normal over jobs of several tasks."""
-    from scipy.special import ndtri
-
     program = programs.program[: programs.n_jobs]
     own = stream(seed, "recurring", "spread").standard_normal(len(program))
     score = np.sqrt(ALIKE) * programs.steadiness[program] + np.sqrt(1 - ALIKE) * own
@@ -50,8 +49,10 @@ def variations(programs: Programs, over_space: tuple[float, float], seed: int) -
     if len(rows):
         rank = np.argsort(np.argsort(score[rows], kind="stable"), kind="stable")
         median, high = over_space
-        normal = ndtri((rank + 0.5) / len(rows))
-        wanted[rows] = median * np.exp(normal * np.log(high / median) / ndtri(0.9))
+        normal = maths.normal_quantile((rank + 0.5) / len(rows))
+        wanted[rows] = median * maths.exp(
+            normal * maths.log(high / median) / maths.normal_quantile(0.9)
+        )
     return wanted
 
 
@@ -69,9 +70,9 @@ def durations(n_tasks: I8, mean_s: F8, over_space: F8, seed: int) -> F8:
     low, high = np.zeros(len(n_tasks)), np.full(len(n_tasks), _STEEPEST)
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        less = spread(np.exp(np.repeat(middle, n_tasks) * normal), first) < wanted
+        less = spread(maths.exp(np.repeat(middle, n_tasks) * normal), first) < wanted
         low, high = np.where(less, middle, low), np.where(less, high, middle)
-    shape = np.exp(np.repeat(low, n_tasks) * normal)
+    shape = maths.exp(np.repeat(low, n_tasks) * normal)
     mean = np.add.reduceat(shape, first[:-1]) / n_tasks
     part = (1 - SHORTEST) * shape / np.repeat(mean, n_tasks) + SHORTEST
     return part * np.repeat(mean_s, n_tasks)

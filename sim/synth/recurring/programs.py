@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sim.base import maths
 from sim.base.arrays import F8, I8, Mask
-from sim.base.random import stream
+from sim.base.random import Stream, stream
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,12 @@ def draw_programs(
     for number, (like, n) in enumerate(zip(preset.groups, counts.tolist(), strict=True)):
         again = round(recurring * n)
         n_programs = min(max(round(again / RUNS_PER_PROGRAM), 1), again)
-        popular = apportioned(np.arange(1.0, n_programs + 1) ** -POPULARITY, again - n_programs) + 1
+        popular = (
+            apportioned(
+                maths.power(np.arange(1.0, n_programs + 1), -POPULARITY), again - n_programs
+            )
+            + 1
+        )
         of = np.concatenate([popular[:n_programs], np.ones(n - again, np.int64)])
         groups.append(np.full(len(of), number))
         runs.append(of)
@@ -172,39 +178,36 @@ def apportioned(share: NDArray[Any], n: int) -> I8:
     return found
 
 
-def _widths(group: Group, weight: I8, rng: np.random.Generator) -> I8:
+def _widths(group: Group, weight: I8, rng: Stream) -> I8:
     low, median, high, spread = group.width
-    drawn = median * np.exp(spread * _even(weight * 1.0, rng))
+    drawn = median * maths.exp(spread * _even(weight * 1.0, rng))
     return np.clip(np.rint(drawn), low, high).astype(np.int64)
 
 
-def _stale(weight: F8, changed: tuple[float, float], rng: np.random.Generator) -> F8:
+def _stale(weight: F8, changed: tuple[float, float], rng: Stream) -> F8:
     """Return 0, or for a share of the jobs an exponential number of some mean, at most log 100."""
-    from scipy.special import ndtr
-
     share, mean = changed
     if not share:
         return np.zeros(len(weight))
-    beyond = 1.0 - ndtr(_even(weight, rng))
-    found: F8 = np.clip(-mean * np.log(beyond / share), 0.0, np.log(100.0))
+    beyond = 1.0 - maths.normal_cdf(_even(weight, rng))
+    found: F8 = np.clip(-mean * maths.log(beyond / share), 0.0, LARGEST)
     return found
 
 
-def _even(weight: NDArray[Any], rng: np.random.Generator, within: I8 | None = None) -> F8:
+def _even(weight: NDArray[Any], rng: Stream, within: I8 | None = None) -> F8:
     """Return standard normal numbers whose quantiles hold for jobs, by `weight`, not programs."""
-    from scipy.special import ndtri
-
     place = rng.permutation(len(weight))
     groups = np.zeros(len(weight), np.int64) if within is None else within
     normal = np.empty(len(weight))
     for group in np.unique(groups):
         rows = place[groups[place] == group]
         end = np.cumsum(weight[rows])
-        normal[rows] = ndtri((end - weight[rows] / 2) / end[-1])
+        normal[rows] = maths.normal_quantile((end - weight[rows] / 2) / end[-1])
     return normal
 
 
 DAY_S = 86_400.0
+LARGEST = 4.605170185988092  # log 100
 
 _BLUR = 0.4
 """Standard deviation of inputs that are all usual, or all large."""

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sim.base import maths
 from sim.base.arrays import F8, I8
 from sim.base.errors import InputError, unknown
-from sim.base.random import stream
+from sim.base.random import Stream, stream
 from sim.knobs.faults import fail_tasks
 from sim.synth.scope_jobs.templates import (
     NAN,
@@ -34,7 +35,7 @@ WARM_UP_S = 900.0
 """When the job is submitted: the background has filled the cluster by then."""
 TAIL = 1.5
 """The background goes on until so many times the latest deadline."""
-SHORT_MIN = {"A": 45.0, "B": 20.0, "C": 30.0, "D": 45.0, "E": 45.0, "F": 45.0, "G": 60.0}
+SHORT_MIN = {"A": 25.0, "B": 20.0, "C": 30.0, "D": 35.0, "E": 45.0, "F": 45.0, "G": 60.0}
 """Of the seven. Those of E, F and G are the captions' of Fig. 6; the others are chosen
 as those are on average: 2.8 times as long as the job takes alone with 100 tokens, in steps of 5."""
 LONGER = 2.0
@@ -88,35 +89,35 @@ class Background:
     duration_s: F8  # how long each task lasts, job by job, s
 
 
-def draw_background(slots: float, until_s: float, rng: np.random.Generator) -> Background:
+def draw_background(slots: float, until_s: float, rng: Stream) -> Background:
     """Draw jobs that keep `slots` slots busy on average, in a wave and bursts, up to `until_s`."""
     at = np.arange(0.0, until_s, STEP_S)
     demand = _demand(at, until_s, rng)
-    width = WIDTH * np.exp(WIDTH_SIGMA**2 / 2)
-    of_one = 1.25 * width * TASK_S * np.exp(TASK_SIGMA**2 / 2)
+    width = WIDTH * maths.exp(WIDTH_SIGMA**2 / 2)
+    of_one = 1.25 * width * TASK_S * maths.exp(TASK_SIGMA**2 / 2)
     rate = slots * demand / of_one
     reached = np.concatenate([[0.0], np.cumsum(rate * STEP_S)])
     n = int(rng.poisson(reached[-1]))
-    submit_s = np.interp(np.sort(rng.random(n)) * reached[-1], reached, np.append(at, until_s))
-    first = np.clip(np.rint(WIDTH * np.exp(WIDTH_SIGMA * rng.normal(size=n))), 1, WIDEST)
+    submit_s = maths.interp(np.sort(rng.random(n)) * reached[-1], reached, np.append(at, until_s))
+    first = np.clip(np.rint(WIDTH * maths.exp(WIDTH_SIGMA * rng.normal(size=n))), 1, WIDEST)
     n_tasks = np.stack([first, np.ceil(first / 4)], axis=1).astype(np.int64)
-    duration_s = TASK_S * np.exp(TASK_SIGMA * rng.normal(size=int(n_tasks.sum())))
+    duration_s = TASK_S * maths.exp(TASK_SIGMA * rng.normal(size=int(n_tasks.sum())))
     # so that the run's load is the mean and no chance of its own
     duration_s *= slots * until_s / duration_s.sum() if n else 1.0
     return Background(submit_s, n_tasks, duration_s)
 
 
-def draw_waiting(n: int, slots: float, until_s: float, rng: np.random.Generator) -> Background:
+def draw_waiting(n: int, slots: float, until_s: float, rng: Stream) -> Background:
     """Draw `n` jobs that come at 0, with as much work as `slots` slots do up to `until_s`."""
-    mean_s = TASK_S * np.exp(TASK_SIGMA**2 / 2)
+    mean_s = TASK_S * maths.exp(TASK_SIGMA**2 / 2)
     n_tasks = np.full((n, 1), max(1, round(slots * until_s / mean_s / max(n, 1))), np.int64)
-    duration_s = TASK_S * np.exp(TASK_SIGMA * rng.normal(size=int(n_tasks.sum())))
+    duration_s = TASK_S * maths.exp(TASK_SIGMA * rng.normal(size=int(n_tasks.sum())))
     return Background(np.zeros(n), n_tasks, duration_s)
 
 
-def _demand(at: F8, until_s: float, rng: np.random.Generator) -> F8:
+def _demand(at: F8, until_s: float, rng: Stream) -> F8:
     period_s, phase = rng.uniform(*WAVE_S), rng.uniform(0, 2 * np.pi)
-    demand: F8 = 1 + WAVE * np.sin(2 * np.pi * at / period_s + phase)
+    demand: F8 = 1 + WAVE * maths.sin(2 * np.pi * at / period_s + phase)
     begin_s = rng.exponential(BURST_EVERY_S)
     while begin_s < until_s:
         end_s = begin_s + rng.uniform(*BURST_S)

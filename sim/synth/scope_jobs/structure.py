@@ -12,9 +12,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
+from sim.base import maths
 from sim.base.arrays import F8, I8, Mask
+from sim.base.random import Stream
 from sim.published import numbers
 
 CHAINED = 0.8
@@ -35,9 +36,7 @@ class Structure:
     one_to_one: Mask  # whether tasks wait one for one rather than for all
 
 
-def draw_structure(
-    n_stages: int, n_barriers: int, n_vertices: int, rng: np.random.Generator
-) -> Structure:
+def draw_structure(n_stages: int, n_barriers: int, n_vertices: int, rng: Stream) -> Structure:
     """Draw a DAG of as many stages, barrier stages and vertices."""
     n_sources = 2 + (n_stages - n_barriers) // 12
     source = _places(n_sources, n_barriers, rng)
@@ -61,14 +60,14 @@ def draw_structure(
     return Structure(np.repeat(width, length), parent, child, one_to_one == 1)
 
 
-def _places(n_sources: int, n_barriers: int, rng: np.random.Generator) -> Mask:
+def _places(n_sources: int, n_barriers: int, rng: Stream) -> Mask:
     """Say of each segment whether it reads the input; the first does, the last if all do."""
     middle = rng.permutation(np.arange(n_sources + n_barriers - 1 - (n_barriers > 0)))
     source = np.concatenate([[True], middle < n_sources - 1])
     return np.append(source, False) if n_barriers else source
 
 
-def _lengths(n_stages: int, source: Mask, rng: np.random.Generator) -> I8:
+def _lengths(n_stages: int, source: Mask, rng: Stream) -> I8:
     """Draw how many stages each segment has; the first source has one (see `_widths`)."""
     weight = np.where(source, 2.0, 1.0)
     weight[0] = 0.0
@@ -76,20 +75,22 @@ def _lengths(n_stages: int, source: Mask, rng: np.random.Generator) -> I8:
     return 1 + extra
 
 
-def _widths(length: I8, source: Mask, n_vertices: int, rng: np.random.Generator) -> I8:
+def _widths(length: I8, source: Mask, n_vertices: int, rng: Stream) -> I8:
     """Draw how many vertices the stages of each segment have; the first makes up the sum."""
-    weight = np.exp(SIZE_SIGMA * rng.normal(size=len(length))) * np.where(source, SOURCE_SIZE, 1.0)
+    weight = maths.exp(SIZE_SIGMA * rng.normal(size=len(length))) * np.where(
+        source, SOURCE_SIZE, 1.0
+    )
     weight[0] = weight[source].max()
-    share = n_vertices * weight / (weight @ length)
+    share = n_vertices * weight / maths.dot(weight, length)
     while True:
-        width = np.maximum(np.floor(share).astype(np.int64), LEAST)
-        width[0] = n_vertices - int(width[1:] @ length[1:])
+        width: I8 = np.maximum(np.floor(share).astype(np.int64), LEAST)
+        width[0] = n_vertices - int((width[1:] * length[1:]).sum())
         if width[0] >= LEAST:
             return width
         share *= 0.9  # the narrow ones, widened, took all
 
 
-def _chain(begin: int, n: int, rng: np.random.Generator) -> list[tuple[int, int, bool]]:
+def _chain(begin: int, n: int, rng: Stream) -> list[tuple[int, int, bool]]:
     parents = [
         stage - 1 if rng.random() < CHAINED else int(rng.integers(begin, stage))
         for stage in range(begin + 1, begin + n)
@@ -123,7 +124,7 @@ INIT_S: tuple[float, float] = numbers("jockey")["table3"]["training"][1:]
 Z90 = 1.2815515655446004
 """The 90th percentile of a standard normal."""
 SIGMAS = np.linspace(0.15, 0.9, 26)
-SKEWS = np.geomspace(0.15, 8.0, 32)
+SKEWS = (0.15, 8.0, 32)
 BULKS = (1.0, 0.8, 0.65, 0.5, 0.35)
 ORDERS = 12
 """What is tried: spread within stages, skew of the stages' percentiles, how far the bulk of them
@@ -143,16 +144,16 @@ class Law:
     p90_s: F8
     sigma: float
 
-    def run_s(self, n_tasks: I8, rng: np.random.Generator) -> F8:
+    def run_s(self, n_tasks: I8, rng: Stream) -> F8:
         """Draw the run times of all tasks, stage by stage, s."""
         stage = np.repeat(np.arange(len(n_tasks)), n_tasks)
         z = rng.normal(size=len(stage))
-        return self.p90_s[stage] * np.exp(self.sigma * (z - Z90))
+        return self.p90_s[stage] * maths.exp(self.sigma * (z - Z90))
 
 
-def fit_law(n_tasks: I8, wanted: Statistics, rng: np.random.Generator) -> Law:
+def fit_law(n_tasks: I8, wanted: Statistics, rng: Stream) -> Law:
     """Find a law whose mixture over all vertices has the median and percentile that are wanted."""
-    shapes = [(bulk, skew) for bulk in BULKS for skew in SKEWS]
+    shapes = [(bulk, skew) for bulk in BULKS for skew in maths.geomspace(*SKEWS).tolist()]
     ends = (wanted.fastest_p90_s, wanted.slowest_p90_s)
     best, law = math.inf, Law(np.full(len(n_tasks), wanted.p90_s), 0.5)
     for _ in range(ORDERS):
@@ -171,7 +172,7 @@ def draw_law(
     shape: tuple[float, float],
     ends: tuple[float, float],
     sigma: float,
-    rng: np.random.Generator,
+    rng: Stream,
 ) -> Law:
     """Make the law of a job of which no percentiles over all vertices are wanted."""
     return Law(spread_p90(_order(n_tasks, rng), *shape, *ends), sigma)
@@ -183,17 +184,17 @@ def spread_p90(order: F8, bulk: float, skew: float, fastest: float, slowest: flo
     Their logarithm rises as a power of the rank, but for the part 1 - `bulk` of the way, which only
     the last few stages go.
     """
-    way = bulk * order**skew + (1 - bulk) * order ** max(skew, FEW)
-    return fastest * (slowest / fastest) ** way
+    way = bulk * maths.power(order, skew) + (1 - bulk) * maths.power(order, max(skew, FEW))
+    return fastest * maths.power(slowest / fastest, way)
 
 
-def draw_init_s(n: int, rng: np.random.Generator) -> F8:
+def draw_init_s(n: int, rng: Stream) -> F8:
     """Draw what goes before vertices run, (n,) s."""
     median, p90 = INIT_S
-    return median * np.exp(math.log(p90 / median) / Z90 * rng.normal(size=n))
+    return median * maths.exp(maths.log(p90 / median) / Z90 * rng.normal(size=n))
 
 
-def _order(n_tasks: I8, rng: np.random.Generator) -> F8:
+def _order(n_tasks: I8, rng: Stream) -> F8:
     """Draw the stages' ranks; the first and the last go to wide ones."""
     n = len(n_tasks)
     order = np.empty(n)
@@ -209,9 +210,11 @@ def _order(n_tasks: I8, rng: np.random.Generator) -> F8:
 def _error(p90_s: F8, sigma: float, n_tasks: I8, wanted: Statistics) -> F8:
     """Tell how far the mixtures are from having half and 90 % of their mass where wanted."""
     share = n_tasks / n_tasks.sum()
-    middle = np.log(p90_s) - sigma * Z90
+    middle = maths.log(p90_s) - sigma * Z90
     error = np.zeros(len(p90_s))
     for goal, z in ((wanted.median_s, 0.0), (wanted.p90_s, Z90)):
-        reached = ndtr((math.log(goal) - middle) / sigma) @ share
-        error = np.maximum(error, np.abs(ndtri(np.clip(reached, 1e-6, 1 - 1e-6)) - z))
+        reached = maths.dot(maths.normal_cdf((maths.log(goal) - middle) / sigma), share)
+        error = np.maximum(
+            error, np.abs(maths.normal_quantile(np.clip(reached, 1e-6, 1 - 1e-6)) - z)
+        )
     return error

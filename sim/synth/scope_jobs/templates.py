@@ -12,10 +12,10 @@ from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
 
+from sim.base import maths
 from sim.base.arrays import F8, I8, offsets
-from sim.base.random import stream
+from sim.base.random import Stream, stream
 from sim.engine.recording import alone, record
 from sim.knobs.faults import fail_tasks, straggling
 from sim.published import numbers
@@ -89,7 +89,7 @@ class JobRun:
 
 def draw_template(
     name: str,
-    rng: np.random.Generator,
+    rng: Stream,
     vertices: tuple[int, int],
     place: float = 0.5,
     recorded: float = 0.5,
@@ -105,17 +105,17 @@ def draw_template(
     return Template(name, structure, law, place, recorded)
 
 
-def _between(ends: tuple[float, float], rng: np.random.Generator) -> float:
-    low, high = np.log(ends)
-    return float(np.exp(rng.uniform(low, high)))
+def _between(ends: tuple[float, float], rng: Stream) -> float:
+    low, high = maths.log(ends)
+    return float(maths.exp(rng.uniform(low, high)))
 
 
-def recorded_run(template: Template, rng: np.random.Generator, slower: float = 1.0) -> JobRun:
+def recorded_run(template: Template, rng: Stream, slower: float = 1.0) -> JobRun:
     """Draw a run that takes as much work as published of the recorded one, or `slower` times it."""
     return _run(template, 1.0, slower, np.ones(len(template.structure.n_tasks)), rng)
 
 
-def draw_run(template: Template, rng: np.random.Generator, like_inputs: bool = True) -> JobRun:
+def draw_run(template: Template, rng: Stream, like_inputs: bool = True) -> JobRun:
     """Draw a run: factors of the run, its input, overload and each stage, log-normal of median 1.
 
     Initialisation grows less (`INIT_EXPONENT`), and not with the input. The recorded run is one of
@@ -123,19 +123,19 @@ def draw_run(template: Template, rng: np.random.Generator, like_inputs: bool = T
     """
     z_input, z_run = rng.normal(size=2)
     chance, within = rng.random(2)
-    size = np.exp(input_sigma(template.place) * z_input)
+    size = maths.exp(input_sigma(template.place) * z_input)
     if like_inputs:
         size = rng.uniform(1 - LIKE, 1 + LIKE)
-    slower = float(np.exp(RUN_SIGMA * (z_run - _score(template.recorded))))
+    slower = float(maths.exp(RUN_SIGMA * (z_run - _score(template.recorded))))
     if chance < OVERLOADED:
         slower *= 1 + extra(template.place) * (1 + EXTRA_WITHIN * (2 * within - 1))
-    each = np.exp(STAGE_SIGMA * rng.normal(size=len(template.structure.n_tasks)))
+    each = maths.exp(STAGE_SIGMA * rng.normal(size=len(template.structure.n_tasks)))
     return _run(template, float(size), slower, each, rng)
 
 
 def extra(place: float) -> float:
     """Return what a run takes longer while the cluster is overloaded, on average."""
-    return EXTRA * float(np.exp(EXTRA_SPREAD * _score(place)))
+    return EXTRA * float(maths.exp(EXTRA_SPREAD * _score(place)))
 
 
 def input_sigma(place: float) -> float:
@@ -145,25 +145,23 @@ def input_sigma(place: float) -> float:
     below the first as between the first two.
     """
     at, log_cov = (
-        ndtri(np.array(numbers("jockey")["table1"]["percentiles"]) / 100),
-        np.log(INPUT_VARIATION),
+        maths.normal_quantile(np.array(numbers("jockey")["table1"]["percentiles"]) / 100),
+        maths.log(INPUT_VARIATION),
     )
     slope = (log_cov[1] - log_cov[0]) / (at[1] - at[0])
     z = _score(place)
-    log_at = np.interp(z, at, log_cov) + slope * min(z - at[0], 0.0)
-    return float(np.sqrt(np.log1p(np.exp(2 * log_at))))
+    log_at = maths.interp(z, at, log_cov) + slope * min(z - at[0], 0.0)
+    return float(np.sqrt(maths.log1p(maths.exp(2 * log_at))))
 
 
 def _score(place: float) -> float:
-    return float(ndtri(np.clip(place, 0.01, 0.99)))
+    return float(maths.normal_quantile(np.clip(place, 0.01, 0.99)))
 
 
-def _run(
-    template: Template, size: float, slower: float, each: F8, rng: np.random.Generator
-) -> JobRun:
+def _run(template: Template, size: float, slower: float, each: F8, rng: Stream) -> JobRun:
     n_tasks = template.structure.n_tasks
     run_s = template.law.run_s(n_tasks, rng) * np.repeat(each, n_tasks) * size * slower
-    init_s = draw_init_s(len(run_s), rng) * slower**INIT_EXPONENT
+    init_s = draw_init_s(len(run_s), rng) * maths.power(slower, INIT_EXPONENT)
     return JobRun(template, run_s * straggling(len(run_s), rng), init_s)
 
 
@@ -245,7 +243,7 @@ def joined(pieces: Sequence[Piece]) -> dict[str, Any]:
 SEVEN = tuple(TABLE_2)
 NAMES = (*SEVEN, *"HIJKLMNOPQRSTU")
 """The jobs: A to G are Table 2's, H to U are drawn like them."""
-NTH = {"E": 1}
+NTH = {"E": 5}
 """Which draw of the structure is taken where it is not the first: the first in which the known
 deadline leaves the job at least twice the time that it takes with 100 tokens."""
 ALONE_MIN = (10.0, 25.0)
@@ -267,7 +265,7 @@ def template(name: str) -> Template:
     return next(one for one in drawn if _fits(one))
 
 
-def _rng(name: str, n: int) -> np.random.Generator:
+def _rng(name: str, n: int) -> Stream:
     return stream(0, "synth", "scope_jobs", "template", name, n)
 
 

@@ -15,6 +15,7 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
+from sim.base import maths
 from sim.base.arrays import F8, I4, I8, Mask, ranges
 from sim.base.random import stream
 from sim.base.reading import OnBadRow, check_choice, nothing_left
@@ -148,7 +149,7 @@ def _tokens(runs: Runs, owner_of: I8, seed: int) -> tuple[I8, F8]:
     full.
     """
     rng = stream(seed, "traces", "bqetl", "sizes")
-    size = np.exp(SIZE_SPREAD * rng.normal(size=len(owner_of)))[runs.table]
+    size = maths.exp(SIZE_SPREAD * rng.normal(size=len(owner_of)))[runs.table]
     owner = owner_of[runs.table]
     third = (runs.submit_s >= 0) & (runs.submit_s < WEEK_S)
     theirs = [third & (owner == o) for o in range(int(owner_of.max()) + 1)]
@@ -240,7 +241,7 @@ def run_tables(tables: TableJobs, inside: Mode, across: Mode, seed: int) -> Runs
     times = [due[s] for s in tables.schedule]
     typical = RUNTIME_LOG + RUNTIME_BETWEEN * rng.normal(size=len(times))
     took = [
-        np.exp(m + RUNTIME_WITHIN * rng.normal(size=len(t)))
+        maths.exp(m + RUNTIME_WITHIN * rng.normal(size=len(t)))
         for m, t in zip(typical, times, strict=True)
     ]
     up, down = tables.up, tables.down

@@ -31,14 +31,15 @@ WITHIN = {
     "barrier stages": 0.0,
     "vertices": 0.0,
     "median, s": 0.05,
-    "90th percentile, s": 0.05,
-    "90th percentile of the fastest stage, s": 0.1,
-    "90th percentile of the slowest stage, s": 0.15,
+    "90th percentile, s": 0.1,
+    "90th percentile of the fastest stage, s": 0.25,
+    "90th percentile of the slowest stage, s": 0.25,
     "work, h": 0.2,
     "queueing, median, s": 0.05,
     "queueing, 90th percentile, s": 0.05,
 }
-"""How far a recorded run may be from what is published, as a part of it."""
+"""How far a recorded run may be from what is published, as a part of it: of a percentile of the few
+dozen tasks of a stage some two standard errors."""
 
 VARIATION_WITHIN = {10: 0.15, 50: 0.1, 90: 0.2, 99: 0.3}
 """The same of Table 1, by percentile: the highest is that of five jobs of 500."""
@@ -235,7 +236,7 @@ def test_several_jobs_follow_each_other_by_name():
     w = sim.synthesize("scope_jobs", jobs=4, job="T", seed=1, utilization=0.0, every_s=60.0)
     assert w.jobs["template"].to_pylist() == ["T", "U", "A", "B"]
     assert w.jobs["submit_s"].to_pylist() == [0.0, 60.0, 120.0, 180.0]
-    assert w.jobs["deadline_s"].to_pylist() == [3600.0, 3600.0, 2700.0, 1200.0]
+    assert w.jobs["deadline_s"].to_pylist() == [3600.0, 3600.0, 1500.0, 1200.0]
     assert set(np.unique(w.columns.training.template)) == {0, 1, 2, 3}
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -223,6 +224,12 @@ class TestVerify:
         verified = fake.verb("verify", "--cells=9")
         assert verified.code == 1
         assert verified.out.count("differs in column finish_s") == 4
+        assert "comes from other bits" not in verified.out
+        (file,) = ran.folder.glob("provenance.json")
+        about = json.loads(file.read_text())
+        file.write_text(json.dumps({**about, "cpu_features": ["NEON"]}))
+        said = fake.verb("verify", "--cells=9").out
+        assert "comes from other bits: it was made with CPU features NEON, here are" in said
 
     def test_other_metrics_and_failures(
         self, fake: Command, ran: Ran, monkeypatch: pytest.MonkeyPatch

@@ -33,6 +33,7 @@ def test_what_it_holds(checkout: Path) -> None:
     assert found["seeds"] == [0, 1]
     assert found["packages"]["numpy"] == numpy.__version__
     assert found["cpu"]
+    assert found["cpu_features"] == provenance.cpu_features() != []
     assert len(found["lock"]) == 64
     assert len(found["git"]["commit"]) == 40
     assert found["git"]["dirty"] is False
@@ -72,3 +73,14 @@ def test_secrets_are_masked(checkout: Path) -> None:
     found, diff = provenance.collect(words, [0], [{"path": "ftp://a:hush@b"}])
     assert "hush" not in str(found)
     assert "http://a:hush" not in diff
+
+
+def test_what_is_said_of_results_from_other_bits(checkout: Path) -> None:
+    found, _ = provenance.collect([], [0], [])
+    assert provenance.other_bits(found) == ""
+    moved = {**found, "cpu_features": ["NEON"], "packages": {**found["packages"], "numpy": "1.0"}}
+    said = provenance.other_bits(moved)
+    assert "made with CPU features NEON, here are CPU features " in said
+    assert f"made with numpy 1.0, here are numpy {numpy.__version__}" in said
+    del found["cpu_features"]
+    assert "before numbers were the same bits on every machine" in provenance.other_bits(found)

@@ -1,0 +1,79 @@
+"""Speed of `sim.base.maths` beside NumPy's functions, and how far they are off.
+
+Run as ``python -m benchmarks.maths [--n N] [--checked K]``: vectors of N are timed in turn, K
+random arguments are held against mpmath, in units of the last place.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import mpmath
+import numpy as np
+
+from benchmarks.common import Row, rounds, row, show
+from sim.base import maths
+from sim.base.random import stream
+
+ENDS = {
+    "exp": (-20.0, 20.0), "expm1": (-2.0, 5.0), "log": (0.0, 100.0), "log1p": (-0.9, 10.0),
+    "sin": (-10.0, 10.0), "cos": (-10.0, 10.0), "normal_cdf": (-8.0, 8.0),
+    "normal_quantile": (0.0, 1.0),
+}  # fmt: skip
+TRUE: dict[str, Callable[..., Any]] = {
+    **{name: getattr(mpmath, name) for name in ("exp", "expm1", "log", "log1p", "sin", "cos")},
+    "normal_cdf": lambda x: mpmath.erfc(-x / mpmath.sqrt(2)) / 2,
+    "normal_quantile": lambda p: -mpmath.sqrt(2) * mpmath.erfinv(1 - 2 * p),
+    "power": mpmath.power,
+}
+LEAST_RATIO, MOST_ULPS = 0.5, 1.0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--n", type=int, default=1_000_000)
+    parser.add_argument("--checked", type=int, default=20_000)
+    args = parser.parse_args()
+    rng = stream(0, "benchmark", "maths")
+    given = {name: (rng.uniform(*ends, args.n),) for name, ends in ENDS.items()}
+    given["power"] = (rng.uniform(0.0, 100.0, args.n), rng.uniform(-3.0, 3.0, args.n))
+    rows: list[Row] = []
+    for name, arguments in given.items():
+        ours, theirs = getattr(maths, name), getattr(np, name, None)
+        some = tuple(x[: args.checked] for x in arguments)
+        rows.append(row(f"{name}, off by", ulps(name, some), "ulp", at_most=MOST_ULPS))
+        runs = {"ours": partial(seconds, ours, arguments)}
+        if theirs is not None:
+            runs["NumPy"] = partial(seconds, theirs, arguments)
+        took = rounds(runs, 15)
+        rows.append(row(f"{name}, a number", [s / args.n * 1e9 for s in took["ours"]], "ns"))
+        if theirs is not None:
+            ratio = [b / a for a, b in zip(took["ours"], took["NumPy"], strict=True)]
+            rows.append(row(f"{name}, beside NumPy's", ratio, "x", at_least=LEAST_RATIO))
+    return show("maths", rows)
+
+
+def seconds(function: Callable[..., Any], arguments: tuple[Any, ...]) -> float:
+    begin = time.perf_counter()
+    function(*arguments)
+    return time.perf_counter() - begin
+
+
+def ulps(name: str, arguments: tuple[Any, ...]) -> float:
+    """Return by how many units of the last place any result is off."""
+    worst = 0.0
+    with mpmath.workprec(160):
+        for *x, y in zip(*arguments, getattr(maths, name)(*arguments), strict=True):
+            true = TRUE[name](*(mpmath.mpf(float(v)) for v in x))
+            worst = max(worst, float(abs(mpmath.mpf(float(y)) - true) / math.ulp(float(true))))
+    return worst
+
+
+if __name__ == "__main__":
+    sys.exit(main())

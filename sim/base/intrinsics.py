@@ -1,0 +1,55 @@
+"""What kernels can do beyond Python's arithmetic: look at a double's bits, take wide vectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sim.base.jit import JIT
+
+
+def _bits_of(x: float) -> int:
+    return int(np.float64(x).view(np.int64))
+
+
+def _float_of(bits: int) -> float:
+    return float(np.uint64(bits & (2**64 - 1)).view(np.float64))
+
+
+def _widely() -> None:
+    pass
+
+
+bits_of: Any = _bits_of
+"""Returns the bits of a double as an int64."""
+float_of: Any = _float_of
+"""Returns the double of the bits of an int64."""
+widely: Any = _widely
+"""Lets the loops of the kernel that calls it take the widest vectors that there are."""
+
+if JIT:
+    from llvmlite import ir
+    from numba import types
+    from numba.extending import intrinsic
+
+    def _cast(to: Any) -> Any:
+        return lambda _, builder, __, args: builder.bitcast(args[0], to)
+
+    def _compile_bits_of(context: Any, x: Any) -> Any:
+        return types.int64(types.float64), _cast(ir.IntType(64))
+
+    def _compile_float_of(context: Any, bits: Any) -> Any:
+        return types.float64(types.int64), _cast(ir.DoubleType())
+
+    def _compile_widely(context: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            attributes = builder.function.attributes
+            set.add(attributes, '"prefer-vector-width"="512"')  # its own `add` knows few
+            return context.get_dummy_value()
+
+        return types.void(), generate
+
+    bits_of = intrinsic(_compile_bits_of)
+    float_of = intrinsic(_compile_float_of)
+    widely = intrinsic(_compile_widely)

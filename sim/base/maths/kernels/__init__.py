@@ -1,0 +1,1 @@
+"""Transcendental functions of scalars and arrays, compiled."""

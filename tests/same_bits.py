@@ -1,0 +1,160 @@
+"""What is computed here must be the same bits on every machine: a digest of each part.
+
+    python -m tests.same_bits FOLDER [PART ...]    print them as JSON
+
+`tests.e2e.test_same_bits` runs this under other processors' features, and holds it against
+digests that were written down.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+import policies
+import sim
+from sim.base import maths
+from sim.base.maths.matrices import eigh, svd
+from sim.base.random import stream
+from sim.engine.layout import features
+from sim.measures import NO_POLICY
+from sweep.grid import grid
+from sweep.run import plan
+from sweep.run.cell import run_cell
+from tests import variants
+from tests.sweep.small import request
+
+GENERATORS: dict[str, dict[str, Any]] = {
+    "alibaba2018": {"jobs": 60},
+    "alibaba2018 joint": {"jobs": 60, "joint": True},
+    "cosmos": {"scale": 0.02},
+    "other_domains": {"jobs": 20},
+    "production_dags": {"jobs": 15},
+    "recurring": {"jobs": 60},
+    "scope_jobs": {"job": "A", "deadline": "short"},
+}
+PLAIN = ("alibaba2018", "production_dags", "recurring", "other_domains")
+"""Those that take seconds as plain Python."""
+TRACES = {
+    "alibaba_synth": ("trace.jobs=20", "trace.max_tasks_per_stage=5"),
+    "cosmos": ("trace.scale=0.02",),
+    "scope_jobs": ("trace.job=A", "trace.deadline=short"),
+    "slearn_2sigma": ("trace.jobs=50", "trace.history=60"),
+}
+HOME = {"jockey": "scope_jobs", "wing": "cosmos", "slearn": "slearn_2sigma"}
+"""The workload of the policies of a room."""
+MEASURES = {
+    "alone": "heft", "sized": "slearn", "kinds": "wing_mil", "deadlines": "jockey",
+    "progress": "jockey", "predictions": "jockey", "due": "jockey_online", "described": NO_POLICY,
+    "dag_distances": NO_POLICY, "published": NO_POLICY, "readers": NO_POLICY, "worth": NO_POLICY,
+    "trained": NO_POLICY, "variation": NO_POLICY, "two_jobs": NO_POLICY,
+}  # fmt: skip
+OF_MEASURE = {
+    "sized": "slearn_2sigma", "kinds": "cosmos", "deadlines": "scope_jobs",
+    "progress": "scope_jobs", "predictions": "scope_jobs", "due": "scope_jobs",
+    "published": "scope_jobs", "readers": "cosmos", "worth": "cosmos", "trained": "scope_jobs",
+    "variation": "slearn_2sigma",
+}  # fmt: skip
+
+
+def digest(*what: Any) -> str:
+    """Return a digest of the bytes of arrays, or of what is printed of anything else."""
+    total = hashlib.sha256()
+    for each in what:
+        is_array = isinstance(each, np.ndarray)
+        total.update(np.ascontiguousarray(each).tobytes() if is_array else repr(each).encode())
+    return total.hexdigest()[:16]
+
+
+def functions() -> Iterator[tuple[str, str]]:
+    """Give the functions of `sim.base.maths`, at arguments of every kind."""
+    rng = stream(0, "same bits")
+    bits = rng.integers(-(2**63), 2**63 - 1, 2_000).view(np.float64)
+    x = np.concatenate([rng.uniform(-20, 20, 2_000), rng.random(2_000), bits])
+    y = rng.uniform(-5, 5, len(x))
+    named: dict[str, Callable[..., Any]] = {
+        f.__name__: f
+        for f in (
+            maths.exp, maths.expm1, maths.log, maths.log1p, maths.sin, maths.cos,
+            maths.normal_cdf, maths.normal_quantile,
+        )
+    }  # fmt: skip
+    for name, of in named.items():
+        yield name, digest(_with_one_nan(of(x)))
+    yield "power", digest(_with_one_nan(maths.power(np.abs(x), y)))
+    square = rng.random((40, 40))
+    yield "products", digest(maths.dot(square, square), maths.dot(y, y), maths.dot(square, y[:40]))
+    symmetric = square[:6, :6] + square[:6, :6].T
+    yield "eigenvalues", digest(*eigh(symmetric), *svd(square[:6, :6]))
+    yield "interpolation", digest(maths.interp(y, [-5.0, 0.1, 5.0], [1.0, 3.0, -2.0]))
+
+
+def _with_one_nan(x: np.ndarray) -> np.ndarray:
+    return np.where(np.isnan(x), np.nan, x)  # IEEE 754 leaves open which of them it is
+
+
+def draws() -> Iterator[tuple[str, str]]:
+    """Give each distribution that streams draw from."""
+    rng = stream(0, "same bits", "draws")
+    n = 3_000
+    yield "uniform", digest(rng.random(n), rng.uniform(-3.0, 7.0, n), rng.integers(1_000, size=n))
+    yield "normal", digest(rng.normal(1.0, 3.0, n), rng.standard_normal((n, 2)))
+    yield "exponential", digest(rng.exponential(3.0, n))
+    yield "geometric", digest(rng.geometric(0.1, n), rng.geometric(np.linspace(0.1, 1.0, 50)))
+    yield "zipf", digest(rng.zipf(1.5, n))
+    yield "beta", digest(rng.beta(2, 3, n))
+    yield "poisson", digest([rng.poisson(mean) for mean in (0.1, 3.0, 700.0)])
+    chances = np.array([0.1, 0.2, 0.7])
+    yield "choice", digest(rng.choice(3, n, p=chances), rng.multinomial(n, chances))
+    yield "order", digest(rng.permutation(n), rng.choice(n, 5, replace=False))
+
+
+def generators(names: tuple[str, ...] = (*GENERATORS,)) -> Iterator[tuple[str, str]]:
+    """Give a small workload of each generator."""
+    for name in names:
+        chosen = GENERATORS[name]
+        yield name, sim.synthesize(name.partition(" ")[0], seed=0, **chosen).digest[:16]
+
+
+def cells(folder: Path) -> Iterator[tuple[str, str]]:
+    """Give the metrics and tables of every policy, and of every measure."""
+    for name in policies.names():
+        room = policies.spec(name).__module__.split(".")[1]
+        yield f"policy {name}", _cell(folder, HOME.get(room, "alibaba_synth"), f"policy={name}")
+    for measure, policy in MEASURES.items():
+        words = [f"measure={measure}", *([] if policy == NO_POLICY else [f"policy={policy}"])]
+        yield f"measure {measure}", _cell(folder, OF_MEASURE.get(measure, "alibaba_synth"), *words)
+
+
+def _cell(folder: Path, trace: str, *words: str) -> str:
+    asked = request((*words, f"trace={trace}", *TRACES[trace], f"paths.results={folder}"))
+    found = plan.prepare(grid.build(asked))
+    ((_, spec),) = plan.specs(found)
+    result = run_cell(found.inputs.workload(found.planned[0].input), spec)
+    assert result.error is None, result.error["traceback"]
+    table = result.jobs.to_pydict() if result.jobs is not None else None
+    return digest(sorted(result.metrics.items()), table)
+
+
+def main(folder: str, *parts: str) -> None:
+    """Print the digests."""
+    of: dict[str, Callable[[], Iterator[tuple[str, str]]]] = {
+        "functions": functions,
+        "draws": draws,
+        "generators": generators,
+        "plain generators": lambda: generators(PLAIN),
+        "cells": lambda: cells(Path(folder)),
+    }
+    with mock.patch.object(features, "_rounded", variants.widened):
+        print(json.dumps({f"{p}: {name}": value for p in parts for name, value in of[p]()}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

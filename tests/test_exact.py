@@ -1,0 +1,100 @@
+"""Numbers that are kept are made of what is exact: where they are not, this names the line."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+import pytest
+
+from tests.test_code import MODULES
+
+INEXACT = {
+    *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "logaddexp", "power", "float_power"),
+    *("pow", "cbrt", "hypot", "sin", "cos", "tan", "arcsin", "arccos", "arctan", "arctan2", "asin"),
+    *("acos", "atan", "atan2", "sinh", "cosh", "tanh", "erf", "erfc", "gamma", "lgamma"),
+    *("geomspace", "logspace", "interp", "polyfit", "dot", "vdot", "inner", "matmul", "tensordot"),
+    *("einsum", "linalg", "convolve", "correlate", "cov", "corrcoef", "random", "partition"),
+    "argpartition",
+}
+"""What NumPy, the C library and BLAS do otherwise on another processor."""
+FOREIGN = ("scipy.special", "scipy.stats", "scipy.linalg", "scipy.optimize")
+ALLOWED = {
+    "policies.jockey.arbiter": "a bound that a test holds policies against; no cell has it",
+    "policies.jockey.job_simulator": "ranks among the runs, and a bound that is said of them",
+    "sim.dags.random_dags": "powers of whole numbers",
+}
+"""Modules that may do more, and why."""
+INSTEAD = "take what sim.base.maths and sim.base.random have instead"
+
+
+def inexact(source: str) -> Iterator[tuple[int, str]]:
+    """Give what a module does that is not the same bits everywhere, by line."""
+    for node in ast.walk(ast.parse(source)):
+        line = getattr(node, "lineno", 0)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            if node.value.id in ("np", "numpy", "math") and node.attr in INEXACT:
+                yield line, f"{node.value.id}.{node.attr}"
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+            yield line, "@"
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
+            if not _is_exact(node.left, node.right):
+                yield line, "**"
+        elif isinstance(node, ast.ImportFrom):
+            if (node.module or "").startswith(FOREIGN):
+                yield line, str(node.module)
+            if node.module == "scipy":
+                yield from ((line, a.name) for a in node.names if f"scipy.{a.name}" in FOREIGN)
+            if node.module in ("math", "numpy"):
+                yield from ((line, a.name) for a in node.names if a.name in INEXACT)
+        elif isinstance(node, ast.Import):
+            yield from ((line, a.name) for a in node.names if a.name.startswith(FOREIGN))
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            kinds = [k.value for k in node.keywords if k.arg == "kind"]
+            stable = [k for k in kinds if getattr(k, "value", "") in ("stable", "mergesort")]
+            if node.func.attr in ("argsort", "sort_values") and not stable:
+                yield line, f"{node.func.attr} that may put equals in any order"
+
+
+def _is_exact(base: ast.expr, exponent: ast.expr) -> bool:
+    """Tell whether it is a square, a power of two, or one of two numbers as they stand."""
+    base = base.operand if isinstance(base, ast.UnaryOp) else base
+    if isinstance(exponent, ast.Constant) and exponent.value == 2:
+        return True
+    return isinstance(base, ast.Constant) and (
+        base.value in (2, 0.5, 1) or isinstance(exponent, ast.Constant)
+    )
+
+
+@pytest.mark.parametrize(
+    "module",
+    [m for m in MODULES if m.startswith(("sim", "policies")) and not m.startswith("sim.base.")],
+)
+def test_numbers_come_from_what_is_exact(module: str) -> None:
+    found = [
+        f"{module}, line {line}: {what}" for line, what in inexact(MODULES[module].read_text())
+    ]
+    if module in ALLOWED:
+        assert found, f"{module} needs no exception any more"
+        return
+    assert not found, f"{'; '.join(found)}: {INSTEAD}"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "np.exp(x)", "math.log(x)", "a @ b", "x ** 0.5", "x ** y", "np.linalg.eigh(a)",
+        "np.random.default_rng(0)", "from scipy.special import ndtri", "from scipy import stats",
+        "import scipy.stats", "from math import exp", "np.argsort(x)", "x.argsort()",
+        "x.argsort(kind='quicksort')", "np.interp(x, a, b)", "10 ** k",
+    ],
+)  # fmt: skip
+def test_what_is_inexact_is_noticed(source: str) -> None:
+    assert [line for line, _ in inexact(source)] == [1]
+
+
+@pytest.mark.parametrize(
+    "source", ["x ** 2", "2 ** k", "0.5 ** k", "10 ** 9", "np.sqrt(x)", "x.argsort(kind='stable')"]
+)
+def test_what_is_exact_is_let_be(source: str) -> None:
+    assert not list(inexact(source))
