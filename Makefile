@@ -21,17 +21,18 @@ SCALE ?= gallery
 KERNEL_TESTS = $(addprefix tests/sim/,engine bounds/test_kernels.py dags/test_level_kernels.py) \
 	tests/policies/dagps/test_board.py
 
-.PHONY: sweep test test-main test-long test-nojit test-bounds ui docs reproduce fuzz bench lock clean
+.PHONY: sweep test test-main test-long test-nojit ui docs reproduce fuzz bench lock clean
 
 sweep: $(READY)
 	$(BIN)/python -m sweep
 
-# side by side: while one compiles on one core, the others test; the main one prints as it goes
 test: $(READY)
-	@$(MAKE) --no-print-directory --jobs 3 --output-sync test-main test-nojit test-bounds
+	@$(MAKE) --no-print-directory test-main test-nojit
 
+# kernels are compiled with bounds checks in the tests' own processes (tests/__init__.py), and as they
+# are for users in all that the tests start
 test-main: $(READY)
-	+$(BIN)/python -m pytest $(TESTS) -q -n $(WORKERS) --dist worksteal -m "not long"
+	CHECKED=1 $(BIN)/python -m pytest $(TESTS) -q -n $(WORKERS) --dist worksteal -m "not long"
 
 # clusters whose machines, workers and drivers are killed, pages that start servers, and each variant
 # of the event loop by itself (tests/variants.py): minutes
@@ -44,10 +45,6 @@ test-nojit: $(READY)
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q $(KERNEL_TESTS) \
 		tests/policies/test_orders.py tests/sim/dags tests/sim/lineage -m "not slow" \
 		--ignore-glob='*_sample.py'
-
-# the same kernels compiled with bounds checks, in a cache of their own
-test-bounds: $(READY)
-	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -q $(KERNEL_TESTS)
 
 ui: $(READY)
 	$(BIN)/python -m sweep.ui

@@ -26,6 +26,7 @@ try:
 except ImportError:  # not a POSIX system: two processes may compile the same, each for itself
     fcntl = None  # type: ignore[assignment]
 
+_BOUNDSCHECK = os.environ.get("NUMBA_BOUNDSCHECK", "0")
 _OWN = ("sim.", "policies.")
 """What modules of the project that hold kernels begin with."""
 
@@ -64,7 +65,7 @@ def digest(module: str) -> str:
     h = hashlib.sha256()
     for name in sorted(_closure(module)):
         h.update(f"{name}\0{_meaning(name)[0]}\0".encode())
-    flags = (version("numba"), os.environ.get("NUMBA_BOUNDSCHECK", "0"), sys.version)
+    flags = (version("numba"), _BOUNDSCHECK, sys.version)
     h.update("\0".join(flags).encode())
     return h.hexdigest()[:16]
 

@@ -8,11 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numba
+import numpy as np
 import pytest
 
 from sim.base import jit
 from sim.base.jit import specialised
 from sim.engine.kernels.run import run
+from tests import CHECKED
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -137,3 +140,13 @@ def test_a_folder_that_cannot_be_written_is_no_reason_to_fail(tmp_path: Path) ->
     shut.write_text("no folder")
     done = ran(ROOT, SIMULATE, shut, TMPDIR=str(tmp_path), TEMP=str(tmp_path))
     assert done.returncode == 0
+
+
+@pytest.mark.skipif(not CHECKED, reason="the kernels are not compiled with bounds checks here")
+def test_kernels_are_checked_here() -> None:
+    def beyond(x):
+        return x[len(x)]
+
+    with pytest.raises(IndexError):
+        numba.njit(beyond)(np.zeros(3))
+    assert "NUMBA_BOUNDSCHECK" not in os.environ  # what is started here is not
