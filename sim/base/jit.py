@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any, TypeVar, cast
 
-from sim.base.kernel_cache import alone, cache_dir, digest, folder_of
+from sim.base.kernel_cache import CHECKED, alone, cache_dir, digest, folder_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -174,7 +174,7 @@ def _compile(function: F, **options: Any) -> F:
     numba.config.CACHE_LOCATOR_CLASSES = locators  # type: ignore[attr-defined]
     try:
         njit: Any = numba.njit
-        dispatcher = njit(nogil=True, error_model="numpy", **options)(function)
+        dispatcher = njit(nogil=True, error_model="numpy", boundscheck=CHECKED, **options)(function)
     finally:
         numba.config.CACHE_LOCATOR_CLASSES = ""  # type: ignore[attr-defined]
     template_of = dispatcher.get_call_template

@@ -26,7 +26,8 @@ try:
 except ImportError:  # not a POSIX system: two processes may compile the same, each for itself
     fcntl = None  # type: ignore[assignment]
 
-_BOUNDSCHECK = os.environ.get("NUMBA_BOUNDSCHECK", "0")
+CHECKED = os.environ.get("NUMBA_BOUNDSCHECK", "0") not in ("", "0")
+"""Whether this process compiles kernels with bounds checks (NUMBA_BOUNDSCHECK=1)."""
 _OWN = ("sim.", "policies.")
 """What modules of the project that hold kernels begin with."""
 
@@ -65,7 +66,7 @@ def digest(module: str) -> str:
     h = hashlib.sha256()
     for name in sorted(_closure(module)):
         h.update(f"{name}\0{_meaning(name)[0]}\0".encode())
-    flags = (version("numba"), _BOUNDSCHECK, sys.version)
+    flags = (version("numba"), str(CHECKED), sys.version)
     h.update("\0".join(flags).encode())
     return h.hexdigest()[:16]
 
