@@ -26,13 +26,14 @@ KERNEL_TESTS = $(addprefix tests/sim/,engine bounds/test_kernels.py dags/test_le
 sweep: $(READY)
 	$(BIN)/python -m sweep
 
+# side by side: both wait at times; the main one prints as it goes
 test: $(READY)
-	@$(MAKE) --no-print-directory test-main test-nojit
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync test-main test-nojit
 
 # kernels are compiled with bounds checks in the tests' own processes (tests/__init__.py), and as they
 # are for users in all that the tests start
 test-main: $(READY)
-	CHECKED=1 $(BIN)/python -m pytest $(TESTS) -q -n $(WORKERS) --dist worksteal -m "not long"
+	+CHECKED=1 $(BIN)/python -m pytest $(TESTS) -q -n $(WORKERS) --dist worksteal -m "not long"
 
 # clusters whose machines, workers and drivers are killed, pages that start servers, and each variant
 # of the event loop by itself (tests/variants.py): minutes
