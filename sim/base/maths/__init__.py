@@ -161,8 +161,13 @@ def interp(x: ArrayLike, at: ArrayLike, values: ArrayLike) -> Any:
 
 
 def dot(a: ArrayLike, b: ArrayLike) -> Any:
-    """Return the matrix product a @ b of arrays of one or two dimensions, summed in one order."""
+    """Return the matrix product a @ b of arrays of one or two dimensions, summed in one order.
+
+    ValueError where the last dimension of a is not the first of b.
+    """
     left, right = np.asarray(a, np.float64), np.asarray(b, np.float64)
+    if left.shape[-1] != len(right):
+        raise ValueError(f"a product of arrays of shapes {left.shape} and {right.shape}")
     if right.ndim == 1:
         return np.add.reduce(np.ascontiguousarray(left * right), axis=-1)
     if left.ndim == 1:
