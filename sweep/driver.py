@@ -1,6 +1,7 @@
 """The driver: from words to a sweep's folder; the one writer of cells, tables and reports.
 
-What happens meanwhile is said on standard error (`sweep.run.notes`); whoever calls shows the rest.
+What happens meanwhile is said on standard error (`sweep.execution.notes`); whoever calls shows the
+rest.
 """
 
 from __future__ import annotations
@@ -20,6 +21,11 @@ from sim.base import files
 from sim.base.errors import InputError
 from sim.base.masking import mask_tree
 from sweep import report, track
+from sweep.execution import compute, notes, plan, rows, seeds
+from sweep.execution.cell import Simulate
+from sweep.execution.compute import Runner
+from sweep.execution.on_ray.pool import make_runner
+from sweep.execution.plan import Prepared
 from sweep.grid import grid, request
 from sweep.grid.grid import Grid
 from sweep.grid.options import Options
@@ -27,11 +33,6 @@ from sweep.grid.request import Request, Settings
 from sweep.papers import studies
 from sweep.report import findings
 from sweep.report.findings import Finished
-from sweep.run import compute, notes, plan, rows, seeds
-from sweep.run.cell import Simulate
-from sweep.run.compute import Runner
-from sweep.run.on_ray.pool import make_runner
-from sweep.run.plan import Prepared
 from sweep.stats import MIN_PAIRS
 from sweep.store import provenance
 from sweep.store.cache import Cache

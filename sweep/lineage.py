@@ -23,9 +23,9 @@ from sim.lineage.dependencies import SingleHop, acyclic, join, merged
 from sim.lineage.logs import IDLE, Logs, idle, read_jobs, read_operations, split, together
 from sim.lineage.profile import Options, profile
 from sim.lineage.store import Store
-from sweep.run.notes import note
-from sweep.run.on_ray.connection import environment_of, start_local
-from sweep.run.on_ray.connection import join as join_cluster
+from sweep.execution.notes import note
+from sweep.execution.on_ray.connection import environment_of, start_local
+from sweep.execution.on_ray.connection import join as join_cluster
 
 PARTS: Final = 64
 """Splits of the log: one must fit into a worker's memory. The outcome does not depend on it."""

@@ -25,9 +25,9 @@ from sim.base.maths.matrices import eigh, svd
 from sim.base.random import stream
 from sim.engine.layout import features
 from sim.measures import NO_POLICY
+from sweep.execution import plan
+from sweep.execution.cell import run_cell
 from sweep.grid import grid
-from sweep.run import plan
-from sweep.run.cell import run_cell
 from tests import variants
 from tests.sweep.small import request
 
@@ -43,13 +43,13 @@ GENERATORS: dict[str, dict[str, Any]] = {
 PLAIN = ("alibaba2018", "production_dags", "recurring", "other_domains")
 """Those that take seconds as plain Python."""
 TRACES = {
-    "alibaba_synth": ("trace.jobs=20", "trace.max_tasks_per_stage=5"),
+    "alibaba_synth": ("trace.jobs=20", "trace.max_tasks_per_stage=5", "capacity=0.01"),
     "cosmos": ("trace.scale=0.02",),
     "scope_jobs": ("trace.job=A", "trace.deadline=short"),
     "slearn_2sigma": ("trace.jobs=50", "trace.history=60"),
 }
 HOME = {"jockey": "scope_jobs", "wing": "cosmos", "slearn": "slearn_2sigma"}
-"""The workload of the policies of a room."""
+"""The workload of the policies of a room; all are so crowded that policies differ."""
 MEASURES = {
     "alone": "heft", "sized": "slearn", "kinds": "wing_mil", "deadlines": "jockey",
     "progress": "jockey", "predictions": "jockey", "due": "jockey_online", "described": NO_POLICY,

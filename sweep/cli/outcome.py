@@ -11,9 +11,9 @@ from rich.console import Console
 from sim.base.text import table_lines
 from sweep import track, ui
 from sweep.driver import Outcome
+from sweep.execution.notes import count
 from sweep.grid.request import Settings
 from sweep.report import findings, headlines, table
-from sweep.run.notes import count
 from sweep.stats.arrange import shown_metrics
 from sweep.stats.summary import summarise
 from sweep.store.folder import CELLS, HTML, SweepFolder

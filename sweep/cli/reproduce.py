@@ -14,10 +14,10 @@ from sim.base.errors import InputError, unknown
 from sweep import driver
 from sweep.cli import outcome
 from sweep.cli.command import Command, add_grid_flags
+from sweep.execution.notes import note
 from sweep.grid.options import Options
 from sweep.papers import gallery
 from sweep.report import findings
-from sweep.run.notes import note
 from sweep.store.folder import TABLE, SweepFolder
 
 FOLDER = "reproductions"

@@ -16,10 +16,10 @@ from sweep import driver
 from sweep import track as tracking
 from sweep.cli import outcome
 from sweep.cli.command import NOTHING_ELSE, Command, add_grid_flags, asked_again
+from sweep.execution import notes
+from sweep.execution.cell import run_cell
+from sweep.execution.plan import Planned, Prepared, kept_config, prepare, source_of, table_of
 from sweep.grid import clusters, grid
-from sweep.run import notes
-from sweep.run.cell import run_cell
-from sweep.run.plan import Planned, Prepared, kept_config, prepare, source_of, table_of
 from sweep.store.cache import Cache
 from sweep.store.cell import CellResult, CellSpec
 from sweep.store.journal import Journal

@@ -110,7 +110,7 @@ class Request:
     # with it the same sweep can be had again
     words: tuple[str, ...]
     precision: Precision | None = None  # with ``seeds=auto``; the axis has the first few seeds
-    seeds: Mapping[str, Any] | None = None  # when there were enough; see `sweep.run.seeds.more`
+    seeds: Mapping[str, Any] | None = None  # once there are enough (`sweep.execution.seeds.more`)
 
 
 def read(texts: Sequence[str], options: Options, *, fail_fast: bool = False) -> Request:

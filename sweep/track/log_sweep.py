@@ -13,9 +13,9 @@ from typing import Any
 import pyarrow as pa
 
 from sim.base.masking import mask_tree
+from sweep.execution.notes import LINE_EVERY_S
 from sweep.grid.config_tree import to_yaml
 from sweep.grid.request import Settings
-from sweep.run.notes import LINE_EVERY_S
 from sweep.store import journal
 from sweep.store.folder import SweepFolder
 from sweep.store.journal import Journal

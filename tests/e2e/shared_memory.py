@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from sim import Workload
-from sweep.run.compute import Work
-from sweep.run.on_ray.pool import make_runner
+from sweep.execution.compute import Work
+from sweep.execution.on_ray.pool import make_runner
 from sweep.store.cell import CellSpec
 
 

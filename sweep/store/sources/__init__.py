@@ -21,7 +21,7 @@ from sweep.grid.config_tree import canonical
 from sweep.store.sources import closure
 from sweep.store.sources.closure import Table
 
-RUNS_CELLS = "sweep.run.cell"
+RUNS_CELLS = "sweep.execution.cell"
 """By name: the room of what runs stands above this one."""
 
 Named = Mapping[str, Any]

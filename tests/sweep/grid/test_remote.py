@@ -12,8 +12,8 @@ from moto.server import ThreadedMotoServer
 from pyarrow import fs
 
 from sim.base.errors import InputError
+from sweep.execution.inputs import Inputs
 from sweep.grid import grid, remote
-from sweep.run.inputs import Inputs
 from tests.sweep.small import Command, every_file, fake_engine, request, write_workload
 
 SECRET = "not-for-any-eyes"

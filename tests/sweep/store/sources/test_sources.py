@@ -74,7 +74,7 @@ EDITS: list[tuple[str, str, dict[str, bytes], set[str]]] = [
     ("the engine", "sim.engine.simulate", {"added": STATEMENT}, RUNS),
     ("what a cell runs on", "sweep.grid.clusters", {"added": STATEMENT}, EVERYTHING),
     ("what workloads are", "sim.workload.workload", {"added": STATEMENT}, EVERYTHING),
-    ("how a cell is run", "sweep.run.cell", {"added": STATEMENT}, EVERY_CELL),
+    ("how a cell is run", "sweep.execution.cell", {"added": STATEMENT}, EVERY_CELL),
     ("how a workload is made", "sweep.grid.recipe", {"added": STATEMENT}, EVERY_WORKLOAD),
 ]
 

@@ -14,9 +14,9 @@ import pytest
 
 import policies
 from sim.measures import NO_POLICY
+from sweep.execution import plan
+from sweep.execution.plan import Planned, Prepared
 from sweep.grid import grid
-from sweep.run import plan
-from sweep.run.plan import Planned, Prepared
 from sweep.store import sources
 from sweep.store.sources import modules
 from tests.sweep.small import request, write_workload
@@ -38,7 +38,7 @@ print(json.dumps([sorted(sys.modules), sorted(set(opened))]))
 A_CELL = """
 import importlib
 from pathlib import Path
-from sweep.run.cell import CellSpec, run_cell
+from sweep.execution.cell import CellSpec, run_cell
 import policies
 from sim.workload.workload import Workload
 

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import policies
 from sim.measures import NO_POLICY
+from sweep.execution.cell import run_cell
 from sweep.grid import clusters
-from sweep.run.cell import run_cell
 from sweep.store.cell import CellError, CellResult
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
-    from sweep.run.cell import Simulate
+    from sweep.execution.cell import Simulate
     from sweep.store.cell import CellSpec
 
 

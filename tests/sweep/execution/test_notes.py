@@ -5,8 +5,8 @@ import io
 import pytest
 from rich.console import Console
 
-from sweep.run import notes
-from sweep.run.notes import Progress
+from sweep.execution import notes
+from sweep.execution.notes import Progress
 
 
 def console(*, terminal: bool = False) -> tuple[Console, io.StringIO]:

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from sweep.execution import inputs
+from sweep.execution.inputs import Inputs
 from sweep.grid import grid, traces
 from sweep.grid.grid import Cell
-from sweep.run import inputs
-from sweep.run.inputs import Inputs
 from tests.sweep.small import Command, request, write_workload
 from tests.sweep.store.edits import COMMENT, STATEMENT, Sources
 

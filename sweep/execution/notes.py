@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from sweep.run.plan import Prepared
+from sweep.execution.plan import Prepared
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -16,11 +16,11 @@ from typing import Any
 import pyarrow as pa
 
 from sim.base.errors import InputError
+from sweep.execution import compute, notes, plan, rows
+from sweep.execution.compute import Runner
+from sweep.execution.plan import Prepared
 from sweep.grid import grid
 from sweep.grid.request import SEEDS_AUTO, Request
-from sweep.run import compute, notes, plan, rows
-from sweep.run.compute import Runner
-from sweep.run.plan import Prepared
 from sweep.stats import contrasts
 from sweep.stats.arrange import text
 from sweep.stats.metric_format import style

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sim.base.masking import mask_tree
+from sweep.execution.inputs import Inputs
 from sweep.grid import clusters
 from sweep.grid.config_tree import canonical
 from sweep.grid.grid import Cell, Grid
-from sweep.run.inputs import Inputs
 from sweep.store import sources
 from sweep.store.cache import Cache
 from sweep.store.cell import CellSpec

@@ -14,10 +14,10 @@ import pyarrow as pa
 from sim.base.arrays import F8
 from sim.base.masking import mask, mask_tree, mask_under
 from sim.metrics import METRICS, speedups
+from sweep.execution.plan import Planned, Prepared
 from sweep.grid.config_tree import canonical
 from sweep.grid.grid import Grid
 from sweep.grid.overrides import quote
-from sweep.run.plan import Planned, Prepared
 from sweep.stats.arrange import AXES
 from sweep.store.cache import Cache
 from sweep.store.cell import CellError

@@ -11,8 +11,8 @@ import pytest
 
 from sim import Workload
 from sim.engine.kernels import run
-from sweep.run import task
-from sweep.run.task import find_modules_in, run_batch
+from sweep.execution import task
+from sweep.execution.task import find_modules_in, run_batch
 from sweep.store import sources
 from sweep.store.cell import CellSpec
 from tests.sweep.small import fake_simulate

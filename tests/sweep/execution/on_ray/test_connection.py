@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from ray import exceptions as ray_errors
 
-from sweep.run.on_ray.connection import judge
+from sweep.execution.on_ray.connection import judge
 
 
 def raised_in_task(cause: Exception) -> ray_errors.RayTaskError:

@@ -17,7 +17,7 @@ from typing import Any
 
 from sim.base.errors import InputError, in_a_line
 from sim.base.kernel_cache import cache_dir
-from sweep.run.on_ray.batches import Loss
+from sweep.execution.on_ray.batches import Loss
 
 KNOCK_S = 5.0
 LOOPBACK = "127.0.0.1"

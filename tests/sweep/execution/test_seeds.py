@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from sim.base.errors import InputError
+from sweep.execution import seeds
 from sweep.grid.request import Request
-from sweep.run import seeds
 from sweep.store.folder import SweepFolder
 from tests.sweep import frames
 from tests.sweep.small import Command, FakeResult, every_file, fake_engine, fake_simulate

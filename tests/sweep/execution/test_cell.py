@@ -7,9 +7,9 @@ import pytest
 
 from sim import Workload
 from sim.base.errors import in_a_line
+from sweep.execution.cell import run_cell
+from sweep.execution.plan import key_of
 from sweep.grid.config_tree import canonical
-from sweep.run.cell import run_cell
-from sweep.run.plan import key_of
 from sweep.store.cell import CellSpec
 from tests.sweep.small import fake_simulate
 

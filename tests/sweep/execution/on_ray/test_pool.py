@@ -13,9 +13,9 @@ import pytest
 from ray import exceptions as ray_errors
 
 from sim.base.errors import InputError
-from sweep.run.compute import Work
-from sweep.run.on_ray import connection, pool
-from sweep.run.on_ray.pool import RayRunner
+from sweep.execution.compute import Work
+from sweep.execution.on_ray import connection, pool
+from sweep.execution.on_ray.pool import RayRunner
 from sweep.store.cell import CellResult, CellSpec
 
 

@@ -1,7 +1,7 @@
 """Running the cells of a sweep that are not cached, and keeping what comes of them.
 
 A runner takes work and gives outcomes, in whatever order they come: in this process (here), or as
-Ray tasks (`sweep.run.on_ray.pool`). It decides nothing about what to keep.
+Ray tasks (`sweep.execution.on_ray.pool`). It decides nothing about what to keep.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sim.base.masking import mask, mask_tree
-from sweep.run import notes, plan, task
-from sweep.run.cell import run_cell
-from sweep.run.plan import Planned, Prepared
+from sweep.execution import notes, plan, task
+from sweep.execution.cell import run_cell
+from sweep.execution.plan import Planned, Prepared
 from sweep.store.cell import CellError
 from sweep.store.journal import Journal
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
-    from sweep.run.cell import Simulate
+    from sweep.execution.cell import Simulate
     from sweep.store.cell import CellResult, CellSpec
 
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from sweep.run.compute import Work
-from sweep.run.on_ray.batches import MAX_LOST, Batch, Batches
+from sweep.execution.compute import Work
+from sweep.execution.on_ray.batches import MAX_LOST, Batch, Batches
 from sweep.store.cell import CellSpec
 
 

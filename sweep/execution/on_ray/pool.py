@@ -7,15 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sim.base.errors import InputError, in_a_line
-from sweep.run import task
-from sweep.run.cell import error_of
-from sweep.run.compute import InlineRunner, Runner, Work, Workloads
-from sweep.run.on_ray.batches import Batch, Batches
-from sweep.run.on_ray.connection import Connection, DisconnectedError, judge, put
+from sweep.execution import task
+from sweep.execution.cell import error_of
+from sweep.execution.compute import InlineRunner, Runner, Work, Workloads
+from sweep.execution.on_ray.batches import Batch, Batches
+from sweep.execution.on_ray.connection import Connection, DisconnectedError, judge, put
 from sweep.store.cell import CellError, CellResult
 
 if TYPE_CHECKING:
-    from sweep.run.cell import Simulate
+    from sweep.execution.cell import Simulate
 
 PENDING_PER_SLOT = 3
 HEARTBEAT_S = 1.0

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from sweep.run.compute import Work
+    from sweep.execution.compute import Work
 
 TARGET_S = 1.0
 MAX_CELLS = 256
