@@ -1,6 +1,6 @@
 """Tests, in rooms like those of the code; `CHECKED=1` compiles their kernels with bounds checks.
 
-What they start in processes of its own compiles as users do.
+What they start compiles as users do, except where it imports this package.
 """
 
 import os

@@ -128,6 +128,8 @@ def _metrics() -> str:
         unit = {"seconds": "s", "percent": "%", "ratio": "×", "index": "0 to 1"}.get(how.kind, "1")
         parts.append(f"| `{shown}` | {unit} | {how.better} | {_cell(meaning)} |")
     parts += ["", "## How they are computed", "", *_object("sim.metrics", "compute")]
+    for family in sim.metrics.FAMILIES.names():
+        parts += ["", *_object(f"sim.metrics.{family}", "compute")]
     parts += ["", *_object("sim.metrics", "speedups")]
     return _page(parts)
 

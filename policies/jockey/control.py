@@ -1,4 +1,6 @@
-"""Jockey's control loop (§4.3): which allocation a job gets next, given what is left under each.
+"""Jockey's control law (§4.3): which allocation a job gets next, given what is left under each.
+
+`policies.jockey.policy` applies it every period.
 
 It goes by a utility, piecewise linear in how late the job is (§2.2, §5.1). By the same law it is
 told whether one more job fits, all those accepted still meeting their deadlines (admission, §1).

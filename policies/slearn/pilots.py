@@ -96,13 +96,13 @@ class AdaptiveRatio:
     """SLearn's adaptive ratio: that whose recent jobs ended soonest for their size.
 
     The algorithm of NSDI 2022, Fig. 4: the first T jobs sample 3 % of their tasks, the second T
-    2 %, the third T 4 %. Then the ratio of the least score goes, its score being the mean
-    normalised completion time of the last T + 1 jobs that used it (the figure drops one only when
-    there are more than T, then appends). Where 2 % beats 3 % by a tenth, 1 % is tried, and where
+    2 %, the third T 4 %. Then each job uses the ratio of the least score: the mean normalised
+    completion time of the last T + 1 jobs that used it (the figure drops one only when there are
+    more than T, then appends). Where 2 % beats 3 % by a tenth, 1 % is tried, and where
     4 % does, 5 %.
 
     Two things that the figure leaves open: a ratio with no score yet is skipped, and while none
-    has one the ratio is 3 %; of equal scores the smallest ratio goes.
+    has one the ratio is 3 %; of equal scores the smallest ratio is used.
     """
 
     def __init__(self, recent: int = 100) -> None:

@@ -193,6 +193,10 @@ def _parsed(text: bytes) -> dict[str, Any]:
         if job.get(key) is None:
             raise _BadLineError("missing value", f"{key} is missing")
     parsed: dict[str, Any] = {key: str(job[key]) for key in _NAMES}
+    try:
+        "".join(parsed.values()).encode()
+    except UnicodeEncodeError as error:  # half of a surrogate pair, which JSON can spell
+        raise _BadLineError("not UTF-8", f"a name is no text ({error})") from None
     for key in _NUMBERS:
         parsed[key] = float(_numbers(key, [job[key]])[0])
     parsed["dur_s"] = _numbers("dur_s", job["dur_s"])
@@ -206,7 +210,10 @@ def _parsed(text: bytes) -> dict[str, Any]:
 def _numbers(key: str, given: Any) -> F8:
     if not isinstance(given, list) or any(type(x) not in (int, float) for x in given):
         raise _BadLineError("wrong type", f"{key} must be of numbers, not {given!r:.60}")
-    numbers = np.array(given, dtype=np.float64)
+    try:
+        numbers = np.array(given, dtype=np.float64)
+    except OverflowError:
+        raise _BadLineError("number out of range", f"{key} is beyond 1e308") from None
     wrong = ~(np.isfinite(numbers) & (numbers >= 0))
     if wrong.any():
         first = numbers[int(np.argmax(wrong))]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -302,3 +302,9 @@ TARGETS: dict[str, Target] = {
     "cell": Target(_cell, (_sample_cell(),)),
 }
 """By name."""
+
+TARGETS |= {
+    f"{name}, skipping": replace(TARGETS[name], read=_trace(name, on_bad_row="skip"))
+    for name in sim.traces.names()
+    if "on_bad_row" in sim.traces.options(name) and name != "bqetl"  # a folder
+}

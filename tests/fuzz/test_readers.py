@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import sim
 import sim.traces
 from tests.fuzz.mutate import mutated
-from tests.fuzz.targets import TARGETS, check
+from tests.fuzz.targets import _JOB, TARGETS, _lines, check
 
 N_FILES = {"request": 8, "option": 8, "overrides": 60}  # composing a configuration takes long
 ALL = 120
@@ -44,6 +44,10 @@ FOUND = {
     "alibaba2018": (
         b"M1,2,j_1,1,Terminated,100,110,1999999999999999999900.0,0.5\n",
         b"M1,2,j_1,1,Terminated,100,110,100.0,1e308\n",
+    ),
+    "google2011": (
+        _lines({**_JOB, "user": "\ud800"}),
+        _lines(_JOB).replace(b'"submit_s": 9.0', b'"submit_s": 1' + b"0" * 400),
     ),
     "option": (b"\x8b\xff", b"name: fifo\nsince: 2001-99-99\n", b"5\n"),
 }

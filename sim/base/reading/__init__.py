@@ -6,7 +6,7 @@ counted by rule (`count_rule`) and goes into the workload's report; `nothing_lef
 where that was everything. How to add a reader: CONTRIBUTING, *Add a trace*.
 """
 
-from sim.base.reading.rows import Field, Layout, OnBadRow, read_blocks
+from sim.base.reading.rows import Field, Layout, OnBadRow, read_blocks, read_columns
 from sim.base.reading.text import (
     broken_text,
     check_choice,
@@ -29,4 +29,5 @@ __all__ = [
     "nothing_left",
     "open_text",
     "read_blocks",
+    "read_columns",
 ]

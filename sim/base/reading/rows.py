@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from sim.base.arrays import F8, I1
 from sim.base.errors import InputError
-from sim.base.reading.text import broken_text
+from sim.base.reading.text import broken_text, nothing_left
 
 OnBadRow = Literal["error", "skip"]
 
@@ -97,6 +97,25 @@ def read_blocks(
         _raise_first(path, [w for w in wrong_width if w.rule])
     if skipped:
         bad["wrong number of fields"] = bad.get("wrong number of fields", 0) + skipped
+
+
+def read_columns(
+    path: str | os.PathLike[str],
+    stream: Any,
+    layout: Layout,
+    fields: Mapping[str, Field],
+    on_bad_row: OnBadRow,
+    bad: dict[str, int],
+) -> dict[str, Any]:
+    """Read all rows of `stream` as whole columns; without a row it is an error, "no job left"."""
+    blocks = list(read_blocks(path, stream, layout, fields, on_bad_row, bad))
+    if not sum(len(block[name]) for block in blocks for name in [*fields][:1]):
+        raise nothing_left(path, bad)
+    columns = {name: [block[name] for block in blocks] for name in fields}
+    return {
+        name: np.concatenate(parts) if isinstance(parts[0], np.ndarray) else pa.concat_arrays(parts)
+        for name, parts in columns.items()
+    }
 
 
 def _raise_first(path: str | os.PathLike[str], bad_rows: list[_Bad]) -> None:

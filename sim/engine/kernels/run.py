@@ -3,6 +3,9 @@
 The order at one instant, so that a run is a function of its input alone: task ends by row, faults,
 timers (crossings of attained service by row, then the policy's timer), arrivals by row, then the
 policy, then placement.
+
+Names in capitals such as POOL are features of a run: constants when its loop is compiled
+(`sim.engine.kernels.state`).
 """
 
 from __future__ import annotations
@@ -60,7 +63,10 @@ MAX_IDLE_TICKS = 10_000
 
 @jit
 def run(st, changed, n_changed):
-    """Run until DONE, STUCK, or an instant with events for the policy."""
+    """Run until DONE, STUCK, or an instant with events for the policy.
+
+    `n_changed` jobs were `changed` by the policy; -1 at the first call, before anything is placed.
+    """
     placing = n_changed >= 0
     if LIMITS and placing:
         st.state_i[N_EVENTS] = 0
