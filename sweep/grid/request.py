@@ -13,7 +13,6 @@ from sim.metrics import metric
 from sweep.grid import config_tree, overrides
 from sweep.grid.options import SWEPT_GROUPS, Options
 from sweep.grid.overrides import Assignment, parse
-from sweep.stats import MIN_PAIRS
 from sweep.stats.arrange import AXES
 
 _GRANULARITIES = ("cell", "policy", "sweep")
@@ -73,6 +72,8 @@ def _check_kind(group: str, config: Mapping[str, Any], kinds: Sequence[str]) -> 
 
 
 DEMO = "demo"
+FIRST_SEEDS = 5
+"""With which ``seeds=auto`` begins: a spread of fewer is too often narrow by chance."""
 SEEDS_AUTO = ("seeds", "seeds_metric", "seeds_width", "seeds_max")
 """Keys of ``seeds=auto``."""
 
@@ -138,7 +139,7 @@ def read(texts: Sequence[str], options: Options, *, fail_fast: bool = False) -> 
     if wanted is not None:
         if "seed" in named:
             raise InputError("seeds=auto chooses the seeds: leave seed= out", rule="wrong type")
-        lines["seed"] = Assignment("seed", tuple(range(MIN_PAIRS)), True, "set", "seeds=auto")
+        lines["seed"] = Assignment("seed", tuple(range(FIRST_SEEDS)), True, "set", "seeds=auto")
     baseline, metrics = lines.pop("baseline", None), lines.pop("metrics", None)
     return Request(
         axes=_axes(lines, defaults, options),
@@ -169,7 +170,7 @@ def _precision(lines: dict[str, Assignment], defaults: Mapping[str, Any]) -> Pre
     metric, width, most = (asked[key] for key in SEEDS_AUTO[1:])
     check("seeds_metric", metric, str)
     check("seeds_width", width, Positive)
-    check("seeds_max", most, Annotated[int, Between(MIN_PAIRS)])
+    check("seeds_max", most, Annotated[int, Between(FIRST_SEEDS)])
     return Precision(metric, float(width), most)
 
 

@@ -13,13 +13,13 @@ from rich.console import Console
 from rich.text import Text
 
 from sweep.report.table import escaped, piped, signs
-from sweep.stats import MIN_PAIRS
+from sweep.stats import ALPHA, MIN_PAIRS
 from sweep.stats.arrange import text
 from sweep.stats.contrasts import ALL_TRACES
-from sweep.stats.inference import ALPHA
+from sweep.stats.inference import EXACT, FEW, STUDENT
 from sweep.stats.metric_format import format_contrast, style
 
-NOT_SIGNIFICANT, FEW, EXACT = "n.s.", "few", "exact"
+NOT_SIGNIFICANT = "n.s."
 ABSENT = "–"
 _STYLES = {"better": "green", "worse": "red", "": "dim"}
 _GAP = "  "
@@ -108,9 +108,7 @@ def _entry(row: Mapping[str, Any], most: int, all_few: bool) -> Entry:
     elif test == FEW:
         marks += [] if all_few else [FEW]
     elif p > ALPHA:
-        # every pair agrees, and the test can't say more: that is no lack of a difference
-        is_least = test == "wilcoxon" and row["p"] <= 1.001 * 2.0 ** (1 - row["n_pairs"])
-        marks.append(FEW if is_least else NOT_SIGNIFICANT)
+        marks.append(NOT_SIGNIFICANT)
     if row["n_pairs"] < most:
         marks.append(f"n={row['n_pairs']}")
     tells = test == EXACT or (not math.isnan(p) and p <= ALPHA)
@@ -144,13 +142,11 @@ def _notes(
     tests = {row["test"] for row in rows}
     notes = [f"{statistics} over {most} {pairs}, paired"]
     if any(entry.interval for line in lines for entry in line.entries):
-        notes[0] += " [95% bootstrap interval]"
-    if tests & {"t", "wilcoxon"}:
-        names = {"t": "Student's t", "wilcoxon": "Wilcoxon's"}
-        used = " or ".join(names[test] for test in names if test in tests)
+        notes[0] += " [95% interval]"
+    if STUDENT in tests:
         n_tested = sum(not math.isnan(row["p"]) for row in rows)
         notes.append(
-            f"{NOT_SIGNIFICANT}: no significant difference at 5% ({used} test, "
+            f"{NOT_SIGNIFICANT}: no significant difference at 5% (Student's test, "
             f"Holm's correction over {n_tested} comparison{'s' * (n_tested != 1)})"
         )
     if all_few:
@@ -158,7 +154,7 @@ def _notes(
             f"{most} {pairs}: too few for intervals and tests; {MIN_PAIRS} or more give them"
         )
     elif any(FEW in entry.mark for line in lines for entry in line.entries):
-        notes.append(f"{FEW}: too few pairs for Wilcoxon's test, which skewed differences need")
+        notes.append(f"{FEW}: fewer than {MIN_PAIRS} pairs, as cells failed")
     if EXACT in tests:
         notes.append(f"{EXACT}: every seed gave the same difference; there is nothing to test")
     return tuple(notes)

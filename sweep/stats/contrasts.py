@@ -80,7 +80,9 @@ def compare(
 def _contrasts(them: Arranged, chosen: Sequence[str]) -> list[Contrast]:
     """Choose what to compare, and how: the usual, or of each metric what suits its kind."""
     values = dict(zip(them.names, them.values.T, strict=True))
-    varies = {name for name, v in values.items() if len(np.unique(v[~np.isnan(v)])) > 1}
+    n_values = {name: len(np.unique(v[~np.isnan(v)])) for name, v in values.items()}
+    # what is the same everywhere is left out, unless there is nothing else: then all tie
+    varies = {name for name, n in n_values.items() if n > 1} or {n for n in n_values if n_values[n]}
     usual = [contrast for contrast in _USUAL if contrast[0] in varies]
     if not chosen and usual:
         return usual
