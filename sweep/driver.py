@@ -206,6 +206,7 @@ def _config_of(prepared: Prepared) -> dict[str, Any]:
             "fixed": [assignment.text for assignment in asked.fixed],
             "baseline": asked.baseline,
             "metrics": list(asked.metrics),
+            "verdict": {"metric": asked.verdict_metric},
             **options,
         }
     )

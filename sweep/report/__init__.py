@@ -17,11 +17,12 @@ from sweep.report import page as report_page
 from sweep.report import table
 from sweep.report.headlines import Headline
 from sweep.stats import contrasts
-from sweep.stats.arrange import shown_metrics
+from sweep.stats.arrange import chosen_metrics, shown_metrics
 from sweep.stats.arrange import text as shortest
 from sweep.stats.summary import Summary, summarise
+from sweep.stats.verdict import verdicts
 from sweep.store.cache import Cache
-from sweep.store.folder import CONTRASTS, HTML, MARKDOWN, TABLE, SweepFolder
+from sweep.store.folder import CONTRASTS, HTML, MARKDOWN, TABLE, VERDICT, SweepFolder
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
@@ -41,8 +42,11 @@ def write_all(
     """
     shown = shown_metrics(cells, config)
     swept, baseline = config["swept"], config["baseline"]
-    compared = contrasts.compare(shown, swept=swept, baseline=baseline, chosen=config["metrics"])
+    chosen = chosen_metrics(config)
+    compared = contrasts.compare(shown, swept=swept, baseline=baseline, chosen=chosen)
     folder.replace(CONTRASTS, compared)
+    made = verdicts(cells, config)
+    files.write_json(folder.path / VERDICT, [verdict.as_json() for verdict in made])
     headlines = against.headlines(compared)
     texts = [
         table.to_markdown(summarise(shown, swept=swept, baseline=baseline)),

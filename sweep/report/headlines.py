@@ -12,7 +12,8 @@ import pyarrow as pa
 from rich.console import Console
 from rich.text import Text
 
-from sweep.report.table import escaped, piped, signs
+from sweep.report.console import say, signs, width_of
+from sweep.report.table import escaped, piped
 from sweep.stats import ALPHA, MIN_PAIRS
 from sweep.stats.arrange import text
 from sweep.stats.contrasts import ALL_TRACES
@@ -163,7 +164,7 @@ def _notes(
 def print_headlines(headlines: Sequence[Headline], baseline: str, console: Console) -> None:
     """Print each table: policies below each other, a column a contrast, as many as fit."""
 
-    def say(*parts: tuple[str, str]) -> None:
+    def show(*parts: tuple[str, str]) -> None:
         line = Text()
         for part, look in parts:
             line.append(part.translate(signs(console)), style=look)
@@ -171,30 +172,30 @@ def print_headlines(headlines: Sequence[Headline], baseline: str, console: Conso
         console.print(line, soft_wrap=True)
 
     for number, headline in enumerate(headlines):
-        say(("", ""))
+        show(("", ""))
         title = f"against {baseline}" + (f", {headline.title}" if len(headlines) > 1 else "")
         first = max(len(title), *(len(line.policy) + 2 for line in headline.lines))
         widths = [
             max(len(head), *(len(line.entries[at].text()) for line in headline.lines))
             for at, head in enumerate(headline.heads)
         ]
-        n = _n_fitting(widths, console.width - first) if console.is_terminal else len(widths)
+        n = _n_fitting(widths, width_of(console) - first)
         heads = [
             (_GAP + head.ljust(width), "bold")
             for head, width in zip(headline.heads[:n], widths[:n], strict=True)
         ]
-        say((title.ljust(first), "bold"), *heads)
+        show((title.ljust(first), "bold"), *heads)
         for capacity, lines in groupby(headline.lines, key=lambda line: line.capacity):
-            say((f"capacity {text(capacity)}", "bold"))
+            show((f"capacity {text(capacity)}", "bold"))
             for line in lines:
-                say((f"  {line.policy}".ljust(first), ""), *_parts(line, widths, n))
+                show((f"  {line.policy}".ljust(first), ""), *_parts(line, widths, n))
         notes = [*headline.notes]
         if n < len(headline.heads):
             notes.append(f"not shown here: {', '.join(headline.heads[n:])}")
         is_last = number == len(headlines) - 1
         if is_last or headlines[number + 1].notes != headline.notes or n < len(headline.heads):
             for note in notes:
-                say((note, "dim"))
+                say(console, note, "dim")
 
 
 def _parts(line: Line, widths: Sequence[int], n: int) -> list[tuple[str, str]]:

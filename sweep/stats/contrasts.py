@@ -14,7 +14,7 @@ import pyarrow as pa
 from sim.metrics import METRICS
 from sweep import stats
 from sweep.stats.arrange import Arranged, Settings, arrange
-from sweep.stats.metric_format import style
+from sweep.stats.metric_format import is_fraction, style
 
 Statistic = Literal["ratio", "difference"]
 Contrast = tuple[str, Statistic]
@@ -94,14 +94,14 @@ def _contrasts(them: Arranged, chosen: Sequence[str]) -> list[Contrast]:
 def _statistics(metric: str) -> list[Contrast]:
     if _is_against_baseline(metric):
         return [(metric, "ratio")]
-    if style(metric).kind in ("percent", "index"):
+    if is_fraction(metric):
         return [(metric, "difference")]
     return [(metric, "ratio"), (metric, "difference")]
 
 
 def _is_of_any_trace(contrast: Contrast) -> bool:
     """Tell whether a mean over traces makes sense: seconds of one are no seconds of another."""
-    return contrast[1] == "ratio" or style(contrast[0]).kind in ("percent", "index")
+    return contrast[1] == "ratio" or is_fraction(contrast[0])
 
 
 def _is_against_baseline(metric: str) -> bool:

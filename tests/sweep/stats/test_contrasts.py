@@ -140,7 +140,7 @@ def test_few_seeds_are_said_to_be_few() -> None:
 def test_five_pairs_have_intervals_and_a_test() -> None:
     (headline,) = shown(with_jct("las", [-5.0, -5.1, -5.2, -5.3, -4.9]), chosen=["jct_mean_s"])
     assert {entry.mark for line in headline.lines for entry in line.entries} == {""}
-    text = "\n".join(printed([headline]))
+    text = "\n".join(printed([headline], 160))
     assert "[95% interval]" in text
     assert "(Student's test, Holm's correction over 2 comparisons)" in text
 
