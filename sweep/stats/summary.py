@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.arrays import F8, I8, Mask
-from sweep.stats import intervals
+from sweep.stats import contrasts, intervals
 from sweep.stats.arrange import Arranged, Column, arrange, by_seed, machines, text
 from sweep.stats.best import best_of
 
@@ -24,9 +24,11 @@ class Block:
     """All that was measured on one trace under one setting of the other swept parameters.
 
     ``mean``, ``half`` (float64) and ``n`` (int64) have shape (n_capacities, n_columns, n_metrics);
-    ``n_planned`` and ``n_failed`` (int64), shape (n_capacities, n_columns), count cells. ``best``,
-    of the shape of ``mean``, says which columns are best (`sweep.stats.best`), nowhere if all are.
-    ``machines`` say how large each capacity is, such as ``41 machines``; empty if not known.
+    ``n_planned`` and ``n_failed`` (int64), shape (n_capacities, n_columns), count cells.
+    ``paired``, of the shape of ``mean``, is half the interval of the difference from the baseline,
+    NaN without one, and of the baseline. ``best``, of that shape too, says which columns are best
+    (`sweep.stats.best`), nowhere if all are. ``machines`` say how large each capacity is, such as
+    ``41 machines``; empty if not known.
     """
 
     trace: str
@@ -37,6 +39,7 @@ class Block:
     n: I8
     n_planned: I8
     n_failed: I8
+    paired: F8
     best: Mask
     machines: tuple[str, ...]
 
@@ -99,7 +102,7 @@ def summarise(
         metrics=tuple(them.names[at] for at in shown),
         unavailable=tuple(n for n, known in zip(them.names, some, strict=True) if not known),
         blocks=tuple(
-            _block(trace, settings, members, them, shown)
+            _block(trace, settings, members, them, shown, baseline)
             for (trace, settings), members in them.blocks.items()
         ),
         baseline=baseline,
@@ -116,6 +119,7 @@ def _block(
     members: list[int],
     them: Arranged,
     shown: I8,
+    baseline: str | None,
 ) -> Block:
     rows, values = them.rows, them.values[:, shown]
     capacities = sorted({float(rows[at]["capacity"]) for at in members})
@@ -132,6 +136,10 @@ def _block(
         group.sort(key=lambda at: int(rows[at]["seed"]))
         mean[where], half[where], n[where] = intervals(values[group])
         n_planned[where], n_failed[where] = len(group), int(them.failed[group].sum())
+    paired = np.full_like(mean, math.nan)
+    for capacity, column, both in contrasts.pairs(them, members, baseline or ""):
+        where = (capacities.index(capacity), column)
+        paired[where] = intervals(values[both.own] - values[both.other])[1]
     best = np.zeros(mean.shape, dtype=bool)
     for at, per_seed in enumerate(by_seed(them, members).values()):
         for place, metric in enumerate(shown):
@@ -147,6 +155,7 @@ def _block(
         n=n,
         n_planned=n_planned,
         n_failed=n_failed,
+        paired=paired,
         best=best,
         machines=tuple(machines(them, members, capacity) for capacity in capacities),
     )
