@@ -191,7 +191,7 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-N_POINTS = 200
+N_POINTS = 120
 """At most so many of a curve."""
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,12 +12,12 @@ from sweep.stats.inference import (
     EXACT,
     MIN_PAIRS,
     NO_RATIO,
-    ROUNDING,
     Paired,
     difference,
     holm,
     pairs_to_tell,
     ratio,
+    same,
 )
 from sweep.stats.metric_format import is_fraction, style
 
@@ -31,8 +30,9 @@ class Best:
     tied: tuple[int, ...]  # those of the members that have the first's value in every pair
     is_all: bool  # whether that is every column that has a value
     is_tested: bool  # whether there are pairs enough for tests, or nothing to test
-    # which of the members would be told from the first with the fewest pairs, and how many
-    next_told: tuple[int, int] | None
+    found: tuple[Paired, ...]  # the others against the first, in the order of their means
+    adjusted: F8  # their p after Holm's correction
+    order: tuple[int, ...]  # all that have a value
 
     @property
     def first(self) -> int:
@@ -90,22 +90,26 @@ def best_of(metric: str, values: F8) -> Best | None:
         tied=tuple(tied),
         is_all=len(members) == len(order),
         is_tested=is_tested,
-        next_told=_next_told(others, found, adjusted),
+        found=tuple(found),
+        adjusted=adjusted,
+        order=tuple(order),
     )
 
 
 def _ties(first: F8, other: F8) -> bool:
     """Tell whether two policies have the same value wherever both have one."""
     both = ~np.isnan(first) & ~np.isnan(other)
-    return bool(both.any() and np.isclose(first[both], other[both], rtol=ROUNDING, atol=0.0).all())
+    return bool(both.any() and same(first[both], other[both]).all())
 
 
-def _next_told(
-    others: Sequence[int], found: Sequence[Paired], adjusted: F8
-) -> tuple[int, int] | None:
-    n_tests = int(np.count_nonzero(~np.isnan(adjusted)))
+def next_told(best: Best) -> tuple[int, int] | None:
+    """Which of the best would be told from the first with the fewest pairs, and with how many.
+
+    If means and spreads stay as they are; None where no number of pairs in reach would do.
+    """
+    n_tests = int(np.count_nonzero(~np.isnan(best.adjusted)))
     wanted = []
-    for at, one, p in zip(others, found, adjusted, strict=True):
+    for at, one, p in zip(best.order[1:], best.found, best.adjusted, strict=True):
         if p > ALPHA:
             factor = p / one.p if p < 1 else n_tests
             n = pairs_to_tell(one, ALPHA / factor)

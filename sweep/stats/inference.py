@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sim.base.arrays import F8, I8
+from sim.base.arrays import F8, I8, Mask
 
 CONFIDENCE = 0.95
 
@@ -88,11 +88,19 @@ class Paired:
     test: str
 
 
+def same(own: F8, other: F8) -> Mask:
+    """Tell where two values are the same but for rounding; not where one is infinite or NaN."""
+    with np.errstate(invalid="ignore"):
+        equal: Mask = np.abs(own - other) <= ROUNDING * np.minimum(np.abs(own), np.abs(other))
+    return equal & np.isfinite(own) & np.isfinite(other)
+
+
 def difference(own: ArrayLike, other: ArrayLike, traces: ArrayLike | None = None) -> Paired:
     """Compare by the mean of ``own - other``, in the metric's unit."""
     mine, theirs = np.asarray(own, float), np.asarray(other, float)
-    differences = mine - theirs
-    differences[np.isclose(mine, theirs, rtol=ROUNDING, atol=0.0)] = 0.0
+    with np.errstate(invalid="ignore"):  # inf - inf
+        differences = mine - theirs
+    differences[same(mine, theirs)] = 0.0
     return _compare(differences, traces)
 
 
@@ -105,7 +113,7 @@ def ratio(own: ArrayLike, other: ArrayLike, traces: ArrayLike | None = None) -> 
     mine, theirs = np.asarray(own, float), np.asarray(other, float)
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.where((mine < 0) | (theirs < 0), math.inf, np.log(mine) - np.log(theirs))
-    logs[np.isclose(mine, theirs, rtol=ROUNDING, atol=0.0)] = 0.0
+    logs[same(mine, theirs)] = 0.0
     logs[np.isnan(mine) | np.isnan(theirs)] = math.nan
     of_logs = _compare(logs, traces)
     ends = (math.exp(of_logs.estimate), math.exp(of_logs.low), math.exp(of_logs.high))

@@ -16,7 +16,7 @@ import pyarrow as pa
 from sim.base.arrays import F8
 from sweep.stats import contrasts
 from sweep.stats.arrange import ABOUT, Arranged, Settings, arrange, by_seed, machines
-from sweep.stats.best import Best, against, best_of
+from sweep.stats.best import Best, against, best_of, next_told
 from sweep.stats.inference import Paired, interval
 from sweep.stats.metric_format import is_fraction, style
 from sweep.stats.sentence import Facts, sentence
@@ -154,7 +154,7 @@ def _verdict(
         for at, column in enumerate(columns)
         if not np.isnan(own[:, at]).all()
     )
-    gap = _mean(them, values[:, best.first], BOUND)
+    gap, told = _mean(them, values[:, best.first], BOUND), next_told(best)
     # of several variants of the baseline each is that of its own
     baselines = [column for column in columns if column.is_baseline]
     baseline = baselines[0].label if len(baselines) == 1 else baselines and baselines[0].policy
@@ -165,7 +165,7 @@ def _verdict(
         n_tied=len(best.tied),
         n_policies=len(standings),
         is_tested=best.is_tested,
-        next_told=best.next_told and (columns[best.next_told[0]].label, best.next_told[1]),
+        next_told=told and (columns[told[0]].label, told[1]),
         value=(mean, low, high),
         baseline=baseline or None,
         against=found,
