@@ -1,4 +1,4 @@
-"""What a sweep ends with, on standard output: tables, findings, failures, where it all lies."""
+"""What a sweep ends with, on standard output: verdict, table, findings, failures, where it lies."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sweep import track, ui
 from sweep.driver import Outcome
 from sweep.execution.notes import count
 from sweep.grid.request import Settings
-from sweep.report import findings, headlines, table
+from sweep.report import findings, headlines, matter, terminal
 from sweep.stats.arrange import shown_metrics
 from sweep.stats.summary import summarise
 from sweep.store.folder import CELLS, HTML, SweepFolder
@@ -25,11 +25,18 @@ def show(outcome: Outcome, settings: Settings) -> int:
     """Print the tables, the failures and where all lies, the folder last; 1 if any failed."""
     folder, config = outcome.folder, outcome.config
     baseline = config["baseline"]
-    shown = shown_metrics(outcome.cells, config)
+    verdict = folder.verdict()
     console = Console()
-    table.print_table(summarise(shown, swept=config["swept"], baseline=baseline), console)
-    against = headlines.headlines(folder.contrasts())
-    headlines.print_headlines(against, baseline, console)
+    terminal.print_verdict([one["sentence"] for one in verdict], console)
+    cells = shown_metrics(outcome.cells, config)
+    summary = summarise(cells, swept=config["swept"], baseline=baseline)
+    if config["metrics"]:
+        terminal.print_table(summary, console)
+        against = headlines.headlines(folder.contrasts())
+        headlines.print_headlines(against, baseline, console)
+    else:
+        judged = dict.fromkeys(one["metric"] for one in verdict)
+        terminal.print_table(summary, console, matter.chosen(summary, list(judged)))
     sys.stdout.flush()
     _findings(folder)
     _failures(outcome.cells, folder.sweep)

@@ -105,7 +105,13 @@ def sweep_id(grid: Grid, keys: list[str]) -> str:
     """Name a sweep by its cells, their labels, the baseline and what its tables show."""
     request = grid.request
     rows = [[cell.labels, key] for cell, key in zip(grid.cells, keys, strict=True)]
-    content = {"rows": rows, "baseline": request.baseline, "metrics": request.metrics}
+    content: dict[str, Any] = {
+        "rows": rows,
+        "baseline": request.baseline,
+        "metrics": request.metrics,
+    }
+    if request.verdict_metric is not None:
+        content["verdict"] = request.verdict_metric
     digest = hashlib.sha256(canonical(content).encode()).hexdigest()
     name = (request.experiment or "sweep").replace("/", "-")
     return f"{name}-{digest[:8]}"

@@ -13,8 +13,7 @@ from sim.metrics import metric
 from sweep.grid import config_tree, overrides
 from sweep.grid.options import SWEPT_GROUPS, Options
 from sweep.grid.overrides import Assignment, parse
-from sweep.stats import MIN_PAIRS
-from sweep.stats.arrange import AXES
+from sweep.stats.arrange import ALL_METRICS, AXES
 
 _GRANULARITIES = ("cell", "policy", "sweep")
 _HEADS = ("launcher", "tracking", "paths", "max_failures")
@@ -73,11 +72,14 @@ def _check_kind(group: str, config: Mapping[str, Any], kinds: Sequence[str]) -> 
 
 
 DEMO = "demo"
+FIRST_SEEDS = 5
+"""With which ``seeds=auto`` begins: a spread of fewer is too often narrow by chance."""
 SEEDS_AUTO = ("seeds", "seeds_metric", "seeds_width", "seeds_max")
 """Keys of ``seeds=auto``."""
 
 _SINGLE = ("experiment", "launcher", "tracking")
-_NOT_SWEPT = ("baseline", "measure", *SEEDS_AUTO)
+VERDICT_METRIC = "verdict.metric"
+_NOT_SWEPT = ("baseline", "measure", VERDICT_METRIC, *SEEDS_AUTO)
 _PARTS = (*SWEPT_GROUPS, "measure")
 
 
@@ -100,7 +102,7 @@ class Request:
     # and the choice of ``cluster`` and of ``measure``
     fixed: tuple[Assignment, ...]
     baseline: str | None  # one of the policies
-    metrics: tuple[str, ...]  # what the tables show; empty for all
+    metrics: tuple[str, ...]  # what the tables show; empty for what matters; `ALL_METRICS`
     experiment: str | None  # name of the experiment it comes from
     study: dict[str, Any] | None  # the experiment's; see `sweep.papers.studies`
     options: Options
@@ -110,6 +112,7 @@ class Request:
     # with it the same sweep can be had again
     words: tuple[str, ...]
     precision: Precision | None = None  # with ``seeds=auto``; the axis has the first few seeds
+    verdict_metric: str | None = None  # what the verdict speaks of; None chooses by the workload
     seeds: Mapping[str, Any] | None = None  # once there are enough (`sweep.execution.seeds.more`)
 
 
@@ -138,8 +141,9 @@ def read(texts: Sequence[str], options: Options, *, fail_fast: bool = False) -> 
     if wanted is not None:
         if "seed" in named:
             raise InputError("seeds=auto chooses the seeds: leave seed= out", rule="wrong type")
-        lines["seed"] = Assignment("seed", tuple(range(MIN_PAIRS)), True, "set", "seeds=auto")
+        lines["seed"] = Assignment("seed", tuple(range(FIRST_SEEDS)), True, "set", "seeds=auto")
     baseline, metrics = lines.pop("baseline", None), lines.pop("metrics", None)
+    judged = lines.pop(VERDICT_METRIC, None)
     return Request(
         axes=_axes(lines, defaults, options),
         fixed=tuple(line for line in lines.values() if not line.swept and line.key not in AXES),
@@ -152,6 +156,7 @@ def read(texts: Sequence[str], options: Options, *, fail_fast: bool = False) -> 
         named=named,
         words=words,
         precision=wanted,
+        verdict_metric=_verdict_metric(judged),
     )
 
 
@@ -169,7 +174,7 @@ def _precision(lines: dict[str, Assignment], defaults: Mapping[str, Any]) -> Pre
     metric, width, most = (asked[key] for key in SEEDS_AUTO[1:])
     check("seeds_metric", metric, str)
     check("seeds_width", width, Positive)
-    check("seeds_max", most, Annotated[int, Between(MIN_PAIRS)])
+    check("seeds_max", most, Annotated[int, Between(FIRST_SEEDS)])
     return Precision(metric, float(width), most)
 
 
@@ -183,14 +188,15 @@ def _experiment_of(given: Sequence[Assignment]) -> str | None:
 def _check_key(line: Assignment, defaults: Mapping[str, Any]) -> None:
     """Refuse a key that nothing could have; those inside a group are checked for each option."""
     head, _, inner = line.key.partition(".")
-    if line.key in (*AXES, "cluster", "measure", "baseline", "metrics", *SEEDS_AUTO):
+    known = (*AXES, "cluster", "measure", "baseline", "metrics", VERDICT_METRIC, *SEEDS_AUTO)
+    if line.key in known:
         if line.kind == "delete" or (line.swept and line.key in _NOT_SWEPT):
             raise InputError(
                 f"{line.text}: give {line.key}=VALUE ({line.source})", rule="wrong type"
             )
     elif not (head in _PARTS and inner):
-        known = [key for key in config_tree.keys(dict(defaults)) if ("." in key) == bool(inner)]
-        message = f"{unknown('key', line.key, known)} ({line.source})"
+        there_are = [k for k in config_tree.keys(dict(defaults)) if ("." in k) == bool(inner)]
+        message = f"{unknown('key', line.key, there_are)} ({line.source})"
         raise InputError(message, rule="unknown key")
 
 
@@ -232,9 +238,18 @@ def _metrics(line: Assignment | None, measure: Assignment | None) -> tuple[str, 
         return ()
     values = line.values if line.swept else line.value
     names = [values] if isinstance(values, str) else list(values)
+    if ALL_METRICS in names:
+        return (ALL_METRICS,)
     for name in names if measure is None else ():  # a measure has metrics of its own
         metric(str(name))
     return tuple(map(str, names))
+
+
+def _verdict_metric(line: Assignment | None) -> str | None:
+    if line is None or line.value is None:
+        return None
+    metric(str(line.value))  # it has a direction: more or less is better
+    return str(line.value)
 
 
 def _unique(values: Sequence[Any]) -> list[Any]:

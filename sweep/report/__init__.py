@@ -13,15 +13,17 @@ from sim.base.masking import mask, mask_tree
 from sweep.grid.config_tree import to_yaml
 from sweep.report import findings as of_study
 from sweep.report import headlines as against
+from sweep.report import overview, table
 from sweep.report import page as report_page
-from sweep.report import table
 from sweep.report.headlines import Headline
 from sweep.stats import contrasts
-from sweep.stats.arrange import shown_metrics
+from sweep.stats import verdict as judging
+from sweep.stats.arrange import chosen_metrics, shown_metrics
 from sweep.stats.arrange import text as shortest
 from sweep.stats.summary import Summary, summarise
+from sweep.stats.verdict import Verdict
 from sweep.store.cache import Cache
-from sweep.store.folder import CONTRASTS, HTML, MARKDOWN, TABLE, SweepFolder
+from sweep.store.folder import CONTRASTS, HTML, MARKDOWN, TABLE, VERDICT, SweepFolder
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
@@ -41,8 +43,11 @@ def write_all(
     """
     shown = shown_metrics(cells, config)
     swept, baseline = config["swept"], config["baseline"]
-    compared = contrasts.compare(shown, swept=swept, baseline=baseline, chosen=config["metrics"])
+    chosen = chosen_metrics(config)
+    compared = contrasts.compare(shown, swept=swept, baseline=baseline, chosen=chosen)
     folder.replace(CONTRASTS, compared)
+    made = judging.verdicts(cells, config)
+    files.write_json(folder.path / VERDICT, [verdict.as_json() for verdict in made])
     headlines = against.headlines(compared)
     texts = [
         table.to_markdown(summarise(shown, swept=swept, baseline=baseline)),
@@ -58,6 +63,7 @@ def write_all(
         baseline=baseline,
         findings=folder.findings(),
         headlines=headlines,
+        verdicts=made,
         cache=cache or Cache(folder.results),
         gantt=gantt,
     )
@@ -73,14 +79,17 @@ def write(
     baseline: str | None = None,
     findings: pa.Table | None = None,
     headlines: Sequence[Headline] = (),
+    verdicts: Sequence[Verdict] = (),
     cache: Cache | None = None,
     gantt: int | None = None,
 ) -> tuple[Path, Path]:
     """Write ``report.md`` and ``report.html`` into a sweep's folder.
 
-    Both hold what was asked, every metric per policy and capacity, the failed cells with the
-    commands that reproduce them, the configuration and the provenance. The HTML file also plots
-    each metric against capacity; it loads nothing from anywhere.
+    Both open with the verdict and a picture of all policies at all capacities, and with which
+    policies none beats in both mean and tail. They hold every metric per policy and capacity, the
+    failed cells with the commands that reproduce them, what was asked, the configuration and the
+    provenance. The HTML file also plots each metric against capacity; it loads nothing from
+    anywhere.
     """
     summary = summarise(cells, swept=swept, baseline=baseline)
     environment = html.environment(_TEMPLATES)
@@ -88,11 +97,14 @@ def write(
     context = _context(summary, config, provenance, f"Sweep {folder.name}")
     context["asked"] = _asked(summary, cells, swept)
     context["study"] = _study(config, findings)
-    context |= {"headlines": headlines, "baseline": baseline}
+    drawn = overview.pictures(verdicts)
+    context |= {"headlines": headlines, "baseline": baseline, "pictures": drawn}
+    context["sentences"] = [verdict.sentence for verdict in verdicts]
     looked = report_page.look(cells, cache, gantt, swept, baseline)
     pages = {
         MARKDOWN: environment.get_template("report.md.j2").render(
-            context,
+            context | {"sentences": [table.escaped(one) for one in context["sentences"]]},
+            overview=overview.to_markdown(drawn, summary),
             tables=table.to_markdown(summary, level=3),
             headline_tables=against.to_markdown(headlines, baseline or ""),
         ),

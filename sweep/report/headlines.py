@@ -12,14 +12,15 @@ import pyarrow as pa
 from rich.console import Console
 from rich.text import Text
 
-from sweep.report.table import escaped, piped, signs
-from sweep.stats import MIN_PAIRS
+from sweep.report.console import say, signs, width_of
+from sweep.report.table import escaped, piped
+from sweep.stats import ALPHA, MIN_PAIRS
 from sweep.stats.arrange import text
 from sweep.stats.contrasts import ALL_TRACES
-from sweep.stats.inference import ALPHA
+from sweep.stats.inference import EXACT, FEW, STUDENT
 from sweep.stats.metric_format import format_contrast, style
 
-NOT_SIGNIFICANT, FEW, EXACT = "n.s.", "few", "exact"
+NOT_SIGNIFICANT = "n.s."
 ABSENT = "–"
 _STYLES = {"better": "green", "worse": "red", "": "dim"}
 _GAP = "  "
@@ -108,9 +109,7 @@ def _entry(row: Mapping[str, Any], most: int, all_few: bool) -> Entry:
     elif test == FEW:
         marks += [] if all_few else [FEW]
     elif p > ALPHA:
-        # every pair agrees, and the test can't say more: that is no lack of a difference
-        is_least = test == "wilcoxon" and row["p"] <= 1.001 * 2.0 ** (1 - row["n_pairs"])
-        marks.append(FEW if is_least else NOT_SIGNIFICANT)
+        marks.append(NOT_SIGNIFICANT)
     if row["n_pairs"] < most:
         marks.append(f"n={row['n_pairs']}")
     tells = test == EXACT or (not math.isnan(p) and p <= ALPHA)
@@ -144,13 +143,11 @@ def _notes(
     tests = {row["test"] for row in rows}
     notes = [f"{statistics} over {most} {pairs}, paired"]
     if any(entry.interval for line in lines for entry in line.entries):
-        notes[0] += " [95% bootstrap interval]"
-    if tests & {"t", "wilcoxon"}:
-        names = {"t": "Student's t", "wilcoxon": "Wilcoxon's"}
-        used = " or ".join(names[test] for test in names if test in tests)
+        notes[0] += " [95% interval]"
+    if STUDENT in tests:
         n_tested = sum(not math.isnan(row["p"]) for row in rows)
         notes.append(
-            f"{NOT_SIGNIFICANT}: no significant difference at 5% ({used} test, "
+            f"{NOT_SIGNIFICANT}: no significant difference at 5% (Student's test, "
             f"Holm's correction over {n_tested} comparison{'s' * (n_tested != 1)})"
         )
     if all_few:
@@ -158,7 +155,7 @@ def _notes(
             f"{most} {pairs}: too few for intervals and tests; {MIN_PAIRS} or more give them"
         )
     elif any(FEW in entry.mark for line in lines for entry in line.entries):
-        notes.append(f"{FEW}: too few pairs for Wilcoxon's test, which skewed differences need")
+        notes.append(f"{FEW}: fewer than {MIN_PAIRS} pairs, as cells failed")
     if EXACT in tests:
         notes.append(f"{EXACT}: every seed gave the same difference; there is nothing to test")
     return tuple(notes)
@@ -167,7 +164,7 @@ def _notes(
 def print_headlines(headlines: Sequence[Headline], baseline: str, console: Console) -> None:
     """Print each table: policies below each other, a column a contrast, as many as fit."""
 
-    def say(*parts: tuple[str, str]) -> None:
+    def show(*parts: tuple[str, str]) -> None:
         line = Text()
         for part, look in parts:
             line.append(part.translate(signs(console)), style=look)
@@ -175,30 +172,30 @@ def print_headlines(headlines: Sequence[Headline], baseline: str, console: Conso
         console.print(line, soft_wrap=True)
 
     for number, headline in enumerate(headlines):
-        say(("", ""))
+        show(("", ""))
         title = f"against {baseline}" + (f", {headline.title}" if len(headlines) > 1 else "")
         first = max(len(title), *(len(line.policy) + 2 for line in headline.lines))
         widths = [
             max(len(head), *(len(line.entries[at].text()) for line in headline.lines))
             for at, head in enumerate(headline.heads)
         ]
-        n = _n_fitting(widths, console.width - first) if console.is_terminal else len(widths)
+        n = _n_fitting(widths, width_of(console) - first)
         heads = [
             (_GAP + head.ljust(width), "bold")
             for head, width in zip(headline.heads[:n], widths[:n], strict=True)
         ]
-        say((title.ljust(first), "bold"), *heads)
+        show((title.ljust(first), "bold"), *heads)
         for capacity, lines in groupby(headline.lines, key=lambda line: line.capacity):
-            say((f"capacity {text(capacity)}", "bold"))
+            show((f"capacity {text(capacity)}", "bold"))
             for line in lines:
-                say((f"  {line.policy}".ljust(first), ""), *_parts(line, widths, n))
+                show((f"  {line.policy}".ljust(first), ""), *_parts(line, widths, n))
         notes = [*headline.notes]
         if n < len(headline.heads):
             notes.append(f"not shown here: {', '.join(headline.heads[n:])}")
         is_last = number == len(headlines) - 1
         if is_last or headlines[number + 1].notes != headline.notes or n < len(headline.heads):
             for note in notes:
-                say((note, "dim"))
+                say(console, note, "dim")
 
 
 def _parts(line: Line, widths: Sequence[int], n: int) -> list[tuple[str, str]]:

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from sim.base import html
 from sweep.report import cells as report_cells
 from sweep.report import gantt as report_gantt
+from sweep.report import overview, table
 from sweep.report import plots as report_plots
-from sweep.report import table
 from sweep.stats.arrange import text
 from sweep.stats.metric_format import style
 from sweep.stats.summary import Block, Summary
@@ -36,6 +37,9 @@ def look(
     return sampled, report_gantt.choose(cells, cache, row)
 
 
+MOST_FRONTS = 6
+
+
 class _Plots:
     """The page's figures; each is added with what is written above it."""
 
@@ -52,6 +56,11 @@ def context(summary: Summary, figures: pa.Table | None, looked: Looked) -> dict[
     """Give the template what only the page has."""
     sampled, schedule = looked
     plots = _Plots()
+    fronts = [
+        plots.add(report_plots.front(summary, block, k, on), _front_caption(summary, block, k, on))
+        for block in summary.blocks
+        for k, on in overview.fronts(summary, block)
+    ][:MOST_FRONTS]
     curves = {} if figures is None else report_plots.curves(figures, len(summary.columns))
     drawn = [plots.add(figure, name) for name, figure in curves.items()]
     blocks = []
@@ -82,6 +91,8 @@ def context(summary: Summary, figures: pa.Table | None, looked: Looked) -> dict[
     return {
         "blocks": blocks,
         "curves": drawn,
+        "fronts": fronts,
+        "paired": any(not np.isnan(block.paired).all() for block in summary.blocks),
         "gantt": gantt,
         "left_out": sampled.left_out,
         "columns": [
@@ -99,18 +110,25 @@ def context(summary: Summary, figures: pa.Table | None, looked: Looked) -> dict[
     }
 
 
+def _front_caption(summary: Summary, block: Block, capacity: int, front: Sequence[int]) -> str:
+    where = f"{block.title}, " if len(summary.blocks) > 1 else ""
+    names = ", ".join(summary.columns[column].label for column in front)
+    return f"{where}capacity {table.size(block, capacity)}: {names} on the front"
+
+
 def _metric_plot(plots: _Plots, summary: Summary, block: Block, metric: str) -> dict[str, str]:
     look = style(metric)
     note = f"{look.better} is better" if look.better else ""
+    note += "; 0 is off the scale" * report_plots.is_log(metric)
     figure = report_plots.figure(summary, block, metric)
     return plots.add(figure, look.label, code=metric, note=note)
 
 
 def _tables(summary: Summary, block: Block) -> list[dict[str, Any]]:
     tables = []
-    for number, capacity in enumerate(block.capacities):
+    for number in range(len(block.capacities)):
         rows = table.rows_of(summary, block, number)
         columns = zip(*(row.entries for row in rows), strict=True)
         widths = [max(len(e.spread) + e.is_fewer for e in entries) for entries in columns]
-        tables.append({"capacity": text(capacity), "rows": rows, "widths": widths})
+        tables.append({"capacity": table.size(block, number), "rows": rows, "widths": widths})
     return tables

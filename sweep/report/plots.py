@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,31 +23,39 @@ if TYPE_CHECKING:
 
 MAX_TICKS = 8
 
+Figure = dict[str, Any]
+
 
 def figure(summary: Summary, block: Block, metric: str) -> dict[str, Any]:
     """Draw a metric against capacity, one line a policy, with 95 % intervals.
 
-    With one capacity there is nothing to draw a line through: each policy is a bar.
+    With a baseline the intervals are those of the difference from it, paired by seed; without one
+    those of the means. Policies stand beside each other at a capacity, so that none hides another's
+    interval. With one capacity there is nothing to draw a line through: each policy is a bar.
+    Distances to the bound have a log scale.
     """
     at = summary.metrics.index(metric)
     look = style(metric)
     scale = 100.0 if look.kind == "percent" else 1.0
     is_line = len(block.capacities) > 1
     data = []
-    for column in columns_of(summary, block):
+    columns = columns_of(summary, block)
+    for place, column in enumerate(columns):
         means = [float(v) for v in block.mean[:, column, at]]
-        halves = [float(v) for v in block.half[:, column, at]]
+        halves = [float(v) for v in half_intervals(block)[:, column, at]]
         shown = [format_value(metric, m, h) for m, h in zip(means, halves, strict=True)]
         label = summary.columns[column].label
         trace: dict[str, Any] = {
             "type": "scatter" if is_line else "bar",
             "name": label,
             "meta": column,
-            "x": list(block.capacities) if is_line else [label],
+            "x": _beside(block, place, len(columns)) if is_line else [label],
             "y": [_finite(mean * scale) for mean in means],
             "text": [mean + (f" ±{half}" if half else "") for mean, half in shown],
-            "hovertemplate": f"%{{text}}{'' if is_line else '<extra></extra>'}",
+            "hovertemplate": f"{'capacity %{customdata}: ' * is_line}%{{text}}",
         }
+        if is_line:
+            trace["customdata"] = list(block.capacities)
         if any(half > 0 for half in halves):
             array = [_finite(half * scale) for half in halves]
             trace["error_y"] = {"type": "data", "array": array, "thickness": 1, "width": 3}
@@ -55,7 +64,70 @@ def figure(summary: Summary, block: Block, metric: str) -> dict[str, Any]:
         else:
             trace["textposition"] = "none"
         data.append(trace)
-    return {"data": data, "layout": _layout(block, look.unit, is_line)}
+    figure = {"data": data, "layout": _layout(block, look.unit, is_line)}
+    drawn = block.mean[:, columns, at]
+    if is_log(metric) and (drawn > 0).any():
+        figure["layout"]["yaxis"] |= {"type": "log", "dtick": 1}
+    return figure
+
+
+def is_log(metric: str) -> bool:
+    """Tell whether a metric is drawn on a log scale, which has no place for a 0."""
+    return metric.startswith("gap_")
+
+
+def half_intervals(block: Block) -> F8:
+    """Half the 95 % intervals that plots show: of differences from the baseline if there is one."""
+    return block.half if np.isnan(block.paired).all() else block.paired
+
+
+def front(summary: Summary, block: Block, capacity: int, front: Sequence[int]) -> Figure:
+    """Draw the mean JCT against the 99th percentile, a point a policy, and who is on the front."""
+    x, y = (summary.metrics.index(name) for name in ("jct_mean_s", "jct_p99_s"))
+    halves = half_intervals(block)[capacity]
+    data: list[Figure] = []
+    for column in columns_of(summary, block):
+        label = summary.columns[column].label
+        mean, tail = (float(block.mean[capacity, column, at]) for at in (x, y))
+        if not (math.isfinite(mean) and math.isfinite(tail)):
+            continue
+        is_base = summary.columns[column].is_baseline
+        point = line(column, is_base)["marker"]
+        shown = [format_value(m, v)[0] for m, v in (("jct_mean_s", mean), ("jct_p99_s", tail))]
+        on = ", on the front" if column in front else ""
+        trace: Figure = {
+            "type": "scatter",
+            # names beside points that lie close hide each other; the page's boxes tell them apart
+            "mode": "markers+text" if column in front or is_base else "markers",
+            "name": label,
+            "meta": column,
+            "x": [mean],
+            "y": [tail],
+            "text": [label],
+            "textposition": "top center",
+            "hovertemplate": f"%{{text}}: mean {shown[0]} s, p99 {shown[1]} s{on}<extra></extra>",
+            "marker": {**point, "size": 12 if column in front else 8},
+        }
+        for axis, at in (("error_x", x), ("error_y", y)):
+            if halves[column, at] > 0:
+                array = [_finite(float(halves[column, at]))]
+                trace[axis] = {"type": "data", "array": array, "thickness": 1, "width": 3}
+        data.append(trace)
+    axes = layout({"title": {"text": "mean JCT, s"}}, {"title": {"text": "p99 JCT, s"}})
+    axes["yaxis"]["type"] = "linear"
+    return {"data": data, "layout": axes}
+
+
+_APART = 0.012
+"""How far policies stand apart, of the width of the axis."""
+
+
+def _beside(block: Block, place: int, n: int) -> list[float]:
+    """Where a policy stands at each capacity: beside the others, together around it."""
+    capacities = block.capacities
+    gap = min(b - a for a, b in pairwise(capacities))
+    step = min(_APART * (capacities[-1] - capacities[0]), 0.6 * gap / n)
+    return [_short(capacity + step * (place - (n - 1) / 2)) for capacity in capacities]
 
 
 def curves(findings: pa.Table, n_columns: int) -> dict[str, dict[str, Any]]:
@@ -108,21 +180,18 @@ def _layout(block: Block, unit: str, is_line: bool) -> dict[str, Any]:
     x: dict[str, Any] = {}
     if is_line:
         x["title"] = {"text": "capacity"}
-        x["unifiedhovertitle"] = {"text": "capacity %{x}"}
         if len(block.capacities) <= MAX_TICKS:
             x["tickvals"] = list(block.capacities)
             x["ticktext"] = [text(capacity) for capacity in block.capacities]
     y = {"ticksuffix": unit if unit != "s" else " s", "rangemode": "tozero"}
-    return layout(x, y, "x unified" if is_line else "closest")
+    return layout(x, y)
 
 
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-Figure = dict[str, Any]
-
-N_POINTS = 200
+N_POINTS = 120
 """At most so many of a curve."""
 
 

@@ -5,6 +5,7 @@ policies that met the same (trace, seed) pairs; `holm` corrects for comparing ma
 """
 
 from sweep.stats.inference import (
+    ALPHA,
     CONFIDENCE,
     MIN_PAIRS,
     Paired,
@@ -12,10 +13,12 @@ from sweep.stats.inference import (
     holm,
     interval,
     intervals,
+    pairs_to_tell,
     ratio,
 )
 
 __all__ = [
+    "ALPHA",
     "CONFIDENCE",
     "MIN_PAIRS",
     "Paired",
@@ -23,5 +26,6 @@ __all__ = [
     "holm",
     "interval",
     "intervals",
+    "pairs_to_tell",
     "ratio",
 ]

@@ -17,6 +17,9 @@ from sweep.stats import metric_format
 AXES = ("policy", "trace", "capacity", "seed")
 ERROR = ("error_stage", "error_type", "error_message", "error_traceback")
 NOT_METRICS = frozenset((*AXES, "status", *ERROR, "reproduce", "key"))
+ABOUT = ("n_machines", "offered_load", "arrival_scale")
+"""What a cell's cluster came out as; no metric."""
+_POOL = '"shape":"slots"'  # in a cell's configuration, as canonical JSON
 _OF_COLUMN = ("policy.", "measure.")
 
 Settings = tuple[tuple[str, str], ...]
@@ -60,9 +63,12 @@ def arrange(cells: pa.Table, swept: Sequence[str], baseline: str | None) -> Arra
     """Put cells in order; see `sweep.stats.summary.summarise` for the arguments."""
     swept = [key for key in swept if key in cells.column_names and key not in AXES]
     rows: list[dict[str, Any]] = cells.select(
-        [name for name in cells.column_names if name in NOT_METRICS or name in swept]
+        [name for name in cells.column_names if name in {*NOT_METRICS, *ABOUT, *swept}]
     ).to_pylist()
-    names = [name for name in cells.column_names if name not in NOT_METRICS and name not in swept]
+    if "n_machines" in cells.column_names and "config" in cells.column_names:
+        for row, config in zip(rows, cells.column("config").to_pylist(), strict=True):
+            row["is_pool"] = _POOL in config
+    names = [n for n in cells.column_names if n not in {*NOT_METRICS, *ABOUT, *swept}]
     names = metric_format.in_order([n for n in names if _is_number(cells.schema.field(n).type)])
     values = _matrix(cells, names)
     failed = np.array([row["status"] == "failed" for row in rows], dtype=bool)
@@ -80,13 +86,37 @@ def arrange(cells: pa.Table, swept: Sequence[str], baseline: str | None) -> Arra
     return Arranged(rows, swept, columns, placed, blocks, names, values, failed)
 
 
+ALL_METRICS = "all"
+"""In place of the names of metrics to show."""
+
+
+def chosen_metrics(config: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names of the metrics to show; empty where no names were given."""
+    chosen = tuple(config["metrics"] or ())
+    return () if ALL_METRICS in chosen else chosen
+
+
 def shown_metrics(cells: pa.Table, config: Mapping[str, Any]) -> pa.Table:
     """Leave out the metrics that are not among those to show, if there are such."""
-    chosen = set(config["metrics"] or ())
+    chosen = chosen_metrics(config)
     if not chosen:
         return cells
-    keep = {*NOT_METRICS, *config["swept"], *chosen}
+    keep = {*NOT_METRICS, *ABOUT, *config["swept"], *chosen}
     return cells.select([name for name in cells.column_names if name in keep])
+
+
+def by_seed(them: Arranged, members: Sequence[int]) -> dict[float, F8]:
+    """Values of a block by capacity, ascending: (n_seeds, n_columns, n_metrics), NaN for none."""
+    where = [(float(them.rows[at]["capacity"]), int(them.rows[at]["seed"])) for at in members]
+    seeds: dict[float, list[int]] = {}
+    for capacity, seed in sorted(set(where)):
+        seeds.setdefault(capacity, []).append(seed)
+    shape = (len(them.columns), len(them.names))
+    values = {c: np.full((len(of), *shape), math.nan) for c, of in seeds.items()}
+    place = {(c, seed): at for c, of in seeds.items() for at, seed in enumerate(of)}
+    for at, (capacity, seed) in zip(members, where, strict=True):
+        values[capacity][place[capacity, seed], them.column[at]] = them.values[at]
+    return values
 
 
 def _columns(
@@ -135,3 +165,15 @@ def text(value: object) -> str:
     if value is None:
         return ""
     return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
+
+
+def machines(them: Arranged, members: Sequence[int], capacity: float) -> str:
+    """Say how large the clusters of a block are at a capacity; empty if that is not known."""
+    cells = [them.rows[at] for at in members if float(them.rows[at]["capacity"]) == capacity]
+    counts = [int(n) for cell in cells if (n := cell.get("n_machines")) is not None]
+    if not counts:
+        return ""
+    low, high = min(counts), max(counts)
+    number = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+    unit = "slot" if any(cell.get("is_pool") for cell in cells) else "machine"
+    return f"{number} {unit}{'s' * (high != 1)}"

@@ -14,7 +14,7 @@ import pyarrow as pa
 from sim.metrics import METRICS
 from sweep import stats
 from sweep.stats.arrange import Arranged, Settings, arrange
-from sweep.stats.metric_format import style
+from sweep.stats.metric_format import is_fraction, style
 
 Statistic = Literal["ratio", "difference"]
 Contrast = tuple[str, Statistic]
@@ -80,7 +80,9 @@ def compare(
 def _contrasts(them: Arranged, chosen: Sequence[str]) -> list[Contrast]:
     """Choose what to compare, and how: the usual, or of each metric what suits its kind."""
     values = dict(zip(them.names, them.values.T, strict=True))
-    varies = {name for name, v in values.items() if len(np.unique(v[~np.isnan(v)])) > 1}
+    n_values = {name: len(np.unique(v[~np.isnan(v)])) for name, v in values.items()}
+    # what is the same everywhere is left out, unless there is nothing else: then all tie
+    varies = {name for name, n in n_values.items() if n > 1} or {n for n in n_values if n_values[n]}
     usual = [contrast for contrast in _USUAL if contrast[0] in varies]
     if not chosen and usual:
         return usual
@@ -92,14 +94,14 @@ def _contrasts(them: Arranged, chosen: Sequence[str]) -> list[Contrast]:
 def _statistics(metric: str) -> list[Contrast]:
     if _is_against_baseline(metric):
         return [(metric, "ratio")]
-    if style(metric).kind in ("percent", "index"):
+    if is_fraction(metric):
         return [(metric, "difference")]
     return [(metric, "ratio"), (metric, "difference")]
 
 
 def _is_of_any_trace(contrast: Contrast) -> bool:
     """Tell whether a mean over traces makes sense: seconds of one are no seconds of another."""
-    return contrast[1] == "ratio" or style(contrast[0]).kind in ("percent", "index")
+    return contrast[1] == "ratio" or is_fraction(contrast[0])
 
 
 def _is_against_baseline(metric: str) -> bool:

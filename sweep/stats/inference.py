@@ -1,14 +1,15 @@
 """Means over seeds, how sure they are; two policies compared on the (trace, seed) pairs both met.
 
-When each number of a comparison is meaningful:
+One model serves intervals and tests, so that they agree: an interval leaves 0 (or 1×) out exactly
+where p is below 5 %. It is Student's, on the differences of the pairs, or on the logarithms of
+their ratios. If two policies did the same but for chance, who has the larger value of a pair is a
+toss of a coin, and the differences are symmetric about 0: there Student's test keeps its level, or
+stays below it, for few pairs and heavy tails too (Efron, *Journal of the American Statistical
+Association* 64, 1969). `docs/decisions/0011-one-test.md` has what was measured.
 
-- *Estimate*: always.
-- *Interval*: from `MIN_PAIRS` pairs on. With fewer a bootstrap has next to nothing to resample.
-- *Test*: from `MIN_PAIRS` pairs on, and only where seeds make a difference at all. Student's
-  paired test is used unless the differences are skewed; then Wilcoxon's signed-rank test, which
-  can't reach 5 % with fewer than six pairs: with five it is no test, and is not reported as one.
-- Pairs of several traces are not of one distribution. The interval resamples each trace's own
-  seeds, so it is about these traces and no others, and the test is Wilcoxon's.
+Pairs of several traces are not of one distribution. Each trace's own seeds tell how its mean varies
+and the shares are added up, with Welch's and Satterthwaite's degrees of freedom; so the interval is
+about these traces and no others. Of one trace that is Student's interval again.
 """
 
 from __future__ import annotations
@@ -16,17 +17,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from sim.base.arrays import F8, I8
-from sim.base.random import stream
+from sim.base.arrays import F8, I8, Mask
 
 CONFIDENCE = 0.95
-N_RESAMPLES = 10_000
-_AT_ONCE = 1_000
 
 
 def interval(values: Sequence[float] | ArrayLike) -> tuple[float, float, float]:
@@ -66,55 +63,15 @@ def _t_quantile(degrees: I8) -> F8:
     return quantile
 
 
-def bootstrap_interval(strata: Sequence[F8]) -> tuple[float, float]:
-    """95 % bootstrap interval of the mean of all values, each stratum resampled within itself.
-
-    The percentile interval is too narrow for few values, for two reasons that are mended here
-    after Hesterberg (*What teachers should know about the bootstrap*, The American Statistician
-    69(4), 2015): resampling n values understates their variance by (n - 1) / n, so deviations
-    from a stratum's mean are stretched by √(n / (n - 1)); and the normal's quantiles are too
-    small, so the percentiles are those at Φ(±t) with t Student's 97.5 % quantile for Σ (n - 1)
-    degrees of freedom. For symmetric values it comes close to Student's interval; for skewed ones
-    it is not symmetric, as it should be.
-
-    Which values a resample takes is drawn once for each n (`sim.base.random.stream`) and used for
-    all samples of that size, sorted: the result depends on the values alone, not on their order,
-    and on no library that adds in an order of its own.
-    """
-    from scipy.special import ndtr, stdtrit  # 0.3 s to import: only where there is an interval
-
-    total = np.zeros(N_RESAMPLES)
-    n_values = sum(len(values) for values in strata)
-    for at, values in enumerate(strata):
-        n = len(values)
-        mean = float(np.sort(values).mean())
-        stretched = (np.sort(values) - mean) * np.sqrt(n / (n - 1))
-        total += n * mean
-        for deviation, times in zip(stretched, _times_taken(n, at), strict=True):
-            total += deviation * times
-    t = stdtrit(n_values - len(strata), 0.5 + CONFIDENCE / 2)
-    low, high = np.quantile(total / n_values, [ndtr(-t), ndtr(t)])
-    return float(low), float(high)
-
-
-@lru_cache(maxsize=64)
-def _times_taken(n: int, stratum: int) -> NDArray[np.uint16]:
-    """How often each of n values is in each resample: (n, N_RESAMPLES)."""
-    rng = stream(0, "bootstrap", n, stratum)
-    times = np.empty((n, N_RESAMPLES), dtype=np.uint16)  # a quarter of what the draws take
-    for part in np.split(times, N_RESAMPLES // _AT_ONCE, axis=1):
-        taken = rng.integers(n, size=(n, _AT_ONCE)) + n * np.arange(_AT_ONCE)
-        part[:] = np.bincount(taken.ravel(), minlength=n * _AT_ONCE).reshape(_AT_ONCE, n).T
-    return times
-
-
-MIN_PAIRS = 5
-"""Fewer pairs give neither an interval nor a test."""
-
-MAX_SKEWNESS = 1.0
-"""Sample skewness (in size) above which Student's test gives way to Wilcoxon's."""
+MIN_PAIRS = 3
+"""Fewer pairs give neither an interval nor a test; nor does a trace with one."""
 
 ALPHA = 0.05
+
+ROUNDING = 1e-12
+"""Values that are as near, relative to their size, are the same."""
+
+STUDENT, EXACT, FEW, NO_RATIO = "t", "exact", "few", "no ratio"
 
 
 @dataclass(frozen=True)
@@ -122,29 +79,41 @@ class Paired:
     """What a comparison of two policies gives."""
 
     estimate: float  # the mean difference, or the geometric mean of the ratios; NaN for none
-    low: float  # 95 % bootstrap interval; NaN with too few pairs
+    low: float  # 95 % interval; NaN with too few pairs
     high: float
     p: float  # two-sided, not corrected for other comparisons; NaN where nothing was tested
     n: int  # pairs
-    # what `p` is of; "exact": every pair differs by the same, so that there is nothing to test;
-    # "few": too few pairs
+    # what `p` is of: `STUDENT`; `EXACT`: every pair differs by the same, so that there is nothing
+    # to test; `FEW`: too few pairs; `NO_RATIO`: a value is 0 or infinite where the other is not
     test: str
+
+
+def same(own: F8, other: F8) -> Mask:
+    """Tell where two values are the same but for rounding; not where one is infinite or NaN."""
+    with np.errstate(invalid="ignore"):
+        equal: Mask = np.abs(own - other) <= ROUNDING * np.minimum(np.abs(own), np.abs(other))
+    return equal & np.isfinite(own) & np.isfinite(other)
 
 
 def difference(own: ArrayLike, other: ArrayLike, traces: ArrayLike | None = None) -> Paired:
     """Compare by the mean of ``own - other``, in the metric's unit."""
-    return _compare(np.asarray(own, float) - np.asarray(other, float), traces)
+    mine, theirs = np.asarray(own, float), np.asarray(other, float)
+    with np.errstate(invalid="ignore"):  # inf - inf
+        differences = mine - theirs
+    differences[same(mine, theirs)] = 0.0
+    return _compare(differences, traces)
 
 
 def ratio(own: ArrayLike, other: ArrayLike, traces: ArrayLike | None = None) -> Paired:
     """Compare by the geometric mean of ``own / other``.
 
-    The geometric mean of speed-ups is the same whichever of the two is the baseline, and is not
-    ruled by the trace with the longest jobs. Interval and test are those of the logarithms.
+    Logarithms of the ratios are compared, so that the two sides may be exchanged. A pair of zeros
+    is a ratio of 1.
     """
     mine, theirs = np.asarray(own, float), np.asarray(other, float)
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.where((mine < 0) | (theirs < 0), math.inf, np.log(mine) - np.log(theirs))
+    logs[same(mine, theirs)] = 0.0
     logs[np.isnan(mine) | np.isnan(theirs)] = math.nan
     of_logs = _compare(logs, traces)
     ends = (math.exp(of_logs.estimate), math.exp(of_logs.low), math.exp(of_logs.high))
@@ -153,47 +122,52 @@ def ratio(own: ArrayLike, other: ArrayLike, traces: ArrayLike | None = None) -> 
 
 def _compare(differences: F8, traces: ArrayLike | None) -> Paired:
     present = ~np.isnan(differences)
-    values = differences[present]
+    values = np.sort(differences[present])
     n = len(values)
-    labels = np.zeros(n) if traces is None else np.asarray(traces)[present]
     if n == 0 or not np.isfinite(values).all():
-        return Paired(math.nan, math.nan, math.nan, math.nan, n, "few")
-    strata = [np.sort(values[labels == label]) for label in np.unique(labels)]
+        return Paired(math.nan, math.nan, math.nan, math.nan, n, NO_RATIO if n else FEW)
+    strata = [values]
+    if traces is not None:
+        labels, values = np.asarray(traces)[present], differences[present]
+        strata = [np.sort(values[labels == label]) for label in np.unique(labels)]
     # stratum by stratum, each sorted: the same bits whatever the order of the pairs
     estimate = float(sum(float(stratum.sum()) for stratum in strata) / n)
-    sizes = [len(stratum) for stratum in strata]
-    if min(sizes) >= 2 and all(stratum[0] == stratum[-1] for stratum in strata):
-        return Paired(estimate, estimate, estimate, math.nan, n, "exact")
-    if n < MIN_PAIRS or min(sizes) < 2:
-        return Paired(estimate, math.nan, math.nan, math.nan, n, "few")
-    low, high = bootstrap_interval(strata)
-    p, test = _test(np.sort(values), len(strata))
-    return Paired(estimate, low, high, p, n, test)
+    least = min(map(len, strata))
+    if least > 1 and all(stratum[0] == stratum[-1] for stratum in strata):
+        return Paired(estimate, estimate, estimate, math.nan, n, EXACT)
+    if n < MIN_PAIRS or least < 2:
+        return Paired(estimate, math.nan, math.nan, math.nan, n, FEW)
+    half, p = _student(strata, estimate)
+    return Paired(estimate, estimate - half, estimate + half, p, n, STUDENT)
 
 
-def _test(values: F8, n_strata: int) -> tuple[float, str]:
-    """Two-sided p that differences are centred at 0, and the name of the test."""
-    n = len(values)
-    if n_strata == 1 and abs(skewness(values)) <= MAX_SKEWNESS:
-        from scipy.special import stdtr  # 0.3 s to import: only where it is needed
+def _student(strata: Sequence[F8], estimate: float) -> tuple[float, float]:
+    """Half the 95 % interval of the mean of all values, and the two-sided p that it is 0."""
+    from scipy.special import stdtr, stdtrit  # 0.3 s to import: only where there is a test
 
-        t = float(values.mean()) / (float(values.std(ddof=1)) / math.sqrt(n))
-        return float(2 * stdtr(n - 1, -abs(t))), "t"
-    if 2.0 ** (1 - np.count_nonzero(values)) > ALPHA:
-        return math.nan, "few"
-    from scipy.stats import wilcoxon  # a second to import: only where it is needed
+    n = sum(map(len, strata))
+    variances = np.array([float(v.var(ddof=1)) * len(v) / n**2 for v in strata])
+    variance = float(variances.sum())
+    shares = variances / variance
+    degrees = 1.0 / float((shares**2 / np.array([len(v) - 1 for v in strata])).sum())
+    error = math.sqrt(variance)
+    half = float(stdtrit(degrees, 0.5 + CONFIDENCE / 2)) * error
+    return half, float(2 * stdtr(degrees, -abs(estimate) / error))
 
-    return float(wilcoxon(values).pvalue), "wilcoxon"
 
+def pairs_to_tell(found: Paired, level: float = ALPHA, most: int = 1000) -> int | None:
+    """Least number of pairs that tell two policies apart, if mean and spread stay as they are.
 
-def skewness(values: F8) -> float:
-    """Sample skewness G₁, corrected for bias; 0 for equal values; of three values or more."""
-    n, deviation = len(values), values - values.mean()
-    spread = float((deviation**2).mean())
-    if spread == 0:
-        return 0.0
-    raw = float((deviation**3).mean()) / spread**1.5
-    return float(raw * math.sqrt(n * (n - 1)) / (n - 2))
+    None where they are told apart, or where `most` would not do it.
+    """
+    from scipy.special import stdtr, stdtrit  # 0.3 s to import: only where there is a test
+
+    if math.isnan(found.p) or found.p <= level:
+        return None
+    n = np.arange(found.n + 1, most + 1, dtype=np.float64)
+    t = float(stdtrit(found.n - 1, found.p / 2)) * np.sqrt(n / found.n)
+    enough = n[2 * stdtr(n - 1, t) <= level]
+    return int(enough[0]) if len(enough) else None
 
 
 def holm(p: F8) -> F8:

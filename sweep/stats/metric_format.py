@@ -84,6 +84,11 @@ def style(metric: str) -> Style:
     return Style(metric.replace("_", " "), fallback, better, meaning, "Other", len(_STYLES))
 
 
+def is_fraction(metric: str) -> bool:
+    """Tell whether two values of a metric are compared by their difference, not their ratio."""
+    return style(metric).kind in ("percent", "index")
+
+
 def in_order(metrics: list[str]) -> list[str]:
     """Sort metrics as they are shown: families together, as given inside a pattern."""
     return sorted(metrics, key=lambda name: style(name).rank)

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sim.base.arrays import F8, I8
-from sweep.stats import intervals
-from sweep.stats.arrange import Arranged, Column, arrange, text
+from sim.base.arrays import F8, I8, Mask
+from sweep.stats import contrasts, intervals
+from sweep.stats.arrange import Arranged, Column, arrange, by_seed, machines, text
+from sweep.stats.best import best_of
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")  # of a worker's terminal
 
@@ -24,6 +25,10 @@ class Block:
 
     ``mean``, ``half`` (float64) and ``n`` (int64) have shape (n_capacities, n_columns, n_metrics);
     ``n_planned`` and ``n_failed`` (int64), shape (n_capacities, n_columns), count cells.
+    ``paired``, of the shape of ``mean``, is half the interval of the difference from the baseline,
+    NaN without one, and of the baseline. ``best``, of that shape too, says which columns are best
+    (`sweep.stats.best`), nowhere if all are. ``machines`` say how large each capacity is, such as
+    ``41 machines``; empty if not known.
     """
 
     trace: str
@@ -34,6 +39,9 @@ class Block:
     n: I8
     n_planned: I8
     n_failed: I8
+    paired: F8
+    best: Mask
+    machines: tuple[str, ...]
 
     @property
     def title(self) -> str:
@@ -86,15 +94,15 @@ def summarise(
 ) -> Summary:
     """Average every metric over the seeds of each (policy, trace, capacity, other parameters)."""
     them = arrange(cells, swept, baseline)
-    rows, values = them.rows, them.values
-    some = [not np.isnan(column).all() for column in values.T]
+    rows = them.rows
+    some = [not np.isnan(column).all() for column in them.values.T]
     shown = np.flatnonzero(some)
     return Summary(
         columns=tuple(them.columns.values()),
         metrics=tuple(them.names[at] for at in shown),
         unavailable=tuple(n for n, known in zip(them.names, some, strict=True) if not known),
         blocks=tuple(
-            _block(trace, settings, members, them, values[:, shown])
+            _block(trace, settings, members, them, shown, baseline)
             for (trace, settings), members in them.blocks.items()
         ),
         baseline=baseline,
@@ -110,9 +118,10 @@ def _block(
     settings: tuple[tuple[str, str], ...],
     members: list[int],
     them: Arranged,
-    values: F8,
+    shown: I8,
+    baseline: str | None,
 ) -> Block:
-    rows = them.rows
+    rows, values = them.rows, them.values[:, shown]
     capacities = sorted({float(rows[at]["capacity"]) for at in members})
     shape = (len(capacities), len(them.columns))
     groups: dict[tuple[int, int], list[int]] = {}
@@ -127,7 +136,29 @@ def _block(
         group.sort(key=lambda at: int(rows[at]["seed"]))
         mean[where], half[where], n[where] = intervals(values[group])
         n_planned[where], n_failed[where] = len(group), int(them.failed[group].sum())
-    return Block(trace, settings, tuple(capacities), mean, half, n, n_planned, n_failed)
+    paired = np.full_like(mean, math.nan)
+    for capacity, column, both in contrasts.pairs(them, members, baseline or ""):
+        where = (capacities.index(capacity), column)
+        paired[where] = intervals(values[both.own] - values[both.other])[1]
+    best = np.zeros(mean.shape, dtype=bool)
+    for at, per_seed in enumerate(by_seed(them, members).values()):
+        for place, metric in enumerate(shown):
+            found = best_of(them.names[metric], per_seed[:, :, metric])
+            if found is not None and not found.is_all:
+                best[at, list(found.members), place] = True
+    return Block(
+        trace=trace,
+        settings=settings,
+        capacities=tuple(capacities),
+        mean=mean,
+        half=half,
+        n=n,
+        n_planned=n_planned,
+        n_failed=n_failed,
+        paired=paired,
+        best=best,
+        machines=tuple(machines(them, members, capacity) for capacity in capacities),
+    )
 
 
 def _failure(row: Mapping[str, Any], swept: Sequence[str]) -> Failure:

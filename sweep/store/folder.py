@@ -17,6 +17,7 @@ from sweep.grid.config_tree import to_yaml
 CELLS, CONFIG, PROVENANCE = "cells.parquet", "config.yaml", "provenance.json"
 DIFF, FINDINGS, CONTRASTS = "changes.diff", "findings.parquet", "against_baseline.parquet"
 TABLE, MARKDOWN, HTML = "table.md", "report.md", "report.html"
+VERDICT = "verdict.json"
 _ALWAYS = {"words", "config_dirs", "swept", "baseline", "metrics", "study"}
 _DAMAGED = "it is damaged; running the sweep again writes it anew, from the cells that are cached"
 
@@ -61,7 +62,7 @@ class SweepFolder:
 
     def is_whole(self) -> bool:
         """Tell whether every file is there, and the cells can be read."""
-        names = (CELLS, CONFIG, PROVENANCE, TABLE, MARKDOWN, HTML)
+        names = (CELLS, CONFIG, PROVENANCE, TABLE, MARKDOWN, HTML, VERDICT)
         if not all((self.path / name).is_file() for name in names):
             return False
         try:
@@ -89,6 +90,11 @@ class SweepFolder:
         """Read ``provenance.json``."""
         provenance: dict[str, Any] = files.read_json(self.path / PROVENANCE) or {}
         return provenance
+
+    def verdict(self) -> list[dict[str, Any]]:
+        """Read ``verdict.json``; empty if it is not there."""
+        verdict: list[dict[str, Any]] = files.read_json(self.path / VERDICT) or []
+        return verdict
 
     def findings(self) -> pa.Table | None:
         """Read ``findings.parquet``; None if the sweep has none."""

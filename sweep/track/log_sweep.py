@@ -65,7 +65,8 @@ def track(
 ) -> Tracked:
     """Log a sweep's cells as child runs of one parent run; what is there stays as it is.
 
-    A child run holds the parameters that vary in the sweep, the metrics, tags to filter on
+    The parent run's description is the verdict, its metrics are the means of each policy. A child
+    run holds the parameters that vary in the sweep, the metrics, tags to filter on
     (``policy``, ``trace``, ``capacity``, ``seed``, ``status``, ``sweep_id``, ``cell_key``, and
     every swept parameter) and the cell's configuration as ``config.yaml``; that of a failed cell
     is marked FAILED and holds the traceback. A run whose cell has another outcome now (it failed,
@@ -100,8 +101,7 @@ def track(
             log_child(place, parent, row, compared, text, _times_of(row, times or {}))
             if on_progress:
                 on_progress(done, len(missing))
-        headline = to_log.headline(rows) if granularity == "sweep" else {}
-        finish_parent(place, parent, rows, folder, headline)
+        finish_parent(place, parent, rows, folder, to_log.headline(rows))
     run = (experiment_id, str(parent.info.run_id))
     remember(folder, uri, experiment, state, run)
     return Tracked(len(missing), len(children) - len(missing), *run)

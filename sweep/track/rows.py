@@ -147,8 +147,8 @@ MOST_CELLS, MOST_GROUPS = 200, 1000
 MOST_METRICS = 990  # MLflow takes 1,000 at a time
 HALF = "half"
 HEADLINE = (
-    *("jct_mean_s", "jct_p99_s", "jct_speedup_p50", "slowdown_mean", "gap_lb_p50"),
-    *("value_attained", "deadlines_missed", "jobs_failed"),
+    *("deadlines_missed", "value_attained", "jct_mean_s", "jct_p99_s", "gap_lb_p50"),
+    *("jct_speedup_mean", "jobs_failed"),
 )
 
 
@@ -176,17 +176,29 @@ def over_seeds(rows: Sequence[Row]) -> list[Row]:
     return [_mean(group) for group in _groups(rows)]
 
 
-def headline(rows: Sequence[Row]) -> dict[str, float]:
-    """Name the means of the most telling metrics ``<metric>/<what varies>``, the first 990."""
+def headline(rows: Sequence[Row]) -> list[tuple[str, int, float]]:
+    """Means of the most telling metrics: name, step, value; the first 990.
+
+    A name is ``<metric>/<what varies>`` and the step the capacity in per cent, so that a chart of
+    the sweep's run has a line a policy, and the list of runs its value at the largest capacity.
+    """
     means = over_seeds(rows)
-    names = [name for name in varying(means) if name != "seed"]
-    means_of = {
-        allowed("/".join([metric, " ".join(row.params.get(n, "-") for n in names)]).rstrip("/")): v
+    names = [name for name in varying(means) if name not in ("seed", "capacity")]
+    points = [
+        (allowed("/".join(filter(None, (metric, _words(row, names))))), _step(row), value)
         for metric in HEADLINE
         for row in means
-        if (v := row.metrics.get(metric)) is not None
-    }
-    return dict(list(means_of.items())[:MOST_METRICS])
+        if (value := row.metrics.get(metric)) is not None
+    ]
+    return points[:MOST_METRICS]
+
+
+def _words(row: Row, names: Sequence[str]) -> str:
+    return " ".join(row.params.get(name, "-") for name in names)
+
+
+def _step(row: Row) -> int:
+    return round(100 * float(row.params.get("capacity", 1.0)))
 
 
 def varying(rows: Sequence[Row]) -> list[str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import getpass
+import hashlib
+import itertools
 import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from sim.base.masking import mask
 from sweep.stats.arrange import AXES
+from sweep.store.folder import SweepFolder
 from sweep.track.connection import Place, is_http
 from sweep.track.rows import MAX_TAG, Row, digest_of_files, identity
 
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
 KIND, SWEEP, CELL = "kind", "sweep_id", "cell_key"
 PARENT, NOTE = "mlflow.parentRunId", "mlflow.note.content"
 CONFIG, TRACEBACK = "config.yaml", "traceback.txt"
-FILES = "files_sha256"
+FILES, MEANS = "files_sha256", "means_sha256"
 # Without it MLflow's UI takes an experiment for one on language models, and hides its runs.
 _MODEL_TRAINING = {"mlflow.experimentKind": "custom_model_development"}
 PAGE = 1000
@@ -202,9 +205,16 @@ def find_parent(
 
 
 def finish_parent(
-    place: Place, run: Run, rows: Sequence[Row], folder: Path, headline: Mapping[str, float]
+    place: Place,
+    run: Run,
+    rows: Sequence[Row],
+    folder: Path,
+    headline: Sequence[tuple[str, int, float]],
 ) -> None:
-    """Store the sweep's files as artifacts, if they changed, and mark the run as ended."""
+    """Store the sweep's files as artifacts, if they changed, and mark the run as ended.
+
+    `headline` is of `sweep.track.rows.headline`; it is logged whole or, as it was, not at all.
+    """
     from mlflow.entities import Metric, RunTag
 
     n_failed = sum(row.is_failed for row in rows)
@@ -216,15 +226,17 @@ def finish_parent(
             place.put_file(run, path)
     now_ms = round(time.time() * 1000)
     counts = {"cells": float(len(rows)), "cells_failed": float(n_failed)}
-    place.client.log_batch(
-        run.info.run_id,
-        metrics=[
-            Metric(name, value, now_ms, 0)
-            for name, value in (counts | dict(headline)).items()
-            if run.data.metrics.get(name) != value
-        ],
-        tags=[RunTag(FILES, state), RunTag(NOTE, _summary(rows, n_failed, folder))],
-    )
+    metrics = [
+        Metric(name, value, now_ms, 0)
+        for name, value in counts.items()
+        if run.data.metrics.get(name) != value
+    ]
+    means = hashlib.sha256(repr(headline).encode()).hexdigest()
+    if run.data.tags.get(MEANS) != means:
+        metrics += [Metric(name, value, now_ms, step) for name, step, value in headline]
+    note = _summary(rows, n_failed, folder)
+    tags = [RunTag(FILES, state), RunTag(MEANS, means), RunTag(NOTE, note)]
+    place.client.log_batch(run.info.run_id, metrics=metrics, tags=tags)
     # a clock that was set back would have it end before it began
     ended_ms = max(now_ms, run.info.start_time or 0)
     place.client.set_terminated(run.info.run_id, status, end_time=ended_ms)
@@ -246,8 +258,14 @@ def _origin(provenance: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _summary(rows: Sequence[Row], n_failed: int, folder: Path) -> str:
-    """Describe the sweep, as Markdown, for the head of the run's page."""
+    """Describe the sweep, as Markdown, for the head of the run's page: the verdict first."""
+    verdict = [f"- {one['sentence']}" for one in SweepFolder(folder).verdict()]
+    kept = list(itertools.accumulate(len(line) + 1 for line in verdict))
+    n_kept = sum(end <= MAX_TAG - 200 for end in kept)
+    if n_kept < len(verdict):
+        verdict[n_kept:] = [f"- and {len(verdict) - n_kept} more"]
     failed = f", {n_failed} failed" if n_failed else ""
     files = {path.name for path in files_of(folder)}
     where = "; plots and tables: `report.html` among the artifacts" * ("report.html" in files)
-    return f"{len(rows)} cells{failed}{where}."
+    counts = f"{len(rows)} cells{failed}{where}."
+    return "\n".join([*verdict, *[""] * bool(verdict), counts])

@@ -60,7 +60,7 @@ def test_the_folder_is_the_last_line_and_holds_everything(fake: Command) -> None
     names = {path.name for path in ran.folder.iterdir()} - {"changes.diff"}
     assert names == {
         "against_baseline.parquet", "cells.parquet", "config.yaml", "provenance.json",
-        "report.html", "report.md", "table.md",
+        "report.html", "report.md", "table.md", "verdict.json",
     }  # fmt: skip
     assert "jct_mean_s" in ran.out
 
@@ -216,7 +216,7 @@ def test_a_damaged_cell_is_computed_again(fake: Command, damage: bytes | None) -
     assert again.folder == first.folder
 
 
-@pytest.mark.parametrize("name", ["cells.parquet", "report.html", "config.yaml"])
+@pytest.mark.parametrize("name", ["cells.parquet", "report.html", "verdict.json"])
 def test_a_folder_that_lost_a_file_is_written_again(fake: Command, name: str) -> None:
     first = fake(*GRID)
     before = every_file(first.folder)
@@ -256,6 +256,23 @@ def test_tables_show_the_metrics_asked_for(fake: Command) -> None:
     assert "jct_speedup_mean" not in ran.out
     assert "jct_speedup_mean" in ran.rows[0]
     assert "jct_speedup_mean" not in (ran.folder / "table.md").read_text()
+
+
+def test_the_verdict_is_written_and_is_the_first_thing_said(fake: Command) -> None:
+    words = ("policy=fifo,sjf", "seed=0,1,2", "baseline=fifo")
+    ran = fake(*words)
+    (one,) = json.loads((ran.folder / "verdict.json").read_text())
+    assert (one["best"], one["metric"], one["n_seeds"]) == (["sjf"], "jct_mean_s", 3)
+    assert one["against_interval"][0] < one["against_baseline"] < one["against_interval"][1]
+    for found in (ran, fake(*words)):  # computed, and cached
+        assert " ".join(found.out.split("\n\n")[0].split()) == one["sentence"]
+        assert json.loads((found.folder / "verdict.json").read_text()) == [one]
+    (ran.folder / "verdict.json").unlink()
+    assert fake.verb("report", ran.folder.name).code == 0
+    assert json.loads((ran.folder / "verdict.json").read_text()) == [one]
+    other = fake(*words, "verdict.metric=jct_speedup_mean")
+    assert other.folder != ran.folder
+    assert json.loads((other.folder / "verdict.json").read_text())[0]["best"] == ["sjf"]
 
 
 def test_results_that_can_not_be_written(fake: Command, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ it. Colours follow the reader's scheme, light or dark.
 
 from __future__ import annotations
 
+import gzip
 import json
 from functools import cache
 from pathlib import Path
@@ -22,6 +23,10 @@ N_COLOURS = 10
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star", "triangle-down")
 """Shapes that stand for a colour's number, so that colour is never alone."""
 
+PLOTLY_BASIC = "99784e3abfb07b142a15e521a439e6d9addceadb3f79553fd24c72774f0649ba"
+"""SHA-256 of ``plotly-basic.min.js`` as npm's package plotly.js-basic-dist-min 4.1.1 has it."""
+
+_OF_BASIC = {"scatter", "bar", "pie"}
 _HERE = Path(__file__).parent
 
 
@@ -41,15 +46,25 @@ def environment(folder: Path) -> jinja2.Environment:
 
 
 def embedded(figures: list[dict[str, Any]]) -> dict[str, str]:
-    """Return what a template puts into the page as it is: css, js, plotly_js and figures."""
-    from plotly.offline import get_plotlyjs
+    """Return what a template puts into the page as it is: css, js, plotly_js and figures.
 
+    Of plotly's bundles the smallest that draws the figures: 1.2 MB where there are lines, points
+    and bars alone, else 4.8 MB.
+    """
     return {
         "figures": _script_json(figures),
-        "plotly_js": get_plotlyjs(),
+        "plotly_js": _plotly_js(figures),
         "css": css(),
         "js": (_HERE / "page.js").read_text(encoding="utf-8"),
     }
+
+
+def _plotly_js(figures: list[dict[str, Any]]) -> str:
+    if {trace["type"] for figure in figures for trace in figure["data"]} <= _OF_BASIC:
+        return gzip.decompress((_HERE / "vendor" / "plotly-basic.min.js.gz").read_bytes()).decode()
+    from plotly.offline import get_plotlyjs
+
+    return str(get_plotlyjs())
 
 
 def css() -> str:

@@ -23,6 +23,7 @@
       const c = columnColour(trace.meta);
       return { ...trace, visible: !trace.hidden && (shown[trace.meta] ?? true), marker: { ...trace.marker, color: c },
         line: trace.line && { ...trace.line, color: c },
+        error_x: trace.error_x && { ...trace.error_x, color: c },
         error_y: trace.error_y && { ...trace.error_y, color: trace.type === "bar" ? ink : c } };
     });
     const layout = { ...figure.layout,
@@ -59,7 +60,7 @@
 
   const divs = [...document.querySelectorAll(".plot")];
 
-  // a row a point; whatever has no number is left empty
+  // a row a point, where it belongs if it is drawn beside that (customdata); whatever has no number is left empty
   function csv(figure) {
     const title = (axis) => figure.layout[axis]?.title?.text || (axis === "xaxis" ? "x" : "y");
     const isGantt = figure.data.some((trace) => trace.base);
@@ -68,7 +69,7 @@
       : ["series", title("xaxis"), title("yaxis"), ...(hasSpread ? ["plus or minus"] : [])];
     const rows = figure.data.flatMap((trace) => (trace.x ?? trace.y ?? []).map((_, i) => isGantt
       ? [trace.name, trace.base[i], trace.x[i], trace.y[i], trace.text[i]]
-      : [trace.name, trace.x?.[i], trace.y?.[i], ...(hasSpread ? [trace.error_y?.array[i]] : [])]));
+      : [trace.name, trace.customdata?.[i] ?? trace.x?.[i], trace.y?.[i], ...(hasSpread ? [trace.error_y?.array[i]] : [])]));
     const quoted = (value) => /[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value;
     return [header, ...rows].map((row) => row.map((v) => quoted(String(v ?? ""))).join(",") + "\r\n")
       .join("");
@@ -133,5 +134,18 @@
     form.addEventListener("submit", (event) => event.preventDefault());
   }
   dark.addEventListener("change", redraw);
+  // what is folded opens where a link leads into it, and in print
+  function reveal() {
+    const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (!target) return;
+    const parts = [...target.querySelectorAll(":scope > details.part")];
+    for (let e = target; e; e = e.parentElement) if (e.matches("details")) parts.push(e);
+    parts.forEach((part) => { part.open = true; });
+    if (parts.length) target.scrollIntoView();
+  }
+  window.addEventListener("hashchange", reveal);
+  document.querySelectorAll('nav a').forEach((a) => a.addEventListener("click", () => setTimeout(reveal)));
+  reveal();
+  window.addEventListener("beforeprint", () => document.querySelectorAll("details.part").forEach((d) => { d.open = true; }));
   window.addEventListener("beforeprint", () => divs.forEach((div) => { if (!drawn.has(div)) draw(div); }));
 })();

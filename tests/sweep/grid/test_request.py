@@ -74,13 +74,23 @@ def test_metrics_to_show() -> None:
     assert read("metrics=jct_mean_s,makespan_s").metrics == ("jct_mean_s", "makespan_s")
     assert read("metrics=[jct_mean_s]").metrics == ("jct_mean_s",)
     assert read("metrics=null").metrics == ()
+    assert read("metrics=all").metrics == ("all",)
     with pytest.raises(InputError, match="did you mean 'jct_mean_s'"):
         read("metrics=jct_mean")
+
+
+def test_what_the_verdict_speaks_of() -> None:
+    assert read().verdict_metric is None
+    assert read("verdict.metric=jct_p99_s").verdict_metric == "jct_p99_s"
+    assert read("verdict.metric=null").verdict_metric is None
 
 
 @pytest.mark.parametrize(
     ("word", "message"),
     [
+        ("verdict.metric=jct_p99", "unknown metric 'jct_p99'; did you mean 'jct_p99_s'"),
+        ("verdict.metric=jct_p99_s,jct_mean_s", r"give verdict\.metric=VALUE"),
+        ("verdict.metrik=jct_p99_s", r"did you mean 'verdict\.metric'"),
         ("policy=fiffo", "did you mean 'fifo'"),
         ("trace=alibaba2081", "did you mean 'alibaba2018'"),
         ("cluster=slot", "did you mean 'slots'"),

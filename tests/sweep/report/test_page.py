@@ -16,6 +16,7 @@ from sweep.report import findings, headlines
 from sweep.report.findings import Finding
 from sweep.stats import contrasts
 from sweep.stats.summary import summarise
+from sweep.stats.verdict import verdicts
 from tests.sweep import frames
 from tests.sweep.report.test_cells import TASKS, kept
 
@@ -39,6 +40,7 @@ CURVES = [Finding("Fig. 1", "", y, curve=c, along="t", at=y) for c in "ab" for y
 def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sweep")
     compared = contrasts.compare(CELLS, swept=(), baseline="fifo")
+    asked = {"swept": [], "baseline": "fifo", "metrics": []}
     study = {"study": {"source": "a paper", "notes": ""}}
     _, page = report.write(
         folder,
@@ -48,6 +50,7 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
         baseline="fifo",
         findings=findings.to_table([*CURVES, Finding("Fig. 1", "what", 1.0)]),
         headlines=headlines.headlines(compared),
+        verdicts=verdicts(CELLS, asked),
         cache=kept(folder / "results", CELLS, utilization=USE, tasks=TASKS),
     )
     return page
@@ -85,6 +88,7 @@ def show_all(page: Page) -> int:
     """Scroll to each plot, so that it is drawn; give how many there are."""
     n: int = page.evaluate(
         """async () => {
+          document.querySelectorAll("details.part").forEach((part) => { part.open = true; });
           const divs = [...document.querySelectorAll(".plot")];
           for (const div of divs) {
             div.scrollIntoView();
@@ -100,7 +104,7 @@ def show_all(page: Page) -> int:
 @pytest.mark.parametrize("opened", ["light", "dark"], indirect=True)
 def test_every_plot_is_drawn_in_both_schemes(opened: Page) -> None:
     n_plots = opened.locator(".plot").count()
-    assert n_plots == len(summarise(CELLS).metrics) + 2 * 5 + 1 + 1
+    assert n_plots == 2 + len(summarise(CELLS).metrics) + 2 * 5 + 1 + 1
     assert show_all(opened) == n_plots
     ink, ground = opened.evaluate(
         """() => { const style = getComputedStyle(document.body);
@@ -125,6 +129,7 @@ def downloaded(page: Page, label: str, at: int = 0) -> tuple[str, list[list[str]
 
 def test_the_numbers_of_a_plot_are_downloaded(opened: Page) -> None:
     summary = summarise(CELLS, baseline="fifo")
+    show_all(opened)
     name, (header, *rows) = downloaded(opened, "jct_mean_s")
     assert name.endswith(".csv")
     assert "jct_mean_s" in name
@@ -136,21 +141,31 @@ def test_the_numbers_of_a_plot_are_downloaded(opened: Page) -> None:
             column.label,
             repr(capacity).removesuffix(".0"),
             block.mean[k, c, at],
-            block.half[k, c, at],
+            block.paired[k, c, at],
         ]
         for c, column in enumerate(summary.columns)
         for k, capacity in enumerate(block.capacities)
     ]
     assert [row[:2] for row in rows] == [row[:2] for row in expected]
     for row, (*_, mean, half) in zip(rows, expected, strict=True):
-        assert [float(row[2]), float(row[3])] == pytest.approx([mean, half])
+        assert [float(row[2]), float(row[3] or "nan")] == pytest.approx([mean, half], nan_ok=True)
     _, (header, *rows) = downloaded(opened, "fifo, alibaba2018, capacity 0.5, seed 0")
     assert header == ["series", "start", "length", "line", "what"]
     assert len(rows) == len(TASKS["job"])
     assert rows[0][-1] == "job 0, stage 0, machine 0: 0 to 4 s"
 
 
+def test_a_link_opens_what_it_leads_to(opened: Page) -> None:
+    is_open = "document.querySelector('#block-0 > details').open"
+    assert not opened.evaluate(is_open)
+    opened.get_by_role("link", name="Tables").click()
+    opened.wait_for_function(is_open)
+    opened.wait_for_selector("#block-0-tables table", state="visible")
+
+
 def test_keys_reach_every_control(opened: Page) -> None:
+    show_all(opened)
+    opened.evaluate("scrollTo(0, 0)")
     seen: list[str] = []
     for _ in range(200):
         opened.keyboard.press("Tab")
@@ -170,21 +185,22 @@ def test_keys_reach_every_control(opened: Page) -> None:
     assert sum(one.startswith("BUTTON.csv") for one in seen) == n_plots
     assert sum(one == "INPUTcolumn" for one in seen) == len(frames.POLICIES)
     assert "INPUTlog" in seen
-    assert sum(one.startswith("SUMMARY") for one in seen) == 2
-    assert sum(one.startswith("DIV.scroll") for one in seen) == 4
+    assert sum(one.startswith("SUMMARY") for one in seen) == 8
+    assert sum(one.startswith("DIV.scroll") for one in seen) == 5
 
 
 def test_boxes_stand_for_the_legends_and_go_by_keys(opened: Page) -> None:
-    lines = "document.querySelectorAll('#plot-1 .scatterlayer .trace').length"
-    opened.locator("#plot-1").scroll_into_view_if_needed()
-    opened.wait_for_selector("#plot-1 .scatterlayer")
+    show_all(opened)
+    lines = "document.querySelectorAll('#plot-3 .scatterlayer .trace').length"
+    opened.locator("#plot-3").scroll_into_view_if_needed()
+    opened.wait_for_selector("#plot-3 .scatterlayer")
     assert opened.evaluate(lines) == 4
     opened.locator(".choose input[name=column]").nth(1).focus()
     opened.keyboard.press("Space")
     assert opened.evaluate(lines) == 3
-    study = "document.querySelectorAll('#plot-0 .scatterlayer .trace').length"
-    assert opened.locator("#plot-0 .legend").count() == 0  # plotly's own
-    opened.locator("#plot-0 + .legend input").nth(0).focus()
+    study = "document.querySelectorAll('#plot-2 .scatterlayer .trace').length"
+    assert opened.locator("#plot-2 .legend").count() == 0  # plotly's own
+    opened.locator("#plot-2 + .legend input").nth(0).focus()
     opened.keyboard.press("Space")
     assert opened.evaluate(study) == 1
     opened.keyboard.press("Space")

@@ -1,18 +1,24 @@
 from __future__ import annotations
 
+import hashlib
 import html
 import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import plotly.graph_objects as go
 import pyarrow as pa
 import pytest
+from scipy import stats
 
+from sim.base import html as pieces
 from sweep import report
+from sweep.report import overview
 from sweep.report import plots as report_plots
 from sweep.stats.summary import summarise
+from sweep.stats.verdict import verdicts
 from tests.sweep import frames
 
 CONFIG = {
@@ -110,20 +116,83 @@ def test_figures_are_valid_plotly_and_hold_the_numbers(tmp_path: Path) -> None:
     found = re.search(r'<script type="application/json" id="figures">(.*?)</script>', source)
     assert found
     figures = json.loads(found.group(1))
+    fronts, figures = figures[:3], figures[3:]  # a capacity each
     assert len(figures) == len(summary.metrics)
     assert [i for i in page.ids if i.startswith("plot-")] == [
-        f"plot-{n}" for n in range(len(figures))
+        f"plot-{n}" for n in range(3 + len(figures))
     ]
-    for figure in figures:
+    for figure in (*fronts, *figures):
         go.Figure(figure)  # raises on an attribute that plotly does not know
     jct = figures[summary.metrics.index("jct_mean_s")]["data"]
     at = summary.metrics.index("jct_mean_s")
     assert [trace["name"] for trace in jct] == ["fifo", "sjf", "las", "srpt"]
-    assert jct[3]["x"] == [0.5, 0.75, 1.0]
+    assert jct[3]["customdata"] == [0.5, 0.75, 1.0]
+    for k, capacity in enumerate((0.5, 0.75, 1.0)):  # beside each other, around the capacity
+        places = [trace["x"][k] for trace in jct]
+        assert places == sorted(set(places))
+        assert np.mean(places) == pytest.approx(capacity, abs=1e-4)
+        assert max(places) - min(places) < 0.05
     assert jct[3]["y"] == pytest.approx(list(summary.blocks[0].mean[:, 3, at]))
-    assert jct[3]["error_y"]["array"] == pytest.approx(list(summary.blocks[0].half[:, 3, at]))
+    pairs = [
+        [frames.metrics_of(p, 0.75, s)["jct_mean_s"] for s in (0, 1, 2)] for p in ("srpt", "fifo")
+    ]
+    ends = stats.ttest_rel(*pairs).confidence_interval(0.95)
+    assert jct[3]["error_y"]["array"][1] == pytest.approx((ends.high - ends.low) / 2)
+    assert "error_y" not in jct[0]  # the baseline differs from itself by nothing
+    gap = figures[summary.metrics.index("gap_lb_p50")]
+    assert gap["layout"]["yaxis"]["type"] == "log"
+    assert "type" not in figures[summary.metrics.index("jct_mean_s")]["layout"]["yaxis"]
+    (srpt,) = [trace for trace in fronts[0]["data"] if trace["name"] == "srpt"]
+    assert (srpt["mode"], len(srpt["x"])) == ("markers+text", 1)
     share = figures[summary.metrics.index("utilization")]["data"][0]["y"]
     assert 50 < share[0] < 100
+
+
+def test_both_open_with_the_verdict_and_a_picture_of_the_whole(tmp_path: Path) -> None:
+    cells = frames.frame(seeds=range(5))
+    config = {"swept": [], "baseline": "fifo", "metrics": []}
+    made = verdicts(cells, config)
+    markdown, page, source = written(tmp_path, cells=cells, verdicts=made)
+    body = source.partition("<main")[2]
+    assert body.index('id="verdict"') < body.index('id="front"') < body.index('id="block-0"')
+    assert not re.findall(r"<section(?! id=.(?:verdict|front)).*?>\n(?!<details)", body)
+    lines = markdown.replace("\\", "").splitlines()
+    for one in made:
+        assert f"- {one.sentence}" in lines
+        assert one.sentence.replace(" %", "\u00a0%") in page.text
+    srpt = next(line for line in lines if line.startswith("| srpt"))
+    assert srpt == "| srpt | **3.00×** | **3.00×** | **3.00×** |"
+    assert "At 0.5 no other policy beats in both mean and p99 JCT: srpt." in markdown
+    spots = re.findall(r'<td class="spot (\w*)( first)?"', source)
+    assert [spots.count((side, "")) for side in ("", "better")] == [3, 6]
+    assert spots.count(("better", " first")) == 3
+
+
+def test_a_picture_marks_ties_and_leaves_failed_cells_empty(tmp_path: Path) -> None:
+    cells = frames.frame(policies=["fifo", "srpt"], capacities=[1.0], seeds=range(4))
+    rows = [{**row, "policy": "twin"} for row in cells.to_pylist() if row["policy"] == "srpt"]
+    cells = pa.concat_tables([cells, pa.Table.from_pylist(rows, cells.schema)])
+    (picture,) = overview.pictures(
+        verdicts(cells, {"swept": [], "baseline": "fifo", "metrics": []})
+    )
+    spots = {policy: spot for policy, (spot,) in picture.rows}
+    assert {policy: spot.is_tied for policy, spot in spots.items() if spot} == {
+        "fifo": False, "srpt": True, "twin": True,
+    }  # fmt: skip
+    assert picture.notes[-1] == "=: exactly tied"
+    failed = [("las", 0.5, seed) for seed in range(3)]
+    config = {"swept": [], "baseline": None, "metrics": []}
+    (picture,) = overview.pictures(verdicts(frames.frame(failed=failed), config))
+    assert [spot is None for spot in dict(picture.rows)["las"]] == [True, False, False]
+
+
+def test_the_page_is_small_unless_a_figure_asks_for_more() -> None:
+    lines = [{"data": [{"type": "scatter"}, {"type": "bar"}], "layout": {}}]
+    small = pieces.embedded(lines)["plotly_js"]
+    assert hashlib.sha256(small.encode()).hexdigest() == pieces.PLOTLY_BASIC
+    assert len(small) < 1_250_000
+    boxes = pieces.embedded([{"data": [{"type": "box"}], "layout": {}}])["plotly_js"]
+    assert len(boxes) > 4_000_000
 
 
 def test_one_capacity_gives_bars_and_one_seed_no_error_bars() -> None:
@@ -184,7 +253,8 @@ def test_many_blocks_each_have_plots_and_tables(tmp_path: Path) -> None:
     cells = frames.frame(extra=extra, traces=["a", "b"], seeds=[0])
     markdown, page, _ = written(tmp_path, cells=cells, swept=["cluster.load"])
     n_metrics = len(summarise(cells, swept=["cluster.load"]).metrics)
-    assert sum(i.startswith("plot-") for i in page.ids) == 4 * n_metrics
+    n_fronts = 6  # the first ones
+    assert sum(i.startswith("plot-") for i in page.ids) == 4 * n_metrics + n_fronts
     for title in ("a, cluster.load=0.7", "b, cluster.load=0.9"):
         assert title in page.text
         assert title in markdown.replace("\\", "")

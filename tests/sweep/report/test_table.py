@@ -9,23 +9,26 @@ import pyarrow as pa
 import pytest
 from rich.console import Console
 
-from sweep.report import table
+from sweep.report import matter, table, terminal
 from sweep.stats import interval, metric_format
 from sweep.stats.summary import summarise
 from tests.sweep import frames
 
 
-def printed(summary: table.Summary) -> str:
+def piped(summary: table.Summary, shown: list[str] | None = None) -> str:
     file = io.StringIO()
-    table.print_table(summary, Console(file=file, force_terminal=False, no_color=True))
+    terminal.print_table(summary, Console(file=file, force_terminal=False, no_color=True), shown)
     return file.getvalue()
 
 
-def terminal(summary: table.Summary, width: int) -> list[str]:
+def printed(summary: table.Summary) -> str:
+    return "\n".join(on_terminal(summary, 400))
+
+
+def on_terminal(summary: table.Summary, width: int, shown: list[str] | None = None) -> list[str]:
     file = io.StringIO()
-    table.print_table(
-        summary, Console(file=file, width=width, force_terminal=True, color_system=None)
-    )
+    console = Console(file=file, width=width, force_terminal=True, color_system=None)
+    terminal.print_table(summary, console, shown)
     return [line.rstrip() for line in file.getvalue().splitlines()]
 
 
@@ -139,7 +142,7 @@ def test_every_number_is_on_the_terminal_and_no_line_is_too_long(
 ) -> None:
     policies = [*frames.POLICIES, *(f"policy_{n}" for n in range(n_policies - 4))]
     summary = summarise(frames.frame(policies=policies, seeds=[0, 1]), baseline="fifo")
-    lines = terminal(summary, width)
+    lines = on_terminal(summary, width)
     tables = [line for line in lines if line.startswith(("jct", "gap", "make", "util"))]
     assert max(map(len, tables)) <= width
     text = "\n".join(lines).replace(" ±", "±")
@@ -154,19 +157,74 @@ def test_every_number_is_on_the_terminal_and_no_line_is_too_long(
     assert "…" not in text
 
 
-def test_without_a_terminal_each_metric_is_one_line_a_capacity() -> None:
-    policies = [f"policy_{n}" for n in range(15)]
-    text = printed(summarise(frames.frame(policies=policies)))
-    rows = [line for line in text.splitlines() if line.startswith("jct_p99_s")]
-    assert len(rows) == 3
-    assert all(row.count("±") == 15 for row in rows)
+@pytest.mark.parametrize("n_policies", [2, 15])
+def test_a_pipe_gets_policies_as_rows_and_at_most_100_columns(n_policies: int) -> None:
+    policies = ["fifo", "srpt", *(f"policy_{n}" for n in range(2, n_policies))]
+    summary = summarise(frames.frame(policies=policies), baseline="fifo")
+    text = piped(summary)
+    assert max(map(len, text.splitlines())) <= 100
     assert "\x1b" not in text
+    whole = [line for line in text.splitlines() if line.split()[:1] == ["srpt"]]
+    n_parts = len(whole) // 3  # capacities
+    assert len(whole) == 3 * n_parts
+    values = " ".join(whole[at] for at in range(0, len(whole), 3))
+    assert values.count("±") == len(summary.metrics)
+    few = piped(summary, ["jct_mean_s", "jct_p99_s"])
+    assert [line.split() for line in few.splitlines() if "jct_mean_s" in line] == [
+        ["jct_mean_s", "jct_p99_s"]
+    ]
+    assert [line for line in few.splitlines() if line.startswith("capacity 0.75")]
+
+
+def test_a_few_metrics_that_matter_are_shown_by_themselves() -> None:
+    cells = frames.frame(seeds=range(4))
+    summary = summarise(cells, baseline="fifo")
+    shown = matter.chosen(summary, ["jct_p90_s"])
+    assert shown == ["jct_mean_s", "jct_p90_s", "jct_p99_s", "jct_speedup_mean", "gap_lb_p50"]
+    lines = on_terminal(summary, 120, shown)
+    rows = [line.split()[0] for line in lines if line.startswith(("jct", "gap", "util", "jobs"))]
+    assert rows == shown * 3
+    (same,) = [line for line in lines if line.startswith("the same for every policy: ")]
+    assert "jobs_failed 0%" in same
+    left = len(summary.metrics) - len(shown) - 1
+    assert lines[-1] == f"{left} more metrics: metrics=all, or the report"
+    alone = summarise(frames.frame(policies=["srpt"]))
+    assert len(matter.chosen(alone)) == 5
+    assert not [line for line in matter.folded(alone, ["jct_mean_s"]) if "the same" in line]
+
+
+def test_the_stars_follow_the_set_that_no_test_tells_from_the_best() -> None:
+    cells = frames.frame(seeds=range(6), capacities=[1.0])
+    rows = cells.to_pylist()
+    noise = dict(enumerate([0.98, 1.03, 0.99, 1.02, 0.97, 1.02]))
+    near = {"fifo": 300.0, "las": 120.0, "sjf": 101.0, "srpt": 100.0}
+    values = [near[r["policy"]] * (noise[r["seed"]] if r["policy"] == "sjf" else 1.0) for r in rows]
+    at = cells.column_names.index("jct_mean_s")
+    summary = summarise(cells.set_column(at, "jct_mean_s", pa.array(values)), baseline="fifo")
+    (row,) = [r for r in table.rows_of(summary, summary.blocks[0], 0) if r.metric == "jct_mean_s"]
+    stars = dict(zip(frames.POLICIES, (entry.is_best for entry in row.entries), strict=True))
+    assert stars == {"fifo": False, "sjf": True, "las": False, "srpt": True}
+    markdown = table.to_markdown(summary)
+    (line,) = [x for x in markdown.splitlines() if x.startswith("| `jct_mean_s`")]
+    assert line.count("**") == 4
+
+
+def test_a_verdict_is_said_line_by_line_and_many_are_cut() -> None:
+    file = io.StringIO()
+    terminal.print_verdict(["word " * 40 + "end."] * 20, Console(file=file, force_terminal=False))
+    lines = file.getvalue().splitlines()
+    assert max(map(len, lines)) <= 100
+    assert sum(line.endswith("end.") for line in lines) == 12
+    assert "and 8 more, in verdict.json and the report" in lines
+    assert next(line for line in lines if line).startswith("word word")
 
 
 def test_an_ascii_output_gets_plain_letters() -> None:
     raw = io.BytesIO()
     with io.TextIOWrapper(raw, encoding="ascii") as file:
-        table.print_table(summarise(frames.frame(failed=[("las", 0.5, 1)])), Console(file=file))
+        terminal.print_table(
+            summarise(frames.frame(failed=[("las", 0.5, 1)])), Console(file=file, width=200)
+        )
         file.flush()
         text = raw.getvalue().decode("ascii")
     assert "+/-" in text

@@ -133,17 +133,22 @@ def test_few_seeds_are_said_to_be_few() -> None:
     text = "\n".join(printed([headline]))
     assert "[" not in text.split("\n2 seeds")[0]
     assert "n.s." not in text
-    assert "2 seeds: too few for intervals and tests; 5 or more give them" in text
+    assert "2 seeds: too few for intervals and tests; 3 or more give them" in text
     assert not any(entry.verdict for line in headline.lines for entry in line.entries)
 
 
-def test_five_skewed_pairs_have_intervals_but_no_test() -> None:
-    (headline,) = shown(with_jct("las", [-5.0, -5.1, -5.2, -5.3, -90.0]), chosen=["jct_mean_s"])
-    assert {entry.mark for line in headline.lines for entry in line.entries} == {"few"}
-    text = "\n".join(printed([headline]))
-    assert "[95% bootstrap interval]" in text
-    assert "too few pairs for Wilcoxon's test" in text
-    assert "or more give them" not in text
+def test_five_pairs_have_intervals_and_a_test() -> None:
+    (headline,) = shown(with_jct("las", [-5.0, -5.1, -5.2, -5.3, -4.9]), chosen=["jct_mean_s"])
+    assert {entry.mark for line in headline.lines for entry in line.entries} == {""}
+    text = "\n".join(printed([headline], 160))
+    assert "[95% interval]" in text
+    assert "(Student's test, Holm's correction over 2 comparisons)" in text
+
+
+def test_policies_that_tie_exactly_everywhere_are_still_compared() -> None:
+    (headline,) = shown(with_jct("las", [0.0, 0.0, 0.0]))
+    (line,) = headline.lines
+    assert [entry.text() for entry in line.entries] == ["+0 s exact"]
 
 
 def with_jct(policy: str, values: list[float]) -> pa.Table:
@@ -162,7 +167,7 @@ def with_jct(policy: str, values: list[float]) -> pa.Table:
         ([-5.0, 6.0, -5.5, 4.5, 5.2, -5.8], "n.s.", ""),
         ([2.0] * 6, "exact", "worse"),
         ([0.0] * 6, "exact", ""),
-        ([-5.0, -5.1, -5.2, -5.3, -90.0], "few", ""),
+        ([-5.0, -5.1, -5.2, -5.3, -90.0], "n.s.", ""),
     ],
 )
 def test_marks(values: list[float], mark: str, verdict: str) -> None:

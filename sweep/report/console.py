@@ -1,0 +1,34 @@
+"""Saying lines on a terminal, or into a pipe or file, which has a width too."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+
+from rich.console import Console
+from rich.text import Text
+
+PIPE_WIDTH = 100
+"""Columns of what is written to a pipe or a file."""
+
+_PLAIN = str.maketrans({"±": "+/-", "×": "x", "–": "-", "·": "|", "†": "#", "∞": "inf"})
+
+
+def width_of(console: Console) -> int:
+    """Columns that there are."""
+    return console.width if console.is_terminal else PIPE_WIDTH
+
+
+def signs(console: Console) -> Mapping[int, str]:
+    """Give what stands for the signs that the output cannot hold (see `str.translate`)."""
+    return {} if console.encoding.lower().startswith("utf") else _PLAIN
+
+
+def say(console: Console, line: str, style: str = "") -> None:
+    """Print a line, wrapped between words where it is too long."""
+    text = line.translate(signs(console))
+    parts = textwrap.wrap(
+        text, width_of(console), break_long_words=False, break_on_hyphens=False
+    ) or [""]
+    for part in parts:
+        console.print(Text(part, style=style), soft_wrap=True)

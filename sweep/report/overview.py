@@ -1,0 +1,174 @@
+"""The whole of a sweep in one picture: policies by capacities, each beside the baseline."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+
+from sweep.report.table import columns_of, escaped, piped, size
+from sweep.stats.arrange import text
+from sweep.stats.metric_format import format_contrast, format_value, is_fraction, style
+from sweep.stats.summary import Block, Summary
+from sweep.stats.verdict import Standing, Verdict
+
+TIED = "="
+MEAN, TAIL = "jct_mean_s", "jct_p99_s"
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A policy at a capacity; ``side`` is ``better`` or ``worse``, empty for neither."""
+
+    text: str
+    about: str  # the mean, and the interval of the comparison
+    side: str
+    weight: float  # 0 to 1: how far from the baseline, among all of the picture
+    is_best: bool
+    is_tied: bool
+
+
+@dataclass(frozen=True)
+class Picture:
+    """The picture of one trace and settings; a row a policy, a spot a capacity or None."""
+
+    title: str
+    label: str  # what is shown, in words
+    capacities: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[Spot | None, ...]], ...]
+    notes: tuple[str, ...]
+
+
+def pictures(verdicts: Sequence[Verdict]) -> list[Picture]:
+    """Make a picture for each trace and settings."""
+    by_world = groupby(verdicts, key=lambda one: (one.trace, one.settings))
+    return [_picture(list(group)) for _, group in by_world]
+
+
+def _picture(verdicts: Sequence[Verdict]) -> Picture:
+    first = verdicts[0]
+    metric, look = first.metric, style(first.metric)
+    policies = list(dict.fromkeys(s.policy for one in verdicts for s in one.standings))
+    by_policy = [{s.policy: s for s in one.standings} for one in verdicts]
+    scores = [
+        {name: _score(metric, standing, of) for name, standing in of.items()} for of in by_policy
+    ]
+    most = max((abs(score) for of in scores for score in of.values()), default=0.0)
+    rows = tuple(
+        (
+            policy,
+            tuple(
+                _spot(metric, standings, policy, score[policy] / most if most else 0.0)
+                if policy in score
+                else None
+                for standings, score in zip(by_policy, scores, strict=True)
+            ),
+        )
+        for policy in policies
+    )
+    label = look.label
+    if first.baseline is not None:
+        how = "difference from" if is_fraction(metric) else "times better than"
+        label = f"{label}, {how} {first.baseline}"
+    notes = []
+    if any(spot is not None and spot.is_best for _, spots in rows for spot in spots):
+        notes.append("bold: the best mean, and what no test tells from it")
+    if any(spot is not None and spot.is_tied for _, spots in rows for spot in spots):
+        notes.append(f"{TIED}: exactly tied")
+    return Picture(
+        title=", ".join((first.trace, *(f"{key}={value}" for key, value in first.settings))),
+        label=label,
+        capacities=tuple(
+            text(one.capacity) + (f" ({one.machines})" if one.machines else "") for one in verdicts
+        ),
+        rows=rows,
+        notes=tuple(notes),
+    )
+
+
+def _score(metric: str, standing: Standing, others: Mapping[str, Standing]) -> float:
+    """How much better than the baseline, or than the worst; more is better, 0 for the same."""
+    found = standing.against
+    better = style(metric).better
+    if found is not None and math.isfinite(found.estimate):
+        if standing.is_ratio:
+            return math.log(found.estimate)
+        return -found.estimate if better == "lower" else found.estimate
+    if any(other.against is not None for other in others.values()):
+        return 0.0
+    values = [other.value for other in others.values()]
+    return max(values) - standing.value if better == "lower" else standing.value - min(values)
+
+
+def _spot(metric: str, standings: Mapping[str, Standing], policy: str, score: float) -> Spot:
+    standing = standings[policy]
+    mean = format_value(metric, standing.value)[0]
+    mean += " s" if style(metric).kind == "seconds" else ""
+    shown, interval = mean, ""
+    if standing.against is not None:
+        found = standing.against
+        kind = "ratio" if standing.is_ratio else "difference"
+        ends = (found.estimate, found.low, found.high)
+        by, interval = format_contrast(metric, kind, *ends)
+        shown = by or mean
+    return Spot(
+        text=shown,
+        about=" ".join(filter(None, (f"{style(metric).label} {mean}", interval))),
+        side="better" if score > 0 else "worse" if score < 0 else "",
+        weight=round(abs(score), 3),
+        is_best=standing.is_best and not all(one.is_best for one in standings.values()),
+        is_tied=standing.is_tied,
+    )
+
+
+def fronts(summary: Summary, block: Block) -> Iterator[tuple[int, list[int]]]:
+    """By capacity, the columns that none beats in both mean and tail; none where not known."""
+    if not {MEAN, TAIL} <= set(summary.metrics):
+        return
+    mean, tail = (summary.metrics.index(name) for name in (MEAN, TAIL))
+    for k in range(len(block.capacities)):
+        points = {
+            c: (float(block.mean[k, c, mean]), float(block.mean[k, c, tail]))
+            for c in columns_of(summary, block)
+            if np.isfinite(block.mean[k, c, [mean, tail]]).all()
+        }
+        if len(points) > 1:
+            front = [
+                c
+                for c, (x, y) in points.items()
+                if not any(a <= x and b <= y and (a, b) != (x, y) for a, b in points.values())
+            ]
+            yield k, sorted(front, key=lambda c: points[c])
+
+
+def to_markdown(pictures: Sequence[Picture], summary: Summary) -> str:
+    """Write the pictures as tables, and the fronts as sentences."""
+    lines: list[str] = []
+    for picture in pictures:
+        title = f"{picture.title}: " if len(pictures) > 1 else ""
+        lines += [escaped(f"{title}{picture.label}"), ""]
+        lines.append(piped(["policy", *(f"capacity {c}" for c in picture.capacities)]))
+        lines.append(piped(["---", *["---:"] * len(picture.capacities)]))
+        lines += [
+            piped([escaped(policy), *map(_markdown_spot, spots)]) for policy, spots in picture.rows
+        ]
+        lines += ["", *(["; ".join(picture.notes), ""] if picture.notes else [])]
+    for block in summary.blocks:
+        title = f"{block.title} at" if len(summary.blocks) > 1 else "At"
+        for k, front in fronts(summary, block):
+            names = ", ".join(summary.columns[c].label for c in front)
+            said = (
+                f"{title} {size(block, k)} no other policy beats in both mean and p99 JCT: {names}."
+            )
+            lines += [escaped(said) + "  "]
+    return "\n".join(lines).rstrip() + "\n" if lines else ""
+
+
+def _markdown_spot(spot: Spot | None) -> str:
+    if spot is None:
+        return ""
+    words = escaped(spot.text) + f" {TIED}" * spot.is_tied
+    return f"**{words}**" if spot.is_best else words

@@ -1,0 +1,222 @@
+"""The verdict of a sweep: on each trace, at each capacity, which policy is best and by how much.
+
+Made once from the cells; the terminal, the reports, ``verdict.json`` and MLflow show it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sim.base.arrays import F8
+from sweep.stats import contrasts
+from sweep.stats.arrange import ABOUT, Arranged, Settings, arrange, by_seed, machines
+from sweep.stats.best import Best, against, best_of, next_told
+from sweep.stats.inference import Paired, interval
+from sweep.stats.metric_format import is_fraction, style
+from sweep.stats.sentence import Facts, sentence
+
+BOUND, WAIT, USE = "gap_lb_p50", "wait_mean_s", "utilization"
+BY_ITSELF = ("deadlines_missed", "value_attained", "jct_mean_s")
+"""What a verdict speaks of, the first that the workload has; else the first with a direction."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How one policy does, beside the baseline."""
+
+    policy: str
+    value: float  # the mean over seeds
+    against: Paired | None  # None without a baseline, and of the baseline itself
+    is_ratio: bool  # whether that is of ratios (times better), not of differences
+    is_best: bool
+    is_tied: bool  # whether it has the best's value with every seed
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is best on one trace, under one setting of all else, at one capacity."""
+
+    trace: str
+    settings: Settings
+    capacity: float
+    metric: str
+    best: tuple[str, ...]  # the policies that no test tells from the best mean, best first
+    value: float | None  # mean of the first; None if it is infinite
+    interval: tuple[float, float] | None  # 95 %, of that mean; None with one seed
+    baseline: str | None
+    # the baseline's over the best's where the metric is a time or a ratio, so how many times
+    # better; best - baseline of fractions; None without a baseline
+    against_baseline: float | None
+    against_interval: tuple[float, float] | None
+    gap_lb_p50: float | None  # mean of the first
+    n_seeds: int
+    sentence: str
+    machines: str  # such as ``41 machines``; empty where not known
+    about: Mapping[str, float]  # means of `ABOUT` over the cells, those known
+    standings: tuple[Standing, ...]  # in the order of the columns
+
+    def as_json(self) -> dict[str, Any]:
+        """Give the entry of ``verdict.json``."""
+        return {
+            "trace": self.trace,
+            "settings": dict(self.settings),
+            "capacity": self.capacity,
+            **{name: self.about.get(name) for name in ABOUT},
+            "metric": self.metric,
+            "best": list(self.best),
+            "value": self.value,
+            "interval": self.interval and list(self.interval),
+            "baseline": self.baseline,
+            "against_baseline": self.against_baseline,
+            "against_interval": self.against_interval and list(self.against_interval),
+            "gap_lb_p50": self.gap_lb_p50,
+            "n_seeds": self.n_seeds,
+            "sentence": self.sentence,
+        }
+
+
+def verdicts(cells: pa.Table, config: Mapping[str, Any]) -> list[Verdict]:
+    """Make a sweep's verdicts from its cells and what was asked for (``config.yaml``)."""
+    asked = (config.get("verdict") or {}).get("metric")
+    them = arrange(cells, config["swept"], config["baseline"])
+    made = []
+    for (trace, settings), members in them.blocks.items():
+        metric = _metric(them, members, asked)
+        if metric is None:
+            continue
+        paired = _against_baseline(them, members, metric, config["baseline"])
+        for capacity, values in by_seed(them, members).items():
+            best = best_of(metric, values[:, :, them.names.index(metric)])
+            if best is not None:
+                world = (trace, settings, capacity)
+                there = {c: found for (k, c), found in paired.items() if k == capacity}
+                made.append(_verdict(them, members, world, metric, values, best, there))
+    return made
+
+
+def _metric(them: Arranged, members: Sequence[int], asked: str | None) -> str | None:
+    known = [
+        name
+        for name in ([asked] if asked else [*BY_ITSELF, *them.names])
+        if name in them.names
+        and style(name).better is not None
+        and not np.isnan(them.values[members, them.names.index(name)]).all()
+    ]
+    return known[0] if known else None
+
+
+def _against_baseline(
+    them: Arranged, members: Sequence[int], metric: str, baseline: str | None
+) -> dict[tuple[float, int], tuple[Paired, bool]]:
+    """Compare each policy with the baseline, by capacity and column."""
+    if baseline is None:
+        return {}
+    values = them.values[:, them.names.index(metric)]
+    return {
+        (capacity, column): against(metric, values[both.own], values[both.other])
+        for capacity, column, both in contrasts.pairs(them, members, baseline)
+    }
+
+
+def _verdict(
+    them: Arranged,
+    members: Sequence[int],
+    world: tuple[str, Settings, float],
+    metric: str,
+    values: F8,
+    best: Best,
+    paired: Mapping[int, tuple[Paired, bool]],
+) -> Verdict:
+    trace, settings, capacity = world
+    columns = list(them.columns.values())
+    own = values[:, :, them.names.index(metric)]
+    of_first = own[:, best.first][~np.isnan(own[:, best.first])]
+    mean, low, high = interval(of_first)
+    found, is_ratio = paired.get(best.first, (None, False))
+    ahead = None if found is None else _finite(found.estimate)
+    if columns[best.first].is_baseline:
+        ahead = 0.0 if is_fraction(metric) else 1.0
+    standings = tuple(
+        Standing(
+            policy=column.label,
+            value=float(np.nanmean(own[:, at])),
+            against=paired.get(at, (None, False))[0],
+            is_ratio=paired.get(at, (None, False))[1],
+            is_best=at in best.members,
+            is_tied=at in best.tied or (at == best.first and bool(best.tied)),
+        )
+        for at, column in enumerate(columns)
+        if not np.isnan(own[:, at]).all()
+    )
+    gap, told = _mean(them, values[:, best.first], BOUND), next_told(best)
+    # of several variants of the baseline each is that of its own
+    baselines = [column for column in columns if column.is_baseline]
+    baseline = baselines[0].label if len(baselines) == 1 else baselines and baselines[0].policy
+    facts = Facts(
+        where=(*world, machines(them, members, capacity)),
+        metric=metric,
+        best=tuple(columns[at].label for at in best.members),
+        n_tied=len(best.tied),
+        n_policies=len(standings),
+        is_tested=best.is_tested,
+        next_told=told and (columns[told[0]].label, told[1]),
+        value=(mean, low, high),
+        baseline=baseline or None,
+        against=found,
+        is_ratio=is_ratio,
+        gap=gap,
+        n_seeds=len(of_first),
+        waits=_waits(them, values),
+        use=_mean(them, values, USE),
+    )
+    return Verdict(
+        trace=trace,
+        settings=settings,
+        capacity=capacity,
+        metric=metric,
+        best=facts.best,
+        value=_finite(mean),
+        interval=None if math.isnan(low) else (low, high),
+        baseline=facts.baseline,
+        against_baseline=ahead,
+        against_interval=None
+        if found is None or math.isnan(found.low)
+        else (found.low, found.high),
+        gap_lb_p50=gap,
+        n_seeds=len(of_first),
+        sentence=sentence(facts),
+        machines=facts.where[-1],
+        about=_about(them, members, capacity),
+        standings=standings,
+    )
+
+
+def _mean(them: Arranged, values: F8, metric: str) -> float | None:
+    """Mean of a metric over all but its last axis, None where there is none."""
+    if metric not in them.names:
+        return None
+    of_metric = values[..., them.names.index(metric)]
+    known = of_metric[np.isfinite(of_metric)]
+    return float(known.mean()) if len(known) else None
+
+
+def _waits(them: Arranged, values: F8) -> bool | None:
+    """Tell whether any job waited; None where that is not known."""
+    wait = _mean(them, values, WAIT)
+    return None if wait is None else wait > 0
+
+
+def _about(them: Arranged, members: Sequence[int], capacity: float) -> dict[str, float]:
+    rows = [them.rows[at] for at in members if float(them.rows[at]["capacity"]) == capacity]
+    known = {name: [row[name] for row in rows if row.get(name) is not None] for name in ABOUT}
+    return {name: float(np.mean(of_cells)) for name, of_cells in known.items() if of_cells}
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
