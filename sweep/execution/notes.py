@@ -71,7 +71,7 @@ def count(n: int, plural: str) -> str:
 def _dropped(report: Mapping[str, Any]) -> str:
     """Word what a loader dropped or filled in, by rule."""
     words: list[str] = []
-    for happened in ("dropped", "filled", "edges_dropped", "bad_rows"):
+    for happened in ("dropped", "filled", "edges_dropped", "bad_rows", "columns_unused"):
         counts = report.get(happened)
         if isinstance(counts, Mapping) and counts:
             rules = ", ".join(f"{rule} ({n:,})" for rule, n in counts.items())
