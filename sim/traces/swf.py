@@ -20,6 +20,7 @@ from sim.base.reading import (
     RowsOnly,
     check_choice,
     count_rule,
+    first_line,
     nothing_left,
     open_text,
     read_blocks,
@@ -105,6 +106,7 @@ def read(
     bad: dict[str, int] = {}
     fields = {n: Field("whole" if n in _WHOLE else "number", low=-1, high=_MOST) for n in FIELDS}
     fields["job_number"] = Field("whole", required=True)
+    first_line(path)  # which refuses what is no text
     with open_text(path) as raw:
         rows = RowsOnly(path, raw)
         layout = Layout(FIELDS, delimiter=" ", lines=rows.line_of)

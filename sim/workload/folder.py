@@ -23,7 +23,6 @@ from sim.base.memory import available_bytes
 from sim.workload.record import Tables
 from sim.workload.schema import OPTIONAL, TABLES
 from sim.workload.tables import normalise, plain, values
-from sim.workload.unknown_columns import meant
 
 _ROWS = 1 << 20
 _COPIES = 4  # of a table: as read, put in order, as columns, and where workers read it
@@ -62,11 +61,7 @@ def write(workload: Tables, folder: str | os.PathLike[str], digest: str) -> None
 
 
 def read(folder: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read a folder of Parquet files: what `Workload.from_tables` takes, by name.
-
-    Columns that nothing uses and that are called nearly as one of the schema's are counted under
-    ``columns_unused`` in the report of `meta`.
-    """
+    """Read a folder of Parquet files: what `Workload.from_tables` takes, by name."""
     source = Path(folder)
     if not source.is_dir():
         problem = "is a file, not a folder" if source.exists() else "does not exist"
@@ -83,25 +78,15 @@ def read(folder: str | os.PathLike[str]) -> dict[str, Any]:
             )
     optional = {name: source / f"{name}.parquet" for name in OPTIONAL}
     paths |= {name: path for name, path in optional.items() if path.is_file()}
-    unused: dict[str, int] = {}
-    tables = {n: _read_table(n, p, unused) for n, p in paths.items() if n != "tasks"}
+    tables = {n: _read_file(p) for n, p in paths.items() if n != "tasks"}
     meta = _joint_metadata(paths)
-    duration_s = _uniform_durations(paths["tasks"], tables["stages"])
+    stages = normalise("stages", tables["stages"])
+    duration_s = _uniform_durations(paths["tasks"], stages)
     if duration_s is None:
-        tables["tasks"] = _read_table("tasks", paths["tasks"], unused)
+        tables["tasks"] = _read_file(paths["tasks"])
     else:
         tables["stages"] = tables["stages"].append_column("duration_s", pa.array(duration_s))
-    if unused:
-        meta["report"] = {**meta.get("report", {}), "columns_unused": unused}
     return {**tables, "meta": meta}
-
-
-def _read_table(name: str, path: Path, unused: dict[str, int]) -> pa.Table:
-    """Read a file in the form of the schema; count the columns that it may have misnamed."""
-    table = _read_file(path)
-    for column, near in meant(name, table.column_names).items():
-        unused[f"{name}.{column}: did you mean {near}?"] = table.num_rows
-    return normalise(name, table)
 
 
 def _pieces(workload: Tables, name: str) -> Iterator[pa.Table]:

@@ -3,12 +3,31 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from sim.workload.schema import DEMAND_PREFIX, MAY_HAVE, columns_of
+from sim.workload.tables import TableLike
 
 _NEAR = 0.75
 _MORE = {"stages": ("duration_s",)}  # it stands for a table of tasks
+
+
+def with_unused(
+    meta: Mapping[str, Any] | None, tables: Mapping[str, TableLike | None]
+) -> dict[str, Any]:
+    """Return `meta` with such columns of tables in its report, under ``columns_unused``."""
+    unused: dict[str, int] = {}
+    for name, table in tables.items():
+        given: Any = {} if table is None else table
+        for column, near in meant(name, getattr(given, "column_names", given)).items():
+            unused[f"{name}.{column}: did you mean {near}?"] = len(given[column])
+    known = dict(meta or {})
+    if unused:
+        report = known.get("report", {})
+        unused = {**report.get("columns_unused", {}), **unused}
+        known["report"] = {**report, "columns_unused": unused}
+    return known
 
 
 def meant(table: str, names: Iterable[str]) -> dict[str, str]:

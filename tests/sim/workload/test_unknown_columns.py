@@ -45,8 +45,19 @@ def test_reading_counts_them_and_carries_them_along(tmp_path):
     }
     assert w.jobs["application_name"].to_pylist() == ["a", "b", "c"]
     w.write(tmp_path / "again")  # which has a user now
-    again = sim.Workload.read(tmp_path / "again").meta["report"]["columns_unused"]
-    assert list(again) == ["jobs.application_name: did you mean application?"]
+    again = sim.Workload.read(tmp_path / "again")
+    assert again.meta["report"] == w.meta["report"]
+
+
+def test_tables_by_hand_are_looked_at_too():
+    w = sim.Workload.from_tables(
+        jobs={"job_id": ["a"], "submit_s": [0.0], "queue_name": ["q"]},
+        stages={"job": [0], "n_tasks": [1], "duration_s": [1.5], "demand_cpu": [1.0]},
+        meta={"name": "ours", "report": {"dropped": {"odd": 2}}},
+    )
+    unused = {"jobs.queue_name: did you mean queue?": 1}
+    assert w.meta["report"] == {"dropped": {"odd": 2}, "columns_unused": unused}
+    assert w.take([0]).meta["report"] == w.meta["report"]
 
 
 def test_what_was_written_here_has_none(tmp_path):
