@@ -8,14 +8,16 @@ import pkgutil
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any, TypeVar
 
 from policies.base import Policy
-from sim.base.errors import InputError, unknown
+from sim.base.errors import InputError, hint, unknown
 from sim.base.parameters import check, coerce, hints_of
-from sim.base.plugins import import_own
+from sim.base.plugins import import_own, named_alike
 
 _REGISTRY: dict[str, type[Policy]] = {}
+_ADDED: dict[str, set[str]] = {}  # by the import of a user's module
 P = TypeVar("P", bound=type[Policy])
 
 
@@ -80,7 +82,7 @@ def build(name: str, *, module: str | None = None, **params: Any) -> Policy:
         On an unknown policy, module or parameter, or a value of the wrong type.
     """
     if module is not None:
-        load(module)
+        load(module, name)
     cls = spec(name)
     fields = [field.name for field in dataclasses.fields(cls)]
     hints = hints_of(cls)
@@ -93,15 +95,53 @@ def build(name: str, *, module: str | None = None, **params: Any) -> Policy:
     return cls(**{key: coerce(value, hints[key]) for key, value in params.items()})
 
 
-def load(module: str) -> None:
-    """Import a user's policy module.
+def load(module: str, name: str | None = None) -> None:
+    """Import a user's policy module, in which a policy called `name` is wanted.
 
     Raises
     ------
     InputError
-        If it can't be found.
+        If it can't be found, or registers nothing while a name is wanted, or not that one.
     """
-    import_own("policy", module)
+    before = set(_REGISTRY)
+    own = import_own("policy", module)
+    _ADDED.setdefault(module, set()).update(set(_REGISTRY) - before)
+    if name is None:
+        return
+    registered = _registered_by(own)
+    if not registered:
+        raise InputError(
+            f"policy module {module!r} ({own.__file__}) registers nothing: put "
+            f"@policies.register({name!r}) above {_class_in(own)}{named_alike(own)}",
+            rule="nothing registered",
+        )
+    _discover()
+    if name not in _REGISTRY:
+        raise InputError(
+            f"policy module {module!r} ({own.__file__}) registers no policy {name!r}; "
+            f"{hint(name, registered)}it registers {', '.join(sorted(registered))}",
+            rule="unknown policy",
+        )
+
+
+def _registered_by(module: ModuleType) -> set[str]:
+    """Names of the policies that a module registered, has, or imports a module of."""
+    has = list(vars(module).values())
+    rooms = [module, *(value for value in has if isinstance(value, ModuleType))]
+    own = tuple(f"{room.__name__}." for room in rooms if room.__name__.split(".")[0] != __package__)
+    return _ADDED[module.__name__] | {
+        name
+        for name, cls in _REGISTRY.items()
+        if any(cls is value for value in has) or f"{cls.__module__}.".startswith(own)
+    }
+
+
+def _class_in(module: ModuleType) -> str:
+    """Word which class of a module wants to be a policy."""
+    for value in vars(module).values():
+        if isinstance(value, type) and value.__module__ == module.__name__:
+            return f"its class {value.__name__}"
+    return "a subclass of Policy in it"
 
 
 @cache

@@ -6,6 +6,8 @@ import difflib
 import os
 from collections.abc import Iterable
 
+from sim.base.text import printable
+
 
 class SimError(Exception):
     """Anything this project raises on purpose."""
@@ -41,14 +43,14 @@ class InputError(SimError, ValueError):
         self.rule = rule
 
     def __str__(self) -> str:
-        """Give ``file:line: message [rule]``, leaving out what is unknown."""
+        """Give ``file:line: message [rule]``, leaving out what is unknown; fit for a terminal."""
         where = ""
         if self.file is not None:
             where = f"{self.file}:{self.line}: " if self.line is not None else f"{self.file}: "
         elif self.line is not None:
             where = f"line {self.line}: "
         tail = f" [{self.rule}]" if self.rule else ""
-        return f"{where}{self.message}{tail}"
+        return printable(f"{where}{self.message}{tail}")
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle by value, keyword fields included (workers send errors to the driver)."""
@@ -80,6 +82,10 @@ def _rebuild_input_error(
 
 class PolicyError(SimError):
     """A policy gave the kernel nonsense (a NaN key, an unknown queue, a negative limit)."""
+
+
+class MeasureError(SimError):
+    """A measure returned what is no result."""
 
 
 class DeadlockError(SimError):

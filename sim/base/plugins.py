@@ -5,9 +5,12 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+import sys
+import sysconfig
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -83,8 +86,16 @@ def import_own(kind: str, module: str) -> ModuleType:
     Raises
     ------
     InputError
-        If it can't be found. What goes wrong inside it is raised as it is.
+        If it can't be found, or is called as one of Python's standard library, which is then the
+        one that is imported. What goes wrong inside it is raised as it is.
     """
+    if module.partition(".")[0] in sys.stdlib_module_names:
+        mine = [str(file) for file in files_called(module) if not _is_pythons(file)]
+        instead = f"not {mine[0]}" if mine else "not one of your own"
+        raise InputError(
+            f"{kind} module {module!r} is that of Python's standard library, {instead}: give yours "
+            "another name"
+        )
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
@@ -93,3 +104,32 @@ def import_own(kind: str, module: str) -> ModuleType:
                 f"{kind} module {module!r} can't be imported: {error}; put its folder on PYTHONPATH"
             ) from error
         raise
+
+
+def files_called(module: str) -> list[Path]:
+    """Return every file on the module search path that a module of this name may be."""
+    parts = module.split(".")
+    found = []
+    for folder in dict.fromkeys(sys.path):
+        whole = Path(folder or ".").joinpath(*parts)
+        found += [whole.with_name(f"{parts[-1]}.py"), whole / "__init__.py"]
+    return [file for file in dict.fromkeys(map(Path.absolute, found)) if file.is_file()]
+
+
+def named_alike(module: ModuleType) -> str:
+    """Word that another file was meant, perhaps: one of the same name that comes later."""
+    mine = Path(module.__file__ or "").absolute()
+    others = [file for file in files_called(module.__name__) if not _same(file, mine)]
+    return f"; {others[0]} has the same name, and comes later on the search path" if others else ""
+
+
+def _same(one: Path, other: Path) -> bool:
+    return one.resolve() == other.resolve()
+
+
+def _is_pythons(file: Path) -> bool:
+    folders = (sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib"))
+    return any(
+        file.is_relative_to(folder) and not file.is_relative_to(Path(folder) / "site-packages")
+        for folder in folders
+    )

@@ -10,16 +10,16 @@ importable module with such a function.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, SupportsFloat
 
-from sim.base.errors import InputError
-from sim.base.plugins import Plugins, check_known, import_own
+import pyarrow as pa
+
+from sim.base.errors import InputError, MeasureError
+from sim.base.plugins import Plugins, check_known, import_own, named_alike
 from sim.base.plugins import options as options_of
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from sim.cluster.cluster import Cluster
     from sim.engine.plan import Scheduler
     from sim.result import Result
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 NO_POLICY = "none"
 """In place of a policy's name where what is measured needs none."""
 Simulate = Callable[..., "Result"]
-Measured = tuple[dict[str, float], "pa.Table"]
+Measured = tuple[dict[str, float], pa.Table]
 
 MEASURES = Plugins("measure", __name__, "measure")
 
@@ -80,12 +80,35 @@ def measure(
     ------
     InputError
         On an unknown measure or option, naming the nearest.
+    MeasureError
+        If a measure returns something else than numbers by name and a table.
     """
     check_known(f"option of {name}", chosen, options(name, module))
-    measured: Measured = _module(name, module).measure(
-        run, workload, cluster, policy, seed, **chosen
-    )
-    return measured
+    found = _module(name, module)
+    return _checked(name, found.measure(run, workload, cluster, policy, seed, **chosen))
+
+
+def _checked(name: str, measured: Any) -> Measured:
+    """Hold what a measure returned to what its caller counts on."""
+    wanted = "it must return numbers by name and a pyarrow.Table of what they were computed from"
+    if not isinstance(measured, tuple) or len(measured) != 2:
+        raise MeasureError(f"measure {name} returned {_kind(measured)}; {wanted}")
+    metrics, table = measured
+    if not isinstance(metrics, Mapping):
+        raise MeasureError(f"measure {name} returned {_kind(metrics)} for its numbers; {wanted}")
+    if not isinstance(table, pa.Table):
+        raise MeasureError(f"measure {name} returned {_kind(table)} for its table; {wanted}")
+    for key, value in metrics.items():
+        if not isinstance(key, str) or not isinstance(value, SupportsFloat):
+            raise MeasureError(
+                f"measure {name} returned {_kind(value)} as {key!r}; {wanted}, NaN for none"
+            )
+    numbers = {k: v if isinstance(v, int | float) else float(v) for k, v in metrics.items()}
+    return numbers, table
+
+
+def _kind(value: object) -> str:
+    return "None" if value is None else f"a {type(value).__name__}"
 
 
 def _module(name: str, own: str | None) -> Any:
@@ -93,5 +116,6 @@ def _module(name: str, own: str | None) -> Any:
         return MEASURES.module(name)
     module = import_own("measure's", own)
     if not callable(getattr(module, MEASURES.entry, None)):
-        raise InputError(f"{module.__file__} has no function measure(run, workload, cluster, ...)")
+        what = f"{module.__file__} has no function measure(run, workload, cluster, ...)"
+        raise InputError(f"{what}{named_alike(module)}")
     return module

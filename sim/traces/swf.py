@@ -7,7 +7,6 @@ JSSPP 1999; https://www.cs.huji.ac.il/labs/parallel/workload/swf.html
 from __future__ import annotations
 
 import os
-import re
 from typing import Any, Literal
 
 import numpy as np
@@ -18,9 +17,10 @@ from sim.base.reading import (
     Field,
     Layout,
     OnBadRow,
-    broken_text,
+    RowsOnly,
     check_choice,
     count_rule,
+    first_line,
     nothing_left,
     open_text,
     read_blocks,
@@ -40,6 +40,8 @@ _WHOLE = (
 )  # fmt: skip
 _COMPLETED = 1
 _PARTIAL = (2, 3, 4)
+_MOST = 1e12
+"""Largest number of a line that is taken for one: times and memory of a log end long before."""
 _KIB_PER_GIB = 2.0**20
 ZERO_BECOMES_S = 0.5
 
@@ -65,10 +67,11 @@ def read(
     Parameters
     ----------
     path : path-like
-        Plain or gzipped (told by content). The text is held in memory.
+        Plain or gzipped (told by content). It is read a piece at a time, and what is held in
+        memory is its jobs.
     on_bad_row : {"error", "skip"}
-        Lines that have not 18 fields, or text or a number below -1 in one: raise, or leave
-        out and count.
+        Lines that have not 18 fields, or text or a number below -1 or above 1e12 in one: raise,
+        or leave out and count.
     status : {"all", "completed"}
         Keep jobs however they ended, or only those of status 1.
     processors : {"allocated", "requested"}
@@ -100,17 +103,16 @@ def read(
     check_choice("processors", processors, ("allocated", "requested"))
     check_choice("gang", gang, (True, False))
     check_choice("memory", memory, ("none", "requested", "used"))
-    text, header = _read_text(path)
     bad: dict[str, int] = {}
-    fields = {n: Field("whole" if n in _WHOLE else "number", low=-1) for n in FIELDS}
+    fields = {n: Field("whole" if n in _WHOLE else "number", low=-1, high=_MOST) for n in FIELDS}
     fields["job_number"] = Field("whole", required=True)
-    blocks = list(
-        read_blocks(
-            path, pa.BufferReader(text), Layout(FIELDS, delimiter=" "), fields, on_bad_row, bad
-        )
-    )
+    first_line(path)  # which refuses what is no text
+    with open_text(path) as raw:
+        rows = RowsOnly(path, raw)
+        layout = Layout(FIELDS, delimiter=" ", lines=rows.line_of)
+        blocks = list(read_blocks(path, rows, layout, fields, on_bad_row, bad))
     log = {n: np.concatenate([b[n] for b in blocks] or [np.empty(0)]) for n in FIELDS}
-    return _Log(path, log, bad, header).workload(status, processors, gang, memory)
+    return _Log(path, log, bad, rows.header).workload(status, processors, gang, memory)
 
 
 class _Log:
@@ -229,21 +231,6 @@ class _Log:
         return pa.array(
             np.where(missing, unknown, texts.to_numpy(zero_copy_only=False)), pa.string()
         )
-
-
-def _read_text(path: str | os.PathLike[str]) -> tuple[bytes, dict[str, str]]:
-    """Return the text with comments blanked and one space between fields, and the comments."""
-    with open_text(path) as stream:
-        try:
-            text = stream.read()
-        except OSError as error:
-            raise broken_text(path, 1, error) from error
-    header: dict[str, str] = {}
-    for key, value in re.findall(rb"(?m)^;[ \t]*([A-Z]\w*):[ \t]*(.*?)[ \t\r]*$", text):
-        header.setdefault(key.decode(errors="replace"), value.decode(errors="replace"))
-    text = re.sub(rb"(?m);.*$", b"", text)
-    text = re.sub(rb"[ \t\r]+", b" ", text)
-    return re.sub(rb"(?m)^ | $", b"", text), header
 
 
 def _known(column: F8) -> F8:

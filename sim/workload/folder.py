@@ -17,13 +17,16 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from sim.base import files
-from sim.base.arrays import F8
+from sim.base.arrays import F8, I4
 from sim.base.errors import InputError
+from sim.base.memory import available_bytes
 from sim.workload.record import Tables
 from sim.workload.schema import OPTIONAL, TABLES
 from sim.workload.tables import normalise, plain, values
 
 _ROWS = 1 << 20
+_COPIES = 4  # of a table: as read, put in order, as columns, and where workers read it
+_STRING_BYTES = 16
 _META = b"workload.meta"
 _DIGEST = b"workload.digest"
 
@@ -75,9 +78,10 @@ def read(folder: str | os.PathLike[str]) -> dict[str, Any]:
             )
     optional = {name: source / f"{name}.parquet" for name in OPTIONAL}
     paths |= {name: path for name, path in optional.items() if path.is_file()}
-    tables = {n: normalise(n, _read_file(p)) for n, p in paths.items() if n != "tasks"}
+    tables = {n: _read_file(p) for n, p in paths.items() if n != "tasks"}
     meta = _joint_metadata(paths)
-    duration_s = _uniform_durations(paths["tasks"], tables["stages"])
+    stages = normalise("stages", tables["stages"])
+    duration_s = _uniform_durations(paths["tasks"], stages)
     if duration_s is None:
         tables["tasks"] = _read_file(paths["tasks"])
     else:
@@ -107,9 +111,45 @@ def _write_file(file: BinaryIO, pieces: Iterator[pa.Table], extra: dict[bytes, b
 def _read_file(path: Path) -> pa.Table:
     try:
         with pq.ParquetFile(path) as file:
+            _check_size(path, file)
             return file.read()
     except (pa.ArrowException, OSError) as error:
         raise _unreadable(path, error) from error
+
+
+def _check_size(path: Path, file: pq.ParquetFile) -> None:
+    """Refuse a table that memory can't hold; a few bytes of a file may stand for any number."""
+    rows, left = file.metadata.num_rows, available_bytes()
+    needed = rows * sum(_width(kind) for kind in file.schema_arrow.types) * _COPIES
+    if needed > left:
+        raise InputError(
+            f"it has {rows:,} rows, which take about {needed / 1e9:.1f} GB while they are read and "
+            f"simulated; {left / 1e9:.1f} GB are free: take a part of it, or a larger machine",
+            file=path,
+            rule="too large",
+        )
+
+
+def _check_count(path: Path, rows: int, n_tasks: I4) -> None:
+    """Refuse a long table of tasks that is not that of the stages; of a short one each is read."""
+    wanted = int(n_tasks.sum(dtype=np.int64))
+    if rows != wanted and rows > _ROWS:
+        raise InputError(
+            f"it has {rows:,} rows, but n_tasks in stages.parquet asks for {wanted:,}",
+            file=path,
+            rule="n_tasks mismatch",
+        )
+
+
+def _width(kind: pa.DataType) -> int:
+    """Bytes that a value of a column takes in memory, about."""
+    if pa.types.is_dictionary(kind):
+        return _width(kind.index_type)
+    try:
+        bits: int = kind.bit_width
+    except ValueError:
+        return _STRING_BYTES
+    return max(1, bits // 8)
 
 
 def _unreadable(path: Path, error: Exception) -> InputError:
@@ -148,6 +188,8 @@ def _uniform_durations(path: Path, stages: pa.Table) -> F8 | None:
     duration_s = np.full(len(n_tasks), np.nan)
     try:
         with pq.ParquetFile(path) as file:
+            _check_size(path, file)
+            _check_count(path, file.metadata.num_rows, n_tasks)
             schema = file.schema_arrow
             kinds = [schema.field(i).type for i in range(len(schema))]
             if schema.names != ["stage", "duration_s"] or kinds != [pa.int32(), pa.float64()]:

@@ -15,6 +15,9 @@ from sim.workload.record import Tables
 from sim.workload.schema import Column
 from sim.workload.tables import names, values
 
+MOST_S = 1e12
+"""The longest time, s: doubles tell tenths of a millisecond there, and no sum overflows."""
+
 
 def check_column(workload: Tables, name: str, table: pa.Table, column: Column) -> None:
     """Hold a column of the table called `name` to its range, its choices and the rows there are."""
@@ -60,13 +63,18 @@ def check_number(
     name: str, column: Column, numbers: NDArray[Any], workload: Tables | None = None
 ) -> None:
     """Hold numbers of a column to its range."""
-    low = column.low
+    low, high = column.low, MOST_S if column.unit == "s" else np.inf
     if len(numbers) == 0:
         return
     with np.errstate(invalid="ignore"):
         smallest, largest = numbers.min(), numbers.max()
     if np.isfinite(smallest) and np.isfinite(largest) and (low is None or smallest >= low):
-        return
+        if largest <= high:
+            return
+        row = first(numbers > high)
+        assert row is not None
+        text = f"{column.name} is {numbers[row]}; valid: at most {high:g} s, or 30,000 years"
+        fail(workload, name, row, text, "number too large")
     allowed = "any finite number" if low is None else f"{low:g} or more, and finite"
     row = first(~np.isfinite(numbers))
     rule = "non-finite number"

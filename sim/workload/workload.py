@@ -29,6 +29,7 @@ from sim.workload.tables import (
     with_demand,
     without_duration,
 )
+from sim.workload.unknown_columns import with_unused
 from sim.workload.validate import validate as _validate
 from sim.workload.validate import validate_optional
 
@@ -86,7 +87,8 @@ class Workload(Tables):
             `stages` needs a column ``duration_s``: what each of the stage's tasks lasts, s.
             Without any demand column every task demands one ``cpu``.
         meta : mapping, optional
-            See the class; ``quantum`` defaults to 1e-6 for every resource.
+            See the class; ``quantum`` defaults to 1e-6 for every resource. Columns of no use that
+            are called nearly as one of the schema's are counted in ``report``, ``columns_unused``.
         validate : bool
             Leave at True, unless the rows come from a valid workload.
 
@@ -107,6 +109,7 @@ class Workload(Tables):
             "failures": failures,
         }
         tables = {n: empty(n) if t is None else normalise(n, t) for n, t in given.items()}
+        meta = with_unused(meta, given)
         duration_s = None
         if tasks is None:
             del tables["tasks"]
@@ -117,9 +120,7 @@ class Workload(Tables):
                 rule="duration given twice",
             )
         tables["stages"] = with_demand(tables["stages"])
-        workload = cls(
-            tables, duration_s, {**(meta or {}), "quantum": quantum_of(tables["stages"], meta)}
-        )
+        workload = cls(tables, duration_s, {**meta, "quantum": quantum_of(tables["stages"], meta)})
         if validate:
             _validate(workload)
         return workload

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import policies
 import sim
+from sim.base.errors import InputError
+from sim.base.text import printable
 from sim.measures import NO_POLICY, measure
 from sweep.grid import clusters
 from sweep.store.cell import CellError, CellResult, CellSpec
@@ -30,9 +34,12 @@ def run_cell(workload: Workload, spec: CellSpec, simulate: Simulate | None = Non
     try:
         metrics, jobs = _run(workload, spec, simulate, stage)
     except (Exception, SystemExit) as error:
-        where = "policy" if _is_policys(error, spec) else stage[0]
-        seconds = time.perf_counter() - begin
-        return CellResult(spec.key, error=error_of(where, error), seconds=seconds)
+        at = _line_of_policy(error, spec)
+        found = error_of(stage[0] if at is None else "policy", error)
+        at = at or _last_line_in(error, spec.measure.get("module"))
+        if at is not None and not isinstance(error, InputError):
+            found["message"] += f" ({at})"
+        return CellResult(spec.key, error=found, seconds=time.perf_counter() - begin)
     return CellResult(spec.key, metrics, jobs, seconds=time.perf_counter() - begin)
 
 
@@ -41,8 +48,8 @@ def error_of(stage: str, error: BaseException) -> CellError:
     return {
         "stage": stage,
         "type": type(error).__name__,
-        "message": str(error),
-        "traceback": "".join(traceback.format_exception(error)),
+        "message": printable(str(error)),
+        "traceback": printable("".join(traceback.format_exception(error))),
     }
 
 
@@ -63,11 +70,24 @@ def _run(
     return measure(name, run, workload, cluster, policy, spec.seed, **options)
 
 
-def _is_policys(error: BaseException, spec: CellSpec) -> bool:
-    """Tell whether the policy's own module was at work when `error` was raised."""
-    try:
-        module = policies.spec(spec.policy["name"]).__module__
-    except Exception:
-        return False
-    frames = traceback.walk_tb(error.__traceback__)
-    return any(frame.f_globals.get("__name__") == module for frame, _ in frames)
+def _line_of_policy(error: BaseException, spec: CellSpec) -> str | None:
+    """Return where the policy's own module was when `error` was raised; None if it was not."""
+    modules = [spec.policy["module"]]
+    with contextlib.suppress(Exception):
+        modules.append(policies.spec(spec.policy["name"]).__module__)
+    return _last_line_in(error, *modules)
+
+
+def _last_line_in(error: BaseException, *modules: str | None) -> str | None:
+    """Return the file and line of modules that were at work last."""
+    last = None
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        if frame.f_globals.get("__name__") in modules:
+            last = f"{_shown(frame.f_code.co_filename)}:{line}"
+    return last
+
+
+def _shown(file: str) -> str:
+    """Return a file as somebody here would call it."""
+    here = Path.cwd()
+    return str(Path(file).relative_to(here)) if Path(file).is_relative_to(here) else file

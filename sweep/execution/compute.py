@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
+
+import pyarrow as pa
 
 from sim.base.masking import mask, mask_tree
 from sweep.execution import notes, plan, task
-from sweep.execution.cell import run_cell
+from sweep.execution.cell import error_of, run_cell
 from sweep.execution.plan import Planned, Prepared
 from sweep.store.cell import CellError
 from sweep.store.journal import Journal
@@ -144,7 +146,12 @@ def _take_in(
     fields: dict[str, Any] = {"row": cell.row, "key": cell.key, "seconds": seconds}
     if result.error is None:
         prepared.cache.sources.keep(plan.source_of(cell.cell), plan.table_of(cell.cell))
-        prepared.cache.put(result, plan.kept_config(prepared, cell))
+        try:
+            prepared.cache.put(result, plan.kept_config(prepared, cell))
+        except (pa.ArrowException, TypeError, ValueError) as why:
+            # a table of the user's measure that no file can hold is the cell's fault alone
+            result = replace(result, error=error_of("keep", why))
+    if result.error is None:
         prepared.metrics[cell.key] = result.metrics
         journal.append("cell", status="done", **fields)
     else:

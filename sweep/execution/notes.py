@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from sim.base.text import printable
 from sweep.execution.plan import Prepared
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ _SINGULAR = {plural: singular for singular, plural in _PLURAL.items()} | {"cells
 
 def note(text: str) -> None:
     """Say one thing on standard error."""
-    print(text, file=sys.stderr, flush=True)
+    print(printable(text), file=sys.stderr, flush=True)
 
 
 def console() -> Console:
@@ -71,7 +72,7 @@ def count(n: int, plural: str) -> str:
 def _dropped(report: Mapping[str, Any]) -> str:
     """Word what a loader dropped or filled in, by rule."""
     words: list[str] = []
-    for happened in ("dropped", "filled", "edges_dropped", "bad_rows"):
+    for happened in ("dropped", "filled", "edges_dropped", "bad_rows", "columns_unused"):
         counts = report.get(happened)
         if isinstance(counts, Mapping) and counts:
             rules = ", ".join(f"{rule} ({n:,})" for rule, n in counts.items())

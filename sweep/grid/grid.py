@@ -54,7 +54,7 @@ def of_policy(request: Request, option: str, swept: Sequence[str]) -> list[Polic
     if not isinstance(raw, dict) or not isinstance(raw.get("name"), str):
         raise InputError("a policy's file names it: `name: fifo`", file=file)
     if raw.get("module") is not None:
-        _load(str(raw["module"]), file)
+        _load(str(raw["module"]), raw["name"], file)
     known = {field.name for field in dataclasses.fields(policies.spec(raw["name"]))}
     fixed = [line for line in request.fixed if line.key.startswith("policy.")]
     used = {key for key in [*swept, *(line.key for line in fixed)] if _root(key) in known}
@@ -73,9 +73,9 @@ def of_policy(request: Request, option: str, swept: Sequence[str]) -> list[Polic
     return variants
 
 
-def _load(module: str, file: Path) -> None:
+def _load(module: str, name: str, file: Path) -> None:
     try:
-        policies.registry.load(module)
+        policies.registry.load(module, name)
     except InputError:
         raise
     except Exception as error:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -114,6 +115,66 @@ def test_wrong_types_and_choices_are_errors(name, params):
 def test_a_module_that_is_not_there_is_an_error():
     with pytest.raises(sim.InputError, match="'no_such_module' can't be imported"):
         policies.build("fifo", module="no_such_module")
+
+
+@pytest.fixture
+def mine(tmp_path, monkeypatch):
+    """Write modules of one's own, found as long as the test runs."""
+    texts = {
+        "reg_nothing": "from policies import Policy\n\nclass Edf(Policy):\n    pass\n",
+        "reg_nobody": "X = 1\n",
+        "reg_other": (
+            "from dataclasses import dataclass\nimport policies\n\n@policies.register('reg_edf')\n"
+            "@dataclass(frozen=True)\nclass Edf(policies.Policy):\n    pass\n"
+        ),
+        "reg_through": "import reg_other\n",
+        "random": "X = 1\n",
+        "pytest": "X = 1\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
+    yield tmp_path
+    policies.registry._REGISTRY.pop("reg_edf", None)
+    for name in [name for name in texts if name.startswith("reg_")]:
+        sys.modules.pop(name, None)
+        policies.registry._ADDED.pop(name, None)
+
+
+def test_a_module_that_registers_nothing_is_told_how(mine):
+    with pytest.raises(sim.InputError) as caught:
+        policies.build("oracles", module="reg_nothing")
+    assert str(caught.value) == (
+        f"policy module 'reg_nothing' ({mine / 'reg_nothing.py'}) registers nothing: put "
+        "@policies.register('oracles') above its class Edf [nothing registered]"
+    )
+    # of a name that there is already, too: that policy is not what is meant
+    with pytest.raises(sim.InputError, match=r"registers nothing.* above a subclass of Policy in"):
+        policies.build("fifo", module="reg_nobody")
+
+
+def test_a_module_that_registers_another_name_says_which(mine):
+    said = r"no policy 'reg_efd'; did you mean 'reg_edf'\? it registers reg_edf"
+    with pytest.raises(sim.InputError, match=said):
+        policies.build("reg_efd", module="reg_other")
+    assert policies.build("reg_edf", module="reg_through").name == "reg_edf"
+    assert policies.build("fifo", module="reg_other").name == "fifo"
+
+
+def test_a_module_called_as_one_of_pythons_is_named_beside_it(mine):
+    with pytest.raises(sim.InputError) as caught:
+        policies.build("random", module="random")
+    assert str(caught.value) == (
+        "policy module 'random' is that of Python's standard library, not "
+        f"{mine / 'random.py'}: give yours another name"
+    )
+    with pytest.raises(sim.InputError, match="library, not one of your own"):
+        policies.build("random", module="email.mime")
+
+
+def test_a_module_that_another_one_hides_is_named(mine):
+    with pytest.raises(sim.InputError, match=r"registers nothing.*pytest\.py has the same name"):
+        policies.build("edf", module="pytest")
 
 
 def test_two_policies_of_one_name_are_an_error():

@@ -1,11 +1,13 @@
 """What a reader of traces or logs is made of.
 
-`open_text` opens a plain or gzipped file; `read_blocks` reads delimited text in blocks of columns,
-a `Field` a column that matters, and gives every bad row its line and rule. What is left out is
-counted by rule (`count_rule`) and goes into the workload's report; `nothing_left` is the error
-where that was everything. How to add a reader: CONTRIBUTING, *Add a trace*.
+`open_text` opens a plain or gzipped file, `RowsOnly` takes comments out; `read_blocks` reads
+delimited text in blocks of columns, a `Field` a column that matters, and gives every bad row its
+line and rule, `read_columns` the same as whole columns. What is left out is counted by rule (`count_rule`) and goes into the workload's report;
+`nothing_left` is the error where that was everything. How to add a reader: CONTRIBUTING, *Add a
+trace*.
 """
 
+from sim.base.reading.comments import RowsOnly
 from sim.base.reading.rows import Field, Layout, OnBadRow, read_blocks, read_columns
 from sim.base.reading.text import (
     broken_text,
@@ -21,6 +23,7 @@ __all__ = [
     "Field",
     "Layout",
     "OnBadRow",
+    "RowsOnly",
     "broken_text",
     "check_choice",
     "count_rule",

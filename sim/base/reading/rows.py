@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping
+from array import array
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -30,6 +31,7 @@ class Field:
     # whether an empty field makes the row bad; otherwise it is null, or NaN for numbers
     required: bool = False
     low: float = 0.0  # smallest number allowed (of all but ``any``)
+    high: float = math.inf  # largest number allowed (of a ``number``)
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,8 @@ class Layout:
     names: tuple[str, ...]
     delimiter: str = ","
     skip_lines: int = 0
+    # which line of the file a line of the text is, both from 1, if it is not the same one
+    lines: Callable[[int], int] | None = None
 
 
 @dataclass(frozen=True)
@@ -57,27 +61,20 @@ def read_blocks(
     bad: dict[str, int],
 ) -> Iterator[dict[str, Any]]:
     """Read the rows of `stream`, a block at a time."""
-    wrong_width: list[_Bad] = []
-
-    def on_invalid_row(row: Any) -> str:
-        text = f"the row has {row.actual_columns} fields; it needs {row.expected_columns}"
-        if row.text.strip():  # a blank line of other white space is no row
-            wrong_width.append(_Bad(row.number, "wrong number of fields", text))
-        else:
-            wrong_width.append(_Bad(row.number, "", ""))
-        return "skip"
-
+    wrong_width = _WrongWidth(layout.lines)
     n_rows = 0
-    for batch in _batches(path, stream, layout, list(fields), on_invalid_row, wrong_width):
-        lines = _Lines(layout.skip_lines + n_rows, [w.line for w in wrong_width])
+    for batch in _batches(path, stream, layout, list(fields), wrong_width):
+        lines = _Lines(layout.skip_lines + n_rows, wrong_width.lines, layout.lines)
         n_rows += batch.num_rows
         columns, rules = _convert(batch, fields)
         broken = np.flatnonzero(rules)
         blank = rules == _BLANK
         if on_bad_row == "error":
             real = broken[~blank[broken]]
-            last = lines.of(batch.num_rows - 1)  # later ones may have earlier company to come
-            bad_rows = [w for w in wrong_width if w.rule and w.line <= last]
+            bad_rows = []
+            if wrong_width.first is not None:  # later ones may have earlier company to come
+                last = lines.of(batch.num_rows - 1)
+                bad_rows += [w for w in (wrong_width.first,) if w.line <= last]
             if len(real):
                 bad_rows.append(_describe(batch, fields, int(real[0]), lines))
             _raise_first(path, bad_rows)
@@ -92,11 +89,10 @@ def read_blocks(
                 for k, v in columns.items()
             }
         yield columns
-    skipped = sum(1 for w in wrong_width if w.rule)
-    if skipped and on_bad_row == "error":
-        _raise_first(path, [w for w in wrong_width if w.rule])
-    if skipped:
-        bad["wrong number of fields"] = bad.get("wrong number of fields", 0) + skipped
+    if wrong_width.first is not None:
+        if on_bad_row == "error":
+            _raise_first(path, [wrong_width.first])
+        bad[_WRONG_WIDTH] = bad.get(_WRONG_WIDTH, 0) + wrong_width.n
 
 
 def read_columns(
@@ -136,12 +132,36 @@ _RULES = (
 _BLANK = _RULES.index("blank")
 
 
+_WRONG_WIDTH = "wrong number of fields"
+
+
+class _WrongWidth:
+    """The lines that are no rows: their numbers, in a few bytes each, and the first bad one."""
+
+    def __init__(self, line_of: Callable[[int], int] | None) -> None:
+        self.lines = array("q")  # as Arrow counts them, blank ones included
+        self.first: _Bad | None = None
+        self.n = 0  # without the blank ones
+        self._line_of = line_of or int
+
+    def __call__(self, row: Any) -> str:
+        """Skip a row; Arrow calls this."""
+        self.lines.append(row.number)
+        if row.text.strip():  # a blank line of other white space is no row
+            self.n += 1
+            if self.first is None:
+                text = f"the row has {row.actual_columns} fields; it needs {row.expected_columns}"
+                self.first = _Bad(self._line_of(row.number), _WRONG_WIDTH, text)
+        return "skip"
+
+
 @dataclass(frozen=True)
 class _Lines:
     """Turns rows of a block into lines of the file."""
 
     before: int
-    invalid: list[int]
+    invalid: array[int]
+    line_of: Callable[[int], int] | None
 
     def of(self, row: int) -> int:
         line = self.before + row + 1
@@ -149,7 +169,7 @@ class _Lines:
             if other > line:
                 break
             line += 1
-        return line
+        return line if self.line_of is None else self.line_of(line)
 
 
 def _batches(
@@ -157,8 +177,7 @@ def _batches(
     stream: Any,
     layout: Layout,
     wanted: list[str],
-    on_invalid_row: Any,
-    wrong_width: list[_Bad],
+    wrong_width: _WrongWidth,
 ) -> Iterator[pa.RecordBatch]:
     from pyarrow import csv
 
@@ -175,7 +194,7 @@ def _batches(
             parse_options=csv.ParseOptions(
                 delimiter=layout.delimiter,
                 ignore_empty_lines=False,
-                invalid_row_handler=on_invalid_row,
+                invalid_row_handler=wrong_width,
             ),
             convert_options=csv.ConvertOptions(
                 check_utf8=False,
@@ -191,7 +210,8 @@ def _batches(
     except (pa.ArrowInvalid, OSError) as error:
         if "Empty CSV file" in str(error):
             return
-        raise broken_text(path, layout.skip_lines + n_rows + len(wrong_width) + 1, error) from error
+        line = layout.skip_lines + n_rows + len(wrong_width.lines) + 1
+        raise broken_text(path, layout.lines(line) if layout.lines else line, error) from error
 
 
 def _convert(batch: pa.RecordBatch, fields: Mapping[str, Field]) -> tuple[dict[str, Any], I1]:
@@ -238,7 +258,8 @@ def _numbers(raw: pa.Array, field: Field) -> tuple[F8, I1]:
         numbers = np.array([math.nan if k is None else k for k in known] + [math.nan])[codes]
         text = np.array([k is None for k in known] + [False])[codes]
     given = ~np.isnan(numbers)
-    outside = given & (np.isinf(numbers) | (numbers < field.low)) & (field.kind != "any")
+    outside = given & (np.isinf(numbers) | (numbers < field.low) | (numbers > field.high))
+    outside &= field.kind != "any"
     if field.kind == "whole":
         with np.errstate(invalid="ignore"):
             outside |= given & (numbers != np.rint(numbers)) | (numbers >= 2**31)
@@ -267,6 +288,8 @@ def _describe(batch: pa.RecordBatch, fields: Mapping[str, Field], row: int, line
             shown = _decoded(alone.column(name).cast(pa.binary())[0].as_py())
             wanted = {"text": "text", "whole": "a whole number"}.get(field.kind, "a number")
             limit = f" of at least {field.low:g}" if field.kind in ("number", "whole") else ""
+            if math.isfinite(field.high):
+                limit = f" from {field.low:g} to {field.high:g}"
             given = "is missing" if shown is None else f"is {shown!r}"
             text = f"{name} {given}; it must be {wanted}{limit}"
             return _Bad(lines.of(row), _RULES[code], text)

@@ -137,12 +137,16 @@ class Plan:
         Raises
         ------
         PolicyError
-            On an unknown column, a NaN, or a queue, limit or gate out of its range.
+            On an unknown column, a NaN, a wrong number of values, a row that is not there, or a
+            queue, limit or gate out of its range.
         """
         where: Any = slice(None) if rows is None else rows
         for name, value in columns.items():
             checked = self._checked_job(name, value)
-            self.jobs[name][where] = checked
+            try:
+                self.jobs[name][where] = checked
+            except (ValueError, IndexError) as error:
+                raise _misfit("job", name, self.jobs[name], where, checked) from error
         if "run_limit" in columns:
             self._limited.append(_rows(where, len(self.jobs["key"])))
         if self._changed is not None:
@@ -175,7 +179,7 @@ class Plan:
         Raises
         ------
         PolicyError
-            On an unknown column or a NaN.
+            On an unknown column, a NaN, a wrong number of values or a row that is not there.
         """
         where: Any = slice(None) if rows is None else rows
         for name, value in columns.items():
@@ -184,7 +188,10 @@ class Plan:
             array = np.asarray(value, dtype=np.float64)
             if np.isnan(array).any():
                 raise PolicyError(f"stage column {name!r} holds a NaN")
-            self.stages[name][where] = array
+            try:
+                self.stages[name][where] = array
+            except (ValueError, IndexError) as error:
+                raise _misfit("stage", name, self.stages[name], where, array) from error
         if self._changed is not None:
             self._changed.append(np.atleast_1d(np.asarray(jobs, dtype=np.int64)))
 
@@ -256,6 +263,21 @@ class Scheduler(Protocol):
 
 def _defaults(spec: Mapping[str, tuple[type, float]], n: int) -> dict[str, NDArray[Any]]:
     return {name: np.full(n, default, dtype=dtype) for name, (dtype, default) in spec.items()}
+
+
+def _misfit(what: str, name: str, column: NDArray[Any], where: Any, value: Any) -> PolicyError:
+    """Word that values don't fit into the rows of a column that they are for."""
+    try:
+        n_rows = len(_rows(where, len(column)))
+        column[where]
+    except (ValueError, IndexError) as error:
+        return PolicyError(f"{what} column {name!r}: {error}; there are {len(column)} {what}s")
+    shape = np.shape(value)
+    given = f"{shape[0]} values" if len(shape) == 1 else f"an array of shape {shape}"
+    return PolicyError(
+        f"{what} column {name!r} was given {given} for {n_rows} {what}s; give one for each, or one "
+        "for all of them"
+    )
 
 
 def _rows(where: Any, n: int) -> NDArray[Any]:

@@ -1,6 +1,9 @@
 """Tables as plain text: left for words, right for numbers."""
 
-from sim.base.text import table_lines
+import pytest
+
+from sim.base.errors import InputError
+from sim.base.text import printable, table_lines
 
 
 def test_words_are_flush_left_and_lines_end_with_their_text():
@@ -11,3 +14,23 @@ def test_words_are_flush_left_and_lines_end_with_their_text():
 def test_numbers_are_flush_right_in_columns_of_a_least_width():
     lines = table_lines(["", "p50"], [["x", "1.5"], ["long", "12345"]], numbers=True, narrowest=7)
     assert lines == ["          p50", "x         1.5", "long    12345"]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain\ttext\nof día 東京 🙂", "plain\ttext\nof día 東京 🙂"),
+        ("\x1b[31mred\x1b]0;title\x07", "\\x1b[31mred\\x1b]0;title\\x07"),
+        ("over\rwritten\x08\x7f\x9b2J\x00", "over\\rwritten\\x08\\x7f\\x9b2J\\x00"),
+        ("\u202eback\u2066\u2028", "\\u202eback\\u2066\\u2028"),
+    ],
+)
+def test_what_moves_a_terminal_is_written_as_escapes(text, shown):
+    assert printable(text) == shown
+    assert table_lines(["a"], [[text]]) == ["a", shown]
+
+
+def test_every_error_of_the_input_is_fit_for_a_terminal():
+    error = InputError("no \x1b[2J here", file="a\x1b.swf", line=3, rule="\x07")
+    assert str(error) == "a\\x1b.swf:3: no \\x1b[2J here [\\x07]"
+    assert error.file == "a\x1b.swf"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -124,6 +125,9 @@ def test_no_time_at_all_becomes_half_a_second(tmp_path):
         (line(job_number=2, run_time="long"), "text in a number"),
         (line(job_number=2, run_time=-7), "number out of range"),
         (line(job_number=2, allocated_processors=1.5), "number out of range"),
+        (line(job_number=2, run_time=1e300), "number out of range"),
+        (line(job_number=2, submit_time=1e300), "number out of range"),
+        (line(job_number=2, run_time="x\x1b[31m"), "text in a number"),
     ],
 )
 def test_a_bad_line_is_an_error_with_its_number(tmp_path, bad, rule):
@@ -134,6 +138,29 @@ def test_a_bad_line_is_an_error_with_its_number(tmp_path, bad, rule):
     w = load(path, on_bad_row="skip")
     assert w.n_jobs == 1
     assert w.meta["report"]["bad_rows"] == {rule: 1}
+
+
+def test_comments_take_no_memory_and_shift_no_line(tmp_path):
+    """12 MB of packed comments took 7 GB: a line each, and the text in four copies."""
+    path = tmp_path / "t.swf.gz"
+    comments = b"; and so on, and on, and on\n" * 1_000_000
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        file.write(b"; MaxProcs: 7\n" + comments + line(job_number=1).encode() + b"\n\n")
+        file.write(comments + line(job_number=2).encode() + b" ; last\n")
+        file.write(comments + b"1 2 3\n")
+    tracemalloc.start()
+    try:
+        w = load(path, on_bad_row="skip")
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert w.jobs["job_id"].to_pylist() == ["1", "2"]
+    assert w.meta["header"] == {"MaxProcs": "7"}
+    assert w.meta["report"]["bad_rows"] == {"wrong number of fields": 1}
+    assert most < 60e6 < 3 * len(comments)
+    with pytest.raises(sim.InputError, match="the row has 3 fields") as caught:
+        load(path)
+    assert caught.value.line == 3_000_000 + 5
 
 
 @pytest.mark.parametrize("content", [b"", b"; only: comments\n;\n", gzip.compress(b"\n", mtime=0)])

@@ -175,6 +175,39 @@ def test_a_broken_rule_names_the_file(tmp_path, name, change, rule):
     assert caught.value.file == str(tmp_path / f"{wrong}.parquet")
 
 
+def test_a_table_that_memory_can_not_hold_is_refused_before_it_is_read(tmp_path, monkeypatch):
+    """A few bytes of Parquet may stand for any number of rows."""
+    n = 3_000_000
+    sim.Workload.from_tables(
+        jobs={"job_id": ["a"], "submit_s": [0.0]},
+        stages={"job": [0], "n_tasks": [n], "duration_s": [1.5]},
+    ).write(tmp_path)
+    path = tmp_path / "tasks.parquet"
+    assert path.stat().st_size < 100_000
+    monkeypatch.setattr(store, "available_bytes", lambda: 100_000_000)
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", lambda *_, **__: pytest.fail("reads"))
+    with pytest.raises(sim.InputError, match="3,000,000 rows, which take about") as e:
+        sim.Workload.read(tmp_path)
+    assert (e.value.file, e.value.rule) == (str(path), "too large")
+
+
+def test_a_long_table_of_tasks_that_no_stage_asks_for_is_refused_unread(tmp_path, monkeypatch):
+    build().write(tmp_path)
+    many = {"stage": np.zeros(2_000_000, np.int32), "duration_s": np.ones(2_000_000)}
+    pq.write_table(pa.table(many), tmp_path / "tasks.parquet")
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", lambda *_, **__: pytest.fail("reads"))
+    with pytest.raises(sim.InputError, match=r"2,000,000 rows, but n_tasks .* asks for 6") as e:
+        sim.Workload.read(tmp_path)
+    assert e.value.rule == "n_tasks mismatch"
+
+
+def test_strings_and_categories_count_too(tmp_path, monkeypatch):
+    build().write(tmp_path)
+    monkeypatch.setattr(store, "available_bytes", lambda: 100)
+    with pytest.raises(sim.InputError, match=r"jobs\.parquet: it has 3 rows"):
+        sim.Workload.read(tmp_path)
+
+
 def test_meta_that_json_can_not_hold_is_refused(tmp_path):
     tables = {name: getattr(build(), name) for name in TABLES}
     w = sim.Workload.from_tables(**tables, meta={"name": object()})

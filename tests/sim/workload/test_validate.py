@@ -19,6 +19,8 @@ BROKEN = [
     ("jobs", "submit_s", [-1.0, 1.0, 5.0], "negative number", r"jobs row 0 \(job 'a'\): submit_s"),
     ("jobs", "submit_s", [0.0, NAN, 5.0], "non-finite number", "jobs row 1"),
     ("jobs", "submit_s", [0.0, 1.0, INF], "non-finite number", "jobs row 2"),
+    ("jobs", "submit_s", [0.0, 1.0, 1e13], "number too large", "jobs row 2 .*at most 1e"),
+    ("tasks", "duration_s", [1e300, 4.0, 5.0, 1.0, 1.0, 0.0], "number too large", "tasks row 0"),
     ("jobs", "job_id", ["a", "b", "a"], "duplicate id", "jobs row 2 .*row 0"),
     ("jobs", "priority", [0.0, -3.0, -INF], "non-finite number", "jobs row 2"),
     ("jobs", "deadline_s", [-1.0, None, None], "negative number", "jobs row 0"),

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import hashlib
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import policies
 from sim import Workload
 from sim.base.errors import in_a_line
 from sweep.execution.cell import run_cell
@@ -104,7 +107,82 @@ def test_what_the_policys_module_raises_is_the_policys(
     monkeypatch.setattr(policy_class("fifo"), "begin", namespace["begin"])
     result = run_cell(workload, SPEC)
     assert result.error is not None
-    assert (result.error["stage"], result.error["message"]) == ("policy", "no plan")
+    assert (result.error["stage"], result.error["message"]) == ("policy", "no plan (<string>:1)")
+
+
+MODULE = """
+from dataclasses import dataclass
+
+from policies import Policy, register
+from sim.plan import Event
+
+
+@register("said")
+@dataclass(frozen=True)
+class Said(Policy):
+    events = Event.JOB_ARRIVED
+
+    def prepare(self, world, plan):
+        {prepare}
+
+    def react(self, memory, batch, world, plan):
+        self.help(batch)
+
+    def help(self, batch):
+        {react}
+"""
+
+
+@pytest.mark.parametrize(
+    ("prepare", "react", "message"),
+    [
+        (
+            "plan.set_jobs(key=[1.0, 2.0, 3.0])",
+            "pass",
+            "job column 'key' was given 3 values for 1 jobs; give one for each, or one for all of "
+            "them ({}:14)",
+        ),
+        ("pass", "return 1 / len(batch.row[:0])", "division by zero ({}:20)"),
+    ],
+)
+def test_what_a_policy_does_wrong_has_a_column_and_a_line(
+    workload: Workload,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    prepare: str,
+    react: str,
+    message: str,
+) -> None:
+    (tmp_path / "said_wrong.py").write_text(MODULE.format(prepare=prepare, react=react))
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "said_wrong", raising=False)
+    monkeypatch.delitem(policies.registry._REGISTRY, "said", raising=False)
+    said = spec(policy={"name": "said", "module": "said_wrong", "params": {}})
+    error = run_cell(workload, said).error
+    monkeypatch.chdir(tmp_path)
+    short = run_cell(workload, said).error
+    assert error is not None
+    assert short is not None
+    assert error["stage"] == "policy"
+    assert error["message"] == message.format(tmp_path / "said_wrong.py")
+    assert short["message"] == message.format("said_wrong.py")
+
+
+def test_what_the_input_lacks_needs_no_line(workload: Workload) -> None:
+    wrong = {"name": "las", "module": None, "params": {"queues": -1}}
+    error = run_cell(workload, spec(policy=wrong)).error
+    assert error is not None
+    assert not error["message"].endswith(")")
+
+
+def test_an_error_of_a_cell_is_fit_for_a_terminal(workload: Workload) -> None:
+    def broken(*_: Any, **__: Any) -> None:
+        raise ValueError("\x1b[2Jgone")
+
+    error = run_cell(workload, SPEC, broken).error
+    assert error is not None
+    assert error["message"] == "\\x1b[2Jgone"
+    assert "\x1b" not in error["traceback"]
 
 
 PARTS: dict[str, Any] = {

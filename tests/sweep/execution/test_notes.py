@@ -5,8 +5,10 @@ import io
 import pytest
 from rich.console import Console
 
+from sim import Workload
 from sweep.execution import notes
 from sweep.execution.notes import Progress
+from tests.sweep.small import Command
 
 
 def console(*, terminal: bool = False) -> tuple[Console, io.StringIO]:
@@ -60,3 +62,14 @@ def test_a_bar_on_a_terminal() -> None:
         shown.beat()
     assert "1 failed" in file.getvalue()
     assert "1/2" in file.getvalue()
+
+
+def test_columns_that_are_of_no_use_are_said(fake: Command) -> None:
+    w = Workload.from_tables(
+        jobs={"job_id": ["a"], "submit_s": [0.0], "user_name": ["q"]},
+        stages={"job": [0], "n_tasks": [1], "duration_s": [1.5]},
+        meta={"name": "ours"},
+    )
+    w.write(fake.trace)
+    said = "  ours: 1 jobs; columns unused: jobs.user_name: did you mean user? (1)"
+    assert said in fake("policy=fifo").err.splitlines()

@@ -71,3 +71,29 @@ def test_what_is_wrong_is_said(fake: Command, mine: Path, words: list[str], mess
 
 def test_metrics_of_a_plain_simulation_are_checked_still(fake: Command) -> None:
     assert "unknown metric" in fake("policy=fifo", "metrics=[jct_meen_s]").err
+
+
+@pytest.mark.parametrize(
+    ("returned", "kind", "message"),
+    [
+        ('({"a": 1.0}, None)', "MeasureError", "measure own returned None for its table; it must"),
+        ("None", "MeasureError", "measure own returned None; it must return numbers by name"),
+        ('{"a": 1.0}', "MeasureError", "measure own returned a dict; it must return numbers"),
+        ("([1.0], pa.table({}))", "MeasureError", "returned a list for its numbers"),
+        ('({"a": "x"}, pa.table({}))', "MeasureError", "returned a str as 'a'; it must"),
+        ('({"a": 1}, pa.table({"s": pa.array([{}])}))', "ArrowNotImplementedError", "struct"),
+    ],
+)
+def test_one_that_returns_something_else_fails_its_cells_alone(
+    fake: Command, mine: Path, returned: str, kind: str, message: str
+) -> None:
+    text = MEASURE.replace(
+        '    return {"last_s"',
+        f'    if seed == 1:\n        return {returned}\n    return {{"last_s"',
+    )
+    (mine / "own_measure.py").write_text(text)
+    ran = fake("policy=fifo", "seed=0,1,2", "measure=own", f"--config-dir={mine}")
+    assert ran.code == 1, ran.err
+    assert [row["status"] for row in ran.rows] == ["done", "failed", "done"]
+    assert ran.rows[1]["error_type"] == kind
+    assert message in ran.rows[1]["error_message"]

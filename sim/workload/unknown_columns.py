@@ -1,0 +1,61 @@
+"""Columns that the schema does not know, but nearly: most likely meant to be one that it does."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sim.workload.schema import DEMAND_PREFIX, MAY_HAVE, columns_of
+from sim.workload.tables import TableLike
+
+_NEAR = 0.75
+_MORE = {"stages": ("duration_s",)}  # it stands for a table of tasks
+
+
+def with_unused(
+    meta: Mapping[str, Any] | None, tables: Mapping[str, TableLike | None]
+) -> dict[str, Any]:
+    """Return `meta` with such columns of tables in its report, under ``columns_unused``."""
+    unused: dict[str, int] = {}
+    for name, table in tables.items():
+        given: Any = {} if table is None else table
+        for column, near in meant(name, getattr(given, "column_names", given)).items():
+            unused[f"{name}.{column}: did you mean {near}?"] = len(given[column])
+    known = dict(meta or {})
+    if unused:
+        report = known.get("report", {})
+        unused = {**report.get("columns_unused", {}), **unused}
+        known["report"] = {**report, "columns_unused": unused}
+    return known
+
+
+def meant(table: str, names: Iterable[str]) -> dict[str, str]:
+    """Tell of columns of the table called `table` which one of the schema they may be meant for.
+
+    One that the table has cannot be meant by another; a number with its unit is meant for no text.
+
+    Examples
+    --------
+    >>> meant("jobs", ["job_id", "submit_s", "user_name", "colour", "requested_s"])
+    {'user_name': 'user'}
+    """
+    given = list(names)
+    known = [*(c.name for c in (*columns_of(table), *MAY_HAVE.get(table, ())))]
+    known += _MORE.get(table, ())
+    free = [name for name in known if name not in given]
+    near = {}
+    for name in given:
+        if name not in known and not (table == "stages" and name.startswith(DEMAND_PREFIX)):
+            one = _nearest(name, free)
+            if one is not None:
+                near[name] = one
+    return near
+
+
+def _nearest(name: str, known: Iterable[str]) -> str | None:
+    may_be = [one for one in known if one.endswith("_s") or not name.endswith("_s")]
+    lower = name.lower()
+    parts = [one for one in may_be if lower.startswith(f"{one}_") or lower.endswith(f"_{one}")]
+    near = [max(parts, key=len)] if parts else difflib.get_close_matches(lower, may_be, 1, _NEAR)
+    return near[0] if near else None
