@@ -14,6 +14,8 @@ from sweep.driver import Outcome
 from sweep.execution.notes import count
 from sweep.grid.request import Settings
 from sweep.report import findings, headlines, table
+from sweep.report.section import print_section
+from sweep.search import sections
 from sweep.stats.arrange import shown_metrics
 from sweep.stats.summary import summarise
 from sweep.store.folder import CELLS, HTML, SweepFolder
@@ -25,11 +27,19 @@ def show(outcome: Outcome, settings: Settings) -> int:
     """Print the tables, the failures and where all lies, the folder last; 1 if any failed."""
     folder, config = outcome.folder, outcome.config
     baseline = config["baseline"]
-    shown = shown_metrics(outcome.cells, config)
     console = Console()
-    table.print_table(summarise(shown, swept=config["swept"], baseline=baseline), console)
-    against = headlines.headlines(folder.contrasts())
-    headlines.print_headlines(against, baseline, console)
+    found = sections.of(folder)
+    for section in (each for each in found if each.is_answer):
+        print_section(section, console)
+        console.print()
+    if not any(section.is_answer for section in found):
+        shown = shown_metrics(outcome.cells, config)
+        table.print_table(summarise(shown, swept=config["swept"], baseline=baseline), console)
+        against = headlines.headlines(folder.contrasts())
+        headlines.print_headlines(against, baseline, console)
+    for section in (each for each in found if not each.is_answer):
+        console.print()
+        print_section(section, console)
     sys.stdout.flush()
     _findings(folder)
     _failures(outcome.cells, folder.sweep)

@@ -16,6 +16,7 @@ from sweep.report import headlines as against
 from sweep.report import page as report_page
 from sweep.report import table
 from sweep.report.headlines import Headline
+from sweep.report.section import Section, to_markdown
 from sweep.stats import contrasts
 from sweep.stats.arrange import shown_metrics
 from sweep.stats.arrange import text as shortest
@@ -34,10 +35,12 @@ def write_all(
     *,
     cache: Cache | None = None,
     gantt: int | None = None,
+    sections: Sequence[Section] = (),
 ) -> None:
     """Write the tables and the report, with the metrics that the sweep's configuration names.
 
-    See `write` for `cache` and `gantt`; the cache is that of the results folder if none is given.
+    See `write` for `cache`, `gantt` and `sections`; the cache is that of the results folder if
+    none is given.
     """
     shown = shown_metrics(cells, config)
     swept, baseline = config["swept"], config["baseline"]
@@ -45,6 +48,7 @@ def write_all(
     folder.replace(CONTRASTS, compared)
     headlines = against.headlines(compared)
     texts = [
+        *map(to_markdown, sections),
         table.to_markdown(summarise(shown, swept=swept, baseline=baseline)),
         against.to_markdown(headlines, baseline),
     ]
@@ -60,6 +64,7 @@ def write_all(
         headlines=headlines,
         cache=cache or Cache(folder.results),
         gantt=gantt,
+        sections=sections,
     )
 
 
@@ -75,12 +80,14 @@ def write(
     headlines: Sequence[Headline] = (),
     cache: Cache | None = None,
     gantt: int | None = None,
+    sections: Sequence[Section] = (),
 ) -> tuple[Path, Path]:
     """Write ``report.md`` and ``report.html`` into a sweep's folder.
 
     Both hold what was asked, every metric per policy and capacity, the failed cells with the
     commands that reproduce them, the configuration and the provenance. The HTML file also plots
-    each metric against capacity; it loads nothing from anywhere.
+    each metric against capacity; it loads nothing from anywhere. Before the tables stand the
+    `sections` that another room filled.
     """
     summary = summarise(cells, swept=swept, baseline=baseline)
     environment = html.environment(_TEMPLATES)
@@ -94,10 +101,11 @@ def write(
         MARKDOWN: environment.get_template("report.md.j2").render(
             context,
             tables=table.to_markdown(summary, level=3),
+            section_texts="\n".join(map(to_markdown, sections)),
             headline_tables=against.to_markdown(headlines, baseline or ""),
         ),
         HTML: environment.get_template("report.html.j2").render(
-            context, **report_page.context(summary, findings, looked)
+            context, **report_page.context(summary, findings, looked, sections)
         ),
     }
     for name, text in pages.items():

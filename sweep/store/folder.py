@@ -16,6 +16,7 @@ from sweep.grid.config_tree import to_yaml
 
 CELLS, CONFIG, PROVENANCE = "cells.parquet", "config.yaml", "provenance.json"
 DIFF, FINDINGS, CONTRASTS = "changes.diff", "findings.parquet", "against_baseline.parquet"
+TARGETS, SETTINGS, EQUAL = "targets.parquet", "settings.parquet", "equal_capacity.parquet"
 TABLE, MARKDOWN, HTML = "table.md", "report.md", "report.html"
 _ALWAYS = {"words", "config_dirs", "swept", "baseline", "metrics", "study"}
 _DAMAGED = "it is damaged; running the sweep again writes it anew, from the cells that are cached"
@@ -97,6 +98,10 @@ class SweepFolder:
     def contrasts(self) -> pa.Table | None:
         """Read ``against_baseline.parquet``; None if the sweep has no baseline."""
         return self._read(CONTRASTS)
+
+    def table(self, name: str) -> pa.Table | None:
+        """Read a table, such as `TARGETS`; None if the sweep has none of that name."""
+        return self._read(name)
 
     def _read(self, name: str) -> pa.Table | None:
         file = self.path / name
