@@ -100,6 +100,10 @@ class Rounds:
         """Tell whether a cell failed."""
         return self._planned[_name(cell)].key in self.errors
 
+    def key(self, cell: Cell) -> str:
+        """Return a cell's key."""
+        return self._planned[_name(cell)].key
+
     def names(self, cell: Cell) -> list[str]:
         """Names of a cell's metrics."""
         return list(self._metrics.get(self._planned[_name(cell)].key, {}))

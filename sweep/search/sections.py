@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from sweep.report.section import Section
-from sweep.search import equal, target_section
-from sweep.store.folder import EQUAL, TARGETS, SweepFolder
+from sweep.search import equal, settings_section, target_section
+from sweep.store.folder import EQUAL, IMPORTANCE, SETTINGS, TARGETS, SweepFolder
 
 
 def of(folder: SweepFolder) -> list[Section]:
@@ -19,6 +19,10 @@ def of(folder: SweepFolder) -> list[Section]:
     targets = folder.table(TARGETS)
     if targets is not None:
         sections.append(target_section.section(targets, config))
+    settings = folder.table(SETTINGS)
+    if settings is not None:
+        mattered = folder.table(IMPORTANCE)
+        sections.append(settings_section.section(settings, mattered, config))
     alike = folder.table(EQUAL)
     if alike is not None:
         sections.append(equal.section(alike, config))
@@ -28,10 +32,16 @@ def of(folder: SweepFolder) -> list[Section]:
 def shown(cells: pa.Table, config: Mapping[str, Any], folder: SweepFolder) -> pa.Table:
     """Leave out of the usual tables and plots what a search passed on its way.
 
-    Of a target's cells those are left that all policies of a trace share: its ends, mostly.
+    Of a target's cells those are left that all policies of a trace share: its ends, mostly; of a
+    search's those of the default and of the best.
     """
     if config.get("goal") is None:
         return cells
+    settings = folder.table(SETTINGS)
+    if settings is not None:
+        rows = settings.select(["role", "keys"]).to_pylist()
+        kept = {key for row in rows if row["role"] for key in row["keys"]}
+        return cells.filter(pa.array([key in kept for key in cells["key"].to_pylist()]))
     return _shared(cells)
 
 

@@ -16,7 +16,8 @@ from sweep.grid.config_tree import to_yaml
 
 CELLS, CONFIG, PROVENANCE = "cells.parquet", "config.yaml", "provenance.json"
 DIFF, FINDINGS, CONTRASTS = "changes.diff", "findings.parquet", "against_baseline.parquet"
-TARGETS, SETTINGS, EQUAL = "targets.parquet", "settings.parquet", "equal_capacity.parquet"
+TARGETS, EQUAL = "targets.parquet", "equal_capacity.parquet"
+SETTINGS, IMPORTANCE = "settings.parquet", "importance.parquet"
 TABLE, MARKDOWN, HTML = "table.md", "report.md", "report.html"
 _ALWAYS = {"words", "config_dirs", "swept", "baseline", "metrics", "study"}
 _DAMAGED = "it is damaged; running the sweep again writes it anew, from the cells that are cached"
