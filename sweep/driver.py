@@ -33,10 +33,12 @@ from sweep.grid.request import Request, Settings
 from sweep.papers import studies
 from sweep.report import findings
 from sweep.report.findings import Finished
+from sweep.search import equal, sections
+from sweep.search.settle import Pursuit
 from sweep.store import provenance
 from sweep.store.cache import Cache
 from sweep.store.cell import CellError
-from sweep.store.folder import CELLS, FINDINGS, SweepFolder
+from sweep.store.folder import CELLS, EQUAL, FINDINGS, SweepFolder
 from sweep.store.journal import Journal
 
 _TAG = b"""Signature: 8a477f597d28d172789f06886806bc55
@@ -81,13 +83,15 @@ def _python_path(options: Options) -> list[str]:
 
 def run(asked: Request, simulate: Simulate | None = None) -> Outcome:
     """Run a sweep to its end."""
-    cells = grid.build(asked)
+    cells = None if asked.goal is not None else grid.build(asked)
     results = asked.settings.results
     _check_writable(results)
     for part in ("cache", "sweeps", "journal"):
         files.sweep_temporaries(results / part)
     runner = make_runner(asked.settings.launcher, _python_path(asked.options), simulate)
     with contextlib.closing(runner):
+        if cells is None:
+            return _pursue(Pursuit(asked, runner, lambda: _warm_up(asked.settings)), runner)
         if asked.precision is not None:
             first = seeds.with_seeds(asked, request.FIRST_SEEDS)
             asked = seeds.settle(first, runner, lambda: _warm_up(asked.settings))
@@ -126,6 +130,36 @@ def _whole(cells: Grid, runner: Runner) -> Outcome:
         return outcome
 
 
+def _pursue(pursuit: Pursuit, runner: Runner) -> Outcome:
+    """Look for what was asked for, round by round, and write the sweep's folder."""
+    with pursuit.held():
+        found = pursuit.settle()
+        folder, journal = SweepFolder.of(*pursuit.where), Journal(*pursuit.where)
+        if not found.n_run and folder.is_whole() and journal.is_complete():
+            return _again(found.prepared, folder, journal)
+        with ThreadPoolExecutor(1) as aside:  # stopping Ray takes a second or two
+            closed = aside.submit(runner.close)
+            for name, table in found.tables.items():
+                folder.replace(name, table)
+            outcome = _finish(found.prepared, folder, journal, found.cached, found.errors)
+            closed.result()
+        return outcome
+
+
+def begin(asked: Request) -> Prepared:
+    """Prepare the cells that a request begins with: all of them, unless something is looked for."""
+    return plan.prepare(grid.build(asked)) if asked.goal is None else Pursuit(asked).begin()
+
+
+def prepare(asked: Request) -> Prepared:
+    """Prepare the cells that a request comes to; of one with a goal those that were run for it."""
+    if asked.goal is None:
+        return plan.prepare(grid.build(asked))
+    pursuit = Pursuit(asked)
+    with pursuit.held():
+        return pursuit.settle().prepared
+
+
 def _warm_up(settings: Settings) -> None:
     if settings.tracking["kind"] == "mlflow":
         track.warm_up()
@@ -148,7 +182,7 @@ def _finish(
     about, diff = provenance.collect(words, asked.axes["seed"], inputs)
     about = folder.write_origin(config, about, diff)
     folder.replace(FINDINGS, find(cells, config, prepared.cache))
-    report.write_all(folder, cells, config, about, cache=prepared.cache)
+    write_report(folder, cells, config, about, cache=prepared.cache)
     folder.replace(CELLS, cells)
     target = _track(folder, asked.settings)
     journal.append("end", failed=len(errors), tracked=target)
@@ -165,6 +199,20 @@ def _again(prepared: Prepared, folder: SweepFolder, journal: Journal) -> Outcome
         journal.append("end", failed=0, tracked=_track(folder, settings))
     notes.note(f"every cell is cached: all {cells.num_rows} were computed before")
     return Outcome(folder, cells, folder.config(), 0)
+
+
+def write_report(
+    folder: SweepFolder,
+    cells: pa.Table,
+    config: Mapping[str, Any],
+    provenance: Mapping[str, Any],
+    **options: Any,
+) -> None:
+    """Write the report, what was looked for before the tables; see `sweep.report.write_all`."""
+    folder.replace(EQUAL, equal.table(cells, config))
+    shown = sections.shown(cells, config, folder)
+    found = sections.of(folder)
+    report.write_all(folder, shown, config, provenance, sections=found, **options)
 
 
 def find(cells: pa.Table, config: Mapping[str, Any], cache: Cache) -> pa.Table | None:
@@ -210,6 +258,8 @@ def _config_of(prepared: Prepared) -> dict[str, Any]:
             **options,
         }
     )
+    if asked.goal is not None:
+        config["goal"] = dataclasses.asdict(asked.goal)
     if asked.precision is not None:
         wanted = dataclasses.asdict(asked.precision)
         config["seeds"] = {"asked": wanted, "found": dict(asked.seeds or {})}

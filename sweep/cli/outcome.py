@@ -14,6 +14,8 @@ from sweep.driver import Outcome
 from sweep.execution.notes import count
 from sweep.grid.request import Settings
 from sweep.report import findings, headlines, matter, terminal
+from sweep.report.section import print_section
+from sweep.search import sections
 from sweep.stats.arrange import shown_metrics
 from sweep.stats.summary import summarise
 from sweep.store.folder import CELLS, HTML, SweepFolder
@@ -23,20 +25,19 @@ MAX_FAILURES = 5
 
 def show(outcome: Outcome, settings: Settings) -> int:
     """Print the tables, the failures and where all lies, the folder last; 1 if any failed."""
-    folder, config = outcome.folder, outcome.config
-    baseline = config["baseline"]
-    verdict = folder.verdict()
+    folder = outcome.folder
     console = Console()
-    terminal.print_verdict([one["sentence"] for one in verdict], console)
-    cells = shown_metrics(outcome.cells, config)
-    summary = summarise(cells, swept=config["swept"], baseline=baseline)
-    if config["metrics"]:
-        terminal.print_table(summary, console)
-        against = headlines.headlines(folder.contrasts())
-        headlines.print_headlines(against, baseline, console)
-    else:
-        judged = dict.fromkeys(one["metric"] for one in verdict)
-        terminal.print_table(summary, console, matter.chosen(summary, list(judged)))
+    found = sections.of(folder)
+    answers = [section for section in found if section.is_answer]
+    for section in answers:
+        print_section(section, console)
+        console.print()
+    if not answers:
+        _verdict_and_tables(outcome, console)
+    for section in found:
+        if not section.is_answer:
+            console.print()
+            print_section(section, console)
     sys.stdout.flush()
     _findings(folder)
     _failures(outcome.cells, folder.sweep)
@@ -48,6 +49,22 @@ def show(outcome: Outcome, settings: Settings) -> int:
     print(f"cells:   {folder.path / CELLS}")
     print(folder.path, flush=True)
     return 1 if outcome.n_failed else 0
+
+
+def _verdict_and_tables(outcome: Outcome, console: Console) -> None:
+    folder, config = outcome.folder, outcome.config
+    baseline = config["baseline"]
+    verdict = folder.verdict()
+    terminal.print_verdict([one["sentence"] for one in verdict], console)
+    cells = shown_metrics(outcome.cells, config)
+    summary = summarise(cells, swept=config["swept"], baseline=baseline)
+    if config["metrics"]:
+        terminal.print_table(summary, console)
+        against = headlines.headlines(folder.contrasts())
+        headlines.print_headlines(against, baseline, console)
+    else:
+        judged = dict.fromkeys(one["metric"] for one in verdict)
+        terminal.print_table(summary, console, matter.chosen(summary, list(judged)))
 
 
 def ui_command(settings: Settings) -> str:

@@ -18,8 +18,8 @@ from sweep.cli import outcome
 from sweep.cli.command import NOTHING_ELSE, Command, add_grid_flags, asked_again
 from sweep.execution import notes
 from sweep.execution.cell import run_cell
-from sweep.execution.plan import Planned, Prepared, kept_config, prepare, source_of, table_of
-from sweep.grid import clusters, grid
+from sweep.execution.plan import Planned, Prepared, kept_config, source_of, table_of
+from sweep.grid import clusters
 from sweep.store.cache import Cache
 from sweep.store.cell import CellResult, CellSpec
 from sweep.store.journal import Journal
@@ -83,7 +83,7 @@ def plan_arguments(parser: argparse.ArgumentParser) -> None:
 def plan(command: Command) -> int:
     """Say which cells are cached, which are not, and for those what changed; run nothing."""
     request = command.request()
-    prepared = prepare(grid.build(request))
+    prepared = driver.begin(request)
     waiting = {planned.key for planned in prepared.todo()}
     n_cells, n_todo = len(prepared.planned), len(waiting)
     n_cached = sum(planned.key not in waiting for planned in prepared.planned)
@@ -91,6 +91,8 @@ def plan(command: Command) -> int:
     if request.precision is not None:
         n, most = len(request.axes["seed"]), request.precision.most
         print(f"seeds=auto begins with these {n} seeds and adds more, up to {most}, as results ask")
+    if request.goal is not None:
+        print("these are the cells that the search begins with; what they give says which follow")
     if n_todo or command.flags.all:
         print(_lines(prepared, waiting, show_all=command.flags.all))
     return 0
@@ -140,7 +142,7 @@ def verify(command: Command) -> int:
         raise InputError(f"--cells must be at least 1, not {command.flags.cells}")
     folder, request = asked_again(command)
     recorded = folder.cells().select(["status", "key"]).to_pylist()
-    prepared = prepare(grid.build(request))
+    prepared = driver.prepare(request)
     done = [row for row, cell in enumerate(recorded) if cell["status"] != "failed"]
     if len(recorded) != len(prepared.planned):
         raise InputError(

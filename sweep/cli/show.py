@@ -12,7 +12,6 @@ from typing import Any
 from sim.base.errors import InputError, unknown
 from sim.base.text import table_lines
 from sweep import driver
-from sweep import report as reports
 from sweep.cli.command import Command
 from sweep.grid.config_tree import to_yaml
 from sweep.report import compare
@@ -205,7 +204,7 @@ def report(command: Command) -> int:
     cells, config = folder.cells(), folder.config()
     folder.replace(FINDINGS, driver.find(cells, config, Cache(folder.results)))
     gantt = command.flags.gantt
-    reports.write_all(folder, cells, config, folder.provenance(), gantt=gantt)
+    driver.write_report(folder, cells, config, folder.provenance(), gantt=gantt)
     for name in (MARKDOWN, HTML):
         print(folder.path / name)
     return 0

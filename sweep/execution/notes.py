@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 LINE_EVERY_S = 5.0
 _PLURAL = {"policy": "policies", "trace": "traces", "capacity": "capacities", "seed": "seeds"}
-_SINGULAR = {plural: singular for singular, plural in _PLURAL.items()} | {"cells": "cell"}
+_SINGULAR = {plural: singular for singular, plural in _PLURAL.items()}
+_SINGULAR |= {"cells": "cell", "searches": "search", "settings": "setting"}
 
 
 def note(text: str) -> None:

@@ -67,13 +67,15 @@ def key_of(
     return hashlib.sha256(canonical(content).encode()).hexdigest()
 
 
-def prepare(grid: Grid) -> Prepared:
+def prepare(grid: Grid, inputs: Inputs | None = None) -> Prepared:
     """Find every cell's key and look it up in the cache.
 
-    Workloads are loaded only where nothing is known of them.
+    Workloads are loaded only where nothing is known of them; those of `inputs`, if they are given,
+    are there already.
     """
     results = grid.request.settings.results
-    inputs, cache = Inputs(results), Cache(results)
+    cache = Cache(results)
+    inputs = Inputs(results) if inputs is None else inputs
     planned = []
     for row, cell in enumerate(grid.cells):
         name = inputs.id_of(cell)

@@ -254,11 +254,11 @@ class Grid:
     swept: tuple[str, ...]  # keys swept besides policy, trace, capacity and seed
 
 
-def build(request: Request) -> Grid:
+def build(request: Request, resolver: Resolver | None = None) -> Grid:
     """Compose each option once and combine them into cells.
 
     A key ``policy.X`` applies to those of the policies that have a parameter X: the others get
-    one cell where it is swept, not one a value.
+    one cell where it is swept, not one a value. Who builds many grids gives them one `resolver`.
     """
     if request.baseline is not None and request.baseline not in request.axes["policy"]:
         raise InputError(
@@ -281,7 +281,7 @@ def build(request: Request) -> Grid:
         world for name in request.axes["trace"] for world in of_trace(request, name, world_keys)
     ]
     numbers = list(itertools.product(request.axes["capacity"], request.axes["seed"]))
-    resolver = Resolver()
+    resolver = resolver or Resolver()
     cells = []
     for policy, world in itertools.product(chosen, worlds):
         for capacity, seed in numbers:

@@ -23,12 +23,23 @@ MOST_VALUES = 1_000_000
 
 
 @dataclass(frozen=True)
+class Interval:
+    """A range without steps, ``interval(low,high)``: where a target or a search looks."""
+
+    low: float
+    high: float
+    is_log: bool = False  # written as ``tag(log,interval(low,high))``
+
+
+@dataclass(frozen=True)
 class Assignment:
     """One ``key=value`` as given."""
 
     key: str  # dotted key or group
-    values: tuple[Any, ...]  # one value, or all those that are swept; empty for a deletion
-    swept: bool  # written as a sweep: a comma list, ``range()``, ``choice()`` or ``glob()``
+    # one value, or all those that are swept, or one `Interval`; empty for a deletion
+    values: tuple[Any, ...]
+    # written as a sweep: a comma list, ``range()``, ``choice()``, ``glob()`` or ``interval()``
+    swept: bool
     kind: Literal["set", "add", "delete"]  # ``key=``, ``+key=`` (or ``++key=``), ``~key``
     text: str  # as it was written
     source: str = "command line"  # where it was written, for messages
@@ -100,7 +111,7 @@ def _swept(override: Any, text: str, names: list[str]) -> tuple[Any, ...]:
     if isinstance(sweep, types.ChoiceSweep):
         plain = dataclasses.replace(sweep, shuffle=False)
         return tuple(types.Override._convert_value(value) for value in plain.list)
-    raise InputError(f"{text}: interval() has no steps; use range(start,stop,step)")
+    return (_interval(sweep, text),)
 
 
 def _range(sweep: Any, text: str) -> tuple[float, ...]:
@@ -117,6 +128,19 @@ def _range(sweep: Any, text: str) -> tuple[float, ...]:
             f"{text} has {n_values:.3g} values; an axis may have {MOST_VALUES:,}", rule="long axis"
         )
     return tuple(_tidy(value) for value in sweep.range())
+
+
+def _interval(sweep: Any, text: str) -> Interval:
+    """Give a range without steps, which has two ends, in order."""
+    low, high, tags = float(sweep.start), float(sweep.end), set(sweep.tags)
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise InputError(f"{text}: interval(low,high) takes two finite numbers, in that order")
+    if tags - {"log"}:
+        known = unknown("tag", min(tags - {"log"}), ["log"])
+        raise InputError(f"{text}: {known}; write tag(log,interval(1,100))", rule="grammar")
+    if tags and low <= 0:
+        raise InputError(f"{text}: a log scale begins above 0, not at {low:g}", rule="range")
+    return Interval(low, high, bool(tags))
 
 
 def _tidy(value: float) -> float:

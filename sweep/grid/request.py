@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from sim.base.errors import InputError, unknown
 from sim.base.parameters import Between, Count, Positive, Whole, check
 from sim.metrics import metric
-from sweep.grid import config_tree, overrides
+from sweep.grid import config_tree, goals, overrides
 from sweep.grid.options import SWEPT_GROUPS, Options
 from sweep.grid.overrides import Assignment, parse
 from sweep.stats.arrange import ALL_METRICS, AXES
@@ -114,6 +114,8 @@ class Request:
     precision: Precision | None = None  # with ``seeds=auto``; the axis has the first few seeds
     verdict_metric: str | None = None  # what the verdict speaks of; None chooses by the workload
     seeds: Mapping[str, Any] | None = None  # once there are enough (`sweep.execution.seeds.more`)
+    # what is looked for between two ends (`sweep.search`): the axes have the ends, and all seeds
+    goal: goals.Goal | None = None
 
 
 def read(texts: Sequence[str], options: Options, *, fail_fast: bool = False) -> Request:
@@ -137,6 +139,7 @@ def read(texts: Sequence[str], options: Options, *, fail_fast: bool = False) -> 
         if line.key in _PARTS:
             for value in line.values:
                 options.check(line.key, value)
+    goal = goals.take(lines, defaults)
     wanted = _precision(lines, defaults)
     if wanted is not None:
         if "seed" in named:
@@ -157,6 +160,7 @@ def read(texts: Sequence[str], options: Options, *, fail_fast: bool = False) -> 
         words=words,
         precision=wanted,
         verdict_metric=_verdict_metric(judged),
+        goal=goal,
     )
 
 
@@ -188,6 +192,8 @@ def _experiment_of(given: Sequence[Assignment]) -> str | None:
 def _check_key(line: Assignment, defaults: Mapping[str, Any]) -> None:
     """Refuse a key that nothing could have; those inside a group are checked for each option."""
     head, _, inner = line.key.partition(".")
+    if line.kind != "delete" and inner in goals.KEYS.get(head, ()):
+        return
     known = (*AXES, "cluster", "measure", "baseline", "metrics", VERDICT_METRIC, *SEEDS_AUTO)
     if line.key in known:
         if line.kind == "delete" or (line.swept and line.key in _NOT_SWEPT):

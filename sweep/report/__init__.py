@@ -16,6 +16,7 @@ from sweep.report import headlines as against
 from sweep.report import overview, table
 from sweep.report import page as report_page
 from sweep.report.headlines import Headline
+from sweep.report.section import Section, to_markdown
 from sweep.stats import contrasts
 from sweep.stats import verdict as judging
 from sweep.stats.arrange import chosen_metrics, shown_metrics
@@ -36,10 +37,12 @@ def write_all(
     *,
     cache: Cache | None = None,
     gantt: int | None = None,
+    sections: Sequence[Section] = (),
 ) -> None:
     """Write the tables and the report, with the metrics that the sweep's configuration names.
 
-    See `write` for `cache` and `gantt`; the cache is that of the results folder if none is given.
+    See `write` for `cache`, `gantt` and `sections`; the cache is that of the results folder if
+    none is given.
     """
     shown = shown_metrics(cells, config)
     swept, baseline = config["swept"], config["baseline"]
@@ -50,6 +53,7 @@ def write_all(
     files.write_json(folder.path / VERDICT, [verdict.as_json() for verdict in made])
     headlines = against.headlines(compared)
     texts = [
+        *map(to_markdown, sections),
         table.to_markdown(summarise(shown, swept=swept, baseline=baseline)),
         against.to_markdown(headlines, baseline),
     ]
@@ -63,9 +67,10 @@ def write_all(
         baseline=baseline,
         findings=folder.findings(),
         headlines=headlines,
-        verdicts=made,
+        verdicts=() if any(section.is_answer for section in sections) else made,
         cache=cache or Cache(folder.results),
         gantt=gantt,
+        sections=sections,
     )
 
 
@@ -82,6 +87,7 @@ def write(
     verdicts: Sequence[Verdict] = (),
     cache: Cache | None = None,
     gantt: int | None = None,
+    sections: Sequence[Section] = (),
 ) -> tuple[Path, Path]:
     """Write ``report.md`` and ``report.html`` into a sweep's folder.
 
@@ -89,7 +95,7 @@ def write(
     policies none beats in both mean and tail. They hold every metric per policy and capacity, the
     failed cells with the commands that reproduce them, what was asked, the configuration and the
     provenance. The HTML file also plots each metric against capacity; it loads nothing from
-    anywhere.
+    anywhere. First of all stand the `sections` that another room filled.
     """
     summary = summarise(cells, swept=swept, baseline=baseline)
     environment = html.environment(_TEMPLATES)
@@ -106,10 +112,11 @@ def write(
             context | {"sentences": [table.escaped(one) for one in context["sentences"]]},
             overview=overview.to_markdown(drawn, summary),
             tables=table.to_markdown(summary, level=3),
+            section_texts="\n".join(map(to_markdown, sections)),
             headline_tables=against.to_markdown(headlines, baseline or ""),
         ),
         HTML: environment.get_template("report.html.j2").render(
-            context, **report_page.context(summary, findings, looked)
+            context, **report_page.context(summary, findings, looked, sections)
         ),
     }
     for name, text in pages.items():

@@ -14,6 +14,8 @@ from sweep.report import cells as report_cells
 from sweep.report import gantt as report_gantt
 from sweep.report import overview, table
 from sweep.report import plots as report_plots
+from sweep.report import section as report_section
+from sweep.report.section import Section
 from sweep.stats.arrange import text
 from sweep.stats.metric_format import style
 from sweep.stats.summary import Block, Summary
@@ -52,7 +54,9 @@ class _Plots:
         return {"id": f"plot-{number}", "caption": caption, "code": "", "note": "", **about}
 
 
-def context(summary: Summary, figures: pa.Table | None, looked: Looked) -> dict[str, Any]:
+def context(
+    summary: Summary, figures: pa.Table | None, looked: Looked, sections: Sequence[Section] = ()
+) -> dict[str, Any]:
     """Give the template what only the page has."""
     sampled, schedule = looked
     plots = _Plots()
@@ -89,6 +93,7 @@ def context(summary: Summary, figures: pa.Table | None, looked: Looked) -> dict[
         about = f"row {schedule.row}; report --gantt ROW draws another"
         gantt = plots.add(report_gantt.figure(schedule), schedule.title, note=about)
     return {
+        "sections": report_section.context(sections, plots.add),
         "blocks": blocks,
         "curves": drawn,
         "fronts": fronts,

@@ -16,6 +16,8 @@ from sweep.grid.config_tree import to_yaml
 
 CELLS, CONFIG, PROVENANCE = "cells.parquet", "config.yaml", "provenance.json"
 DIFF, FINDINGS, CONTRASTS = "changes.diff", "findings.parquet", "against_baseline.parquet"
+TARGETS, EQUAL = "targets.parquet", "equal_capacity.parquet"
+SETTINGS, IMPORTANCE = "settings.parquet", "importance.parquet"
 TABLE, MARKDOWN, HTML = "table.md", "report.md", "report.html"
 VERDICT = "verdict.json"
 _ALWAYS = {"words", "config_dirs", "swept", "baseline", "metrics", "study"}
@@ -103,6 +105,10 @@ class SweepFolder:
     def contrasts(self) -> pa.Table | None:
         """Read ``against_baseline.parquet``; None if the sweep has no baseline."""
         return self._read(CONTRASTS)
+
+    def table(self, name: str) -> pa.Table | None:
+        """Read a table, such as `TARGETS`; None if the sweep has none of that name."""
+        return self._read(name)
 
     def _read(self, name: str) -> pa.Table | None:
         file = self.path / name

@@ -114,8 +114,9 @@ def log(
     uri = uri_of(settings)
     if uri is None:
         return
-    asked = settings.tracking.get("granularity")
     cells, config = folder.cells(), folder.config()
+    is_search = "space" in (config.get("goal") or {})  # whose runs are its settings
+    asked = settings.tracking.get("granularity") or ("policy" if is_search else None)
     rows = cells.select(["key", "config"]).to_pylist()
     granularity = to_log.choose(asked, cells, config["swept"])
     if asked is None and granularity != "cell":

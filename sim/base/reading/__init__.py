@@ -2,9 +2,9 @@
 
 `open_text` opens a plain or gzipped file, `RowsOnly` takes comments out; `read_blocks` reads
 delimited text in blocks of columns, a `Field` a column that matters, and gives every bad row its
-line and rule, `read_columns` the same as whole columns. What is left out is counted by rule (`count_rule`) and goes into the workload's report;
-`nothing_left` is the error where that was everything. How to add a reader: CONTRIBUTING, *Add a
-trace*.
+line and rule; `read_columns` does the same as whole columns. What is left out is counted by rule
+(`count_rule`) and goes into the workload's report; `nothing_left` is the error where that was
+everything. How to add a reader: CONTRIBUTING, *Add a trace*.
 """
 
 from sim.base.reading.comments import RowsOnly

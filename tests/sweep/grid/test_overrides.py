@@ -58,7 +58,6 @@ def test_glob_picks_from_the_groups_options() -> None:
         ("policy@x=fifo", "write key=value"),
         ("seed=range(5,1)", "sweeps over nothing"),
         ("policy=glob(zz*)", "matches none of fifo"),
-        ("seed=interval(0,1)", "use range"),
     ],
 )
 def test_says_what_is_wrong(text: str, message: str) -> None:

@@ -1,0 +1,248 @@
+"""With how little each policy does as well as the baseline does with the whole cluster.
+
+Wing's evaluation argues so (Chung et al., OSDI 2020, §6): the capacity at which a policy reaches
+what another reaches at full capacity is what it saves. It follows from any grid with a baseline and
+several capacities.
+
+The metric's mean over seeds is made monotone in capacity (isotonic regression), and interpolated
+between the capacities swept, along log capacity; what is positive and no fraction along its
+logarithm, too. The interval is a bootstrap's over seeds: both policies' cells of a seed are drawn
+together, deviations stretched and quantiles widened for few seeds as in `sweep.stats.inference`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sim.base.arrays import F8
+from sim.base.random import stream
+from sim.metrics import METRICS
+from sweep.report.section import Section, Table
+from sweep.stats import CONFIDENCE, MIN_PAIRS
+from sweep.stats.arrange import Arranged, arrange, text
+from sweep.stats.metric_format import style
+
+USUAL = ("jct_mean_s", "jct_p99_s", "deadlines_missed", "value_attained")
+N_RESAMPLES = 4_000
+WHOLE = 1.0
+
+SCHEMA = pa.schema(
+    [
+        *((name, pa.string()) for name in ("trace", "settings", "metric")),
+        ("at", pa.float64()),  # capacity at which the baseline is taken
+        ("policy", pa.string()),
+        # where the policy does as well: -inf below all that was swept, inf above
+        *((name, pa.float64()) for name in ("capacity", "low", "high")),
+        ("least", pa.float64()),  # the least and the largest capacity swept
+        ("most", pa.float64()),
+        ("seeds", pa.int64()),
+    ]
+)
+
+
+def table(cells: pa.Table, config: Mapping[str, Any]) -> pa.Table | None:
+    """Return ``equal_capacity.parquet``; None without a baseline, or with one capacity."""
+    baseline = config["baseline"]
+    if baseline is None or config.get("goal") is not None:
+        return None
+    them = arrange(cells, config["swept"], baseline)
+    rows = [
+        {"trace": trace, "settings": ", ".join(f"{k}={v}" for k, v in settings), **row}
+        for (trace, settings), members in them.blocks.items()
+        for metric in _metrics(them, config["metrics"] or ())
+        for row in _rows(them, members, metric, baseline)
+    ]
+    return pa.Table.from_pylist(rows, SCHEMA) if rows else None
+
+
+def section(alike: pa.Table, config: Mapping[str, Any]) -> Section:
+    """Word ``equal_capacity.parquet``."""
+    rows, baseline = alike.to_pylist(), config["baseline"]
+    metrics = list(dict.fromkeys(row["metric"] for row in rows))
+    worlds = list(dict.fromkeys((row["trace"], row["settings"]) for row in rows))
+    tables, notes = [], []
+    for trace, settings in worlds:
+        of_world = [row for row in rows if (row["trace"], row["settings"]) == (trace, settings)]
+        policies = dict.fromkeys(row["policy"] for row in of_world)
+        by = {(row["policy"], row["metric"]): row for row in of_world}
+        lines = tuple(
+            (policy, *(_entry(by.get((policy, metric))) for metric in metrics))
+            for policy in policies
+        )
+        caption = ", ".join(filter(None, (trace, settings))) if len(worlds) > 1 else ""
+        tables.append(Table(caption, ("policy", *metrics), lines))
+    notes += [
+        f"{baseline} was not run at 1; its largest capacity, {text(at)}, stands for it."
+        for at in sorted({row["at"] for row in rows} - {WHOLE})
+    ]
+    notes.append(
+        "Interpolated between the capacities swept, along a monotone curve; in brackets 95 % "
+        "intervals over seeds."
+    )
+    sentences = [
+        f"{_where(row, len(worlds))}{row['policy']} does as well as {baseline} at "
+        f"{text(row['at'])} with {_entry(row)} of the cluster ({style(row['metric']).label})."
+        for row in rows
+        if row["metric"] == metrics[0] and math.isfinite(row["capacity"])
+    ]
+    title = f"Capacity that does as well as {baseline}"
+    return Section("equal-capacity", title, tuple(sentences), tuple(tables), (), tuple(notes))
+
+
+def _where(row: Mapping[str, Any], n_worlds: int) -> str:
+    words = ", ".join(filter(None, (row["trace"], row["settings"])))
+    return f"{words}: " if n_worlds > 1 else ""
+
+
+def _entry(row: Mapping[str, Any] | None) -> str:
+    """Write a capacity and its interval, such as ``0.62 [0.55, 0.70]``."""
+    if row is None:
+        return ""
+    ends = [_end(row, row[name]) for name in ("capacity", "low", "high")]
+    between = "" if math.isnan(row["low"]) or ends[1] == ends[2] else f" [{ends[1]}, {ends[2]}]"
+    return ends[0] + between
+
+
+def _end(row: Mapping[str, Any], end: float) -> str:
+    if end == -math.inf:
+        return f"<{text(row['least'])}"
+    return f">{text(row['most'])}" if end == math.inf else f"{end:.2f}"
+
+
+def _metrics(them: Arranged, chosen: Sequence[str]) -> list[str]:
+    """Choose what to compare: what is shown, if that is chosen, or what is usual."""
+    known = [name for name in (chosen or USUAL) if name in them.names and style(name).better]
+    own = [name for name in known if name not in METRICS or not METRICS[name].against_baseline]
+    columns = {name: them.values[:, them.names.index(name)] for name in own}
+    return [name for name in own if len(np.unique(columns[name][~np.isnan(columns[name])])) > 1]
+
+
+def _rows(
+    them: Arranged, members: Sequence[int], metric: str, baseline: str
+) -> Iterator[dict[str, Any]]:
+    values = them.values[:, them.names.index(metric)]
+    cells: dict[int, dict[float, dict[int, float]]] = {}
+    for row in members:
+        if not math.isnan(values[row]):
+            of_column = cells.setdefault(them.column[row], {})
+            of_capacity = of_column.setdefault(float(them.rows[row]["capacity"]), {})
+            of_capacity[int(them.rows[row]["seed"])] = float(values[row])
+    for column, of_column in cells.items():
+        base = _baseline_of(them, column, cells, baseline)
+        if base is None or len(of_column) < 2:
+            continue
+        at = WHOLE if WHOLE in cells[base] else max(cells[base])
+        capacities = sorted(of_column)
+        seeds = sorted(set(cells[base][at]).intersection(*(of_column[c] for c in capacities)))
+        if not seeds:
+            continue
+        own = np.array([[of_column[c][seed] for c in capacities] for seed in seeds])
+        theirs = np.array([cells[base][at][seed] for seed in seeds])
+        ends = alike(np.array(capacities), own, theirs, metric)
+        yield {
+            "metric": metric,
+            "at": at,
+            "policy": list(them.columns.values())[column].label,
+            **dict(zip(("capacity", "low", "high"), ends, strict=True)),
+            "least": capacities[0],
+            "most": capacities[-1],
+            "seeds": len(seeds),
+        }
+
+
+def _baseline_of(
+    them: Arranged, column: int, cells: Mapping[int, Any], baseline: str
+) -> int | None:
+    """Find the baseline's column that a policy's is compared with: where both have a key, alike."""
+    identities, columns = list(them.columns), list(them.columns.values())
+    if columns[column].policy == baseline:
+        return None
+    for other, candidate in enumerate(columns):
+        both = zip(identities[column][1:], identities[other][1:], strict=True)
+        agrees = all(mine == theirs or "" in (mine, theirs) for mine, theirs in both)
+        if candidate.policy == baseline and other in cells and agrees:
+            return other
+    return None
+
+
+def alike(capacities: F8, own: F8, theirs: F8, metric: str) -> tuple[float, float, float]:
+    """Find where a policy does as well as another does, with the 95 % interval.
+
+    Parameters
+    ----------
+    capacities : (C,) float64
+        Those at which the policy was run, ascending.
+    own : (S, C) float64
+        The metric of its cells, a row a seed.
+    theirs : (S,) float64
+        The metric of the other's cells.
+    metric : str
+        Its name, which says what is better.
+
+    Returns
+    -------
+    tuple of float
+        Capacity, low and high; infinite outside of what was run. NaN for the ends of the interval
+        with fewer than `MIN_PAIRS` seeds.
+    """
+    is_log = style(metric).kind not in ("percent", "index") and own.min() > 0 < theirs.min()
+    sign = 1.0 if style(metric).better == "higher" else -1.0
+
+    def where(means: F8, aims: F8) -> F8:
+        if is_log:
+            floor = 1e-3 * min(own.min(), theirs.min())  # of a resample that is stretched below 0
+            means, aims = np.log(np.maximum(means, floor)), np.log(np.maximum(aims, floor))
+        return _reached(capacities, _rising(sign * means), sign * aims)
+
+    n = len(own)
+    both = np.concatenate([own, theirs[:, None]], axis=1)
+    mean = both.mean(axis=0)
+    at = float(where(mean[None, :-1], mean[None, -1])[0])
+    if n < MIN_PAIRS:
+        return at, math.nan, math.nan
+    from scipy.special import ndtr, stdtrit  # 0.3 s to import: only where there is an interval
+
+    drawn = stream(0, "equal capacity", n).integers(n, size=(N_RESAMPLES, n))
+    stretched = (both - mean) * math.sqrt(n / (n - 1))
+    total = np.zeros((N_RESAMPLES, both.shape[1]))
+    for place in range(n):  # in one order, so that the sum is the same bits everywhere
+        total += stretched[drawn[:, place]]
+    means = mean + total / n
+    found = np.sort(where(means[:, :-1], means[:, -1]))
+    t = stdtrit(n - 1, 0.5 + CONFIDENCE / 2)
+    low, high = (int(q * (N_RESAMPLES - 1) + 0.5) for q in (ndtr(-t), ndtr(t)))
+    return at, float(found[low]), float(found[high])
+
+
+def _rising(rows: F8) -> F8:
+    """Return the nearest rows that never fall, by least squares (isotonic regression).
+
+    Of each place: the largest, over all beginnings before it, of the least mean of what lies
+    between that and any end after it.
+    """
+    n = rows.shape[1]
+    upto = np.concatenate([np.zeros((len(rows), 1)), np.cumsum(rows, axis=1)], axis=1)
+    fitted = np.full_like(rows, -np.inf)
+    for first in range(n):
+        least = np.full(len(rows), np.inf)
+        for place in range(n - 1, first - 1, -1):
+            least = np.minimum(least, (upto[:, place + 1] - upto[:, first]) / (place + 1 - first))
+            fitted[:, place] = np.maximum(fitted[:, place], least)
+    return fitted
+
+
+def _reached(capacities: F8, rows: F8, aims: F8) -> F8:
+    """Return where each row, which never falls, first reaches its aim, along log capacity."""
+    at = (rows < aims[:, None] - 1e-12 * np.abs(aims[:, None])).sum(axis=1)
+    found = np.where(at == 0, -math.inf, math.inf)
+    inside = np.flatnonzero((at > 0) & (at < rows.shape[1]))
+    after, logs = at[inside], np.log(capacities)
+    before = rows[inside, after - 1]
+    part = np.clip((aims[inside] - before) / (rows[inside, after] - before), 0.0, 1.0)
+    found[inside] = np.exp(logs[after - 1] + part * (logs[after] - logs[after - 1]))
+    return found

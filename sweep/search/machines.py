@@ -1,0 +1,91 @@
+"""Whole machines as capacities: the fraction of a trace's cluster that is so many machines."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from sim.base.errors import InputError
+from sweep.grid import clusters
+
+if TYPE_CHECKING:
+    from sim.workload.workload import Workload
+
+PARTS = 100
+"""Of a cluster that is one machine, such as a pool of tokens written as one: hundredths count."""
+
+_HAIR = 1e-9
+_DIGITS = range(3, 13)
+
+
+@dataclass
+class Machines:
+    """How many machines a capacity is, for one workload on one cluster.
+
+    Parameters
+    ----------
+    workload : Workload
+        By which the cluster is sized.
+    config : mapping
+        The cluster's configuration.
+    """
+
+    workload: Workload
+    config: Mapping[str, Any]
+    _capacity: dict[int, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.full = self._count(1.0)
+        # one number stands for so much of a machine
+        self.each = self.full / PARTS if abs(self.full - 1) < _HAIR else 1.0
+
+    def within(self, low: float, high: float) -> tuple[int, int]:
+        """Return the least and the largest whole number between two capacities."""
+        first = max(1, math.ceil(low * self.full / self.each - _HAIR))
+        last = int(high * self.full / self.each + _HAIR)
+        if first > last:
+            raise InputError(
+                f"between capacity {low:g} and {high:g} there is no whole machine: the trace's "
+                f"cluster has {self.full:.4g}; give capacity a wider interval",
+                rule="range",
+            )
+        return first, last
+
+    def capacity(self, n: int) -> float:
+        """Return the capacity, in as few digits as do, that is so many machines exactly."""
+        if n not in self._capacity:
+            self._capacity[n] = self._find(n)
+        return self._capacity[n]
+
+    def count(self, n: int) -> float:
+        """Return of how many machines a number stands: of itself, but where parts count."""
+        return n * self.each
+
+    def why_not(self, n: int) -> str:
+        """Say why the workload does not fit so many machines; empty if it does."""
+        try:
+            clusters.size(self.workload, self.config, self.capacity(n))
+        except InputError as error:
+            return error.message
+        return ""
+
+    def _find(self, n: int) -> float:
+        wanted = self.count(n)
+        exact = wanted / self.full
+        if self.config["shape"] == "slots":  # which come whole, so that what they are of is not
+            for _ in _DIGITS:
+                off = self._count(exact) - wanted
+                if not off:
+                    break
+                exact -= off / 2 / self.full
+        for digits in _DIGITS:
+            short = float(f"{exact:.{digits}g}")
+            if abs(self._count(short) - wanted) < _HAIR * self.each:
+                return short
+        return exact
+
+    def _count(self, capacity: float) -> float:
+        """Return how many machines a capacity is."""
+        return clusters.count_at(self.workload, self.config, capacity)

@@ -1,0 +1,301 @@
+"""What should this parameter be? A search through a policy's parameters, raced on paired seeds.
+
+Every policy, trace and capacity is a search of its own. Batch by batch Optuna proposes settings
+(`sweep.search.proposals`); they race (`sweep.search.race`), each judged against the default on the
+same seeds; at the end the best are compared with the default on seeds that the search has not seen,
+as what won a race was lucky, too. What all searches want next is one round.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from sim.base.errors import InputError
+from sweep.execution.notes import count
+from sweep.grid import grid
+from sweep.grid.config_tree import canonical
+from sweep.grid.goals import Search
+from sweep.grid.grid import Cell, Resolver
+from sweep.search import race, space
+from sweep.search.proposals import Proposals
+from sweep.search.rounds import Rounds
+from sweep.search.scores import Scores
+from sweep.search.space import Parameter, Values
+from sweep.stats.arrange import AXES, text
+
+LEAST_BATCH = 8
+N_BATCHES = 8
+"""Settings are proposed in about so many batches, so that later ones know of earlier ones."""
+
+MOST_TESTED = 3
+"""Settings of a front that are compared with the default."""
+
+Wants = Iterator[list[Cell]]
+"""A search: it yields the cells it needs next, and goes on once their numbers are there."""
+
+
+@dataclass
+class Tried:
+    """A setting, and on how many seeds it was tried."""
+
+    number: int  # in the order proposed; 0 is the default
+    values: Values
+    seeds: int = 0
+    scores: list[float] = field(default_factory=list)  # means, a metric each; lower is better
+    role: str = ""  # ``default``, ``best`` or ``front``
+
+
+@dataclass
+class Case:
+    """The search through one policy's parameters on one trace at one capacity."""
+
+    cell: Cell  # one of the default's
+    parameters: list[Parameter]
+    proposals: Proposals
+    batch: int
+    cells_left: int
+    tried: list[Tried] = field(default_factory=list)
+
+
+class Searches:
+    """All searches of a request.
+
+    Parameters
+    ----------
+    rounds : Rounds
+        Runs what they ask for.
+    """
+
+    def __init__(self, rounds: Rounds) -> None:
+        self._rounds = rounds
+        self._request = rounds.request
+        assert isinstance(self._request.goal, Search)
+        self.goal = self._request.goal
+        self._resolver = Resolver()
+        self.cases = self._all_cases()
+        self.scores = Scores(rounds, self.goal.metrics)
+        self._wants = [self._search(case) for case in self.cases]
+        self._next = [next(wants) for wants in self._wants]
+
+    def first(self) -> list[Cell]:
+        """Return the cells of the first round."""
+        return [cell for cells in self._next for cell in cells]
+
+    def settle(self) -> None:
+        """Run rounds until every search is over."""
+        while any(self._next):
+            cells = [cell for wanted in self._next for cell in wanted]
+            going = sum(bool(wanted) for wanted in self._next)
+            what = f"{' and '.join(self.goal.metrics)}, {count(going, 'searches')}"
+            self._rounds.run(cells, what)
+            self._next = [
+                next(wants, []) if wanted else []
+                for wants, wanted in zip(self._wants, self._next, strict=True)
+            ]
+
+    def order(self, cell: Cell) -> Any:
+        """Give a cell's place among the rows: by search, setting and seed."""
+        for at, case in enumerate(self.cases):
+            if _world(cell) == _world(case.cell):
+                values = {p.key: cell.labels[p.key] for p in case.parameters}
+                known = [canonical(tried.values) for tried in case.tried]
+                return at, known.index(canonical(values)), cell.seed
+        raise AssertionError(f"no search asked for {cell.labels}")
+
+    def cells(self, case: Case, values: Values, seeds: Sequence[int]) -> list[Cell]:
+        """Return the cells of a setting, a seed each."""
+        labels = {**case.cell.labels, **values}
+        axes = {key: (labels.get(key),) for key in self._request.axes}
+        return self._build({**axes, "seed": tuple(seeds)})
+
+    def keys(self, cells: Sequence[Cell]) -> list[str]:
+        """Return the keys of cells that were asked for."""
+        return [self._rounds.key(cell) for cell in cells]
+
+    def of_search(self) -> range:
+        """Return the seeds that are searched on."""
+        return range(self.goal.seeds)
+
+    def of_test(self) -> range:
+        """Return those that only the best and the default meet."""
+        return range(self.goal.seeds, self.goal.seeds + self.goal.test_seeds)
+
+    def _build(self, axes: dict[str, tuple[Any, ...]]) -> list[Cell]:
+        # a policy's parameter is not refused where another policy has it
+        only = {"axes": axes, "named": frozenset({"policy"}), "baseline": None}
+        asked = dataclasses.replace(self._request, **only)
+        return list(grid.build(asked, self._resolver).cells)
+
+    def _all_cases(self) -> list[Case]:
+        """Make a search for each policy, world and capacity that has something to look through."""
+        axes, goal = self._request.axes, self.goal
+        ends = {key: (self._end(key),) for key in goal.space}
+        grid.build(dataclasses.replace(self._request, axes={**axes, **ends, "seed": (0,)}))
+        without = {key: values for key, values in axes.items() if key not in goal.space}
+        found = []
+        for cell in self._build({**without, "seed": (0,)}):
+            parameters = space.of_policy(cell.policy["name"], goal.space)
+            if not parameters:
+                raise InputError(
+                    f"policy={cell.labels['policy']} has none of {', '.join(goal.space)}: leave it "
+                    "out, or sweep it beside what was found",
+                    rule="unknown parameter",
+                )
+            for end in self._corners(parameters):
+                labels = {**cell.labels, **end}
+                self._build({**{key: (labels.get(key),) for key in axes}, "seed": (0,)})
+            found.append((cell, parameters))
+        return [self._case(cell, parameters, len(found)) for cell, parameters in found]
+
+    def _end(self, key: str) -> Any:
+        """Return a value of a parameter that some policy takes, whole where that is asked."""
+        for option in self._request.axes["policy"]:
+            name = self._request.options.compose(policy=option)["policy"]["name"]
+            for parameter in space.of_policy(name, {key: self.goal.space[key]}):
+                return (parameter.choices or (parameter.low,))[0]
+        return None
+
+    def _corners(self, parameters: list[Parameter]) -> list[Values]:
+        """Return settings that together hold every end and every choice."""
+        ends = [p.choices or (p.low, p.high) for p in parameters]
+        return [
+            {p.key: values[at % len(values)] for p, values in zip(parameters, ends, strict=True)}
+            for at in range(max(map(len, ends)))
+        ]
+
+    def _case(self, cell: Cell, parameters: list[Parameter], n_cases: int) -> Case:
+        goal = self.goal
+        n_tested = 1 if len(goal.metrics) == 1 else MOST_TESTED
+        fixed = goal.seeds + (1 + n_tested) * goal.test_seeds
+        left = goal.cells // n_cases - fixed
+        each = race.cost(LEAST_BATCH, goal.seeds) / LEAST_BATCH
+        batch = max(LEAST_BATCH, 4 * round(left / each / N_BATCHES / 4))
+        wanted = min(space.n_settings(parameters), LEAST_BATCH)
+        if left < race.cost(int(wanted), goal.seeds):
+            least = n_cases * (fixed + race.cost(int(wanted), goal.seeds))
+            searches = f"{count(n_cases, 'searches')} (one a policy, trace and capacity)"
+            raise InputError(
+                f"search.cells={goal.cells} is too few: {searches} on {goal.seeds} seeds, and "
+                f"{goal.test_seeds} to test on, need {least} at least",
+                rule="range",
+            )
+        most = max(n for n in range(1, left + 1) if race.cost(n, goal.seeds) <= left)
+        digest = hashlib.sha256(_world(cell).encode()).digest()
+        seed = int.from_bytes(digest[:4], "big") % 2**31
+        proposals = Proposals(parameters, len(goal.metrics), seed, most)
+        if proposals.is_grid:
+            batch = int(space.n_settings(parameters))
+        default = Tried(0, space.default_of(cell, parameters), role="default")
+        like = self.cells(Case(cell, parameters, proposals, batch, left), default.values, [0])[0]
+        return Case(like, parameters, proposals, batch, left, [default])
+
+    def _search(self, case: Case) -> Wants:
+        """Search: batches of settings race until there are no cells left, then the best are tested.
+
+        The first thing it asks for are the default's cells, and those of the first batch.
+        """
+        default = case.tried[0]
+        base = self.cells(case, default.values, self.of_search())
+        ahead = base
+        while batch := self._ask(case):
+            for rung in race.rungs(self.goal.seeds):
+                seeds = self.of_search()[:rung]
+                cells = {at.number: self.cells(case, at.values, seeds) for at in batch}
+                yield [*ahead, *(cell for of_one in cells.values() for cell in of_one)]
+                if ahead:
+                    self._check_default(case, base)
+                    default.seeds, default.scores = len(base), [0.0] * len(self.goal.metrics)
+                    case.proposals.tell(default.values, default.scores)
+                    ahead = []
+                for at in batch:
+                    at.seeds = rung
+                    at.scores = self.scores.against(cells[at.number], base[:rung])
+                if rung < self.goal.seeds:
+                    order = race.ranked([at.scores for at in batch])[: race.n_kept(len(batch))]
+                    going = {batch[at].number for at in order}
+                    self._tell(case, [at for at in batch if at.number not in going])
+                    batch = [at for at in batch if at.number in going]
+            self._tell(case, batch)
+        chosen = self._choose(case)
+        if chosen:
+            tested = [self.cells(case, at.values, self.of_test()) for at in [default, *chosen]]
+            yield [cell for cells in tested for cell in cells]
+
+    def _ask(self, case: Case) -> list[Tried]:
+        """Propose settings, as many as there are cells left for."""
+        n = case.batch
+        while n and race.cost(n, self.goal.seeds) > case.cells_left:
+            n -= 1
+        known = {canonical(tried.values): tried for tried in case.tried}
+        asked = case.proposals.ask(n) if n else []
+        new = [values for values in asked if canonical(values) not in known]
+        for values in asked:
+            if canonical(values) in known:  # the default
+                case.proposals.tell(values, known[canonical(values)].scores)
+        case.cells_left -= race.cost(n, self.goal.seeds)
+        batch = [Tried(len(case.tried) + at, values) for at, values in enumerate(new)]
+        case.tried += batch
+        return batch
+
+    def _tell(self, case: Case, over: Sequence[Tried]) -> None:
+        for tried in over:
+            case.proposals.tell(tried.values, tried.scores)
+
+    def _check_default(self, case: Case, base: Sequence[Cell]) -> None:
+        """Refuse a search whose default fails, or has no such metric."""
+        labels = case.cell.labels
+        where = f"{labels['policy']} on {labels['trace']} at capacity {text(labels['capacity'])}"
+        if any(self._rounds.failed(cell) for cell in base):
+            raise InputError(
+                f"{where} fails with its default settings, against which a search judges: "
+                f"{self._rounds.errors[self._rounds.key(base[0])]['message']}",
+                rule="failed",
+            )
+        for name in self.goal.metrics:
+            if any(math.isnan(self._rounds.metric(cell, name)) for cell in base):
+                known = [name for name in self._rounds.names(base[0]) if name.startswith("jct")]
+                raise InputError(
+                    f"search.metric={name} has no value for {where}; "
+                    f"{', '.join(known) or 'no metric'} has",
+                    rule="metric",
+                )
+
+    def _choose(self, case: Case) -> list[Tried]:
+        """Mark what was best of those that met all seeds, where it is better than the default."""
+        whole = [
+            t for t in case.tried if t.seeds == self.goal.seeds and np.isfinite(t.scores).all()
+        ]
+        table = np.array([tried.scores for tried in whole])
+        if len(self.goal.metrics) == 1:
+            best = whole[int(np.argmin(table[:, 0]))]
+            if best.role == "default":
+                return []
+            best.role = "best"
+            return [best]
+        members = [whole[at] for at in race.front(table)]
+        for tried in members:
+            tried.role = tried.role or "front"
+        new = [tried for tried in members if tried.role == "front"]
+        ranks = [sorted(new, key=lambda t, m=m: t.scores[m]) for m in range(table.shape[1])]
+        middle = min(new, key=lambda t: sum(r.index(t) for r in ranks), default=None)
+        wanted = [*(rank[0] for rank in ranks if rank), *([middle] if middle else [])]
+        return list({tried.number: tried for tried in wanted}.values())
+
+    def tested(self, case: Case) -> list[Tried]:
+        """Return the settings that were compared with the default."""
+        return [t for t in self._choose(case) if t.role != "default"]
+
+
+def _world(cell: Cell) -> str:
+    """Tell a search from all others: by policy, trace, capacity and what else is swept of these."""
+    labels = cell.labels
+    return canonical(
+        {k: v for k, v in labels.items() if k in AXES[:3] or not k.startswith(("policy.", "seed"))}
+    )

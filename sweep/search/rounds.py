@@ -1,0 +1,165 @@
+"""Cells asked for round by round: run side by side, kept in the cache, one journal for them all."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import math
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any
+
+from sim.base.errors import InputError
+from sim.base.masking import mask
+from sweep.execution import compute, notes, plan
+from sweep.execution.compute import Runner
+from sweep.execution.inputs import Inputs
+from sweep.execution.plan import Planned, Prepared
+from sweep.grid.config_tree import canonical
+from sweep.grid.grid import Cell, Grid
+from sweep.grid.request import Request
+from sweep.stats.arrange import AXES
+from sweep.store.cell import CellError
+from sweep.store.journal import Journal
+
+NAN = math.nan
+
+
+@dataclass
+class Rounds:
+    """The cells that a search has asked for so far.
+
+    Parameters
+    ----------
+    request : Request
+        What was asked for, with its goal.
+    runner : Runner, optional
+        Where cells are run; None refuses to run any, for who only wants to know which they were.
+    before_cells : callable
+        Called before cells are run.
+    """
+
+    request: Request
+    runner: Runner | None
+    before_cells: Callable[[], object] = lambda: None
+    errors: dict[str, CellError] = field(default_factory=dict)
+    n_run: int = 0  # cells run by this process
+    sweep: str = ""  # its id, once the first cells are known
+    _planned: dict[str, Planned] = field(default_factory=dict)
+    _was_cached: dict[str, bool] = field(default_factory=dict)
+    _metrics: dict[str, dict[str, float]] = field(default_factory=dict)
+    _number: int = 0
+
+    def __post_init__(self) -> None:
+        self.inputs = Inputs(self.request.settings.results)
+
+    def begin(self, cells: Sequence[Cell]) -> AbstractContextManager[None]:
+        """Name the sweep by what is asked for and by its first cells; hold it for this process."""
+        prepared = self.prepare(cells)
+        seeds = list(self.request.axes["seed"])
+        content = canonical([prepared.sweep, repr(self.request.goal), seeds])
+        digest = hashlib.sha256(content.encode()).hexdigest()
+        self.sweep = f"{prepared.sweep.rpartition('-')[0]}-{digest[:8]}"
+        if self.runner is None:
+            return _Open()
+        return self.journal.locked(
+            lambda: notes.note(f"another process runs {self.sweep}; waiting for it")
+        )
+
+    @property
+    def journal(self) -> Journal:
+        """What happened when."""
+        return Journal(self.request.settings.results, self.sweep)
+
+    def run(self, cells: Sequence[Cell], what: str) -> None:
+        """Have the numbers of these cells; `what` says in a line what they are for."""
+        self._number += 1
+        prepared = self.prepare(cells)
+        todo = {cell.key for cell in prepared.todo()} - self.errors.keys()
+        known = self._begun().get(self._number)
+        new = [each for each in prepared.planned if _name(each.cell) not in self._planned]
+        cached = sorted(
+            each.key
+            for each in new
+            if each.key in prepared.metrics and each.key not in self._metrics
+        )
+        for each in new:
+            self._planned[_name(each.cell)] = each
+            self._was_cached.setdefault(each.key, each.key in (cached if known is None else known))
+        if todo:
+            self._run(prepared, todo, cached, what)
+        self._metrics |= prepared.metrics
+
+    def metric(self, cell: Cell, name: str) -> float:
+        """Return a cell's metric: NaN where it failed, or has none of that name."""
+        return self._metrics.get(self._planned[_name(cell)].key, {}).get(name, NAN)
+
+    def failed(self, cell: Cell) -> bool:
+        """Tell whether a cell failed."""
+        return self._planned[_name(cell)].key in self.errors
+
+    def key(self, cell: Cell) -> str:
+        """Return a cell's key."""
+        return self._planned[_name(cell)].key
+
+    def names(self, cell: Cell) -> list[str]:
+        """Names of a cell's metrics."""
+        return list(self._metrics.get(self._planned[_name(cell)].key, {}))
+
+    def whole(self, order: Callable[[Cell], Any]) -> tuple[Prepared, list[bool]]:
+        """Return all cells in order as one sweep, and of each whether it was computed before."""
+        cells = sorted((each.cell for each in self._planned.values()), key=order)
+        prepared = self.prepare(cells)
+        return prepared, [self._was_cached[each.key] for each in prepared.planned]
+
+    def prepare(self, cells: Sequence[Cell]) -> Prepared:
+        """Find these cells' keys, and what is cached of them."""
+        swept = tuple(key for key in self.request.axes if key not in AXES)
+        prepared = plan.prepare(Grid(self.request, tuple(cells), swept), self.inputs)
+        return dataclasses.replace(prepared, sweep=self.sweep) if self.sweep else prepared
+
+    def _run(self, prepared: Prepared, todo: set[str], cached: Sequence[str], what: str) -> None:
+        if self.runner is None:
+            raise InputError(
+                f"{len(todo)} cells of {self.sweep} are not kept any more; run the sweep again"
+            )
+        specs = [each for each in plan.specs(prepared) if each[0].key in todo]
+        notes.note(f"{self.sweep}, round {self._number}: {what}: {len(todo)} cells to run")
+        self.journal.append(
+            "begin",
+            round=self._number,
+            cells=len(prepared.planned),
+            todo=len(todo),
+            cached=list(cached),
+            argv=[mask(word) for word in sys.argv[1:]],
+        )
+        self.before_cells()
+        errors = compute.run(prepared, specs, self.journal, self.runner)
+        self.n_run += len(todo)
+        self.errors |= errors
+        if errors:
+            self.runner.close()  # cells may be left on their way
+
+    def _begun(self) -> dict[int, list[str]]:
+        """Return what was cached when each round of the attempt began that a kill left open."""
+        begun: dict[int, list[str]] = {}
+        for event in self.journal.events():
+            if event["event"] == "begin" and "round" in event:
+                begun.setdefault(event["round"], event["cached"])
+            elif event["event"] == "end":
+                begun = {}
+        return begun
+
+
+class _Open(AbstractContextManager[None]):
+    """Holds nothing."""
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+
+def _name(cell: Cell) -> str:
+    """Tell a cell from all others of its sweep."""
+    return canonical(cell.labels)

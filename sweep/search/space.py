@@ -1,0 +1,112 @@
+"""The parameters of a policy that a search looks through, and their values."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Union, get_args, get_origin
+
+import policies
+from sim.base.errors import InputError
+from sim.base.parameters import hints_of
+from sweep.grid.grid import Cell
+from sweep.grid.overrides import Interval
+
+DIGITS = 3
+"""Significant ones of a number that is proposed: of its range's size, on a log scale of its own."""
+
+Values = dict[str, Any]
+"""Of parameters, by key ``policy.X``."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter, and what it may be."""
+
+    key: str
+    low: float = math.nan  # of a range; NaN where there are choices
+    high: float = math.nan
+    is_log: bool = False
+    is_int: bool = False
+    choices: tuple[Any, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Its name without ``policy.``."""
+        return self.key.partition(".")[2]
+
+    def tidy(self, value: Any) -> Any:
+        """Return a value as it is used: in few digits, within the range."""
+        if self.choices or self.is_int:
+            return value
+        size = abs(value) if self.is_log else self.high - self.low
+        decimals = DIGITS - 1 - math.floor(math.log10(size))
+        return min(max(round(float(value), decimals), self.low), self.high)
+
+    def holds(self, value: Any) -> bool:
+        """Tell whether a value is one of those that may be."""
+        if self.choices:
+            return value in self.choices
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        return is_number and self.low <= value <= self.high
+
+
+def of_policy(name: str, space: Mapping[str, Interval | tuple[Any, ...]]) -> list[Parameter]:
+    """Return those of a space's parameters that a policy has, in their order."""
+    spec = policies.spec(name)
+    known = {field.name for field in dataclasses.fields(spec)}
+    hints = hints_of(spec)
+    found = []
+    for key, values in space.items():
+        path = key.split(".")[1:]
+        if path[0] not in known:
+            continue
+        if isinstance(values, tuple):
+            found.append(Parameter(key, choices=values))
+        else:
+            is_int = len(path) == 1 and _is_int(hints[path[0]])
+            found.append(_range(key, values, is_int))
+    return found
+
+
+def default_of(cell: Cell, parameters: list[Parameter]) -> Values:
+    """Return the values that a policy's option gives its parameters."""
+    values = {}
+    for parameter in parameters:
+        value: Any = cell.policy["params"]
+        for part in parameter.key.split(".")[1:]:
+            value = value.get(part) if isinstance(value, Mapping) else None
+        values[parameter.key] = value
+    return values
+
+
+def n_settings(parameters: list[Parameter]) -> float:
+    """Count the settings there are; infinite where a parameter is a number of a range."""
+    n = 1.0
+    for p in parameters:
+        n *= len(p.choices) if p.choices else (p.high - p.low + 1 if p.is_int else math.inf)
+    return n
+
+
+def _range(key: str, span: Interval, is_int: bool) -> Parameter:
+    low, high = span.low, span.high
+    if is_int:
+        if low != int(low) or high != int(high):
+            raise InputError(
+                f"{key} is a whole number: interval({low:g},{high:g}) must have whole ends",
+                rule="wrong type",
+            )
+        return Parameter(key, int(low), int(high), span.is_log, is_int=True)
+    return Parameter(key, low, high, span.is_log)
+
+
+def _is_int(hint: Any) -> bool:
+    """Tell whether a parameter takes whole numbers alone, by its annotation."""
+    if get_origin(hint) is Annotated:
+        return _is_int(get_args(hint)[0])
+    arms = [arm for arm in get_args(hint) if arm is not type(None)]
+    if arms and (get_origin(hint) is Union or type(hint).__name__ == "UnionType"):
+        return all(_is_int(arm) for arm in arms)
+    return hint is int

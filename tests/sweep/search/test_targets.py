@@ -1,0 +1,209 @@
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from sweep.cli import main
+from tests.sweep.small import Command, FakeResult, Ran, every_file, fake_engine, fake_simulate
+
+NEEDS = {"fifo": 50.0, "srpt": 31.0, "sjf": 40.0}
+TARGET = ("target.metric=jct_p99_s", "target.at_most=600", "cluster.count=50", "cluster.load=null")
+GRID = ("policy=fifo,srpt,sjf", "capacity=interval(0.3,1.5)", *TARGET)
+
+
+def simulate_needing(needs: dict[str, float], spread: float = 0.01, bump: float = 0.0) -> Any:
+    """Stand in for the simulator: a policy's p99 is 600 s with as many machines as it needs."""
+
+    def simulate(
+        workload: Any, cluster: Any, policy: Any, *, seed: int, record: str = "jobs"
+    ) -> FakeResult:
+        result = fake_simulate(workload, cluster, policy, seed=0)
+        machines = float(cluster.total[0])
+        noise = np.random.default_rng([seed, len(policy.name)]).normal()
+        slow = bump if 0.8 < machines / 50 < 1.3 else 0.0
+        value = 600.0 * (needs[policy.name] - 0.5) / machines * (1 + slow)
+        result.metrics["jct_p99_s"] = value * math.exp(spread * noise)
+        return result
+
+    return simulate
+
+
+def targets(ran: Ran) -> dict[str, dict[str, Any]]:
+    rows = pq.read_table(ran.folder / "targets.parquet").to_pylist()
+    return {row["policy"]: row for row in rows}
+
+
+def test_each_policy_gets_the_machines_that_it_needs(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_engine(monkeypatch, simulate_needing(NEEDS, 0.001))
+    ran = command(*GRID, "baseline=fifo")
+    assert ran.code == 0, ran.err
+    print(ran.out)
+    found = targets(ran)
+    for policy, needed in NEEDS.items():
+        row = found[policy]
+        assert (row["status"], row["machines"]) == ("met", needed)
+        assert row["capacity"] == needed / 50
+        assert row["low"] == (needed - 1) / 50
+        assert row["high"] == row["capacity"]
+        assert row["target"] == "jct_p99_s <= 600"
+    assert "srpt needs 0.62 of what fifo needs: 31 slots for 50." in ran.out
+
+
+def test_never_and_always_are_answers(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_engine(monkeypatch, simulate_needing({"fifo": 500.0, "srpt": 31.0, "sjf": 3.0}))
+    ran = command(*GRID)
+    found = targets(ran)
+    assert (found["fifo"]["status"], found["fifo"]["machines"]) == ("never", None)
+    assert found["fifo"]["low"] == 1.5
+    assert (found["sjf"]["status"], found["sjf"]["machines"]) == ("always", 15.0)
+    assert found["srpt"]["machines"] == 31.0
+    assert "fifo never meets it: capacity 1.5 is not enough (3" in ran.out
+    assert "sjf always meets it: 15 slots, the fewest asked about, are enough" in ran.out
+    assert "srpt needs 31 slots." in ran.out
+
+
+def test_too_few_seeds_leave_an_interval(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_engine(monkeypatch, simulate_needing(NEEDS, 0.15))
+    row = targets(ran := command("policy=srpt", *GRID[1:], "seeds_max=10"))["srpt"]
+    assert row["status"] == "met"
+    assert row["seeds"] == 10
+    assert not row["is_sure"]
+    assert row["machines_low"] < 31 - 1 < row["machines_high"]
+    assert "10 seeds (seeds_max) were not enough" in ran.out
+    assert f"surely more than {row['machines_low']:g}" in ran.out
+    with_more = targets(command("policy=srpt", *GRID[1:], "seeds_max=30"))["srpt"]
+    left = [each["machines_high"] - each["machines_low"] for each in (row, with_more)]
+    assert left[1] <= left[0]
+
+
+def test_a_metric_that_is_not_monotone_is_seen(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_engine(monkeypatch, simulate_needing({"srpt": 31.0}, bump=1.0))
+    ran = command("policy=srpt", *GRID[1:])
+    row = targets(ran)["srpt"]
+    assert (row["status"], row["machines"]) == ("met", 31.0)
+    assert "not monotone: 60 miss it, though 31 meet it" in row["note"]
+    assert row["is_sure"]
+    assert "not monotone" in ran.out
+
+
+def test_at_least(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    def simulate(workload: Any, cluster: Any, policy: Any, *, seed: int, **_: Any) -> FakeResult:
+        result = fake_simulate(workload, cluster, policy, seed=seed)
+        result.metrics["value_attained"] = min(1.0, float(cluster.total[0]) / 40)
+        return result
+
+    fake_engine(monkeypatch, simulate)
+    asked = ("target.metric=value_attained", "target.at_least=0.9", *GRID[4:])
+    ran = command("policy=fifo", GRID[1], *asked)
+    assert targets(ran)["fifo"]["machines"] == 36.0
+    assert "value_attained at least 90%" in ran.out
+
+
+def test_the_same_command_again_runs_nothing(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_engine(monkeypatch, simulate_needing(NEEDS))
+    first = command(*GRID)
+    before = every_file(first.folder)
+    again = command(*GRID)
+    assert again.folder == first.folder
+    assert "every cell is cached" in again.err
+    after = every_file(again.folder)
+    assert {name for name in before if before[name] != after[name]} == {"cells.parquet"}
+    # another target is another sweep, which shares what it can
+    other = command(*GRID[:3], "target.at_most=601", *GRID[4:])
+    assert other.folder != first.folder
+    assert {"cached", "done"} >= {row["status"] for row in other.rows}
+
+
+def test_an_interrupted_search_ends_with_the_same_bytes(
+    command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    whole_simulate = simulate_needing(NEEDS, 0.05)
+    fake_engine(monkeypatch, whole_simulate)
+    words = list(GRID)
+    others = [word for word in command.words(*words) if not word.startswith("paths")]
+    whole = command.bare(*others, f"paths.results={tmp_path / 'whole'}")
+    for n in (3, 80):
+        left = [n]
+
+        def interrupted(*args: Any, left: list[int] = left, **options: Any) -> Any:
+            left[0] -= 1
+            if left[0] < 0:
+                raise KeyboardInterrupt
+            return whole_simulate(*args, **options)
+
+        fake_engine(monkeypatch, interrupted)
+        assert command(*words).code == main.INTERRUPTED
+    fake_engine(monkeypatch, whole_simulate)
+    assert every_file(command(*words).folder) == every_file(whole.folder)
+
+
+def test_other_verbs_know_its_cells(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_engine(monkeypatch, simulate_needing(NEEDS))
+    planned = command.bare("plan", *command.words(*GRID))
+    assert "75 cells, 0 cached, 75 to run" in planned.out
+    assert "the search begins with" in planned.out
+    ran = command(*GRID)
+    planned = command.bare("plan", *command.words(*GRID))
+    assert "75 cells, 75 cached, 0 to run" in planned.out
+    assert "5 of 5 cells are the same" in command.verb("verify").out
+    assert command.verb("retry", "launcher=inline", "tracking=none").folder == ran.folder
+    before = (ran.folder / "report.md").read_text()
+    assert command.verb("report").code == 0
+    assert (ran.folder / "report.md").read_text() == before
+    assert "srpt needs 0.62 of what fifo needs" in before
+    assert 'id="targets"' in (ran.folder / "report.html").read_text()
+    assert "over, in" in command.verb("status").out
+
+
+def test_too_small_a_cluster_misses(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_engine(monkeypatch, simulate_needing({"fifo": 1.0}))
+    shape = ("cluster=machines", "cluster.shape={cpu:1}", "cluster.count=4", "cluster.load=null")
+    ran = command("policy=fifo", "capacity=interval(0.2,1)", *TARGET[:2], *shape)
+    assert ran.code == 0, ran.err
+    assert targets(ran)["fifo"]["unit"] == "machines"
+
+
+def test_failed_cells_end_a_hunt(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    good = simulate_needing(NEEDS)
+
+    def broken(workload: Any, cluster: Any, policy: Any, **options: Any) -> FakeResult:
+        if policy.name == "srpt" and cluster.total[0] < 30:
+            raise RuntimeError("no")
+        return good(workload, cluster, policy, **options)  # type: ignore[no-any-return]
+
+    fake_engine(monkeypatch, broken)
+    ran = command(*GRID)
+    assert ran.code == 1
+    found = targets(ran)
+    assert (found["srpt"]["status"], found["srpt"]["note"]) == ("unsure", "cells failed at 0.3")
+    assert found["fifo"]["machines"] == 50.0
+
+
+def test_one_seed_stands_for_itself(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_engine(monkeypatch, simulate_needing(NEEDS, 0.0))
+    row = targets(command(*GRID, "seed=3"))["srpt"]
+    assert (row["machines"], row["seeds"]) == (31.0, 1)
+
+
+def test_tolerance(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_engine(monkeypatch, simulate_needing(NEEDS, 0.0))
+    row = targets(command(*GRID, "target.tolerance=0.2"))["fifo"]
+    assert row["machines_low"] < 50 <= row["machines"] <= 60
+    assert row["machines"] - row["machines_low"] <= 0.2 * row["machines"]
+
+
+def test_a_metric_without_a_value_is_said(fake: Command) -> None:
+    words = ("target.metric=deadlines_missed", "target.at_most=0.1", "policy=fifo", GRID[1])
+    ran = fake(*words)
+    assert ran.code == main.WRONG
+    assert "target.metric=deadlines_missed has no value for fifo on parquet" in ran.err
