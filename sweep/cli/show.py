@@ -1,101 +1,30 @@
-"""Verbs about sweeps there are: how far one is, what its cells are, its report, two compared."""
+"""Verbs about a sweep that is over: its cells, its report, and how it differs from another."""
 
 from __future__ import annotations
 
 import argparse
 import json
-import time
-from collections.abc import Mapping
-from pathlib import Path
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sim.base.errors import InputError, unknown
+from sim.base.errors import InputError
 from sim.base.text import table_lines
 from sweep import driver
 from sweep.cli.command import Command
+from sweep.execution import rebase
+from sweep.grid import request
 from sweep.grid.config_tree import to_yaml
+from sweep.grid.overrides import Assignment
 from sweep.report import compare
 from sweep.stats.arrange import NOT_METRICS
 from sweep.store.cache import Cache
 from sweep.store.folder import FINDINGS, HTML, MARKDOWN, SweepFolder
-from sweep.store.journal import Journal
 
 LEAST_OF_KEY = 6
-
-
-def status_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the verb's flags."""
-    parser.usage = f"{parser.prog} [SWEEP] [paths.results=DIR] [flags]"
-    parser.add_argument("--all", action="store_true", help="a line for each sweep there is")
-
-
-def status(command: Command) -> int:
-    """Say how far a sweep is: the latest, or one by id; also while it runs."""
-    results = command.results()
-    names = _names(results)
-    if not names:
-        raise InputError(f"there is no sweep in {results}; paths.results=DIR names another folder")
-    if command.flags.all:
-        for name in names:
-            print(_status(results, name)[0])
-        return 0
-    text, n_failed = _status(results, _chosen(command.names, names))
-    print(text)
-    return 1 if n_failed else 0
-
-
-def _names(results: Path) -> list[str]:
-    """Ids of all sweeps, the latest last."""
-    files = (results / "journal").glob("*.jsonl")
-    return [file.stem for file in sorted(files, key=lambda file: file.stat().st_mtime_ns)]
-
-
-def _chosen(words: tuple[str, ...], names: list[str]) -> str:
-    if not words:
-        return names[-1]
-    word = Path(words[0]).name
-    matches = [name for name in names if name == word]
-    matches = matches or [name for name in names if name.startswith(word)]
-    if len(matches) != 1:
-        raise InputError(unknown("sweep", words[0], names))
-    return matches[0]
-
-
-def _status(results: Path, sweep: str) -> tuple[str, int]:
-    journal = Journal(results, sweep)
-    events = journal.events()
-    begins = [at for at, event in enumerate(events) if event["event"] == "begin"]
-    if not begins:
-        return f"{sweep}: nothing is known of it", 0
-    events = events[begins[-1] :]
-    begin = events[0]
-    cells = [event for event in events if event["event"] == "cell"]
-    failed = [event for event in cells if event.get("status") == "failed"]
-    ends = [event for event in events if event["event"] == "end"]
-    n_done = len(cells) - len(failed)
-    n_cells, n_todo = begin.get("cells", 0), begin.get("todo", 0)
-    # a clock that was set back would have it end before it began
-    seconds = max(0.0, (ends[-1] if ends else begin)["time"] - begin["time"])
-    words = f"{n_done} of {n_todo} cells done, {len(failed)} failed"
-    words += f", {n_cells - n_todo} cached before"
-    if journal.is_running() and not ends:
-        elapsed = max(0.0, time.time() - begin["time"])
-        state = f"running (process {begin.get('pid', '?')}) for {elapsed:.0f} s"
-        if 0 < len(cells) < n_todo and elapsed:
-            left = elapsed / len(cells) * (n_todo - len(cells))
-            words += f", about {left:.0f} s left"
-    elif ends:
-        state = f"over, in {seconds:.0f} s"
-        if ends[-1].get("seeds"):
-            state += f"; seeds=auto went on to {ends[-1]['seeds']} seeds"
-    else:
-        state = "interrupted; the same command goes on"
-    lines = [f"{sweep}: {state}: {words}"]
-    lines += [f"  row {e.get('row')} failed: {e.get('error')}" for e in failed[:10]]
-    folder = SweepFolder.of(results, sweep)
-    if folder.is_whole():
-        lines.append(str(folder.path))
-    return "\n".join(lines), len(failed)
+REPORTS = "reports"
+SIMULATION = "simulation"
+"""The measure that everything is measured by unless another is asked for."""
 
 
 def show_arguments(parser: argparse.ArgumentParser) -> None:
@@ -180,31 +109,66 @@ def _text(value: object) -> str:
 
 def report_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verb's flags."""
-    parser.usage = f"{parser.prog} [SWEEP [SWEEP]] [--gantt ROW] [paths.results=DIR] [flags]"
+    words = "[SWEEP [SWEEP]] [baseline=POLICY] [metrics=A,B] [--gantt ROW] [paths.results=DIR]"
+    parser.usage = f"{parser.prog} {words} [flags]"
     parser.add_argument(
         "--gantt", type=int, metavar="ROW", help="draw the schedule of this cell (see `show`)"
     )
     parser.epilog = (
-        "With two sweeps: what was asked differently, and which cells came out differently, "
-        "matched by their labels; written to comparisons/ in the results. That they differ is no "
-        "error: the exit code is 0 all the same."
+        "With baseline= or metrics= other than the sweep's own the report goes to reports/ in the "
+        "results, and nothing is run. With two sweeps: what was asked differently, and which cells "
+        "came out differently, matched by their labels, tested pair by pair; written to "
+        "comparisons/ in the results. That they differ is no error: the exit code is 0 all the "
+        "same."
     )
 
 
 def report(command: Command) -> int:
-    """Write the table and the report of a sweep that is over again; or compare two sweeps."""
+    """Write a sweep's report again, or with another baseline=, metrics=; or compare two sweeps."""
     if len(command.names) > 2:
         raise InputError(f"name one sweep, or two to compare, not {' '.join(command.names)}")
-    results = command.results()
+    results = command.results("baseline", "metrics")
     if len(command.names) == 2:
-        if command.flags.gantt is not None:
-            raise InputError("--gantt goes with one sweep")
+        if command.flags.gantt is not None or command.given("baseline", "metrics"):
+            raise InputError("--gantt, baseline= and metrics= go with one sweep")
         return _compare(*(SweepFolder.find(results, name) for name in command.names))
-    folder = SweepFolder.find(results, command.names[0] if command.names else None)
-    cells, config = folder.cells(), folder.config()
+    folder = SweepFolder.find(results, command.sweep())
+    cells, config, gantt = folder.cells(), folder.config(), command.flags.gantt
+    words = command.given("baseline", "metrics")
+    if words:
+        return _otherwise(folder, words, gantt)
     folder.replace(FINDINGS, driver.find(cells, config, Cache(folder.results)))
-    gantt = command.flags.gantt
     driver.write_report(folder, cells, config, folder.provenance(), gantt=gantt)
+    return _said(folder)
+
+
+def _otherwise(folder: SweepFolder, words: Sequence[Assignment], gantt: int | None) -> int:
+    """Write the report with another baseline or other metrics, beside the sweep's own."""
+    config = dict(folder.config())
+    for line in words:
+        if line.key == "baseline":
+            config["baseline"] = None if line.value is None else str(line.value)
+        else:
+            config["metrics"] = list(request.metrics_of(line, _measure_of(config)))
+            for name in config["metrics"]:
+                if name not in folder.cells().column_names:
+                    raise InputError(f"metrics={name}: no cell of {folder.sweep} has it")
+    cache = Cache(folder.results)
+    cells = rebase.against(folder.cells(), config["swept"], config["baseline"], cache)
+    name = "--".join([folder.sweep, *(line.text for line in words)])
+    other = SweepFolder(folder.results / REPORTS / re.sub(r"[^\w.=,-]", "_", name))
+    other.replace(FINDINGS, folder.findings())
+    driver.write_report(other, cells, config, folder.provenance(), cache=cache, gantt=gantt)
+    return _said(other)
+
+
+def _measure_of(config: Mapping[str, Any]) -> str | None:
+    """Return a measure that has metrics of its own; None for what everything is measured by."""
+    others = [name for name in config.get("measure", {}) if name != SIMULATION]
+    return others[0] if others else None
+
+
+def _said(folder: SweepFolder) -> int:
     for name in (MARKDOWN, HTML):
         print(folder.path / name)
     return 0

@@ -10,7 +10,8 @@ from rich.console import Console
 from rich.text import Text
 
 from sim.base.text import table_lines
-from sweep.report.table import escaped, piped, signs
+from sweep.report.console import signs
+from sweep.report.table import escaped, piped
 
 
 @dataclass(frozen=True)

@@ -129,8 +129,8 @@ class Searches:
 
     def _build(self, axes: dict[str, tuple[Any, ...]]) -> list[Cell]:
         # a policy's parameter is not refused where another policy has it
-        only = {"axes": axes, "named": frozenset({"policy"}), "baseline": None}
-        asked = dataclasses.replace(self._request, **only)
+        named = frozenset({"policy"})
+        asked = dataclasses.replace(self._request, axes=axes, named=named, baseline=None)
         return list(grid.build(asked, self._resolver).cells)
 
     def _all_cases(self) -> list[Case]:
@@ -283,7 +283,10 @@ class Searches:
         for tried in members:
             tried.role = tried.role or "front"
         new = [tried for tried in members if tried.role == "front"]
-        ranks = [sorted(new, key=lambda t, m=m: t.scores[m]) for m in range(table.shape[1])]
+        ranks = [
+            [new[at] for at in np.argsort([t.scores[m] for t in new], kind="stable")]
+            for m in range(table.shape[1])
+        ]
         middle = min(new, key=lambda t: sum(r.index(t) for r in ranks), default=None)
         wanted = [*(rank[0] for rank in ranks if rank), *([middle] if middle else [])]
         return list({tried.number: tried for tried in wanted}.values())
