@@ -17,6 +17,7 @@ from sweep.report import overview, table
 from sweep.report import page as report_page
 from sweep.report.headlines import Headline
 from sweep.report.section import Section, to_markdown
+from sweep.report.terminal import MOST_SENTENCES
 from sweep.stats import contrasts
 from sweep.stats import verdict as judging
 from sweep.stats.arrange import chosen_metrics, shown_metrics
@@ -106,6 +107,7 @@ def write(
     drawn = overview.pictures(verdicts)
     context |= {"headlines": headlines, "baseline": baseline, "pictures": drawn}
     context["sentences"] = [verdict.sentence for verdict in verdicts]
+    context["most_sentences"] = MOST_SENTENCES
     looked = report_page.look(cells, cache, gantt, swept, baseline)
     pages = {
         MARKDOWN: environment.get_template("report.md.j2").render(

@@ -30,7 +30,7 @@ _GAP = "  "
 class Entry:
     """One comparison as text.
 
-    ``verdict`` is ``better`` or ``worse`` where the difference is significant (or exact), else
+    ``side`` is ``better`` or ``worse`` where the difference is significant (or exact), else
     empty; ``mark`` says why not.
     """
 
@@ -38,7 +38,7 @@ class Entry:
     interval: str
     mark: str
     p: str
-    verdict: str
+    side: str
 
     def text(self) -> str:
         """Write it on one line, such as ``1.02× [0.97, 1.08] n.s.``."""
@@ -113,11 +113,11 @@ def _entry(row: Mapping[str, Any], most: int, all_few: bool) -> Entry:
     if row["n_pairs"] < most:
         marks.append(f"n={row['n_pairs']}")
     tells = test == EXACT or (not math.isnan(p) and p <= ALPHA)
-    verdict = _verdict(metric, statistic, row["estimate"]) if tells else ""
-    return Entry(estimate, interval, " ".join(marks), "" if math.isnan(p) else _p(p), verdict)
+    side = _side(metric, statistic, row["estimate"]) if tells else ""
+    return Entry(estimate, interval, " ".join(marks), "" if math.isnan(p) else _p(p), side)
 
 
-def _verdict(metric: str, statistic: str, estimate: float) -> str:
+def _side(metric: str, statistic: str, estimate: float) -> str:
     better = style(metric).better
     gain = estimate - 1.0 if statistic == "ratio" else estimate
     if statistic != "ratio" and better == "lower":
@@ -200,7 +200,7 @@ def print_headlines(headlines: Sequence[Headline], baseline: str, console: Conso
 
 def _parts(line: Line, widths: Sequence[int], n: int) -> list[tuple[str, str]]:
     return [
-        (_GAP + entry.text().ljust(width), _STYLES[entry.verdict])
+        (_GAP + entry.text().ljust(width), _STYLES[entry.side])
         for width, entry in zip(widths[:n], line.entries[:n], strict=True)
     ]
 
@@ -233,7 +233,7 @@ def to_markdown(headlines: Sequence[Headline], baseline: str, level: int = 2) ->
 
 def _markdown_entry(entry: Entry) -> str:
     words = _escaped(entry.text())
-    words = f"**{words}**" if entry.verdict == "better" else words
+    words = f"**{words}**" if entry.side == "better" else words
     return f"{words} ({_escaped(entry.p)})" if entry.p else words
 
 

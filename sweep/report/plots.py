@@ -64,7 +64,7 @@ def figure(summary: Summary, block: Block, metric: str) -> dict[str, Any]:
         else:
             trace["textposition"] = "none"
         data.append(trace)
-    figure: dict[str, Any] = {"data": data, "layout": _layout(block, look.unit, is_line)}
+    figure: Figure = {"data": data, "layout": _layout(block, look.unit, is_line)}
     drawn = block.mean[:, columns, at]
     if is_log(metric) and (drawn > 0).any():
         figure["layout"]["yaxis"] |= {"type": "log", "dtick": 1}

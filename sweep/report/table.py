@@ -92,8 +92,8 @@ def headline(summary: Summary) -> list[str]:
     return lines
 
 
-def legend(summary: Summary, best: str = BEST) -> list[str]:
-    """Say what the marks in the tables mean; only those that can occur."""
+def legend(summary: Summary, best: str = BEST, is_whole: bool = True) -> list[str]:
+    """Say what the marks in the tables mean, those that can occur; of all metrics, what lacks."""
     if not summary.metrics:
         return []
     seeds = len(summary.seeds)
@@ -103,11 +103,11 @@ def legend(summary: Summary, best: str = BEST) -> list[str]:
     tables = ((block, at) for block in summary.blocks for at in range(len(block.capacities)))
     rows = (row for block, at in tables for row in rows_of(summary, block, at))
     if any(entry.is_best for row in rows for entry in row.entries):
-        words.append(f"{best}: best mean of the row, and what no test tells from it")
+        words.append(f"{best}: the best mean, and what no test tells from it")
     if summary.failures and seeds > 1:
         words.append(f"{FEWER}: fewer seeds, some failed")
     lines = ["; ".join(words)] if words else []
-    if summary.unavailable:
+    if summary.unavailable and is_whole:
         lines.append(f"not available in this sweep: {', '.join(summary.unavailable)}")
     return lines
 

@@ -70,7 +70,7 @@ def print_table(
             _print_metrics(block, heads, sections, console)
         else:
             _print_policies(block, heads, sections, console)
-    notes = legend(summary)
+    notes = legend(summary, is_whole=shown is None)
     if shown is not None:
         notes += matter.folded(summary, shown)
     if notes:

@@ -19,7 +19,7 @@ from typing import Literal
 
 import numpy as np
 
-from sweep.stats import CONFIDENCE, MIN_PAIRS
+from sweep.stats import CONFIDENCE
 
 Side = Literal["met", "missed", "unsure"]
 Status = Literal["met", "never", "always", "unsure"]
@@ -177,7 +177,7 @@ def mean_and_half(values: Sequence[float], level: float) -> tuple[float, float]:
 def looks(n_seeds: int) -> tuple[int, ...]:
     """Return after how many seeds one looks: 5, then twice as many each time, up to all."""
     found = []
-    n = MIN_PAIRS
+    n = request.FIRST_SEEDS
     while n < n_seeds:
         found.append(n)
         n *= 2

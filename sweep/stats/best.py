@@ -74,7 +74,8 @@ def best_of(metric: str, values: F8) -> Best | None:
     if better is None or not len(known):
         return None
     means = np.nanmean(values[:, known], axis=0)
-    order = [int(at) for at in known[np.argsort(means if better == "lower" else -means)]]
+    worst_last = np.argsort(means if better == "lower" else -means, kind="stable")
+    order = [int(at) for at in known[worst_last]]
     first, others = order[0], order[1:]
     tied = [at for at in others if _ties(values[:, first], values[:, at])]
     found = [against(metric, values[:, at], values[:, first])[0] for at in others]

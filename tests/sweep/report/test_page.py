@@ -207,6 +207,10 @@ def test_boxes_stand_for_the_legends_and_go_by_keys(opened: Page) -> None:
     assert opened.evaluate(study) == 2
 
 
+def test_the_page_is_within_its_budget(page_file: Path) -> None:
+    assert page_file.stat().st_size < 1_400_000
+
+
 def test_a_narrow_window_cuts_nothing_off(opened: Page) -> None:
     opened.set_viewport_size({"width": 390, "height": 800})
     show_all(opened)

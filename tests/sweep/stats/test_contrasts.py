@@ -134,7 +134,7 @@ def test_few_seeds_are_said_to_be_few() -> None:
     assert "[" not in text.split("\n2 seeds")[0]
     assert "n.s." not in text
     assert "2 seeds: too few for intervals and tests; 3 or more give them" in text
-    assert not any(entry.verdict for line in headline.lines for entry in line.entries)
+    assert not any(entry.side for line in headline.lines for entry in line.entries)
 
 
 def test_five_pairs_have_intervals_and_a_test() -> None:
@@ -160,7 +160,7 @@ def with_jct(policy: str, values: list[float]) -> pa.Table:
 
 
 @pytest.mark.parametrize(
-    ("values", "mark", "verdict"),
+    ("values", "mark", "side"),
     [
         ([-5.0, -6.0, -5.5, -4.5, -5.2, -5.8], "", "better"),
         ([5.0, 6.0, 5.5, 4.5, 5.2, 5.8], "", "worse"),
@@ -170,11 +170,11 @@ def with_jct(policy: str, values: list[float]) -> pa.Table:
         ([-5.0, -5.1, -5.2, -5.3, -90.0], "n.s.", ""),
     ],
 )
-def test_marks(values: list[float], mark: str, verdict: str) -> None:
+def test_marks(values: list[float], mark: str, side: str) -> None:
     cells = with_jct("las", values)
     (headline,) = shown(pa.concat_tables([cells, with_jct_other(cells)]))
     line = next(line for line in headline.lines if line.policy == "las")
-    assert [(entry.mark, entry.verdict) for entry in line.entries] == [(mark, verdict)]
+    assert [(entry.mark, entry.side) for entry in line.entries] == [(mark, side)]
 
 
 def with_jct_other(cells: pa.Table) -> pa.Table:
