@@ -23,7 +23,6 @@ from sweep.grid import grid
 from sweep.grid.config_tree import canonical
 from sweep.grid.goals import Search
 from sweep.grid.grid import Cell, Resolver
-from sweep.grid.request import Request
 from sweep.search import race, space
 from sweep.search.proposals import Proposals
 from sweep.search.rounds import Rounds
@@ -83,7 +82,9 @@ class Searches:
         self.cases = self._all_cases()
         self.scores = Scores(rounds, self.goal.metrics)
         self._wants = [self._search(case) for case in self.cases]
-        self._next = [next(wants) for wants in self._wants]
+        self._next = [next(wants, []) for wants in self._wants]
+        if not all(self._next):
+            raise InputError("there is nothing to search but the default", rule="empty axis")
 
     def first(self) -> list[Cell]:
         """Return the cells of the first round."""
@@ -130,8 +131,8 @@ class Searches:
 
     def _build(self, axes: dict[str, tuple[Any, ...]]) -> list[Cell]:
         # a policy's parameter is not refused where another policy has it
-        only = {"axes": axes, "named": frozenset({"policy"}), "baseline": None}
-        asked = dataclasses.replace(self._request, **only)
+        named = frozenset({"policy"})
+        asked = dataclasses.replace(self._request, axes=axes, named=named, baseline=None)
         return list(grid.build(asked, self._resolver).cells)
 
     def _all_cases(self) -> list[Case]:
@@ -193,7 +194,8 @@ class Searches:
         proposals = Proposals(parameters, len(goal.metrics), seed, most)
         if proposals.is_grid:
             batch = int(space.n_settings(parameters))
-        default = Tried(0, space.default_of(cell, parameters), role="default")
+        zeros = [0.0] * len(goal.metrics)
+        default = Tried(0, space.default_of(cell, parameters), 0, zeros, "default")
         like = self.cells(Case(cell, parameters, proposals, batch, left), default.values, [0])[0]
         return Case(like, parameters, proposals, batch, left, [default])
 
@@ -205,6 +207,7 @@ class Searches:
         default = case.tried[0]
         base = self.cells(case, default.values, self.of_search())
         ahead = base
+        case.proposals.tell(default.values, default.scores)
         while batch := self._ask(case):
             for rung in race.rungs(self.goal.seeds):
                 seeds = self.of_search()[:rung]
@@ -212,9 +215,7 @@ class Searches:
                 yield [*ahead, *(cell for of_one in cells.values() for cell in of_one)]
                 if ahead:
                     self._check_default(case, base)
-                    default.seeds, default.scores = len(base), [0.0] * len(self.goal.metrics)
-                    case.proposals.tell(default.values, default.scores)
-                    ahead = []
+                    default.seeds, ahead = len(base), []
                 for at in batch:
                     at.seeds = rung
                     at.scores = self.scores.against(cells[at.number], base[:rung])
@@ -284,7 +285,7 @@ class Searches:
         for tried in members:
             tried.role = tried.role or "front"
         new = [tried for tried in members if tried.role == "front"]
-        ranks = [sorted(new, key=lambda t, m=m: t.scores[m]) for m in range(table.shape[1])]
+        ranks = [_by(new, metric) for metric in range(table.shape[1])]
         middle = min(new, key=lambda t: sum(r.index(t) for r in ranks), default=None)
         wanted = [*(rank[0] for rank in ranks if rank), *([middle] if middle else [])]
         return list({tried.number: tried for tried in wanted}.values())
@@ -292,6 +293,11 @@ class Searches:
     def tested(self, case: Case) -> list[Tried]:
         """Return the settings that were compared with the default."""
         return [t for t in self._choose(case) if t.role != "default"]
+
+
+def _by(tried: Sequence[Tried], metric: int) -> list[Tried]:
+    """Sort settings by one of their scores."""
+    return sorted(tried, key=lambda one: one.scores[metric])
 
 
 def _world(cell: Cell) -> str:
