@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -68,11 +68,10 @@ class Options:
 
     def default(self, group: str) -> str:
         """Option of a group that holds where none is named."""
-        file = bundled() / "config.yaml"
-        for entry in yaml.safe_load(file.read_text(encoding="utf-8"))["defaults"]:
-            if isinstance(entry, dict) and group in entry:
-                return self.check(group, entry[group])
-        raise InputError(f"no default for {group}; give {group}=NAME", file=file)
+        if group not in _defaults():
+            file = bundled() / "config.yaml"
+            raise InputError(f"no default for {group}; give {group}=NAME", file=file)
+        return self.check(group, _defaults()[group])
 
     def check(self, group: str, name: object) -> str:
         """Return `name` if it is an option of `group`."""
@@ -111,6 +110,14 @@ class Options:
         ) as error:
             chosen = " ".join(f"{group}={name}" for group, name in choices.items())
             raise InputError(f"{chosen} does not compose: {error}") from error
+
+
+@cache
+def _defaults() -> dict[str, Any]:
+    """Return the option of each group that the bundled configuration begins with."""
+    text = (bundled() / "config.yaml").read_text(encoding="utf-8")
+    entries = yaml.safe_load(text)["defaults"]
+    return {group: name for e in entries if isinstance(e, dict) for group, name in e.items()}
 
 
 def _composed(overrides: tuple[str, ...]) -> dict[str, Any]:

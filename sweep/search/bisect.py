@@ -27,6 +27,9 @@ Status = Literal["met", "never", "always", "unsure"]
 N_FIRST = 5
 """Numbers looked at first, from end to end: a metric that is not monotone shows there."""
 
+N_FIRST_SEEDS = 5
+"""Seeds with which each of them is looked at first."""
+
 RISES = 0.01
 """A metric that gets worse by less than this part of itself is called monotone."""
 
@@ -177,7 +180,7 @@ def mean_and_half(values: Sequence[float], level: float) -> tuple[float, float]:
 def looks(n_seeds: int) -> tuple[int, ...]:
     """Return after how many seeds one looks: 5, then twice as many each time, up to all."""
     found = []
-    n = request.FIRST_SEEDS
+    n = N_FIRST_SEEDS
     while n < n_seeds:
         found.append(n)
         n *= 2

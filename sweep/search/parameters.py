@@ -82,7 +82,9 @@ class Searches:
         self.cases = self._all_cases()
         self.scores = Scores(rounds, self.goal.metrics)
         self._wants = [self._search(case) for case in self.cases]
-        self._next = [next(wants) for wants in self._wants]
+        self._next = [next(wants, []) for wants in self._wants]
+        if not all(self._next):
+            raise InputError("there is nothing to search but the default", rule="empty axis")
 
     def first(self) -> list[Cell]:
         """Return the cells of the first round."""
@@ -192,7 +194,8 @@ class Searches:
         proposals = Proposals(parameters, len(goal.metrics), seed, most)
         if proposals.is_grid:
             batch = int(space.n_settings(parameters))
-        default = Tried(0, space.default_of(cell, parameters), role="default")
+        zeros = [0.0] * len(goal.metrics)
+        default = Tried(0, space.default_of(cell, parameters), 0, zeros, "default")
         like = self.cells(Case(cell, parameters, proposals, batch, left), default.values, [0])[0]
         return Case(like, parameters, proposals, batch, left, [default])
 
@@ -204,6 +207,7 @@ class Searches:
         default = case.tried[0]
         base = self.cells(case, default.values, self.of_search())
         ahead = base
+        case.proposals.tell(default.values, default.scores)
         while batch := self._ask(case):
             for rung in race.rungs(self.goal.seeds):
                 seeds = self.of_search()[:rung]
@@ -211,9 +215,7 @@ class Searches:
                 yield [*ahead, *(cell for of_one in cells.values() for cell in of_one)]
                 if ahead:
                     self._check_default(case, base)
-                    default.seeds, default.scores = len(base), [0.0] * len(self.goal.metrics)
-                    case.proposals.tell(default.values, default.scores)
-                    ahead = []
+                    default.seeds, ahead = len(base), []
                 for at in batch:
                     at.seeds = rung
                     at.scores = self.scores.against(cells[at.number], base[:rung])
@@ -283,10 +285,7 @@ class Searches:
         for tried in members:
             tried.role = tried.role or "front"
         new = [tried for tried in members if tried.role == "front"]
-        ranks = [
-            [new[at] for at in np.argsort([t.scores[m] for t in new], kind="stable")]
-            for m in range(table.shape[1])
-        ]
+        ranks = [_by(new, metric) for metric in range(table.shape[1])]
         middle = min(new, key=lambda t: sum(r.index(t) for r in ranks), default=None)
         wanted = [*(rank[0] for rank in ranks if rank), *([middle] if middle else [])]
         return list({tried.number: tried for tried in wanted}.values())
@@ -294,6 +293,11 @@ class Searches:
     def tested(self, case: Case) -> list[Tried]:
         """Return the settings that were compared with the default."""
         return [t for t in self._choose(case) if t.role != "default"]
+
+
+def _by(tried: Sequence[Tried], metric: int) -> list[Tried]:
+    """Sort settings by one of their scores."""
+    return sorted(tried, key=lambda one: one.scores[metric])
 
 
 def _world(cell: Cell) -> str:
