@@ -70,6 +70,10 @@ other keys
   experiment=NAME     a named grid; the command line wins over it
   baseline=POLICY     what speed-ups are quoted against
   metrics=[A,B]       what the tables show
+  target.metric=M target.at_most=X (or target.at_least=X) with capacity='interval(LOW,HIGH)'
+                      the least capacity that meets it, on whole machines (docs/targets.md)
+  search.metric=M (or M,N) search.cells=400 with policy.X='interval(LOW,HIGH)' policy.Y=A,B
+                      the parameters that do best, tested on seeds of their own
   max_failures=N      stop after so many failed cells; --fail-fast after the first
   paths.results=DIR   where everything is written (results)
   paths.traces=DIR    where the real traces of experiments lie (traces)

@@ -85,6 +85,7 @@ def context(sections: Sequence[Section], add_plot: Any) -> list[dict[str, Any]]:
             "sentences": section.sentences,
             "tables": section.tables,
             "notes": section.notes,
+            "is_answer": section.is_answer,
             "plots": [add_plot(dict(p.figure), p.caption, note=p.note) for p in section.plots],
         }
         for section in sections

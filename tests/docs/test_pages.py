@@ -17,6 +17,7 @@ PAGES = (
     "tutorial.md",
     "your_own_policy.md",
     "your_own_metric.md",
+    "targets.md",
     pytest.param("your_own_trace.md", marks=pytest.mark.long),
     pytest.param("mlflow_server.md", marks=pytest.mark.long),
 )

@@ -197,6 +197,22 @@ def test_a_default_that_is_best_is_said(command: Command, monkeypatch: pytest.Mo
     assert [row["role"] for row in settings(ran)] == ["default", "", "", ""]
 
 
+@pytest.mark.parametrize("metrics", ["jct_mean_s", "jct_mean_s,value_attained"])
+def test_what_makes_no_difference_is_said(
+    command: Command, monkeypatch: pytest.MonkeyPatch, metrics: str
+) -> None:
+    def simulate(workload: Any, cluster: Any, policy: Any, *, seed: int, **_: Any) -> FakeResult:
+        result = fake_simulate(workload, cluster, policy, seed=seed)
+        result.metrics["value_attained"] = 0.5
+        return result
+
+    fake_engine(monkeypatch, simulate)
+    ran = command(*SEARCH[:3], f"search.metric={metrics}", "search.cells=110")
+    assert ran.code == 0, ran.err
+    assert "settings were tried, and make no difference here." in ran.out
+    assert {row["role"] for row in settings(ran)} == {"default", ""}
+
+
 def test_settings_that_fail_lose(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(workload: Any, cluster: Any, policy: Any, **options: Any) -> FakeResult:
         if policy.m > 1:
