@@ -43,7 +43,12 @@ axes (Hydra's grammar: a,b  range(0,5)  choice(a,b)  glob(*) sweep an axis)
 
 other keys
   baseline=POLICY     what speed-ups are quoted against
-  metrics=[A,B]       what the tables show
+  metrics=[A,B]       what the tables show; metrics=all: everything
+  verdict.metric=M    what the verdict speaks of
+  target.metric=M target.at_most=X (or target.at_least=X) with capacity='interval(LOW,HIGH)'
+                      the least capacity that meets it, on whole machines (docs/targets.md)
+  search.metric=M (or M,N) search.cells=400 with policy.X='interval(LOW,HIGH)' policy.Y=A,B
+                      the parameters that do best, tested on seeds of their own
   name=NAME           what the sweep is called, to be named so later: report NAME
   experiment=NAME     a named grid; the command line wins over it
   max_failures=N      stop after so many failed cells; --fail-fast after the first

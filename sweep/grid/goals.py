@@ -18,6 +18,8 @@ KEYS = {
 }
 LEAST_CELLS = 40
 """Of a search: with fewer no setting meets enough seeds to be told from another."""
+LEAST_SEEDS = 5
+"""With fewer a spread, and so an interval, is too often narrow by chance."""
 
 
 @dataclass(frozen=True)

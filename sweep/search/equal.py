@@ -22,6 +22,7 @@ import pyarrow as pa
 from sim.base.arrays import F8
 from sim.base.random import stream
 from sim.metrics import METRICS
+from sweep.grid.goals import LEAST_SEEDS
 from sweep.report.section import Section, Table
 from sweep.stats import CONFIDENCE
 from sweep.stats.arrange import Arranged, arrange, text
@@ -85,13 +86,26 @@ def section(alike: pa.Table, config: Mapping[str, Any]) -> Section:
         "intervals over seeds."
     )
     sentences = [
-        f"{_where(row, len(worlds))}{row['policy']} does as well as {baseline} at "
-        f"{text(row['at'])} with {_entry(row)} of the cluster ({style(row['metric']).label})."
+        f"{_where(row, len(worlds))}{_sentence(row, baseline)}"
         for row in rows
-        if row["metric"] == metrics[0] and math.isfinite(row["capacity"])
+        if row["metric"] == metrics[0]
     ]
     title = f"Capacity that does as well as {baseline}"
     return Section("equal-capacity", title, tuple(sentences), tuple(tables), (), tuple(notes))
+
+
+def _sentence(row: Mapping[str, Any], baseline: str) -> str:
+    label = style(row["metric"]).label
+    if row["capacity"] == math.inf:
+        return (
+            f"{row['policy']} does not do as well as {baseline} at {text(row['at'])} with any "
+            f"capacity up to {text(row['most'])} ({label})."
+        )
+    share = f"less than {text(row['least'])}" if row["capacity"] < 0 else _entry(row)
+    return (
+        f"{row['policy']} does as well as {baseline} at {text(row['at'])} with {share} of the "
+        f"cluster ({label})."
+    )
 
 
 def _where(row: Mapping[str, Any], n_worlds: int) -> str:

@@ -281,10 +281,11 @@ class Searches:
                 return []
             best.role = "best"
             return [best]
-        members = [whole[at] for at in race.front(table)]
-        for tried in members:
-            tried.role = tried.role or "front"
-        new = [tried for tried in members if tried.role == "front"]
+        for at in race.front(table):
+            # of those that came out alike, the default among them, the first stands for all
+            if not (table[:at] == table[at]).all(axis=1).any():
+                whole[at].role = whole[at].role or "front"
+        new = [tried for tried in whole if tried.role == "front"]
         ranks = [_by(new, metric) for metric in range(table.shape[1])]
         middle = min(new, key=lambda t: sum(r.index(t) for r in ranks), default=None)
         wanted = [*(rank[0] for rank in ranks if rank), *([middle] if middle else [])]

@@ -58,9 +58,11 @@ def _sentences(rows: Sequence[Row], metrics: Sequence[str]) -> list[str]:
     policy, default = rows[0]["policy"], rows[0]
     tested = [row for row in rows if row["role"] in ("best", "front") and _is_tested(row)]
     if not tested:
+        n = len(rows) - 1
+        if all(one["gain"] == (1.0 if is_ratio(one["metric"]) else 0.0) for one in _gains(rows)):
+            return [f"{policy}: {n} settings were tried, and make no difference here."]
         return [
-            f"{policy}: none of {len(rows) - 1} settings does better than the default "
-            f"({_values(default)})."
+            f"{policy}: none of {n} settings does better than the default ({_values(default)})."
         ]
     if tested[0]["role"] == "front":
         n = sum(row["role"] == "front" for row in rows)
@@ -72,6 +74,11 @@ def _sentences(rows: Sequence[Row], metrics: Sequence[str]) -> list[str]:
         f"{policy}: {_values(best)} does best, {_and(best)} than the default ({_values(default)}), "
         f"on {best['metrics'][0]['pairs']} seeds that the search has not seen."
     ]
+
+
+def _gains(rows: Sequence[Row]) -> list[Row]:
+    """Return all that settings gained in the race; nothing of those that failed."""
+    return [one for row in rows for one in row["metrics"] if math.isfinite(one["mean"])]
 
 
 def _and(row: Row) -> str:
@@ -89,6 +96,8 @@ def _tested(one: Row) -> str:
     if style(name).better == "lower" and not is_ratio(name):
         is_better = one["estimate"] < nothing
     word = "better" if is_better else "worse"
+    if one["estimate"] == nothing:
+        return f"as good in {style(name).label}"
     sure = "" if is_sure else ", which may be chance,"
     return f"{' '.join(filter(None, (estimate, between)))} {word}{sure} in {style(name).label}"
 

@@ -31,11 +31,13 @@ def section(found: pa.Table, config: Mapping[str, Any]) -> Section:
         sentences += [f"{trace}: {sentence}" for sentence in words] if several else words
         tables.append(_table(members, goal, trace if several else ""))
         plots.append(_plot(members, goal, numbers, baseline, trace))
+    sure = "; on which side of it a mean is, is 95 % sure"
+    alone = "; one seed stands for itself"
     notes = (
         f"Least whole number of machines from capacity {text(goal['low'])} to {text(goal['high'])} "
         f"at which the mean of {goal['metric']} over seeds is at "
-        f"{'most' if goal['is_most'] else 'least'} {_bound(goal)}; on which side of "
-        "it a mean is, is 95 % sure.",
+        f"{'most' if goal['is_most'] else 'least'} {_bound(goal)}"
+        f"{sure if max(row['seeds'] for row in rows) > 1 else alone}.",
     )
     title = f"{TITLE} for {_target(goal)}"
     return Section("targets", title, tuple(sentences), tuple(tables), tuple(plots), notes, True)
