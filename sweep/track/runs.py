@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 KIND, SWEEP, CELL = "kind", "sweep_id", "cell_key"
 PARENT, NOTE = "mlflow.parentRunId", "mlflow.note.content"
 CONFIG, TRACEBACK = "config.yaml", "traceback.txt"
-FILES, MEANS = "files_sha256", "means_sha256"
+FILES, MEANS, VERDICT = "files_sha256", "means_sha256", "verdict"
 # Without it MLflow's UI takes an experiment for one on language models, and hides its runs.
 _MODEL_TRAINING = {"mlflow.experimentKind": "custom_model_development"}
 PAGE = 1000
@@ -234,8 +234,13 @@ def finish_parent(
     means = hashlib.sha256(repr(headline).encode()).hexdigest()
     if run.data.tags.get(MEANS) != means:
         metrics += [Metric(name, value, now_ms, step) for name, step, value in headline]
-    note = _summary(rows, n_failed, folder)
+    verdict = _verdict(folder)
+    note = "\n".join(
+        [*(f"- {one}" for one in verdict), "", _counts(rows, n_failed, folder)]
+    ).strip()
     tags = [RunTag(FILES, state), RunTag(MEANS, means), RunTag(NOTE, note)]
+    if verdict:  # a column of the list of runs, too, where the description is none
+        tags.append(RunTag(VERDICT, " ".join(verdict)))
     place.client.log_batch(run.info.run_id, metrics=metrics, tags=tags)
     # a clock that was set back would have it end before it began
     ended_ms = max(now_ms, run.info.start_time or 0)
@@ -257,15 +262,18 @@ def _origin(provenance: Mapping[str, Any]) -> dict[str, str]:
     return tags
 
 
-def _summary(rows: Sequence[Row], n_failed: int, folder: Path) -> str:
-    """Describe the sweep, as Markdown, for the head of the run's page: the verdict first."""
-    verdict = [f"- {one['sentence']}" for one in SweepFolder(folder).verdict()]
-    kept = list(itertools.accumulate(len(line) + 1 for line in verdict))
-    n_kept = sum(end <= MAX_TAG - 200 for end in kept)
-    if n_kept < len(verdict):
-        verdict[n_kept:] = [f"- and {len(verdict) - n_kept} more"]
+def _verdict(folder: Path) -> list[str]:
+    """Sentences of the verdict, as many as a tag may hold."""
+    sentences = [str(one["sentence"]) for one in SweepFolder(folder).verdict()]
+    ends = itertools.accumulate(len(sentence) + 3 for sentence in sentences)
+    n_kept = sum(end <= MAX_TAG - 200 for end in ends)
+    more = len(sentences) - n_kept
+    return [*sentences[:n_kept], *([f"And {more} more."] if more else [])]
+
+
+def _counts(rows: Sequence[Row], n_failed: int, folder: Path) -> str:
+    """Say how many cells there are, for the head of the run's page, and where to read on."""
     failed = f", {n_failed} failed" if n_failed else ""
     files = {path.name for path in files_of(folder)}
     where = "; plots and tables: `report.html` among the artifacts" * ("report.html" in files)
-    counts = f"{len(rows)} cells{failed}{where}."
-    return "\n".join([*verdict, *[""] * bool(verdict), counts])
+    return f"{len(rows)} cells{failed}{where}."

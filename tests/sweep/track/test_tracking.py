@@ -132,6 +132,7 @@ def test_the_parent_run_has_the_verdict_and_means_of_each_policy(sweep: Sweep) -
     note = parent.data.tags["mlflow.note.content"].splitlines()
     assert note[:2] == [f"- {sentence}" for sentence in sentences]
     assert note[-1].startswith("8 cells; ")
+    assert parent.data.tags["verdict"] == " ".join(sentences)
     a, b = (frames.metrics_of("las", 1.0, seed)["jct_mean_s"] for seed in (0, 1))
     assert parent.data.metrics["jct_mean_s/las"] == pytest.approx((a + b) / 2)  # the last step
     assert {"jct_p99_s/fifo", "gap_lb_p50/las"} <= set(parent.data.metrics)
@@ -144,7 +145,7 @@ def test_the_parent_run_has_the_verdict_and_means_of_each_policy(sweep: Sweep) -
     sweep.track(cells)
     note = sweep.parent().data.tags["mlflow.note.content"].splitlines()
     assert len("\n".join(note)) < 5000
-    assert any(line.startswith("- and ") for line in note)
+    assert any(line.startswith("- And ") for line in note)
 
 
 def test_the_experiment_opens_on_its_runs_in_the_ui(sweep: Sweep) -> None:
