@@ -71,6 +71,7 @@ other keys
   baseline=POLICY     what speed-ups are quoted against
   metrics=[A,B]       what the tables show
   max_failures=N      stop after so many failed cells; --fail-fast after the first
+  cell_timeout_s=S    end a cell that runs for longer (3600); null for never
   paths.results=DIR   where everything is written (results)
   paths.traces=DIR    where the real traces of experiments lie (traces)
   --config-dir DIR    a folder of your own options: DIR/policy/mine.yaml
