@@ -98,7 +98,9 @@ def run(asked: Request, simulate: Simulate | None = None) -> Outcome:
     _check_writable(results)
     for part in ("cache", "sweeps", "journal"):
         files.sweep_temporaries(results / part)
-    runner = make_runner(asked.settings.launcher, _python_path(asked.options), simulate)
+    where = asked.settings
+    folders = _python_path(asked.options)
+    runner = make_runner(where.launcher, folders, simulate, where.cell_timeout_s)
     with contextlib.closing(runner):
         if cells is None:
             return _pursue(Pursuit(asked, runner, lambda: _warm_up(asked.settings)), runner)

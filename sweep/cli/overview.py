@@ -52,6 +52,7 @@ other keys
   name=NAME           what the sweep is called, to be named so later: report NAME
   experiment=NAME     a named grid; the command line wins over it
   max_failures=N      stop after so many failed cells; --fail-fast after the first
+  cell_timeout_s=S    end a cell that runs for longer (3600); null for never
   launcher=inline     run in this process; local: on all CPUs (the default); ray: on a cluster
   tracking=none       log nothing to MLflow
   paths.results=DIR   where everything is written (results)

@@ -36,7 +36,7 @@ def run(command: Command) -> int:
 
 def retry_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verb's flags."""
-    words = "[SWEEP] [launcher=... tracking=... paths.results=DIR max_failures=N]"
+    words = "[SWEEP] [launcher=... tracking=... paths.results=DIR max_failures=N ...]"
     parser.usage = f"{parser.prog} {words} [flags]"
     parser.add_argument("--fail-fast", action="store_true", help="stop at the first failed cell")
     parser.epilog = NOTHING_ELSE

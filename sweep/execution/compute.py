@@ -17,13 +17,14 @@ from sim.base.masking import mask, mask_tree
 from sweep.execution import notes, plan, task
 from sweep.execution.cell import error_of, run_cell
 from sweep.execution.plan import Planned, Prepared
-from sweep.store.cell import CellError
+from sweep.execution.watch import CellTimeoutError, alarm
+from sweep.store.cell import CellError, CellResult
 from sweep.store.journal import Journal
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
     from sweep.execution.cell import Simulate
-    from sweep.store.cell import CellResult, CellSpec
+    from sweep.store.cell import CellSpec
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class Work:
 
     spec: CellSpec
     input: str  # name of its workload
+    name: str = ""  # for people
 
 
 class Workloads(Protocol):
@@ -53,6 +55,7 @@ class Runner(Protocol):
         """Yield the outcome of each cell once, as it comes.
 
         When none came for a while, a text: what is going on, empty if cells are simply running.
+        A `notes.Line` is said as it is.
         May be called again once all have come; `close` it first if they have not.
         """
         ...
@@ -65,8 +68,9 @@ class Runner(Protocol):
 class InlineRunner:
     """Runs cells in this process, one after the other: what a debugger wants."""
 
-    def __init__(self, simulate: Simulate | None = None) -> None:
+    def __init__(self, simulate: Simulate | None = None, timeout_s: float | None = None) -> None:
         self._simulate = simulate
+        self._timeout_s = timeout_s
 
     def run(self, work: Sequence[Work], workloads: Workloads) -> Iterator[CellResult | str]:
         """Yield each cell's outcome in the order of the work."""
@@ -74,10 +78,18 @@ class InlineRunner:
             few_jobs, specs = task.sample(
                 [cell.spec for cell in work], lambda: workloads.workload(work[0].input)
             )
-            if few_jobs is not None and task.missing((), few_jobs, specs):
+            with alarm(self._timeout_s):  # a policy that hangs is what its cell will say
+                compiles = few_jobs is not None and task.missing((), few_jobs, specs)
+            if compiles:
                 yield task.COMPILING
         for cell in work:
-            yield run_cell(workloads.workload(cell.input), cell.spec, self._simulate)
+            workload = workloads.workload(cell.input)
+            try:
+                with alarm(self._timeout_s):
+                    result = run_cell(workload, cell.spec, self._simulate)
+            except CellTimeoutError as error:  # rang as the cell had just ended
+                result = CellResult(cell.spec.key, error=error_of("simulate", error))
+            yield result
 
     def close(self) -> None:
         """Nothing was started."""
@@ -110,10 +122,13 @@ def run(
     errors: dict[str, CellError] = {}
     by_key = {cell.key: cell for cell, _ in specs}
     limit = prepared.grid.request.settings.max_failures
-    work = [Work(spec, cell.input) for cell, spec in specs]
+    work = [Work(spec, cell.input, _name(cell)) for cell, spec in specs]
     try:
         with notes.Progress(notes.console(), len(work)) as progress:
             for result in cells.run(work, prepared.inputs):
+                if isinstance(result, notes.Line):
+                    progress.say(result)
+                    continue
                 if isinstance(result, str):
                     progress.beat(result)
                     continue
@@ -132,6 +147,16 @@ def run(
             "traceback": "",
         }
     return errors
+
+
+def _name(cell: Planned) -> str:
+    """Name a cell as its row does."""
+    labels = mask_tree(cell.cell.labels).items()
+    return " ".join(
+        str(value) if key in ("policy", "trace") else f"{key}={value}"
+        for key, value in labels
+        if value is not None
+    )
 
 
 def _take_in(

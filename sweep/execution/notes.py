@@ -81,6 +81,12 @@ def _dropped(report: Mapping[str, Any]) -> str:
     return "; ".join(words)
 
 
+class Line(str):
+    """A text that is said once, on a line of its own, while cells run."""
+
+    __slots__ = ()
+
+
 class Progress:
     """Counts cells for people: a bar on a terminal, else a plain line every few seconds."""
 
@@ -144,6 +150,10 @@ class Progress:
         elif not doing or doing != self._said:
             self._now_and_then()
 
+    def say(self, line: str) -> None:
+        """Say a thing that happened, above the bar."""
+        self._console.print(printable(line), highlight=False, markup=False)
+
     def _now_and_then(self) -> None:
         if time.monotonic() - self._last_line >= LINE_EVERY_S:
             self._line()
@@ -165,4 +175,6 @@ class Progress:
         if 1 < self._n_done < self._n_cells:
             each = (self._last_line - self._first) / (self._n_done - 1)
             text += f", about {each * (self._n_cells - self._n_done):.0f} s left"
+        if self._doing:
+            text += f"; {self._doing}"
         self._console.print(text, highlight=False, markup=False)

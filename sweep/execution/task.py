@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import policies
 from sim.measures import NO_POLICY
 from sweep.execution.cell import run_cell
+from sweep.execution.watch import Watched, watching
 from sweep.grid import clusters
 from sweep.store.cell import CellError, CellResult
 
@@ -30,10 +31,16 @@ def run_batch(
     specs: Sequence[CellSpec],
     python_path: Sequence[str],
     simulate: Simulate | None,
+    watched: Watched | None = None,
 ) -> list[CellResult]:
     """Run cells of one workload, one after the other; modules may lie in folders of the user's."""
     find_modules_in(python_path)
-    return [_other_sources(spec) or run_cell(workload, spec, simulate) for spec in specs]
+    results = []
+    with watching(watched) as begin:
+        for spec in specs:
+            begin(spec.key)
+            results.append(_other_sources(spec) or run_cell(workload, spec, simulate))
+    return results
 
 
 def _other_sources(spec: CellSpec) -> CellResult | None:

@@ -17,7 +17,7 @@ from sweep.grid.overrides import Assignment, parse
 from sweep.stats.arrange import ALL_METRICS, AXES
 
 _GRANULARITIES = ("cell", "policy", "sweep")
-_HEADS = ("launcher", "tracking", "paths", "max_failures")
+_HEADS = ("launcher", "tracking", "paths", "max_failures", "cell_timeout_s")
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,7 @@ class Settings:
     tracking: Mapping[str, Any]
     max_failures: int | None = None  # stop once this many cells have failed
     traces: str = ""  # folder of real traces, as given
+    cell_timeout_s: float | None = None  # a cell that runs for longer is ended
 
 
 def is_about_running(key: str) -> bool:
@@ -42,11 +43,12 @@ def _settings(
     """Apply assignments to the composed launcher, tracking and paths."""
     config = {head: defaults[head] for head in _HEADS}
     for line in given:
-        add = line.kind == "add" or line.key == "max_failures"
+        add = line.kind == "add" or line.key in ("max_failures", "cell_timeout_s")
         config = config_tree.with_value(config, line.key, line.value, add=add)
     config = config_tree.resolved(config)
     failures = 1 if fail_fast else config["max_failures"]
     check("max_failures", failures, Count | None)
+    check("cell_timeout_s", config["cell_timeout_s"], Positive | None)
     check("launcher.workers", config["launcher"].get("workers"), Count | None)
     for key, folder in config["paths"].items():
         if not isinstance(folder, str) or not folder:
@@ -63,6 +65,7 @@ def _settings(
         tracking=config["tracking"],
         max_failures=failures,
         traces=config["paths"]["traces"],
+        cell_timeout_s=config["cell_timeout_s"],
     )
 
 

@@ -97,3 +97,21 @@ def test_no_cluster_answers(command: Command, tmp_path: Path, address: str) -> N
     assert ran.code == 2
     assert f"no Ray cluster answers at launcher.address={address}" in ran.err
     assert "Traceback" not in ran.err
+
+
+def test_a_cell_that_hangs_and_a_worker_that_dies(command: Command) -> None:
+    words = (
+        "policy=slow,moody", "policy.seconds=600", "policy.mood=dies", "seed=0,1",
+        "trace=alibaba_synth", "trace.jobs=20", "tracking=none", "cell_timeout_s=20",
+        f"--config-dir={command.user}",
+    )  # fmt: skip
+    ran = command(*words, timeout=280)
+    assert ran.code == 1, ran.err
+    by_cell = {(row["policy"], row["seed"]): row for row in ran.rows}
+    assert {name for name, row in by_cell.items() if row["status"] == "done"} == {("moody", 0)}
+    for seed in (0, 1):
+        assert by_cell["slow", seed]["error_type"] == "CellTimeoutError"
+        assert "time.sleep(self.seconds)" in by_cell["slow", seed]["error_traceback"]
+    assert "its worker died 6 times" in by_cell["moody", 1]["error_message"]
+    assert ran.err.count("a worker died while it ran") == 1
+    assert "(raylet)" not in ran.out + ran.err

@@ -95,6 +95,18 @@ class Batches:
         self._left[batch.input] -= len(given_up)
         return given_up
 
+    def ended(self, batch: Batch, key: str) -> Work:
+        """Note that one cell of a batch was ended; return it. The others wait again."""
+        (over,) = (cell for cell in batch.work if cell.spec.key == key)
+        others = (cell for cell in batch.work if cell is not over)
+        self._again.extend(Batch(cell.input, [cell], batch.doubled) for cell in others)
+        self._left[batch.input] -= 1
+        return over
+
+    def n_lost(self, cell: Work) -> int:
+        """How often a cell's worker was lost."""
+        return self._trials[cell.spec.key].lost
+
     def is_over(self, name: str) -> bool:
         """Tell whether every cell of a workload is settled."""
         return self._left[name] == 0

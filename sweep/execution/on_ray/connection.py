@@ -11,16 +11,20 @@ import socket
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from sim.base.errors import InputError, in_a_line
 from sim.base.kernel_cache import cache_dir
+from sweep.execution.notes import note
 from sweep.execution.on_ray.batches import Loss
 
 KNOCK_S = 5.0
 LOOPBACK = "127.0.0.1"
+START_AGAIN = 3
+_PORT, _PORT_WAIT = "RAY_GCS_SERVER_PORT", "RAY_gcs_server_port_wait_time_s"
 _QUIET: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
 
 
@@ -35,14 +39,63 @@ def start_local(workers: int | None, environment: Mapping[str, str]) -> None:
         # Ray's word for "no other machine takes part": else it listens on every address
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
     os.environ.update(environment)
-    _init(
-        "Ray does not start on this machine",
-        "launcher=inline runs without it",
-        address="local",
-        num_cpus=workers,
-        include_dashboard=False,
-        _node_ip_address=LOOPBACK,
-    )
+    options: dict[str, Any] = {
+        "address": "local",
+        "num_cpus": workers,
+        "include_dashboard": False,
+        "_node_ip_address": LOOPBACK,
+    }
+    what, way_out = "Ray does not start on this machine", "launcher=inline runs without it"
+    given = {name: os.environ.get(name) for name in (_PORT, _PORT_WAIT)}
+    try:
+        for trial in range(1, START_AGAIN + 2):
+            try:
+                return _init(what, way_out, **options)
+            except NotInTimeError as error:
+                if trial > START_AGAIN:
+                    raise InputError(
+                        f"{what}: {trial} times it did not come up in time ({error}), so the "
+                        "machine is too busy or short of memory: try again once it is less so, or "
+                        f"with launcher.workers=1; {way_out}",
+                        rule="no cluster",
+                    ) from error
+                note(f"Ray is not up in time ({error}); trying again, {trial} of {START_AGAIN}")
+            # a port that is fixed need not be waited for; more time is all else that Ray allows
+            os.environ.update({_PORT: str(_free_port()), _PORT_WAIT: str(60 * trial)})
+    finally:
+        for name, value in given.items():
+            os.environ.pop(name, None)
+            os.environ.update({} if value is None else {name: value})
+
+
+class NotInTimeError(Exception):
+    """Ray was started and did not come up in time; the text is the first line of what it says."""
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((LOOPBACK, 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _is_late(error: Exception) -> bool:
+    """Tell whether a node did not come up in time; of most of it Ray says a bare Exception."""
+    late = type(error) is Exception or isinstance(error, TimeoutError)
+    return late or "timed out" in str(error).lower()
+
+
+def _end_half_started(error: BaseException) -> None:
+    """End the processes of a node that did not come up: Ray itself would when we end."""
+    import ray
+
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        node: Any = frame.f_locals.get("self")
+        if hasattr(node, "kill_all_processes"):
+            with contextlib.suppress(Exception):
+                node.kill_all_processes(check_alive=False, allow_graceful=False)
+    with contextlib.suppress(Exception):
+        ray.shutdown()
 
 
 def join(address: str, environment: Mapping[str, str]) -> None:
@@ -53,7 +106,10 @@ def join(address: str, environment: Mapping[str, str]) -> None:
         knock(address)
     except OSError as error:
         raise InputError(f"{what}: {error}; {way_out}", rule="no cluster") from error
-    _init(what, way_out, address=address, runtime_env={"env_vars": dict(environment)})
+    try:
+        _init(what, way_out, address=address, runtime_env={"env_vars": dict(environment)})
+    except NotInTimeError as error:
+        raise InputError(f"{what}: {error}; {way_out}", rule="no cluster") from error
 
 
 def knock(address: str) -> None:
@@ -82,7 +138,15 @@ def _init(what: str, way_out: str, **options: Any) -> None:
     ours = signal.getsignal(signal.SIGTERM)
     try:
         ray.init(**options, **_QUIET)
-    except (OSError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
+        # Ray prints half a page on standard output for each worker that dies; the runner says it
+        vars(ray._private.worker)["print_to_stdstream"] = lambda *_, **__: None
+    except Exception as error:
+        if _is_late(error):
+            _end_half_started(error)
+            raise NotInTimeError(in_a_line(error)) from None
+        known = (OSError, ValueError, RuntimeError, ray.exceptions.RayError)
+        if not isinstance(error, known):
+            raise
         raise InputError(f"{what}: {in_a_line(error)}; {way_out}", rule="no cluster") from error
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, ours)  # Ray has put its own there
@@ -165,6 +229,18 @@ class Connection:
         self._memory = [node.get("memory", 0.0) for node in nodes]
         self.n_cpus = int(sum(node.get("CPU", 0) for node in nodes))
         self.slots = max(1, min(self._launcher.get("workers") or self.n_cpus, self.n_cpus))
+        return True
+
+    def stays_up(self) -> bool:
+        """Tell whether it joined a cluster, one that is there and will be afterwards."""
+        return self._launcher["kind"] == "ray" and self.answers()
+
+    def answers(self) -> bool:
+        """Tell whether the head does: Ray itself would wait for it, for a minute."""
+        try:
+            knock(self._head())
+        except OSError:
+            return False
         return True
 
     def close(self) -> None:

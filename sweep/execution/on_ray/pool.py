@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
+import secrets
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sim.base.errors import InputError, in_a_line
-from sweep.execution import task
+from sweep.execution import notes, task
 from sweep.execution.cell import error_of
 from sweep.execution.compute import InlineRunner, Runner, Work, Workloads
-from sweep.execution.on_ray.batches import Batch, Batches
+from sweep.execution.on_ray import board
+from sweep.execution.on_ray.batches import MAX_LOST, Batch, Batches
 from sweep.execution.on_ray.connection import Connection, DisconnectedError, judge, put
+from sweep.execution.watch import GRACE_S, Watched, too_long
 from sweep.store.cell import CellError, CellResult
 
 if TYPE_CHECKING:
@@ -23,6 +27,8 @@ GET_S = 60.0
 WARM_UP_S = 300.0
 AGAIN_S = 1.0
 MAX_IN_VAIN = 10
+ASK_S = 10.0
+MOST_NAMED = 3
 
 
 class RayRunner:
@@ -37,13 +43,21 @@ class RayRunner:
         launcher: Mapping[str, Any],
         python_path: Sequence[str] = (),
         simulate: Simulate | None = None,
+        timeout_s: float | None = None,
     ) -> None:
         self._launcher = launcher
+        self._timeout_s = timeout_s
         self._python_path = list(python_path)
         self._simulate = simulate
         self._connection = Connection(launcher, python_path)
         self._refs: dict[str, Any] = {}
         self._tasks: dict[Any, Batch] = {}
+        self._names: dict[Any, str] = {}  # under which tasks say what runs for long
+        self._handed_out_s: dict[Any, float] = {}
+        self._board = f"{secrets.token_hex(8)}:"
+        self._n_named = itertools.count()
+        self._asked_s = 0.0
+        self._long = ""
         self._memory: dict[Any, int] = {}
 
     def run(self, work: Sequence[Work], workloads: Workloads) -> Iterator[CellResult | str]:
@@ -80,8 +94,9 @@ class RayRunner:
 
     def close(self) -> None:
         """Stop Ray if it was started for this runner, else leave the cluster."""
-        self._refs.clear()
-        self._tasks.clear()
+        self._forget_tasks()
+        if self._connection.is_open and self._connection.stays_up():
+            board.clear(self._board)
         self._connection.close()
 
     def _run(self, batches: Batches, workloads: Workloads) -> Iterator[CellResult | str]:
@@ -105,7 +120,8 @@ class RayRunner:
                 if ready:
                     ready, _ = ray.wait(waiting, num_returns=len(waiting), timeout=0)
             if not ready:
-                yield "" if self._connection.n_cpus else "waiting for a node to come up"
+                doing = self._running_long()
+                yield doing if self._connection.n_cpus else "waiting for a node to come up"
             for ref in ready:
                 yield from self._collect(ref, batches)
 
@@ -124,14 +140,16 @@ class RayRunner:
             nodes = [n for n in ray.nodes() if n["Alive"] and n["Resources"].get("CPU", 0) >= 1]
             there = [_on(node["NodeID"]) for node in nodes]
             asked = [missing.options(**on).remote(self._python_path, shared, specs) for on in there]
-        yield from _wait(self._connection, asked, "")
+        silent = yield from _wait(self._connection, asked, "", self._timeout_s)
+        for ref in silent:  # a policy that hangs as it prepares would keep its worker
+            ray.cancel(ref, force=True)
         compiling = []
         with self._connection.guarded():
             for on, ref in zip(there, asked, strict=True):
                 for spec in _answer(ref):
                     there_only = compile_for.options(**on)
                     compiling.append(there_only.remote(self._python_path, shared, spec))
-        yield from _wait(self._connection, compiling, task.COMPILING)
+        yield from _wait(self._connection, compiling, task.COMPILING, None)
 
     def _submit(self, run_batch: Any, batch: Batch, batches: Batches, workloads: Workloads) -> None:
         workload = None
@@ -146,11 +164,15 @@ class RayRunner:
                     self._refs[batch.input] = put(workload)
                 remote = run_batch.options(max_retries=0, num_cpus=1, memory=memory or None)
                 shared = self._refs[batch.input]
-                ref = remote.remote(shared, specs, self._python_path, self._simulate)
+                name = f"{self._board}{next(self._n_named):09d}"
+                watched = Watched(name, self._timeout_s, board.post)
+                ref = remote.remote(shared, specs, self._python_path, self._simulate, watched)
         except DisconnectedError:
             batches.put_back(batch)
             raise
         self._tasks[ref] = batch
+        self._names[ref] = name
+        self._handed_out_s[ref] = time.monotonic()
         if memory:
             self._memory[ref] = memory
         if workload is not None:
@@ -166,43 +188,93 @@ class RayRunner:
                 with self._connection.guarded():
                     ray.cancel(ref)
 
-    def _collect(self, ref: Any, batches: Batches) -> Iterator[CellResult]:
+    def _collect(self, ref: Any, batches: Batches) -> Iterator[CellResult | notes.Line]:
         """Take in what became of one task."""
         import ray
 
+        name = self._tasks[ref].input
         try:
             results: list[CellResult] = ray.get(ref, timeout=GET_S)
         except (ray.exceptions.RayError, MemoryError) as error:
-            batch = self._pop(ref)
-            yield from self._lose(batch, error, batches)
+            yield from self._lose(ref, error, batches)
         except OSError as error:
             raise DisconnectedError(f"the connection to Ray broke: {error}") from error
         else:
             batch = self._pop(ref)
             batches.done(batch, sum(result.seconds for result in results))
             yield from results
-        if batches.is_over(batch.input):
-            self._refs.pop(batch.input, None)
+        if batches.is_over(name):
+            self._refs.pop(name, None)
 
     def _pop(self, ref: Any) -> Batch:
         self._memory.pop(ref, None)
+        self._names.pop(ref)
+        self._handed_out_s.pop(ref)
         return self._tasks.pop(ref)
 
-    def _lose(self, batch: Batch, error: Exception, batches: Batches) -> Iterator[CellResult]:
+    def _lose(
+        self, ref: Any, error: Exception, batches: Batches
+    ) -> Iterator[CellResult | notes.Line]:
         verdict = judge(error)
+        if verdict == "lost" and (over := self._ended(ref)) is not None:
+            cell = batches.ended(self._pop(ref), over["key"])
+            text = too_long(self._timeout_s or 0.0)
+            about = _error_of_worker("CellTimeoutError", text, over["stack"])
+            yield CellResult(cell.spec.key, error=about, seconds=over["seconds"])
+            return
+        batch = self._pop(ref)
         if verdict == "lost":
             # the workload may have gone with its node: put it again
             self._refs.pop(batch.input, None)
         given_up = batches.lost(batch, verdict)
+        if verdict == "lost" and batches.n_lost(batch.work[0]) == 1:
+            what = batch.work[0].name if len(batch.work) == 1 else f"{len(batch.work)} cells"
+            yield notes.Line(f"a worker died while it ran {what}; trying again, {MAX_LOST} times")
         for cell in given_up:
-            yield CellResult(cell.spec.key, error=_as_error(error))
+            about = _as_error(error)
+            if verdict == "lost":
+                n = batches.n_lost(cell)
+                about["message"] = (
+                    f"its worker died {n} times: ended for its memory, or by what the cell does; "
+                    f"launcher=inline shows it ({about['message']})"
+                )
+            yield CellResult(cell.spec.key, error=about)
+
+    def _ended(self, ref: Any) -> dict[str, Any] | None:
+        """Return what a worker said that ended itself at the limit of time; None if it did not.
+
+        One that can say nothing, as its cell lets no other thread run, is told by its time.
+        """
+        name = self._names[ref]
+        entry = board.read(name).get(name) if self._connection.answers() else None
+        if entry is not None and entry["over"]:
+            return entry
+        seconds, work = time.monotonic() - self._handed_out_s[ref], self._tasks[ref].work
+        if self._timeout_s is None or len(work) > 1 or seconds < self._timeout_s + GRACE_S:
+            return None
+        return {"key": work[0].spec.key, "seconds": seconds, "stack": ""}
+
+    def _running_long(self) -> str:
+        """Name the cells that run for long; the texts change once in a while only."""
+        if time.monotonic() < self._asked_s + ASK_S:
+            return self._long
+        self._asked_s = time.monotonic()
+        posted = board.read(self._board) if self._connection.answers() else {}
+        names = {cell.spec.key: cell.name for batch in self._tasks.values() for cell in batch.work}
+        running = [(entry["seconds"], names.get(entry["key"], "")) for entry in posted.values()]
+        shown = [f"{name} for {_duration(seconds)}" for seconds, name in sorted(running)[::-1]]
+        more = f" and {len(shown) - MOST_NAMED} more" if len(shown) > MOST_NAMED else ""
+        self._long = f"still running: {', '.join(shown[:MOST_NAMED])}{more}" if shown else ""
+        return self._long
+
+    def _forget_tasks(self) -> None:
+        for kept in (self._refs, self._tasks, self._memory, self._names, self._handed_out_s):
+            kept.clear()
 
     def _lose_all(self, batches: Batches, why: str) -> Iterator[CellResult]:
         """Let what was on its way wait again."""
         on_their_way = list(self._tasks.values())
-        self._tasks.clear()
-        self._memory.clear()
-        self._refs.clear()
+        self._forget_tasks()
         for batch in on_their_way:
             for cell in batches.lost(batch, "lost"):
                 yield CellResult(cell.spec.key, error=_as_error(DisconnectedError(why)))
@@ -233,6 +305,14 @@ def _as_error(error: Exception) -> CellError:
     return {**error_of("worker", error), "message": in_a_line(error)}
 
 
+def _error_of_worker(kind: str, message: str, stack: str) -> CellError:
+    return {"stage": "worker", "type": kind, "message": message, "traceback": stack}
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds // 60:.0f} min" if seconds >= 60 else f"{seconds // 10 * 10:.0f} s"
+
+
 def _on(node_id: str) -> dict[str, Any]:
     """Return the options of a task for one node."""
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
@@ -241,15 +321,21 @@ def _on(node_id: str) -> dict[str, Any]:
     return {"max_retries": 0, "num_cpus": 1, "scheduling_strategy": where}
 
 
-def _wait(connection: Connection, refs: Sequence[Any], doing: str) -> Iterator[str]:
-    """Wait until all tasks are over, for some minutes at most; say what is going on."""
+def _wait(
+    connection: Connection, refs: Sequence[Any], doing: str, most_s: float | None
+) -> Generator[str, None, list[Any]]:
+    """Wait until all tasks are over, for some minutes at most; say what is going on.
+
+    Return those that are not.
+    """
     import ray
 
-    waiting, end = list(refs), time.monotonic() + WARM_UP_S
+    waiting, end = list(refs), time.monotonic() + min(WARM_UP_S, most_s or WARM_UP_S)
     while waiting and time.monotonic() < end:
         yield doing
         with connection.guarded():
             _, waiting = ray.wait(waiting, num_returns=len(waiting), timeout=HEARTBEAT_S)
+    return waiting
 
 
 def _answer(ref: Any) -> list[Any]:
@@ -267,8 +353,12 @@ def make_runner(
     launcher: Mapping[str, Any],
     python_path: Sequence[str] = (),
     simulate: Simulate | None = None,
+    timeout_s: float | None = None,
 ) -> Runner:
-    """Make the runner that a launcher's configuration names; nothing is started yet."""
+    """Make the runner that a launcher's configuration names; nothing is started yet.
+
+    A cell that runs for longer than `timeout_s` is ended.
+    """
     if launcher["kind"] == "inline":
-        return InlineRunner(simulate)
-    return RayRunner(launcher, python_path, simulate)
+        return InlineRunner(simulate, timeout_s)
+    return RayRunner(launcher, python_path, simulate, timeout_s)

@@ -46,6 +46,26 @@ def test_a_plain_line_every_few_seconds(monkeypatch: pytest.MonkeyPatch) -> None
     ]
 
 
+def test_what_happened_and_what_runs_for_long_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(notes.time, "monotonic", lambda: clock[0])
+    where, file = console()
+    with Progress(where, 3) as shown:
+        shown.cell(failed=False)
+        shown.say("a worker died\x1b[2J")
+        for _ in range(4):
+            clock[0] += 4.0
+            shown.beat("still running: las for 4 min")
+        shown.cell(failed=False)
+        shown.cell(failed=False)
+    assert file.getvalue().splitlines() == [
+        "a worker died\\x1b[2J",
+        "1 of 3 cells done, 8 s; still running: las for 4 min",
+        "2 of 3 cells done, 16 s, about 16 s left",
+        "3 of 3 cells done, 16 s",
+    ]
+
+
 def test_nothing_is_said_of_nothing() -> None:
     where, file = console()
     with Progress(where, 3):

@@ -87,6 +87,14 @@ def test_fail_fast_is_a_limit_of_one() -> None:
     assert request.read(["policy=fifo"], Options(), fail_fast=True).settings.max_failures == 1
 
 
+def test_a_cell_may_take_an_hour_unless_told_otherwise() -> None:
+    def limit(*words: str) -> float | None:
+        return request.read(["policy=fifo", *words], Options()).settings.cell_timeout_s
+
+    assert (limit(), limit("cell_timeout_s=2.5"), limit("cell_timeout_s=null")) == (3600, 2.5, None)
+    assert request.read(["policy=fifo", "cell_timeout_s=9"], Options()).words == ("policy=fifo",)
+
+
 def test_metrics_to_show() -> None:
     assert read("metrics=jct_mean_s,makespan_s").metrics == ("jct_mean_s", "makespan_s")
     assert read("metrics=[jct_mean_s]").metrics == ("jct_mean_s",)
@@ -126,6 +134,8 @@ def test_what_the_verdict_speaks_of() -> None:
         ("seed=0.5", "seed must be"),
         ("seed=a", "seed must be"),
         ("max_failures=0", "max_failures must be"),
+        ("cell_timeout_s=0", "cell_timeout_s must be"),
+        ("cell_timeout_s=1h", "cell_timeout_s must be"),
         ("max_failures=many", "max_failures must be"),
         ("launcher.workers=0", r"launcher\.workers must be"),
         ("launcher=inline,local", "can't be swept"),

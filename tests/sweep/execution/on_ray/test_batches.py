@@ -101,6 +101,15 @@ def test_a_broken_task_is_tried_again_only_to_find_the_cell_to_blame(n: int) -> 
     assert batches.is_over("w")
 
 
+def test_a_cell_that_was_ended_is_settled_and_the_others_wait_again() -> None:
+    batches = Batches(work(3), slots=1)
+    all_three = Batch("w", [take(batches).work[0] for _ in range(3)])
+    assert batches.ended(all_three, "w1").spec.key == "w1"
+    assert [keys(batches.next()) for _ in range(2)] == [["w0"], ["w2"]]
+    assert batches.next() is None
+    assert not batches.is_over("w")
+
+
 def test_what_could_not_be_handed_out_is_next_again() -> None:
     batches = Batches(work(3), slots=1)
     first = take(batches)

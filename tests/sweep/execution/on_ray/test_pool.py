@@ -13,8 +13,9 @@ import pytest
 from ray import exceptions as ray_errors
 
 from sim.base.errors import InputError
+from sweep.execution import notes
 from sweep.execution.compute import Work
-from sweep.execution.on_ray import connection, pool
+from sweep.execution.on_ray import board, connection, pool
 from sweep.execution.on_ray.pool import RayRunner
 from sweep.store.cell import CellResult, CellSpec
 
@@ -256,3 +257,91 @@ def test_auto_is_no_cluster_that_happens_to_run(
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     with pytest.raises(InputError, match="=auto: neither RAY_ADDRESS nor"):
         connection.join("auto", {})
+
+
+@pytest.fixture
+def posted(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, Any]]:
+    """Stand in for what workers post."""
+    there: dict[str, dict[str, Any]] = {}
+
+    def read(prefix: str) -> dict[str, dict[str, Any]]:
+        return {name: entry for name, entry in there.items() if name.startswith(prefix)}
+
+    monkeypatch.setattr(board, "read", read)
+    return there
+
+
+def test_a_cell_that_was_ended_at_the_limit_is_not_tried_again(
+    fake: FakeRay, posted: dict[str, dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain, runs = fake.get, []
+
+    def get(ref: int, **_: object) -> Any:
+        results = plain(ref)
+        runs.extend(one.key for one in results)
+        if any(one.key == "cell7" for one in results):
+            watched = fake._tasks[ref][1][4]
+            posted[watched.name] = {
+                "key": "cell7",
+                "seconds": 5.1,
+                "over": True,
+                "stack": "in loop",
+            }
+            assert watched.limit_s == 5.0
+            raise ray_errors.WorkerCrashedError
+        return results
+
+    monkeypatch.setattr(fake, "get", get)
+    runner = RayRunner({"kind": "ray", "address": "auto"}, simulate=pytest.fail, timeout_s=5.0)
+    said = [*runner.run(WORK, WORKLOADS)]
+    found = {one.key: one for one in said if isinstance(one, CellResult)}
+    assert found.keys() == {one.spec.key for one in WORK}
+    error = found.pop("cell7").error
+    assert error is not None
+    assert (error["type"], error["traceback"]) == ("CellTimeoutError", "in loop")
+    assert error["message"].startswith("ran for longer than 5 s and was ended")
+    assert {one.error for one in found.values()} == {None}
+    assert runs.count("cell7") == 1
+    assert not any(isinstance(one, notes.Line) for one in said)
+
+
+def test_one_that_can_say_nothing_is_told_by_its_time(
+    fake: FakeRay, posted: dict[str, dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool, "GRACE_S", 0.0)
+    fake.fails_with = [ray_errors.WorkerCrashedError()]
+    runner = RayRunner({"kind": "ray", "address": "auto"}, simulate=pytest.fail, timeout_s=1e-9)
+    (one,) = (o for o in runner.run(WORK[:1], WORKLOADS) if isinstance(o, CellResult))
+    assert one.error is not None
+    assert one.error["type"] == "CellTimeoutError"
+
+
+def test_a_worker_that_dies_is_one_line(fake: FakeRay, posted: dict[str, dict[str, Any]]) -> None:
+    fake.fails_with = [ray_errors.WorkerCrashedError() for _ in range(6)]
+    work = [Work(WORK[0].spec, "w", "las at 0.7"), *WORK[1:3]]
+    said = [*runner_of().run(work, WORKLOADS)]
+    lines = [one for one in said if isinstance(one, notes.Line)]
+    assert lines[0] == "a worker died while it ran las at 0.7; trying again, 5 times"
+    assert len(lines) <= 3  # one for each cell that lost one
+    fake.fails_with = [ray_errors.WorkerCrashedError() for _ in range(6)]
+    (result,) = (o for o in runner_of().run(work[:1], WORKLOADS) if isinstance(o, CellResult))
+    assert result.error is not None
+    assert result.error["message"].startswith("its worker died 6 times: ended for its memory, or")
+
+
+def test_names_the_cells_that_run_for_long(
+    fake: FakeRay, posted: dict[str, dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = [Work(one.spec, "w", f"las {at}") for at, one in enumerate(WORK[:5])]
+    runner = runner_of()
+    run = runner.run(work, WORKLOADS)
+    assert next(run) == "joining the cluster"
+    monkeypatch.setattr(fake, "wait", lambda refs, **_: ([], refs))
+    assert next(run) == ""
+    monkeypatch.setattr(pool, "ASK_S", 0.0)
+    for at, seconds in enumerate((47.0, 250.0, 31.0, 35.0)):
+        posted[f"{runner._board}{at:09d}"] = {"key": f"cell{at}", "seconds": seconds, "over": False}
+    assert next(run) == (
+        "still running: las 1 for 4 min, las 0 for 40 s, las 3 for 30 s and 1 more"
+    )
+    runner.close()
