@@ -33,6 +33,7 @@ from sweep.grid.request import Request, Settings
 from sweep.papers import studies
 from sweep.report import findings
 from sweep.report.findings import Finished
+from sweep.stats import FIRST_SEEDS
 from sweep.store import provenance
 from sweep.store.cache import Cache
 from sweep.store.cell import CellError
@@ -89,7 +90,7 @@ def run(asked: Request, simulate: Simulate | None = None) -> Outcome:
     runner = make_runner(asked.settings.launcher, _python_path(asked.options), simulate)
     with contextlib.closing(runner):
         if asked.precision is not None:
-            first = seeds.with_seeds(asked, request.FIRST_SEEDS)
+            first = seeds.with_seeds(asked, FIRST_SEEDS)
             asked = seeds.settle(first, runner, lambda: _warm_up(asked.settings))
             cells = grid.build(asked)
         return _whole(cells, runner)

@@ -28,6 +28,9 @@ def show(outcome: Outcome, settings: Settings) -> int:
     verdict = folder.verdict()
     console = Console()
     terminal.print_verdict([one["sentence"] for one in verdict], console)
+    asked = (config.get("verdict") or {}).get("metric")
+    if asked and not verdict:
+        print(f"no verdict: no cell has a value of {asked} (verdict.metric)\n")
     cells = shown_metrics(outcome.cells, config)
     summary = summarise(cells, swept=config["swept"], baseline=baseline)
     if config["metrics"]:
