@@ -35,6 +35,7 @@ from sweep.report import findings
 from sweep.report.findings import Finished
 from sweep.search import equal, sections
 from sweep.search.settle import Pursuit
+from sweep.stats import FIRST_SEEDS
 from sweep.store import provenance
 from sweep.store.cache import Cache
 from sweep.store.cell import CellError
@@ -105,7 +106,7 @@ def run(asked: Request, simulate: Simulate | None = None) -> Outcome:
         if cells is None:
             return _pursue(Pursuit(asked, runner, lambda: _warm_up(asked.settings)), runner)
         if asked.precision is not None:
-            first = seeds.with_seeds(asked, request.FIRST_SEEDS)
+            first = seeds.with_seeds(asked, FIRST_SEEDS)
             asked = seeds.settle(first, runner, lambda: _warm_up(asked.settings))
             cells = grid.build(asked)
         return _whole(cells, runner)

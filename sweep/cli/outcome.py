@@ -56,6 +56,9 @@ def _verdict_and_tables(outcome: Outcome, console: Console) -> None:
     baseline = config["baseline"]
     verdict = folder.verdict()
     terminal.print_verdict([one["sentence"] for one in verdict], console)
+    asked = (config.get("verdict") or {}).get("metric")
+    if asked and not verdict:
+        print(f"no verdict: no cell has a value of {asked} (verdict.metric)\n")
     cells = shown_metrics(outcome.cells, config)
     summary = summarise(cells, swept=config["swept"], baseline=baseline)
     if config["metrics"]:

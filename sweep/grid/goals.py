@@ -10,6 +10,7 @@ from sim.base.errors import InputError
 from sim.base.parameters import Between, Positive, check
 from sim.metrics import metric
 from sweep.grid.overrides import Assignment, Interval
+from sweep.stats import FIRST_SEEDS
 from sweep.stats.metric_format import style
 
 KEYS = {
@@ -18,8 +19,6 @@ KEYS = {
 }
 LEAST_CELLS = 40
 """Of a search: with fewer no setting meets enough seeds to be told from another."""
-LEAST_SEEDS = 5
-"""With fewer a spread, and so an interval, is too often narrow by chance."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +133,7 @@ def _target(asked: Mapping[str, Any], lines: Lines, defaults: Mapping[str, Any])
     if most is not None and "seed" in lines:
         raise InputError("seed= names the seeds there may be: leave seeds_max= out", rule="seeds")
     n_seeds = defaults["seeds_max"] if most is None else most.value
-    check("seeds_max", n_seeds, Annotated[int, Between(LEAST_SEEDS)])
+    check("seeds_max", n_seeds, Annotated[int, Between(FIRST_SEEDS)])
     _seeds(lines, n_seeds)
     tolerance = None if asked["tolerance"] is None else float(asked["tolerance"])
     is_most = direction == "at_most"
@@ -152,7 +151,7 @@ def _search(asked: Mapping[str, Any], lines: Lines, defaults: Mapping[str, Any])
             )
     check("search.cells", asked["cells"], Annotated[int, Between(LEAST_CELLS)])
     check("search.seeds", asked["seeds"], Annotated[int, Between(2)])
-    check("search.test_seeds", asked["test_seeds"], Annotated[int, Between(LEAST_SEEDS)])
+    check("search.test_seeds", asked["test_seeds"], Annotated[int, Between(FIRST_SEEDS)])
     for key in ("seed", "seeds"):
         if key in lines:
             raise InputError(

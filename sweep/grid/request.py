@@ -14,6 +14,7 @@ from sim.metrics import metric
 from sweep.grid import config_tree, goals, overrides
 from sweep.grid.options import SWEPT_GROUPS, Options
 from sweep.grid.overrides import Assignment, parse
+from sweep.stats import FIRST_SEEDS
 from sweep.stats.arrange import ALL_METRICS, AXES
 
 _GRANULARITIES = ("cell", "policy", "sweep")
@@ -76,8 +77,6 @@ def _check_kind(group: str, config: Mapping[str, Any], kinds: Sequence[str]) -> 
 
 
 DEMO = "demo"
-FIRST_SEEDS = 5
-"""With which ``seeds=auto`` begins: a spread of fewer is too often narrow by chance."""
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]{0,63}")
 SEEDS_AUTO = ("seeds", "seeds_metric", "seeds_width", "seeds_max")
 """Keys of ``seeds=auto``."""
@@ -166,7 +165,7 @@ def read(texts: Sequence[str], options: Options, *, fail_fast: bool = False) -> 
         named=named,
         words=words,
         precision=wanted,
-        verdict_metric=_verdict_metric(judged),
+        verdict_metric=_verdict_metric(judged, _baseline(baseline)),
         goal=goal,
         name=called,
     )
@@ -291,11 +290,13 @@ def metrics_of(line: Assignment | None, measure: object | None) -> tuple[str, ..
     return tuple(map(str, names))
 
 
-def _verdict_metric(line: Assignment | None) -> str | None:
+def _verdict_metric(line: Assignment | None, baseline: str | None) -> str | None:
     if line is None or line.value is None:
         return None
-    metric(str(line.value))  # it has a direction: more or less is better
-    return str(line.value)
+    name = str(line.value)
+    if metric(name).against_baseline and baseline is None:
+        raise InputError(f"{line.text} is against a baseline: give baseline=POLICY")
+    return name
 
 
 def _unique(values: Sequence[Any]) -> list[Any]:

@@ -78,6 +78,7 @@ def _picture(verdicts: Sequence[Verdict]) -> Picture:
         notes.append("bold: the best mean, and what no test tells from it")
     if any(spot is not None and spot.is_tied for _, spots in rows for spot in spots):
         notes.append(f"{TIED}: exactly tied")
+    notes += filter(None, map(_world, verdicts))
     return Picture(
         title=", ".join((first.trace, *(f"{key}={value}" for key, value in first.settings))),
         label=label,
@@ -87,6 +88,18 @@ def _picture(verdicts: Sequence[Verdict]) -> Picture:
         rows=rows,
         notes=tuple(notes),
     )
+
+
+def _world(verdict: Verdict) -> str:
+    """Say what a capacity is, as far as that is known: its machines, the load, the arrivals."""
+    load, scale = (verdict.about.get(name) for name in ("offered_load", "arrival_scale"))
+    parts = [
+        verdict.machines,
+        "" if load is None else f"offered load {load:.2f}",
+        "" if scale is None or scale == 1 else f"arrivals stretched {scale:.3g} times",
+    ]
+    said = ", ".join(filter(None, parts))
+    return f"capacity {text(verdict.capacity)}: {said}" if said else ""
 
 
 def _score(metric: str, standing: Standing, others: Mapping[str, Standing]) -> float:

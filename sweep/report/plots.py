@@ -104,7 +104,7 @@ def front(summary: Summary, block: Block, capacity: int, front: Sequence[int]) -
             "x": [mean],
             "y": [tail],
             "text": [label],
-            "textposition": "top center",
+            "textposition": "top right",
             "hovertemplate": f"%{{text}}: mean {shown[0]} s, p99 {shown[1]} s{on}<extra></extra>",
             "marker": {**point, "size": 12 if column in front else 8},
         }
@@ -182,7 +182,10 @@ def _layout(block: Block, unit: str, is_line: bool) -> dict[str, Any]:
         x["title"] = {"text": "capacity"}
         if len(block.capacities) <= MAX_TICKS:
             x["tickvals"] = list(block.capacities)
-            x["ticktext"] = [text(capacity) for capacity in block.capacities]
+            x["ticktext"] = [
+                "<br>".join(filter(None, (text(capacity), machines)))
+                for capacity, machines in zip(block.capacities, block.machines, strict=True)
+            ]
     y = {"ticksuffix": unit if unit != "s" else " s", "rangemode": "tozero"}
     return layout(x, y)
 

@@ -19,16 +19,13 @@ from typing import Literal
 
 import numpy as np
 
-from sweep.stats import CONFIDENCE
+from sweep.stats import CONFIDENCE, FIRST_SEEDS
 
 Side = Literal["met", "missed", "unsure"]
 Status = Literal["met", "never", "always", "unsure"]
 
 N_FIRST = 5
 """Numbers looked at first, from end to end: a metric that is not monotone shows there."""
-
-N_FIRST_SEEDS = 5
-"""Seeds with which each of them is looked at first."""
 
 RISES = 0.01
 """A metric that gets worse by less than this part of itself is called monotone."""
@@ -180,7 +177,7 @@ def mean_and_half(values: Sequence[float], level: float) -> tuple[float, float]:
 def looks(n_seeds: int) -> tuple[int, ...]:
     """Return after how many seeds one looks: 5, then twice as many each time, up to all."""
     found = []
-    n = N_FIRST_SEEDS
+    n = FIRST_SEEDS
     while n < n_seeds:
         found.append(n)
         n *= 2

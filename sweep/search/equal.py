@@ -22,9 +22,8 @@ import pyarrow as pa
 from sim.base.arrays import F8
 from sim.base.random import stream
 from sim.metrics import METRICS
-from sweep.grid.goals import LEAST_SEEDS
 from sweep.report.section import Section, Table
-from sweep.stats import CONFIDENCE
+from sweep.stats import CONFIDENCE, FIRST_SEEDS
 from sweep.stats.arrange import Arranged, arrange, text
 from sweep.stats.metric_format import style
 
@@ -202,7 +201,7 @@ def alike(capacities: F8, own: F8, theirs: F8, metric: str) -> tuple[float, floa
     -------
     tuple of float
         Capacity, low and high; infinite outside of what was run. NaN for the ends of the interval
-        with fewer than `LEAST_SEEDS` seeds.
+        with fewer than `FIRST_SEEDS` seeds.
     """
     is_log = style(metric).kind not in ("percent", "index") and own.min() > 0 < theirs.min()
     sign = 1.0 if style(metric).better == "higher" else -1.0
@@ -217,7 +216,7 @@ def alike(capacities: F8, own: F8, theirs: F8, metric: str) -> tuple[float, floa
     both = np.concatenate([own, theirs[:, None]], axis=1)
     mean = both.mean(axis=0)
     at = float(where(mean[None, :-1], mean[None, -1])[0])
-    if n < LEAST_SEEDS:
+    if n < FIRST_SEEDS:
         return at, math.nan, math.nan
     from scipy.special import ndtr, stdtrit  # 0.3 s to import: only where there is an interval
 

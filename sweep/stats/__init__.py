@@ -7,6 +7,7 @@ policies that met the same (trace, seed) pairs; `holm` corrects for comparing ma
 from sweep.stats.inference import (
     ALPHA,
     CONFIDENCE,
+    FIRST_SEEDS,
     MIN_PAIRS,
     Paired,
     difference,
@@ -20,6 +21,7 @@ from sweep.stats.inference import (
 __all__ = [
     "ALPHA",
     "CONFIDENCE",
+    "FIRST_SEEDS",
     "MIN_PAIRS",
     "Paired",
     "difference",

@@ -66,6 +66,9 @@ def _t_quantile(degrees: I8) -> F8:
 MIN_PAIRS = 3
 """Fewer pairs give neither an interval nor a test; nor does a trace with one."""
 
+FIRST_SEEDS = 5
+"""With which whatever adds seeds begins: the spread of fewer is too often narrow by chance."""
+
 ALPHA = 0.05
 
 ROUNDING = 1e-12

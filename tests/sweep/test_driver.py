@@ -274,6 +274,9 @@ def test_the_verdict_is_written_and_is_the_first_thing_said(fake: Command) -> No
     other = fake(*words, "verdict.metric=jct_speedup_mean")
     assert other.folder != ran.folder
     assert json.loads((other.folder / "verdict.json").read_text())[0]["best"] == ["sjf"]
+    none = fake(*words, "verdict.metric=deadlines_missed")
+    assert none.out.startswith("no verdict: no cell has a value of deadlines_missed")
+    assert json.loads((none.folder / "verdict.json").read_text()) == []
 
 
 def test_results_that_can_not_be_written(fake: Command, tmp_path: Path) -> None:

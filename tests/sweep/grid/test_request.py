@@ -108,6 +108,9 @@ def test_what_the_verdict_speaks_of() -> None:
     assert read().verdict_metric is None
     assert read("verdict.metric=jct_p99_s").verdict_metric == "jct_p99_s"
     assert read("verdict.metric=null").verdict_metric is None
+    assert read("verdict.metric=jct_speedup_p50").baseline == "fifo"  # the demonstration's
+    with pytest.raises(InputError, match="give baseline=POLICY"):
+        read("policy=fifo,srpt", "verdict.metric=jct_speedup_p50")
 
 
 @pytest.mark.parametrize(

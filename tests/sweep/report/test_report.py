@@ -186,6 +186,27 @@ def test_a_picture_marks_ties_and_leaves_failed_cells_empty(tmp_path: Path) -> N
     assert [spot is None for spot in dict(picture.rows)["las"]] == [True, False, False]
 
 
+def test_axes_tables_and_pictures_say_how_many_machines_a_capacity_is(tmp_path: Path) -> None:
+    cells = frames.frame(capacities=[0.5, 1.0])
+    machines = [41 if row["capacity"] == 0.5 else 82 for row in cells.to_pylist()]
+    for name, values in (
+        ("n_machines", machines),
+        ("offered_load", [32.8 / n for n in machines]),
+        ("arrival_scale", [1.86] * len(machines)),
+    ):
+        cells = cells.append_column(name, pa.array(values, pa.float64()))
+    summary = summarise(cells, baseline="fifo")
+    assert not {"n_machines", "offered_load", "arrival_scale"} & set(summary.metrics)
+    figure = report_plots.figure(summary, summary.blocks[0], "jct_mean_s")
+    assert figure["layout"]["xaxis"]["ticktext"] == ["0.5<br>41 machines", "1<br>82 machines"]
+    made = verdicts(cells, {"swept": [], "baseline": "fifo", "metrics": []})
+    markdown, page, _ = written(tmp_path, cells=cells, verdicts=made)
+    for text in (markdown, page.text):
+        assert "0.5 (41 machines)" in text
+        assert "capacity 1: 82 machines, offered load 0.40, arrivals stretched 1.86 times" in text
+    assert made[0].as_json()["arrival_scale"] == pytest.approx(1.86)
+
+
 def test_the_page_is_small_unless_a_figure_asks_for_more() -> None:
     lines = [{"data": [{"type": "scatter"}, {"type": "bar"}], "layout": {}}]
     small = pieces.embedded(lines)["plotly_js"]
