@@ -1,5 +1,25 @@
 """The platform: a grid of cells in; simulated, stored, tracked and reported out.
 
-Start it with ``python -m sweep``. Importing this package is cheap; Ray, MLflow and the compiled
-kernel are loaded only once there is a cell to run.
+Start it with ``python -m sweep``, or from Python with `run` and `load`. Importing this package is
+cheap; pandas, Ray, MLflow and the compiled kernel are loaded only once they are needed.
 """
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sweep.api import Cell, Sweep, load, run
+
+_HOME = {"Cell": "sweep.api", "Sweep": "sweep.api", "load": "sweep.api", "run": "sweep.api"}
+
+__all__ = ["Cell", "Sweep", "load", "run"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'sweep' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value

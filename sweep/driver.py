@@ -26,7 +26,7 @@ from sweep.execution.cell import Simulate
 from sweep.execution.compute import Runner
 from sweep.execution.on_ray.pool import make_runner
 from sweep.execution.plan import Prepared
-from sweep.grid import grid, request
+from sweep.grid import grid, overrides, request
 from sweep.grid.grid import Grid
 from sweep.grid.options import Options
 from sweep.grid.request import Request, Settings
@@ -65,6 +65,16 @@ def ask(
     if asked.study is not None and asked.experiment is not None:
         studies.check(asked.study, options.files["experiment"][asked.experiment], options)
     return asked
+
+
+def ask_again(
+    folder: SweepFolder, words: Sequence[str] = (), *, fail_fast: bool = False
+) -> Request:
+    """Ask for the grid of a sweep that is over again; `words` say where and how it runs."""
+    config = folder.config()
+    here = [] if any(word.startswith("paths.results=") for word in words) else [folder.results]
+    where = [overrides.quote("paths.results", str(results)) for results in here]
+    return ask([*config["words"], *words, *where], config["config_dirs"], fail_fast=fail_fast)
 
 
 def find_modules(options: Options) -> None:
@@ -159,6 +169,7 @@ def _finish(
 def _again(prepared: Prepared, folder: SweepFolder, journal: Journal) -> Outcome:
     """Answer a sweep that is over and of which every cell is cached: only statuses change."""
     settings = prepared.grid.request.settings
+    journal.append("asked")
     cells = rows.with_status(folder.cells(), "cached")
     folder.replace(CELLS, cells)
     ends = [event for event in journal.events() if event["event"] == "end"]

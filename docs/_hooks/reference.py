@@ -18,7 +18,8 @@ import sim.workload.schema
 import sweep.cli.main
 from policies.base import meanings
 from sim.base.parameters import hints_of, words
-from sweep.cli.main import VERBS
+from sweep.cli.overview import overview
+from sweep.cli.verbs import VERBS
 from sweep.grid.options import Options, bundled
 from sweep.stats.metric_format import in_order, style
 
@@ -32,9 +33,9 @@ def pages() -> dict[str, str]:
 
 
 def _commands() -> str:
-    overview = sweep.cli.main.overview()
-    head = overview.partition("\npolicy=\n")[0]
-    exits = overview[overview.rindex("\nexamples\n") :]
+    text = overview()
+    head = text.partition("\npolicy=\n")[0]
+    exits = text[text.rindex("\nmore help\n") :]
     parts = ["# Commands", "", "## python -m sweep", "", *_fenced("text", head + "\n" + exits)]
     parts += ["", "The options of each group are on the next pages."]
     for verb in VERBS:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from sim.base.errors import InputError
+from sim.base.errors import InputError, hint
 from sweep import driver
+from sweep.cli.verbs import VERBS
 from sweep.grid.options import Options
 from sweep.grid.overrides import parse
 from sweep.grid.request import Request, is_about_running
@@ -32,22 +33,37 @@ class Command:
     def request(self) -> Request:
         """Ask for the grid that the overrides describe."""
         if self.names:
+            word = self.names[0]
+            if word in VERBS:
+                raise InputError(f"{word}: a verb stands before the first flag", rule="grammar")
             raise InputError(
-                f"{self.names[0]!r} is neither a verb nor key=value, e.g. policy=fifo,sjf; "
-                "`python -m sweep --help` shows both",
+                f"{word!r} is neither a verb nor key=value, e.g. policy=fifo,sjf; "
+                f"{hint(word, VERBS)}`python -m sweep --help` shows both",
                 rule="grammar",
             )
         return driver.ask(self.overrides, self.flags.config_dir, fail_fast=self.flags.fail_fast)
 
-    def results(self) -> Path:
-        """Folder of all results, for verbs that look at sweeps that are over."""
+    def results(self, *also: str) -> Path:
+        """Folder of all results, for verbs that look at sweeps that are over.
+
+        They take no key but ``paths.results``, and those named by `also`.
+        """
         options = Options()
         folder = str(options.compose()["paths"]["results"])
+        takes = ("paths.results=DIR", *(f"{key}=..." for key in also))
         for given in parse(self.overrides, options.names_swept):
-            if given.key != "paths.results":
-                raise InputError(f"{given.text}: this verb takes paths.results=DIR alone")
-            folder = str(given.value)
+            if given.key == "paths.results":
+                folder = str(given.value)
+            elif given.key not in also:
+                only = " and ".join(takes) if also else f"{takes[0]} alone"
+                raise InputError(f"{given.text}: this verb takes {only}")
         return Path(folder).expanduser().resolve()
+
+    def sweep(self) -> str | None:
+        """Return the one sweep that is named; None for the latest."""
+        if len(self.names) > 1:
+            raise InputError(f"name one sweep, not {' '.join(self.names)}")
+        return self.names[0] if self.names else None
 
 
 class Parser(argparse.ArgumentParser):
@@ -70,21 +86,17 @@ def split(parser: argparse.ArgumentParser, words: Sequence[str]) -> Command:
 
 def asked_again(command: Command) -> tuple[SweepFolder, Request]:
     """Find the sweep that a command names, and ask for its grid again."""
-    if len(command.names) > 1:
-        raise InputError(f"name one sweep, not {' '.join(command.names)}")
+    sweep = command.sweep()
     given = parse(command.overrides, Options().names_swept)
     for assignment in given:
         if not is_about_running(assignment.key):
             raise InputError(f"{assignment.text}: {NOTHING_ELSE}")
     paths = [word.text for word in given if word.key == "paths.results"]
     results = Command(tuple(paths), (), command.flags).results()
-    folder = SweepFolder.find(results, command.names[0] if command.names else None)
-    config = folder.config()
-    words = [*config["words"], *(word.text for word in given)]
-    if not paths:
-        words.append(f"paths.results='{folder.results}'")
+    folder = SweepFolder.find(results, sweep)
+    words = [word.text for word in given]
     fail_fast = getattr(command.flags, "fail_fast", False)
-    return folder, driver.ask(words, config["config_dirs"], fail_fast=fail_fast)
+    return folder, driver.ask_again(folder, words, fail_fast=fail_fast)
 
 
 def add_grid_flags(parser: argparse.ArgumentParser) -> None:

@@ -17,11 +17,11 @@ from sweep import track as tracking
 from sweep.cli import outcome
 from sweep.cli.command import NOTHING_ELSE, Command, add_grid_flags, asked_again
 from sweep.execution import notes
-from sweep.execution.cell import run_cell
+from sweep.execution.again import run_again
 from sweep.execution.plan import Planned, Prepared, kept_config, prepare, source_of, table_of
-from sweep.grid import clusters, grid
+from sweep.grid import grid
 from sweep.store.cache import Cache
-from sweep.store.cell import CellResult, CellSpec
+from sweep.store.cell import CellResult
 from sweep.store.journal import Journal
 from sweep.store.nearest import Nearest
 from sweep.store.provenance import other_bits
@@ -173,11 +173,7 @@ def _verify(prepared: Prepared, planned: Planned, key: str) -> tuple[str, bool]:
     kept = Cache(prepared.grid.request.settings.results).get(key)
     if kept is None:
         return "differs: its result is no longer in the cache, or damaged", False
-    workload = prepared.inputs.workload(planned.input)
-    sized = clusters.size(workload, planned.cell.cluster, planned.cell.capacity)
-    again = run_cell(
-        workload, CellSpec(key, planned.cell.policy, sized, planned.cell.measure, planned.cell.seed)
-    )
+    again = run_again(prepared, planned)
     since = "" if planned.key == key else " (sources or input changed since)"
     if again.error is not None:
         return f"differs: fails now: {again.error['message']}{since}", False

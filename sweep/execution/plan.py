@@ -107,7 +107,7 @@ def sweep_id(grid: Grid, keys: list[str]) -> str:
     rows = [[cell.labels, key] for cell, key in zip(grid.cells, keys, strict=True)]
     content = {"rows": rows, "baseline": request.baseline, "metrics": request.metrics}
     digest = hashlib.sha256(canonical(content).encode()).hexdigest()
-    name = (request.experiment or "sweep").replace("/", "-")
+    name = (request.name or request.experiment or "sweep").replace("/", "-")
     return f"{name}-{digest[:8]}"
 
 

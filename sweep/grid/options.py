@@ -10,10 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from hydra import compose, initialize_config_dir
-from hydra.errors import HydraException
-from omegaconf import OmegaConf
-from omegaconf.errors import OmegaConfBaseException
 
 from sim.base.errors import InputError, unknown
 
@@ -98,6 +94,10 @@ class Options:
 
     def compose(self, **choices: str) -> dict[str, Any]:
         """Compose the whole configuration with these choices, one option a group."""
+        # half a second, which whoever completes a command line does without
+        from hydra.errors import HydraException
+        from omegaconf.errors import OmegaConfBaseException
+
         overrides = [f"{group}={self.check(group, name)}" for group, name in choices.items()]
         try:
             if self.user_dirs:  # the user may be at work on them
@@ -114,6 +114,10 @@ class Options:
 
 
 def _composed(overrides: tuple[str, ...]) -> dict[str, Any]:
+    # as above
+    from hydra import compose, initialize_config_dir
+    from omegaconf import OmegaConf
+
     with initialize_config_dir(str(bundled()), version_base="1.3"):
         config = compose("config", list(overrides))
     raw = OmegaConf.to_container(config, resolve=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import fnmatch
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -49,7 +50,7 @@ def parse(
     assignments = []
     for text in texts:
         try:
-            override = parser.parse_override(text)
+            override = _parsed(parser, text)
         except (HydraException, RecursionError) as error:
             reason = (str(error).splitlines() or [""])[0]
             raise InputError(
@@ -61,6 +62,41 @@ def parse(
             raise InputError(f"{text!r} ({source}): write key=value", rule="grammar")
         assignments.append(_assignment(override, text, names, source))
     return assignments
+
+
+_STRANGE = re.compile(r"[^\w\s/\-\\+.$%*@?|:,()\[\]{}='\"]|[^\x00-\x7f]")
+"""What Hydra's grammar takes only inside quotes and has no meaning for: ``ü``, ``~``, ``#``."""
+
+_PART = re.compile(r"(?:\$\{[^}]*\}|[^,()\[\]{}='\"])+")
+_PART_OF_DICT = re.compile(r"(?:\$\{[^}]*\}|[^,()\[\]{}='\":])+")
+
+
+def _parsed(parser: Any, text: str) -> Any:
+    """Parse one override; a value such as a path with ``ü`` in it needs no quotes."""
+    try:
+        return parser.parse_override(text)
+    except HydraException:
+        key, equals, value = text.partition("=")
+        quoted = _with_quotes(value)
+        if not equals or quoted == value:
+            raise
+        return parser.parse_override(f"{key}={quoted}")
+
+
+def _with_quotes(value: str) -> str:
+    """Quote each part of a value that the grammar takes only so; leave what is quoted already."""
+    if any(sign in value for sign in "'\"\\"):
+        return value
+
+    def quoted(match: re.Match[str]) -> str:
+        part = match[0]
+        if not _STRANGE.search(part):
+            return part
+        inner = part.strip()
+        return part.replace(inner, f"'{inner}'")
+
+    part = _PART_OF_DICT if value.lstrip().startswith("{") else _PART
+    return part.sub(quoted, value)
 
 
 def quote(key: str, value: Any) -> str:

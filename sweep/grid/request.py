@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,11 +74,12 @@ def _check_kind(group: str, config: Mapping[str, Any], kinds: Sequence[str]) -> 
 
 
 DEMO = "demo"
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]{0,63}")
 SEEDS_AUTO = ("seeds", "seeds_metric", "seeds_width", "seeds_max")
 """Keys of ``seeds=auto``."""
 
 _SINGLE = ("experiment", "launcher", "tracking")
-_NOT_SWEPT = ("baseline", "measure", *SEEDS_AUTO)
+_NOT_SWEPT = ("baseline", "measure", "name", *SEEDS_AUTO)
 _PARTS = (*SWEPT_GROUPS, "measure")
 
 
@@ -111,6 +113,7 @@ class Request:
     words: tuple[str, ...]
     precision: Precision | None = None  # with ``seeds=auto``; the axis has the first few seeds
     seeds: Mapping[str, Any] | None = None  # once there are enough (`sweep.execution.seeds.more`)
+    name: str | None = None  # what the sweep is called; None: after its experiment
 
 
 def read(texts: Sequence[str], options: Options, *, fail_fast: bool = False) -> Request:
@@ -134,6 +137,7 @@ def read(texts: Sequence[str], options: Options, *, fail_fast: bool = False) -> 
         if line.key in _PARTS:
             for value in line.values:
                 options.check(line.key, value)
+    called = _name(lines.pop("name", None))
     wanted = _precision(lines, defaults)
     if wanted is not None:
         if "seed" in named:
@@ -144,7 +148,7 @@ def read(texts: Sequence[str], options: Options, *, fail_fast: bool = False) -> 
         axes=_axes(lines, defaults, options),
         fixed=tuple(line for line in lines.values() if not line.swept and line.key not in AXES),
         baseline=_baseline(baseline),
-        metrics=_metrics(metrics, lines.get("measure")),
+        metrics=metrics_of(metrics, lines.get("measure")),
         experiment=name,
         study=None if name is None else defaults["experiment"].get("study"),
         options=options,
@@ -152,7 +156,21 @@ def read(texts: Sequence[str], options: Options, *, fail_fast: bool = False) -> 
         named=named,
         words=words,
         precision=wanted,
+        name=called,
     )
+
+
+def _name(line: Assignment | None) -> str | None:
+    """Return what a sweep shall be called: a folder is, and commands name it."""
+    if line is None or line.value is None:
+        return None
+    name = str(line.value)
+    if not _NAME.fullmatch(name):
+        raise InputError(
+            f"name={name}: a name has up to 64 letters, digits and . _ - and begins with a letter",
+            rule="wrong type",
+        )
+    return name
 
 
 def _precision(lines: dict[str, Assignment], defaults: Mapping[str, Any]) -> Precision | None:
@@ -168,9 +186,18 @@ def _precision(lines: dict[str, Assignment], defaults: Mapping[str, Any]) -> Pre
         raise InputError(message, rule="wrong type")
     metric, width, most = (asked[key] for key in SEEDS_AUTO[1:])
     check("seeds_metric", metric, str)
+    _check_seeds_metric(metric, lines)
     check("seeds_width", width, Positive)
     check("seeds_max", most, Annotated[int, Between(MIN_PAIRS)])
     return Precision(metric, float(width), most)
+
+
+def _check_seeds_metric(name: str, lines: Mapping[str, Assignment]) -> None:
+    """Refuse what no cell will have, before any runs; a measure has metrics of its own."""
+    if "measure" not in lines and metric(name).against_baseline and "baseline" not in lines:
+        raise InputError(
+            f"seeds_metric={name} is against a baseline: give baseline=POLICY", rule="wrong type"
+        )
 
 
 def _experiment_of(given: Sequence[Assignment]) -> str | None:
@@ -183,7 +210,7 @@ def _experiment_of(given: Sequence[Assignment]) -> str | None:
 def _check_key(line: Assignment, defaults: Mapping[str, Any]) -> None:
     """Refuse a key that nothing could have; those inside a group are checked for each option."""
     head, _, inner = line.key.partition(".")
-    if line.key in (*AXES, "cluster", "measure", "baseline", "metrics", *SEEDS_AUTO):
+    if line.key in (*AXES, "cluster", "measure", "baseline", "metrics", "name", *SEEDS_AUTO):
         if line.kind == "delete" or (line.swept and line.key in _NOT_SWEPT):
             raise InputError(
                 f"{line.text}: give {line.key}=VALUE ({line.source})", rule="wrong type"
@@ -227,7 +254,8 @@ def _baseline(line: Assignment | None) -> str | None:
     return None if line is None or line.value is None else str(line.value)
 
 
-def _metrics(line: Assignment | None, measure: Assignment | None) -> tuple[str, ...]:
+def metrics_of(line: Assignment | None, measure: object | None) -> tuple[str, ...]:
+    """Read ``metrics=``: those that the tables show, all if there are none."""
     if line is None or line.values == (None,):
         return ()
     values = line.values if line.swept else line.value

@@ -11,12 +11,14 @@ import pyarrow.parquet as pq
 import yaml
 
 from sim.base import files
-from sim.base.errors import InputError, unknown
+from sim.base.errors import InputError
 from sweep.grid.config_tree import to_yaml
+from sweep.store import known
 
-CELLS, CONFIG, PROVENANCE = "cells.parquet", "config.yaml", "provenance.json"
+CELLS, CONFIG, PROVENANCE = known.CELLS, "config.yaml", "provenance.json"
 DIFF, FINDINGS, CONTRASTS = "changes.diff", "findings.parquet", "against_baseline.parquet"
 TABLE, MARKDOWN, HTML = "table.md", "report.md", "report.html"
+VERDICT, TARGETS = "verdict.json", "targets.parquet"
 _ALWAYS = {"words", "config_dirs", "swept", "baseline", "metrics", "study"}
 _DAMAGED = "it is damaged; running the sweep again writes it anew, from the cells that are cached"
 
@@ -34,20 +36,19 @@ class SweepFolder:
 
     @classmethod
     def find(cls, results: Path, name: str | None) -> SweepFolder:
-        """Folder of a sweep that is over, by id, its beginning, or path; the latest if None."""
+        """Folder of a sweep that is over, by id, name, or path; the latest begun if None."""
         if name is not None and (Path(name) / CELLS).is_file():
             return cls(Path(name).resolve())
-        known = sorted(file.parent for file in (results / "sweeps").glob(f"*/{CELLS}"))
-        if not known:
-            raise InputError(f"there is no sweep in {results}; paths.results=DIR names another")
-        if name is None:
-            return cls(max(known, key=lambda path: (path / CELLS).stat().st_mtime_ns))
-        matches = [path for path in known if path.name == name]
-        matches = matches or [path for path in known if path.name.startswith(name)]
-        if len(matches) != 1:
-            several = f" ({len(matches)} begin like that)" if matches else ""
-            raise InputError(unknown("sweep", name, [path.name for path in known]) + several)
-        return cls(matches[0])
+        found = known.find(results, name)
+        if not found.is_over:
+            over = [each.sweep for each in known.sweeps(results) if each.is_over]
+            others = f"; the latest that is over is {over[-1]}" if over else ""
+            raise InputError(
+                f"{found.sweep} is not over: `python -m sweep status` tells how far it is, the "
+                f"command that began it goes on{others}",
+                rule="not over",
+            )
+        return cls.of(results, found.sweep)
 
     @property
     def sweep(self) -> str:
@@ -72,6 +73,25 @@ class SweepFolder:
     def cells(self) -> pa.Table:
         """Read ``cells.parquet``."""
         return _table(self.path / CELLS)
+
+    def counts(self) -> tuple[int, int]:
+        """Count the cells, and those that failed."""
+        with pq.ParquetFile(self.path / CELLS) as parquet:
+            status = parquet.read(["status"], use_threads=False)["status"]
+        return len(status), status.to_pylist().count("failed")
+
+    def verdict(self) -> list[dict[str, Any]]:
+        """Read ``verdict.json``: what is best, an entry a trace and capacity; empty if none is."""
+        found = files.read_json(self.path / VERDICT)
+        return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+
+    def sentences(self) -> list[str]:
+        """Return the verdict in words, a sentence a trace and capacity."""
+        return [str(each["sentence"]) for each in self.verdict() if each.get("sentence")]
+
+    def targets(self) -> pa.Table | None:
+        """Read ``targets.parquet``: what capacity meets a target; None if none was asked for."""
+        return self._read(TARGETS)
 
     def config(self) -> dict[str, Any]:
         """Read ``config.yaml``."""

@@ -8,6 +8,7 @@ import fcntl
 import io
 import json
 import os
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -16,13 +17,16 @@ from typing import Any, BinaryIO
 
 Event = dict[str, Any]
 
+_BEGUN = re.compile(rb'^\{"event": "(?:begin|asked)", "time": ([\d.]+)', re.MULTILINE)
+
 
 class Journal:
     """The events of one sweep, ``<results>/journal/<sweep id>.jsonl``.
 
     A line is written at once, so a kill loses at most the line being written, which readers skip.
     An *attempt* begins with a ``begin`` event and ends with ``end``; a kill leaves it open, and
-    the next run goes on with it.
+    the next run goes on with it. ``asked`` says that a sweep was asked for again and every cell of
+    it was cached.
     """
 
     def __init__(self, results: Path, sweep: str) -> None:
@@ -66,6 +70,14 @@ class Journal:
                 if _is_event(event):
                     events.append(event)
         return events
+
+    def begun_s(self) -> float | None:
+        """Return when it was last begun or asked for, s since 1970; None if that is not known."""
+        try:
+            found = _BEGUN.findall(self.file.read_bytes())
+        except OSError:
+            return None
+        return float(found[-1]) if found else None
 
     def is_complete(self) -> bool:
         """Tell whether the last attempt came to its end."""

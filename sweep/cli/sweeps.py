@@ -1,0 +1,122 @@
+"""Verbs about all sweeps there are: how far one is, and the list of them with what each found."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+
+from sim.base.errors import InputError
+from sim.base.text import table_lines
+from sweep.cli.command import Command
+from sweep.store import known
+from sweep.store.folder import SweepFolder
+from sweep.store.journal import Event, Journal
+from sweep.store.known import Known
+
+
+def status_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's flags."""
+    parser.usage = f"{parser.prog} [SWEEP] [paths.results=DIR] [flags]"
+    parser.add_argument("--all", action="store_true", help="a line for each sweep there is")
+
+
+def status(command: Command) -> int:
+    """Say how far a sweep is: the latest, or one by id or name; also while it runs."""
+    results = command.results()
+    if command.flags.all:
+        for each in known.sweeps(results):
+            print(_status(results, each.sweep)[0])
+        return 0
+    word = command.sweep()
+    found = known.find(results, None if word is None else Path(word).name)
+    text, n_failed = _status(results, found.sweep)
+    print(text)
+    return 1 if n_failed else 0
+
+
+def _status(results: Path, sweep: str) -> tuple[str, int]:
+    journal = Journal(results, sweep)
+    events = _last_attempt(journal.events())
+    if not events:
+        return f"{sweep}: nothing is known of it", 0
+    begin = events[0]
+    cells = [event for event in events if event["event"] == "cell"]
+    failed = [event for event in cells if event.get("status") == "failed"]
+    ends = [event for event in events if event["event"] == "end"]
+    n_done = len(cells) - len(failed)
+    n_cells, n_todo = begin.get("cells", 0), begin.get("todo", 0)
+    # a clock that was set back would have it end before it began
+    seconds = max(0.0, (ends[-1] if ends else begin)["time"] - begin["time"])
+    words = f"{n_done} of {n_todo} cells done, {len(failed)} failed"
+    words += f", {n_cells - n_todo} cached before"
+    if journal.is_running() and not ends:
+        elapsed = max(0.0, time.time() - begin["time"])
+        state = f"running (process {begin.get('pid', '?')}) for {elapsed:.0f} s"
+        if 0 < len(cells) < n_todo and elapsed:
+            left = elapsed / len(cells) * (n_todo - len(cells))
+            words += f", about {left:.0f} s left"
+    elif ends:
+        state = f"over, in {seconds:.0f} s"
+        if ends[-1].get("seeds"):
+            state += f"; seeds=auto went on to {ends[-1]['seeds']} seeds"
+    else:
+        state = "interrupted; the same command goes on"
+    lines = [f"{sweep}: {state}: {words}"]
+    lines += [f"  row {e.get('row')} failed: {e.get('error')}" for e in failed[:10]]
+    folder = SweepFolder.of(results, sweep)
+    if folder.is_whole():
+        lines.append(str(folder.path))
+    return "\n".join(lines), len(failed)
+
+
+def _last_attempt(events: list[Event]) -> list[Event]:
+    """Leave out what was before the last ``begin``; nothing is left if there is none."""
+    begins = [at for at, event in enumerate(events) if event["event"] == "begin"]
+    return events[begins[-1] :] if begins else []
+
+
+MAX_SENTENCES = 3
+
+
+def list_sweeps_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's flags: none."""
+    parser.usage = f"{parser.prog} [paths.results=DIR] [flags]"
+
+
+def list_sweeps(command: Command) -> int:
+    """List all sweeps, newest first: when, how many cells, what came out."""
+    results = command.results()
+    if command.names:
+        raise InputError(f"list takes no {command.names[0]!r}: it lists all sweeps there are")
+    found = known.sweeps(results)[::-1]
+    if not found:
+        raise InputError(f"there is no sweep in {results}; paths.results=DIR names another folder")
+    rows = [[each.sweep, _when(each), *_of_cells(results, each)] for each in found]
+    header, *lines = table_lines(["sweep", "begun", "cells", ""], rows)
+    print(header)
+    for each, line in zip(found, lines, strict=True):
+        print(line)
+        sentences = SweepFolder.of(results, each.sweep).sentences() if each.is_over else []
+        for sentence in sentences[:MAX_SENTENCES]:
+            print(f"    {sentence}")
+        if len(sentences) > MAX_SENTENCES:
+            print(f"    and {len(sentences) - MAX_SENTENCES} more: show {each.sweep}")
+    return 0
+
+
+def _when(each: Known) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(each.begun_s))
+
+
+def _of_cells(results: Path, each: Known) -> list[str]:
+    """Say how many cells a sweep has, and its state unless it is over."""
+    if each.is_over:
+        n_cells, n_failed = SweepFolder.of(results, each.sweep).counts()
+        return [str(n_cells), f"{n_failed} failed" if n_failed else ""]
+    journal = Journal(results, each.sweep)
+    events = _last_attempt(journal.events())
+    n_cells = events[0].get("cells", 0) if events else 0
+    if any(event["event"] == "end" for event in events):
+        return [str(n_cells), "went on with more seeds"]
+    return [str(n_cells), "running" if journal.is_running() else "interrupted"]

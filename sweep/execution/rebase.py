@@ -1,0 +1,56 @@
+"""Cells held against another baseline than the one they were run with; nothing is simulated."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+import numpy as np
+import pyarrow as pa
+
+from sim.base.arrays import F8
+from sim.base.errors import InputError, unknown
+from sim.metrics import speedups
+from sweep.execution.rows import AGAINST_BASELINE
+from sweep.stats.arrange import Arranged, arrange
+from sweep.stats.contrasts import pairs
+from sweep.store.cache import Cache
+
+
+def against(cells: pa.Table, swept: Sequence[str], baseline: str | None, cache: Cache) -> pa.Table:
+    """Give ``cells.parquet`` with its metrics against a baseline made anew, from what is cached.
+
+    They are NaN where a cell or the baseline's failed, or is not cached any more.
+    """
+    policies = dict.fromkeys(cells["policy"].to_pylist())
+    if baseline is not None and baseline not in policies:
+        raise InputError(unknown("baseline", baseline, policies), rule="unknown baseline")
+    found = {name: np.full(cells.num_rows, math.nan) for name in AGAINST_BASELINE}
+
+    @lru_cache(maxsize=64)
+    def jct_of(key: str) -> F8 | None:
+        kept = cache.get(key)
+        return None if kept is None else kept.jct_s()
+
+    if baseline is not None:
+        them = arrange(cells, swept, baseline)
+        for own, other in _paired(them, baseline):
+            jct_s, base_jct_s = jct_of(them.rows[own]["key"]), jct_of(them.rows[other]["key"])
+            if jct_s is not None and base_jct_s is not None:
+                for name, value in speedups(jct_s, base_jct_s).items():
+                    found[name][own] = value
+    for name in AGAINST_BASELINE:
+        if name in cells.column_names:
+            at = cells.column_names.index(name)
+            cells = cells.set_column(at, name, pa.array(found[name]))
+    return cells
+
+
+def _paired(them: Arranged, baseline: str) -> Iterator[tuple[int, int]]:
+    """Give each row that did not fail with the baseline's that it is compared with."""
+    for members in them.blocks.values():
+        both = [(at, at) for at in members if them.rows[at]["policy"] == baseline]
+        for _, _, pair in pairs(them, members, baseline):
+            both += zip(pair.own, pair.other, strict=True)
+        yield from (ends for ends in both if not them.failed[list(ends)].any())

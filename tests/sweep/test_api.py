@@ -1,0 +1,249 @@
+"""Sweeps from Python: what a notebook asks for, and what it gets."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import sweep
+from sim.base.errors import InputError
+from sweep.store.cache import Cache
+from tests.sweep.small import Command
+
+GRID = ("policy=fifo,las,srpt", "capacity=0.5,1.0", "seed=range(0,6)")
+
+
+@pytest.fixture
+def ran(fake: Command) -> sweep.Sweep:
+    return sweep.run(*fake.words(*GRID), baseline="fifo")
+
+
+def test_run_takes_what_the_command_line_takes(fake: Command, ran: sweep.Sweep) -> None:
+    again = fake(*GRID, "baseline=fifo")
+    assert again.folder == ran.folder
+    assert ran.id == ran.folder.name
+    assert len(ran.cells) == 36
+    assert {"policy", "trace", "capacity", "seed", "status", "jct_mean_s"} <= set(ran.cells)
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"capacity": [0.5, 1.0], "seed": range(6)},
+        {"capacity": np.array([0.5, 1.0]), "seed": list(range(6))},
+        {"capacity": "0.5,1.0", "seed": "range(0,6)"},
+    ],
+)
+def test_keywords_are_the_same_words(
+    fake: Command, ran: sweep.Sweep, keys: dict[str, object]
+) -> None:
+    words = fake.words("policy=fifo,las,srpt", "baseline=fifo")
+    assert sweep.run(*words, **keys).folder == ran.folder
+
+
+def test_keywords_of_other_kinds(fake: Command) -> None:
+    found = sweep.run(
+        *fake.words("trace=parquet"),
+        policy="las",
+        baseline=None,
+        **{"policy.queues": (5, 10), "trace.path": fake.trace},  # type: ignore[arg-type]
+    )
+    assert found.cells["policy.queues"].tolist() == [5, 10]
+    assert found.cell(**{"policy.queues": 5}).config["policy"]["params"]["queues"] == 5
+
+
+@pytest.mark.parametrize(
+    ("words", "keys", "message"),
+    [
+        (["plan"], {}, "'plan' is not key=value"),
+        (["--fail-fast"], {}, "is not key=value"),
+        (["policy=fiffo"], {}, "did you mean 'fifo'"),
+        ([], {"policy": []}, "policy sweeps over nothing"),
+    ],
+)
+def test_what_is_wrong_is_an_input_error(
+    fake: Command, words: list[str], keys: dict[str, object], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        sweep.run(*fake.words(*words), **keys)  # type: ignore[arg-type]
+
+
+def test_load_by_id_name_and_folder(fake: Command, ran: sweep.Sweep, tmp_path: Path) -> None:
+    other = sweep.run(*fake.words("policy=fifo"), name="mine")
+    assert other.id.startswith("mine-")
+    assert sweep.load(ran.id, results=fake.results).folder == ran.folder
+    assert sweep.load("mine", results=str(fake.results)).folder == other.folder
+    assert sweep.load(ran.folder).folder == ran.folder
+    assert sweep.load(results=fake.results).folder == other.folder
+    assert sweep.run(*fake.words(*GRID), baseline="fifo").folder == ran.folder  # all cached
+    assert sweep.load(results=fake.results).folder == ran.folder
+    with pytest.raises(InputError, match="unknown sweep 'mien'; did you mean 'mine'"):
+        sweep.load("mien", results=fake.results)
+    with pytest.raises(InputError, match="there is no sweep"):
+        sweep.load(results=tmp_path)
+
+
+def test_verdict_and_targets_are_those_of_the_folder(ran: sweep.Sweep) -> None:
+    (ran.folder / "verdict.json").unlink(missing_ok=True)
+    assert ran.verdict == []
+    assert list(ran.targets.columns)[:4] == ["policy", "trace", "target", "capacity"]
+    assert len(ran.targets) == 0
+    said = [{"trace": "parquet", "sentence": "srpt wins <here>."}]
+    (ran.folder / "verdict.json").write_text(json.dumps(said))
+    assert ran.verdict == said
+    assert "srpt wins <here>." in repr(ran)
+    assert "srpt wins &lt;here&gt;." in ran._repr_html_()
+
+
+def test_repr_says_what_was_run(ran: sweep.Sweep) -> None:
+    first = repr(ran).splitlines()[0]
+    assert first == f"Sweep {ran.id}: 3 policies × 1 trace × 2 capacities × 6 seeds, 36 cells"
+    assert repr(ran).splitlines()[-1].strip() == str(ran.folder)
+
+
+class TestAgainst:
+    def test_is_what_the_sweep_wrote_for_its_own_baseline(self, ran: sweep.Sweep) -> None:
+        written = pd.read_parquet(ran.folder / "against_baseline.parquet")
+        pd.testing.assert_frame_equal(ran.against()[written.columns], written)
+        pd.testing.assert_frame_equal(ran.against("fifo"), ran.against())
+
+    def test_is_what_a_run_with_that_baseline_would_write(
+        self, fake: Command, ran: sweep.Sweep
+    ) -> None:
+        other = sweep.run(*fake.words(*GRID), baseline="las")
+        assert other.folder != ran.folder
+        pd.testing.assert_frame_equal(ran.against("las"), other.against())
+        assert set(ran.against("las")["policy"]) == {"fifo", "srpt"}
+
+    def test_of_a_metric(self, ran: sweep.Sweep) -> None:
+        assert set(ran.against("las", ["jct_speedup_p50"])["metric"]) == {"jct_speedup_p50"}
+        with pytest.raises(InputError, match="unknown metric of these cells 'gap'"):
+            ran.against("las", ["gap"])
+
+    def test_wants_a_policy_that_ran(self, fake: Command, ran: sweep.Sweep) -> None:
+        with pytest.raises(InputError, match="unknown baseline 'sprt'; did you mean 'srpt'"):
+            ran.against("sprt")
+        with pytest.raises(InputError, match="no baseline; name one of fifo"):
+            sweep.run(*fake.words("policy=fifo,las")).against()
+
+    def test_a_cell_that_is_gone_is_left_out(self, fake: Command, ran: sweep.Sweep) -> None:
+        key = ran.cell(policy="las", capacity=1, seed=0)._row["key"]
+        Cache(fake.results).file(key).unlink()
+        found = ran.against("srpt")
+        ratio = found[found["metric"].str.startswith("jct_speedup")]
+        of_las = ratio[(ratio["policy"] == "las") & (ratio["capacity"] == 1.0)]
+        assert of_las["n_pairs"].tolist() == [5]
+
+
+class TestCell:
+    def test_its_jobs_are_what_the_cache_keeps(
+        self, ran: sweep.Sweep, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        capfd.readouterr()
+        cell = ran.cell(policy="srpt", capacity=0.5, trace="parquet", seed=3)
+        assert cell.labels == {"policy": "srpt", "trace": "parquet", "capacity": 0.5, "seed": 3}
+        jct_s = cell.jobs["finish_s"] - cell.jobs["submit_s"]
+        assert jct_s.mean() == pytest.approx(cell.metrics["jct_mean_s"])
+        assert repr(cell) == "Cell policy=srpt trace=parquet capacity=0.5 seed=3: done"
+        assert capfd.readouterr().err == ""
+
+    def test_is_run_again_where_that_is_gone(
+        self, fake: Command, ran: sweep.Sweep, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        labels = {"policy": "las", "capacity": 1, "seed": 2}
+        before = ran.cell(**labels).jobs
+        file = Cache(fake.results).file(ran.cell(**labels)._row["key"])
+        content = file.read_bytes()
+        file.unlink()
+        pd.testing.assert_frame_equal(ran.cell(**labels).jobs, before)
+        assert "not in the cache any more; running it again" in capfd.readouterr().err
+        assert file.read_bytes() == content
+
+    def test_labels_must_tell_one(self, ran: sweep.Sweep) -> None:
+        with pytest.raises(InputError, match=r"2 cells of .*; choose by capacity=0.5,1$"):
+            ran.cell(policy="las", seed=0)
+        with pytest.raises(InputError, match=r"no cell of .*policy=fifo,las,srpt"):
+            ran.cell(policy="sjf")
+        with pytest.raises(InputError, match="unknown label of a cell 'polcy'"):
+            ran.cell(polcy="las")
+
+
+class TestTables:
+    def test_csv_has_the_means(self, ran: sweep.Sweep, tmp_path: Path) -> None:
+        text = ran.to_csv(metrics=["jct_mean_s"])
+        assert text is not None
+        table = pd.read_csv(io.StringIO(text)).set_index(["capacity", "policy"])
+        cells = ran.cells
+        of_las = cells[(cells["policy"] == "las") & (cells["capacity"] == 0.5)]["jct_mean_s"]
+        assert table.loc[(0.5, "las"), "jct_mean_s"] == pytest.approx(of_las.mean())
+        assert table["n_seeds"].tolist() == [6] * 6
+        assert ran.to_csv(tmp_path / "t.csv", metrics=["jct_mean_s"]) is None
+        assert (tmp_path / "t.csv").read_text() == text
+
+    def test_latex_is_a_table(self, ran: sweep.Sweep) -> None:
+        text = ran.to_latex(metrics=["jct_mean_s", "jct_speedup_p50"])
+        assert text is not None
+        lines = text.splitlines()
+        assert lines[0] == r"\begin{tabular}{lllrr}"
+        assert lines[-1] == r"\end{tabular}"
+        assert sum(line.startswith("parquet & ") for line in lines) == 6
+        assert text.count(r"\midrule") == 2
+        rows = [line for line in lines if line.endswith(r"\\")]
+        assert all(line.count(" & ") == 4 for line in rows)
+        assert r"$\pm$" in text
+        assert all(ord(sign) < 128 for sign in text)
+
+    def test_an_unknown_metric(self, ran: sweep.Sweep) -> None:
+        for ask in (ran.means, ran.plot):
+            with pytest.raises(InputError, match="did you mean 'jct_mean_s'"):
+                ask("jct_men_s")
+
+
+class TestPlot:
+    def test_has_a_line_a_policy(self, ran: sweep.Sweep) -> None:
+        figure = ran.plot("jct_mean_s")
+        assert [line.name for line in figure.data] == ["fifo", "las", "srpt"]
+        assert [list(line.x) for line in figure.data] == [[0.5, 1.0]] * 3
+        means = ran.means("jct_mean_s")
+        assert figure.data[1].y[0] == means[means["policy"] == "las"]["jct_mean_s"].iloc[0]
+        assert hasattr(figure, "_repr_mimebundle_")
+
+    @pytest.mark.parametrize(
+        ("name", "begins"),
+        [("a.svg", b"<?xml"), ("a.pdf", b"%PDF"), ("a.html", b"<!doctype html>")],
+    )
+    def test_is_written_with_the_same_bytes(
+        self, ran: sweep.Sweep, tmp_path: Path, name: str, begins: bytes
+    ) -> None:
+        ran.plot("jct_mean_s", to=tmp_path / name)
+        content = (tmp_path / name).read_bytes()
+        assert content.startswith(begins)
+        ran.plot("jct_mean_s", to=tmp_path / name)
+        assert (tmp_path / name).read_bytes() == content
+
+    def test_of_one_capacity_is_bars(self, fake: Command, tmp_path: Path) -> None:
+        found = sweep.run(*fake.words("policy=fifo,las", "seed=0,1"))
+        figure = found.plot(to=str(tmp_path / "bars.svg"))
+        assert [bar.type for bar in figure.data] == ["bar", "bar"]
+        assert b"fifo" in (tmp_path / "bars.svg").read_bytes()
+
+    def test_another_ending(self, ran: sweep.Sweep) -> None:
+        with pytest.raises(InputError, match=r"ends in \.svg, \.pdf"):
+            ran.plot(to="figure.jpg")
+
+
+def test_importing_sweep_is_cheap() -> None:
+    code = (
+        "import sweep, sys; heavy = {'pandas', 'numpy', 'hydra', 'ray'} & set(sys.modules); "
+        "assert not heavy, heavy; sweep.run, sweep.load; "
+        "heavy = {'ray', 'numba', 'mlflow', 'plotly', 'matplotlib'} & set(sys.modules); "
+        "assert not heavy, heavy"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
