@@ -101,28 +101,31 @@ def _lines(prepared: Prepared, waiting: set[str], *, show_all: bool) -> str:
     configs = (config for config in kept if config is not None)
     nearest = Nearest(configs, _sources_changed(prepared))
     header = ["row", *prepared.planned[0].cell.labels, "", "what changed"]
-    rows, reasons = [], Counter[str]()
+    rows: list[list[str]] = []
+    reasons = Counter[str]()
     for planned in prepared.planned:
-        shown = mask_tree(planned.cell.labels).values()
-        labels = ["" if value is None else str(value) for value in shown]
-        if planned.key not in waiting:
-            if show_all:
-                rows.append([str(planned.row), *labels, "cached", ""])
-            continue
-        changes = nearest.changes(kept_config(prepared, planned))
-        reason = "nothing like it is cached" if changes is None else "; ".join(changes)
-        reasons[reason] += 1
-        rows.append([str(planned.row), *labels, "to run", reason])
-    text = "\n".join(table_lines(header, rows if show_all else rows[:MAX_LINES]))
-    if len(rows) > MAX_LINES and not show_all:
+        state, reason = "cached", ""
+        if planned.key in waiting:
+            is_first = nearest.is_empty
+            changes = None if is_first else nearest.changes(kept_config(prepared, planned))
+            state, reason = "to run", "; ".join(changes or ["nothing like it is cached"])
+            reasons[reason] += 1
+        if show_all or (state == "to run" and len(rows) < MAX_LINES):
+            shown = mask_tree(planned.cell.labels).values()
+            labels = ["" if value is None else str(value) for value in shown]
+            rows.append([str(planned.row), *labels, state, reason])
+    text = "\n".join(table_lines(header, rows))
+    n_more = reasons.total() - len(rows)
+    if n_more > 0 and not show_all:
         common = "\n".join(f"  {n} cells: {reason}" for reason, n in reasons.most_common(10))
-        text += f"\nand {len(rows) - MAX_LINES} more (--all shows them); in all\n{common}"
+        text += f"\nand {n_more} more (--all shows them); in all\n{common}"
     return text
 
 
 def _sources_changed(prepared: Prepared) -> Callable[[Any, str], list[str]]:
     """Return what names the modules that differ, given the sources of a cached and a new cell."""
-    tables = {source_of(planned.cell): table_of(planned.cell) for planned in prepared.planned}
+    cells = {(id(p.cell.policy), id(p.cell.measure)): p.cell for p in prepared.planned}.values()
+    tables = {source_of(cell): table_of(cell) for cell in cells}
     return lambda old, new: prepared.cache.sources.changes(old, tables[new])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,21 @@ from sweep.store import sources
 from sweep.store.cache import Cache
 from sweep.store.cell import CellSpec
 from sweep.store.sources.closure import Table
+
+
+class Memo:
+    """What a function makes of an object, made once for each object (not for each equal one)."""
+
+    def __init__(self, make: Callable[[Any], Any]) -> None:
+        self._make = make
+        self._made: dict[int, tuple[object, Any]] = {}  # an object that is kept keeps its id
+
+    def __call__(self, part: object) -> Any:
+        """Return what was made of an object, made now if it was not before."""
+        found = self._made.get(id(part))
+        if found is None:
+            found = self._made[id(part)] = (part, self._make(part))
+        return found[1]
 
 
 @dataclass(frozen=True)
@@ -38,6 +53,7 @@ class Prepared:
     inputs: Inputs
     cache: Cache
     metrics: dict[str, dict[str, float]] = field(default_factory=dict)  # of cached cells, by key
+    masked: Memo = field(default_factory=lambda: Memo(mask_tree))  # parts of cells, no secrets
 
     def todo(self) -> list[Planned]:
         """Cells that are not cached, one for each key."""
@@ -55,16 +71,30 @@ def key_of(
     sources: str,
 ) -> str:
     """SHA-256 of all that a cell's numbers follow from: its configuration and two digests."""
-    content = {
-        "policy": {"name": policy["name"], "params": policy["params"]},
-        "cluster": cluster,
-        "measure": measure,
-        "capacity": capacity,
-        "seed": seed,
-        "workload": workload,
-        "sources": sources,
-    }
-    return hashlib.sha256(canonical(content).encode()).hexdigest()
+    texts = (_named(policy), canonical(cluster), canonical(measure))
+    return _key(*texts, capacity, seed, workload, sources)
+
+
+def _named(policy: Mapping[str, Any]) -> str:
+    return canonical({"name": policy["name"], "params": policy["params"]})
+
+
+def _key(
+    policy: str,
+    cluster: str,
+    measure: str,
+    capacity: float,
+    seed: int,
+    workload: str,
+    sources: str,
+) -> str:
+    """Make a key of the canonical texts of its parts: they stand in it in the order of names."""
+    content = (
+        f'{{"capacity":{canonical(capacity)},"cluster":{cluster},"measure":{measure},'
+        f'"policy":{policy},"seed":{canonical(seed)},"sources":{canonical(sources)},'
+        f'"workload":{canonical(workload)}}}'
+    )
+    return hashlib.sha256(content.encode()).hexdigest()
 
 
 def prepare(grid: Grid) -> Prepared:
@@ -74,17 +104,22 @@ def prepare(grid: Grid) -> Prepared:
     """
     results = grid.request.settings.results
     inputs, cache = Inputs(results), Cache(results)
+    # a policy, a cluster, a measure is one object to all cells that share it
+    policies, texts = Memo(_named), Memo(canonical)
+    digests: dict[tuple[int, int], str] = {}
     planned = []
     for row, cell in enumerate(grid.cells):
         name = inputs.id_of(cell)
         workload = inputs.describe(name)["digest"]
-        source = source_of(cell)
-        about = (cell.policy, cell.cluster, cell.measure, cell.capacity, cell.seed)
-        key = key_of(*about, workload, source)
+        source = digests.get((id(cell.policy), id(cell.measure)), "")
+        if not source:
+            source = digests[id(cell.policy), id(cell.measure)] = source_of(cell)
+        parts = (policies(cell.policy), texts(cell.cluster), texts(cell.measure))
+        key = _key(*parts, cell.capacity, cell.seed, workload, source)
         planned.append(Planned(row, cell, key, name))
     sweep = sweep_id(grid, [each.key for each in planned])
     prepared = Prepared(grid, sweep, planned, inputs, cache)
-    for key in dict.fromkeys(each.key for each in planned):
+    for key in cache.among(dict.fromkeys(each.key for each in planned)):
         metrics = cache.metrics(key)
         if metrics is not None:
             prepared.metrics[key] = metrics
@@ -129,8 +164,9 @@ def specs(prepared: Prepared) -> Iterator[tuple[Planned, CellSpec]]:
 
 def kept_config(prepared: Prepared, planned: Planned) -> dict[str, Any]:
     """Everything that a cell's key was made of, and its trace, to be kept beside its result."""
+    masked, parts = prepared.masked, planned.cell.config
     return {
-        **mask_tree(planned.cell.config),
+        **{key: masked(part) if isinstance(part, dict) else part for key, part in parts.items()},
         "workload": prepared.inputs.describe(planned.input)["digest"],
         "sources": source_of(planned.cell),
     }

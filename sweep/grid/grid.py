@@ -21,6 +21,8 @@ from sweep.grid.request import Request
 from sweep.stats.arrange import AXES
 
 Config = dict[str, Any]
+_Parts = tuple[Config, Config, Config]
+_Identity = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -155,24 +157,24 @@ class Resolver:
     """Resolves and checks each distinct part of a configuration once."""
 
     def __init__(self) -> None:
-        self._policies: dict[str, Config] = {}
-        self._worlds: dict[str, tuple[Config, Config, Config]] = {}
+        self._policies: dict[_Identity, Config] = {}
+        self._worlds: dict[_Identity, _Parts] = {}
+        # by variant: its text, and whether it is another in each cell; the variant stays alive
+        self._known: dict[int, tuple[object, str, bool]] = {}
 
     def policy(self, policy: PolicyVariant, context: Mapping[str, Any]) -> Config:
         """Resolve a policy: ``name``, ``module`` and every one of its ``params``."""
         if policy.option == NO_POLICY:
             return policy.raw
-        key = _identity(policy.raw, context)
+        key = self._identity(policy, policy.raw, context)
         if key not in self._policies:
             self._policies[key] = _built(policy, context)
         return self._policies[key]
 
-    def world(
-        self, world: WorldVariant, context: Mapping[str, Any]
-    ) -> tuple[Config, Config, Config]:
+    def world(self, world: WorldVariant, context: Mapping[str, Any]) -> _Parts:
         """Resolve a trace, its cluster, and what is measured."""
         raw = {"trace": world.trace, "cluster": world.cluster, "measure": world.measure}
-        key = _identity(raw, context)
+        key = self._identity(world, raw, context)
         if key not in self._worlds:
             parts = config_tree.resolved({**raw, **context})
             traces.check(world.option, parts["trace"])
@@ -181,6 +183,14 @@ class Resolver:
             self._worlds[key] = (parts["trace"], parts["cluster"], parts["measure"])
         return self._worlds[key]
 
+    def _identity(self, variant: object, raw: Config, context: Mapping[str, Any]) -> _Identity:
+        """Name what a variant resolves to: the same for the same text and what it refers to."""
+        if id(variant) not in self._known:
+            text = json.dumps(raw, default=str)
+            self._known[id(variant)] = (variant, text, config_tree.interpolates(raw))
+        _, text, varies = self._known[id(variant)]
+        return (text, context["capacity"], context["seed"]) if varies else (text,)
+
 
 def _check_measure(config: Mapping[str, Any]) -> None:
     known = measures.options(config["name"], config.get("module"))
@@ -188,10 +198,6 @@ def _check_measure(config: Mapping[str, Any]) -> None:
         if key not in ("name", "module", *known):
             message = unknown(f"option of measure={config['name']}", key, known)
             raise InputError(message, rule="unknown key")
-
-
-def _identity(raw: Config, context: Mapping[str, Any]) -> str:
-    return json.dumps([raw, context if config_tree.interpolates(raw) else None], default=str)
 
 
 def _built(policy: PolicyVariant, context: Mapping[str, Any]) -> Config:
@@ -280,20 +286,23 @@ def build(request: Request) -> Grid:
     worlds = [
         world for name in request.axes["trace"] for world in of_trace(request, name, world_keys)
     ]
-    numbers = list(itertools.product(request.axes["capacity"], request.axes["seed"]))
+    paths = {"traces": request.settings.traces}
+    contexts = [
+        {"capacity": capacity, "seed": seed, "paths": paths}
+        for capacity, seed in itertools.product(request.axes["capacity"], request.axes["seed"])
+    ]
     resolver = Resolver()
     cells = []
     for policy, world in itertools.product(chosen, worlds):
-        for capacity, seed in numbers:
+        others = {key: {**policy.swept, **world.swept}.get(key) for key in swept}
+        for context in contexts:
             labels = {
                 "policy": policy.option,
                 "trace": world.option,
-                "capacity": capacity,
-                "seed": seed,
-                **{key: {**policy.swept, **world.swept}.get(key) for key in swept},
+                "capacity": context["capacity"],
+                "seed": context["seed"],
+                **others,
             }
-            context = {"capacity": capacity, "seed": seed}
-            paths = {"paths": {"traces": request.settings.traces}}
-            world_parts = resolver.world(world, context | paths)
-            cells.append(Cell(labels, resolver.policy(policy, context), *world_parts))
+            parts = resolver.world(world, context)
+            cells.append(Cell(labels, resolver.policy(policy, context), *parts))
     return Grid(request, tuple(cells), swept)

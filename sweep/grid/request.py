@@ -266,6 +266,10 @@ def metrics_of(line: Assignment | None, measure: object | None) -> tuple[str, ..
 
 
 def _unique(values: Sequence[Any]) -> list[Any]:
+    try:
+        return [*dict.fromkeys(values)]
+    except TypeError:  # lists and mappings have no hash, and are few
+        pass
     unique: list[Any] = []
     for value in values:
         if value not in unique:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,9 @@ from sweep.store.sources import KeptSources
 
 VERSION = 1
 """Of the layout of a file; a file of another version is computed anew."""
+
+_FEW = 1000
+"""Files that are asked for one by one; for more the folder is listed."""
 
 _MARK = b"checksum-sha256:"
 _BLANK = _MARK + b"0" * 64
@@ -57,6 +60,13 @@ class Cache:
         """Read a cell's metrics alone; None if it is not there or its file is damaged."""
         file = self._open(key)
         return None if file is None else _metrics(file)
+
+    def among(self, keys: Collection[str]) -> list[str]:
+        """Return those of the keys that have a file, in their order; it may be a damaged one."""
+        if len(keys) <= _FEW:
+            return [key for key in keys if self.file(key).exists()]
+        there = {*self.keys_kept()}
+        return [key for key in keys if key in there]
 
     def put(self, result: CellResult, config: Mapping[str, Any]) -> None:
         """Keep a cell that did not fail, with its configuration for people to read."""

@@ -15,6 +15,8 @@ _NEEDED = {*_THINGS, "workload"}
 _NUMBERS = ("capacity", "seed")
 _MOST = 16
 """Of the cached cells that differ in one thing alone, how many are looked at closely."""
+_BESIDE = 2
+"""On each side, where that thing is a number: nothing farther off is nearer."""
 
 
 class Nearest:
@@ -29,26 +31,35 @@ class Nearest:
     ) -> None:
         self._sources_changed = sources_changed
         self._without: dict[str, dict[int, list[Config]]] = {thing: {} for thing in _THINGS}
+        self._texts: dict[int, tuple[object, str]] = {}
+        self.is_empty = True
         for config in kept:
             if not config.keys() >= _NEEDED:
                 continue  # of an older version
-            parts = _parts(config)
-            for thing, found in self._without.items():
-                found.setdefault(_others(parts, thing), []).append(config)
+            self.is_empty = False
+            for thing, others in _others(_parts(config, canonical)).items():
+                self._without[thing].setdefault(others, []).append(config)
         for thing in _NUMBERS:
             for group in self._without[thing].values():
                 group.sort(key=lambda config: float(config[thing]))
 
     def changes(self, config: Config) -> list[str] | None:
         """Say what differs, such as ``policy.params.queues: 10 → 5``."""
-        parts = _parts(config)
         found = [
             (len(changes), _distance(other, config), changes)
-            for thing, kept in self._without.items()
-            for other in _some(kept.get(_others(parts, thing), ()), thing, config)
+            for thing, others in _others(_parts(config, self._text)).items()
+            for other in _some(self._without[thing].get(others, ()), thing, config)
             if (changes := self._changes(other, config, thing))
         ]
         return min(found)[2] if found else None
+
+    def _text(self, part: Any) -> str:
+        """Write a part; what many cells share is written once."""
+        if not isinstance(part, dict):
+            return canonical(part)
+        if id(part) not in self._texts:
+            self._texts[id(part)] = (part, canonical(part))  # kept, so that its id stays its own
+        return self._texts[id(part)][1]
 
     def _changes(self, old: Config, new: Config, thing: str) -> list[str]:
         if thing == "sources" and old[thing] != new[thing]:
@@ -70,32 +81,31 @@ class Nearest:
 
 def _some(group: Sequence[Config], thing: str, config: Config) -> Sequence[Config]:
     """Those to look at: all of a few; of many the nearest, where the thing is a number."""
-    if len(group) <= _MOST:
-        return group
-    first = 0
-    if thing in _NUMBERS:
-        at = bisect.bisect_left(group, float(config[thing]), key=lambda c: float(c[thing]))
-        first = max(0, at - _MOST // 2)
-    return group[first : first + _MOST]
+    if len(group) <= 2 * _BESIDE or thing not in _NUMBERS:
+        return group[:_MOST]
+    at = bisect.bisect_left(group, float(config[thing]), key=lambda c: float(c[thing]))
+    return group[max(0, at - _BESIDE) : at + _BESIDE]
 
 
-def _parts(config: Config) -> dict[str, str]:
-    """Each thing of a configuration as text; a seed that the trace follows is no part of it."""
-    trace = {
-        key: value
-        for key, value in config["trace"].items()
-        if not (key == "seed" and value == config["seed"])
-    }
-    parts = {thing: config[thing] for thing in _THINGS}
+def _parts(config: Config, write: Callable[[Any], str]) -> list[int]:
+    """Each thing of a configuration as a number; a seed that the trace follows is no part of it."""
+    trace = config["trace"]
+    if "seed" in trace and trace["seed"] == config["seed"]:
+        text = canonical({key: value for key, value in trace.items() if key != "seed"})
+    else:
+        text = write(trace)
     # what a generator draws follows from its options; what a file holds does not
-    parts["trace"] = [trace, config["workload"] if "path" in trace else None]
-    return {thing: canonical(part) for thing, part in parts.items()}
+    texts = {"trace": (text, config["workload"] if "path" in trace else None)}
+    return [hash(texts.get(thing) or write(config[thing])) for thing in _THINGS]
 
 
-def _others(parts: Mapping[str, str], thing: str) -> int:
-    """All things but one, as a number that never leaves this process."""
-    left_out = (thing, "sources") if thing == "measure" else (thing,)  # it has sources of its own
-    return hash(tuple(part for name, part in parts.items() if name not in left_out))
+def _others(parts: Sequence[int]) -> dict[str, int]:
+    """By thing all the others, as a number that never leaves this process."""
+    others = {}
+    for at, thing in enumerate(_THINGS):
+        rest = [*parts[:at], *parts[at + 1 :]]
+        others[thing] = hash(tuple(rest[:-1] if thing == "measure" else rest))
+    return others  # a measure has sources of its own, which stand last
 
 
 def _is_same(old: Config, new: Config, thing: str) -> bool:
