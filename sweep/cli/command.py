@@ -12,7 +12,7 @@ from sim.base.errors import InputError, hint
 from sweep import driver
 from sweep.cli.verbs import VERBS
 from sweep.grid.options import Options
-from sweep.grid.overrides import parse
+from sweep.grid.overrides import Assignment, parse
 from sweep.grid.request import Request, is_about_running
 from sweep.store.folder import SweepFolder
 
@@ -58,6 +58,11 @@ class Command:
                 only = " and ".join(takes) if also else f"{takes[0]} alone"
                 raise InputError(f"{given.text}: this verb takes {only}")
         return Path(folder).expanduser().resolve()
+
+    def given(self, *keys: str) -> list[Assignment]:
+        """Return the assignments of some keys, the last of each."""
+        lines = parse(self.overrides, Options().names_swept)
+        return list({line.key: line for line in lines if line.key in keys}.values())
 
     def sweep(self) -> str | None:
         """Return the one sweep that is named; None for the latest."""

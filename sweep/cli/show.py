@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sim.base.errors import InputError
@@ -12,13 +13,19 @@ from sim.base.text import table_lines
 from sweep import driver
 from sweep import report as reports
 from sweep.cli.command import Command
+from sweep.execution import rebase
+from sweep.grid import request
 from sweep.grid.config_tree import to_yaml
+from sweep.grid.overrides import Assignment
 from sweep.report import compare
 from sweep.stats.arrange import NOT_METRICS
 from sweep.store.cache import Cache
 from sweep.store.folder import FINDINGS, HTML, MARKDOWN, SweepFolder
 
 LEAST_OF_KEY = 6
+REPORTS = "reports"
+SIMULATION = "simulation"
+"""The measure that everything is measured by unless another is asked for."""
 
 
 def show_arguments(parser: argparse.ArgumentParser) -> None:
@@ -103,31 +110,66 @@ def _text(value: object) -> str:
 
 def report_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verb's flags."""
-    parser.usage = f"{parser.prog} [SWEEP [SWEEP]] [--gantt ROW] [paths.results=DIR] [flags]"
+    words = "[SWEEP [SWEEP]] [baseline=POLICY] [metrics=A,B] [--gantt ROW] [paths.results=DIR]"
+    parser.usage = f"{parser.prog} {words} [flags]"
     parser.add_argument(
         "--gantt", type=int, metavar="ROW", help="draw the schedule of this cell (see `show`)"
     )
     parser.epilog = (
-        "With two sweeps: what was asked differently, and which cells came out differently, "
-        "matched by their labels; written to comparisons/ in the results. That they differ is no "
-        "error: the exit code is 0 all the same."
+        "With baseline= or metrics= other than the sweep's own the report goes to reports/ in the "
+        "results, and nothing is run. With two sweeps: what was asked differently, and which cells "
+        "came out differently, matched by their labels, tested pair by pair; written to "
+        "comparisons/ in the results. That they differ is no error: the exit code is 0 all the "
+        "same."
     )
 
 
 def report(command: Command) -> int:
-    """Write the table and the report of a sweep that is over again; or compare two sweeps."""
+    """Write a sweep's report again, or with another baseline=, metrics=; or compare two sweeps."""
     if len(command.names) > 2:
         raise InputError(f"name one sweep, or two to compare, not {' '.join(command.names)}")
-    results = command.results()
+    results = command.results("baseline", "metrics")
     if len(command.names) == 2:
-        if command.flags.gantt is not None:
-            raise InputError("--gantt goes with one sweep")
+        if command.flags.gantt is not None or command.given("baseline", "metrics"):
+            raise InputError("--gantt, baseline= and metrics= go with one sweep")
         return _compare(*(SweepFolder.find(results, name) for name in command.names))
-    folder = SweepFolder.find(results, command.names[0] if command.names else None)
-    cells, config = folder.cells(), folder.config()
+    folder = SweepFolder.find(results, command.sweep())
+    cells, config, gantt = folder.cells(), folder.config(), command.flags.gantt
+    words = command.given("baseline", "metrics")
+    if words:
+        return _otherwise(folder, words, gantt)
     folder.replace(FINDINGS, driver.find(cells, config, Cache(folder.results)))
-    gantt = command.flags.gantt
     reports.write_all(folder, cells, config, folder.provenance(), gantt=gantt)
+    return _said(folder)
+
+
+def _otherwise(folder: SweepFolder, words: Sequence[Assignment], gantt: int | None) -> int:
+    """Write the report with another baseline or other metrics, beside the sweep's own."""
+    config = dict(folder.config())
+    for line in words:
+        if line.key == "baseline":
+            config["baseline"] = None if line.value is None else str(line.value)
+        else:
+            config["metrics"] = list(request.metrics_of(line, _measure_of(config)))
+            for name in config["metrics"]:
+                if name not in folder.cells().column_names:
+                    raise InputError(f"metrics={name}: no cell of {folder.sweep} has it")
+    cache = Cache(folder.results)
+    cells = rebase.against(folder.cells(), config["swept"], config["baseline"], cache)
+    name = "--".join([folder.sweep, *(line.text for line in words)])
+    other = SweepFolder(folder.results / REPORTS / re.sub(r"[^\w.=,-]", "_", name))
+    other.replace(FINDINGS, folder.findings())
+    reports.write_all(other, cells, config, folder.provenance(), cache=cache, gantt=gantt)
+    return _said(other)
+
+
+def _measure_of(config: Mapping[str, Any]) -> str | None:
+    """Return a measure that has metrics of its own; None for what everything is measured by."""
+    others = [name for name in config.get("measure", {}) if name != SIMULATION]
+    return others[0] if others else None
+
+
+def _said(folder: SweepFolder) -> int:
     for name in (MARKDOWN, HTML):
         print(folder.path / name)
     return 0

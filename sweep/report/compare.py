@@ -17,6 +17,8 @@ from sim.base.errors import InputError
 from sim.base.masking import mask_tree
 from sim.base.text import table_lines
 from sweep.grid import config_tree
+from sweep.report import changes
+from sweep.report.changes import Change
 from sweep.report.table import escaped, piped
 from sweep.stats.arrange import AXES, NOT_METRICS, text
 from sweep.stats.metric_format import format_contrast, format_value, in_order
@@ -37,6 +39,7 @@ class Pair:
     verdict: str
     same_key: bool  # whether both are one cell of the cache
     changes: Mapping[str, tuple[float, float]]  # metrics that differ, in A and B; NaN for none
+    values: tuple[Mapping[str, float], Mapping[str, float]] = ({}, {})  # all metrics, in A and B
 
 
 @dataclass(frozen=True)
@@ -122,13 +125,13 @@ def _pair(
         return Pair(labels, verdict, same_key, {})
     values = [_metrics(row, labels) for row in (a, b)]
     names = in_order(list(dict.fromkeys((*values[0], *values[1]))))
-    changes = {
+    differing = {
         name: ends
         for name in names
         if repr((ends := (values[0].get(name, math.nan), values[1].get(name, math.nan)))[0])
         != repr(ends[1])
     }
-    return Pair(labels, CHANGED if changes else SAME, same_key, changes)
+    return Pair(labels, CHANGED if differing else SAME, same_key, differing, (values[0], values[1]))
 
 
 def _metrics(row: Mapping[str, Any], labels: Mapping[str, str]) -> dict[str, float]:
@@ -171,6 +174,8 @@ Rows = tuple[list[str], list[list[str]]]
 _TEMPLATES = Path(__file__).parent / "templates"
 MAX_CELLS = 500
 """Cells that the pages list; whatever is the same comes last."""
+MOST_PRINTED = 24
+"""Tests that the terminal lists, those that are significant first."""
 LONG = 60
 
 
@@ -201,6 +206,12 @@ def metrics(comparison: Comparison) -> Rows:
         values = " → ".join(format_value(name, end)[0] or "none" for end in ends[most])
         rows.append([name, str(len(cells)), mean, f"{values} ({_label(cells[most])})"])
     return ["metric", "cells", "mean change", "largest change"], rows
+
+
+def tested(comparison: Comparison) -> list[Change]:
+    """Test what changed, over the seeds of each policy, trace, capacity and swept parameter."""
+    both = (pair for pair in comparison.pairs if pair.verdict in (SAME, CHANGED))
+    return changes.changes((pair.labels, *pair.values) for pair in both)
 
 
 def cells(comparison: Comparison, n: int = MAX_CELLS) -> Rows:
@@ -247,6 +258,12 @@ def print_comparison(comparison: Comparison) -> None:
     if rows:
         print()
         print("\n".join(table_lines(header, rows)))
+    found = tested(comparison)
+    if found:
+        print(f"\n{changes.LEGEND}\n")
+        print("\n".join(table_lines(*changes.rows(found[:MOST_PRINTED]))))
+    if len(found) > MOST_PRINTED:
+        print(f"and {len(found) - MOST_PRINTED} more, on the pages")
 
 
 def write(comparison: Comparison, results: Path) -> tuple[Path, Path]:
@@ -263,11 +280,15 @@ def write(comparison: Comparison, results: Path) -> tuple[Path, Path]:
 
 def to_markdown(comparison: Comparison) -> str:
     """Write it as Markdown."""
-    parts = [f"# {comparison.a} and {comparison.b}", "  \n".join(summary(comparison))]
+    parts = [f"# {comparison.a} and {comparison.b}", "  \n".join(_lead(comparison))]
     for title, (header, rows) in [*_sections(comparison), *_tables(comparison)]:
         lines = [_escaped(header), piped(["---"] * len(header)), *map(_escaped, rows)]
         parts.append(f"## {title}\n\n" + "\n".join(lines))
     return "\n\n".join(parts) + "\n"
+
+
+def _lead(comparison: Comparison) -> list[str]:
+    return [*summary(comparison), *([changes.LEGEND] if tested(comparison) else [])]
 
 
 def to_html(comparison: Comparison) -> str:
@@ -275,7 +296,7 @@ def to_html(comparison: Comparison) -> str:
     context: dict[str, Any] = {
         "a": comparison.a,
         "b": comparison.b,
-        "lines": summary(comparison),
+        "lines": _lead(comparison),
         "tables": [*_sections(comparison), *_tables(comparison)],
         "css": html.css(),
     }
@@ -291,9 +312,17 @@ def _sections(comparison: Comparison) -> list[tuple[str, Rows]]:
 
 def _tables(comparison: Comparison) -> list[tuple[str, Rows]]:
     tables = [("Metrics that changed", metrics(comparison))] if metrics(comparison)[1] else []
+    found = tested(comparison)
+    if found:
+        title = "What changed, over seeds" + _left_out(len(found) - MAX_CELLS)
+        tables.append((title, changes.rows(found[:MAX_CELLS])))
     shown = cells(comparison)
     n_left = len(comparison.pairs) - len(shown[1])
-    return [*tables, (f"Cells ({n_left} more are not shown)" if n_left else "Cells", shown)]
+    return [*tables, ("Cells" + _left_out(n_left), shown)]
+
+
+def _left_out(n: int) -> str:
+    return f" ({n} more are not shown)" if n > 0 else ""
 
 
 def _cut(text: str) -> str:

@@ -1,0 +1,106 @@
+"""What changed from one sweep to another, tested: cells that both have, paired by seed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sweep import stats
+from sweep.stats.metric_format import format_contrast, format_value, in_order
+
+SEED = "seed"
+ALPHA = 0.05
+
+
+@dataclass(frozen=True)
+class Change:
+    """How a metric changed under a policy, on a trace, at a capacity, over all seeds."""
+
+    labels: Mapping[str, str]  # without the seed
+    metric: str
+    a: float  # mean over the seeds that both have
+    b: float
+    paired: stats.Paired  # of B - A
+    p_holm: float  # after Holm's correction over all changes; NaN where there is no test
+
+    @property
+    def is_significant(self) -> bool:
+        """Whether it is more than the seeds' chance: always where no seed differs from another."""
+        return self.paired.test == "exact" or self.p_holm <= ALPHA
+
+
+Both = tuple[Mapping[str, str], Mapping[str, float], Mapping[str, float]]
+"""A cell that neither sweep failed at: its labels, its metrics in A and in B."""
+
+
+def changes(cells: Iterable[Both]) -> list[Change]:
+    """Test every metric that changed, for each policy, trace, capacity and swept parameter.
+
+    The differences are those of the same seed, which meets the same jobs, faults and noise in both
+    sweeps unless they were asked for otherwise. Significant ones come first.
+    """
+    groups: dict[tuple[tuple[str, str], ...], list[Both]] = {}
+    for cell in cells:
+        where = tuple((key, value) for key, value in cell[0].items() if key != SEED)
+        groups.setdefault(where, []).append(cell)
+    found: list[tuple[Mapping[str, str], str, float, float, stats.Paired]] = []
+    for where, members in groups.items():
+        names = dict.fromkeys(name for _, a, b in members for name in a if name in b)
+        for name in in_order(list(names)):
+            a, b = (
+                np.array([cell[side].get(name, math.nan) for cell in members]) for side in (1, 2)
+            )
+            both = np.isfinite(a) & np.isfinite(b)
+            if not (a[both] == b[both]).all():
+                ends = (float(a[both].mean()), float(b[both].mean()))
+                found.append((dict(where), name, *ends, stats.difference(b[both], a[both])))
+    adjusted = stats.holm(np.array([each[-1].p for each in found], dtype=np.float64))
+    tested = [Change(*each, float(p)) for each, p in zip(found, adjusted, strict=True)]
+    return sorted(tested, key=lambda change: not change.is_significant)
+
+
+def rows(found: Sequence[Change]) -> tuple[list[str], list[list[str]]]:
+    """Give a row a change: where, the means, the difference with its interval, how sure it is."""
+    used = [key for key in _keys(found) if any(change.labels.get(key) for change in found)]
+    header = [*used, "metric", "seeds", "in A", "in B", "change", "95 % interval", "p"]
+    return header, [
+        [
+            *(change.labels.get(key, "") for key in used),
+            change.metric,
+            str(change.paired.n),
+            format_value(change.metric, change.a)[0],
+            format_value(change.metric, change.b)[0],
+            *format_contrast(
+                change.metric,
+                "difference",
+                change.paired.estimate,
+                change.paired.low,
+                change.paired.high,
+            ),
+            _sure(change),
+        ]
+        for change in found
+    ]
+
+
+def _keys(found: Sequence[Change]) -> dict[str, Any]:
+    return dict.fromkeys(key for change in found for key in change.labels)
+
+
+def _sure(change: Change) -> str:
+    """Write p after the correction, or why there is none."""
+    if math.isnan(change.p_holm):
+        return change.paired.test
+    p = "<0.001" if change.p_holm < 0.001 else f"{change.p_holm:.3f}"
+    return p if change.is_significant else f"{p} n.s."
+
+
+LEGEND = (
+    "B - A over the seeds that both have, paired; p after Holm's correction over all of these. "
+    "n.s.: no significant difference at 5 %; few: too few seeds for a test; exact: every seed "
+    "gave the same difference."
+)
