@@ -1,4 +1,7 @@
-"""Open the results in the MLflow UI: ``python -m sweep.ui [RESULTS]``."""
+"""Open the results in a browser: ``python -m sweep.ui [RESULTS]``.
+
+An index of all sweeps with their reports, and MLflow's own UI, each on a port of this machine.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,15 @@ import shlex
 import socket
 import sqlite3
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from sim.base.errors import InputError
 from sim.base.masking import mask
+from sweep.report import index
 
 HOST, PORT = "127.0.0.1", 5000
 DATABASE, RESULTS = "mlflow.db", "results"
@@ -63,8 +70,9 @@ def address(uri: str, port: int = PORT) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve the UI until interrupted."""
-    parser = argparse.ArgumentParser(prog="python -m sweep.ui", description=__doc__)
+    """Serve the index and MLflow's UI until interrupted."""
+    about = "Serve an index of all sweeps, and MLflow's UI on them, to a browser on this machine."
+    parser = argparse.ArgumentParser(prog="python -m sweep.ui", description=about)
     parser.add_argument(
         "where",
         nargs="?",
@@ -72,18 +80,131 @@ def main(arguments: Sequence[str] | None = None) -> int:
         metavar="RESULTS",
         help="folder of results, an MLflow database, or its URI (default: %(default)s)",
     )
-    parser.add_argument("--port", type=int, help=f"default: the first free one from {PORT} on")
+    parser.add_argument(
+        "--port", type=int, help=f"MLflow's; default: the first free one from {PORT} on"
+    )
+    parser.add_argument("--index-port", type=int, help="the index's; default: the next free one")
     given = parser.parse_args(arguments)
     try:
+        results = results_of(given.where)
+        if results is not None and not (results / DATABASE).is_file():
+            return _index_alone(results, given.index_port)
         uri = uri_of(given.where)
         port = given.port if given.port is not None else free_port()
+        index = None if results is None else Index(results, given.index_port, port)
     except InputError as error:
         print(error, file=sys.stderr)
         return 2
+    if index is not None:
+        print(f"Sweeps, and what they found\n\n    {index.address}\n")
     print(f"MLflow UI of {mask(uri)}\n\n    {address(uri, port)}\n\nCtrl-C ends it.", flush=True)
+    if index is not None:
+        _serve_beside(index)
     os.environ.update({k: v for k, v in _ENVIRONMENT.items() if k not in os.environ})
     words = command(uri, port)
     os.execv(words[0], words)
+
+
+def _index_alone(results: Path, port: int | None) -> int:
+    """Serve the index of results that MLflow knows nothing of."""
+    index = Index(results, port, None)
+    print(f"Sweeps, and what they found\n\n    {index.address}\n\nCtrl-C ends it.", flush=True)
+    with contextlib.suppress(KeyboardInterrupt):
+        index.serve()
+    return 0
+
+
+def _serve_beside(index: Index) -> None:
+    """Serve the index in a process of its own, which ends when this one does."""
+    parent = os.getpid()
+    if os.fork():
+        return
+    with contextlib.suppress(KeyboardInterrupt):
+        index.serve(while_true=lambda: os.getppid() == parent)
+    os._exit(0)
+
+
+def results_of(where: str) -> Path | None:
+    """Give the folder of results that is meant; None if a database or a server is named."""
+    if "://" in where:
+        return None
+    path = Path(where).expanduser().resolve()
+    if path.name == DATABASE:
+        path = path.parent
+    has_sweeps = any((path / name).is_dir() for name in ("sweeps", "journal"))
+    return path if has_sweeps else None
+
+
+class Index:
+    """The index of a folder of results, ready to be served at `address`."""
+
+    def __init__(self, results: Path, port: int | None, mlflow_port: int | None) -> None:
+        self.results, self.mlflow_port = results, mlflow_port
+        first = PORT if mlflow_port is None else mlflow_port + 1
+        try:
+            self._server = ThreadingHTTPServer((HOST, port or free_port(first)), self._handler())
+        except OSError as error:
+            raise InputError(
+                f"port {port}: {error.strerror}; name another: --index-port N"
+            ) from None
+        self.port: int = self._server.server_port
+        self.address = f"http://localhost:{self.port}/"
+
+    def serve(self, while_true: Callable[[], bool] = lambda: True) -> None:
+        """Answer until interrupted, or `while_true` says no, which is asked every second."""
+        self._server.timeout = 1.0
+        with self._server:
+            while while_true():
+                self._server.handle_request()
+
+    def page(self) -> str:
+        """Write the index as it is now."""
+        if self.mlflow_port is None:
+            return index.to_html(self.results)
+        uri = f"{_SQLITE}{self.results / DATABASE}"
+        base = f"http://{HOST}:{self.mlflow_port}/#/experiments"
+        runs = {sweep: f"{base}/{at}/runs/{run}" for sweep, (at, run) in runs_of(uri).items()}
+        return index.to_html(self.results, address(uri, self.mlflow_port), runs)
+
+    def _handler(self) -> Callable[..., BaseHTTPRequestHandler]:
+        served = self
+
+        class Handler(SimpleHTTPRequestHandler):
+            def do_GET(self) -> None:
+                if not served._is_asked_for(self.headers.get("Host", "")):
+                    self.send_error(403)  # a page from elsewhere that calls itself this machine
+                elif urlsplit(self.path).path == "/":
+                    self._answer(served.page().encode())
+                elif served.may_be_seen(Path(self.translate_path(self.path))):
+                    super().do_GET()
+                else:
+                    self.send_error(404)
+
+            def _answer(self, content: bytes) -> None:
+                self.send_response(200)
+                self.send_header("Content-Type", "text/html; charset=utf-8")
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+            def do_HEAD(self) -> None:
+                self.send_error(405)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        types = SimpleHTTPRequestHandler.extensions_map | {".md": "text/plain; charset=utf-8"}
+        Handler.extensions_map = types
+        return partial(Handler, directory=str(self.results))
+
+    def _is_asked_for(self, host: str) -> bool:
+        return host in (f"{HOST}:{self.port}", f"localhost:{self.port}")
+
+    def may_be_seen(self, path: Path) -> bool:
+        """Tell whether a file is one of those that sweeps and reports leave for people."""
+        rooms = [self.results / name for name in ("sweeps", "reports", "comparisons")]
+        path = path.resolve()
+        return path.is_file() and any(path.is_relative_to(room) for room in rooms)
 
 
 def uri_of(where: str) -> str:
@@ -114,20 +235,33 @@ def free_port(first: int = PORT, n_tries: int = 50) -> int:
 
 
 def _latest_experiment(uri: str) -> str | None:
+    found = _rows(uri, "runs.start_time DESC LIMIT 1")
+    return str(found[0][1]) if found else None
+
+
+def runs_of(uri: str) -> dict[str, tuple[str, str]]:
+    """Give each sweep's experiment and run in a tracking database, by the sweep's id."""
+    found = _rows(uri, "runs.start_time")
+    return {str(sweep): (str(experiment), str(run)) for sweep, experiment, run in found}
+
+
+def _rows(uri: str, order: str) -> list[tuple[object, ...]]:
+    """Read the runs that are whole sweeps: sweep, experiment, run; nothing if it can't be."""
     if not uri.startswith(_SQLITE):
-        return None
+        return []
     path = Path(uri.removeprefix(_SQLITE)).absolute()
     query = (
-        "SELECT runs.experiment_id FROM runs JOIN tags ON tags.run_uuid = runs.run_uuid "
+        "SELECT ids.value, runs.experiment_id, runs.run_uuid FROM runs "
+        "JOIN tags ON tags.run_uuid = runs.run_uuid "
+        "LEFT JOIN tags AS ids ON ids.run_uuid = runs.run_uuid AND ids.key = 'sweep_id' "
         "WHERE tags.key = 'kind' AND tags.value = 'sweep' AND runs.lifecycle_stage = 'active' "
-        "ORDER BY runs.start_time DESC LIMIT 1"
+        f"ORDER BY {order}"
     )
     with contextlib.suppress(sqlite3.Error):
         connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=2)
         with contextlib.closing(connection):
-            row = connection.execute(query).fetchone()
-            return None if row is None else str(row[0])
-    return None
+            return connection.execute(query).fetchall()
+    return []
 
 
 if __name__ == "__main__":

@@ -11,8 +11,8 @@ from sim.base.text import table_lines
 from sweep.cli.command import Command
 from sweep.store import known
 from sweep.store.folder import SweepFolder
-from sweep.store.journal import Event, Journal
-from sweep.store.known import Known
+from sweep.store.journal import Journal
+from sweep.store.listed import listed
 
 
 def status_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,7 +37,7 @@ def status(command: Command) -> int:
 
 def _status(results: Path, sweep: str) -> tuple[str, int]:
     journal = Journal(results, sweep)
-    events = _last_attempt(journal.events())
+    events = journal.last_attempt()
     if not events:
         return f"{sweep}: nothing is known of it", 0
     begin = events[0]
@@ -70,12 +70,6 @@ def _status(results: Path, sweep: str) -> tuple[str, int]:
     return "\n".join(lines), len(failed)
 
 
-def _last_attempt(events: list[Event]) -> list[Event]:
-    """Leave out what was before the last ``begin``; nothing is left if there is none."""
-    begins = [at for at, event in enumerate(events) if event["event"] == "begin"]
-    return events[begins[-1] :] if begins else []
-
-
 MAX_SENTENCES = 3
 
 
@@ -89,34 +83,16 @@ def list_sweeps(command: Command) -> int:
     results = command.results()
     if command.names:
         raise InputError(f"list takes no {command.names[0]!r}: it lists all sweeps there are")
-    found = known.sweeps(results)[::-1]
+    found = listed(results)
     if not found:
         raise InputError(f"there is no sweep in {results}; paths.results=DIR names another folder")
-    rows = [[each.sweep, _when(each), *_of_cells(results, each)] for each in found]
+    rows = [[each.sweep, each.begun, str(each.n_cells), each.state] for each in found]
     header, *lines = table_lines(["sweep", "begun", "cells", ""], rows)
     print(header)
     for each, line in zip(found, lines, strict=True):
         print(line)
-        sentences = SweepFolder.of(results, each.sweep).sentences() if each.is_over else []
-        for sentence in sentences[:MAX_SENTENCES]:
+        for sentence in each.sentences[:MAX_SENTENCES]:
             print(f"    {sentence}")
-        if len(sentences) > MAX_SENTENCES:
-            print(f"    and {len(sentences) - MAX_SENTENCES} more: show {each.sweep}")
+        if len(each.sentences) > MAX_SENTENCES:
+            print(f"    and {len(each.sentences) - MAX_SENTENCES} more in its report")
     return 0
-
-
-def _when(each: Known) -> str:
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(each.begun_s))
-
-
-def _of_cells(results: Path, each: Known) -> list[str]:
-    """Say how many cells a sweep has, and its state unless it is over."""
-    if each.is_over:
-        n_cells, n_failed = SweepFolder.of(results, each.sweep).counts()
-        return [str(n_cells), f"{n_failed} failed" if n_failed else ""]
-    journal = Journal(results, each.sweep)
-    events = _last_attempt(journal.events())
-    n_cells = events[0].get("cells", 0) if events else 0
-    if any(event["event"] == "end" for event in events):
-        return [str(n_cells), "went on with more seeds"]
-    return [str(n_cells), "running" if journal.is_running() else "interrupted"]

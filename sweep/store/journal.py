@@ -71,6 +71,12 @@ class Journal:
                     events.append(event)
         return events
 
+    def last_attempt(self) -> list[Event]:
+        """Return the last ``begin`` and what came after it; nothing if there is none."""
+        events = self.events()
+        begins = [at for at, event in enumerate(events) if event["event"] == "begin"]
+        return events[begins[-1] :] if begins else []
+
     def begun_s(self) -> float | None:
         """Return when it was last begun or asked for, s since 1970; None if that is not known."""
         try:

@@ -1,0 +1,48 @@
+"""What is to be said of each sweep in a list of them: when, how many cells, what came out."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from sweep.store import known
+from sweep.store.folder import SweepFolder
+from sweep.store.journal import Journal
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A sweep in a list."""
+
+    sweep: str  # its id
+    begun: str  # day and time, of this machine's zone
+    is_over: bool
+    n_cells: int
+    state: str  # empty for one that is over and of which no cell failed
+    sentences: list[str]  # its verdict
+
+
+def listed(results: Path) -> list[Listed]:
+    """List the sweeps of a folder of results, the latest begun first."""
+    found = []
+    for each in reversed(known.sweeps(results)):
+        begun = time.strftime("%Y-%m-%d %H:%M", time.localtime(each.begun_s))
+        if each.is_over:
+            folder = SweepFolder.of(results, each.sweep)
+            n_cells, n_failed = folder.counts()
+            state, sentences = f"{n_failed} failed" if n_failed else "", folder.sentences()
+        else:
+            n_cells, state = _not_over(Journal(results, each.sweep))
+            sentences = []
+        found.append(Listed(each.sweep, begun, each.is_over, n_cells, state, sentences))
+    return found
+
+
+def _not_over(journal: Journal) -> tuple[int, str]:
+    """Say how many cells a sweep without a folder has, and how it stands."""
+    events = journal.last_attempt()
+    n_cells = events[0].get("cells", 0) if events else 0
+    if any(event["event"] == "end" for event in events):
+        return n_cells, "went on with more seeds"
+    return n_cells, "running" if journal.is_running() else "interrupted"
