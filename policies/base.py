@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import ClassVar, Literal
 
 from sim.base.errors import InputError
@@ -39,6 +39,19 @@ class Policy:
     name: ClassVar[str] = ""
     events: ClassVar[Event] = Event.NONE
     conserves_work: ClassVar[bool] = True  #: False if it leaves room empty that a task wants
+
+    def __init_subclass__(cls, **options: object) -> None:
+        """Show an instance by its registered name, not as a dataclass would."""
+        super().__init_subclass__(**options)
+        if "__repr__" not in vars(cls):
+            cls.__repr__ = Policy.__repr__  # type: ignore[method-assign]
+
+    def __repr__(self) -> str:
+        """Name, and the parameters that are not the class's defaults: ``las(queues=5)``."""
+        usual = {field.name: field.default for field in fields(self)}
+        given = ((name, getattr(self, name)) for name in usual)
+        shown = (f"{name}={value!r}" for name, value in given if value != usual[name])
+        return f"{self.name or type(self).__name__}({', '.join(shown)})"
 
     def prepare(self, world: World, plan: Plan) -> object:
         """Fill `plan` before the run; return what `react` will need (None if nothing)."""

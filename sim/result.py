@@ -115,6 +115,18 @@ class Result(Run):
         """Numbers of the run by name; each is defined in `sim.metrics`."""
         return compute(self, self.bounds)
 
+    def __repr__(self) -> str:
+        """Say what was run, and how it came out."""
+        n_failed = int(self.job_failed.sum())
+        jct_s = (self.job_finish - self.job_submit)[~self.job_failed]
+        mean = f"; mean JCT {jct_s.mean():.6g} s" if len(jct_s) else ""
+        failed = f", {n_failed:,} failed" if n_failed else ""
+        jobs = f"{len(self.job_submit):,} job{'s' * (len(self.job_submit) != 1)}"
+        return (
+            f"<Result {self.policy!r} on {self.cluster.describe()}, seed {self.seed}: "
+            f"{jobs}{failed}{mean}>"
+        )
+
 
 def simulate(
     workload: Workload,

@@ -184,6 +184,12 @@ class Cluster:
             text += f" ({', '.join(self.fungible)} fungible)" if self.fungible else ""
         return text if self.queue_mode == "global" else f"{text}; {self.queue_mode} queues"
 
+    def __repr__(self) -> str:
+        """Give what `describe` says, and how many outages and slow periods there are."""
+        times = ((len(self.outages), "outages"), (len(self.slowdowns), "slow periods"))
+        faults = "".join(f"; {n} {what}" for n, what in times if n)
+        return f"Cluster({self.describe()}{faults})"
+
 
 def _is_number(n: object) -> TypeGuard[float]:
     if isinstance(n, bool) or not isinstance(n, (int, float, np.integer, np.floating)):

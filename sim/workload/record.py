@@ -105,4 +105,6 @@ class Tables:
     def __repr__(self) -> str:
         """Name and sizes."""
         name = self.meta.get("name", "unnamed")
-        return f"<{type(self).__name__} {name}: {self.n_jobs} jobs, {self.n_stages} stages>"
+        counts = ((self.n_jobs, "job"), (self.n_stages, "stage"), (self.n_tasks, "task"))
+        sizes = ", ".join(f"{n:,} {what}{'s' * (n != 1)}" for n, what in counts)
+        return f"<{type(self).__name__} {name}: {sizes}; {', '.join(self.resources)}>"

@@ -80,7 +80,7 @@ def _parsed(parser: Any, text: str) -> Any:
         quoted = _with_quotes(value)
         if not equals or quoted == value:
             raise
-        return parser.parse_override(f"{key}={quoted}")
+        return parser.parse_override(f"{key}={quoted.strip()}")
 
 
 def _with_quotes(value: str) -> str:

@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,8 +17,10 @@ import pytest
 
 from sim.base.errors import InputError
 from sweep import track, ui
+from sweep.store.journal import Journal
 from sweep.track import connection
 from tests.sweep import frames
+from tests.sweep.small import Command
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -75,6 +79,7 @@ def server(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         yield f"http://127.0.0.1:{port}"
         assert [path.name for path in work.iterdir()] == ["log"]
         assert f"http://127.0.0.1:{port}/#/experiments/1/runs" in log.read_text()
+        assert "http://localhost:" in log.read_text()
     finally:
         os.killpg(process.pid, signal.SIGTERM)
         process.wait(timeout=30)
@@ -99,6 +104,12 @@ def test_the_ui_serves_the_sweep_with_its_cells_below_it(server: str) -> None:
     assert below == [parent] * 8
     path = f"/get-artifact?path=table.md&run_uuid={parent}"
     assert fetch(server + path) == b"| a |\n"
+
+
+@pytest.mark.slow
+def test_the_index_is_served_beside_it(server: str) -> None:
+    port = int(server.rpartition(":")[2])
+    assert b"<title>Sweeps</title>" in fetch(f"http://127.0.0.1:{port + 1}/")
 
 
 @pytest.mark.slow
@@ -176,3 +187,56 @@ def test_a_taken_port_is_passed_over() -> None:
         assert ui.free_port(port, 20) > port
         with pytest.raises(InputError, match="--port N"):
             ui.free_port(port, 1)
+
+
+def test_an_index_of_results_that_mlflow_knows_nothing_of(fake: Command, tmp_path: Path) -> None:
+    folder = fake("policy=fifo").folder
+    (fake.results / "secret.txt").write_text("no")
+    port = ui.free_port(5200, 400)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "sweep.ui", str(fake.results), "--index-port", str(port)],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+    )
+    try:
+        assert process.stdout is not None
+        said = b"".join(process.stdout.readline() for _ in range(5)).decode()
+        assert f"http://localhost:{port}/" in said
+        base = f"http://127.0.0.1:{port}"
+        assert folder.name.encode() in fetch(f"{base}/")
+        assert b"fifo" in fetch(f"{base}/sweeps/{folder.name}/report.html")
+        inside = (f"sweeps/{folder.name}/", f"journal/{folder.name}.jsonl", "secret.txt")
+        for path in (*inside, "sweeps/../secret.txt", "sweeps/%2e%2e/secret.txt", "cache/"):
+            with pytest.raises(urllib.error.HTTPError, match="404"):
+                fetch(f"{base}/{path}")
+        elsewhere = urllib.request.Request(f"{base}/", headers={"Host": "evil.example"})
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            urllib.request.urlopen(elsewhere, timeout=10)
+    finally:
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=30) == 0
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+def test_the_index_names_each_sweeps_run(tmp_path: Path) -> None:
+    tracked(tmp_path, f"sqlite:///{tmp_path}/mlflow.db")
+    Journal(tmp_path, "demo-0123").append("begin", cells=8, todo=8, cached=[])
+    served = ui.Index(tmp_path, ui.free_port(5200, 400), 5099)
+    try:
+        page = served.page()
+    finally:
+        served._server.server_close()
+    (link,) = re.findall(r'href="(http://127.0.0.1:5099/#/experiments/1/runs/\w+)"', page)
+    assert "runs?workflowType=machine_learning" in page
+    with connection.connected(f"sqlite:///{tmp_path}/mlflow.db", "") as client:
+        assert client.get_run(link.rpartition("/")[2]).data.tags["sweep_id"] == "demo-0123"
+
+
+def test_a_taken_port_of_the_index_is_said(results: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind((ui.HOST, 0))
+        taken.listen()
+        with pytest.raises(InputError, match="--index-port N"):
+            ui.Index(results, taken.getsockname()[1], None)

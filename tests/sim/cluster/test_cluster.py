@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import sim
+from sim.cluster.faults import Outages
 
 
 def test_slots_are_one_pool():
@@ -20,6 +21,14 @@ def test_machines_are_alike_and_a_fraction_is_the_last():
     assert cluster.capacity.tolist() == [[4, 8], [4, 8], [2, 4]]
     assert cluster.describe() == "2.5 machines: cpu 4, mem 8"
     assert sim.Cluster.machines(3 - 1e-12, cpu=4).n_machines == 3
+
+
+def test_it_is_shown_in_a_line():
+    assert repr(sim.Cluster.slots(7)) == "Cluster(7 slots)"
+    cluster = sim.Cluster.machines(280, cpu=16, mem=128)
+    assert repr(cluster) == "Cluster(280 machines: cpu 16, mem 128)"
+    lost = cluster.with_outages(Outages.of([1, 2], [0.0, 0.0], [5.0, 5.0]))
+    assert repr(lost) == "Cluster(280 machines: cpu 16, mem 128; 2 outages)"
 
 
 def test_capacity_is_read_only():

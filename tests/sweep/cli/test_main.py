@@ -6,26 +6,59 @@ from pathlib import Path
 
 import pytest
 
-from sweep.cli.main import VERBS
+from sweep.cli.main import parser
+from sweep.cli.verbs import FLAGS, OF_SWEEPS, VERBS
 from sweep.grid.options import GROUPS, Options
 from tests.sweep.small import Command
 
 
-def test_help_shows_verbs_axes_options_and_examples(fake: Command) -> None:
+def test_help_shows_first_what_a_newcomer_wants(fake: Command) -> None:
     shown = fake.bare("--help")
     assert shown.code == 0
-    whole = " ".join(shown.out.split())
     for verb in VERBS:
         assert f"\n  {verb} " in shown.out
     for axis in ("policy=", "capacity=", "trace=", "seed="):
         assert axis in shown.out
+    parts = ("examples\n", "\nverbs", "\naxes", "\npolicy=\n", "\ntrace=\n", "\nmore help")
+    places = [shown.out.index(part) for part in parts]
+    assert places == sorted(places)
+    assert shown.out[places[0] : places[1]].count("python -m sweep") >= 3
+    for name in Options().names("policy"):
+        assert (f"\n  {name} " in shown.out) == ("/" not in name)
+    assert ": --help policies" in shown.out
+    assert all(len(line) <= 120 for line in shown.out.splitlines())
+
+
+def test_help_shows_every_option_by_topic(fake: Command) -> None:
+    shown = fake.bare("--help", "all").out
+    whole = " ".join(shown.split())
     for group in GROUPS:
         for name in Options().names(group):
-            assert f"\n  {name} " in shown.out
+            assert f"\n  {name} " in shown
             assert " ".join(Options().summary(group, name).split()) in whole
-    examples = shown.out.partition("examples\n")[2]
-    assert examples.count("python -m sweep") >= 3
-    assert all(len(line) <= 120 for line in shown.out.splitlines())
+    assert all(len(line) <= 120 for line in shown.splitlines())
+    policies = fake.bare("--help", "policies").out
+    assert "\n  jockey_with/cp " in policies
+    assert "trace=" not in policies
+    assert fake.bare("help", "policies").out == policies
+    assert "unknown topic of --help 'polices'; did you mean 'policies'" in (
+        fake.bare("--help", "polices").err
+    )
+
+
+def test_a_verb_may_stand_anywhere_before_the_first_flag(fake: Command) -> None:
+    first = fake.bare("plan", *fake.words("policy=fifo", "--all"))
+    assert first.code == 0
+    words = fake.words("policy=fifo")
+    assert fake.bare(*words, "plan", "--all").out == first.out
+    assert fake.bare(words[0], "plan", *words[1:], "--all").out == first.out
+    late = fake.bare(*words, "--all", "plan")
+    assert late.code == 2
+    late = fake.bare(*words, "--fail-fast", "plan")
+    assert "plan: a verb stands before the first flag" in late.err
+    folder = fake("policy=fifo").folder
+    shown = fake.bare(f"paths.results={fake.results}", folder.name, "show")
+    assert shown.out == fake.verb("show").out
 
 
 def test_help_shows_a_users_own_options(fake: Command, tmp_path: Path) -> None:
@@ -48,6 +81,17 @@ def test_help_shows_what_parameters_a_policy_has(fake: Command) -> None:
 
 
 @pytest.mark.parametrize("verb", VERBS)
+def test_the_flags_that_are_completed_are_those_there_are(verb: str) -> None:
+    flags = {name for name in parser(verb)._option_string_actions if name.startswith("--")}
+    assert flags == {*FLAGS[verb]}
+
+
+def test_verbs_that_take_a_sweep_say_so() -> None:
+    takes = [verb for verb in VERBS if "[SWEEP" in parser(verb).format_usage()]
+    assert sorted(takes) == sorted(OF_SWEEPS)
+
+
+@pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_has_help(fake: Command, verb: str) -> None:
     with pytest.raises(SystemExit) as exit_:
         fake.bare(verb, "--help")
@@ -60,6 +104,12 @@ def test_every_verb_has_help(fake: Command, verb: str) -> None:
         (["pln"], "unknown verb 'pln'; did you mean 'plan'"),
         (["fifo"], "axes are given as policy=fifo,sjf"),
         (["policy=fifo", "sjf"], "'sjf' is neither a verb nor key=value"),
+        (["policy=fifo", "pln"], "did you mean 'plan'"),
+        (["list", "policy=fifo"], "takes paths.results=DIR alone"),
+        (["report", "policy=fifo"], "takes paths.results=DIR and baseline=... and metrics=..."),
+        (["policy=fifo", "name=a/b"], "name=a/b: a name has up to 64"),
+        (["policy=fifo", "seeds=auto", "seeds_metric=nope"], "unknown metric 'nope'"),
+        (["policy=fifo", "seeds=auto", "seeds_metric=jct_speedup_mean"], "give baseline=POLICY"),
         (["policy=fifo", "--fast"], "--fast"),
         (["policy=fiffo"], "did you mean 'fifo'"),
         (["show", "1", "2", "3"], "show takes a sweep and a cell"),

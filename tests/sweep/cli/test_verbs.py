@@ -129,6 +129,97 @@ class TestStatus:
         assert "unknown sweep 'swep'" in fake.verb("status", "swep").err
 
 
+class TestLatest:
+    def test_is_the_same_sweep_to_every_verb(self, fake: Command) -> None:
+        first = fake("policy=fifo").folder
+        second = fake("policy=las").folder
+        os.utime(first / "cells.parquet")  # as another verb or a copy may
+        Journal(fake.results, first.name).append("tracked", tracked="somewhere")
+        words = ("launcher=inline", "tracking=none")
+        assert fake.verb("status").folder == second
+        assert "las" in fake.verb("show").out
+        assert Path(fake.verb("report").out.split()[0]).parent == second
+        assert fake.verb("retry", *words).folder == second
+        assert "las" in fake.verb("verify").out
+
+    def test_is_the_one_asked_for_last_though_cached(self, fake: Command) -> None:
+        first = fake("policy=fifo").folder
+        fake("policy=las")
+        assert fake("policy=fifo").folder == first
+        assert fake.verb("status").folder == first
+        assert "fifo" in fake.verb("show").out
+
+    def test_is_not_taken_for_another_while_it_is_not_over(self, fake: Command, ran: Ran) -> None:
+        Journal(fake.results, "demo-1234").append("begin", cells=1, todo=1, cached=[], argv=[])
+        assert fake.verb("status").out.startswith("demo-1234: interrupted")
+        for verb in ("show", "report", "retry"):
+            said = fake.verb(verb)
+            assert said.code == 2
+            assert "demo-1234 is not over: `python -m sweep status`" in said.err
+            assert f"the latest that is over is {ran.folder.name}" in said.err
+        assert fake.verb("show", ran.folder.name).code == 0
+
+
+class TestName:
+    def test_a_sweep_can_be_called_by_its_name(self, fake: Command) -> None:
+        mine = fake("policy=fifo", "name=mine").folder
+        assert re.fullmatch(r"mine-[0-9a-f]{8}", mine.name)
+        other = fake("policy=fifo").folder
+        assert other.name.partition("-")[2] == mine.name.partition("-")[2]  # the same cells
+        assert fake.verb("status", "mine").folder == mine
+        assert Path(fake.verb("report", "mine").out.split()[0]).parent == mine
+        again = fake.verb("retry", "mine", "launcher=inline", "tracking=none")
+        assert again.folder == mine
+
+    def test_of_several_it_means_the_latest(self, fake: Command) -> None:
+        fake("policy=fifo", "name=mine")
+        second = fake("policy=las", "name=mine").folder
+        assert fake.verb("status", "mine").folder == second
+
+    def test_an_experiment_has_one_too(self, fake: Command, tmp_path: Path) -> None:
+        (tmp_path / "experiment").mkdir()
+        (tmp_path / "experiment" / "own.yaml").write_text("axes: {policy: [fifo, las]}\n")
+        words = (f"--config-dir={tmp_path}", "experiment=own")
+        assert fake(*words).folder.name.startswith("own-")
+        assert fake(*words, "name=other").folder.name.startswith("other-")
+        assert fake.verb("status", "own").code == 0
+
+
+class TestList:
+    def test_newest_first_with_what_each_found(self, fake: Command) -> None:
+        first = fake("policy=fifo,las").folder
+        second = fake("policy=fifo", "name=mine").folder
+        said = [{"sentence": f"Number {n}."} for n in range(5)]
+        (first / "verdict.json").write_text(json.dumps(said))
+        (second / "verdict.json").write_text("[]")
+        listed = fake.verb("list")
+        assert listed.code == 0
+        lines = listed.out.splitlines()
+        assert lines[0].split() == ["sweep", "begun", "cells"]
+        assert lines[1].split()[0] == second.name
+        assert lines[2].split()[0] == first.name
+        assert [line.split()[-1] for line in lines[1:3]] == ["1", "2"]
+        assert lines[3:] == [
+            "    Number 0.",
+            "    Number 1.",
+            "    Number 2.",
+            "    and 2 more in its report",
+        ]
+
+    def test_says_what_is_not_over_and_what_failed(
+        self, command: Command, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        fake_engine(monkeypatch, broken)
+        command(*GRID)
+        Journal(command.results, "b-12345678").append("begin", cells=7, todo=7, cached=[], argv=[])
+        lines = command.verb("list").out.splitlines()
+        assert lines[1].endswith("7      interrupted")
+        assert lines[2].endswith("4      2 failed")
+
+    def test_of_none(self, fake: Command) -> None:
+        assert "there is no sweep" in fake.verb("list").err
+
+
 class TestShow:
     def test_lists_cells(self, fake: Command, ran: Ran) -> None:
         shown = fake.verb("show").out
@@ -198,6 +289,32 @@ class TestReport:
             str(ran.folder / "report.html"),
         ]
         assert every_file(ran.folder) == before
+
+    def test_with_another_baseline_nothing_is_run(
+        self, fake: Command, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        grid = ("policy=fifo,las,srpt", "capacity=0.5,1", "seed=range(0,6)")
+        ran = fake(*grid, "baseline=fifo")
+        before = every_file(ran.folder)
+        fake_engine(monkeypatch, broken)
+        reported = fake.verb("report", "baseline=srpt", "metrics=jct_mean_s,jct_speedup_mean")
+        assert reported.code == 0
+        markdown, page = map(Path, reported.out.split())
+        assert markdown.parent.parent == fake.results / "reports"
+        assert every_file(ran.folder) == before
+        fake_engine(monkeypatch)
+        other = fake(*grid, "baseline=srpt", "metrics=jct_mean_s,jct_speedup_mean").folder
+        for name in ("table.md", "against_baseline.parquet"):
+            assert (markdown.parent / name).read_bytes() == (other / name).read_bytes()
+        assert "against srpt" in page.read_text(encoding="utf-8").lower()
+
+    def test_with_what_is_not_there(self, fake: Command, ran: Ran) -> None:
+        said = fake.verb("report", "baseline=lass")
+        assert "unknown baseline 'lass'; did you mean 'las'" in said.err
+        assert "unknown metric 'jct'" in fake.verb("report", "metrics=jct").err
+        assert "no cell of" in fake.verb("report", "metrics=utilization_disk").err
+        two = fake.verb("report", ran.folder.name, ran.folder.name, "baseline=las")
+        assert two.code == 2
 
 
 class TestVerify:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from omegaconf import OmegaConf
 
 from sim.base.errors import InputError
 from sweep.grid import config_tree
@@ -51,3 +52,29 @@ def test_resolves_interpolations() -> None:
     assert config_tree.resolved(TREE) is TREE
     with pytest.raises(InputError, match="does not resolve"):
         config_tree.resolved({"a": "${nothing}"})
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"a": "${seed}", "b": ["${x.y}", {"c": "${capacity}"}], "d": 1, "e": None},
+        {"a": "${x.text}", "b": "${x.nothing}"},
+        {"a": "${x}"},
+        {"a": "${x.list}"},
+        {"a": "n${seed}"},
+        {"a": "${x.again}"},
+        {"a": "${.b}", "b": 3},
+        {"a": "\\${seed}"},
+    ],
+)
+def test_resolves_as_omegaconf_does(part: dict[str, object]) -> None:
+    x = {"y": 2, "text": "t", "nothing": None, "list": [1, 2], "again": "${seed}"}
+    tree = {"part": part, "seed": 7, "capacity": 0.5, "x": x}
+    expected = OmegaConf.to_container(OmegaConf.create(tree), resolve=True)
+    assert config_tree.resolved(tree) == expected
+
+
+@pytest.mark.parametrize("text", ["${nothing}", "${x}", "${x.y.z}"])
+def test_what_does_not_resolve_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="does not resolve"):
+        config_tree.resolved({"a": text, "x": "???"})

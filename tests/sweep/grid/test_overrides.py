@@ -66,6 +66,33 @@ def test_says_what_is_wrong(text: str, message: str) -> None:
         one(text, ("fifo",))
 
 
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("trace.path=/données/müller.swf", ("/données/müller.swf",)),
+        ("trace.path=/ü/a b.swf", ("/ü/a b.swf",)),
+        ("trace.path=~/x#1;2.swf", ("~/x#1;2.swf",)),
+        ("trace.path=/ü.swf,/plain.swf, /ä.swf ", ("/ü.swf", "/plain.swf", "/ä.swf")),
+        ("trace.path=${paths.traces}/ü.swf", ("${paths.traces}/ü.swf",)),
+        ("key=[ü, b]", (["ü", "b"],)),
+        ("key={a: ü}", ({"a": "ü"},)),
+        ("key='ü, b'", ("ü, b",)),
+        ("key=C:/ü", ("C:/ü",)),
+    ],
+)
+def test_a_path_of_any_letters_needs_no_quotes(text: str, values: tuple[Any, ...]) -> None:
+    read = one(text)
+    assert read.values == values
+    assert read.text == text
+    assert one(quote(read.key, read.values[0])).values == values[:1]
+
+
+@pytest.mark.parametrize("text", ["key='ü'x", "key=ü(", "key=ü]", "ü"])
+def test_what_is_wrong_otherwise_stays_wrong(text: str) -> None:
+    with pytest.raises(InputError, match="not in Hydra's grammar"):
+        one(text)
+
+
 def test_glob_of_a_key_that_is_no_group_is_refused() -> None:
     with pytest.raises(InputError, match="options of a group"):
         one("trace.path=glob(*.csv)")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,22 @@ def test_any_dotted_key_is_an_axis_if_swept_else_fixed() -> None:
     asked = read("policy=las", "policy.queues=5,10", "cluster.load=0.9", "cluster.queues.mode=hard")
     assert asked.axes["policy.queues"] == (5, 10)
     assert [one.key for one in asked.fixed] == ["cluster.load", "cluster.queues.mode"]
+
+
+def test_a_name_is_no_axis() -> None:
+    asked = read("policy=fifo", "name=mine")
+    assert asked.name == "mine"
+    assert "name=mine" in asked.words
+    assert read("policy=fifo").name is None
+    for wrong in ("name=a,b", "name=1", "name=a/b", "name=a b", "~name"):
+        with pytest.raises(InputError):
+            read("policy=fifo", wrong)
+
+
+def test_a_long_axis_is_read_in_no_time() -> None:
+    begin = time.process_time()
+    assert len(read("policy=fifo", "seed=range(0,300000)").axes["seed"]) == 300_000
+    assert time.process_time() - begin < 20  # an axis compared with itself took minutes
 
 
 def test_the_last_of_two_wins() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sim.base.errors import InputError
-from sweep.report import compare
+from sweep.report import changes, compare
 from sweep.store.folder import SweepFolder
 from tests.sweep.small import Command, FakeResult, every_file, fake_engine, fake_simulate
 
@@ -105,6 +105,47 @@ def test_the_verb_says_where_and_writes_the_same_bytes(fake: Command) -> None:
     before = every_file(markdown.parent)
     assert fake.verb("report", first.name, second.name).code == 0
     assert every_file(markdown.parent) == before
+
+
+def test_what_changed_is_tested_over_seeds(
+    command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def drifted(workload: Any, cluster: Any, policy: Any, *, seed: int, **_: Any) -> FakeResult:
+        result = fake_simulate(workload, cluster, policy, seed=seed)
+        if policy.name == "sjf":
+            result.metrics["jct_mean_s"] += (3.0, 5.0, 4.0, 6.0, 2.0, 4.0)[seed]
+        if policy.name == "las":
+            result.metrics["jct_mean_s"] += (3.0, -5.0, 4.0, -6.0, 2.0, 1.0)[seed]
+        return result
+
+    grid = ("policy=fifo,sjf,las", "capacity=1", "seed=range(0,6)")
+    fake_engine(monkeypatch)
+    first = command(*grid)
+    fake_engine(monkeypatch, drifted)
+    words = [word for word in command.words(*grid) if not word.startswith("paths")]
+    second = command.bare(*words, f"paths.results={tmp_path / 'other'}")
+    found = compare.tested(both(command, first.folder, second.folder))
+    assert [(change.labels["policy"], change.metric) for change in found] == [
+        ("sjf", "jct_mean_s"),
+        ("las", "jct_mean_s"),
+    ]
+    sjf, las = found
+    assert sjf.paired.estimate == pytest.approx(4.0)
+    assert sjf.b - sjf.a == pytest.approx(4.0)
+    assert sjf.paired.low < 4.0 < sjf.paired.high
+    assert sjf.is_significant
+    assert sjf.paired.n == 6
+    assert sjf.p_holm == pytest.approx(2 * sjf.paired.p)  # of two tests
+    assert not las.is_significant
+    header, (first_row, second_row) = changes.rows(found)
+    assert header[:2] == ["policy", "trace"]
+    assert first_row[header.index("change")] == "+4.000 s"
+    assert second_row[-1].endswith("n.s.")
+    ran = command.bare("report", str(first.folder), str(second.folder))
+    assert "B - A over the seeds that both have" in ran.out
+    page = Path(ran.out.splitlines()[-1]).read_text(encoding="utf-8")
+    assert "What changed, over seeds" in page
+    assert "B - A over the seeds" in page
 
 
 def test_what_can_not_be_compared(fake: Command) -> None:

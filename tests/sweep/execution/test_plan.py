@@ -1,0 +1,68 @@
+"""What is known before anything runs: keys, and what is cached."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+
+import pytest
+
+from sweep.execution import plan
+from sweep.grid import grid
+from sweep.grid.config_tree import canonical
+from sweep.store import cache
+from tests.sweep.small import Command
+
+GRID = ("policy=fifo,las", "policy.queues=5,10", "capacity=0.5,1", "seed=range(0,3)")
+
+
+def prepared(command: Command, *words: str) -> plan.Prepared:
+    return plan.prepare(grid.build(command.request(*words)))
+
+
+def test_a_key_is_the_digest_of_the_whole_content(fake: Command) -> None:
+    found = prepared(fake, *GRID, "cluster.load=0.7,0.9")
+    assert len(found.planned) == 36
+    for planned in found.planned:
+        cell = planned.cell
+        content = {
+            "policy": {"name": cell.policy["name"], "params": cell.policy["params"]},
+            "cluster": cell.cluster,
+            "measure": cell.measure,
+            "capacity": cell.capacity,
+            "seed": cell.seed,
+            "workload": found.inputs.describe(planned.input)["digest"],
+            "sources": plan.source_of(cell),
+        }
+        assert planned.key == hashlib.sha256(canonical(content).encode()).hexdigest()
+    assert len({planned.key for planned in found.planned}) == 36
+
+
+def test_what_is_kept_beside_a_result_is_all_that_it_follows_from(fake: Command) -> None:
+    found = prepared(fake, *GRID)
+    (first, *_) = found.planned
+    kept = plan.kept_config(found, first)
+    assert kept.keys() == {*first.cell.config, "workload", "sources"}
+    assert kept["policy"] == first.cell.config["policy"]
+
+
+@pytest.mark.parametrize("few", [0, 1000])
+def test_what_is_cached_is_found_one_by_one_or_in_a_list(
+    fake: Command, monkeypatch: pytest.MonkeyPatch, few: int
+) -> None:
+    fake("policy=fifo", "seed=0,1")
+    monkeypatch.setattr(cache, "_FEW", few)
+    found = prepared(fake, "policy=fifo", "seed=0,1,2")
+    assert [planned.key in found.metrics for planned in found.planned] == [True, True, False]
+    (file,) = (found.cache.file(planned.key) for planned in found.planned[:1])
+    file.write_bytes(b"damaged")
+    found = prepared(fake, "policy=fifo", "seed=0,1,2")
+    assert [planned.key in found.metrics for planned in found.planned] == [False, True, False]
+
+
+def test_many_cells_are_planned_in_no_time(fake: Command) -> None:
+    words = ("policy=fifo,sjf,las", "seed=range(0,20000)")
+    begin = time.process_time()
+    planned = fake("plan", *words)
+    assert time.process_time() - begin < 15  # three on a machine with nothing else to do
+    assert "60000 cells, 0 cached, 60000 to run" in planned.out

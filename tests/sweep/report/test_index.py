@@ -1,0 +1,47 @@
+"""The page of all sweeps."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+
+from sweep.report import index
+from tests.sweep.small import Command
+
+
+class Links(HTMLParser):
+    """Where the links of a page lead."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found += [value or "" for name, value in attrs if tag == "a" and name == "href"]
+
+
+def test_newest_first_each_with_its_verdict_and_links(fake: Command) -> None:
+    first = fake("policy=fifo,las").folder
+    second = fake("policy=fifo", "name=mine").folder
+    said = [{"sentence": f"At {n}: las <is> best."} for n in range(6)]
+    (first / "verdict.json").write_text(json.dumps(said))
+    fake.verb("report", first.name, second.name)
+    page = index.to_html(fake.results, "http://x/#/all", {first.name: "http://x/#/one"})
+    assert re.findall(r'<h2 id="sweep-\d+">(.*?)</h2>', page) == [second.name, first.name]
+    assert "At 3: las &lt;is&gt; best." in page
+    assert "At 4" not in page
+    assert "and 2 more in the report" in page
+    assert "2 cells" in page
+    links = Links(page).found
+    assert "http://x/#/all" in links
+    assert links.index("http://x/#/one") > links.index(f"sweeps/{first.name}/report.html")
+    inside = [link for link in links if not link.startswith(("http", "#"))]
+    assert len(inside) == 7
+    assert all((fake.results / link).is_file() for link in inside)
+    assert "<script" not in page
+
+
+def test_of_nothing(fake: Command) -> None:
+    assert "There is no sweep here yet" in index.to_html(fake.results)
