@@ -1,6 +1,6 @@
 # make sweep   set up, run the demonstration grid, show its table
 # make test    set up, run every test but those of `make test-long`
-# make ui      open the results in the MLflow UI
+# make ui      show all sweeps and what they found in a browser, and MLflow's UI beside
 # make docs    set up, build the documentation as a site
 # make reproduce TRACES=DIR   set up, run the published experiments on the real traces in DIR,
 #                             with fewer seeds where they say so; SCALE=paper: with all

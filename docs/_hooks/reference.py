@@ -41,7 +41,7 @@ def _commands() -> str:
     for verb in VERBS:
         text = sweep.cli.main.parser(verb).format_help()
         parts += ["", f"### python -m sweep {verb}", "", *_fenced("text", text)]
-    parts += ["", "### python -m sweep.ui", "", "Opens results in the MLflow UI; see `--help`."]
+    parts += ["", "### python -m sweep.ui", "", "Shows all sweeps, and MLflow's UI; see `--help`."]
     top = sim.cli.main.parser()
     parts += ["", "## python -m sim", "", *_fenced("text", top.format_help())]
     for verb, parser in _subparsers(top).items():
@@ -150,7 +150,12 @@ def _experiments() -> str:
 
 def _python() -> str:
     names = ("Workload", "Cluster", "simulate", "Result", "lower_bound", "read_trace")
-    parts = ["# From Python", "", "`import sim, policies` is all that a script needs."]
+    parts = ["# From Python", "", "Sweeps: [from Python](../python.md) shows how.", ""]
+    for name in ("run", "load"):
+        parts += ["", *_object("sweep.api", name)]
+    for name in ("Sweep", "Cell"):
+        parts += ["", *_object("sweep.api", name, "members")]
+    parts += ["", "## Single runs", "", "`import sim, policies` is all that a script needs."]
     for name in (*names, "synthesize"):
         parts += ["", *_object("sim", name, "members")]
     parts += ["", "## Tables of a workload", "", *_schema()]

@@ -4,8 +4,9 @@ A fenced block that follows a line which ends in its name, ```mine/edf.py`:``, i
 of ``sh`` and ``python`` are run, one after the other, in one folder. A block of ``text`` is what
 the block before it prints, but for lines of progress, which come by the clock; ``...`` there is
 anything. ``<!-- not run: why -->`` before a block leaves it out, ``<!-- until stopped -->`` ends it
-once it has printed something, and any other block is an error: nothing on a page is left unchecked
-without saying so.
+once it has printed something, ``<!-- goes on -->`` before a block of ``python`` gives it what those
+before it have made, as in a notebook, and any other block is an error: nothing on a page is left
+unchecked without saying so.
 """
 
 from __future__ import annotations
@@ -29,6 +30,11 @@ _BLOCK = re.compile(
 )
 _PROGRESS = re.compile(r"^\d+ of \d+ (?:cells done|runs logged).*\n", re.MULTILINE)
 _SECONDS = 240
+_QUIETLY = """\
+import contextlib, io
+with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+    exec({!r})
+"""
 
 
 @dataclass(frozen=True)
@@ -62,7 +68,7 @@ def do(page: str, folder: Path, packages: Path, port: int | None = None) -> list
         What was done: ``file``, ``run``, ``stopped``, ``compared`` and ``left out``.
     """
     done: list[str] = []
-    printed = ""
+    printed, before = "", ""
     with _group() as group:
         for block in blocks(page):
             where = f"docs/{page}:{block.line}"
@@ -75,7 +81,9 @@ def do(page: str, folder: Path, packages: Path, port: int | None = None) -> list
                 path.write_text(text, encoding="utf-8")
                 done.append("file")
             elif block.language in ("sh", "python"):
-                started = _start(block.language, text, folder, packages, group)
+                goes_on = _QUIETLY.format(before) if block.note == "goes on" else ""
+                before += text if block.language == "python" else ""
+                started = _start(block.language, goes_on + text, folder, packages, group)
                 stops = block.note == "until stopped"
                 printed = _first_words(started) if stops else _all_words(started, where, text)
                 done.append("stopped" if stops else "run")

@@ -15,6 +15,7 @@ pytestmark = pytest.mark.e2e
 
 PAGES = (
     "tutorial.md",
+    "python.md",
     "your_own_policy.md",
     "your_own_metric.md",
     pytest.param("your_own_trace.md", marks=pytest.mark.long),
