@@ -60,11 +60,11 @@ _FISH = """\
 #   python -m sweep completion fish > ~/.config/fish/conf.d/sweep.fish
 function __python_m_sweep
     set -l words (commandline -opc)
-    for at in (seq 2 (math (count $words) - 1))
-        if test "$words[$at]" = -m; and test "$words[(math $at + 1)]" = sweep
-            set -e words[2..(math $at + 1)]
-            set -l python $words[1]
-            set -e words[1]
+    for at in (seq (count $words))
+        set -l next (math $at + 1)
+        if test "$words[$at]" = -m; and test "$words[$next]" = sweep
+            set -l python $words[(math $at - 1)]
+            set -e words[1..$next]
             $python -m sweep.cli.candidates $words (commandline -ct) 2> /dev/null
             return
         end
