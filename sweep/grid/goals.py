@@ -10,13 +10,15 @@ from sim.base.errors import InputError
 from sim.base.parameters import Between, Positive, check
 from sim.metrics import metric
 from sweep.grid.overrides import Assignment, Interval
-from sweep.stats import MIN_PAIRS
 from sweep.stats.metric_format import style
 
 KEYS = {
     "target": ("metric", "at_most", "at_least", "tolerance"),
     "search": ("metric", "cells", "seeds", "test_seeds"),
 }
+LEAST_SEEDS = 5
+"""Of a mean that is to be on one side of a target, or of a test."""
+
 LEAST_CELLS = 40
 """Of a search: with fewer no setting meets enough seeds to be told from another."""
 
@@ -133,7 +135,7 @@ def _target(asked: Mapping[str, Any], lines: Lines, defaults: Mapping[str, Any])
     if most is not None and "seed" in lines:
         raise InputError("seed= names the seeds there may be: leave seeds_max= out", rule="seeds")
     n_seeds = defaults["seeds_max"] if most is None else most.value
-    check("seeds_max", n_seeds, Annotated[int, Between(MIN_PAIRS)])
+    check("seeds_max", n_seeds, Annotated[int, Between(LEAST_SEEDS)])
     _seeds(lines, n_seeds)
     tolerance = None if asked["tolerance"] is None else float(asked["tolerance"])
     is_most = direction == "at_most"
@@ -151,7 +153,7 @@ def _search(asked: Mapping[str, Any], lines: Lines, defaults: Mapping[str, Any])
             )
     check("search.cells", asked["cells"], Annotated[int, Between(LEAST_CELLS)])
     check("search.seeds", asked["seeds"], Annotated[int, Between(2)])
-    check("search.test_seeds", asked["test_seeds"], Annotated[int, Between(MIN_PAIRS)])
+    check("search.test_seeds", asked["test_seeds"], Annotated[int, Between(LEAST_SEEDS)])
     for key in ("seed", "seeds"):
         if key in lines:
             raise InputError(

@@ -19,13 +19,16 @@ from typing import Literal
 
 import numpy as np
 
-from sweep.stats import CONFIDENCE, MIN_PAIRS
+from sweep.stats import CONFIDENCE
 
 Side = Literal["met", "missed", "unsure"]
 Status = Literal["met", "never", "always", "unsure"]
 
 N_FIRST = 5
 """Numbers looked at first, from end to end: a metric that is not monotone shows there."""
+
+FIRST_LOOK = 5
+"""Seeds; with fewer Student's interval is so wide that most looks would be in vain."""
 
 RISES = 0.01
 """A metric that gets worse by less than this part of itself is called monotone."""
@@ -177,7 +180,7 @@ def mean_and_half(values: Sequence[float], level: float) -> tuple[float, float]:
 def looks(n_seeds: int) -> tuple[int, ...]:
     """Return after how many seeds one looks: 5, then twice as many each time, up to all."""
     found = []
-    n = MIN_PAIRS
+    n = FIRST_LOOK
     while n < n_seeds:
         found.append(n)
         n *= 2

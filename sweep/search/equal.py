@@ -23,12 +23,15 @@ from sim.base.arrays import F8
 from sim.base.random import stream
 from sim.metrics import METRICS
 from sweep.report.section import Section, Table
-from sweep.stats import CONFIDENCE, MIN_PAIRS
+from sweep.stats import CONFIDENCE
 from sweep.stats.arrange import Arranged, arrange, text
 from sweep.stats.metric_format import style
 
 USUAL = ("jct_mean_s", "jct_p99_s", "deadlines_missed", "value_attained")
 N_RESAMPLES = 4_000
+LEAST_SEEDS = 5
+"""With fewer a bootstrap has next to nothing to resample."""
+
 WHOLE = 1.0
 
 SCHEMA = pa.schema(
@@ -201,7 +204,7 @@ def alike(capacities: F8, own: F8, theirs: F8, metric: str) -> tuple[float, floa
     -------
     tuple of float
         Capacity, low and high; infinite outside of what was run. NaN for the ends of the interval
-        with fewer than `MIN_PAIRS` seeds.
+        with fewer than `LEAST_SEEDS` seeds.
     """
     is_log = style(metric).kind not in ("percent", "index") and own.min() > 0 < theirs.min()
     sign = 1.0 if style(metric).better == "higher" else -1.0
@@ -216,7 +219,7 @@ def alike(capacities: F8, own: F8, theirs: F8, metric: str) -> tuple[float, floa
     both = np.concatenate([own, theirs[:, None]], axis=1)
     mean = both.mean(axis=0)
     at = float(where(mean[None, :-1], mean[None, -1])[0])
-    if n < MIN_PAIRS:
+    if n < LEAST_SEEDS:
         return at, math.nan, math.nan
     from scipy.special import ndtr, stdtrit  # 0.3 s to import: only where there is an interval
 
