@@ -56,20 +56,22 @@ def stretch(config: Mapping[str, Any]) -> Cluster | None:
     return _of(config["shape"], config["count"])
 
 
-def count_at(workload: Workload, config: Mapping[str, Any], capacity: float) -> float:
-    """Return how many slots or machines the cluster has for a workload at a capacity."""
+def at_capacity(workload: Workload, config: Mapping[str, Any], capacity: float) -> Cluster:
+    """Return the cluster for a workload and a capacity, whether or not its jobs fit it."""
     shape = config["shape"]
     if config.get("count") is None:
         cluster = size_cluster(workload, shape, config["load"], capacity)
     else:
         cluster = _of(shape, capacity * config["count"])
-    each = 1.0 if cluster.unit else float(shape[cluster.resources[0]])
-    return float(cluster.total[0]) / each
+    return cluster
 
 
 def size(workload: Workload, config: Mapping[str, Any], capacity: float) -> dict[str, Any]:
     """Size the cluster for a workload and a capacity, and check that every job fits it."""
-    shape, count = config["shape"], count_at(workload, config, capacity)
+    shape = config["shape"]
+    cluster = at_capacity(workload, config, capacity)
+    each = 1.0 if cluster.unit else float(shape[cluster.resources[0]])
+    count = float(cluster.total[0]) / each
     sized = {"shape": shape, "count": count, "queues": _queues(workload, config)}
     sized["fungible"] = list(config.get("fungible") or [])
     sized |= {kind: dict(config[kind]) for kind in FAULTS if config.get(kind)}

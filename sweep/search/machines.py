@@ -88,4 +88,7 @@ class Machines:
 
     def _count(self, capacity: float) -> float:
         """Return how many machines a capacity is."""
-        return clusters.count_at(self.workload, self.config, capacity)
+        cluster = clusters.at_capacity(self.workload, self.config, capacity)
+        shape = self.config["shape"]
+        each = 1.0 if cluster.unit else float(shape[cluster.resources[0]])
+        return float(cluster.total[0]) / each

@@ -88,7 +88,10 @@ class Rounds:
         for each in new:
             self._planned[_name(each.cell)] = each
             self._was_cached.setdefault(each.key, each.key in (cached if known is None else known))
-        if todo:
+        limit = self.request.settings.max_failures
+        if todo and limit is not None and len(self.errors) >= limit:
+            self.errors |= {key: _skipped(limit) for key in todo}
+        elif todo:
             self._run(prepared, todo, cached, what)
         self._metrics |= prepared.metrics
 
@@ -151,6 +154,11 @@ class Rounds:
             elif event["event"] == "end":
                 begun = {}
         return begun
+
+
+def _skipped(limit: int) -> CellError:
+    message = f"not run: {limit} cells had failed before (max_failures={limit})"
+    return {"stage": "skipped", "type": "Skipped", "message": message, "traceback": ""}
 
 
 class _Open(AbstractContextManager[None]):

@@ -122,6 +122,8 @@ class Targets:
                 known[world] = Machines(inputs.workload(name), cell.cluster)
             machines = known[world]
             first, last = machines.within(self._goal.low, self._goal.high)
+            if why := machines.why_not(last):
+                raise InputError(f"the high end of capacity's interval: {why}", rule="range")
             hunt = Hunt(
                 *(first, last),
                 *(self._goal.bound, self._goal.is_most),

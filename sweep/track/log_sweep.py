@@ -115,8 +115,7 @@ def log(
     if uri is None:
         return
     cells, config = folder.cells(), folder.config()
-    is_search = "space" in (config.get("goal") or {})  # whose runs are its settings
-    asked = settings.tracking.get("granularity") or ("policy" if is_search else None)
+    asked = _asked(settings, config)
     rows = cells.select(["key", "config"]).to_pylist()
     granularity = to_log.choose(asked, cells, config["swept"])
     if asked is None and granularity != "cell":
@@ -140,6 +139,12 @@ def log(
             granularity=granularity,
             on_progress=_saying(note),
         )
+
+
+def _asked(settings: Settings, config: Mapping[str, Any]) -> str | None:
+    """Return of what a run is to be, if that is settled: a search's are of its settings."""
+    is_search = "space" in (config.get("goal") or {})
+    return settings.tracking.get("granularity") or ("policy" if is_search else None)
 
 
 def _saying(note: Callable[[str], object]) -> Callable[[int, int], None]:

@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sweep.cli import main
+from sweep.track import log_sweep
 from tests.sweep.small import Command, FakeResult, Ran, every_file, fake_engine, fake_simulate
 
 SEARCH = (
@@ -66,8 +67,8 @@ def test_it_finds_the_best(command: Command, monkeypatch: pytest.MonkeyPatch) ->
     # half of each batch meets more seeds
     met = [row["seeds"] for row in rows[1:]]
     assert met.count(2) > met.count(4) > 0 < met.count(8)
-    assert f"dagps: m={m:g} rp=0.5 does best, {expected:.2f}× [" in ran.out
-    assert "than the default (m=0.2 rp=0.8), on 10 seeds that the search has not seen." in ran.out
+    assert f"dagps: m={m:g} rp=0.5 does best: {expected:.2f}× [" in ran.out
+    assert "better in mean JCT, against the default (m=0.2 rp=0.8), on 10 seeds that" in ran.out
     shares = pq.read_table(ran.folder / "importance.parquet").to_pylist()
     assert {row["parameter"] for row in shares} == {"m", "rp"}
     assert max(shares, key=lambda row: row["importance"])["parameter"] == "m"
@@ -211,6 +212,15 @@ def test_what_makes_no_difference_is_said(
     assert ran.code == 0, ran.err
     assert "settings were tried, and make no difference here." in ran.out
     assert {row["role"] for row in settings(ran)} == {"default", ""}
+
+
+def test_a_run_of_mlflow_is_a_setting(command: Command) -> None:
+    asked = command.request(*SEARCH)
+    assert log_sweep._asked(asked.settings, {"goal": {"space": {}}}) == "policy"
+    assert log_sweep._asked(asked.settings, {"goal": {"bound": 1}}) is None
+    assert log_sweep._asked(asked.settings, {}) is None
+    named = command.request(*SEARCH, "+tracking.granularity=cell")
+    assert log_sweep._asked(named.settings, {"goal": {"space": {}}}) == "cell"
 
 
 def test_settings_that_fail_lose(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:

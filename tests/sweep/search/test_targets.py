@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from sim import Workload
 from sweep.cli import main
 from tests.sweep.small import Command, FakeResult, Ran, every_file, fake_engine, fake_simulate
 
@@ -207,3 +208,68 @@ def test_a_metric_without_a_value_is_said(fake: Command) -> None:
     ran = fake(*words)
     assert ran.code == main.WRONG
     assert "target.metric=deadlines_missed has no value for fifo on parquet" in ran.err
+
+
+def test_variants_of_a_policy_are_told_apart(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def simulate(workload: Any, cluster: Any, policy: Any, *, seed: int, **_: Any) -> FakeResult:
+        result = fake_simulate(workload, cluster, policy, seed=seed)
+        result.metrics["jct_p99_s"] = 600.0 * (10 * policy.queues - 0.5) / float(cluster.total[0])
+        return result
+
+    fake_engine(monkeypatch, simulate)
+    ran = command("policy=las", "policy.queues=3,4", *GRID[1:])
+    rows = pq.read_table(ran.folder / "targets.parquet").to_pylist()
+    assert [(row["settings"], row["machines"]) for row in rows] == [
+        ("policy.queues=3", 30.0),
+        ("policy.queues=4", 40.0),
+    ]
+    assert "las policy.queues=4 needs 1.33 of what las policy.queues=3 needs" in ran.out
+
+
+def test_it_stops_after_so_many_failures(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any, **__: Any) -> FakeResult:
+        raise RuntimeError("no")
+
+    fake_engine(monkeypatch, broken)
+    ran = command(*GRID, "max_failures=2")
+    assert ran.code == 1
+    assert sum(row["error_type"] == "RuntimeError" for row in ran.rows) == 2
+    assert {row["status"] for row in targets(ran).values()} == {"unsure"}
+
+
+def test_the_high_end_must_fit(fake: Command) -> None:
+    demanding(fake, 3)
+    words = ("cluster=machines", "cluster.shape={slot:2}", "cluster.count=10", "cluster.load=null")
+    ran = fake("policy=fifo", GRID[1], *TARGET[:2], *words)
+    assert ran.code == main.WRONG
+    assert "the high end of capacity's interval: at capacity 1.5" in ran.err
+
+
+def demanding(command: Command, slots: float) -> None:
+    """Write the trace anew, of jobs whose tasks hold so many slots each."""
+    stages = [{"durations_s": [1.0] * 7, "demand": {"slot": slots}}]
+    jobs = [{"submit_s": 9.0 * at, "stages": stages} for at in range(9)]
+    Workload.from_jobs(jobs).write(command.trace)
+
+
+def test_machines_are_whole_ones(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def simulate(workload: Any, cluster: Any, policy: Any, *, seed: int, **_: Any) -> FakeResult:
+        seen.append((cluster.n_machines, float(cluster.total[0])))
+        result = fake_simulate(workload, cluster, policy, seed=seed)
+        result.metrics["jct_p99_s"] = 600.0 * 17.5 / cluster.n_machines
+        return result
+
+    fake_engine(monkeypatch, simulate)
+    words = ("cluster=machines", "cluster.shape={slot:3}", "cluster.load=0.01")
+    demanding(command, 1)
+    ran = command("policy=fifo", "capacity=interval(0.5,1.5)", *TARGET[:2], *words)
+    assert ran.code == 0, ran.err
+    assert all(total == 3 * n for n, total in seen)
+    row = targets(ran)["fifo"]
+    assert (row["machines"], row["machines_low"], row["unit"]) == (18.0, 17.0, "machines")
+    for row in ran.rows:  # in few digits
+        assert len(repr(row["capacity"])) <= 14
