@@ -19,6 +19,7 @@ from sim.base.reading.text import broken_text
 
 PIECE_BYTES = 4 << 20
 LONGEST_LINE = 1 << 20
+HEADER_BYTES = 16 << 20
 MOST_KEYS = 1000
 LONGEST_VALUE = 2000
 
@@ -38,8 +39,8 @@ class RowsOnly(io.RawIOBase):
     Attributes
     ----------
     header : dict of str to str
-        What the comments say as ``<mark> Key: value``; of a key the first, of keys the first
-        thousand, of a value as much as a few lines hold.
+        What the comments of the first 16 MiB say as ``<mark> Key: value``; of a key the first, of
+        keys the first thousand, of a value as much as a few lines hold.
     """
 
     def __init__(self, path: str | os.PathLike[str], raw: Any, mark: bytes = b";") -> None:
@@ -54,7 +55,7 @@ class RowsOnly(io.RawIOBase):
         self._begun = b""  # a line whose end has not been read yet
         self._ready = b""
         self._is_over = False
-        self._n_lines = self._n_rows = 0
+        self._n_lines = self._n_rows = self._n_searched = 0
         self._from_row = array("q", [0])  # from this row on, so many lines are no rows
         self._left_out = array("q", [0])
 
@@ -118,6 +119,9 @@ class RowsOnly(io.RawIOBase):
         return text.startswith(self._mark) and bool((letters[begins] == self._mark[0]).all())
 
     def _note_header(self, text: bytes) -> None:
+        if self._n_searched > HEADER_BYTES:
+            return
+        self._n_searched += len(text)
         for found in self._key_value.finditer(text):
             if len(self.header) >= MOST_KEYS:
                 return
