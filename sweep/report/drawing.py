@@ -151,14 +151,27 @@ def write(summary: Summary, metric: str, path: Path) -> None:
 
 
 def _draw(axes: Any, block: Block, lines: list[Line]) -> None:
-    """Draw a panel: lines over capacities, bars where there is one capacity."""
-    for line in lines:
+    """Draw a panel: lines over capacities, bars where there is one capacity.
+
+    Intervals stand beside each other, a little off their capacity.
+    """
+    span = max(block.capacities) - min(block.capacities)
+    gap = min(0.01 * span, 0.1 * span / len(lines))
+    for at, line in enumerate(lines):
         colour = COLOURS[line.number % len(COLOURS)]
         if len(line.x) > 1:
-            style_of = {"linestyle": "--" if line.is_baseline else "-", "markersize": 4}
-            mark = _MARKS[line.number % len(_MARKS)][1]
+            aside = gap * (at - (len(lines) - 1) / 2)
             axes.errorbar(
-                line.x, line.y, line.half, label=line.label, color=colour, marker=mark, **style_of
+                [x + aside for x in line.x],
+                line.y,
+                line.half,
+                label=line.label,
+                color=colour,
+                marker=_MARKS[line.number % len(_MARKS)][1],
+                markersize=4,
+                linestyle="--" if line.is_baseline else "-",
+                elinewidth=0.8,
+                capsize=2,
             )
         else:
             axes.bar(line.x, line.y, yerr=line.half, color=colour)
