@@ -225,7 +225,7 @@ def write_report(
     """Write the report, what was looked for before the tables; see `sweep.report.write_all`."""
     folder.replace(EQUAL, equal.table(cells, config))
     shown = sections.shown(cells, config, folder)
-    found = sections.of(folder)
+    found = sections.of(folder, config)
     report.write_all(folder, shown, config, provenance, sections=found, **options)
 
 

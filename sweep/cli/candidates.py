@@ -98,10 +98,9 @@ def _parameters(group: str, before: Sequence[str], options: Options) -> Iterator
 
 
 def _fields(content: dict[str, Any]) -> list[str]:
-    # NumPy, for whoever asks for a policy's parameters only
     import dataclasses
 
-    import policies
+    import policies  # with NumPy, for whoever asks for a policy's parameters only
 
     with contextlib.suppress(Exception):
         if content.get("module") is not None:

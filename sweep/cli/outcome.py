@@ -27,7 +27,7 @@ def show(outcome: Outcome, settings: Settings) -> int:
     """Print the tables, the failures and where all lies, the folder last; 1 if any failed."""
     folder = outcome.folder
     console = Console()
-    found = sections.of(folder)
+    found = sections.of(folder, outcome.config)
     answers = [section for section in found if section.is_answer]
     for section in answers:
         print_section(section, console)

@@ -12,9 +12,8 @@ from sweep.search import equal, settings_section, target_section
 from sweep.store.folder import EQUAL, IMPORTANCE, SETTINGS, TARGETS, SweepFolder
 
 
-def of(folder: SweepFolder) -> list[Section]:
+def of(folder: SweepFolder, config: Mapping[str, Any]) -> list[Section]:
     """Return what was looked for and found, and what follows from any grid with a baseline."""
-    config = folder.config()
     sections = []
     targets = folder.table(TARGETS)
     if targets is not None:
