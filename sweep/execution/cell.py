@@ -33,6 +33,7 @@ def run_cell(workload: Workload, spec: CellSpec, simulate: Simulate | None = Non
         where = "policy" if _is_policys(error, spec) else stage[0]
         seconds = time.perf_counter() - begin
         return CellResult(spec.key, error=error_of(where, error), seconds=seconds)
+    metrics = {**metrics, **spec.cluster.get("facts", {})}
     return CellResult(spec.key, metrics, jobs, seconds=time.perf_counter() - begin)
 
 

@@ -11,12 +11,13 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.arrays import F8, Mask
+from sim.cluster.load import FACTS
 from sim.measures import NO_POLICY
 from sweep.stats import metric_format
 
 AXES = ("policy", "trace", "capacity", "seed")
 ERROR = ("error_stage", "error_type", "error_message", "error_traceback")
-NOT_METRICS = frozenset((*AXES, "status", *ERROR, "reproduce", "key"))
+NOT_METRICS = frozenset((*AXES, "status", *FACTS, *ERROR, "reproduce", "key"))
 _OF_COLUMN = ("policy.", "measure.")
 
 Settings = tuple[tuple[str, str], ...]
