@@ -42,11 +42,11 @@ def table(prepared: Prepared, errors: Mapping[str, CellError], cached: Sequence[
         "seed": pa.array([label["seed"] for label in labels], pa.int64()),
         "status": pa.array(status, pa.string()),
     }
+    for key in grid.swept:
+        columns[key] = _swept_column(_masked(key, [label[key] for label in labels]))
     for fact in FACTS:
         known = [prepared.metrics.get(row.key, {}).get(fact) for row in rows]
         columns[fact] = pa.array(known, pa.float64())
-    for key in grid.swept:
-        columns[key] = _swept_column(_masked(key, [label[key] for label in labels]))
     against = _against_baseline(prepared)
     metrics = [{**prepared.metrics.get(row.key, {}), **against[row.row]} for row in rows]
     for name in _names(metrics):
