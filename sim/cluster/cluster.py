@@ -74,7 +74,7 @@ class Cluster:
         """
         if not _is_whole(n) or n < 1:
             raise InputError(f"a cluster needs a whole number of slots >= 1, not {n!r}")
-        _check_most(n, "slots", MOST_SLOTS)
+        check_most(n, "slots")
         return cls(("slot",), _frozen(np.full((1, 1), float(n))), unit=True)
 
     @classmethod
@@ -99,7 +99,7 @@ class Cluster:
         """
         if not _is_number(count) or count <= 0:
             raise InputError(f"a cluster needs a positive number of machines, not {count!r}")
-        _check_most(count, "machines", MOST_MACHINES)
+        check_most(count, "machines")
         if not resources:
             raise InputError("a machine needs at least one resource, e.g. cpu=16, mem=128")
         for name, amount in resources.items():
@@ -190,8 +190,9 @@ class Cluster:
         return text if self.queue_mode == "global" else f"{text}; {self.queue_mode} queues"
 
 
-def _check_most(n: float, what: str, most: int) -> None:
+def check_most(n: float, what: Literal["machines", "slots"]) -> None:
     """Refuse a cluster that nobody means."""
+    most = MOST_MACHINES if what == "machines" else MOST_SLOTS
     if n > most:
         raise InputError(
             f"a cluster of {n:,.0f} {what} is not simulated, {most:,} are the most; "

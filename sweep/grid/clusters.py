@@ -9,7 +9,7 @@ from sim.base.errors import InputError, unknown
 from sim.base.parameters import Count, Positive
 from sim.base.parameters import check as check_value
 from sim.cluster import faults, load
-from sim.cluster.cluster import Cluster
+from sim.cluster.cluster import Cluster, check_most
 from sim.cluster.fits import check_fits, check_room
 from sim.cluster.load import FACTS
 from sim.cluster.sizing import size_cluster, times
@@ -51,6 +51,13 @@ def check(config: Mapping[str, Any]) -> None:
     _check_queues(config.get("queues") or {})
     _check_fungible(config.get("fungible") or [], shape)
     _check_faults(config)
+
+
+def check_count(config: Mapping[str, Any], capacity: float) -> None:
+    """Refuse a fraction of a fixed count that nobody means, before anything is loaded."""
+    count = config.get("count")
+    if count is not None:
+        check_most(capacity * count, "slots" if config["shape"] == "slots" else "machines")
 
 
 def stretches(config: Mapping[str, Any]) -> bool:

@@ -295,5 +295,6 @@ def build(request: Request) -> Grid:
             context = {"capacity": capacity, "seed": seed}
             paths = {"paths": {"traces": request.settings.traces}}
             world_parts = resolver.world(world, context | paths)
+            clusters.check_count(world_parts[1], capacity)
             cells.append(Cell(labels, resolver.policy(policy, context), *world_parts))
     return Grid(request, tuple(cells), swept)
