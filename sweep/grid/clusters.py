@@ -70,7 +70,11 @@ def stretched(workload: Workload, config: Mapping[str, Any]) -> Workload:
     if not stretches(config):
         return workload
     fixed = _of(config["shape"], config["count"])
-    found, factor = load.stretched_to(workload, config["load"], fixed)
+    if config.get("tails", False):
+        factor = max(workload.mean_load(fixed).values()) / config["load"]
+        found = workload.scale_load(config["load"], fixed)
+    else:
+        found, factor = load.stretched_to(workload, config["load"], fixed)
     return found.with_meta({_SCALE: factor})
 
 

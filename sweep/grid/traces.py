@@ -53,7 +53,7 @@ def identity(trace: Mapping[str, Any], cluster: Mapping[str, Any]) -> dict[str, 
     options = {key: value for key, value in trace.items() if key != "path"}
     found["files"] += _stamps(Path(text) for text in _texts(options))
     if clusters.stretches(cluster):
-        found["stretch"] = {key: cluster[key] for key in ("shape", "count", "load")}
+        found["stretch"] = {key: cluster.get(key) for key in ("shape", "count", "load", "tails")}
     return found
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sim import Workload
+from sim import Cluster, Workload
 from sim.base.errors import InputError
 from sweep.grid import clusters
 
@@ -63,6 +63,9 @@ def test_arrivals_are_stretched_only_where_a_count_is_asked_to_have_a_load(
     submit, before = (w.columns.job_submit for w in (stretched, workload))
     assert facts["arrival_scale"] > 1.5
     np.testing.assert_allclose(submit, before * facts["arrival_scale"])
+    by_all = clusters.stretched(workload, config(count=5, tails=True))
+    assert max(by_all.mean_load(Cluster.slots(5)).values()) == pytest.approx(0.8)
+    assert by_all.columns.job_submit[-1] == pytest.approx(50 * by_all.meta["arrival_scale"])
     half = clusters.size(stretched, config(count=5), 0.4)["facts"]
     assert half["n_machines"] == 2
     assert half["offered_load"] == pytest.approx(2.0, rel=0.1)
