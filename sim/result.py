@@ -112,8 +112,15 @@ class Result(Run):
 
     @cached_property
     def metrics(self) -> dict[str, float]:
-        """Numbers of the run by name; each is defined in `sim.metrics`."""
-        return compute(self, self.bounds)
+        """Numbers of the run by name; each is defined in `sim.metrics`.
+
+        Some need to know when each task ran. Where that was not recorded, the same run is done
+        once more, with records: who wants the metrics of a long run asks for ``record="tasks"``.
+        """
+        if self.task_start is not None:
+            return compute(self, self.bounds)
+        again = run_of(self.workload, self.cluster, self.policy, seed=self.seed, record="tasks")
+        return compute(again, self.bounds)
 
     def __repr__(self) -> str:
         """Say what was run, and how it came out."""

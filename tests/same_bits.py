@@ -43,7 +43,7 @@ GENERATORS: dict[str, dict[str, Any]] = {
 PLAIN = ("alibaba2018", "production_dags", "recurring", "other_domains")
 """Those that take seconds as plain Python."""
 TRACES = {
-    "alibaba_synth": ("trace.jobs=20", "trace.max_tasks_per_stage=5", "capacity=0.01"),
+    "alibaba_synth": ("trace.jobs=40", "trace.max_tasks_per_stage=5", "capacity=0.05"),
     "cosmos": ("trace.scale=0.02",),
     "scope_jobs": ("trace.job=A", "trace.deadline=short"),
     "slearn_2sigma": ("trace.jobs=50", "trace.history=60"),

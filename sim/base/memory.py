@@ -1,4 +1,4 @@
-"""How much memory this process may still take."""
+"""How much memory this process may still take, and whether that is enough for what is asked."""
 
 from __future__ import annotations
 
@@ -6,8 +6,32 @@ import contextlib
 import os
 from pathlib import Path
 
+from sim.base.errors import InputError
+
 _MEMINFO = Path("/proc/meminfo")
 _CGROUP = Path("/sys/fs/cgroup")
+LITTLE = 1e8
+"""So few bytes are always there, and nothing is asked."""
+_GB = 1e9
+
+
+def check_memory(n_bytes: float, what: str, way_out: str) -> None:
+    """Refuse `what` if this machine has no `n_bytes` of memory to spare.
+
+    Raises
+    ------
+    InputError
+        That names both numbers, and `way_out`.
+    """
+    if n_bytes <= LITTLE:
+        return
+    there = available_bytes()
+    if n_bytes > there:
+        raise InputError(
+            f"{what} would take about {n_bytes / _GB:,.1f} GB of memory, and this machine has "
+            f"{there / _GB:,.1f} GB to spare; {way_out}",
+            rule="out of memory",
+        )
 
 
 def available_bytes() -> int:

@@ -14,6 +14,8 @@ from sim.cluster.faults import NO_OUTAGES, NO_SLOWDOWNS, Outages, Slowdowns
 
 QueueMode = Literal["global", "hard", "weighted"]
 _MODES = ("global", "hard", "weighted")
+MOST_MACHINES, MOST_SLOTS = 10_000_000, 1_000_000_000
+"""Larger clusters are taken for a slip of the hand, and refused before any of them is built."""
 _HAIR = 1e-9
 """A part of a machine smaller than this is rounding, not a machine."""
 
@@ -68,10 +70,11 @@ class Cluster:
         Raises
         ------
         InputError
-            If `n` is not a whole number of at least 1.
+            If `n` is not a whole number of at least 1, or above `MOST_SLOTS`.
         """
         if not _is_whole(n) or n < 1:
             raise InputError(f"a cluster needs a whole number of slots >= 1, not {n!r}")
+        check_most(n, "slots")
         return cls(("slot",), _frozen(np.full((1, 1), float(n))), unit=True)
 
     @classmethod
@@ -91,10 +94,12 @@ class Cluster:
         Raises
         ------
         InputError
-            If a number is out of its range, no resource is named, or a fungible one is unknown.
+            If a number is out of its range, no resource is named, a fungible one is unknown, or
+            there are more than `MOST_MACHINES`.
         """
         if not _is_number(count) or count <= 0:
             raise InputError(f"a cluster needs a positive number of machines, not {count!r}")
+        check_most(count, "machines")
         if not resources:
             raise InputError("a machine needs at least one resource, e.g. cpu=16, mem=128")
         for name, amount in resources.items():
@@ -189,6 +194,17 @@ class Cluster:
         times = ((len(self.outages), "outages"), (len(self.slowdowns), "slow periods"))
         faults = "".join(f"; {n} {what}" for n, what in times if n)
         return f"Cluster({self.describe()}{faults})"
+
+
+def check_most(n: float, what: Literal["machines", "slots"]) -> None:
+    """Refuse a cluster that nobody means."""
+    most = MOST_MACHINES if what == "machines" else MOST_SLOTS
+    if n > most:
+        raise InputError(
+            f"a cluster of {n:,.0f} {what} is not simulated, {most:,} are the most; "
+            "lower the capacity or the count, or make each of them larger",
+            rule="cluster too large",
+        )
 
 
 def _is_number(n: object) -> TypeGuard[float]:

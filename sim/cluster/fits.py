@@ -8,6 +8,7 @@ import numpy as np
 
 from sim.base.arrays import F8, I8
 from sim.base.errors import InputError, hint
+from sim.base.memory import check_memory
 from sim.cluster.cluster import Cluster
 from sim.workload.columns import capacity_quanta, job_stage0, stage_demand
 from sim.workload.tables import names, values
@@ -41,6 +42,24 @@ def check_fits(workload: Workload, cluster: Cluster) -> None:
     if cluster.queue_mode == "hard":
         share = queue_quanta(workload, cluster, capacity.sum(axis=0))
         _check_queues(workload, demand, gangs, quantum, resources, share)
+
+
+MACHINE_BYTES, RESOURCE_BYTES = 100, 80
+TASK_BYTES, STAGE_BYTES, JOB_BYTES = 100, 500, 300
+"""What a run holds, at most, for each machine, and each resource of it, task, stage and job."""
+
+
+def check_room(workload: Workload, cluster: Cluster) -> None:
+    """Refuse a run for whose state there is no memory, before any of it is taken."""
+    n_machines, n_resources = cluster.capacity.shape
+    n_bytes = n_machines * (MACHINE_BYTES + RESOURCE_BYTES * n_resources)
+    n_bytes += TASK_BYTES * workload.n_tasks + STAGE_BYTES * workload.n_stages
+    n_bytes += JOB_BYTES * workload.n_jobs
+    check_memory(
+        n_bytes,
+        f"a run of {workload.n_tasks:,} tasks on {n_machines:,} machines",
+        "lower the capacity, or take fewer jobs",
+    )
 
 
 def queue_quanta(workload: Workload, cluster: Cluster, total: I8) -> I8:

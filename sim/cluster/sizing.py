@@ -12,6 +12,7 @@ from sim.base.arrays import F8
 from sim.base.errors import InputError
 from sim.cluster.cluster import Cluster
 from sim.cluster.fits import check_fits
+from sim.cluster.load import count_for
 from sim.workload.columns import Columns
 from sim.workload.tables import values
 from sim.workload.workload import Workload
@@ -20,14 +21,19 @@ Shape = Literal["slots"] | Mapping[str, float]
 
 
 def size_cluster(
-    workload: Workload, shape: Shape, load: float = 0.8, fraction: float = 1.0
+    workload: Workload,
+    shape: Shape,
+    load: float = 0.8,
+    fraction: float = 1.0,
+    *,
+    tails: bool = False,
 ) -> Cluster:
     """Build the cluster that `workload` loads as wished, or a fraction of it.
 
     At fraction 1 the cluster has as many slots or machines as bring the offered load of the
-    bottleneck resource to `load`, and no fewer than the largest gang needs. Slots come whole,
-    machines to the fraction (`Cluster.machines`). The offered load of a resource is
-    Σ duration × demand over capacity × `submit_span_s`.
+    bottleneck resource (`sim.cluster.load`) to `load`, and no fewer than the largest gang needs.
+    Slots come whole, machines to the fraction (`Cluster.machines`). With `tails` all work counts,
+    also what can't be done before the last submission (`Workload.mean_load`).
     """
     for name, value in (("load", load), ("capacity fraction", fraction)):
         if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
@@ -35,7 +41,10 @@ def size_cluster(
         if not (math.isfinite(value) and value > 0):
             raise InputError(f"the {name} must be positive and finite, not {value!r}", rule="range")
     single = _single(shape)
-    at_load = max(workload.offered_load(single).values()) / load
+    if tails:
+        at_load = max(workload.mean_load(single).values()) / load
+    else:
+        at_load = count_for(workload.inflow, single, load)
     full = max(at_load, _count_for_gangs(workload, single))
     check_fits(workload, times(single, full))
     return times(single, fraction * full)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sim.base.arrays import F8, I4
 from sim.base.errors import DeadlockError, InputError, PolicyError
 from sim.cluster.cluster import Cluster
-from sim.cluster.fits import check_fits
+from sim.cluster.fits import check_fits, check_room
 from sim.engine.kernels import run as kernel
 from sim.engine.kernels import state as layout
 from sim.engine.kernels.run import compiled_variant
@@ -34,6 +34,7 @@ def simulate(
     """Run `workload` on `cluster` under `policy`; see `sim.result.simulate`."""
     if record not in ("jobs", "tasks"):
         raise InputError(f"record must be 'jobs' or 'tasks', not {record!r}")
+    check_room(workload, cluster)
     check_fits(workload, cluster)
     keep_tasks = record == "tasks" or _needs_tasks(workload)
     world, plan, memory, arrays, features = _begin(workload, cluster, policy, seed, keep_tasks)

@@ -124,7 +124,7 @@ def history_and_trace(
                 "history": len(past),
                 "wide": wide,
                 "too wide": int((~fits).sum()),
-                "load": [float(load), max(drawn.offered_load(cluster).values())],
+                "load": [float(load), max(drawn.mean_load(cluster).values())],
                 **got,
             },
         ),

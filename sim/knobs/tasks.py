@@ -35,7 +35,7 @@ def scale_tasks(
     workload : Workload
         Of jobs that come over some time.
     load : float
-        Wished offered load (`sim.workload.transform.offered_load`) of the bottleneck resource; what
+        Wished mean load (`Workload.mean_load`) of the bottleneck resource; what
         comes out is as near as whole tasks allow.
     machines : float
         Of the cluster.
@@ -48,7 +48,7 @@ def scale_tasks(
         If a number is not positive, or tasks demand a resource that machines do not have.
     """
     cluster = Cluster.machines(machines, fungible=(), **dict(shape))
-    offered = workload.offered_load(cluster)
+    offered = workload.mean_load(cluster)
     bottleneck = max(offered, key=lambda name: offered[name])
     n = np.diff(workload.stage_task0)
     work = np.add.reduceat(workload.columns.task_duration, workload.stage_task0[:-1])

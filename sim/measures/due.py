@@ -27,7 +27,7 @@ def measure(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) 
         one that held at the end, from the submission; ``work_s``, the sum of its tasks' durations;
         ``shortest_s``, its critical path; ``tokens``, how many slots the cluster has.
     """
-    result = run(workload, cluster, policy, seed=seed)
+    result = run(workload, cluster, policy, seed=seed, record="tasks")
     columns = result.workload.columns
     rows = np.flatnonzero(~np.isnan(columns.job_deadline))
     finish_s = np.where(result.job_failed, np.nan, result.job_finish)

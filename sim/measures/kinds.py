@@ -24,7 +24,7 @@ def measure(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) 
     jobs : pyarrow.Table
         A row a job, see `sim.result.Result.jobs`.
     """
-    result = run(workload, cluster, policy, seed=seed)
+    result = run(workload, cluster, policy, seed=seed, record="tasks")
     columns = workload.columns
     named = np.array([bool(name) for name in columns.template_names])
     recurring = named[columns.job_template]

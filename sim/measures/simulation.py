@@ -12,8 +12,8 @@ from sim.measures import Measured, Simulate
 from sim.metrics.usage import tasks_over_time, utilization_over_time
 from sim.metrics.value import value_over_time
 
-MAX_TASKS_RECORDED = 1_000_000
-"""Larger workloads are run without a record of their tasks."""
+MAX_TASKS_DRAWN = 1_000_000
+"""How much of the cluster larger workloads use over time is not drawn."""
 
 
 def measure(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) -> Measured:
@@ -30,8 +30,8 @@ def measure(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) 
         ``utilization`` and ``tasks`` (`sim.metrics.usage`), where the workload is small enough,
         and ``value`` (`sim.metrics.value`), where it has downloads.
     """
-    record = "tasks" if workload.n_tasks <= MAX_TASKS_RECORDED else "jobs"
-    result = run(workload, cluster, policy, seed=seed, record=record)
+    result = run(workload, cluster, policy, seed=seed, record="tasks")
+    drawn = workload.n_tasks <= MAX_TASKS_DRAWN
     jobs = {
         "submit_s": result.job_submit,
         "start_s": result.job_start,
@@ -42,7 +42,7 @@ def measure(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) 
         "prediction_error": result.prediction_error.astype(np.float32),
     }
     kept = {
-        "utilization": utilization_over_time(result),
+        "utilization": utilization_over_time(result) if drawn else None,
         "value": value_over_time(result),
         "tasks": tasks_over_time(result),
     }

@@ -31,6 +31,7 @@ _FIRST = (
     "wait_mean_s",
     "makespan_s",
     "utilization",
+    "utilization_makespan",
     "jain_10s",
     "jain_60s",
     "jain_240s",
@@ -73,8 +74,11 @@ def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:
       time the job would take alone on an unlimited cluster; a job of no length is left out.
     - ``wait_mean_s``: mean over the jobs done of start of the first task minus submission.
     - ``makespan_s``: last finish of the jobs done minus first submission of all.
-    - ``utilization_<resource>``: Σ duration × demand of the tasks done, over capacity × makespan;
+    - ``utilization_<resource>``: what is in use of it, over capacity, on average from the first
+      submission to the last (where all jobs come at one instant, to the last finish);
       ``utilization``: the largest of them. See `sim.metrics.usage.utilization`.
+    - ``utilization_makespan``: Σ duration × demand of the tasks done, over capacity × makespan, of
+      the resource of which that is the most.
     - ``jain_10s``, ``jain_60s``, ``jain_240s``: Jain's index of the queues' allocations over
       their shares, averaged over windows of that length in which every queue has demand. See
       `sim.metrics.fairness.jain`.
@@ -134,7 +138,7 @@ def metric(name: str) -> Metric:
             return known[name]
     if name.startswith(UTILIZATION) and len(name) > len(UTILIZATION):
         resource = name.removeprefix(UTILIZATION)
-        return Metric("1", "higher", f"work done over capacity × makespan, of {resource}")
+        return Metric("1", "higher", f"share of {resource} in use, on average while jobs arrive")
     raise InputError(
         unknown("metric", name, [*METRICS, f"{UTILIZATION}<resource>"]),
         rule="unknown metric",

@@ -2,48 +2,104 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from sim.base import maths
-from sim.base.arrays import F8, Mask
+from sim.base.arrays import F8, I8, Mask
 from sim.cluster.sizing import demand_of
 from sim.engine.record import Run
-from sim.metrics.parts import Metric, done_of, makespan_s
+from sim.metrics.parts import NAN, Metric, done_of, makespan_s
 from sim.workload.columns import task_homes
+from sim.workload.inflow import since
 
 N_BINS = 120
 """Points of `utilization_over_time`."""
+
+CHUNK = 2**20
+"""Tasks looked at together."""
 
 MAX_TASKS_DRAWN = 300
 """Runs of more tasks are not drawn task by task."""
 
 
 METRICS = {
-    "utilization": Metric("1", "higher", "work done over capacity × makespan, of the bottleneck"),
+    "utilization": Metric(
+        "1", "higher", "share of the bottleneck resource in use, on average while jobs arrive"
+    ),
+    "utilization_makespan": Metric(
+        "1", "higher", "work done over capacity × makespan, of the bottleneck"
+    ),
     "tasks_local": Metric("1", "higher", "fraction of the tasks that ran where their input lies"),
 }
 
 
 def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:
     """Compute how much of each resource was used, and how many tasks ran beside their input."""
-    return {**utilization(run, done_of(run), makespan_s(run)), "tasks_local": local_share(run)}
+    all_of_it = utilization_makespan(run, done_of(run), makespan_s(run))
+    return {
+        **utilization(run),
+        "utilization_makespan": all_of_it,
+        "tasks_local": local_share(run),
+    }
 
 
-def utilization(run: Run, done: Mask, makespan_s: float) -> dict[str, float]:
-    """Measure the utilisation of each resource, and of the bottleneck."""
+def utilization(run: Run) -> dict[str, float]:
+    """Measure how much of each resource is in use while jobs arrive, and of the bottleneck.
+
+    That is from the first submission of the workload to the last, on average; where all jobs come
+    at one instant, to the last finish. What a failed job's tasks used counts, and of a task that
+    was started again what its last start used. NaN of a run whose tasks are not recorded.
+    """
     columns, cluster = run.workload.columns, run.cluster
-    if np.isfinite(makespan_s) and makespan_s > 0:
-        work = columns.stage_work
-        if not done.all():
-            work = np.where(done[columns.stage_job], work, _recorded_work(run))
-        each = maths.dot(work, demand_of(columns, cluster)) / (cluster.total * makespan_s)
+    begin, end = (float(columns.job_submit[at]) for at in (0, -1))
+    if end == begin:
+        finish = run.job_finish[np.isfinite(run.job_finish)]
+        end = float(finish.max()) if len(finish) else begin
+    if end > begin and run.task_start is not None:
+        held = maths.dot(_ran_s(run, begin, end), demand_of(columns, cluster))
+        each = held / (cluster.total * (end - begin))
     else:
         each = np.full(len(cluster.resources), np.nan)
     named = {f"utilization_{r}": float(u) for r, u in zip(cluster.resources, each, strict=True)}
     return {"utilization": float(each.max()), **named}
+
+
+def _ran_s(run: Run, begin: float, end: float) -> F8:
+    """Sum up how long each stage's tasks ran between two instants, (G,) s."""
+    assert run.task_start is not None
+    assert run.task_finish is not None
+    task0 = run.workload.columns.stage_task0
+    ran = np.zeros(len(task0) - 1)
+    for first, last in _chunks(task0):
+        tasks = slice(task0[first], task0[last])
+        ended = np.minimum(run.task_finish[tasks], end)
+        within = np.maximum(ended - np.maximum(run.task_start[tasks], begin), 0.0)
+        at = task0[first:last] - task0[first]
+        ran[first:last] = np.add.reduceat(np.nan_to_num(within), at)
+    return ran
+
+
+def _chunks(task0: I8) -> list[tuple[int, int]]:
+    """Cut the stages into stretches of about `CHUNK` tasks."""
+    at = np.searchsorted(task0, np.arange(0, int(task0[-1]), CHUNK))
+    cuts = np.unique(np.append(at, len(task0) - 1)).tolist()
+    return list(itertools.pairwise(cuts))
+
+
+def utilization_makespan(run: Run, done: Mask, makespan_s: float) -> float:
+    """Measure the work done over capacity × makespan, of the bottleneck resource."""
+    columns, cluster = run.workload.columns, run.cluster
+    if not np.isfinite(makespan_s) or makespan_s <= 0:
+        return NAN
+    work = columns.stage_work
+    if not done.all():
+        work = np.where(done[columns.stage_job], work, _recorded_work(run))
+    each = maths.dot(work, demand_of(columns, cluster)) / (cluster.total * makespan_s)
+    return float(each.max())
 
 
 def _recorded_work(run: Run) -> F8:
@@ -72,7 +128,7 @@ def utilization_over_time(run: Run, n_bins: int = N_BINS) -> dict[str, Any] | No
     resource = int(work.argmax())
     begin, held = start.min(), demand[stage, resource]
     edges = np.linspace(0.0, finish.max() - begin, n_bins + 1)
-    integral = _since(start - begin, held, edges) - _since(finish - begin, held, edges)
+    integral = since(start - begin, held, edges) - since(finish - begin, held, edges)
     used = np.diff(integral) / np.diff(edges)
     return {
         "resource": cluster.resources[resource],
@@ -80,16 +136,6 @@ def utilization_over_time(run: Run, n_bins: int = N_BINS) -> dict[str, Any] | No
         "end_s": float(finish.max()),
         "used": [float(f"{value:.4g}") for value in np.clip(used, 0.0, None)],
     }
-
-
-def _since(time: F8, weight: F8, edges: F8) -> F8:
-    """Σ weight × (edge - time) over the times before each edge."""
-    at = np.searchsorted(edges, time, side="left")  # the first edge that is not before the time
-    n = len(edges)
-    total = np.cumsum(np.bincount(at, weight, n)[:n])
-    moment = np.cumsum(np.bincount(at, weight * time, n)[:n])
-    since: F8 = edges * total - moment
-    return since
 
 
 def tasks_over_time(run: Run, max_tasks: int = MAX_TASKS_DRAWN) -> dict[str, Any] | None:

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sim.base.memory import check_memory
 from sim.base.plugins import Plugins, check_known
 from sim.base.plugins import options as options_of
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
 
+
+FEW_JOBS, JOB_BYTES = 100_000, 1000
+"""So few jobs are always drawn; of more, what the drawing of each takes at least."""
 
 GENERATORS = Plugins("generator", __name__, "synthesize")
 
@@ -55,5 +59,8 @@ def synthesize(name: str, **chosen: Any) -> Workload:
         On an unknown name or option (the nearest valid one is named) or a value out of range.
     """
     check_known(f"option of {name}", chosen, options(name))
+    jobs = chosen.get("jobs")
+    if isinstance(jobs, int) and jobs > FEW_JOBS:
+        check_memory(jobs * JOB_BYTES, f"{jobs:,} jobs of {name}", "take fewer jobs")
     workload: Workload = GENERATORS.function(name)(**chosen)
     return workload

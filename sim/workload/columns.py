@@ -214,11 +214,14 @@ def stage_demand(workload: Tables) -> tuple[I8, F8, F8]:
 
 def stage_work_s(workload: Tables) -> F8:
     """Return the summed durations of each stage's tasks, (G,) s, without expanding any."""
+    return stage_durations(workload)[0]
+
+
+def stage_durations(workload: Tables) -> tuple[F8, F8, F8]:
+    """Return sum, longest and shortest of each stage's durations, (G,) s, expanding none."""
     uniform = workload.stage_duration_s
-    if uniform is not None:
-        work: F8 = uniform * values(workload.stages, "n_tasks")
-        return work
-    return _stage_durations(workload, values(workload.tasks, "duration_s"))[0]
+    given = values(workload.tasks, "duration_s") if uniform is None else uniform
+    return _stage_durations(workload, given)
 
 
 def job_stage0(workload: Tables) -> I8:

@@ -66,7 +66,7 @@ def critical_path_s(columns: Columns) -> F8:
 
 
 def submit_span_s(columns: Columns) -> float:
-    """Return the time over which a workload's work is offered."""
+    """Return the time over which a workload's work is submitted."""
     if len(columns.job_submit) == 0:
         return 1.0
     span = float(columns.job_submit[-1] - columns.job_submit[0])

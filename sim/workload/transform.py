@@ -1,4 +1,4 @@
-"""New workloads out of old ones: fewer jobs, a window of time, another offered load."""
+"""New workloads out of old ones: fewer jobs, a window of time, another load."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ W = TypeVar("W", bound=Tables)
 
 
 class Capacity(Protocol):
-    """What the offered load is a fraction of: a `sim.Cluster`."""
+    """What a load is a fraction of: a `sim.Cluster`."""
 
     @property
     def resources(self) -> tuple[str, ...]: ...  # noqa: D102
@@ -83,7 +83,7 @@ def slice_time(workload: W, begin_s: float, end_s: float) -> W:
     )
 
 
-def offered_load(workload: Tables, cluster: Capacity, span_s: float) -> dict[str, float]:
+def mean_load(workload: Tables, cluster: Capacity, span_s: float) -> dict[str, float]:
     """Return the work submitted in a second, over capacity, by resource; see the facade.
 
     Demands count as the kernel holds them, in whole quanta. In a pool of slots a task demands one
@@ -108,15 +108,20 @@ def offered_load(workload: Tables, cluster: Capacity, span_s: float) -> dict[str
 
 
 def scale_load(workload: W, load: float, cluster: Capacity, span_s: float) -> W:
-    """Stretch or squeeze arrival times to a wished offered load; see the facade."""
+    """Stretch or squeeze arrival times to a wished mean load; see the facade."""
     if isinstance(load, (str, bool)) or not (np.isfinite(load) and load > 0):
         raise InputError(f"the load must be positive and finite, not {load!r}", rule="wrong load")
     submit = values(workload.jobs, "submit_s")
-    now = max(offered_load(workload, cluster, span_s).values())
+    now = max(mean_load(workload, cluster, span_s).values())
     if submit[-1] == submit[0] or now == 0:
         reason = "there is no work" if now == 0 else "all jobs are submitted at one instant"
         raise InputError(f"{reason}, so no stretch of arrivals gives a load", rule="wrong load")
-    factor = now / load
+    return stretch(workload, now / load)
+
+
+def stretch(workload: W, factor: float) -> W:
+    """Let jobs come, and downloads, `factor` times as far from the first submission."""
+    submit = values(workload.jobs, "submit_s")
     first = submit[0]
     time = values(workload.downloads, "time_s")
     return _with_times(

@@ -18,6 +18,7 @@ from sim.workload import transform
 from sim.workload.columns import Columns
 from sim.workload.folder import digest
 from sim.workload.from_jobs import tables_of
+from sim.workload.inflow import Inflow, inflow
 from sim.workload.paths import submit_span_s
 from sim.workload.record import Tables
 from sim.workload.schema import OPTIONAL, TABLES, empty
@@ -195,6 +196,11 @@ class Workload(Tables):
         return _columns.build(self)
 
     @cached_property
+    def inflow(self) -> Inflow:
+        """What of the work could be done by when, while jobs arrive (`sim.workload.inflow`)."""
+        return inflow(self)
+
+    @cached_property
     def digest(self) -> str:
         """SHA-256 of the content, hex: the same however the workload was made or loaded."""
         return digest(self)
@@ -208,6 +214,13 @@ class Workload(Tables):
             As `from_tables`, of the new table.
         """
         return self._with_optional("history", history)
+
+    def with_meta(self, more: Mapping[str, Any]) -> Workload:
+        """Return the same workload, of which `meta` tells more."""
+        kept = {n: self.__dict__[n] for n in (*TABLES, *OPTIONAL) if n in self.__dict__}
+        if self.stage_duration_s is not None:
+            kept.pop("tasks", None)
+        return type(self)(kept, self.stage_duration_s, {**self.meta, **more})
 
     def with_training(self, training: TableLike | None) -> Workload:
         """Return the same workload with other earlier runs (`schema.TRAINING`), or none.
@@ -263,7 +276,7 @@ class Workload(Tables):
         """
         return transform.slice_time(self, begin_s, end_s)
 
-    def offered_load(self, cluster: transform.Capacity) -> dict[str, float]:
+    def mean_load(self, cluster: transform.Capacity) -> dict[str, float]:
         """Return how much work is submitted for each second and unit of capacity.
 
         For each resource of the cluster this is Σ duration × demand over all tasks, divided by
@@ -277,13 +290,13 @@ class Workload(Tables):
         InputError
             If the workload demands what the cluster has none of.
         """
-        return transform.offered_load(self, cluster, self._span_s())
+        return transform.mean_load(self, cluster, self._span_s())
 
     def scale_load(self, load: float, cluster: transform.Capacity) -> Workload:
-        """Stretch or squeeze arrival times so that the bottleneck's offered load is as wished.
+        """Stretch or squeeze arrival times so that the bottleneck's mean load is as wished.
 
         The first job keeps its time; every other is submitted at
-        ``first + factor × (submit - first)``, with ``factor`` the present `offered_load` of the
+        ``first + factor × (submit - first)``, with ``factor`` the present `mean_load` of the
         bottleneck over the wished one, and downloads move along; the history stays as it is. Which
         job comes when in relation to others, hence the shape of bursts, is preserved (Jajoo et
         al., NSDI 2022, §4.3: "we adjust the arrival time of the jobs so that the average cluster

@@ -40,6 +40,7 @@ def run_cell(workload: Workload, spec: CellSpec, simulate: Simulate | None = Non
         if at is not None and not isinstance(error, InputError):
             found["message"] += f" ({at})"
         return CellResult(spec.key, error=found, seconds=time.perf_counter() - begin)
+    metrics = {**metrics, **spec.cluster.get("facts", {})}
     return CellResult(spec.key, metrics, jobs, seconds=time.perf_counter() - begin)
 
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from sim.base.arrays import F8
 from sim.base.masking import mask, mask_tree, mask_under
+from sim.cluster.load import FACTS
 from sim.metrics import METRICS, speedups
 from sweep.execution.plan import Planned, Prepared
 from sweep.grid.config_tree import canonical
@@ -43,6 +44,9 @@ def table(prepared: Prepared, errors: Mapping[str, CellError], cached: Sequence[
     }
     for key in grid.swept:
         columns[key] = _swept_column(_masked(key, [label[key] for label in labels]))
+    for fact in FACTS:
+        known = [prepared.metrics.get(row.key, {}).get(fact) for row in rows]
+        columns[fact] = pa.array(known, pa.float64())
     against = _against_baseline(prepared)
     metrics = [{**prepared.metrics.get(row.key, {}), **against[row.row]} for row in rows]
     for name in _names(metrics):
@@ -142,7 +146,7 @@ def _jct(cache: Cache, key: str) -> F8 | None:
 
 def _names(rows: Sequence[Mapping[str, float]]) -> list[str]:
     """Names of all metrics: the known ones in their order, then the others as they came."""
-    seen = dict.fromkeys(name for row in rows for name in row)
+    seen = dict.fromkeys(name for row in rows for name in row if name not in FACTS)
     known = [name for name in METRICS if name in seen or name in AGAINST_BASELINE]
     return [*known, *sorted(name for name in seen if name not in METRICS)]
 

@@ -99,7 +99,7 @@ def sample(
 
 
 def _kind(spec: CellSpec) -> str:
-    cluster = {key: value for key, value in spec.cluster.items() if key != "count"}
+    cluster = {key: value for key, value in spec.cluster.items() if key not in ("count", "facts")}
     return json.dumps([spec.policy, cluster], sort_keys=True, default=str)
 
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from sim.base.errors import InputError, unknown
 from sim.base.parameters import Count, Positive
 from sim.base.parameters import check as check_value
-from sim.cluster import faults
-from sim.cluster.cluster import Cluster
-from sim.cluster.fits import check_fits
+from sim.cluster import faults, load
+from sim.cluster.cluster import Cluster, check_most
+from sim.cluster.fits import check_fits, check_room
+from sim.cluster.load import FACTS
 from sim.cluster.sizing import size_cluster, times
 
 if TYPE_CHECKING:
@@ -20,8 +21,11 @@ FAULTS = {
     "outages": ("mtbf_s", "repair_s", "until_s"),
     "slowdowns": ("every_s", "last_s", "speed", "until_s"),
 }
-_KEYS = ("shape", "count", "load", "queues", "fungible", *FAULTS)
+_KEYS = ("shape", "count", "load", "usual_load", "tails", "queues", "fungible", *FAULTS)
 _OF_TRACE = "trace"
+_SCALE = "arrival_scale"
+STEADY_LOAD = 0.8
+"""Offered load of a cluster at capacity 1.0 whose option says nothing else."""
 _MODES = ("global", "hard", "weighted")
 
 
@@ -30,7 +34,7 @@ def check(config: Mapping[str, Any]) -> None:
     for key in config:
         if key not in _KEYS:
             raise InputError(unknown("key", f"cluster.{key}", _KEYS), rule="unknown key")
-    shape, count, load = (config.get(key) for key in ("shape", "count", "load"))
+    shape, count = config.get("shape"), config.get("count")
     if shape != "slots":
         if not isinstance(shape, Mapping) or not shape:
             raise InputError(
@@ -40,27 +44,47 @@ def check(config: Mapping[str, Any]) -> None:
             )
         for name, amount in shape.items():
             check_value(f"cluster.shape.{name}", amount, Positive)
-    check_value("cluster.load", load, Positive | None)
+    check_value("cluster.load", config.get("load"), Positive | None)
+    check_value("cluster.usual_load", config.get("usual_load", STEADY_LOAD), Positive)
+    check_value("cluster.tails", config.get("tails", False), bool)
     check_value("cluster.count", count, Count | None)
-    if load is None and count is None:
-        raise InputError("give cluster.load or cluster.count: one of them sizes the cluster")
     _check_queues(config.get("queues") or {})
     _check_fungible(config.get("fungible") or [], shape)
     _check_faults(config)
 
 
-def stretch(config: Mapping[str, Any]) -> Cluster | None:
-    """Return the cluster to which arrivals are stretched, None if they stay as they are."""
-    if config.get("count") is None or config.get("load") is None:
-        return None
-    return _of(config["shape"], config["count"])
+def check_count(config: Mapping[str, Any], capacity: float) -> None:
+    """Refuse a fraction of a fixed count that nobody means, before anything is loaded."""
+    count = config.get("count")
+    if count is not None:
+        check_most(capacity * count, "slots" if config["shape"] == "slots" else "machines")
+
+
+def stretches(config: Mapping[str, Any]) -> bool:
+    """Tell whether arrivals are stretched: where a number of machines is to have a load."""
+    return config.get("count") is not None and config.get("load") is not None
+
+
+def stretched(workload: Workload, config: Mapping[str, Any]) -> Workload:
+    """Return the workload with its arrivals stretched, where the cluster asks for it."""
+    if not stretches(config):
+        return workload
+    fixed = _of(config["shape"], config["count"])
+    if config.get("tails", False):
+        factor = max(workload.mean_load(fixed).values()) / config["load"]
+        found = workload.scale_load(config["load"], fixed)
+    else:
+        found, factor = load.stretched_to(workload, config["load"], fixed)
+    return found.with_meta({_SCALE: factor})
 
 
 def at_capacity(workload: Workload, config: Mapping[str, Any], capacity: float) -> Cluster:
     """Return the cluster for a workload and a capacity, whether or not its jobs fit it."""
     shape = config["shape"]
     if config.get("count") is None:
-        cluster = size_cluster(workload, shape, config["load"], capacity)
+        wanted = config.get("load") or config.get("usual_load", STEADY_LOAD)
+        tails = bool(config.get("tails", False))
+        cluster = size_cluster(workload, shape, wanted, capacity, tails=tails)
     else:
         cluster = _of(shape, capacity * config["count"])
     return cluster
@@ -76,13 +100,16 @@ def size(workload: Workload, config: Mapping[str, Any], capacity: float) -> dict
     sized["fungible"] = list(config.get("fungible") or [])
     sized |= {kind: dict(config[kind]) for kind in FAULTS if config.get(kind)}
     try:
+        check_room(workload, cluster)
         check_fits(workload, build(sized))
     except InputError as error:
         raise InputError(
             f"at capacity {capacity:g} the cluster is {build(sized).describe()}: {error.message}",
             rule=error.rule,
         ) from error
-    return sized
+    offered = max(load.offered_load(workload.inflow, cluster).values())
+    facts = (count, offered, float(workload.meta.get(_SCALE, 1.0)))
+    return {**sized, "facts": dict(zip(FACTS, facts, strict=True))}
 
 
 def _queues(workload: Workload, config: Mapping[str, Any]) -> dict[str, Any]:

@@ -304,5 +304,6 @@ def build(request: Request, resolver: Resolver | None = None) -> Grid:
                 **others,
             }
             parts = resolver.world(world, context)
+            clusters.check_count(parts[1], context["capacity"])
             cells.append(Cell(labels, resolver.policy(policy, context), *parts))
     return Grid(request, tuple(cells), swept)

@@ -37,5 +37,4 @@ def make(trace: Mapping[str, Any], cluster: Mapping[str, Any]) -> Workload:
         workload = workload.slice_time(begin or 0.0, math.inf if end is None else end)
     for name, chosen in (trace.get("knobs") or {}).items():
         workload = knobs.turn(workload, name, **(chosen or {}))
-    fixed = clusters.stretch(cluster)
-    return workload if fixed is None else workload.scale_load(cluster["load"], fixed)
+    return clusters.stretched(workload, cluster)

@@ -52,8 +52,8 @@ def identity(trace: Mapping[str, Any], cluster: Mapping[str, Any]) -> dict[str, 
         found["files"] += _stamps(sorted(root.rglob("*")) if root.is_dir() else [root])
     options = {key: value for key, value in trace.items() if key != "path"}
     found["files"] += _stamps(Path(text) for text in _texts(options))
-    if clusters.stretch(cluster) is not None:
-        found["stretch"] = {key: cluster[key] for key in ("shape", "count", "load")}
+    if clusters.stretches(cluster):
+        found["stretch"] = {key: cluster.get(key) for key in ("shape", "count", "load", "tails")}
     return found
 
 

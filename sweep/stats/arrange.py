@@ -11,14 +11,13 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.arrays import F8, Mask
+from sim.cluster.load import FACTS
 from sim.measures import NO_POLICY
 from sweep.stats import metric_format
 
 AXES = ("policy", "trace", "capacity", "seed")
 ERROR = ("error_stage", "error_type", "error_message", "error_traceback")
-NOT_METRICS = frozenset((*AXES, "status", *ERROR, "reproduce", "key"))
-ABOUT = ("n_machines", "offered_load", "arrival_scale")
-"""What a cell's cluster came out as; no metric."""
+NOT_METRICS = frozenset((*AXES, "status", *FACTS, *ERROR, "reproduce", "key"))
 _POOL = '"shape":"slots"'  # in a cell's configuration, as canonical JSON
 _OF_COLUMN = ("policy.", "measure.")
 
@@ -63,12 +62,12 @@ def arrange(cells: pa.Table, swept: Sequence[str], baseline: str | None) -> Arra
     """Put cells in order; see `sweep.stats.summary.summarise` for the arguments."""
     swept = [key for key in swept if key in cells.column_names and key not in AXES]
     rows: list[dict[str, Any]] = cells.select(
-        [name for name in cells.column_names if name in {*NOT_METRICS, *ABOUT, *swept}]
+        [name for name in cells.column_names if name in {*NOT_METRICS, *swept}]
     ).to_pylist()
     if "n_machines" in cells.column_names and "config" in cells.column_names:
         for row, config in zip(rows, cells.column("config").to_pylist(), strict=True):
             row["is_pool"] = _POOL in config
-    names = [n for n in cells.column_names if n not in {*NOT_METRICS, *ABOUT, *swept}]
+    names = [n for n in cells.column_names if n not in {*NOT_METRICS, *swept}]
     names = metric_format.in_order([n for n in names if _is_number(cells.schema.field(n).type)])
     values = _matrix(cells, names)
     failed = np.array([row["status"] == "failed" for row in rows], dtype=bool)
@@ -101,7 +100,7 @@ def shown_metrics(cells: pa.Table, config: Mapping[str, Any]) -> pa.Table:
     chosen = chosen_metrics(config)
     if not chosen:
         return cells
-    keep = {*NOT_METRICS, *ABOUT, *config["swept"], *chosen}
+    keep = {*NOT_METRICS, *config["swept"], *chosen}
     return cells.select([name for name in cells.column_names if name in keep])
 
 

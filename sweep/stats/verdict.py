@@ -14,8 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.arrays import F8
+from sim.cluster.load import FACTS
 from sweep.stats import contrasts
-from sweep.stats.arrange import ABOUT, Arranged, Settings, arrange, by_seed, machines
+from sweep.stats.arrange import Arranged, Settings, arrange, by_seed, machines
 from sweep.stats.best import Best, against, best_of, next_told
 from sweep.stats.inference import Paired, interval
 from sweep.stats.metric_format import is_fraction, style
@@ -58,7 +59,7 @@ class Verdict:
     n_seeds: int
     sentence: str
     machines: str  # such as ``41 machines``; empty where not known
-    about: Mapping[str, float]  # means of `ABOUT` over the cells, those known
+    about: Mapping[str, float]  # means of `FACTS` over the cells, those known
     standings: tuple[Standing, ...]  # in the order of the columns
 
     def as_json(self) -> dict[str, Any]:
@@ -67,7 +68,7 @@ class Verdict:
             "trace": self.trace,
             "settings": dict(self.settings),
             "capacity": self.capacity,
-            **{name: self.about.get(name) for name in ABOUT},
+            **{name: self.about.get(name) for name in FACTS},
             "metric": self.metric,
             "best": list(self.best),
             "value": self.value,
@@ -214,7 +215,7 @@ def _waits(them: Arranged, values: F8) -> bool | None:
 
 def _about(them: Arranged, members: Sequence[int], capacity: float) -> dict[str, float]:
     rows = [them.rows[at] for at in members if float(them.rows[at]["capacity"]) == capacity]
-    known = {name: [row[name] for row in rows if row.get(name) is not None] for name in ABOUT}
+    known = {name: [row[name] for row in rows if row.get(name) is not None] for name in FACTS}
     return {name: float(np.mean(of_cells)) for name, of_cells in known.items() if of_cells}
 
 

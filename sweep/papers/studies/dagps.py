@@ -40,7 +40,7 @@ def cluster(finished: Finished) -> list[Finding]:
     for (trace, capacity), cells in finished.by("trace", "capacity").items():
         base = {row["seed"]: row for row in cells if row["policy"] == TEZ}
         figure = f"{trace}, capacity {capacity:g}, improvement over {TEZ} %"
-        most = [100.0 * (1.0 - row["utilization"]) for row in base.values()]
+        most = [100.0 * (1.0 - row["utilization_makespan"]) for row in base.values()]
         findings.append(Finding(figure, f"{MOST}, makespan", float(np.median(most))))
         local = [share for row in base.values() for share in _local(row).values()]
         if local:

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 import sim
+from sim.cluster.load import offered_load
 from sim.cluster.sizing import demand_of, share_of_queues, size_cluster
 from sim.workload.paths import submit_span_s
 
@@ -23,12 +24,15 @@ def poisson(n=500, seed=0):
 
 
 def test_slots_bring_the_wished_load():
-    w = sim.Workload.from_jobs([job(0, [10] * 30), job(100, [10] * 10)])
-    # 400 task seconds in 100 s: 4 slots busy, 5 at a load of 0.8
+    w = sim.Workload.from_jobs([job(t, [10] * 4) for t in range(0, 101, 10)])
+    # of 440 task seconds 400 can be done in 100 s: 4 slots busy, 5 at a load of 0.8
     cluster = size_cluster(w, "slots")
     assert cluster.unit
     assert cluster.total[0] == 5
-    assert w.offered_load(cluster) == {"slot": 0.8}
+    assert offered_load(w.inflow, cluster) == {"slot": pytest.approx(0.8)}
+    # with tails, all of it: 4.4 slots busy
+    assert size_cluster(w, "slots", tails=True).total[0] == 6
+    assert size_cluster(w, {"cpu": 1, "mem": 2}, tails=True).total.tolist() == [5.5, 11.0]
 
 
 @pytest.mark.parametrize("load", [0.5, 0.8, 1.5])
@@ -37,7 +41,10 @@ def test_bottleneck_load_is_the_wished(load, shape):
     w = poisson()
     cluster = size_cluster(w, shape, load)
     slack = 0.5 / (cluster.total[0] - 0.5) if shape == "slots" else 1e-9
-    assert max(w.offered_load(cluster).values()) == pytest.approx(load, rel=slack)
+    assert max(offered_load(w.inflow, cluster).values()) == pytest.approx(load, rel=slack)
+    cluster = size_cluster(w, shape, load, tails=True)
+    slack = 0.5 / (cluster.total[0] - 0.5) if shape == "slots" else 1e-9
+    assert max(w.mean_load(cluster).values()) == pytest.approx(load, rel=slack)
 
 
 def test_a_fraction_of_a_machine_is_a_smaller_machine():
@@ -52,7 +59,7 @@ def test_a_fraction_of_a_machine_is_a_smaller_machine():
 
 
 def test_fraction_scales_the_count_and_rounds():
-    w = sim.Workload.from_jobs([job(0, [10] * 30), job(100, [10] * 10)])
+    w = sim.Workload.from_jobs([job(t, [10] * 4) for t in range(0, 101, 10)])
     sizes = {f: size_cluster(w, "slots", fraction=f).total[0] for f in (0.01, 0.5, 0.7, 1, 2)}
     assert sizes == {0.01: 1, 0.5: 3, 0.7: 4, 1: 5, 2: 10}
 

@@ -147,8 +147,8 @@ def test_streams_that_make_no_sense_are_errors(options):
 @pytest.mark.parametrize("load", [0.2, 0.9, 7.0])
 def test_the_load_is_as_wished(load):
     made = scale_tasks(arrive(few(), jobs=300, interval_s=5.0), load, 4, SHAPE)
-    offered = made.offered_load(sim.Cluster.machines(4, **SHAPE))
-    least = arrive(few(), jobs=300, interval_s=5.0).offered_load(sim.Cluster.machines(4, **SHAPE))
+    offered = made.mean_load(sim.Cluster.machines(4, **SHAPE))
+    least = arrive(few(), jobs=300, interval_s=5.0).mean_load(sim.Cluster.machines(4, **SHAPE))
     if load == 0.2:  # a task a stage is the least
         assert (np.diff(made.stage_task0) == 1).any()
         assert max(offered.values()) < max(least.values())

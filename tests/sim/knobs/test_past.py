@@ -47,7 +47,7 @@ def test_jobs_come_from_the_second_half_and_their_past_from_the_first():
 
 def test_load_is_as_wanted_and_order_is_kept():
     w = history_and_trace(trace(200), jobs=50, seed=2, slots=3, load=0.7)
-    assert max(w.offered_load(sim.Cluster.slots(3)).values()) == pytest.approx(0.7)
+    assert max(w.mean_load(sim.Cluster.slots(3)).values()) == pytest.approx(0.7)
     drawn = [int(name[1:]) for name in w.jobs["job_id"].to_pylist()]
     assert drawn == sorted(drawn)
     noted = w.meta["knobs"][-1]

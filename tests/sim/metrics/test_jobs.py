@@ -35,7 +35,7 @@ def run(w, cluster, start, finish, failed=(), task_start=None, task_finish=None,
 
 
 def compute(result):
-    return result.metrics
+    return metrics.compute(result, result.bounds)
 
 
 def two_stage_job(submit_s):
@@ -49,7 +49,8 @@ def two_stage_job(submit_s):
 def test_every_number_by_hand():
     w = sim.Workload.from_jobs([job(0, [4, 4]), two_stage_job(2.0), job(10, [1])])
     # two slots: [4 4] at 0..4, [2 2] at 4..6, [3] at 6..9, [1] at 10..11
-    m = compute(run(w, sim.Cluster.slots(2), [0, 4, 10], [4, 9, 11]))
+    tasks = [[0, 0, 4, 4, 6, 10], [4, 4, 6, 6, 9, 11]]
+    m = compute(run(w, sim.Cluster.slots(2), [0, 4, 10], [4, 9, 11], (), *tasks))
     assert m["jct_mean_s"] == pytest.approx((4 + 7 + 1) / 3)
     assert m["jct_p50_s"] == 4
     assert m["jct_p90_s"] == pytest.approx(4 + 0.8 * 3)
@@ -57,7 +58,9 @@ def test_every_number_by_hand():
     assert m["slowdown_mean"] == pytest.approx((1 + 7 / 5 + 1) / 3)
     assert m["wait_mean_s"] == pytest.approx(2 / 3)
     assert m["makespan_s"] == 11
-    assert m["utilization"] == m["utilization_slot"] == pytest.approx((8 + 7 + 1) / 22)
+    assert m["utilization_makespan"] == pytest.approx((8 + 7 + 1) / 22)
+    # until the last submission, at 10
+    assert m["utilization"] == m["utilization_slot"] == pytest.approx((8 + 7) / 20)
     assert m["jobs_failed"] == 0
     # bounds 4, 2 + 3, 1
     assert m["gap_lb_p50"] == pytest.approx(0)
@@ -84,16 +87,27 @@ def test_makespan_begins_with_the_first_submission():
     w = sim.Workload.from_jobs([job(100, [1]), job(200, [1])])
     m = compute(run(w, sim.Cluster.slots(1), [100, 200], [101, 201]))
     assert m["makespan_s"] == 101
-    assert m["utilization"] == pytest.approx(2 / 101)
+    assert m["utilization_makespan"] == pytest.approx(2 / 101)
+    assert math.isnan(m["utilization"])  # nobody knows when tasks ran
 
 
 def test_utilization_of_each_resource_and_the_bottleneck():
     w = sim.Workload.from_jobs([job(0, [10, 10], {"cpu": 1, "mem": 3})])
     cluster = sim.Cluster.machines(2, mem=4, cpu=4, disk=1)
-    m = compute(run(w, cluster, [0], [10]))
+    m = compute(run(w, cluster, [0], [10], (), [0, 0], [10, 10]))
     assert m["utilization_cpu"] == pytest.approx(2 / 8)
     assert m["utilization_mem"] == m["utilization"] == pytest.approx(6 / 8)
     assert m["utilization_disk"] == 0
+    assert m["utilization_makespan"] == pytest.approx(6 / 8)
+
+
+def test_utilization_is_over_the_time_in_which_jobs_arrive():
+    w = sim.Workload.from_jobs([job(5, [10]), job(9, [2, 100]), job(25, [50])])
+    tasks = [[5, 9, 15, 30], [15, 11, 115, 80]]
+    m = compute(run(w, sim.Cluster.slots(3), [5, 9, 30], [15, 115, 80], (), *tasks))
+    # from 5 to 25: 10, 2 and 10 s; the rest is over when nothing arrives any more
+    assert m["utilization"] == pytest.approx(22 / (3 * 20))
+    assert m["utilization_makespan"] == pytest.approx(162 / (3 * 110))
 
 
 def test_failed_jobs_stay_out_of_completion_times():
@@ -101,7 +115,7 @@ def test_failed_jobs_stay_out_of_completion_times():
     m = compute(run(w, sim.Cluster.slots(3), [0, NAN, 0], [4, NAN, 6], failed=[1]))
     assert m["jct_mean_s"] == 5
     assert m["jobs_failed"] == pytest.approx(1 / 3)
-    assert m["utilization"] == pytest.approx(10 / 18)
+    assert m["utilization_makespan"] == pytest.approx(10 / 18)
 
 
 def test_recorded_tasks_of_failed_jobs_are_work_done():

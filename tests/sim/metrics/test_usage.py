@@ -7,6 +7,7 @@ import pytest
 
 import policies
 import sim
+from sim.metrics import usage
 from sim.metrics.usage import tasks_over_time, utilization_over_time
 
 JOBS: list[dict[str, Any]] = [
@@ -47,6 +48,44 @@ def test_utilization_against_a_naive_sum(n_bins: int) -> None:
     for low, high, used in zip(edges[:-1], edges[1:], found["used"], strict=True):
         within = np.minimum(ran.task_finish, high) - np.maximum(ran.task_start, low)
         assert used == pytest.approx(np.clip(within, 0, None).sum() / 7 / (high - low), abs=1e-3)
+
+
+@pytest.mark.parametrize("policy", ["fifo", "srpt", "tetris"])
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_in_use_while_jobs_arrive_against_a_naive_sum(
+    seed: int, policy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(usage, "CHUNK", 5)
+    draws = np.random.default_rng(seed)
+    jobs = [
+        {
+            "submit_s": float(at),
+            "stages": [
+                {"durations_s": draws.exponential(9.0, 4).tolist(), "demand": {"cpu": 2, "mem": 3}},
+                {"durations_s": [7.0], "demand": {"cpu": 1, "mem": 9}},
+            ],
+        }
+        for at in range(10, 40)
+    ]
+    workload = sim.Workload.from_jobs(jobs)
+    cluster = sim.Cluster.machines(9, cpu=8, mem=24)
+    ran = sim.simulate(workload, cluster, policies.build(policy), record="tasks")
+    assert ran.task_start is not None
+    assert ran.task_finish is not None
+    held = {"cpu": 0.0, "mem": 0.0}
+    for task in ran.tasks.to_pylist():  # type: ignore[union-attr]
+        seconds = min(task["finish_s"], 39.0) - max(task["start_s"], 10.0)
+        demand = jobs[0]["stages"][task["stage"] % 2]["demand"]
+        for name in held:
+            held[name] += max(0.0, seconds) * demand[name]
+    for name, each in (("cpu", 8), ("mem", 24)):
+        share = held[name] / (9 * each * 29.0)
+        assert ran.metrics[f"utilization_{name}"] == pytest.approx(share, rel=1e-9)
+    assert ran.metrics["utilization"] == max(ran.metrics[f"utilization_{n}"] for n in held)
+    # without records the same run is done again
+    same = sim.simulate(workload, cluster, policies.build(policy))
+    assert same.task_start is None
+    np.testing.assert_equal(same.metrics, ran.metrics)
 
 
 def test_small_runs_are_kept_task_by_task() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from sim.cluster.load import FACTS
 from tests.sweep.small import Command
 
 
@@ -59,6 +60,22 @@ def test_columns_come_in_order(fake: Command) -> None:
         "key",
     ]  # fmt: skip
     assert {"jct_mean_s", "jct_speedup_mean", "jct_speedup_p50"} <= set(names[7:-7])
+
+
+def test_a_row_says_what_its_cluster_came_to(fake: Command) -> None:
+    ran = fake("policy=fifo,las", "capacity=0.5,1.0", "cluster.count=6", "cluster.load=null,0.4")
+    rows = {(row["capacity"], row["cluster.load"]): row for row in ran.rows}
+    assert [rows[c, None]["n_machines"] for c in (0.5, 1.0)] == [3, 6]
+    assert rows[1.0, None]["arrival_scale"] == 1.0
+    loads = [rows[c, None]["offered_load"] for c in (0.5, 1.0)]
+    assert loads == pytest.approx([1.2, 0.8])
+    stretched = rows[1.0, 0.4]
+    assert stretched["offered_load"] == pytest.approx(0.4, abs=1e-4)
+    assert stretched["arrival_scale"] > 1.0
+    again = fake("policy=fifo,las", "capacity=0.5,1.0", "cluster.count=6", "cluster.load=null,0.4")
+    assert again.rows[0]["status"] == "cached"
+    facts = [{name: row[name] for name in FACTS} for row in again.rows]
+    assert facts == [{name: row[name] for name in FACTS} for row in ran.rows]
 
 
 def test_swept_columns_are_typed(fake: Command) -> None:

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
-from sim import Workload
+from sim import Cluster, Workload
 from sim.base.errors import InputError
 from sweep.grid import clusters
 
@@ -27,11 +28,15 @@ def workload() -> Workload:
 
 
 def test_sized_by_load_and_capacity(workload: Workload) -> None:
-    # 11 jobs × 40 s of work over 50 s: 8.8 slots busy, 11 slots at a load of 0.8
-    assert clusters.size(workload, config(), 1.0)["count"] == 11
-    assert clusters.size(workload, config(), 0.5)["count"] == 6
+    # 40 s of work every 5 s, of which 380 s can be done in the first 50: 9.5 slots at a load of 0.8
+    assert clusters.size(workload, config(), 1.0)["count"] == 10
+    assert clusters.size(workload, config(), 0.5)["count"] == 5
     machines = config(shape={"cpu": 4})
-    assert clusters.size(workload, machines, 1.0)["count"] == pytest.approx(5.5)
+    assert clusters.size(workload, machines, 1.0)["count"] == pytest.approx(4.75)
+    # with what can't be done by then 440 s: 11
+    assert clusters.size(workload, config(tails=True), 1.0)["count"] == 11
+    assert clusters.size(workload, config(load=None), 1.0)["count"] == 10
+    assert clusters.size(workload, config(load=None, usual_load=0.4), 1.0)["count"] == 19
 
 
 def test_a_count_is_taken_as_it_is(workload: Workload) -> None:
@@ -40,19 +45,53 @@ def test_a_count_is_taken_as_it_is(workload: Workload) -> None:
     assert clusters.size(workload, config(count=20), 0.001)["count"] == 1
 
 
-def test_arrivals_are_stretched_only_to_a_fixed_count() -> None:
-    assert clusters.stretch(config()) is None
-    assert clusters.stretch(config(count=5, load=None)) is None
-    fixed = clusters.stretch(config(count=5))
-    assert fixed is not None
-    assert fixed.total[0] == 5
+def test_arrivals_are_stretched_only_where_a_count_is_asked_to_have_a_load(
+    workload: Workload,
+) -> None:
+    assert not clusters.stretches(config())
+    assert not clusters.stretches(config(count=5, load=None))
+    assert clusters.stretches(config(count=5))
+    assert clusters.stretched(workload, config(count=5, load=None)) is workload
+    alone = clusters.size(workload, config(count=5, load=None), 1.0)["facts"]
+    assert alone["n_machines"] == 5
+    assert alone["arrival_scale"] == 1.0
+    assert alone["offered_load"] > 1
+
+    stretched = clusters.stretched(workload, config(count=5))
+    facts = clusters.size(stretched, config(count=5), 1.0)["facts"]
+    assert facts["offered_load"] == pytest.approx(0.8, abs=1e-5)
+    submit, before = (w.columns.job_submit for w in (stretched, workload))
+    assert facts["arrival_scale"] > 1.5
+    np.testing.assert_allclose(submit, before * facts["arrival_scale"])
+    by_all = clusters.stretched(workload, config(count=5, tails=True))
+    assert max(by_all.mean_load(Cluster.slots(5)).values()) == pytest.approx(0.8)
+    assert by_all.columns.job_submit[-1] == pytest.approx(50 * by_all.meta["arrival_scale"])
+    half = clusters.size(stretched, config(count=5), 0.4)["facts"]
+    assert half["n_machines"] == 2
+    assert half["offered_load"] == pytest.approx(2.0, rel=0.1)
+
+
+def test_a_cluster_that_nobody_means_is_refused_at_once(workload: Workload) -> None:
+    with pytest.raises(InputError, match=r"20,000,000,000 machines.*10,000,000 are the most"):
+        clusters.size(workload, config(shape={"cpu": 2}, count=20), 1e9)
+    with pytest.raises(InputError, match="slots is not simulated, 1,000,000,000 are the most"):
+        clusters.size(workload, config(), 1e9)
+
+
+def test_a_run_without_the_memory_for_it_is_refused_at_once(
+    workload: Workload, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sim.base.memory.available_bytes", lambda: 2e8)
+    with pytest.raises(InputError, match=r"44 tasks on 2,000,000 machines would take about 0.4 GB"):
+        clusters.size(workload, config(shape={"cpu": 2}, count=2_000_000), 1.0)
+    clusters.size(workload, config(shape={"cpu": 2}, count=1000), 1.0)
 
 
 def test_builds_what_it_sized(workload: Workload) -> None:
     queues = {"mode": "hard", "shares": {"a": 0.5, "b": 0.5}}
     sized = clusters.size(workload, config(shape={"cpu": 4}, queues=queues), 1.0)
     cluster = clusters.build(sized)
-    assert cluster.n_machines == 6
+    assert cluster.n_machines == 5
     assert cluster.queue_mode == "hard"
     assert cluster.queue_share == {"a": 0.5, "b": 0.5}
 
@@ -89,11 +128,6 @@ def test_a_job_that_does_not_fit_is_named(workload: Workload) -> None:
     queues = {"mode": "hard", "shares": {"a": 0.99, "b": 0.01}}
     with pytest.raises(InputError, match=r"at capacity 0\.5 the cluster is .*: job"):
         clusters.size(workload, config(queues=queues), 0.5)
-
-
-def test_a_cluster_needs_a_size() -> None:
-    with pytest.raises(InputError, match=r"cluster\.load or cluster\.count"):
-        clusters.check(config(load=None))
 
 
 def test_faults_are_drawn_from_the_seed(workload: Workload) -> None:

@@ -51,7 +51,7 @@ def shared(policy: str, seed: int, jct: list[float], makespan: float) -> dict[st
     mean = sum(jct) / len(jct)
     return {
         "policy": policy, "trace": "tpch_stream", "capacity": 1.0, "seed": seed, "table": table,
-        "jct_mean_s": mean, "makespan_s": makespan, "utilization": 0.6 + 0.1 * seed,
+        "jct_mean_s": mean, "makespan_s": makespan, "utilization_makespan": 0.6 + 0.1 * seed,
     }  # fmt: skip
 
 

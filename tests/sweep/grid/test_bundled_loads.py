@@ -1,0 +1,83 @@
+"""Every bundled workload of jobs that keep coming: what is in use is what its cluster is offered.
+
+While jobs arrive, at capacity 1.0 and first come, first served, within a tenth, for either of two
+seeds. At the sizes that the options have, or those here: of fewer jobs each is too much of the
+whole, and a policy that leaves room free while large tasks wait uses less.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import policies
+import sim
+from sweep.execution.inputs import Inputs
+from sweep.grid import clusters, grid
+from sweep.grid.options import Options
+from tests.sweep.small import request
+
+OPEN = {
+    "alibaba_synth": ("trace.jobs=300",),
+    "build_dags": ("trace.jobs=100",),
+    "cosmos": ("trace.scale=0.02",),
+    "production_dags": (),
+    "production_stream": (),
+    "request_dags": ("trace.jobs=300",),
+    "slearn_2sigma": (),
+    "slearn_google2011": (),
+    "slearn_google2019": (),
+    "slearn_gtrace19_dag": (),
+    "slo_jobs": (),
+}
+OF_FILES = {
+    "alibaba_hour": ("trace.knobs.hour_of.jobs=3000",),
+    "alibaba_hour_rewired": ("trace.knobs.hour_of.jobs=3000",),
+    "alibaba_small_hour": (),
+    "bqetl": (),
+    "slearn_google2011_real": (),
+    "tpcds_burst": (),
+    "tpcds_stream": (),
+    "tpcds_stream_inputs": (),
+    "tpcds_two_queues": (),
+    "tpch_burst": (),
+    "tpch_stream": (),
+}
+CLOSED = {
+    "jockey_fig6a", "jockey_fig6b", "jockey_fig6c", "scope_jobs", "tpcds", "tpch", "tpch_mix",
+}  # fmt: skip
+"""A job, or all of them at one instant."""
+OWN = {
+    "alibaba2018", "google2011", "parquet", "slearn_google2011_walls", "spark_tpch", "swf", "tpc",
+}  # fmt: skip
+"""Those that a user gives a file of their own (or, walls: one task a job, for statistics)."""
+
+
+def test_every_bundled_trace_is_known_here() -> None:
+    known = {*OPEN, *OF_FILES, *CLOSED, *OWN}
+    assert known == set(Options.of([]).names("trace"))
+
+
+@pytest.mark.parametrize("trace", OPEN)
+def test_what_is_in_use_is_what_is_offered(trace: str, tmp_path: Path) -> None:
+    _check(trace, OPEN[trace], tmp_path)
+
+
+@pytest.mark.parametrize("trace", OF_FILES)
+def test_of_real_traces_too(trace: str, tmp_path: Path, shared_traces: Path) -> None:
+    _check(trace, (*OF_FILES[trace], f"paths.traces={shared_traces}"), tmp_path)
+
+
+def _check(trace: str, words: tuple[str, ...], folder: Path) -> None:
+    asked = (f"trace={trace}", "policy=fifo", "capacity=1.0", "seed=0,1", *words)
+    inputs = Inputs(folder)
+    for cell in grid.build(request(asked)).cells:
+        workload = inputs.workload(inputs.id_of(cell))
+        sized = clusters.size(workload, cell.cluster, cell.capacity)
+        offered = sized["facts"]["offered_load"]
+        if cell.cluster["count"] is None:
+            slots = cell.cluster["shape"] == "slots"
+            assert offered == pytest.approx(cell.cluster["usual_load"], rel=0.02 if slots else 1e-6)
+        run = sim.simulate(workload, clusters.build(sized), policies.build("fifo"), record="tasks")
+        assert run.metrics["utilization"] == pytest.approx(offered, rel=0.1)
