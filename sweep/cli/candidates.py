@@ -6,6 +6,7 @@ Shells ask this at every Tab, so nothing heavy is imported: no Ray, no numba, no
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
@@ -98,8 +99,6 @@ def _parameters(group: str, before: Sequence[str], options: Options) -> Iterator
 
 
 def _fields(content: dict[str, Any]) -> list[str]:
-    import dataclasses
-
     import policies  # with NumPy, for whoever asks for a policy's parameters only
 
     with contextlib.suppress(Exception):

@@ -205,7 +205,15 @@ def _precision(lines: dict[str, Assignment], defaults: Mapping[str, Any]) -> Pre
 
 def _check_seeds_metric(name: str, lines: Mapping[str, Assignment]) -> None:
     """Refuse what no cell will have, before any runs; a measure has metrics of its own."""
-    if "measure" not in lines and metric(name).against_baseline and "baseline" not in lines:
+    if "measure" in lines:
+        return
+    try:
+        known = metric(name)
+    except InputError as error:
+        raise InputError(
+            f"seeds_metric={name} is no metric: {error.message}", rule=error.rule
+        ) from None
+    if known.against_baseline and "baseline" not in lines:
         raise InputError(
             f"seeds_metric={name} is against a baseline: give baseline=POLICY", rule="wrong type"
         )

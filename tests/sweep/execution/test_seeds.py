@@ -169,6 +169,8 @@ def test_the_words_name_the_seeds(fake: Command) -> None:
         (["seeds=auto", "seeds_width=0"], "above 0"),
         (["seeds=auto", "seeds_max=4"], "at least 5"),
         (["seeds=auto", "seeds_max=5,6"], "seeds_max=VALUE"),
+        (["seeds=auto", "seeds_metric=jct_men_s"], "did you mean 'jct_mean_s'"),
+        (["seeds=auto", "seeds_metric=nothing"], "seeds_metric=nothing is no metric"),
     ],
 )
 def test_what_can_not_be_asked(fake: Command, words: list[str], message: str) -> None:
@@ -177,5 +179,5 @@ def test_what_can_not_be_asked(fake: Command, words: list[str], message: str) ->
 
 
 def test_a_metric_that_is_not_there(fake: Command) -> None:
-    with pytest.raises(InputError, match="seeds_metric=nothing is no metric"):
-        seeds.widest(auto(fake, "seeds_metric=nothing"), table(5))
+    with pytest.raises(InputError, match="seeds_metric=tasks_local is no metric"):
+        seeds.widest(auto(fake, "seeds_metric=tasks_local"), table(5))
