@@ -52,7 +52,7 @@ class TestPlan:
             (["policy=las", "policy.queues=5"], "policy.params.queues: 10 → 5"),
             (["policy=fifo", "capacity=0.7"], "capacity: 0.5 → 0.7"),
             (["policy=fifo", "seed=3"], "seed: 0 → 3"),
-            (["policy=fifo", "cluster.load=0.9"], "cluster.load: 0.8 → 0.9"),
+            (["policy=fifo", "cluster.load=0.9"], "cluster.load: null → 0.9"),
             (["policy=fifo", "trace.begin_s=2"], "trace.begin_s: null → 2"),
         ],
     )
