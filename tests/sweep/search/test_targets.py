@@ -7,10 +7,12 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from sim import Workload
+import policies
+from sim import Cluster, Workload, simulate
 from sweep.cli import main
 from tests.sweep.small import Command, FakeResult, Ran, every_file, fake_engine, fake_simulate
 
+METRIC = "jct_mean_s"
 NEEDS = {"fifo": 50.0, "srpt": 31.0, "sjf": 40.0}
 TARGET = ("target.metric=jct_p99_s", "target.at_most=600", "cluster.count=50", "cluster.load=null")
 GRID = ("policy=fifo,srpt,sjf", "capacity=interval(0.3,1.5)", *TARGET)
@@ -273,3 +275,37 @@ def test_machines_are_whole_ones(command: Command, monkeypatch: pytest.MonkeyPat
     assert (row["machines"], row["machines_low"], row["unit"]) == (18.0, 17.0, "machines")
     for row in ran.rows:  # in few digits
         assert len(repr(row["capacity"])) <= 14
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_real_workloads_against_every_number_of_slots(command: Command, number: int) -> None:
+    rng = np.random.default_rng(number)
+    jobs = [
+        {
+            "submit_s": float(20 * (at // 5)),
+            "stages": [{"durations_s": [float(rng.integers(5, 40))] * int(rng.integers(1, 9))}],
+        }
+        for at in range(25)
+    ]
+    workload = Workload.from_jobs(jobs)
+    workload.write(command.trace)
+    exact = {
+        policy: [
+            simulate(workload, Cluster.slots(n), policies.build(policy), seed=0).metrics[METRIC]
+            for n in range(4, 25)
+        ]
+        for policy in ("fifo", "srpt")
+    }
+    bound = float(np.median(exact["fifo"]))
+    asked = (f"target.metric={METRIC}", f"target.at_most={bound!r}", "seed=0")
+    cluster = ("cluster.count=20", "cluster.load=null", "capacity=interval(0.2,1.2)")
+    ran = command("policy=fifo,srpt", *asked, *cluster)
+    assert ran.code == 0, ran.err
+    for policy, row in targets(ran).items():
+        meets = [n for n, value in enumerate(exact[policy], start=4) if value <= bound]
+        found = int(row["machines"])
+        assert found in meets
+        assert row["value"] == exact[policy][found - 4]
+        # the least, unless the metric is not monotone where nobody looked
+        is_monotone = meets == list(range(meets[0], 25))
+        assert found == meets[0] or not is_monotone
