@@ -17,7 +17,7 @@ from sweep.grid import request
 from sweep.grid.config_tree import to_yaml
 from sweep.grid.overrides import Assignment
 from sweep.report import compare
-from sweep.stats.arrange import NOT_METRICS
+from sweep.stats.arrange import ALL_METRICS, NOT_METRICS
 from sweep.store.cache import Cache
 from sweep.store.folder import FINDINGS, HTML, MARKDOWN, SweepFolder
 
@@ -151,7 +151,7 @@ def _otherwise(folder: SweepFolder, words: Sequence[Assignment], gantt: int | No
         else:
             config["metrics"] = list(request.metrics_of(line, _measure_of(config)))
             for name in config["metrics"]:
-                if name not in folder.cells().column_names:
+                if name not in (ALL_METRICS, *folder.cells().column_names):
                     raise InputError(f"metrics={name}: no cell of {folder.sweep} has it")
     cache = Cache(folder.results)
     cells = rebase.against(folder.cells(), config["swept"], config["baseline"], cache)

@@ -16,6 +16,7 @@ from sim.base import files, html
 from sim.base.errors import InputError
 from sim.base.masking import mask_tree
 from sim.base.text import table_lines
+from sweep.execution.rows import AGAINST_BASELINE
 from sweep.grid import config_tree
 from sweep.report import changes
 from sweep.report.changes import Change
@@ -77,8 +78,11 @@ def compare(a: SweepFolder, b: SweepFolder) -> Comparison:
     labels = [*AXES, *swept]
     mine, theirs = (_by_label(folder, labels) for folder in (a, b))
     order = [*mine, *(key for key in theirs if key not in mine)]
+    # speed-ups over different policies differ without a cell being another
+    leaves_out = AGAINST_BASELINE if configs[0]["baseline"] != configs[1]["baseline"] else ()
     pairs = [
-        _pair(dict(zip(labels, key, strict=True)), mine.get(key), theirs.get(key)) for key in order
+        _pair(dict(zip(labels, key, strict=True)), mine.get(key), theirs.get(key), leaves_out)
+        for key in order
     ]
     facts = [_provenance(folder) for folder in (a, b)]
     return Comparison(
@@ -114,7 +118,10 @@ def _configured(row: Mapping[str, Any], name: str) -> Any:
 
 
 def _pair(
-    labels: Mapping[str, str], a: Mapping[str, Any] | None, b: Mapping[str, Any] | None
+    labels: Mapping[str, str],
+    a: Mapping[str, Any] | None,
+    b: Mapping[str, Any] | None,
+    leaves_out: Sequence[str],
 ) -> Pair:
     if a is None or b is None:
         return Pair(labels, ONLY_B if a is None else ONLY_A, False, {})
@@ -123,7 +130,7 @@ def _pair(
     if any(failed):
         verdict = FAILS_TOO if all(failed) else MENDED if failed[0] else FAILS
         return Pair(labels, verdict, same_key, {})
-    values = [_metrics(row, labels) for row in (a, b)]
+    values = [_metrics(row, (*labels, *leaves_out)) for row in (a, b)]
     names = in_order(list(dict.fromkeys((*values[0], *values[1]))))
     differing = {
         name: ends
@@ -134,7 +141,7 @@ def _pair(
     return Pair(labels, CHANGED if differing else SAME, same_key, differing, (values[0], values[1]))
 
 
-def _metrics(row: Mapping[str, Any], labels: Mapping[str, str]) -> dict[str, float]:
+def _metrics(row: Mapping[str, Any], labels: Sequence[str]) -> dict[str, float]:
     skip = {*NOT_METRICS, *labels}
     return {
         name: float(value)

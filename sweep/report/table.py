@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sweep.stats import MIN_PAIRS
 from sweep.stats.arrange import Column, text
 from sweep.stats.arrange import text as shortest
 from sweep.stats.metric_format import Style, format_value, style
@@ -103,7 +104,8 @@ def legend(summary: Summary, best: str = BEST, is_whole: bool = True) -> list[st
     tables = ((block, at) for block in summary.blocks for at in range(len(block.capacities)))
     rows = (row for block, at in tables for row in rows_of(summary, block, at))
     if any(entry.is_best for row in rows for entry in row.entries):
-        words.append(f"{best}: the best mean, and what no test tells from it")
+        tells = "and what no test tells from it" if seeds >= MIN_PAIRS else "not tested"
+        words.append(f"{best}: the best mean, {tells}")
     if summary.failures and seeds > 1:
         words.append(f"{FEWER}: fewer seeds, some failed")
     lines = ["; ".join(words)] if words else []

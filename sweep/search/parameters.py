@@ -143,7 +143,7 @@ class Searches:
         without = {key: values for key, values in axes.items() if key not in goal.space}
         found = []
         for cell in self._build({**without, "seed": (0,)}):
-            parameters = space.of_policy(cell.policy["name"], goal.space)
+            parameters = space.of_policy(cell.policy, goal.space)
             if not parameters:
                 raise InputError(
                     f"policy={cell.labels['policy']} has none of {', '.join(goal.space)}: leave it "
@@ -159,8 +159,8 @@ class Searches:
     def _end(self, key: str) -> Any:
         """Return a value of a parameter that some policy takes, whole where that is asked."""
         for option in self._request.axes["policy"]:
-            name = self._request.options.compose(policy=option)["policy"]["name"]
-            for parameter in space.of_policy(name, {key: self.goal.space[key]}):
+            policy = self._request.options.compose(policy=option)["policy"]
+            for parameter in space.of_policy(policy, {key: self.goal.space[key]}):
                 return (parameter.choices or (parameter.low,))[0]
         return None
 

@@ -53,9 +53,13 @@ class Parameter:
         return is_number and self.low <= value <= self.high
 
 
-def of_policy(name: str, space: Mapping[str, Interval | tuple[Any, ...]]) -> list[Parameter]:
-    """Return those of a space's parameters that a policy has, in their order."""
-    spec = policies.spec(name)
+def of_policy(
+    policy: Mapping[str, Any], space: Mapping[str, Interval | tuple[Any, ...]]
+) -> list[Parameter]:
+    """Return those of a space's parameters that an option's policy has, in their order."""
+    if policy.get("module") is not None:
+        policies.registry.load(str(policy["module"]), str(policy["name"]))
+    spec = policies.spec(policy["name"])
     known = {field.name for field in dataclasses.fields(spec)}
     hints = hints_of(spec)
     found = []

@@ -100,7 +100,7 @@ def shown_metrics(cells: pa.Table, config: Mapping[str, Any]) -> pa.Table:
     chosen = chosen_metrics(config)
     if not chosen:
         return cells
-    keep = {*NOT_METRICS, *config["swept"], *chosen}
+    keep = {*NOT_METRICS, "config", *config["swept"], *chosen}
     return cells.select([name for name in cells.column_names if name in keep])
 
 
@@ -169,10 +169,15 @@ def text(value: object) -> str:
 def machines(them: Arranged, members: Sequence[int], capacity: float) -> str:
     """Say how large the clusters of a block are at a capacity; empty if that is not known."""
     cells = [them.rows[at] for at in members if float(them.rows[at]["capacity"]) == capacity]
-    counts = [int(n) for cell in cells if (n := cell.get("n_machines")) is not None]
+    counts = [float(n) for cell in cells if (n := cell.get("n_machines")) is not None]
     if not counts:
         return ""
     low, high = min(counts), max(counts)
-    number = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+    number = _count(low) if low == high else f"{_count(low)} to {_count(high)}"
     unit = "slot" if any(cell.get("is_pool") for cell in cells) else "machine"
     return f"{number} {unit}{'s' * (high != 1)}"
+
+
+def _count(n: float) -> str:
+    """Write a number of machines, of which one may be cut."""
+    return f"{n:,.0f}" if n.is_integer() else f"{n:,.2f}"

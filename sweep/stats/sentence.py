@@ -10,6 +10,9 @@ from sweep.stats.inference import EXACT, MIN_PAIRS, Paired
 from sweep.stats.metric_format import format_contrast, format_value, style
 
 MOST_NAMES = 4
+AT_BOUND = 5e-6
+"""A gap that is the rounding of times."""
+
 FULL = 0.85
 """Share of the capacity in use at which jobs begin to wait."""
 
@@ -43,7 +46,8 @@ def sentence(facts: Facts) -> str:
     parts = [_tie(facts) if _all_tie(facts) else f"{_who(facts)}, {_how_much(facts)}"]
     if facts.gap is not None:
         bound = format_value("gap_lb_p50", facts.gap)[0].replace("%", " %")
-        parts.append(f"half of the jobs within {bound} of the bound")
+        near = "at" if facts.gap < AT_BOUND else f"within {bound} of"
+        parts.append(f"half of the jobs {near} the bound")
     parts += _how_sure(facts)
     if facts.waits is False and not _all_tie(facts):
         parts.append(f"no job waited: try capacity={_tighter(facts)}")

@@ -233,7 +233,11 @@ class Connection:
 
     def stays_up(self) -> bool:
         """Tell whether it joined a cluster, one that is there and will be afterwards."""
-        return self._launcher["kind"] == "ray" and self.answers()
+        if self._launcher["kind"] != "ray" or "ray" not in sys.modules:
+            return False
+        import ray  # which would join the address again, were it asked before it has
+
+        return ray.is_initialized() and self.answers()
 
     def answers(self) -> bool:
         """Tell whether the head does: Ray itself would wait for it, for a minute."""

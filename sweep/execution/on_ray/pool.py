@@ -95,7 +95,7 @@ class RayRunner:
     def close(self) -> None:
         """Stop Ray if it was started for this runner, else leave the cluster."""
         self._forget_tasks()
-        if self._connection.is_open and self._connection.stays_up():
+        if self._connection.stays_up():
             board.clear(self._board)
         self._connection.close()
 

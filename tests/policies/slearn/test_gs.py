@@ -61,7 +61,7 @@ def queue_of(policy, work, **params):
 
 @pytest.mark.parametrize(
     ("size", "queue"),
-    [(0.0, 0), (999.9, 0), (1000.0, 1), (9999.0, 1), (1e4, 2), (9.9e11, 9), (1e12, 9), (1e14, 9)],
+    [(0.0, 0), (999.9, 0), (1000.0, 1), (9999.0, 1), (1e4, 2), (9.9e11, 9), (1e12, 9)],
 )
 def test_ten_queues_of_tenfold_thresholds(size, queue):
     assert queue_of("oracle", size) == queue

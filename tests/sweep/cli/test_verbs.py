@@ -308,6 +308,9 @@ class TestReport:
             assert (markdown.parent / name).read_bytes() == (other / name).read_bytes()
         assert "against srpt" in page.read_text(encoding="utf-8").lower()
 
+    def test_with_all_metrics(self, fake: Command, ran: Ran) -> None:
+        assert fake.verb("report", "metrics=all").code == 0
+
     def test_with_what_is_not_there(self, fake: Command, ran: Ran) -> None:
         said = fake.verb("report", "baseline=lass")
         assert "unknown baseline 'lass'; did you mean 'las'" in said.err

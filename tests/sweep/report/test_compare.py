@@ -39,11 +39,9 @@ def test_what_is_in_one_of_them_and_what_is_the_same(fake: Command) -> None:
     assert len(verdicts) == 4 + 6 + 6
     assert verdicts["fifo", "1", "0"] == compare.ONLY_A
     assert verdicts["las", "0.5", "2"] == compare.ONLY_B
-    # the speed-ups are against another baseline; all else of these cells is the same
-    changed = next(p for p in found.pairs if p.labels["policy"] == "sjf")
-    assert changed.verdict == compare.CHANGED
-    assert changed.same_key
-    assert set(changed.changes) == {"jct_speedup_mean", "jct_speedup_p50"}
+    # that the speed-ups are against another baseline makes no cell another
+    shared = [p for p in found.pairs if p.labels["policy"] == "sjf" and p.labels["seed"] != "2"]
+    assert {(p.verdict, p.same_key) for p in shared} == {(compare.SAME, True)}
     assert ("baseline", "fifo", "las") in found.config
     assert ("axes.seed", "0, 1", "0, 1, 2") in found.config
 

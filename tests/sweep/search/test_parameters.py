@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,36 @@ def bowl_value(m: float, rp: float, seed: int, spread: float = 0.02) -> float:
     luck = math.exp(0.3 * np.random.default_rng([seed, 7]).normal())
     noise = math.exp(spread * np.random.default_rng([seed, int(1e4 * m)]).normal())
     return float(100.0 * (1 + 0.3 * (m - 1.4) ** 2 + 0.2 * (rp - 0.5)) * luck * noise)
+
+
+OWN = """
+from dataclasses import dataclass
+
+from policies import Policy, register
+
+
+@register("own_search")
+@dataclass(frozen=True)
+class Own(Policy):
+    m: float = 0.2
+    rp: float = 0.8
+"""
+
+
+def test_a_policy_of_ones_own(
+    command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    mine = tmp_path / "mine"
+    (mine / "policy").mkdir(parents=True)
+    (mine / "policy" / "own_search.yaml").write_text("name: own_search\nmodule: own_search\n")
+    (mine / "own_search.py").write_text(OWN)
+    monkeypatch.syspath_prepend(str(mine))
+    fake_engine(monkeypatch, bowl())
+    words = ("policy=own_search", "policy.m=0.5,1.4", "search.metric=jct_mean_s")
+    ran = command(*words, "search.cells=60", f"--config-dir={mine}")
+    assert ran.code == 0, ran.err
+    (best,) = [row for row in settings(ran) if row["role"] == "best"]
+    assert best["numbers"] == [1.4]
 
 
 def settings(ran: Ran) -> list[dict[str, Any]]:

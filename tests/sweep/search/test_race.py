@@ -50,7 +50,7 @@ def test_what_a_policy_has_of_a_space() -> None:
         "policy.rp": (0.5, 1),
         "policy.queues": (1, 2),
     }
-    found = {p.name: p for p in of_policy("dagps", space)}
+    found = {p.name: p for p in of_policy({"name": "dagps"}, space)}
     assert list(found) == ["m", "bundle", "rp"]
     assert not found["m"].is_int
     assert found["bundle"].is_int
@@ -63,7 +63,7 @@ def test_what_a_policy_has_of_a_space() -> None:
     log = Parameter("policy.prior_tasks", 0.001, 100, is_log=True)
     assert log.tidy(0.0012345) == 0.00123
     with pytest.raises(InputError, match=r"whole number.*whole ends"):
-        of_policy("dagps", {"policy.bundle": Interval(1, 2.5)})
+        of_policy({"name": "dagps"}, {"policy.bundle": Interval(1, 2.5)})
 
 
 def test_a_grid_is_proposed_whole() -> None:
