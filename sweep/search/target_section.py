@@ -34,8 +34,9 @@ def section(found: pa.Table, config: Mapping[str, Any]) -> Section:
     sure = "; on which side of it a mean is, is 95 % sure"
     alone = "; one seed stands for itself"
     notes = (
-        f"Least number of machines looked at from capacity {text(goal['low'])} to {text(goal['high'])} "
-        f"at which the mean of {goal['metric']} over seeds is at "
+        "Least number of machines looked at from capacity "
+        f"{text(goal['low'])} to {text(goal['high'])} at which the mean of "
+        f"{goal['metric']} over seeds is at "
         f"{'most' if goal['is_most'] else 'least'} {_bound(goal)}"
         f"{sure if max(row['seeds'] for row in rows) > 1 else alone}.",
     )

@@ -19,6 +19,7 @@ from sim.base.errors import InputError
 from sweep import track, ui
 from sweep.store.journal import Journal
 from sweep.track import connection
+from tests.e2e.conftest import hear_interrupts
 from tests.sweep import frames
 from tests.sweep.small import Command
 
@@ -198,6 +199,7 @@ def test_an_index_of_results_that_mlflow_knows_nothing_of(fake: Command, tmp_pat
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,
+        preexec_fn=hear_interrupts,
     )
     try:
         assert process.stdout is not None

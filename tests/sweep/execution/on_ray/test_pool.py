@@ -68,6 +68,9 @@ class FakeRay:
         self.n_inits += 1
         self._tasks.clear()
 
+    def is_initialized(self) -> bool:
+        return True
+
     def nodes(self) -> list[dict[str, Any]]:
         up = {"Alive": True, "NodeManagerAddress": "own", "NodeManagerPort": 1}
         resources = {"CPU": 2.0, "memory": 8.0}
