@@ -28,7 +28,7 @@ from sim.base.reading import (
     first_line,
     nothing_left,
     open_text,
-    read_blocks,
+    read_columns,
 )
 from sim.workload.workload import Workload
 
@@ -235,14 +235,7 @@ def _read_walls(path: Path, on_bad_row: OnBadRow) -> Workload:
     bad: dict[str, int] = {}
     with open_text(path) as stream:
         layout = Layout(_HISTORY, skip_lines=1)
-        blocks = list(read_blocks(path, stream, layout, fields, on_bad_row, bad))
-    log: dict[str, Any] = {}
-    for name, field in fields.items():
-        parts = [block[name] for block in blocks]
-        if field.kind == "text":
-            log[name] = pa.chunked_array(parts, pa.string()).combine_chunks()
-        else:
-            log[name] = np.concatenate(parts or [np.empty(0)])
+        log = read_columns(path, stream, layout, fields, on_bad_row, bad)
     dropped: dict[str, int] = {}
     noticed: dict[str, int] = {}
     kept = np.ones(len(log["submit_s"]), dtype=bool)

@@ -23,7 +23,7 @@ from sim.base.reading import (
     first_line,
     nothing_left,
     open_text,
-    read_blocks,
+    read_columns,
 )
 from sim.workload.workload import Workload
 
@@ -110,8 +110,7 @@ def read(
     with open_text(path) as raw:
         rows = RowsOnly(path, raw)
         layout = Layout(FIELDS, delimiter=" ", lines=rows.line_of)
-        blocks = list(read_blocks(path, rows, layout, fields, on_bad_row, bad))
-    log = {n: np.concatenate([b[n] for b in blocks] or [np.empty(0)]) for n in FIELDS}
+        log = read_columns(path, rows, layout, fields, on_bad_row, bad)
     return _Log(path, log, bad, rows.header).workload(status, processors, gang, memory)
 
 
