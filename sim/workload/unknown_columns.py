@@ -11,7 +11,7 @@ from sim.workload.tables import TableLike
 
 _NEAR = 0.75
 _MORE = {"stages": ("duration_s",)}  # it stands for a table of tasks
-_RESOURCES = ("cpu", "cpus", "cores", "mem", "memory", "gpu", "gpus", "demand")
+_RESOURCES = ("cpu", "cpus", "cores", "mem", "memory", "gpu", "gpus")
 
 
 def with_unused(
@@ -49,7 +49,7 @@ def meant(table: str, names: Iterable[str]) -> dict[str, str]:
     for name in given:
         if name not in known and not (table == "stages" and name.startswith(DEMAND_PREFIX)):
             one = _nearest(name, free) or _demand(table, name)
-            if one is not None:
+            if one is not None and one not in given:
                 near[name] = one
     return near
 
@@ -57,9 +57,8 @@ def meant(table: str, names: Iterable[str]) -> dict[str, str]:
 def _demand(table: str, name: str) -> str | None:
     """Return the column of a demand that a column of stages is meant for."""
     parts = name.lower().split("_")
-    is_one = table == "stages" and any(part in _RESOURCES for part in parts)
-    resource = next((part for part in parts if part != "demand"), "<resource>")
-    return f"{DEMAND_PREFIX}{resource}" if is_one else None
+    resource = next((part for part in parts if part in _RESOURCES), None)
+    return f"{DEMAND_PREFIX}{resource}" if table == "stages" and resource else None
 
 
 def _nearest(name: str, known: Iterable[str]) -> str | None:

@@ -23,6 +23,10 @@ from tests.sim.workload.tables import build
         ("jobs", ["user", "user_name"], {}),  # the one that is used is there
         ("stages", ["demand_gpu", "duration", "input_homes"],
          {"duration": "duration_s", "input_homes": "input_home"}),
+        ("stages", ["cpu", "Mem_gib", "gpu_demand"],
+         {"cpu": "demand_cpu", "Mem_gib": "demand_mem", "gpu_demand": "demand_gpu"}),
+        ("stages", ["demand_cpu", "cpu"], {}),
+        ("tasks", ["cpu"], {}),
         ("stage_edges", ["edge_kind"], {"edge_kind": "kind"}),
     ],
 )  # fmt: skip

@@ -96,6 +96,7 @@ def test_one_seed_shows_the_mean_alone() -> None:
 def test_best_is_marked_by_the_metrics_direction() -> None:
     text = printed(summarise(frames.frame(seeds=[0]), baseline="fifo"))
     rows = {line.split()[0]: line.split()[1:] for line in text.splitlines() if "_" in line}
+    assert "*: the best mean, not tested" in text
     assert [word.endswith("*") for word in rows["jct_mean_s"]] == [False, False, False, True]
     assert [word.endswith("*") for word in rows["jct_speedup_mean"]] == [False, False, False, True]
     assert not any(word.endswith("*") for word in rows["jobs_failed"])  # all the same

@@ -172,6 +172,13 @@ def test_the_size_of_the_cluster_is_said_where_it_is_known() -> None:
         known.column_names.index("config"), "config", pa.array(['{"shape":"slots"}'] * 2)
     ).set_column(known.column_names.index("n_machines"), "n_machines", pa.array([1, 1200]))
     assert judged(pool).sentence.startswith("t at 0.7 (1 to 1,200 slots): ")
+    cut = cells({"fifo": FIFO[:2]}, n_machines=22.5, config='{"shape":"cube"}')
+    assert judged(cut).sentence.startswith("t at 0.7 (22.50 machines): ")
+
+
+def test_a_gap_of_rounding_is_none() -> None:
+    gaps = {"fifo": 2.0, "las": 1.0, "srpt": 1e-9, "sjf": 0.04}
+    assert "half of the jobs at the bound" in judged(cells(ALL, gap_lb_p50=gaps)).sentence
 
 
 def test_failed_cells_leave_their_pairs_out() -> None:
