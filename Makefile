@@ -14,7 +14,7 @@ BIN = $(VENV)/bin
 BENCH = $(VENV)-bench
 READY = $(VENV)/.ready
 TESTS ?= tests
-WORKERS ?= 4
+WORKERS ?= 3
 TRACES ?= traces
 SECONDS ?= 60
 SCALE ?= gallery
@@ -70,12 +70,13 @@ $(READY): requirements.lock
 $(BENCH)/.ready: benchmarks/requirements.lock
 	$(call install,$(BENCH),benchmarks/requirements.lock)
 
+# what is imported is compiled then: all 190 packages would take half a minute
 define install
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "$(PYTHON) is older than 3.11; say make PYTHON=python3.11 (or newer)"; exit 2; }
 	@test -x $(1)/bin/python || { echo "making $(1) ..."; $(PYTHON) -m venv $(1); }
 	@echo "installing the packages of $(2) (a few minutes the first time) ..."
-	@$(1)/bin/python -m pip install -qq --disable-pip-version-check --require-hashes \
+	@$(1)/bin/python -m pip install -qq --disable-pip-version-check --require-hashes --no-compile \
 		--requirement $(2)
 	@touch $(1)/.ready
 endef

@@ -16,6 +16,7 @@ from sim.engine.layout import features
 from tests import variants
 
 ROOT = Path(__file__).resolve().parent.parent
+ROUNDED = features._rounded
 
 
 @pytest.fixture(scope="session")
@@ -39,12 +40,24 @@ def registry_as_it_was() -> Iterator[None]:
             sys.modules.pop(module, None)
 
 
-@pytest.fixture(autouse=True)
-def few_variants(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Let runs take wide variants of the event loop, where exact ones would be compiled."""
-    exact = os.environ.get("VARIANTS") == "exact" or request.node.get_closest_marker("exact")
-    if exact or not JIT:
+@pytest.fixture(autouse=True, scope="session")
+def few_variants() -> Iterator[None]:
+    """Let runs take wide variants of the event loop, where exact ones would be compiled.
+
+    For the session, so that what a module's fixtures run takes them too.
+    """
+    if os.environ.get("VARIANTS") == "exact" or not JIT:
         yield
         return
     with mock.patch.object(features, "_rounded", variants.widened):
+        yield
+
+
+@pytest.fixture(autouse=True)
+def exact_variants(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Let the runs of a test that is marked so take exactly what they need."""
+    if request.node.get_closest_marker("exact") is None:
+        yield
+        return
+    with mock.patch.object(features, "_rounded", ROUNDED):
         yield

@@ -1,9 +1,9 @@
 """The variants of the event loop that tests compile: few, where each costs seconds.
 
 A run of the tests meets some thirty combinations of features. What a run on machines has is rounded
-up to all that may be, so that half a dozen variants serve; pools of slots keep their own. Plain
-Python (`make test-nojit`), sweeps in processes of their own and `make test-long` take exactly what
-a run has.
+up to all that may be, so that three variants serve, one a way to fit; pools of slots keep theirs.
+Plain Python (`make test-nojit`), sweeps in processes of their own and `make test-long` take exactly
+what a run has.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ def widened(found: set[Feature]) -> set[Feature]:
     """Return the features of the wide variant that serves a run with those `found`."""
     if has.POOL in found:
         return found
-    if not found & {has.STRICT, has.SKIP}:
-        found = found | {has.SCORED}
-    return found | ALWAYS
+    if has.STRICT in found:
+        return found | ALWAYS | {has.EVICTS}
+    if has.SKIP in found:
+        return found | ALWAYS
+    return found | ALWAYS | {has.SCORED, has.OVERBOOK}

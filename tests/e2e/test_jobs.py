@@ -47,6 +47,7 @@ def checkout(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_a_submitted_sweep(head: Machine, checkout: Path, tmp_path: Path) -> None:
     line = documented("ray job submit")
     words = [

@@ -40,7 +40,9 @@ def wait_for_cells(results: Path, n: int, process: subprocess.Popen[str]) -> Non
 
 
 def test_killed_and_run_again_ends_with_the_same_bytes(command: Command) -> None:
-    undisturbed = command(*grid(command, "paths.results=undisturbed", "tracking=none"))
+    undisturbed = command(
+        *grid(command, "paths.results=undisturbed", "tracking=none", "launcher=inline")
+    )
     assert undisturbed.code == 0, undisturbed.err
     results = command.folder / "results"
     process = command.start(*grid(command))
@@ -55,6 +57,7 @@ def test_killed_and_run_again_ends_with_the_same_bytes(command: Command) -> None
     assert every_file(results) == every_file(command.folder / "undisturbed")
 
 
+@pytest.mark.long
 def test_interrupted_keeps_what_is_done(command: Command) -> None:
     results, gate = command.folder / "results", command.folder / "gate"
     gate.touch()

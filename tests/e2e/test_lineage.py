@@ -47,6 +47,7 @@ def write_logs(folder: Path, n_days: int = 12, n_jobs: int = 40, n_files: int = 
         pq.write_table(pa.table(dict(named)), folder / "operations" / f"{at}.parquet")
 
 
+@pytest.mark.long
 def test_parts_on_ray_give_what_one_machine_does(command: Command) -> None:
     write_logs(command.folder)
     for module, out, more in (

@@ -75,6 +75,7 @@ def cluster() -> Iterator[dict[str, str]]:
         process.communicate(timeout=60)
 
 
+@pytest.mark.long
 def test_an_existing_cluster(command: Command, cluster: dict[str, str]) -> None:
     words = (
         "policy=fifo,slow", "seed=0,1", "trace=alibaba_synth", "trace.jobs=50", "tracking=none",

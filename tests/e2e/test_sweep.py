@@ -89,6 +89,7 @@ def test_cells_that_raise_or_kill_their_worker(command: Command) -> None:
     assert "6 cells, 2 cached, 4 to run" in retried.err
 
 
+@pytest.mark.long
 def test_two_sweeps_at_once_in_one_folder(command: Command) -> None:
     common = (
         "trace=alibaba_synth", "trace.jobs=50", "launcher=inline", "capacity=range(0.5,1.5,0.1)",

@@ -31,12 +31,14 @@ from sim.engine.kernels.score import find_new, may_start, start_charged
 from sim.engine.kernels.state import (
     EVICTS,
     GANGS,
+    MAKES_WAY,
     N_DIRTY,
     N_NEW,
     N_REFUSED,
     N_SCAN,
     N_SLOT_FREE,
     OVERBOOK,
+    OVERBOOKS,
     RELEASED,
     SCAN_SHIFTS,
     SCORED,
@@ -52,8 +54,8 @@ def dispatch_strict(st):
     started = False
     while True:
         q = pick_queue(st)
-        if EVICTS and q < 0 and started:  # what has started may be what makes way for others
-            started = False
+        if EVICTS and st.state_i[MAKES_WAY] and q < 0 and started:
+            started = False  # what has started may be what makes way for others
             unblock(st)
             continue
         if q < 0:
@@ -78,7 +80,7 @@ def dispatch_strict(st):
         else:
             machine = first_fit(st, row, hint if g == hint_stage else 0)
             hint_stage, hint = g, max(machine, 0)
-        if EVICTS and machine < 0:
+        if EVICTS and st.state_i[MAKES_WAY] and machine < 0:
             machine = evict(st, g, row)
             if machine >= 0:
                 unblock(st)  # what is left of the room may do for those who were refused
@@ -170,7 +172,7 @@ def _pack(st):
             continue
         if st.state_mach_dirty[machine]:
             _fill(st, machine)
-            if OVERBOOK:
+            if OVERBOOK and st.state_i[OVERBOOKS]:
                 _overbook(st, machine)
         elif st.state_i[N_NEW] > st.state_i[N_REFUSED]:
             _fill_with_new(st, machine)

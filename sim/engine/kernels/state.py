@@ -327,16 +327,19 @@ PACK_REMAINING, PACK_REMOTE, PACK_UNFAIRNESS = range(3)
     SEEN,
     REMOTE,
     FAILS,
-) = range(34)
-N_I = 34
+    OVERBOOKS,
+    MAKES_WAY,
+) = range(36)
+N_I = 36
 # What the configuration registers mean: SHARE is a `sim.engine.plan` code; UNIT a pool of slots;
 # EVENTS the mask subscribed to; RECORD whether task columns are kept; HARD whether organisations
 # have caps; TASK_ORDER whether p_task_order is given; PER_TASK whether there are one-to-one edges;
 # N_RIGID how many resources can't be overbooked; BUNDLE the size of a bundle; PRIORITY, PREFERS and
 # SEEN whether p_turn_priority, p_turn_prefers and p_stage_seen_s are given; REMOTE whether tasks
-# take longer where their input is remote; FAILS whether attempts fail. What costs more than a look
-# at a register is a feature (`if GANGS:`). WORTHS and LEFTS are sums over the
-# tasks placed (`sim.engine.plan.queues`).
+# take longer where their input is remote; FAILS whether attempts fail; OVERBOOKS and MAKES_WAY
+# whether machines are overbooked and tasks evicted, in a variant that can. What costs more than a
+# look at a register is a feature (`if GANGS:`). WORTHS and LEFTS are sums over the tasks placed
+# (`sim.engine.plan.queues`).
 
 State = namedtuple("State", NAMES)  # type: ignore[misc]  # the fields are listed once, above
 

@@ -118,6 +118,8 @@ def registers(
     flags[has.PRIORITY] = plan.task_priority is not None
     flags[has.PREFERS] = plan.task_prefers is not None
     flags[has.SEEN] = not np.isnan(plan.stages["seen_s"]).all()
+    flags[has.OVERBOOKS] = plan.packing.overbook
+    flags[has.MAKES_WAY] = plan.evict
     flags[has.FAILS] = bool(len(columns.attempt_s))
     flags[has.JOBS_LEFT] = len(columns.job_submit)
     return flags
