@@ -14,7 +14,7 @@ BIN = $(VENV)/bin
 BENCH = $(VENV)-bench
 READY = $(VENV)/.ready
 TESTS ?= tests
-WORKERS ?= 3
+WORKERS ?= 4
 TRACES ?= traces
 SECONDS ?= 60
 SCALE ?= gallery
@@ -30,20 +30,19 @@ sweep: $(READY)
 test: $(READY)
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync test-main test-nojit
 
-# kernels are compiled with bounds checks in the tests' own processes (tests/__init__.py), and as they
-# are for users in all that the tests start
+# kernels are compiled with bounds checks, in few variants (tests/conftest.py)
 test-main: $(READY)
-	+CHECKED=1 $(BIN)/python -m pytest $(TESTS) -q -n $(WORKERS) --dist worksteal -m "not long"
+	+NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest $(TESTS) -q -n $(WORKERS) --dist worksteal -m "not long"
 
-# clusters whose machines, workers and drivers are killed, pages that start servers, and each variant
-# of the event loop by itself (tests/variants.py): minutes
+# clusters whose machines, workers and drivers are killed, pages that start servers, and kernels as
+# they are for users, each variant of the event loop by itself: minutes
 test-long: $(READY)
-	$(BIN)/python -m pytest tests/e2e tests/docs -q -m long
-	VARIANTS=exact $(BIN)/python -m pytest -q $(KERNEL_TESTS) tests/policies/test_invariants.py
+	SIM_VARIANTS=exact $(BIN)/python -m pytest tests/e2e tests/docs -q -m "long or e2e"
+	SIM_VARIANTS=exact $(BIN)/python -m pytest -q $(KERNEL_TESTS) tests/policies/test_invariants.py
 
 # the same kernels as plain Python, where a local that is never assigned shows
 test-nojit: $(READY)
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q $(KERNEL_TESTS) \
+	NUMBA_DISABLE_JIT=1 SIM_VARIANTS=exact $(BIN)/python -m pytest -q $(KERNEL_TESTS) \
 		tests/policies/test_orders.py tests/sim/dags tests/sim/lineage -m "not slow" \
 		--ignore-glob='*_sample.py'
 

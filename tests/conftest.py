@@ -6,17 +6,15 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from unittest import mock
 
 import pytest
 
 from policies import registry
-from sim.base.jit import JIT
-from sim.engine.layout import features
-from tests import variants
 
 ROOT = Path(__file__).resolve().parent.parent
-ROUNDED = features._rounded
+# three variants of the event loop for all that is run on machines, here and in what tests start: a
+# run of the tests meets some thirty, and each would be compiled
+os.environ.setdefault("SIM_VARIANTS", "wide")
 
 
 @pytest.fixture(scope="session")
@@ -40,24 +38,8 @@ def registry_as_it_was() -> Iterator[None]:
             sys.modules.pop(module, None)
 
 
-@pytest.fixture(autouse=True, scope="session")
-def few_variants() -> Iterator[None]:
-    """Let runs take wide variants of the event loop, where exact ones would be compiled.
-
-    For the session, so that what a module's fixtures run takes them too.
-    """
-    if os.environ.get("VARIANTS") == "exact" or not JIT:
-        yield
-        return
-    with mock.patch.object(features, "_rounded", variants.widened):
-        yield
-
-
 @pytest.fixture(autouse=True)
-def exact_variants(request: pytest.FixtureRequest) -> Iterator[None]:
+def exact_variants(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the runs of a test that is marked so take exactly what they need."""
-    if request.node.get_closest_marker("exact") is None:
-        yield
-        return
-    with mock.patch.object(features, "_rounded", ROUNDED):
-        yield
+    if request.node.get_closest_marker("exact") is not None:
+        monkeypatch.setenv("SIM_VARIANTS", "exact")

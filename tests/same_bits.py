@@ -14,7 +14,6 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import numpy as np
 
@@ -23,12 +22,10 @@ import sim
 from sim.base import maths
 from sim.base.maths.matrices import eigh, svd
 from sim.base.random import stream
-from sim.engine.layout import features
 from sim.measures import NO_POLICY
 from sweep.execution import plan
 from sweep.execution.cell import run_cell
 from sweep.grid import grid
-from tests import variants
 from tests.sweep.small import request
 
 GENERATORS: dict[str, dict[str, Any]] = {
@@ -152,8 +149,7 @@ def main(folder: str, *parts: str) -> None:
         "plain generators": lambda: generators(PLAIN),
         "cells": lambda: cells(Path(folder)),
     }
-    with mock.patch.object(features, "_rounded", variants.widened):
-        print(json.dumps({f"{p}: {name}": value for p in parts for name, value in of[p]()}))
+    print(json.dumps({f"{p}: {name}": value for p in parts for name, value in of[p]()}))
 
 
 if __name__ == "__main__":

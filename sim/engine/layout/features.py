@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 _ORDERS = {has.USAGE, has.MOVING, has.SERVICE}
 _THRESHOLDS = {has.MOVING, has.SERVICE}
 _RARE = {has.GANGS, has.INPUTS}
+_WIDE = {*_ORDERS, *_RARE, has.LIMITS, has.PACED}
 
 
 def features_of(
@@ -34,12 +36,25 @@ def _rounded(found: set[Feature]) -> set[Feature]:
     """Add features that cost a run little, where another variant would cost a compilation."""
     if has.POOL in found:
         return found
+    if os.environ.get("SIM_VARIANTS") == "wide":
+        return found | _WIDE | _widest(found)
     if found & _RARE or (has.PACED in found and found & _ORDERS):
         found = found | {*_RARE, has.LIMITS, has.USAGE}
         return found | _ORDERS if found & _THRESHOLDS else found
     if has.PACED not in found and found & (_ORDERS | {has.LIMITS}):
         return found | _ORDERS
     return found
+
+
+def _widest(found: set[Feature]) -> set[Feature]:
+    """Return what else runs on machines may have, a variant for each way to fit.
+
+    With SIM_VARIANTS=wide these three serve whatever is run, tests for instance; each costs more to
+    compile, and a run more time.
+    """
+    if has.STRICT in found:
+        return {has.EVICTS}
+    return set() if has.SKIP in found else {has.SCORED, has.OVERBOOK}
 
 
 def _needed(

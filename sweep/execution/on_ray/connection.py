@@ -163,6 +163,7 @@ def environment_of(python_path: Sequence[str]) -> dict[str, str]:
         "NUMBA_CACHE_DIR": str(cache_dir()),
         "PYTHONPATH": os.pathsep.join(path),
         "RAY_USAGE_STATS_ENABLED": "0",
+        "SIM_VARIANTS": os.environ.get("SIM_VARIANTS", "exact"),
     }
 
 

@@ -38,13 +38,10 @@ print(json.dumps([sorted(sys.modules), sorted(set(opened))]))
 A_CELL = """
 import importlib
 from pathlib import Path
-from tests import variants
 from sweep.execution.cell import CellSpec, run_cell
 import policies
-from sim.engine.layout import features
 from sim.workload.workload import Workload
 
-features._rounded = variants.widened  # compiled for other tests already
 # it would import every policy that there is; what a cell needs of them is its own
 policies.registry._discover = lambda: given["home"] and importlib.import_module(given["home"])
 result = run_cell(Workload.read(Path(given["folder"])), CellSpec(**given["spec"]))
