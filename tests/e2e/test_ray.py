@@ -113,6 +113,8 @@ def test_a_cell_that_hangs_and_a_worker_that_dies(command: Command) -> None:
     for seed in (0, 1):
         assert by_cell["slow", seed]["error_type"] == "CellTimeoutError"
         assert "time.sleep(self.seconds)" in by_cell["slow", seed]["error_traceback"]
-    assert "its worker died 6 times" in by_cell["moody", 1]["error_message"]
+    dies = by_cell["moody", 1]
+    assert (dies["error_stage"], dies["error_type"]) == ("worker", "WorkerCrashedError")
+    assert "its worker died 6 times" in dies["error_message"]
     assert ran.err.count("a worker died while it ran") == 1
     assert "(raylet)" not in ran.out + ran.err
