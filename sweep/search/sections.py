@@ -11,6 +11,9 @@ from sweep.report.section import Section
 from sweep.search import equal, settings_section, target_section
 from sweep.store.folder import EQUAL, IMPORTANCE, SETTINGS, TARGETS, SweepFolder
 
+N_SHOWN = 5
+"""Of the capacities that the search for a target passed, so many are in the usual tables."""
+
 
 def of(folder: SweepFolder, config: Mapping[str, Any]) -> list[Section]:
     """Return what was looked for and found, and what follows from any grid with a baseline."""
@@ -45,12 +48,15 @@ def shown(cells: pa.Table, config: Mapping[str, Any], folder: SweepFolder) -> pa
 
 
 def _shared(cells: pa.Table) -> pa.Table:
-    """Keep the cells of capacities at which every policy of the trace was run."""
+    """Keep a few of the capacities at which every policy of the trace was run, end to end."""
     rows = cells.select(["trace", "policy", "capacity"]).to_pylist()
-    policies: dict[str, set[str]] = {}
-    at: dict[tuple[str, float], set[str]] = {}
+    at: dict[str, dict[float, set[str]]] = {}
     for row in rows:
-        policies.setdefault(row["trace"], set()).add(row["policy"])
-        at.setdefault((row["trace"], row["capacity"]), set()).add(row["policy"])
-    kept = [at[row["trace"], row["capacity"]] == policies[row["trace"]] for row in rows]
-    return cells.filter(pa.array(kept)) if any(kept) else cells
+        at.setdefault(row["trace"], {}).setdefault(row["capacity"], set()).add(row["policy"])
+    kept = set()
+    for trace, policies in at.items():
+        most = max(map(len, policies.values()))
+        shared = sorted(capacity for capacity, names in policies.items() if len(names) == most)
+        n = min(len(shared), N_SHOWN)
+        kept |= {(trace, shared[k * (len(shared) - 1) // max(1, n - 1)]) for k in range(n)}
+    return cells.filter(pa.array([(row["trace"], row["capacity"]) in kept for row in rows]))

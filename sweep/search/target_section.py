@@ -53,14 +53,14 @@ def _sentences(rows: Sequence[Row], baseline: str | None, goal: Mapping[str, Any
         needs = f"{_label(row)} needs"
         if row is base:
             if len(met) == 1 or row["note"]:
-                sentences.append(f"{needs} {_machines(row, row['machines'])}{_also(row)}.")
+                sentences.append(f"{needs} {_machines(row, row['machines'])}{_also(row)}")
         elif row in met and base is not None:
             share, theirs = row["machines"] / base["machines"], text(round(base["machines"], 4))
             both = f"{_machines(row, row['machines'])} for {theirs}"
             needs += f" {share:.2f} of what {_label(base)} needs"
-            sentences.append(f"{needs}: {both}{_also(row)}.")
+            sentences.append(f"{needs}: {both}{_also(row)}")
         else:
-            sentences.append(_otherwise(row, goal))
+            sentences.append(_otherwise(row, goal) + _also(row))
     return sentences
 
 
@@ -69,42 +69,45 @@ def _otherwise(row: Row, goal: Mapping[str, Any]) -> str:
     label, value = _label(row), row["value"]
     has = f" ({_value(goal, value)})" if value is not None else ""
     if row["status"] == "never":
-        return (
-            f"{label} never meets it: capacity {text(goal['high'])} is not enough{has}{_also(row)}."
-        )
-    if row["status"] == "always":
-        at = _machines(row, row["machines"])
-        return (
-            f"{label} always meets it: {at}, the fewest asked about, are enough{has}{_also(row)}."
-        )
-    left = f"between capacity {text(row['low'] or goal['low'])} and {text(goal['high'])}, or above"
-    return f"{label}: not known, {left}{_also(row)}."
+        most, unit = text(round(row["machines_most"], 4)), row["unit"]
+        even = f"even {most} {'is' if most == '1' else 'are'} not enough{has}"
+        return f"{label} never meets it in the range up to {most} {unit}: {even if has else ''}"
+    at = _machines(row, row["machines"])
+    return f"{label} always meets it: {at}, the fewest asked about, are enough{has}"
 
 
 def _also(row: Row) -> str:
     """Add how near the answer is, where that is not as near as asked, and what else was seen."""
-    parts = []
-    if row["status"] == "met" and not row["is_sure"]:
-        least = row["machines_low"]
-        above = "at least the fewest asked about" if least is None else f"more than {text(least)}"
-        parts.append(f"surely {above}")
-    return "".join(f"; {part}" for part in (*parts, row["note"]) if part)
+    low, high = (
+        None if row[end] is None else text(row[end]) for end in ("machines_low", "machines_high")
+    )
+    parts = [row["note"]]
+    if not row["is_sure"] and row["seeds"]:
+        above = "" if low is None else f"surely more than {low}"
+        upto = "" if high is None else f"surely no more than {high}"
+        if row["status"] != "never" and not high:
+            upto = f"even {text(row['machines_most'])} may be too few"
+        parts.append(" and ".join(filter(None, (above, upto))))
+    return "".join(f"; {part}" for part in parts if part) + "."
 
 
 def _table(rows: Sequence[Row], goal: Mapping[str, Any], caption: str) -> Table:
-    header = ("policy", rows[0]["unit"], "capacity", "left", goal["metric"], "seeds", "cells")
-    return Table(caption, header, tuple(_entries(row, goal) for row in rows))
+    header = ["policy", rows[0]["unit"], "capacity", "left", "all meet it from", goal["metric"]]
+    return Table(caption, (*header, "seeds", "cells"), tuple(_entries(row, goal) for row in rows))
 
 
 def _entries(row: Row, goal: Mapping[str, Any]) -> tuple[str, ...]:
     found = row["status"] if row["machines"] is None else text(round(row["machines"], 4))
     found = f"≤ {found}" if row["status"] == "always" else found
-    ends = [f"{end:.4g}" if end is not None else "" for end in (row["low"], row["high"])]
-    left = f"({ends[0]}, {ends[1]}]" if all(ends) else ""
+    found = found if row["is_sure"] else f"{found}?"
+    ends = [f"{end:.4g}" if end is not None else "?" for end in (row["low"], row["high"])]
+    left = f"({ends[0]}, {ends[1]}]" if row["status"] == "met" or not row["is_sure"] else ""
+    safe = "" if row["machines_safe"] is None else text(round(row["machines_safe"], 4))
     capacity = "" if row["capacity"] is None else f"{row['capacity']:.4g}"
     half = None if row["value_low"] is None else row["value"] - row["value_low"]
     value = "" if row["value"] is None else _value(goal, row["value"], half)
-    return _label(row), found, capacity, left, value, f"{row['seeds']}", f"{row['cells']}"
+    counts = f"{row['seeds']}", f"{row['cells']}"
+    return _label(row), found, capacity, left, safe, value, *counts
 
 
 def _plot(
