@@ -22,7 +22,8 @@ import pyarrow as pa
 from sim.base.arrays import F8
 from sim.base.random import stream
 from sim.metrics import METRICS
-from sweep.report.section import Section, Table
+from sweep.report.section import Section
+from sweep.search.worded import Part, Row, section
 from sweep.stats import CONFIDENCE, FIRST_SEEDS
 from sweep.stats.arrange import Arranged, arrange, text
 from sweep.stats.metric_format import style
@@ -60,23 +61,20 @@ def table(cells: pa.Table, config: Mapping[str, Any]) -> pa.Table | None:
     return pa.Table.from_pylist(rows, SCHEMA) if rows else None
 
 
-def section(alike: pa.Table, config: Mapping[str, Any]) -> Section:
+def of(alike: pa.Table, config: Mapping[str, Any]) -> Section:
     """Word ``equal_capacity.parquet``."""
     rows, baseline = alike.to_pylist(), config["baseline"]
     metrics = list(dict.fromkeys(row["metric"] for row in rows))
-    worlds = list(dict.fromkeys((row["trace"], row["settings"]) for row in rows))
-    tables, notes = [], []
-    for trace, settings in worlds:
-        of_world = [row for row in rows if (row["trace"], row["settings"]) == (trace, settings)]
-        policies = dict.fromkeys(row["policy"] for row in of_world)
-        by = {(row["policy"], row["metric"]): row for row in of_world}
-        lines = tuple(
-            (policy, *(_entry(by.get((policy, metric))) for metric in metrics))
-            for policy in policies
-        )
-        caption = ", ".join(filter(None, (trace, settings))) if len(worlds) > 1 else ""
-        tables.append(Table(caption, ("policy", *metrics), lines))
-    notes += [
+
+    def say(members: list[Row], _: str) -> Part:
+        by: dict[str, dict[str, Row]] = {}
+        for row in members:
+            by.setdefault(row["policy"], {})[row["metric"]] = row
+        lines = [(policy, *(_entry(of.get(m)) for m in metrics)) for policy, of in by.items()]
+        said = [_sentence(row, baseline) for row in members if row["metric"] == metrics[0]]
+        return Part(said, ("policy", *metrics), lines)
+
+    notes = [
         f"{baseline} was not run at 1; its largest capacity, {text(at)}, stands for it."
         for at in sorted({row["at"] for row in rows} - {WHOLE})
     ]
@@ -84,35 +82,21 @@ def section(alike: pa.Table, config: Mapping[str, Any]) -> Section:
         "Interpolated between the capacities swept, along a monotone curve; in brackets 95 % "
         "intervals over seeds."
     )
-    sentences = [
-        f"{_where(row, len(worlds))}{_sentence(row, baseline)}"
-        for row in rows
-        if row["metric"] == metrics[0]
-    ]
     title = f"Capacity that does as well as {baseline}"
-    return Section("equal-capacity", title, tuple(sentences), tuple(tables), (), tuple(notes))
+    about = Section("equal-capacity", title, (), notes=tuple(notes))
+    return section(about, rows, ["trace", "settings"], say)
 
 
-def _sentence(row: Mapping[str, Any], baseline: str) -> str:
+def _sentence(row: Row, baseline: str) -> str:
+    does = f"do as well as {baseline} at {text(row['at'])} with"
     label = style(row["metric"]).label
     if row["capacity"] == math.inf:
-        return (
-            f"{row['policy']} does not do as well as {baseline} at {text(row['at'])} with any "
-            f"capacity up to {text(row['most'])} ({label})."
-        )
+        return f"{row['policy']} does not {does} any capacity up to {text(row['most'])} ({label})."
     share = f"less than {text(row['least'])}" if row["capacity"] < 0 else _entry(row)
-    return (
-        f"{row['policy']} does as well as {baseline} at {text(row['at'])} with {share} of the "
-        f"cluster ({label})."
-    )
+    return f"{row['policy']} {does.replace('do', 'does', 1)} {share} of the cluster ({label})."
 
 
-def _where(row: Mapping[str, Any], n_worlds: int) -> str:
-    words = ", ".join(filter(None, (row["trace"], row["settings"])))
-    return f"{words}: " if n_worlds > 1 else ""
-
-
-def _entry(row: Mapping[str, Any] | None) -> str:
+def _entry(row: Row | None) -> str:
     """Write a capacity and its interval, such as ``0.62 [0.55, 0.70]``."""
     if row is None:
         return ""
@@ -121,7 +105,7 @@ def _entry(row: Mapping[str, Any] | None) -> str:
     return ends[0] + between
 
 
-def _end(row: Mapping[str, Any], end: float) -> str:
+def _end(row: Row, end: float) -> str:
     if end == -math.inf:
         return f"<{text(row['least'])}"
     return f">{text(row['most'])}" if end == math.inf else f"{end:.2f}"

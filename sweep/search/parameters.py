@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from sweep.grid.goals import Search
 from sweep.grid.grid import Cell
 from sweep.search import race, space
 from sweep.search.points import Points, place
-from sweep.search.proposals import Proposals
+from sweep.search.proposals import Proposals, Tried
 from sweep.search.rounds import Rounds, where
 from sweep.search.scores import Scores
 from sweep.search.space import Parameter, Values
@@ -36,17 +37,6 @@ MOST_TESTED = 3
 
 
 @dataclass
-class Tried:
-    """A setting, and on how many seeds it was tried."""
-
-    number: int  # in the order proposed; 0 is the default
-    values: Values
-    seeds: int = 0
-    scores: list[float] = field(default_factory=list)  # means, a metric each; lower is better
-    role: str = ""  # ``default``, ``best`` or ``front``
-
-
-@dataclass
 class Case:
     """The search through one policy's parameters on one trace at one capacity."""
 
@@ -55,17 +45,12 @@ class Case:
     proposals: Proposals
     batch: int
     cells_left: int
-    tried: list[Tried] = field(default_factory=list)
+    tried: list[Tried]  # the default first
+    tested: list[Tried] = field(default_factory=list)  # compared with the default
 
 
 class Searches:
-    """All searches of a request.
-
-    Parameters
-    ----------
-    rounds : Rounds
-        Runs what they ask for.
-    """
+    """All searches of a request."""
 
     def __init__(self, rounds: Rounds) -> None:
         goal = rounds.request.goal
@@ -75,6 +60,9 @@ class Searches:
         self.scores = Scores(rounds, goal.metrics)
         self.cases = self._all_cases()
         self.searches = [self._search(case) for case in self.cases]
+        self.of_search = range(goal.seeds)  # seeds that are searched on
+        # those that only the best and the default meet
+        self.of_test = range(goal.seeds, goal.seeds + goal.test_seeds)
 
     def order(self, cell: Cell) -> Any:
         """Give a cell's place among the rows: by search, setting and seed."""
@@ -93,14 +81,6 @@ class Searches:
     def keys(self, cells: Sequence[Cell]) -> list[str]:
         """Return the keys of cells that were asked for."""
         return [self._rounds.key(cell) for cell in cells]
-
-    def of_search(self) -> range:
-        """Return the seeds that are searched on."""
-        return range(self.goal.seeds)
-
-    def of_test(self) -> range:
-        """Return those that only the best and the default meet."""
-        return range(self.goal.seeds, self.goal.seeds + self.goal.test_seeds)
 
     def _all_cases(self) -> list[Case]:
         """Make a search for each policy, world and capacity that has something to look through."""
@@ -163,14 +143,14 @@ class Searches:
         The first thing it asks for are the default's cells, and those of the first batch.
         """
         default = case.tried[0]
-        base = self.cells(case, default.values, self.of_search())
+        base = self.cells(case, default.values, self.of_search)
         ahead = base
-        case.proposals.tell(default.values, default.scores)
+        case.proposals.tell(default)
         while batch := self._ask(case):
             for rung in race.rungs(self.goal.seeds):
-                seeds = self.of_search()[:rung]
+                seeds = self.of_search[:rung]
                 cells = {at.number: self.cells(case, at.values, seeds) for at in batch}
-                yield [*ahead, *(cell for of_one in cells.values() for cell in of_one)]
+                yield [*ahead, *chain.from_iterable(cells.values())]
                 if ahead:
                     self._check_default(base)
                     default.seeds, ahead = len(base), []
@@ -180,15 +160,15 @@ class Searches:
                 if rung < self.goal.seeds:
                     order = race.ranked([at.scores for at in batch])[: race.n_kept(len(batch))]
                     going = {batch[at].number for at in order}
-                    self._tell(case, [at for at in batch if at.number not in going])
+                    case.proposals.tell(*(at for at in batch if at.number not in going))
                     batch = [at for at in batch if at.number in going]
-            self._tell(case, batch)
+            case.proposals.tell(*batch)
         if ahead:
             raise InputError("there is nothing to search but the default", rule="empty axis")
-        chosen = self._choose(case)
-        if chosen:
-            tested = [self.cells(case, at.values, self.of_test()) for at in [default, *chosen]]
-            yield [cell for cells in tested for cell in cells]
+        case.tested = self._choose(case)
+        if case.tested:
+            both = [self.cells(case, at.values, self.of_test) for at in (default, *case.tested)]
+            yield list(chain.from_iterable(both))
 
     def _ask(self, case: Case) -> list[Tried]:
         """Propose settings, as many as there are cells left for."""
@@ -196,19 +176,16 @@ class Searches:
         while n and race.cost(n, self.goal.seeds) > case.cells_left:
             n -= 1
         known = {canonical(tried.values): tried for tried in case.tried}
-        asked = case.proposals.ask(n) if n else []
-        new = [values for values in asked if canonical(values) not in known]
-        for values in asked:
+        new = []
+        for values in case.proposals.ask(n) if n else ():
             if canonical(values) in known:  # the default
-                case.proposals.tell(values, known[canonical(values)].scores)
+                case.proposals.tell(known[canonical(values)])
+            else:
+                new.append(values)
         case.cells_left -= race.cost(n, self.goal.seeds)
         batch = [Tried(len(case.tried) + at, values) for at, values in enumerate(new)]
         case.tried += batch
         return batch
-
-    def _tell(self, case: Case, over: Sequence[Tried]) -> None:
-        for tried in over:
-            case.proposals.tell(tried.values, tried.scores)
 
     def _check_default(self, base: Sequence[Cell]) -> None:
         """Refuse a search whose default fails, or has no such metric."""
@@ -238,19 +215,9 @@ class Searches:
             if not (table[:at] == table[at]).all(axis=1).any():
                 whole[at].role = whole[at].role or "front"
         new = [tried for tried in whole if tried.role == "front"]
-        ranks = [_by(new, metric) for metric in range(table.shape[1])]
-        middle = min(new, key=lambda t: sum(r.index(t) for r in ranks), default=None)
-        wanted = [*(rank[0] for rank in ranks if rank), *([middle] if middle else [])]
-        return list({tried.number: tried for tried in wanted}.values())
-
-    def tested(self, case: Case) -> list[Tried]:
-        """Return the settings that were compared with the default."""
-        return [t for t in self._choose(case) if t.role != "default"]
-
-
-def _by(tried: Sequence[Tried], metric: int) -> list[Tried]:
-    """Sort settings by one of their scores."""
-    return sorted(tried, key=lambda one: one.scores[metric])
+        ranks = [sorted(new, key=lambda t: t.scores[at]) for at in range(table.shape[1])]
+        new.sort(key=lambda t: sum(rank.index(t) for rank in ranks))
+        return list({t.number: t for rank in (*ranks, new) for t in rank[:1]}.values())
 
 
 def _corners(parameters: list[Parameter]) -> list[Values]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
+from sim.base import files
 from sweep.report.section import Section
 from sweep.search import equal, settings_section, target_section
-from sweep.store.folder import EQUAL, IMPORTANCE, SETTINGS, TARGETS, SweepFolder
+from sweep.store.folder import EQUAL, IMPORTANCE, SETTINGS, TARGETS, VERDICT, SweepFolder
 
 N_SHOWN = 5
 """Of the capacities that the search for a target passed, so many are in the usual tables."""
@@ -17,18 +18,23 @@ N_SHOWN = 5
 
 def of(folder: SweepFolder, config: Mapping[str, Any]) -> list[Section]:
     """Return what was looked for and found, and what follows from any grid with a baseline."""
+    targets, settings, alike = map(folder.table, (TARGETS, SETTINGS, EQUAL))
     sections = []
-    targets = folder.table(TARGETS)
     if targets is not None:
-        sections.append(target_section.section(targets, config))
-    settings = folder.table(SETTINGS)
+        sections.append(target_section.of(targets, config))
     if settings is not None:
-        mattered = folder.table(IMPORTANCE)
-        sections.append(settings_section.section(settings, mattered, config))
-    alike = folder.table(EQUAL)
+        sections.append(settings_section.of(settings, folder.table(IMPORTANCE), config))
     if alike is not None:
-        sections.append(equal.section(alike, config))
+        sections.append(equal.of(alike, config))
     return sections
+
+
+def answer(folder: SweepFolder, sections: Sequence[Section]) -> None:
+    """Say in each entry of ``verdict.json`` what was looked for and found, if anything was."""
+    found = [line for section in sections if section.is_answer for line in section.sentences]
+    if found:
+        entries = [entry | {"answer": found} for entry in folder.verdict()]
+        files.write_json(folder.path / VERDICT, entries)
 
 
 def shown(cells: pa.Table, config: Mapping[str, Any], folder: SweepFolder) -> pa.Table:

@@ -80,13 +80,13 @@ def tables(searches: Searches) -> dict[str, pa.Table]:
 
 
 def _rows(searches: Searches, case: Case) -> Iterator[dict[str, Any]]:
-    tested = {tried.number for tried in searches.tested(case)}
+    tested = {tried.number for tried in case.tested}
     for tried in case.tried:
         is_default = bool(tested) and tried.role == "default"
-        fresh = searches.of_test() if is_default or tried.number in tested else ()
+        fresh = searches.of_test if is_default or tried.number in tested else ()
         own, more = (
             searches.cells(case, tried.values, seeds)
-            for seeds in (searches.of_search()[: tried.seeds], fresh)
+            for seeds in (searches.of_search[: tried.seeds], fresh)
         )
         base = searches.cells(case, case.tried[0].values, () if is_default else fresh)
         yield {

@@ -4,72 +4,65 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
 
-from sweep.report.section import Section, Table
+from sweep.report.section import Section
 from sweep.search import settings_plots
 from sweep.search.scores import is_ratio
 from sweep.search.settings_plots import order, values_of
-from sweep.stats.arrange import text
+from sweep.search.worded import Part, Row, section
 from sweep.stats.inference import ALPHA
 from sweep.stats.metric_format import format_contrast, format_value, style
 
-Row = Mapping[str, Any]
+N_SHOWN = 8
+"""Settings in the table, if no more are on the front."""
 
 
-def section(found: pa.Table, importance: pa.Table | None, config: Mapping[str, Any]) -> Section:
+def of(found: pa.Table, importance: pa.Table | None, config: Mapping[str, Any]) -> Section:
     """Word ``settings.parquet`` and ``importance.parquet``."""
-    metrics = list(config["goal"]["metrics"])
-    rows = found.to_pylist()
-    shares = [] if importance is None else importance.to_pylist()
-    several = len({_world(row) for row in rows}) > 1
-    sentences, tables, plots = [], [], []
-    for world, group in groupby(rows, key=_world):
-        members = list(group)
-        where = ", ".join(filter(None, world[1:])) if several else ""
-        sentences += [
-            f"{where}: {line}" if where else line for line in _sentences(members, metrics)
-        ]
-        tables.append(_table(members, metrics, f"{world[0]}, {where}" if where else ""))
-        mattered = [share for share in shares if _world(share) == world]
-        plots += settings_plots.plots(members, mattered, config["goal"], where)
-    seeds, fresh = config["goal"]["seeds"], config["goal"]["test_seeds"]
-    notes = (
-        f"{len(rows)} settings tried; half of each batch is dropped after a quarter of {seeds} "
-        f"seeds, half of the rest after half of them. Tested on {fresh} other seeds.",
+    goal, rows = config["goal"], found.to_pylist()
+    metrics, shares = list(goal["metrics"]), [] if importance is None else importance.to_pylist()
+    worlds = ["policy", "trace", "settings", "capacity"]
+
+    def say(members: list[Row], where: str) -> Part:
+        mattered = [one for one in shares if all(one[k] == members[0][k] for k in worlds)]
+        header = ["setting", "seeds"]
+        for name in metrics:
+            header += [name, "in the race", "on fresh seeds"]
+        picked = [row for row in members if row["role"]]
+        rest = sorted((row for row in members if not row["role"]), key=order)
+        shown = [*picked, *rest[: max(0, N_SHOWN - len(picked))]]
+        drawn = settings_plots.plots(members, mattered, goal, where)
+        return Part(_sentences(members, metrics), header, map(_entries, shown), drawn)
+
+    note = (
+        f"{len(rows)} settings tried; half of each batch is dropped after a quarter of "
+        f"{goal['seeds']} seeds, half of the rest after half of them. Tested on "
+        f"{goal['test_seeds']} other seeds."
     )
     title = f"Parameters that do best in {' and '.join(metrics)}"
-    return Section("settings", title, tuple(sentences), tuple(tables), tuple(plots), notes, True)
-
-
-def _world(row: Row) -> tuple[str, ...]:
-    return row["policy"], row["trace"], row["settings"], f"capacity {text(row['capacity'])}"
+    about = Section("settings", title, (), notes=(note,), is_answer=True)
+    return section(about, rows, worlds, say, always=1)
 
 
 def _sentences(rows: Sequence[Row], metrics: Sequence[str]) -> list[str]:
-    policy, default = rows[0]["policy"], rows[0]
+    default = f"the default ({values_of(rows[0])})"
     tested = [row for row in rows if row["role"] in ("best", "front") and _is_tested(row)]
     if not tested:
         n = len(rows) - 1
         if all(one["gain"] == (1.0 if is_ratio(one["metric"]) else 0.0) for one in _gains(rows)):
-            return [f"{policy}: {n} settings were tried, and make no difference here."]
-        return [
-            f"{policy}: none of {n} settings does better than the default ({values_of(default)})."
-        ]
+            return [f"{n} settings were tried, and make no difference here."]
+        return [f"none of {n} settings does better than {default}."]
+    fresh = f"on {tested[0]['metrics'][0]['pairs']} seeds that the search has not seen"
     if tested[0]["role"] == "front":
         n = sum(row["role"] == "front" for row in rows)
         has = "has 1 setting" if n == 1 else f"has {n} settings"
-        seeds = f"on {tested[0]['metrics'][0]['pairs']} seeds that the search has not seen"
-        against = f"against the default ({values_of(default)}), {seeds}:"
-        first = f"{policy}: the front of {' and '.join(metrics)} {has}; {against}"
+        first = f"the front of {' and '.join(metrics)} {has}; against {default}, {fresh}:"
         return [first, *(f"{values_of(row)}: {_and(row)}." for row in tested)]
     (best,) = tested
-    on = f"on {best['metrics'][0]['pairs']} seeds that the search has not seen"
-    against = f"against the default ({values_of(default)}), {on}"
-    return [f"{policy}: {values_of(best)} does best: {_and(best)}, {against}."]
+    return [f"{values_of(best)} does best: {_and(best)}, against {default}, {fresh}."]
 
 
 def _gains(rows: Sequence[Row]) -> list[Row]:
@@ -96,16 +89,6 @@ def _tested(one: Row) -> str:
         return f"as good in {style(name).label}"
     words = " ".join(filter(None, (estimate, between, word if is_sure else "")))
     return f"{words} in {style(name).label}{'' if is_sure else ', which may be chance'}"
-
-
-def _table(rows: Sequence[Row], metrics: Sequence[str], caption: str) -> Table:
-    header = ["setting", "seeds"]
-    for name in metrics:
-        header += [name, "in the race", "on fresh seeds"]
-    picked = [row for row in rows if row["role"]]
-    rest = sorted((r for r in rows if not r["role"]), key=order)
-    shown = [*picked, *rest[: max(0, 8 - len(picked))]]
-    return Table(caption, tuple(header), tuple(_entries(row) for row in shown))
 
 
 def _entries(row: Row) -> tuple[str, ...]:

@@ -9,8 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import policies
+import sweep as api
 from sim import Cluster, Workload, simulate
 from sweep.cli import main
+from sweep.search import target_section
 from tests.sweep.small import Command, FakeResult, Ran, every_file, fake_engine, fake_simulate
 
 METRIC = "jct_mean_s"
@@ -106,6 +108,40 @@ def test_a_metric_that_is_not_monotone_is_seen(
     assert len(json.loads((ran.folder / "verdict.json").read_text())) == 5
 
 
+def test_what_the_trace_leaves_out_is_said_once(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_engine(monkeypatch, simulate_needing(NEEDS))
+    jobs = command.trace / "jobs.parquet"
+    table = pq.read_table(jobs)
+    pq.write_table(table.append_column("application_name", [["a"] * table.num_rows]), jobs)
+    ran = command(*GRID)
+    assert ran.err.count("did you mean application?") == 1
+
+
+def test_the_plot_marks_what_meets_the_target(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_engine(monkeypatch, simulate_needing({"srpt": 31.0}, 0.0))
+    words = ("policy=srpt", "capacity=interval(0.1,2)", *TARGET, "seed=0")
+    found = pq.read_table(command(*words).folder / "targets.parquet")
+    goal = {"metric": "jct_p99_s", "bound": 600.0, "is_most": True, "low": 0.1, "high": 2.0}
+    (plot,) = target_section.of(found, {"goal": goal, "baseline": None}).plots
+    srpt, target = plot.figure["data"]
+    for n, symbol in zip(srpt["x"], srpt["marker"]["symbol"], strict=True):
+        assert symbol == ("circle" if n >= 31 else "circle-open")
+    assert target["y"] == [600.0, 600.0]
+    assert target["text"][0] == "target: at most 600 s"
+    # 183 s to 3,660 s, and 5 to 100 slots
+    assert plot.figure["layout"]["yaxis"]["type"] == "log"
+    assert plot.figure["layout"]["yaxis"]["ticktext"][:2] == ["200 s", "500 s"]
+    assert plot.figure["layout"]["xaxis"]["tickvals"] == [5, 10, 20, 50, 100]
+    near = ("policy=srpt", "capacity=interval(0.5,2)", *TARGET, "seed=0")
+    found = pq.read_table(command(*near).folder / "targets.parquet")
+    (plot,) = target_section.of(found, {"goal": goal, "baseline": None}).plots
+    assert plot.figure["layout"]["yaxis"] == {"type": "linear", "ticksuffix": " s"}
+
+
 def test_at_least(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     def simulate(workload: Any, cluster: Any, policy: Any, *, seed: int, **_: Any) -> FakeResult:
         result = fake_simulate(workload, cluster, policy, seed=seed)
@@ -175,6 +211,12 @@ def test_other_verbs_know_its_cells(command: Command, monkeypatch: pytest.Monkey
     assert "srpt needs 0.62 of what fifo needs" in before
     assert 'id="targets"' in (ran.folder / "report.html").read_text()
     assert "over, in" in command.verb("status").out
+    said = "srpt needs 0.62 of what fifo needs: 31 slots for 50."
+    assert said in command.verb("list").out
+    loaded = api.load(ran.folder)
+    assert said in repr(loaded)
+    assert all(said in entry["answer"] for entry in loaded.verdict)
+    assert len(loaded.verdict) == 5
 
 
 def test_too_small_a_cluster_misses(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
