@@ -13,6 +13,7 @@ together, deviations stretched and quantiles widened for few seeds as in `sweep.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -26,7 +27,7 @@ from sweep.report.section import Section
 from sweep.search.worded import Part, Row, section
 from sweep.stats import CONFIDENCE, FIRST_SEEDS
 from sweep.stats.arrange import Arranged, arrange, text
-from sweep.stats.metric_format import style
+from sweep.stats.metric_format import is_fraction, style
 
 USUAL = ("jct_mean_s", "jct_p99_s", "deadlines_missed", "value_attained")
 N_RESAMPLES = 4_000
@@ -123,12 +124,11 @@ def _rows(
     them: Arranged, members: Sequence[int], metric: str, baseline: str
 ) -> Iterator[dict[str, Any]]:
     values = them.values[:, them.names.index(metric)]
-    cells: dict[int, dict[float, dict[int, float]]] = {}
+    cells: dict[int, dict[float, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
     for row in members:
         if not math.isnan(values[row]):
-            of_column = cells.setdefault(them.column[row], {})
-            of_capacity = of_column.setdefault(float(them.rows[row]["capacity"]), {})
-            of_capacity[int(them.rows[row]["seed"])] = float(values[row])
+            capacity, seed = them.rows[row]["capacity"], them.rows[row]["seed"]
+            cells[them.column[row]][float(capacity)][int(seed)] = float(values[row])
     for column, of_column in cells.items():
         base = _baseline_of(them, column, cells, baseline)
         if base is None or len(of_column) < 2:
@@ -168,26 +168,12 @@ def _baseline_of(
 
 
 def alike(capacities: F8, own: F8, theirs: F8, metric: str) -> tuple[float, float, float]:
-    """Find where a policy does as well as another does, with the 95 % interval.
+    """Find where a policy does as well as another does, with the ends of the 95 % interval.
 
-    Parameters
-    ----------
-    capacities : (C,) float64
-        Those at which the policy was run, ascending.
-    own : (S, C) float64
-        The metric of its cells, a row a seed.
-    theirs : (S,) float64
-        The metric of the other's cells.
-    metric : str
-        Its name, which says what is better.
-
-    Returns
-    -------
-    tuple of float
-        Capacity, low and high; infinite outside of what was run. NaN for the ends of the interval
-        with fewer than `FIRST_SEEDS` seeds.
+    `own` has a row a seed and a column a capacity, `theirs` a number a seed. What is found is
+    infinite outside of what was run; ends are NaN with fewer than `FIRST_SEEDS` seeds.
     """
-    is_log = style(metric).kind not in ("percent", "index") and own.min() > 0 < theirs.min()
+    is_log = not is_fraction(metric) and own.min() > 0 < theirs.min()
     sign = 1.0 if style(metric).better == "higher" else -1.0
 
     def where(means: F8, aims: F8) -> F8:

@@ -28,20 +28,10 @@ from sweep.store.journal import Journal
 
 @dataclass
 class Rounds:
-    """The cells that a search has asked for so far.
+    """The cells that a search has asked for so far."""
 
-    Parameters
-    ----------
-    request : Request
-        What was asked for, with its goal.
-    runner : Runner, optional
-        Where cells are run; None refuses to run any, for who only wants to know which they were.
-    before_cells : callable
-        Called before cells are run.
-    """
-
-    request: Request
-    runner: Runner | None
+    request: Request  # with its goal
+    runner: Runner | None  # None refuses to run any, for who only wants to know which they were
     before_cells: Callable[[], object] = lambda: None
     errors: dict[str, CellError] = field(default_factory=dict)
     n_run: int = 0  # cells run by this process

@@ -17,42 +17,31 @@ from sweep.stats import Paired
 from sweep.stats.arrange import AXES, text
 from sweep.store.folder import IMPORTANCE, SETTINGS
 
-_ABOUT = [
-    *((name, pa.string()) for name in ("policy", "trace", "settings")),
-    ("capacity", pa.float64()),
-]
+_ABOUT = {"policy": pa.string(), "trace": pa.string(), "settings": pa.string()}
+_ABOUT |= {"capacity": pa.float64()}
 _MATTERED = pa.schema(
-    [
-        *_ABOUT,
-        *((name, pa.string()) for name in ("metric", "parameter")),
-        ("importance", pa.float64()),
-    ]
+    _ABOUT | {"metric": pa.string(), "parameter": pa.string(), "importance": pa.float64()}
 )
+_VALUE = {"parameter": pa.string(), "value": pa.string()}
+_METRIC = {
+    "metric": pa.string(),
+    "mean": pa.float64(),  # over the seeds searched on
+    "gain": pa.float64(),  # against the default there
+    # the test on fresh seeds: NaN of settings that were not tested
+    **dict.fromkeys(("estimate", "low", "high", "p", "p_holm"), pa.float64()),
+    "pairs": pa.int64(),
+}
 _TRIED = pa.schema(
-    [
-        *_ABOUT,
-        ("number", pa.int64()),  # in the order proposed; 0 is the default
-        ("role", pa.string()),  # ``default``, ``best``, ``front`` or empty
-        ("seeds", pa.int64()),  # searched on
-        ("values", pa.list_(pa.struct([("parameter", pa.string()), ("value", pa.string())]))),
-        ("numbers", pa.list_(pa.float64())),  # values again, NaN of what is no number
-        (
-            "metrics",
-            pa.list_(
-                pa.struct(
-                    [
-                        ("metric", pa.string()),
-                        ("mean", pa.float64()),  # over the seeds searched on
-                        ("gain", pa.float64()),  # against the default there
-                        # the test on fresh seeds: NaN of settings that were not tested
-                        *((n, pa.float64()) for n in ("estimate", "low", "high", "p", "p_holm")),
-                        ("pairs", pa.int64()),
-                    ]
-                )
-            ),
-        ),
-        ("keys", pa.list_(pa.string())),  # of its cells
-    ]
+    _ABOUT
+    | {
+        "number": pa.int64(),  # in the order proposed; 0 is the default
+        "role": pa.string(),  # ``default``, ``best``, ``front`` or empty
+        "seeds": pa.int64(),  # searched on
+        "values": pa.list_(pa.struct(_VALUE)),
+        "numbers": pa.list_(pa.float64()),  # values again, NaN of what is no number
+        "metrics": pa.list_(pa.struct(_METRIC)),
+        "keys": pa.list_(pa.string()),  # of its cells
+    }
 )
 _NOTHING = Paired(np.nan, np.nan, np.nan, np.nan, 0, "")
 

@@ -9,9 +9,8 @@ from typing import Any
 
 from sweep.report.plots import layout
 from sweep.report.section import Plot
-from sweep.search.scores import is_ratio
 from sweep.search.worded import Row
-from sweep.stats.metric_format import format_value, style
+from sweep.stats.metric_format import format_value, is_fraction, style
 
 Figure = dict[str, Any]
 
@@ -79,7 +78,7 @@ def _level(row: Row, at: int, default: Row) -> float:
     """Return a metric as it would be on all seeds: the default's, times or plus what was gained."""
     one, base = row["metrics"][at], default["metrics"][at]
     look = style(one["metric"])
-    if not is_ratio(one["metric"]):
+    if is_fraction(one["metric"]):
         level = base["mean"] + one["gain"]
     else:
         level = base["mean"] * one["gain"] ** (1 if look.better == "higher" else -1)

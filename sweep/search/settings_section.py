@@ -10,11 +10,10 @@ import pyarrow as pa
 
 from sweep.report.section import Section
 from sweep.search import settings_plots
-from sweep.search.scores import is_ratio
 from sweep.search.settings_plots import order, values_of
 from sweep.search.worded import Part, Row, section
 from sweep.stats.inference import ALPHA
-from sweep.stats.metric_format import format_contrast, format_value, style
+from sweep.stats.metric_format import format_contrast, format_value, is_fraction, style
 
 N_SHOWN = 8
 """Settings in the table, if no more are on the front."""
@@ -52,7 +51,7 @@ def _sentences(rows: Sequence[Row], metrics: Sequence[str]) -> list[str]:
     tested = [row for row in rows if row["role"] in ("best", "front") and _is_tested(row)]
     if not tested:
         n = len(rows) - 1
-        if all(one["gain"] == (1.0 if is_ratio(one["metric"]) else 0.0) for one in _gains(rows)):
+        if all(one["gain"] == _nothing(one["metric"]) for one in _gains(rows)):
             return [f"{n} settings were tried, and make no difference here."]
         return [f"none of {n} settings does better than {default}."]
     fresh = f"on {tested[0]['metrics'][0]['pairs']} seeds that the search has not seen"
@@ -76,36 +75,36 @@ def _and(row: Row) -> str:
 
 def _tested(one: Row) -> str:
     """Say how a tested setting compares, such as ``1.12× [1.05, 1.20] better in mean JCT``."""
-    name = one["metric"]
-    ends = (one["estimate"], one["low"], one["high"])
-    estimate, between = format_contrast(name, _statistic(name), *ends)
-    is_sure = not one["p_holm"] > ALPHA and not math.isnan(one["low"])
-    nothing = 1.0 if is_ratio(name) else 0.0
-    is_better = one["estimate"] > nothing
-    if style(name).better == "lower" and not is_ratio(name):
-        is_better = one["estimate"] < nothing
-    word = "better" if is_better else "worse"
-    if one["estimate"] == nothing:
-        return f"as good in {style(name).label}"
-    words = " ".join(filter(None, (estimate, between, word if is_sure else "")))
-    return f"{words} in {style(name).label}{'' if is_sure else ', which may be chance'}"
+    label, by = style(one["metric"]).label, one["estimate"] - _nothing(one["metric"])
+    if by == 0:
+        return f"as good in {label}"
+    words = _contrast(one, one["estimate"], one["low"], one["high"])
+    if one["p_holm"] > ALPHA or math.isnan(one["low"]):
+        return f"{words} in {label}, which may be chance"
+    is_down = is_fraction(one["metric"]) and style(one["metric"]).better == "lower"
+    return f"{words} {'better' if (by > 0) != is_down else 'worse'} in {label}"
+
+
+def _nothing(metric: str) -> float:
+    """Return what a setting gains that is as good as the default."""
+    return 0.0 if is_fraction(metric) else 1.0
+
+
+def _contrast(one: Row, *estimate: float) -> str:
+    """Write an estimate and its ends, such as ``1.12× [1.05, 1.20]``."""
+    statistic = "difference" if is_fraction(one["metric"]) else "ratio"
+    return " ".join(filter(None, format_contrast(one["metric"], statistic, *estimate)))
 
 
 def _entries(row: Row) -> tuple[str, ...]:
     role = f" ({row['role']})" if row["role"] else ""
     entries = [f"{values_of(row)}{role}", f"{row['seeds']}"]
     for one in row["metrics"]:
-        name = one["metric"]
-        race, _ = format_contrast(name, _statistic(name), one["gain"], math.nan, math.nan)
-        ends = (one["estimate"], one["low"], one["high"])
-        fresh = " ".join(filter(None, format_contrast(name, _statistic(name), *ends)))
-        entries += [format_value(name, one["mean"])[0], race, fresh]
+        race = _contrast(one, one["gain"], math.nan, math.nan)
+        fresh = _contrast(one, one["estimate"], one["low"], one["high"])
+        entries += [format_value(one["metric"], one["mean"])[0], race, fresh]
     return tuple(entries)
 
 
 def _is_tested(row: Row) -> bool:
     return any(one["pairs"] for one in row["metrics"])
-
-
-def _statistic(metric: str) -> str:
-    return "ratio" if is_ratio(metric) else "difference"

@@ -68,13 +68,7 @@ class _Case:
 
 
 class Targets:
-    """All hunts of a request.
-
-    Parameters
-    ----------
-    rounds : Rounds
-        Runs what they ask for.
-    """
+    """All hunts of a request."""
 
     def __init__(self, rounds: Rounds) -> None:
         goal = rounds.request.goal
