@@ -227,6 +227,7 @@ def write_report(
     shown = sections.shown(cells, config, folder)
     found = sections.of(folder, config)
     report.write_all(folder, shown, config, provenance, sections=found, **options)
+    sections.answer(folder, found)
 
 
 def find(cells: pa.Table, config: Mapping[str, Any], cache: Cache) -> pa.Table | None:

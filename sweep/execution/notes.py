@@ -45,6 +45,11 @@ def grid(prepared: Prepared, n_todo: int) -> None:
     n_cells = len(prepared.planned)
     n_cached = sum(planned.key in prepared.metrics for planned in prepared.planned)
     note(f"{prepared.sweep}: {axes}: {n_cells} cells, {n_cached} cached, {n_todo} to run")
+    traces(prepared)
+
+
+def traces(prepared: Prepared) -> None:
+    """Say what loading the traces left out or filled in."""
     lines = []
     for name in dict.fromkeys(planned.input for planned in prepared.planned):
         about = prepared.inputs.describe(name)

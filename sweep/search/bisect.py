@@ -21,38 +21,42 @@ import numpy as np
 
 from sweep.stats import CONFIDENCE, FIRST_SEEDS
 
-Side = Literal["met", "missed", "unsure"]
-Status = Literal["met", "never", "always", "unsure"]
+Status = Literal["met", "never", "always"]
 
-N_FIRST = 5
-"""Numbers looked at first, from end to end: a metric that is not monotone shows there."""
+CLOSE = 1.12
+"""Neighbours of the first numbers looked at need be no closer: a dip that is wider is seen."""
 
 RISES = 0.01
 """A metric that gets worse by less than this part of itself is called monotone."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Probe:
     """What is known at one number of machines."""
 
-    values: list[float] = field(default_factory=list)  # of the metric, in the order of the seeds
-    side: Side | None = None  # None where more seeds are needed
-    why: str = ""  # what no simulation had to find out
+    values: tuple[float, ...]  # of the metric, in the order of the seeds
+    is_met: bool  # by the mean
+    is_sure: bool
+    is_over: bool = True  # whether no more seeds are wanted
+    why: str = ""  # there are no values
 
     @property
     def mean(self) -> float:
-        """Mean over seeds, NaN of none."""
-        return float(np.mean(self.values)) if self.values else math.nan
+        """Mean over seeds."""
+        return float(np.mean(self.values))
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a hunt found: the least number is above `low` and at most `high`."""
+    """What a hunt found."""
 
     status: Status
-    at: int | None  # the least number that is seen to meet the target; None if none is
-    low: int | None  # the largest below it that is seen to miss; None if none is
+    at: int | None  # the least number looked at whose mean meets the target; None if none does
+    # the number wanted is surely above `low` and at most `high`: what surely misses and what
+    # surely meets; None if nothing does
+    low: int | None
     high: int | None
+    safe: int | None  # all that were looked at from here on meet it; None if the largest misses
     is_sure: bool  # whether there were seeds enough for an answer as close as asked
     # pairs of numbers, of which the larger is worse
     worse: tuple[tuple[int, int], ...]
@@ -66,82 +70,65 @@ class Hunt:
     high: int
     bound: float
     is_most: bool
-    looks: tuple[int, ...]  # numbers of seeds at which one looks, ascending
+    seeds: tuple[int, ...]  # how many to look at a number with, ascending
     apart: Callable[[int], int]  # how far below the answer the largest that misses may be
+    n_first: int = 5  # numbers to look at before anything is known
     probes: dict[int, Probe] = field(default_factory=dict)
 
     def wants(self) -> list[tuple[int, int]]:
         """Return numbers to have the metric at, and of how many seeds; empty when it is over."""
         if not self.probes:
-            ends = np.linspace(self.low, self.high, N_FIRST)
-            return [(n, self.looks[0]) for n in sorted({int(end + 0.5) for end in ends})]
-        again = [(n, self._more(p)) for n, p in sorted(self.probes.items()) if p.side is None]
-        return again or [(n, self.looks[0]) for n in self._between() or self._dips()]
+            return [(n, self.seeds[0]) for n in spread(self.low, self.high, self.n_first)]
+        again = [
+            (n, next(k for k in self.seeds if k > len(probe.values)))
+            for n, probe in sorted(self.probes.items())
+            if not probe.is_over
+        ]
+        gaps = again or self._gaps(self._edges()) or self._gaps(self._dips())
+        return again or [((less + more) // 2, self.seeds[0]) for less, more in gaps]
 
     def tell(self, n: int, values: Sequence[float]) -> None:
         """Take in the metric at a number, of all seeds so far, in their order."""
-        self.probes[n] = Probe(list(values), self._side(values))
+        level = 1 - (1 - CONFIDENCE) / len(self.seeds)
+        mean, half = mean_and_half(values, level)
+        above = mean - self.bound if self.is_most else self.bound - mean
+        is_sure = math.isinf(mean) or (above + half <= 0 if above <= 0 else above - half > 0)
+        is_over = is_sure or len(values) >= self.seeds[-1]
+        self.probes[n] = Probe(tuple(values), above <= 0, is_sure, is_over)
 
-    def refuse(self, n: int, why: str) -> None:
-        """Take in that a number of machines can't even be simulated: it misses."""
-        self.probes[n] = Probe([], "missed", why)
+    def refuse(self, n: int, why: str, *, is_sure: bool) -> None:
+        """Take in that there is no metric at a number: it misses."""
+        self.probes[n] = Probe((), is_met=False, is_sure=is_sure, why=why)
 
     def answer(self) -> Answer:
         """Say what was found, once nothing more is wanted."""
-        meets, below, unsure = self._edges()
+        probes = sorted(self.probes.items())
+        missing = [n for n, probe in probes if not probe.is_met]
+        high = min((n for n, probe in probes if probe.is_met and probe.is_sure), default=None)
+        top = math.inf if high is None else high
+        low = max((n for n in missing if self.probes[n].is_sure and n < top), default=None)
+        at = next((n for n, probe in probes if probe.is_met and n > (low or 0)), None)
+        safe = next((n for n, _ in probes if n > max(missing, default=0)), None)
         worse = tuple(self._worse())
-        if meets is None:
-            status: Status = "unsure" if unsure else "never"
-            return Answer(status, None, below, None, not unsure, worse)
-        if meets == self.low:
-            falls = any(p.side == "missed" for p in self.probes.values())
-            return Answer("met" if falls else "always", meets, None, meets, True, worse)
-        is_sure = below is not None and meets - below <= self.apart(meets)
-        return Answer("met", meets, below, meets, is_sure, worse)
+        if at is None:
+            return Answer("never", None, low, None, None, low == probes[-1][0], worse)
+        is_near = at == self.low or (low is not None and at - low <= self.apart(at))
+        status: Status = "met" if missing else "always"
+        return Answer(status, at, low, high, safe, at == high and is_near, worse)
 
-    def _more(self, probe: Probe) -> int:
-        return next(n for n in self.looks if n > len(probe.values))
+    def _edges(self) -> list[tuple[int, int]]:
+        """Return neighbours between which the answer, or an end of what it may be, lies."""
+        found = self.answer()
+        above = (found.at, found.high, found.safe)
+        return [(a, b) for a, b in pairwise(sorted(self.probes)) if a == found.low or b in above]
 
-    def _edges(self) -> tuple[int | None, int | None, list[int]]:
-        """Return the least that meets, the largest below that misses, what is unsure between."""
-        sides = {n: probe.side for n, probe in self.probes.items()}
-        meets = min((n for n, side in sides.items() if side == "met"), default=None)
-        top = math.inf if meets is None else meets
-        below = max((n for n, side in sides.items() if side == "missed" and n < top), default=None)
-        bottom = -math.inf if below is None else below
-        unsure = [n for n, side in sides.items() if side == "unsure" and bottom < n < top]
-        return meets, below, sorted(unsure)
-
-    def _between(self) -> list[int]:
-        """Return the middles of the gaps between what misses, what is unsure, and what meets."""
-        meets, below, unsure = self._edges()
-        known = [n for n in (below, meets) if n is not None]
-        if meets is None and not unsure:
-            return []
-        gaps = list(pairwise(sorted({*known, *unsure[:1], *unsure[-1:]})))
-        if len(unsure) > 1:  # between two that are unsure there is nothing to find
-            gaps.remove((unsure[0], unsure[-1]))
-        least = self.apart(meets if meets is not None else self.high)
-        return [(low + high) // 2 for low, high in gaps if high - low > least]
-
-    def _dips(self) -> list[int]:
+    def _dips(self) -> list[tuple[int, int]]:
         """Return where a metric that is not monotone may meet the target before it seems to."""
-        meets, _, _ = self._edges()
-        top = self.high + 1 if meets is None else meets
-        least = self.apart(min(top, self.high))
-        pairs = [pair for pair in self._worse() if pair[1] < top and pair[1] - pair[0] > least]
-        return [(less + more) // 2 for less, more in pairs]
+        found = self.answer()
+        return [pair for pair in found.worse if pair[1] < (found.at or self.high + 1)]
 
-    def _side(self, values: Sequence[float]) -> Side | None:
-        """Tell on which side of the target the mean lies, if it can be told."""
-        level = 1 - (1 - CONFIDENCE) / len(self.looks)
-        mean, half = mean_and_half(values, level)
-        sign = 1.0 if self.is_most else -1.0
-        if sign * (mean - self.bound) + half <= 0:
-            return "met"
-        if sign * (mean - self.bound) - half > 0 or math.isinf(mean):
-            return "missed"
-        return "unsure" if len(values) >= self.looks[-1] else None
+    def _gaps(self, pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+        return [(less, more) for less, more in pairs if more - less > self.apart(more)]
 
     def _worse(self) -> list[tuple[int, int]]:
         """Return neighbours of which the larger is worse, surely and not by a hair."""
@@ -172,6 +159,25 @@ def mean_and_half(values: Sequence[float], level: float) -> tuple[float, float]:
 
     t = float(stdtrit(len(column) - 1, 0.5 + level / 2))
     return mean, t * float(column.std(ddof=1)) / math.sqrt(len(column))
+
+
+def spread(low: int, high: int, most: int) -> list[int]:
+    """Return whole numbers from end to end, neighbours by about the same ratio apart.
+
+    Geometric means, in whole numbers, so that they are the same everywhere, are put into all gaps
+    as long as neighbours are more than `CLOSE` apart, and there are no more than `most`.
+    """
+    found = sorted({low, high})
+    while 2 * len(found) - 1 <= most:
+        more = [
+            max(a + 1, (math.isqrt(4 * a * b) + 1) // 2)
+            for a, b in pairwise(found)
+            if b > max(a + 1, CLOSE * a)
+        ]
+        if not more:
+            break
+        found = sorted([*found, *more])
+    return found
 
 
 def looks(n_seeds: int) -> tuple[int, ...]:

@@ -13,6 +13,7 @@ together, deviations stretched and quantiles widened for few seeds as in `sweep.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -22,10 +23,11 @@ import pyarrow as pa
 from sim.base.arrays import F8
 from sim.base.random import stream
 from sim.metrics import METRICS
-from sweep.report.section import Section, Table
+from sweep.report.section import Section
+from sweep.search.worded import Part, Row, section
 from sweep.stats import CONFIDENCE, FIRST_SEEDS
 from sweep.stats.arrange import Arranged, arrange, text
-from sweep.stats.metric_format import style
+from sweep.stats.metric_format import is_fraction, style
 
 USUAL = ("jct_mean_s", "jct_p99_s", "deadlines_missed", "value_attained")
 N_RESAMPLES = 4_000
@@ -60,23 +62,20 @@ def table(cells: pa.Table, config: Mapping[str, Any]) -> pa.Table | None:
     return pa.Table.from_pylist(rows, SCHEMA) if rows else None
 
 
-def section(alike: pa.Table, config: Mapping[str, Any]) -> Section:
+def of(alike: pa.Table, config: Mapping[str, Any]) -> Section:
     """Word ``equal_capacity.parquet``."""
     rows, baseline = alike.to_pylist(), config["baseline"]
     metrics = list(dict.fromkeys(row["metric"] for row in rows))
-    worlds = list(dict.fromkeys((row["trace"], row["settings"]) for row in rows))
-    tables, notes = [], []
-    for trace, settings in worlds:
-        of_world = [row for row in rows if (row["trace"], row["settings"]) == (trace, settings)]
-        policies = dict.fromkeys(row["policy"] for row in of_world)
-        by = {(row["policy"], row["metric"]): row for row in of_world}
-        lines = tuple(
-            (policy, *(_entry(by.get((policy, metric))) for metric in metrics))
-            for policy in policies
-        )
-        caption = ", ".join(filter(None, (trace, settings))) if len(worlds) > 1 else ""
-        tables.append(Table(caption, ("policy", *metrics), lines))
-    notes += [
+
+    def say(members: list[Row], _: str) -> Part:
+        by: dict[str, dict[str, Row]] = {}
+        for row in members:
+            by.setdefault(row["policy"], {})[row["metric"]] = row
+        lines = [(policy, *(_entry(of.get(m)) for m in metrics)) for policy, of in by.items()]
+        said = [_sentence(row, baseline) for row in members if row["metric"] == metrics[0]]
+        return Part(said, ("policy", *metrics), lines)
+
+    notes = [
         f"{baseline} was not run at 1; its largest capacity, {text(at)}, stands for it."
         for at in sorted({row["at"] for row in rows} - {WHOLE})
     ]
@@ -84,35 +83,21 @@ def section(alike: pa.Table, config: Mapping[str, Any]) -> Section:
         "Interpolated between the capacities swept, along a monotone curve; in brackets 95 % "
         "intervals over seeds."
     )
-    sentences = [
-        f"{_where(row, len(worlds))}{_sentence(row, baseline)}"
-        for row in rows
-        if row["metric"] == metrics[0]
-    ]
     title = f"Capacity that does as well as {baseline}"
-    return Section("equal-capacity", title, tuple(sentences), tuple(tables), (), tuple(notes))
+    about = Section("equal-capacity", title, (), notes=tuple(notes))
+    return section(about, rows, ["trace", "settings"], say)
 
 
-def _sentence(row: Mapping[str, Any], baseline: str) -> str:
+def _sentence(row: Row, baseline: str) -> str:
+    does = f"do as well as {baseline} at {text(row['at'])} with"
     label = style(row["metric"]).label
     if row["capacity"] == math.inf:
-        return (
-            f"{row['policy']} does not do as well as {baseline} at {text(row['at'])} with any "
-            f"capacity up to {text(row['most'])} ({label})."
-        )
+        return f"{row['policy']} does not {does} any capacity up to {text(row['most'])} ({label})."
     share = f"less than {text(row['least'])}" if row["capacity"] < 0 else _entry(row)
-    return (
-        f"{row['policy']} does as well as {baseline} at {text(row['at'])} with {share} of the "
-        f"cluster ({label})."
-    )
+    return f"{row['policy']} {does.replace('do', 'does', 1)} {share} of the cluster ({label})."
 
 
-def _where(row: Mapping[str, Any], n_worlds: int) -> str:
-    words = ", ".join(filter(None, (row["trace"], row["settings"])))
-    return f"{words}: " if n_worlds > 1 else ""
-
-
-def _entry(row: Mapping[str, Any] | None) -> str:
+def _entry(row: Row | None) -> str:
     """Write a capacity and its interval, such as ``0.62 [0.55, 0.70]``."""
     if row is None:
         return ""
@@ -121,7 +106,7 @@ def _entry(row: Mapping[str, Any] | None) -> str:
     return ends[0] + between
 
 
-def _end(row: Mapping[str, Any], end: float) -> str:
+def _end(row: Row, end: float) -> str:
     if end == -math.inf:
         return f"<{text(row['least'])}"
     return f">{text(row['most'])}" if end == math.inf else f"{end:.2f}"
@@ -139,12 +124,11 @@ def _rows(
     them: Arranged, members: Sequence[int], metric: str, baseline: str
 ) -> Iterator[dict[str, Any]]:
     values = them.values[:, them.names.index(metric)]
-    cells: dict[int, dict[float, dict[int, float]]] = {}
+    cells: dict[int, dict[float, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
     for row in members:
         if not math.isnan(values[row]):
-            of_column = cells.setdefault(them.column[row], {})
-            of_capacity = of_column.setdefault(float(them.rows[row]["capacity"]), {})
-            of_capacity[int(them.rows[row]["seed"])] = float(values[row])
+            capacity, seed = them.rows[row]["capacity"], them.rows[row]["seed"]
+            cells[them.column[row]][float(capacity)][int(seed)] = float(values[row])
     for column, of_column in cells.items():
         base = _baseline_of(them, column, cells, baseline)
         if base is None or len(of_column) < 2:
@@ -184,26 +168,12 @@ def _baseline_of(
 
 
 def alike(capacities: F8, own: F8, theirs: F8, metric: str) -> tuple[float, float, float]:
-    """Find where a policy does as well as another does, with the 95 % interval.
+    """Find where a policy does as well as another does, with the ends of the 95 % interval.
 
-    Parameters
-    ----------
-    capacities : (C,) float64
-        Those at which the policy was run, ascending.
-    own : (S, C) float64
-        The metric of its cells, a row a seed.
-    theirs : (S,) float64
-        The metric of the other's cells.
-    metric : str
-        Its name, which says what is better.
-
-    Returns
-    -------
-    tuple of float
-        Capacity, low and high; infinite outside of what was run. NaN for the ends of the interval
-        with fewer than `FIRST_SEEDS` seeds.
+    `own` has a row a seed and a column a capacity, `theirs` a number a seed. What is found is
+    infinite outside of what was run; ends are NaN with fewer than `FIRST_SEEDS` seeds.
     """
-    is_log = style(metric).kind not in ("percent", "index") and own.min() > 0 < theirs.min()
+    is_log = not is_fraction(metric) and own.min() > 0 < theirs.min()
     sign = 1.0 if style(metric).better == "higher" else -1.0
 
     def where(means: F8, aims: F8) -> F8:

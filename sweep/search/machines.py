@@ -22,18 +22,10 @@ _DIGITS = range(3, 13)
 
 @dataclass
 class Machines:
-    """How many machines a capacity is, for one workload on one cluster.
+    """How many machines a capacity is, for one workload on one cluster."""
 
-    Parameters
-    ----------
-    workload : Workload
-        By which the cluster is sized.
-    config : mapping
-        The cluster's configuration.
-    """
-
-    workload: Workload
-    config: Mapping[str, Any]
+    workload: Workload  # by which the cluster is sized
+    config: Mapping[str, Any]  # the cluster's
     _capacity: dict[int, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -8,27 +8,25 @@ as what won a race was lucky, too. What all searches want next is one round.
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from sim.base.errors import InputError
 from sweep.execution.notes import count
-from sweep.grid import grid
 from sweep.grid.config_tree import canonical
 from sweep.grid.goals import Search
-from sweep.grid.grid import Cell, Resolver
+from sweep.grid.grid import Cell
 from sweep.search import race, space
-from sweep.search.proposals import Proposals
-from sweep.search.rounds import Rounds
+from sweep.search.points import Points, place
+from sweep.search.proposals import Proposals, Tried
+from sweep.search.rounds import Rounds, where
 from sweep.search.scores import Scores
 from sweep.search.space import Parameter, Values
-from sweep.stats.arrange import AXES, text
 
 LEAST_BATCH = 8
 N_BATCHES = 8
@@ -36,20 +34,6 @@ N_BATCHES = 8
 
 MOST_TESTED = 3
 """Settings of a front that are compared with the default."""
-
-Wants = Iterator[list[Cell]]
-"""A search: it yields the cells it needs next, and goes on once their numbers are there."""
-
-
-@dataclass
-class Tried:
-    """A setting, and on how many seeds it was tried."""
-
-    number: int  # in the order proposed; 0 is the default
-    values: Values
-    seeds: int = 0
-    scores: list[float] = field(default_factory=list)  # means, a metric each; lower is better
-    role: str = ""  # ``default``, ``best`` or ``front``
 
 
 @dataclass
@@ -61,88 +45,50 @@ class Case:
     proposals: Proposals
     batch: int
     cells_left: int
-    tried: list[Tried] = field(default_factory=list)
+    tried: list[Tried]  # the default first
+    tested: list[Tried] = field(default_factory=list)  # compared with the default
 
 
 class Searches:
-    """All searches of a request.
-
-    Parameters
-    ----------
-    rounds : Rounds
-        Runs what they ask for.
-    """
+    """All searches of a request."""
 
     def __init__(self, rounds: Rounds) -> None:
-        self._rounds = rounds
-        self._request = rounds.request
-        assert isinstance(self._request.goal, Search)
-        self.goal = self._request.goal
-        self._resolver = Resolver()
+        goal = rounds.request.goal
+        assert isinstance(goal, Search)
+        self._rounds, self.goal, self.words = rounds, goal, " and ".join(goal.metrics)
+        self._points = Points(rounds.request)
+        self.scores = Scores(rounds, goal.metrics)
         self.cases = self._all_cases()
-        self.scores = Scores(rounds, self.goal.metrics)
-        self._wants = [self._search(case) for case in self.cases]
-        self._next = [next(wants, []) for wants in self._wants]
-        if not all(self._next):
-            raise InputError("there is nothing to search but the default", rule="empty axis")
-
-    def first(self) -> list[Cell]:
-        """Return the cells of the first round."""
-        return [cell for cells in self._next for cell in cells]
-
-    def settle(self) -> None:
-        """Run rounds until every search is over."""
-        while any(self._next):
-            cells = [cell for wanted in self._next for cell in wanted]
-            going = sum(bool(wanted) for wanted in self._next)
-            what = f"{' and '.join(self.goal.metrics)}, {count(going, 'searches')}"
-            self._rounds.run(cells, what)
-            self._next = [
-                next(wants, []) if wanted else []
-                for wants, wanted in zip(self._wants, self._next, strict=True)
-            ]
+        self.searches = [self._search(case) for case in self.cases]
+        self.of_search = range(goal.seeds)  # seeds that are searched on
+        # those that only the best and the default meet
+        self.of_test = range(goal.seeds, goal.seeds + goal.test_seeds)
 
     def order(self, cell: Cell) -> Any:
         """Give a cell's place among the rows: by search, setting and seed."""
         for at, case in enumerate(self.cases):
-            if _world(cell) == _world(case.cell):
-                values = {p.key: cell.labels[p.key] for p in case.parameters}
+            apart = [p.key for p in case.parameters]
+            if place(cell, *apart) == place(case.cell, *apart):
+                values = {key: cell.labels[key] for key in apart}
                 known = [canonical(tried.values) for tried in case.tried]
                 return at, known.index(canonical(values)), cell.seed
         raise AssertionError(f"no search asked for {cell.labels}")
 
     def cells(self, case: Case, values: Values, seeds: Sequence[int]) -> list[Cell]:
         """Return the cells of a setting, a seed each."""
-        labels = {**case.cell.labels, **values}
-        axes = {key: (labels.get(key),) for key in self._request.axes}
-        return self._build({**axes, "seed": tuple(seeds)})
+        return self._points.cells(case.cell, seeds, **values)
 
     def keys(self, cells: Sequence[Cell]) -> list[str]:
         """Return the keys of cells that were asked for."""
         return [self._rounds.key(cell) for cell in cells]
 
-    def of_search(self) -> range:
-        """Return the seeds that are searched on."""
-        return range(self.goal.seeds)
-
-    def of_test(self) -> range:
-        """Return those that only the best and the default meet."""
-        return range(self.goal.seeds, self.goal.seeds + self.goal.test_seeds)
-
-    def _build(self, axes: dict[str, tuple[Any, ...]]) -> list[Cell]:
-        # a policy's parameter is not refused where another policy has it
-        named = frozenset({"policy"})
-        asked = dataclasses.replace(self._request, axes=axes, named=named, baseline=None)
-        return list(grid.build(asked, self._resolver).cells)
-
     def _all_cases(self) -> list[Case]:
         """Make a search for each policy, world and capacity that has something to look through."""
-        axes, goal = self._request.axes, self.goal
+        goal, axes = self.goal, self._rounds.request.axes | {"seed": (0,)}
         ends = {key: (self._end(key),) for key in goal.space}
-        grid.build(dataclasses.replace(self._request, axes={**axes, **ends, "seed": (0,)}))
-        without = {key: values for key, values in axes.items() if key not in goal.space}
+        self._points.grid(axes | ends, is_strict=True)
         found = []
-        for cell in self._build({**without, "seed": (0,)}):
+        for cell in self._points.grid({k: v for k, v in axes.items() if k not in goal.space}):
             parameters = space.of_policy(cell.policy, goal.space)
             if not parameters:
                 raise InputError(
@@ -150,27 +96,19 @@ class Searches:
                     "out, or sweep it beside what was found",
                     rule="unknown parameter",
                 )
-            for end in self._corners(parameters):
-                labels = {**cell.labels, **end}
-                self._build({**{key: (labels.get(key),) for key in axes}, "seed": (0,)})
+            for corner in _corners(parameters):
+                self._points.cells(cell, (0,), **corner)
             found.append((cell, parameters))
         return [self._case(cell, parameters, len(found)) for cell, parameters in found]
 
     def _end(self, key: str) -> Any:
         """Return a value of a parameter that some policy takes, whole where that is asked."""
-        for option in self._request.axes["policy"]:
-            policy = self._request.options.compose(policy=option)["policy"]
+        request = self._rounds.request
+        for option in request.axes["policy"]:
+            policy = request.options.compose(policy=option)["policy"]
             for parameter in space.of_policy(policy, {key: self.goal.space[key]}):
                 return (parameter.choices or (parameter.low,))[0]
         return None
-
-    def _corners(self, parameters: list[Parameter]) -> list[Values]:
-        """Return settings that together hold every end and every choice."""
-        ends = [p.choices or (p.low, p.high) for p in parameters]
-        return [
-            {p.key: values[at % len(values)] for p, values in zip(parameters, ends, strict=True)}
-            for at in range(max(map(len, ends)))
-        ]
 
     def _case(self, cell: Cell, parameters: list[Parameter], n_cases: int) -> Case:
         goal = self.goal
@@ -189,32 +127,32 @@ class Searches:
                 rule="range",
             )
         most = max(n for n in range(1, left + 1) if race.cost(n, goal.seeds) <= left)
-        digest = hashlib.sha256(_world(cell).encode()).digest()
+        digest = hashlib.sha256(place(cell, *goal.space).encode()).digest()
         seed = int.from_bytes(digest[:4], "big") % 2**31
         proposals = Proposals(parameters, len(goal.metrics), seed, most)
         if proposals.is_grid:
             batch = int(space.n_settings(parameters))
         zeros = [0.0] * len(goal.metrics)
         default = Tried(0, space.default_of(cell, parameters), 0, zeros, "default")
-        like = self.cells(Case(cell, parameters, proposals, batch, left), default.values, [0])[0]
+        like = self._points.cells(cell, (0,), **default.values)[0]
         return Case(like, parameters, proposals, batch, left, [default])
 
-    def _search(self, case: Case) -> Wants:
+    def _search(self, case: Case) -> Iterator[list[Cell]]:
         """Search: batches of settings race until there are no cells left, then the best are tested.
 
         The first thing it asks for are the default's cells, and those of the first batch.
         """
         default = case.tried[0]
-        base = self.cells(case, default.values, self.of_search())
+        base = self.cells(case, default.values, self.of_search)
         ahead = base
-        case.proposals.tell(default.values, default.scores)
+        case.proposals.tell(default)
         while batch := self._ask(case):
             for rung in race.rungs(self.goal.seeds):
-                seeds = self.of_search()[:rung]
+                seeds = self.of_search[:rung]
                 cells = {at.number: self.cells(case, at.values, seeds) for at in batch}
-                yield [*ahead, *(cell for of_one in cells.values() for cell in of_one)]
+                yield [*ahead, *chain.from_iterable(cells.values())]
                 if ahead:
-                    self._check_default(case, base)
+                    self._check_default(base)
                     default.seeds, ahead = len(base), []
                 for at in batch:
                     at.seeds = rung
@@ -222,13 +160,15 @@ class Searches:
                 if rung < self.goal.seeds:
                     order = race.ranked([at.scores for at in batch])[: race.n_kept(len(batch))]
                     going = {batch[at].number for at in order}
-                    self._tell(case, [at for at in batch if at.number not in going])
+                    case.proposals.tell(*(at for at in batch if at.number not in going))
                     batch = [at for at in batch if at.number in going]
-            self._tell(case, batch)
-        chosen = self._choose(case)
-        if chosen:
-            tested = [self.cells(case, at.values, self.of_test()) for at in [default, *chosen]]
-            yield [cell for cells in tested for cell in cells]
+            case.proposals.tell(*batch)
+        if ahead:
+            raise InputError("there is nothing to search but the default", rule="empty axis")
+        case.tested = self._choose(case)
+        if case.tested:
+            both = [self.cells(case, at.values, self.of_test) for at in (default, *case.tested)]
+            yield list(chain.from_iterable(both))
 
     def _ask(self, case: Case) -> list[Tried]:
         """Propose settings, as many as there are cells left for."""
@@ -236,38 +176,27 @@ class Searches:
         while n and race.cost(n, self.goal.seeds) > case.cells_left:
             n -= 1
         known = {canonical(tried.values): tried for tried in case.tried}
-        asked = case.proposals.ask(n) if n else []
-        new = [values for values in asked if canonical(values) not in known]
-        for values in asked:
+        new = []
+        for values in case.proposals.ask(n) if n else ():
             if canonical(values) in known:  # the default
-                case.proposals.tell(values, known[canonical(values)].scores)
+                case.proposals.tell(known[canonical(values)])
+            else:
+                new.append(values)
         case.cells_left -= race.cost(n, self.goal.seeds)
         batch = [Tried(len(case.tried) + at, values) for at, values in enumerate(new)]
         case.tried += batch
         return batch
 
-    def _tell(self, case: Case, over: Sequence[Tried]) -> None:
-        for tried in over:
-            case.proposals.tell(tried.values, tried.scores)
-
-    def _check_default(self, case: Case, base: Sequence[Cell]) -> None:
+    def _check_default(self, base: Sequence[Cell]) -> None:
         """Refuse a search whose default fails, or has no such metric."""
-        labels = case.cell.labels
-        where = f"{labels['policy']} on {labels['trace']} at capacity {text(labels['capacity'])}"
-        if any(self._rounds.failed(cell) for cell in base):
+        if failed := [cell for cell in base if self._rounds.failed(cell)]:
             raise InputError(
-                f"{where} fails with its default settings, against which a search judges: "
-                f"{self._rounds.errors[self._rounds.key(base[0])]['message']}",
+                f"{where(base[0])} fails with its default settings, against which a search judges: "
+                f"{self._rounds.errors[self._rounds.key(failed[0])]['message']}",
                 rule="failed",
             )
         for name in self.goal.metrics:
-            if any(math.isnan(self._rounds.metric(cell, name)) for cell in base):
-                known = [name for name in self._rounds.names(base[0]) if name.startswith("jct")]
-                raise InputError(
-                    f"search.metric={name} has no value for {where}; "
-                    f"{', '.join(known) or 'no metric'} has",
-                    rule="metric",
-                )
+            self._rounds.check_metric("search.metric", name, base)
 
     def _choose(self, case: Case) -> list[Tried]:
         """Mark what was best of those that met all seeds, where it is better than the default."""
@@ -286,24 +215,15 @@ class Searches:
             if not (table[:at] == table[at]).all(axis=1).any():
                 whole[at].role = whole[at].role or "front"
         new = [tried for tried in whole if tried.role == "front"]
-        ranks = [_by(new, metric) for metric in range(table.shape[1])]
-        middle = min(new, key=lambda t: sum(r.index(t) for r in ranks), default=None)
-        wanted = [*(rank[0] for rank in ranks if rank), *([middle] if middle else [])]
-        return list({tried.number: tried for tried in wanted}.values())
-
-    def tested(self, case: Case) -> list[Tried]:
-        """Return the settings that were compared with the default."""
-        return [t for t in self._choose(case) if t.role != "default"]
+        ranks = [sorted(new, key=lambda t: t.scores[at]) for at in range(table.shape[1])]
+        new.sort(key=lambda t: sum(rank.index(t) for rank in ranks))
+        return list({t.number: t for rank in (*ranks, new) for t in rank[:1]}.values())
 
 
-def _by(tried: Sequence[Tried], metric: int) -> list[Tried]:
-    """Sort settings by one of their scores."""
-    return sorted(tried, key=lambda one: one.scores[metric])
-
-
-def _world(cell: Cell) -> str:
-    """Tell a search from all others: by policy, trace, capacity and what else is swept of these."""
-    labels = cell.labels
-    return canonical(
-        {k: v for k, v in labels.items() if k in AXES[:3] or not k.startswith(("policy.", "seed"))}
-    )
+def _corners(parameters: list[Parameter]) -> list[Values]:
+    """Return settings that together hold every end and every choice."""
+    ends = [p.choices or (p.low, p.high) for p in parameters]
+    return [
+        {p.key: values[at % len(values)] for p, values in zip(parameters, ends, strict=True)}
+        for at in range(max(map(len, ends)))
+    ]

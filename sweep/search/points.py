@@ -10,38 +10,37 @@ from sweep.grid import grid
 from sweep.grid.config_tree import canonical
 from sweep.grid.grid import Cell, Resolver
 from sweep.grid.request import Request
+from sweep.stats.arrange import text
 
 
 class Points:
-    """Makes the cells of a request's policies and worlds, each configuration resolved once."""
+    """Makes cells of a request, each configuration resolved once."""
 
     def __init__(self, request: Request) -> None:
-        self._request = request
-        self._resolver = Resolver()
-        self._made: dict[str, dict[str, list[Cell]]] = {}
+        self._request, self._resolver = request, Resolver()
 
-    def prototypes(self) -> list[Cell]:
-        """Return a cell of each policy and world, of whatever capacity and seed."""
-        axes = self._request.axes
-        found = self._grid({"capacity": axes["capacity"][-1:], "seed": axes["seed"][:1]})
-        return [cells[0] for cells in found.values()]
+    def grid(self, axes: Mapping[str, Sequence[Any]], *, is_strict: bool = False) -> list[Cell]:
+        """Return the cells of other axes.
 
-    def cells(self, like: Cell, capacity: float, seeds: Sequence[int]) -> list[Cell]:
-        """Return the cells of a policy and world at a capacity, a seed each."""
-        return self._grid({"capacity": (capacity,), "seed": tuple(seeds)})[place(like)]
+        Unless it is strict a policy's parameter is not refused where another policy has it.
+        """
+        asked = dataclasses.replace(self._request, axes={k: tuple(v) for k, v in axes.items()})
+        if not is_strict:
+            asked = dataclasses.replace(asked, named=frozenset({"policy"}), baseline=None)
+        return list(grid.build(asked, self._resolver).cells)
 
-    def _grid(self, axes: Mapping[str, tuple[Any, ...]]) -> dict[str, list[Cell]]:
-        """Return the cells of a grid by what they are besides capacity and seed."""
-        name = canonical(axes)
-        if name not in self._made:
-            asked = dataclasses.replace(self._request, axes={**self._request.axes, **axes})
-            found: dict[str, list[Cell]] = {}
-            for cell in grid.build(asked, self._resolver).cells:
-                found.setdefault(place(cell), []).append(cell)
-            self._made[name] = found
-        return self._made[name]
+    def cells(self, like: Cell, seeds: Sequence[int], **labels: Any) -> list[Cell]:
+        """Return the cells of a policy and world with other labels, a seed each."""
+        known = like.labels | labels
+        return self.grid({key: (known.get(key),) for key in self._request.axes} | {"seed": seeds})
 
 
-def place(cell: Cell) -> str:
-    """Tell a cell's policy and world, with what is swept of them, from all others."""
-    return canonical({k: v for k, v in cell.labels.items() if k not in ("capacity", "seed")})
+def place(cell: Cell, *apart: str) -> str:
+    """Tell a cell's policy and world from all others, whatever its seed and the labels `apart`."""
+    return canonical({k: v for k, v in cell.labels.items() if k not in ("seed", *apart)})
+
+
+def settings_of(labels: Mapping[str, Any], without: Sequence[str]) -> str:
+    """Write what else is swept of a cell, such as ``policy.queues=3``."""
+    others = {k: v for k, v in labels.items() if k not in without and v is not None}
+    return ", ".join(f"{key}={text(value)}" for key, value in others.items())

@@ -11,6 +11,7 @@ import itertools
 import math
 import warnings
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from sweep.grid.config_tree import canonical
@@ -20,19 +21,22 @@ N_STARTUP = 10
 """Settings drawn at random before the sampler has something to go by."""
 
 
+@dataclass
+class Tried:
+    """A setting, and on how many seeds it was tried."""
+
+    number: int  # in the order proposed; 0 is the default
+    values: Values
+    seeds: int = 0
+    scores: list[float] = field(default_factory=list)  # means, a metric each; lower is better
+    role: str = ""  # ``default``, ``best`` or ``front``
+
+
 class Proposals:
     """The settings of one policy that are worth trying.
 
-    Parameters
-    ----------
-    parameters : list of Parameter
-        What they are made of.
-    n_metrics : int
-        How many numbers are told of each, each better the lower it is.
-    seed : int
-        Of the sampler.
-    most : int
-        Settings there is room for: where there are no more than these, all are proposed.
+    Where there are no more settings than there is room for (`most`), all are proposed; scores told
+    of them, one a metric, are better the lower they are.
     """
 
     def __init__(self, parameters: list[Parameter], n_metrics: int, seed: int, most: int) -> None:
@@ -67,21 +71,22 @@ class Proposals:
             found.append(values)
         return found
 
-    def tell(self, values: Values, scores: Sequence[float]) -> None:
-        """Say how good a setting is; what is not finite says that it failed."""
-        is_good = all(map(math.isfinite, scores))
-        trial = self._given.get(str(values))
-        if trial is not None:
-            self._tell(trial, scores if is_good else None)
-        elif is_good and all(p.holds(values[p.key]) for p in self._parameters):
-            params = {
-                p.key: _named(values[p.key]) if p.choices else values[p.key]
-                for p in self._parameters
-            }
-            known = self._optuna.trial.create_trial(
-                params=params, distributions=self._distributions(), values=list(scores)
-            )
-            self._study.add_trial(known)
+    def tell(self, *tried: Tried) -> None:
+        """Say how good settings are; scores that are not finite say that it failed."""
+        for one in tried:
+            values, is_good = one.values, all(map(math.isfinite, one.scores))
+            trial = self._given.get(str(values))
+            if trial is not None:
+                self._tell(trial, one.scores if is_good else None)
+            elif is_good and all(p.holds(values[p.key]) for p in self._parameters):
+                params = {
+                    p.key: canonical(values[p.key]) if p.choices else values[p.key]
+                    for p in self._parameters
+                }
+                known = self._optuna.trial.create_trial(
+                    params=params, distributions=self._distributions(), values=list(one.scores)
+                )
+                self._study.add_trial(known)
 
     def importance(self, metric: int) -> dict[str, float]:
         """Return how much of a metric's variance each parameter makes (fANOVA), by key.
@@ -101,15 +106,12 @@ class Proposals:
     def _tell(self, trial: Any, scores: Sequence[float] | None) -> None:
         state = self._optuna.trial.TrialState
         with _quiet():
-            if scores is None:
-                self._study.tell(trial, state=state.FAIL)
-            else:
-                self._study.tell(trial, list(scores))
+            self._study.tell(trial, scores, state=state.FAIL if scores is None else None)
 
     def _distributions(self) -> dict[str, Any]:
         of = self._optuna.distributions
         return {
-            p.key: of.CategoricalDistribution([_named(value) for value in p.choices])
+            p.key: of.CategoricalDistribution([canonical(value) for value in p.choices])
             if p.choices
             else of.IntDistribution(int(p.low), int(p.high), log=p.is_log)
             if p.is_int
@@ -125,15 +127,10 @@ class Proposals:
 
 
 def _of(parameter: Parameter, proposed: Any) -> Any:
-    """Return the value that a trial's stands for."""
+    """Return the value that a trial's stands for: choices, which may be lists, go by their text."""
     if parameter.choices:
-        return next(value for value in parameter.choices if _named(value) == proposed)
+        return next(value for value in parameter.choices if canonical(value) == proposed)
     return parameter.tidy(proposed)
-
-
-def _named(choice: Any) -> str:
-    """Name a choice, which may be a list: Optuna knows texts and numbers alone."""
-    return canonical(choice)
 
 
 @contextlib.contextmanager

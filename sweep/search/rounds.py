@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import math
@@ -20,29 +21,17 @@ from sweep.execution.plan import Planned, Prepared
 from sweep.grid.config_tree import canonical
 from sweep.grid.grid import Cell, Grid
 from sweep.grid.request import Request
-from sweep.stats.arrange import AXES
+from sweep.stats.arrange import AXES, text
 from sweep.store.cell import CellError
 from sweep.store.journal import Journal
-
-NAN = math.nan
 
 
 @dataclass
 class Rounds:
-    """The cells that a search has asked for so far.
+    """The cells that a search has asked for so far."""
 
-    Parameters
-    ----------
-    request : Request
-        What was asked for, with its goal.
-    runner : Runner, optional
-        Where cells are run; None refuses to run any, for who only wants to know which they were.
-    before_cells : callable
-        Called before cells are run.
-    """
-
-    request: Request
-    runner: Runner | None
+    request: Request  # with its goal
+    runner: Runner | None  # None refuses to run any, for who only wants to know which they were
     before_cells: Callable[[], object] = lambda: None
     errors: dict[str, CellError] = field(default_factory=dict)
     n_run: int = 0  # cells run by this process
@@ -63,7 +52,7 @@ class Rounds:
         digest = hashlib.sha256(content.encode()).hexdigest()
         self.sweep = f"{prepared.sweep.rpartition('-')[0]}-{digest[:8]}"
         if self.runner is None:
-            return _Open()
+            return contextlib.nullcontext()
         return self.journal.locked(
             lambda: notes.note(f"another process runs {self.sweep}; waiting for it")
         )
@@ -79,14 +68,12 @@ class Rounds:
         prepared = self.prepare(cells)
         todo = {cell.key for cell in prepared.todo()} - self.errors.keys()
         known = self._begun().get(self._number)
-        new = [each for each in prepared.planned if _name(each.cell) not in self._planned]
-        cached = sorted(
-            each.key
-            for each in new
-            if each.key in prepared.metrics and each.key not in self._metrics
-        )
-        for each in new:
-            self._planned[_name(each.cell)] = each
+        new = {canonical(each.cell.labels): each for each in prepared.planned}
+        new = {name: each for name, each in new.items() if name not in self._planned}
+        had = prepared.metrics.keys() - self._metrics.keys()
+        cached = sorted(each.key for each in new.values() if each.key in had)
+        self._planned |= new
+        for each in new.values():
             self._was_cached.setdefault(each.key, each.key in (cached if known is None else known))
         limit = self.request.settings.max_failures
         if todo and limit is not None and len(self.errors) >= limit:
@@ -97,19 +84,26 @@ class Rounds:
 
     def metric(self, cell: Cell, name: str) -> float:
         """Return a cell's metric: NaN where it failed, or has none of that name."""
-        return self._metrics.get(self._planned[_name(cell)].key, {}).get(name, NAN)
+        return self._metrics.get(self.key(cell), {}).get(name, math.nan)
 
     def failed(self, cell: Cell) -> bool:
         """Tell whether a cell failed."""
-        return self._planned[_name(cell)].key in self.errors
+        return self.key(cell) in self.errors
 
     def key(self, cell: Cell) -> str:
         """Return a cell's key."""
-        return self._planned[_name(cell)].key
+        return self._planned[canonical(cell.labels)].key
 
-    def names(self, cell: Cell) -> list[str]:
-        """Names of a cell's metrics."""
-        return list(self._metrics.get(self._planned[_name(cell)].key, {}))
+    def check_metric(self, asked: str, name: str, cells: Sequence[Cell]) -> None:
+        """Refuse a metric of which one of these cells has no value."""
+        for cell in cells:
+            if math.isnan(self.metric(cell, name)):
+                known = [n for n in self._metrics.get(self.key(cell), {}) if n.startswith("jct")]
+                raise InputError(
+                    f"{asked}={name} has no value for {where(cell)}; "
+                    f"{', '.join(known) or 'no metric'} has",
+                    rule="metric",
+                )
 
     def whole(self, order: Callable[[Cell], Any]) -> tuple[Prepared, list[bool]]:
         """Return all cells in order as one sweep, and of each whether it was computed before."""
@@ -129,6 +123,8 @@ class Rounds:
                 f"{len(todo)} cells of {self.sweep} are not kept any more; run the sweep again"
             )
         specs = [each for each in plan.specs(prepared) if each[0].key in todo]
+        if not self.n_run:
+            notes.traces(prepared)
         notes.note(f"{self.sweep}, round {self._number}: {what}: {len(todo)} cells to run")
         self.journal.append(
             "begin",
@@ -156,18 +152,12 @@ class Rounds:
         return begun
 
 
+def where(cell: Cell) -> str:
+    """Say which cells are meant: all seeds' of a policy on a trace at a capacity."""
+    labels = cell.labels
+    return f"{labels['policy']} on {labels['trace']} at capacity {text(labels['capacity'])}"
+
+
 def _skipped(limit: int) -> CellError:
     message = f"not run: {limit} cells had failed before (max_failures={limit})"
     return {"stage": "skipped", "type": "Skipped", "message": message, "traceback": ""}
-
-
-class _Open(AbstractContextManager[None]):
-    """Holds nothing."""
-
-    def __exit__(self, *_: object) -> None:
-        return None
-
-
-def _name(cell: Cell) -> str:
-    """Tell a cell from all others of its sweep."""
-    return canonical(cell.labels)

@@ -12,7 +12,7 @@ from sweep import stats
 from sweep.grid.grid import Cell
 from sweep.search.rounds import Rounds
 from sweep.stats import Paired
-from sweep.stats.metric_format import style
+from sweep.stats.metric_format import is_fraction, style
 
 _FLOOR = 1e-9
 """Of what is positive, so that a 0 has a logarithm."""
@@ -40,27 +40,22 @@ class Scores:
     def test(self, metric: str, cells: Sequence[Cell], base: Sequence[Cell]) -> Paired:
         """Compare a setting with the default: how many times as good, of fractions by how much."""
         own, theirs = self.values(cells, metric), self.values(base, metric)
-        if not is_ratio(metric):
+        if is_fraction(metric):
             return stats.difference(own, theirs)
         if style(metric).better == "higher":
             return stats.ratio(own, theirs)
         return stats.ratio(theirs, own)
 
 
-def is_ratio(metric: str) -> bool:
-    """Tell whether a metric is compared by ratios; fractions are by differences."""
-    return style(metric).kind not in ("percent", "index")
-
-
 def gain(metric: str, score: float) -> float:
     """Return a score as `Scores.test` would: 1.2 for a fifth better, of fractions the change."""
     sign = -1.0 if style(metric).better == "higher" else 1.0
-    return math.exp(-score) if is_ratio(metric) else sign * score
+    return sign * score if is_fraction(metric) else math.exp(-score)
 
 
 def _score(metric: str, own: F8, theirs: F8) -> F8:
     sign = -1.0 if style(metric).better == "higher" else 1.0
-    if not is_ratio(metric):
+    if is_fraction(metric):
         return np.asarray(sign * (own - theirs))
     least = _FLOOR * max(1.0, float(np.nanmax(np.abs(theirs), initial=0.0)))
     logs = np.log(np.maximum(own, least)) - np.log(np.maximum(theirs, least))

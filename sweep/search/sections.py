@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
+from sim.base import files
 from sweep.report.section import Section
 from sweep.search import equal, settings_section, target_section
-from sweep.store.folder import EQUAL, IMPORTANCE, SETTINGS, TARGETS, SweepFolder
+from sweep.store.folder import EQUAL, IMPORTANCE, SETTINGS, TARGETS, VERDICT, SweepFolder
+
+N_SHOWN = 5
+"""Of the capacities that the search for a target passed, so many are in the usual tables."""
 
 
 def of(folder: SweepFolder, config: Mapping[str, Any]) -> list[Section]:
     """Return what was looked for and found, and what follows from any grid with a baseline."""
+    targets, settings, alike = map(folder.table, (TARGETS, SETTINGS, EQUAL))
     sections = []
-    targets = folder.table(TARGETS)
     if targets is not None:
-        sections.append(target_section.section(targets, config))
-    settings = folder.table(SETTINGS)
+        sections.append(target_section.of(targets, config))
     if settings is not None:
-        mattered = folder.table(IMPORTANCE)
-        sections.append(settings_section.section(settings, mattered, config))
-    alike = folder.table(EQUAL)
+        sections.append(settings_section.of(settings, folder.table(IMPORTANCE), config))
     if alike is not None:
-        sections.append(equal.section(alike, config))
+        sections.append(equal.of(alike, config))
     return sections
+
+
+def answer(folder: SweepFolder, sections: Sequence[Section]) -> None:
+    """Say in each entry of ``verdict.json`` what was looked for and found, if anything was."""
+    found = [line for section in sections if section.is_answer for line in section.sentences]
+    if found:
+        entries = [entry | {"answer": found} for entry in folder.verdict()]
+        files.write_json(folder.path / VERDICT, entries)
 
 
 def shown(cells: pa.Table, config: Mapping[str, Any], folder: SweepFolder) -> pa.Table:
@@ -45,12 +54,15 @@ def shown(cells: pa.Table, config: Mapping[str, Any], folder: SweepFolder) -> pa
 
 
 def _shared(cells: pa.Table) -> pa.Table:
-    """Keep the cells of capacities at which every policy of the trace was run."""
+    """Keep a few of the capacities at which every policy of the trace was run, end to end."""
     rows = cells.select(["trace", "policy", "capacity"]).to_pylist()
-    policies: dict[str, set[str]] = {}
-    at: dict[tuple[str, float], set[str]] = {}
+    at: dict[str, dict[float, set[str]]] = {}
     for row in rows:
-        policies.setdefault(row["trace"], set()).add(row["policy"])
-        at.setdefault((row["trace"], row["capacity"]), set()).add(row["policy"])
-    kept = [at[row["trace"], row["capacity"]] == policies[row["trace"]] for row in rows]
-    return cells.filter(pa.array(kept)) if any(kept) else cells
+        at.setdefault(row["trace"], {}).setdefault(row["capacity"], set()).add(row["policy"])
+    kept = set()
+    for trace, policies in at.items():
+        most = max(map(len, policies.values()))
+        shared = sorted(capacity for capacity, names in policies.items() if len(names) == most)
+        n = min(len(shared), N_SHOWN)
+        kept |= {(trace, shared[k * (len(shared) - 1) // max(1, n - 1)]) for k in range(n)}
+    return cells.filter(pa.array([(row["trace"], row["capacity"]) in kept for row in rows]))

@@ -2,132 +2,122 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from sweep import stats
-from sweep.search.parameters import Case, Searches, Tried
+from sweep.grid.grid import Cell
+from sweep.search.parameters import Case, Searches
+from sweep.search.points import settings_of
 from sweep.search.scores import Scores, gain
 from sweep.stats import Paired
 from sweep.stats.arrange import AXES, text
+from sweep.store.folder import IMPORTANCE, SETTINGS
 
-IMPORTANCE = pa.schema(
-    [
-        *((name, pa.string()) for name in ("policy", "trace", "settings")),
-        ("capacity", pa.float64()),
-        *((name, pa.string()) for name in ("metric", "parameter")),
-        ("importance", pa.float64()),
-    ]
+_ABOUT = {"policy": pa.string(), "trace": pa.string(), "settings": pa.string()}
+_ABOUT |= {"capacity": pa.float64()}
+_MATTERED = pa.schema(
+    _ABOUT | {"metric": pa.string(), "parameter": pa.string(), "importance": pa.float64()}
 )
-
+_VALUE = {"parameter": pa.string(), "value": pa.string()}
+_METRIC = {
+    "metric": pa.string(),
+    "mean": pa.float64(),  # over the seeds searched on
+    "gain": pa.float64(),  # against the default there
+    # the test on fresh seeds: NaN of settings that were not tested
+    **dict.fromkeys(("estimate", "low", "high", "p", "p_holm"), pa.float64()),
+    "pairs": pa.int64(),
+}
 _TRIED = pa.schema(
-    [
-        *((name, pa.string()) for name in ("policy", "trace", "settings")),
-        ("capacity", pa.float64()),
-        ("number", pa.int64()),  # in the order proposed; 0 is the default
-        ("role", pa.string()),  # ``default``, ``best``, ``front`` or empty
-        ("seeds", pa.int64()),  # searched on
-        ("values", pa.list_(pa.struct([("parameter", pa.string()), ("value", pa.string())]))),
-        ("numbers", pa.list_(pa.float64())),  # values again, NaN of what is no number
-        (
-            "metrics",
-            pa.list_(
-                pa.struct(
-                    [
-                        ("metric", pa.string()),
-                        ("mean", pa.float64()),  # over the seeds searched on
-                        ("gain", pa.float64()),  # against the default there
-                        # the test on fresh seeds: NaN of settings that were not tested
-                        *((n, pa.float64()) for n in ("estimate", "low", "high", "p", "p_holm")),
-                        ("pairs", pa.int64()),
-                    ]
-                )
-            ),
-        ),
-        ("keys", pa.list_(pa.string())),  # of its cells
-    ]
+    _ABOUT
+    | {
+        "number": pa.int64(),  # in the order proposed; 0 is the default
+        "role": pa.string(),  # ``default``, ``best``, ``front`` or empty
+        "seeds": pa.int64(),  # searched on
+        "values": pa.list_(pa.struct(_VALUE)),
+        "numbers": pa.list_(pa.float64()),  # values again, NaN of what is no number
+        "metrics": pa.list_(pa.struct(_METRIC)),
+        "keys": pa.list_(pa.string()),  # of its cells
+    }
 )
 _NOTHING = Paired(np.nan, np.nan, np.nan, np.nan, 0, "")
 
 
-def table(searches: Searches, scores: Scores) -> pa.Table:
-    """Return ``settings.parquet``: a row a setting."""
-    rows = [row for case in searches.cases for row in _rows(searches, scores, case)]
+def tables(searches: Searches) -> dict[str, pa.Table]:
+    """Return ``settings.parquet``, a row a setting, and ``importance.parquet``.
+
+    The latter says how much of a metric's variance each parameter makes.
+    """
+    rows = [row for case in searches.cases for row in _rows(searches, case)]
     tests = [one for row in rows for one in row["metrics"]]
     adjusted = stats.holm(np.array([one["p"] for one in tests], dtype=np.float64))
     for one, p in zip(tests, adjusted, strict=True):
         one["p_holm"] = float(p)
-    return pa.Table.from_pylist(rows, _TRIED)
-
-
-def importance(searches: Searches) -> pa.Table:
-    """Return ``importance.parquet``: how much of a metric's variance each parameter makes."""
-    rows = [
+    mattered = [
         {**_about(case), "metric": metric, "parameter": key.partition(".")[2], "importance": share}
         for case in searches.cases
         for at, metric in enumerate(searches.goal.metrics)
         for key, share in case.proposals.importance(at).items()
     ]
-    return pa.Table.from_pylist(rows, IMPORTANCE)
-
-
-def _rows(searches: Searches, scores: Scores, case: Case) -> list[dict[str, Any]]:
-    tested = {tried.number for tried in searches.tested(case)}
-    return [_row(searches, scores, case, t, t.number in tested, bool(tested)) for t in case.tried]
-
-
-def _row(
-    searches: Searches, scores: Scores, case: Case, tried: Tried, is_tested: bool, any_tested: bool
-) -> dict[str, Any]:
-    on = searches.of_search()[: tried.seeds]
-    cells = searches.cells(case, tried.values, on)
-    fresh = searches.of_test() if is_tested or (any_tested and tried.role == "default") else []
-    more = searches.cells(case, tried.values, fresh) if fresh else []
-    base = searches.cells(case, case.tried[0].values, fresh) if is_tested else []
     return {
-        **_about(case),
-        "number": tried.number,
-        "role": tried.role,
-        "seeds": tried.seeds,
-        "values": [
-            {"parameter": p.name, "value": text(tried.values[p.key])} for p in case.parameters
-        ],
-        "numbers": [_number(tried.values[p.key]) for p in case.parameters],
-        "metrics": [
-            _metric(scores, name, at, tried, (cells, more, base))
-            for at, name in enumerate(searches.goal.metrics)
-        ],
-        "keys": searches.keys([*cells, *more]),
+        SETTINGS: pa.Table.from_pylist(rows, _TRIED),
+        IMPORTANCE: pa.Table.from_pylist(mattered, _MATTERED),
     }
 
 
+def _rows(searches: Searches, case: Case) -> Iterator[dict[str, Any]]:
+    tested = {tried.number for tried in case.tested}
+    for tried in case.tried:
+        is_default = bool(tested) and tried.role == "default"
+        fresh = searches.of_test if is_default or tried.number in tested else ()
+        own, more = (
+            searches.cells(case, tried.values, seeds)
+            for seeds in (searches.of_search[: tried.seeds], fresh)
+        )
+        base = searches.cells(case, case.tried[0].values, () if is_default else fresh)
+        yield {
+            **_about(case),
+            "number": tried.number,
+            "role": tried.role,
+            "seeds": tried.seeds,
+            "values": [
+                {"parameter": p.name, "value": text(tried.values[p.key])} for p in case.parameters
+            ],
+            "numbers": [_number(tried.values[p.key]) for p in case.parameters],
+            "metrics": [
+                _metric(searches.scores, name, tried.scores[at : at + 1], own, more, base)
+                for at, name in enumerate(searches.goal.metrics)
+            ],
+            "keys": searches.keys([*own, *more]),
+        }
+
+
 def _metric(
-    scores: Scores, name: str, at: int, tried: Tried, cells: tuple[Sequence[Any], ...]
+    scores: Scores,
+    name: str,
+    score: Sequence[float],
+    own: Sequence[Cell],
+    fresh: Sequence[Cell],
+    base: Sequence[Cell],
 ) -> dict[str, Any]:
-    own, fresh, base = cells
-    values = scores.values(own, name)
     tested = scores.test(name, fresh, base) if base else _NOTHING
     return {
         "metric": name,
-        "mean": float(values.mean()) if len(values) else np.nan,
-        "gain": gain(name, tried.scores[at]) if tried.scores else np.nan,
-        "estimate": tested.estimate,
-        "low": tested.low,
-        "high": tested.high,
-        "p": tested.p,
+        "mean": float(scores.values(own, name).mean()) if own else np.nan,
+        "gain": gain(name, score[0]) if score else np.nan,
         "pairs": tested.n,
+        **{end: getattr(tested, end) for end in ("estimate", "low", "high", "p")},
     }
 
 
 def _about(case: Case) -> dict[str, Any]:
     labels = case.cell.labels
-    others = {k: v for k, v in labels.items() if k not in AXES and not k.startswith("policy.")}
-    said = (f"{key}={text(value)}" for key, value in others.items() if value is not None)
+    without = [*AXES, *(key for key in labels if key.startswith("policy."))]
     about = {name: labels[name] for name in ("policy", "trace", "capacity")}
-    return {**about, "settings": ", ".join(said)}
+    return {**about, "settings": settings_of(labels, without)}
 
 
 def _number(value: Any) -> float:

@@ -4,72 +4,64 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
 
-from sweep.report.section import Section, Table
+from sweep.report.section import Section
 from sweep.search import settings_plots
-from sweep.search.scores import is_ratio
 from sweep.search.settings_plots import order, values_of
-from sweep.stats.arrange import text
+from sweep.search.worded import Part, Row, section
 from sweep.stats.inference import ALPHA
-from sweep.stats.metric_format import format_contrast, format_value, style
+from sweep.stats.metric_format import format_contrast, format_value, is_fraction, style
 
-Row = Mapping[str, Any]
+N_SHOWN = 8
+"""Settings in the table, if no more are on the front."""
 
 
-def section(found: pa.Table, importance: pa.Table | None, config: Mapping[str, Any]) -> Section:
+def of(found: pa.Table, importance: pa.Table | None, config: Mapping[str, Any]) -> Section:
     """Word ``settings.parquet`` and ``importance.parquet``."""
-    metrics = list(config["goal"]["metrics"])
-    rows = found.to_pylist()
-    shares = [] if importance is None else importance.to_pylist()
-    several = len({_world(row) for row in rows}) > 1
-    sentences, tables, plots = [], [], []
-    for world, group in groupby(rows, key=_world):
-        members = list(group)
-        where = ", ".join(filter(None, world[1:])) if several else ""
-        sentences += [
-            f"{where}: {line}" if where else line for line in _sentences(members, metrics)
-        ]
-        tables.append(_table(members, metrics, f"{world[0]}, {where}" if where else ""))
-        mattered = [share for share in shares if _world(share) == world]
-        plots += settings_plots.plots(members, mattered, config["goal"], where)
-    seeds, fresh = config["goal"]["seeds"], config["goal"]["test_seeds"]
-    notes = (
-        f"{len(rows)} settings tried; half of each batch is dropped after a quarter of {seeds} "
-        f"seeds, half of the rest after half of them. Tested on {fresh} other seeds.",
+    goal, rows = config["goal"], found.to_pylist()
+    metrics, shares = list(goal["metrics"]), [] if importance is None else importance.to_pylist()
+    worlds = ["policy", "trace", "settings", "capacity"]
+
+    def say(members: list[Row], where: str) -> Part:
+        mattered = [one for one in shares if all(one[k] == members[0][k] for k in worlds)]
+        header = ["setting", "seeds"]
+        for name in metrics:
+            header += [name, "in the race", "on fresh seeds"]
+        picked = [row for row in members if row["role"]]
+        rest = sorted((row for row in members if not row["role"]), key=order)
+        shown = [*picked, *rest[: max(0, N_SHOWN - len(picked))]]
+        drawn = settings_plots.plots(members, mattered, goal, where)
+        return Part(_sentences(members, metrics), header, map(_entries, shown), drawn)
+
+    note = (
+        f"{len(rows)} settings tried; half of each batch is dropped after a quarter of "
+        f"{goal['seeds']} seeds, half of the rest after half of them. Tested on "
+        f"{goal['test_seeds']} other seeds."
     )
     title = f"Parameters that do best in {' and '.join(metrics)}"
-    return Section("settings", title, tuple(sentences), tuple(tables), tuple(plots), notes, True)
-
-
-def _world(row: Row) -> tuple[str, ...]:
-    return row["policy"], row["trace"], row["settings"], f"capacity {text(row['capacity'])}"
+    about = Section("settings", title, (), notes=(note,), is_answer=True)
+    return section(about, rows, worlds, say, always=1)
 
 
 def _sentences(rows: Sequence[Row], metrics: Sequence[str]) -> list[str]:
-    policy, default = rows[0]["policy"], rows[0]
+    default = f"the default ({values_of(rows[0])})"
     tested = [row for row in rows if row["role"] in ("best", "front") and _is_tested(row)]
     if not tested:
         n = len(rows) - 1
-        if all(one["gain"] == (1.0 if is_ratio(one["metric"]) else 0.0) for one in _gains(rows)):
-            return [f"{policy}: {n} settings were tried, and make no difference here."]
-        return [
-            f"{policy}: none of {n} settings does better than the default ({values_of(default)})."
-        ]
+        if all(one["gain"] == _nothing(one["metric"]) for one in _gains(rows)):
+            return [f"{n} settings were tried, and make no difference here."]
+        return [f"none of {n} settings does better than {default}."]
+    fresh = f"on {tested[0]['metrics'][0]['pairs']} seeds that the search has not seen"
     if tested[0]["role"] == "front":
         n = sum(row["role"] == "front" for row in rows)
         has = "has 1 setting" if n == 1 else f"has {n} settings"
-        seeds = f"on {tested[0]['metrics'][0]['pairs']} seeds that the search has not seen"
-        against = f"against the default ({values_of(default)}), {seeds}:"
-        first = f"{policy}: the front of {' and '.join(metrics)} {has}; {against}"
+        first = f"the front of {' and '.join(metrics)} {has}; against {default}, {fresh}:"
         return [first, *(f"{values_of(row)}: {_and(row)}." for row in tested)]
     (best,) = tested
-    on = f"on {best['metrics'][0]['pairs']} seeds that the search has not seen"
-    against = f"against the default ({values_of(default)}), {on}"
-    return [f"{policy}: {values_of(best)} does best: {_and(best)}, {against}."]
+    return [f"{values_of(best)} does best: {_and(best)}, against {default}, {fresh}."]
 
 
 def _gains(rows: Sequence[Row]) -> list[Row]:
@@ -83,46 +75,36 @@ def _and(row: Row) -> str:
 
 def _tested(one: Row) -> str:
     """Say how a tested setting compares, such as ``1.12× [1.05, 1.20] better in mean JCT``."""
-    name = one["metric"]
-    ends = (one["estimate"], one["low"], one["high"])
-    estimate, between = format_contrast(name, _statistic(name), *ends)
-    is_sure = not one["p_holm"] > ALPHA and not math.isnan(one["low"])
-    nothing = 1.0 if is_ratio(name) else 0.0
-    is_better = one["estimate"] > nothing
-    if style(name).better == "lower" and not is_ratio(name):
-        is_better = one["estimate"] < nothing
-    word = "better" if is_better else "worse"
-    if one["estimate"] == nothing:
-        return f"as good in {style(name).label}"
-    words = " ".join(filter(None, (estimate, between, word if is_sure else "")))
-    return f"{words} in {style(name).label}{'' if is_sure else ', which may be chance'}"
+    label, by = style(one["metric"]).label, one["estimate"] - _nothing(one["metric"])
+    if by == 0:
+        return f"as good in {label}"
+    words = _contrast(one, one["estimate"], one["low"], one["high"])
+    if one["p_holm"] > ALPHA or math.isnan(one["low"]):
+        return f"{words} in {label}, which may be chance"
+    is_down = is_fraction(one["metric"]) and style(one["metric"]).better == "lower"
+    return f"{words} {'better' if (by > 0) != is_down else 'worse'} in {label}"
 
 
-def _table(rows: Sequence[Row], metrics: Sequence[str], caption: str) -> Table:
-    header = ["setting", "seeds"]
-    for name in metrics:
-        header += [name, "in the race", "on fresh seeds"]
-    picked = [row for row in rows if row["role"]]
-    rest = sorted((r for r in rows if not r["role"]), key=order)
-    shown = [*picked, *rest[: max(0, 8 - len(picked))]]
-    return Table(caption, tuple(header), tuple(_entries(row) for row in shown))
+def _nothing(metric: str) -> float:
+    """Return what a setting gains that is as good as the default."""
+    return 0.0 if is_fraction(metric) else 1.0
+
+
+def _contrast(one: Row, *estimate: float) -> str:
+    """Write an estimate and its ends, such as ``1.12× [1.05, 1.20]``."""
+    statistic = "difference" if is_fraction(one["metric"]) else "ratio"
+    return " ".join(filter(None, format_contrast(one["metric"], statistic, *estimate)))
 
 
 def _entries(row: Row) -> tuple[str, ...]:
     role = f" ({row['role']})" if row["role"] else ""
     entries = [f"{values_of(row)}{role}", f"{row['seeds']}"]
     for one in row["metrics"]:
-        name = one["metric"]
-        race, _ = format_contrast(name, _statistic(name), one["gain"], math.nan, math.nan)
-        ends = (one["estimate"], one["low"], one["high"])
-        fresh = " ".join(filter(None, format_contrast(name, _statistic(name), *ends)))
-        entries += [format_value(name, one["mean"])[0], race, fresh]
+        race = _contrast(one, one["gain"], math.nan, math.nan)
+        fresh = _contrast(one, one["estimate"], one["low"], one["high"])
+        entries += [format_value(one["metric"], one["mean"])[0], race, fresh]
     return tuple(entries)
 
 
 def _is_tested(row: Row) -> bool:
     return any(one["pairs"] for one in row["metrics"])
-
-
-def _statistic(metric: str) -> str:
-    return "ratio" if is_ratio(metric) else "difference"

@@ -2,41 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import Any, Protocol
 
 import pyarrow as pa
 
 from sweep.execution.compute import Runner
+from sweep.execution.notes import count
 from sweep.execution.plan import Prepared
 from sweep.grid.goals import Target
-from sweep.grid.grid import Cell
 from sweep.grid.request import Request
 from sweep.search import settings
 from sweep.search.parameters import Searches
 from sweep.search.rounds import Rounds
 from sweep.search.targets import Targets
 from sweep.store.cell import CellError
-from sweep.store.folder import IMPORTANCE, SETTINGS, TARGETS
-
-
-class Kind(Protocol):
-    """A kind of search."""
-
-    def first(self) -> list[Cell]:
-        """Return the cells of its first round."""
-        ...
-
-    def settle(self) -> None:
-        """Run rounds until all is found."""
-        ...
-
-    def order(self, cell: Cell) -> Any:
-        """Give a cell's place among the rows."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -47,7 +30,7 @@ class Settled:
     cached: list[bool]  # of each, whether it was there before
     errors: dict[str, CellError]
     n_run: int  # cells run by this process
-    tables: dict[str, pa.Table]  # what was found, by the name of its file
+    tables: Mapping[str, pa.Table]  # what was found, by the name of its file
 
 
 class Pursuit:
@@ -61,8 +44,9 @@ class Pursuit:
     ) -> None:
         self._rounds = Rounds(request, runner, before_cells)
         is_target = isinstance(request.goal, Target)
-        self._of: Kind = Targets(self._rounds) if is_target else Searches(self._rounds)
-        self.first = self._of.first()  # its first cells
+        self._of = Targets(self._rounds) if is_target else Searches(self._rounds)
+        self._next = [next(search, []) for search in self._of.searches]
+        self.first = list(chain.from_iterable(self._next))  # its first cells
 
     def held(self) -> AbstractContextManager[None]:
         """Hold the sweep for this process."""
@@ -79,17 +63,18 @@ class Pursuit:
             return self._rounds.prepare(self.first)
 
     def settle(self) -> Settled:
-        """Run rounds until all is found; the sweep is held."""
-        self._of.settle()
-        prepared, cached = self._rounds.whole(self._of.order)
-        tables = self._tables()
-        return Settled(prepared, cached, self._rounds.errors, self._rounds.n_run, tables)
+        """Run rounds until all is found, what all searches want next in each; the sweep is held."""
+        rounds, searches = self._rounds, self._of.searches
+        while any(self._next):
+            n_going = sum(map(bool, self._next))
+            what = f"{self._of.words}, {count(n_going, 'searches')}"
+            rounds.run(list(chain.from_iterable(self._next)), what)
+            self._next = [
+                next(search, []) if wanted else []
+                for search, wanted in zip(searches, self._next, strict=True)
+            ]
+        prepared, cached = rounds.whole(self._of.order)
+        return Settled(prepared, cached, rounds.errors, rounds.n_run, self._tables())
 
-    def _tables(self) -> dict[str, pa.Table]:
-        if isinstance(self._of, Targets):
-            return {TARGETS: self._of.table()}
-        assert isinstance(self._of, Searches)
-        return {
-            SETTINGS: settings.table(self._of, self._of.scores),
-            IMPORTANCE: settings.importance(self._of),
-        }
+    def _tables(self) -> Mapping[str, pa.Table]:
+        return self._of.tables() if isinstance(self._of, Targets) else settings.tables(self._of)

@@ -95,15 +95,13 @@ def n_settings(parameters: list[Parameter]) -> float:
 
 
 def _range(key: str, span: Interval, is_int: bool) -> Parameter:
-    low, high = span.low, span.high
-    if is_int:
-        if low != int(low) or high != int(high):
-            raise InputError(
-                f"{key} is a whole number: interval({low:g},{high:g}) must have whole ends",
-                rule="wrong type",
-            )
-        return Parameter(key, int(low), int(high), span.is_log, is_int=True)
-    return Parameter(key, low, high, span.is_log)
+    if is_int and not (span.low == int(span.low) and span.high == int(span.high)):
+        raise InputError(
+            f"{key} is a whole number: interval({span.low:g},{span.high:g}) must have whole ends",
+            rule="wrong type",
+        )
+    kind = int if is_int else float
+    return Parameter(key, kind(span.low), kind(span.high), span.is_log, is_int)
 
 
 def _is_int(hint: Any) -> bool:

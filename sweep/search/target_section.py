@@ -2,174 +2,189 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
 
 from sweep.report.plots import layout, line
-from sweep.report.section import Plot, Section, Table
+from sweep.report.section import Plot, Section
+from sweep.search.worded import Part, Row, section
 from sweep.stats.arrange import text
 from sweep.stats.metric_format import format_value, style
 
-Row = Mapping[str, Any]
+Goal = Mapping[str, Any]
 
 TITLE = "How many machines"
+RED = 107
+"""Number of the target's colour: no policy's box hides it."""
 
 
-def section(found: pa.Table, config: Mapping[str, Any]) -> Section:
+def of(found: pa.Table, config: Mapping[str, Any]) -> Section:
     """Word ``targets.parquet``."""
-    rows = found.to_pylist()
-    goal, baseline = config["goal"], config["baseline"]
-    sentences, tables, plots = [], [], []
+    rows, goal, baseline = found.to_pylist(), config["goal"], config["baseline"]
     numbers = {name: at for at, name in enumerate(dict.fromkeys(map(_label, rows)))}
-    several = len({(row["trace"]) for row in rows}) > 1
-    for trace, group in groupby(rows, key=lambda row: row["trace"]):
-        members = list(group)
-        words = _sentences(members, baseline, goal)
-        sentences += [f"{trace}: {sentence}" for sentence in words] if several else words
-        tables.append(_table(members, goal, trace if several else ""))
-        plots.append(_plot(members, goal, numbers, baseline, trace))
     sure = "; on which side of it a mean is, is 95 % sure"
     alone = "; one seed stands for itself"
-    notes = (
+    note = (
         "Least number of machines looked at from capacity "
         f"{text(goal['low'])} to {text(goal['high'])} at which the mean of "
-        f"{goal['metric']} over seeds is at "
-        f"{'most' if goal['is_most'] else 'least'} {_bound(goal)}"
-        f"{sure if max(row['seeds'] for row in rows) > 1 else alone}.",
+        f"{goal['metric']} over seeds is {_bound(goal)}"
+        f"{sure if max(row['seeds'] for row in rows) > 1 else alone}."
     )
-    title = f"{TITLE} for {_target(goal)}"
-    return Section("targets", title, tuple(sentences), tuple(tables), tuple(plots), notes, True)
+
+    def say(members: list[Row], _: str) -> Part:
+        unit = members[0]["unit"]
+        header = ("policy", unit, "capacity", "left", "all meet it from", goal["metric"])
+        return Part(
+            _sentences(members, baseline, goal),
+            (*header, "seeds", "cells"),
+            (_entries(row, goal) for row in members),
+            [_plot(members, goal, numbers, baseline)],
+        )
+
+    title = f"{TITLE} for {goal['metric']} {_bound(goal)}"
+    about = Section("targets", title, (), notes=(note,), is_answer=True)
+    return section(about, rows, ["trace"], say)
 
 
-def _sentences(rows: Sequence[Row], baseline: str | None, goal: Mapping[str, Any]) -> list[str]:
+def _sentences(rows: Sequence[Row], baseline: str | None, goal: Goal) -> list[str]:
     """Say what each policy needs, beside the baseline or the first that meets the target."""
-    met = [row for row in rows if row["machines"] is not None and row["status"] == "met"]
+    met = [row for row in rows if row["status"] == "met"]
     base = next((row for row in met if row["policy"] == baseline), met[0] if met else None)
     sentences = []
     for row in rows:
-        needs = f"{_label(row)} needs"
-        if row is base:
-            if len(met) == 1 or row["note"]:
-                sentences.append(f"{needs} {_machines(row, row['machines'])}{_also(row)}.")
-        elif row in met and base is not None:
-            share, theirs = row["machines"] / base["machines"], text(round(base["machines"], 4))
-            both = f"{_machines(row, row['machines'])} for {theirs}"
-            needs += f" {share:.2f} of what {_label(base)} needs"
-            sentences.append(f"{needs}: {both}{_also(row)}.")
+        label, machines = _label(row), _machines(row, "machines")
+        has = "" if row["value"] is None else f" ({_value(goal, row['value'])})"
+        if row["status"] == "never":
+            most = _machines(row, "machines_most")
+            even = f": even {most.split()[0]} are not enough{has}" if has else ""
+            words = f"{label} never meets it in the range up to {most}{even}"
+        elif row["status"] == "always":
+            enough = "the fewest asked about, are enough"
+            words = f"{label} always meets it: {machines}, {enough}{has}"
+        elif base is None or row is base:
+            words = f"{label} needs {machines}"
+            if len(met) > 1 and not row["note"]:
+                continue  # the others say it
         else:
-            sentences.append(_otherwise(row, goal))
+            share, theirs = row["machines"] / base["machines"], text(round(base["machines"], 4))
+            words = f"{label} needs {share:.2f} of what {_label(base)} needs"
+            words += f": {machines} for {theirs}"
+        sentences.append(f"{words}{_also(row)}.")
     return sentences
-
-
-def _otherwise(row: Row, goal: Mapping[str, Any]) -> str:
-    """Say what there is to say of a policy for which no least number was found."""
-    label, value = _label(row), row["value"]
-    has = f" ({_value(goal, value)})" if value is not None else ""
-    if row["status"] == "never":
-        return (
-            f"{label} never meets it: capacity {text(goal['high'])} is not enough{has}{_also(row)}."
-        )
-    if row["status"] == "always":
-        at = _machines(row, row["machines"])
-        return (
-            f"{label} always meets it: {at}, the fewest asked about, are enough{has}{_also(row)}."
-        )
-    left = f"between capacity {text(row['low'] or goal['low'])} and {text(goal['high'])}, or above"
-    return f"{label}: not known, {left}{_also(row)}."
 
 
 def _also(row: Row) -> str:
     """Add how near the answer is, where that is not as near as asked, and what else was seen."""
-    parts = []
-    if row["status"] == "met" and not row["is_sure"]:
-        least = row["machines_low"]
-        above = "at least the fewest asked about" if least is None else f"more than {text(least)}"
-        parts.append(f"surely {above}")
-    return "".join(f"; {part}" for part in (*parts, row["note"]) if part)
+    ends = []
+    if not row["is_sure"] and row["seeds"]:
+        if row["machines_low"] is not None:
+            ends.append(f"surely more than {text(row['machines_low'])}")
+        if row["machines_high"] is not None:
+            ends.append(f"surely no more than {text(row['machines_high'])}")
+        elif row["status"] != "never":
+            ends.append(f"even {text(row['machines_most'])} may be too few")
+    return "".join(f"; {part}" for part in (row["note"], " and ".join(ends)) if part)
 
 
-def _table(rows: Sequence[Row], goal: Mapping[str, Any], caption: str) -> Table:
-    header = ("policy", rows[0]["unit"], "capacity", "left", goal["metric"], "seeds", "cells")
-    return Table(caption, header, tuple(_entries(row, goal) for row in rows))
-
-
-def _entries(row: Row, goal: Mapping[str, Any]) -> tuple[str, ...]:
+def _entries(row: Row, goal: Goal) -> tuple[str, ...]:
     found = row["status"] if row["machines"] is None else text(round(row["machines"], 4))
     found = f"≤ {found}" if row["status"] == "always" else found
-    ends = [f"{end:.4g}" if end is not None else "" for end in (row["low"], row["high"])]
-    left = f"({ends[0]}, {ends[1]}]" if all(ends) else ""
+    ends = [f"{end:.4g}" if end is not None else "?" for end in (row["low"], row["high"])]
+    left = f"({ends[0]}, {ends[1]}]" if row["status"] == "met" or not row["is_sure"] else ""
+    safe = "" if row["machines_safe"] is None else text(round(row["machines_safe"], 4))
     capacity = "" if row["capacity"] is None else f"{row['capacity']:.4g}"
-    half = None if row["value_low"] is None else row["value"] - row["value_low"]
+    half = math.nan if row["value_low"] is None else row["value"] - row["value_low"]
     value = "" if row["value"] is None else _value(goal, row["value"], half)
-    return _label(row), found, capacity, left, value, f"{row['seeds']}", f"{row['cells']}"
+    counts = f"{row['seeds']}", f"{row['cells']}"
+    return _label(row), found + "?" * (not row["is_sure"]), capacity, left, safe, value, *counts
 
 
 def _plot(
-    rows: Sequence[Row],
-    goal: Mapping[str, Any],
-    numbers: Mapping[str, int],
-    baseline: str | None,
-    trace: str,
+    rows: Sequence[Row], goal: Goal, numbers: Mapping[str, int], baseline: str | None
 ) -> Plot:
-    """Draw the metric at all that was looked at, and the target."""
-    look = style(goal["metric"])
+    """Draw the metric at all that was looked at, filled where it meets the target, and that."""
+    look, unit = style(goal["metric"]), rows[0]["unit"]
     scale = 100.0 if look.kind == "percent" else 1.0
     data: list[dict[str, Any]] = []
     for row in rows:
-        probes = row["probes"]
+        probes = [probe for probe in row["probes"] if probe["mean"] is not None]
         number = numbers[_label(row)]
+        drawn = line(number, row["policy"] == baseline)
+        symbol = drawn["marker"]["symbol"]
+        symbols = [symbol if probe["is_met"] else f"{symbol}-open" for probe in probes]
         halves = [None if p["half"] is None else scale * p["half"] for p in probes]
         data.append(
             {
                 "type": "scatter",
                 "name": _label(row),
                 "meta": number,
-                "x": [round(p["machines"], 6) for p in probes],
-                "y": [scale * p["mean"] for p in probes],
+                "x": [round(probe["machines"], 6) for probe in probes],
+                "y": [scale * probe["mean"] for probe in probes],
                 "error_y": {"type": "data", "array": halves, "thickness": 1, "width": 3},
-                **line(number, row["policy"] == baseline),
+                **drawn,
+                "marker": {"size": 8, "symbol": symbols},
             }
         )
-    axes = layout(
-        {"title": {"text": rows[0]["unit"]}},
-        {"ticksuffix": " s" if look.unit == "s" else look.unit},
+    x, y = ([value for trace in data for value in trace[axis]] for axis in "xy")
+    bound = scale * goal["bound"]
+    target = {
+        "type": "scatter",
+        "mode": "lines+text",
+        "name": "target",
+        "meta": RED,
+        "x": [min(x, default=0.0), max(x, default=1.0)],
+        "y": [bound, bound],
+        "text": [f"target: {_bound(goal)}", ""],
+        "textposition": "top right",
+        "line": {"width": 2.5, "dash": "dashdot"},
+        "marker": {},
+        "hoverinfo": "skip",
+    }
+    suffix = " s" if look.unit == "s" else look.unit
+    axes = layout({"title": {"text": unit}, **_scale(x, "")}, _scale([*y, bound], suffix))
+    axes |= {"showlegend": True}
+    note = "filled marks meet the target, open ones do not"
+    return Plot(
+        f"{look.label} by {unit}, {rows[0]['trace']}",
+        {"data": [*data, target], "layout": axes},
+        note,
     )
-    axes |= {"showlegend": True, "legend": {"orientation": "h", "y": 1.12}}
-    at = scale * goal["bound"]
-    axes["shapes"] = [
-        {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": at, "y1": at}
-        | {"line": {"dash": "dash", "width": 1.5, "color": "gray"}}
-    ]
-    caption = f"{look.label} by {rows[0]['unit']}, {trace}"
-    return Plot(caption, {"data": data, "layout": axes}, "the dashed line is the target")
+
+
+def _scale(values: Sequence[float], suffix: str) -> dict[str, Any]:
+    """Return an axis for these values: a log scale where they span more than a decade."""
+    if not values or min(values) <= 0 or max(values) < 10 * min(values):
+        return {"type": "linear", "ticksuffix": suffix}
+    low, high = (int(f"{end:e}".partition("e")[2]) for end in (min(values), max(values)))
+    steps = (1, 2, 5) if high - low < 3 else (1,)
+    ticks = [step * 10.0**power for power in range(low, high + 1) for step in steps]
+    ticks = [tick for tick in ticks if min(values) <= tick <= max(values)]
+    return {"type": "log", "tickvals": ticks, "ticktext": [f"{t:,g}{suffix}" for t in ticks]}
 
 
 def _label(row: Row) -> str:
     return " ".join(filter(None, (row["policy"], row["settings"])))
 
 
-def _machines(row: Row, n: float) -> str:
-    number = text(round(n, 4))
+def _machines(row: Row, column: str) -> str:
+    if row[column] is None:
+        return ""
+    number = text(round(row[column], 4))
     return f"{number} {row['unit'].removesuffix('s') if number == '1' else row['unit']}"
 
 
-def _value(goal: Mapping[str, Any], value: float, half: float | None = None) -> str:
-    shown, spread = format_value(goal["metric"], value, float("nan") if half is None else half)
+def _value(goal: Goal, value: float, half: float = math.nan) -> str:
+    shown, spread = format_value(goal["metric"], value, half)
     unit = " s" if style(goal["metric"]).kind == "seconds" else ""
     return f"{shown} ±{spread}{unit}" if spread else f"{shown}{unit}"
 
 
-def _target(goal: Mapping[str, Any]) -> str:
-    sign = "at most" if goal["is_most"] else "at least"
-    return f"{goal['metric']} {sign} {_bound(goal)}"
-
-
-def _bound(goal: Mapping[str, Any]) -> str:
+def _bound(goal: Goal) -> str:
+    """Write the target, such as ``at most 600 s``."""
     look = style(goal["metric"])
-    is_percent = look.kind == "percent"
-    return (
-        f"{goal['bound'] * (100 if is_percent else 1):g}{' s' if look.unit == 's' else look.unit}"
-    )
+    bound = goal["bound"] * (100 if look.kind == "percent" else 1)
+    unit = " s" if look.unit == "s" else look.unit
+    return f"at {'most' if goal['is_most'] else 'least'} {bound:g}{unit}"

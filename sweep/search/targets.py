@@ -6,8 +6,8 @@ all of them want next is one round, whose cells run side by side.
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,32 +19,41 @@ from sweep.execution.notes import count
 from sweep.grid.config_tree import canonical
 from sweep.grid.goals import Target
 from sweep.grid.grid import Cell
-from sweep.grid.request import Request
-from sweep.search.bisect import Answer, Hunt, looks
+from sweep.search.bisect import Answer, Hunt, Probe, looks
 from sweep.search.machines import Machines
-from sweep.search.points import Points, place
+from sweep.search.points import Points, place, settings_of
 from sweep.search.rounds import Rounds
 from sweep.stats import interval
 from sweep.stats.arrange import AXES, text
+from sweep.store.folder import TARGETS
 
+FIRST = 5, 33
+"""Numbers of machines that are looked at first: at least so many, if there are, and at most."""
+
+MOST_TASKS = 10_000_000
+"""What a policy's first looks simulate at most, with all their seeds, if they are more than five.
+
+Tasks, not seconds, as the answer is the same everywhere.
+"""
+
+_PROBE = [
+    *((name, pa.float64()) for name in ("capacity", "machines", "mean", "half")),
+    *((name, pa.bool_()) for name in ("is_met", "is_sure")),
+]
 SCHEMA = pa.schema(
     [
         *((name, pa.string()) for name in ("policy", "trace", "settings", "target")),
-        *((name, pa.float64()) for name in ("capacity", "low", "high")),
+        *((name, pa.float64()) for name in ("capacity", "low", "high", "capacity_safe")),
         ("status", pa.string()),
-        *((name, pa.float64()) for name in ("machines", "machines_low", "machines_high")),
+        ("machines", pa.float64()),
+        *((f"machines_{end}", pa.float64()) for end in ("low", "high", "safe", "most")),
         ("unit", pa.string()),
         *((name, pa.int64()) for name in ("seeds", "cells")),
         *((name, pa.float64()) for name in ("value", "value_low", "value_high")),
         ("is_sure", pa.bool_()),
         ("note", pa.string()),
         # what was looked at: the metric's mean at each number of machines, and half its interval
-        (
-            "probes",
-            pa.list_(
-                pa.struct([(n, pa.float64()) for n in ("capacity", "machines", "mean", "half")])
-            ),
-        ),
+        ("probes", pa.list_(pa.struct(_PROBE))),
     ]
 )
 
@@ -56,80 +65,46 @@ class _Case:
     cell: Cell
     machines: Machines
     hunt: Hunt
-    stopped: str = ""  # why it can't go on
 
 
 class Targets:
-    """All hunts of a request.
-
-    Parameters
-    ----------
-    rounds : Rounds
-        Runs what they ask for.
-    """
+    """All hunts of a request."""
 
     def __init__(self, rounds: Rounds) -> None:
-        request = rounds.request
-        assert isinstance(request.goal, Target)
-        self._rounds, self._goal = rounds, request.goal
-        self._seeds: tuple[int, ...] = request.axes["seed"]
-        self._points = Points(request)
-        self._cases = self._all_cases(request)
+        goal = rounds.request.goal
+        assert isinstance(goal, Target)
+        self._rounds, self._goal, self.words = rounds, goal, goal.words
+        self._seeds: tuple[int, ...] = rounds.request.axes["seed"]
+        self._points = Points(rounds.request)
+        self._cases = self._all_cases()
+        self.searches = [self._hunt(case) for case in self._cases]
 
-    def first(self) -> list[Cell]:
-        """Return the cells of the first round."""
-        return [
-            cell
-            for case in self._cases
-            for n, k in case.hunt.wants()
-            for cell in self._at(case, n, k)
-        ]
-
-    def settle(self) -> None:
-        """Run rounds until every hunt is over."""
-        while True:
-            wanted = [
-                (case, n, k)
-                for case in self._cases
-                if not case.stopped
-                for n, k in self._wants(case)
-            ]
-            if not wanted:
-                return
-            cells = [cell for case, n, k in wanted for cell in self._at(case, n, k)]
-            hunts = len({id(case) for case, _, _ in wanted})
-            self._rounds.run(cells, f"{self._goal.words} for {count(hunts, 'policies')}")
-            for case, n, k in wanted:
-                self._take_in(case, n, self._at(case, n, k))
-
-    def table(self) -> pa.Table:
+    def tables(self) -> Mapping[str, pa.Table]:
         """Return ``targets.parquet``: a row a policy and trace."""
-        return pa.Table.from_pylist([self._row(case) for case in self._cases], SCHEMA)
+        return {TARGETS: pa.Table.from_pylist([self._row(case) for case in self._cases], SCHEMA)}
 
     def order(self, cell: Cell) -> Any:
         """Give a cell's place among the rows: by policy, trace and settings, capacity, seed."""
-        at = [place(case.cell) for case in self._cases].index(place(cell))
+        at = [place(case.cell, "capacity") for case in self._cases].index(place(cell, "capacity"))
         return at, cell.capacity, self._seeds.index(cell.seed)
 
-    def _all_cases(self, request: Request) -> list[_Case]:
+    def _all_cases(self) -> list[_Case]:
         """Make a hunt for each policy and world of the grid."""
-        cases, known = [], dict[str, Machines]()
-        inputs = self._rounds.inputs
-        for cell in self._points.prototypes():
+        cases, known, goal = [], dict[str, Machines](), self._goal
+        inputs, seeds = self._rounds.inputs, looks(len(self._seeds))
+        axes = self._rounds.request.axes | {"capacity": (goal.high,), "seed": self._seeds[:1]}
+        for cell in self._points.grid(axes, is_strict=True):
             name = inputs.id_of(cell)
             world = canonical([name, cell.cluster])
             if world not in known:
                 known[world] = Machines(inputs.workload(name), cell.cluster)
             machines = known[world]
-            first, last = machines.within(self._goal.low, self._goal.high)
+            first, last = machines.within(goal.low, goal.high)
             if why := machines.why_not(last):
                 raise InputError(f"the high end of capacity's interval: {why}", rule="range")
-            hunt = Hunt(
-                *(first, last),
-                *(self._goal.bound, self._goal.is_most),
-                looks(len(self._seeds)),
-                self._apart,
-            )
+            cheap = MOST_TASKS // (seeds[0] * max(1, machines.workload.n_tasks))
+            n_first = min(max(cheap, FIRST[0]), FIRST[1])
+            hunt = Hunt(first, last, goal.bound, goal.is_most, seeds, self._apart, n_first)
             cases.append(_Case(cell, machines, hunt))
         return cases
 
@@ -137,116 +112,98 @@ class Targets:
         tolerance = 0.01 if self._goal.tolerance is None else self._goal.tolerance
         return max(1, int(tolerance * n))
 
-    def _wants(self, case: _Case) -> list[tuple[int, int]]:
-        """Ask a hunt what it wants, less what is too small for the workload."""
-        while True:
-            wanted = case.hunt.wants()
-            tried = [
-                (n, k, "" if n in case.hunt.probes else case.machines.why_not(n)) for n, k in wanted
-            ]
-            for n, _, why in tried:
-                if why:
-                    case.hunt.refuse(n, why)
-            fits = [(n, k) for n, k, why in tried if not why]
-            if fits or not wanted:
-                return fits
+    def _hunt(self, case: _Case) -> Iterator[list[Cell]]:
+        hunt, machines = case.hunt, case.machines
+        while wanted := hunt.wants():
+            for n, _ in wanted:
+                if n not in hunt.probes and (why := machines.why_not(n)):
+                    hunt.refuse(n, why, is_sure=True)
+            cells = {
+                n: self._points.cells(case.cell, self._seeds[:k], capacity=machines.capacity(n))
+                for n, k in wanted
+                if n not in hunt.probes or not hunt.probes[n].is_over
+            }
+            if cells:
+                yield [cell for of_number in cells.values() for cell in of_number]
+            for n, of_number in cells.items():
+                self._take_in(hunt, n, of_number)
 
-    def _at(self, case: _Case, n: int, n_seeds: int) -> list[Cell]:
-        return self._points.cells(case.cell, case.machines.capacity(n), self._seeds[:n_seeds])
-
-    def _take_in(self, case: _Case, n: int, cells: Sequence[Cell]) -> None:
+    def _take_in(self, hunt: Hunt, n: int, cells: Sequence[Cell]) -> None:
         if any(self._rounds.failed(cell) for cell in cells):
-            case.stopped = f"cells failed at {text(cells[0].capacity)}"
+            hunt.refuse(n, "cells failed", is_sure=False)
             return
-        values = [self._rounds.metric(cell, self._goal.metric) for cell in cells]
-        if np.isnan(values).any():
-            known = [name for name in self._rounds.names(cells[0]) if name.startswith("jct")]
-            raise InputError(
-                f"target.metric={self._goal.metric} has no value for "
-                f"{cells[0].labels['policy']} on {cells[0].labels['trace']} at capacity "
-                f"{text(cells[0].capacity)}; {', '.join(known) or 'no metric'} has",
-                rule="metric",
-            )
-        case.hunt.tell(n, values)
+        self._rounds.check_metric("target.metric", self._goal.metric, cells)
+        hunt.tell(n, [self._rounds.metric(cell, self._goal.metric) for cell in cells])
 
     def _row(self, case: _Case) -> dict[str, Any]:
-        found = case.hunt.answer()
-        if case.stopped:
-            found = dataclasses.replace(found, status="unsure", at=None, high=None, is_sure=False)
-        capacity, machines = case.machines.capacity, case.machines.count
-        settings = {key: value for key, value in case.cell.labels.items() if key not in AXES}
-        said = (f"{key}={text(value)}" for key, value in settings.items() if value is not None)
+        found, labels = case.hunt.answer(), case.cell.labels
         probes = {n: probe for n, probe in sorted(case.hunt.probes.items()) if probe.values}
-        at = _shown(found, case.hunt)
-        values = probes[at].values if at in probes else []
-        value = interval(values) if values else (None, None, None)
-        ends = {
-            "capacity": found.at,
-            "low": found.low,
-            "high": found.high if found.high is not None else None,
-        }
-        of_machines = {"machines": found.at, "machines_low": found.low, "machines_high": found.high}
-        return {
-            "policy": case.cell.labels["policy"],
-            "trace": case.cell.labels["trace"],
-            "settings": ", ".join(said),
+        shown = probes.get(case.hunt.high if found.at is None else found.at)
+        value = (None,) * 3 if shown is None else map(_finite, interval(shown.values))
+        ends = {"": found.at, "low": found.low, "high": found.high, "safe": found.safe}
+        names = {"": ("capacity", "machines"), "safe": ("capacity_safe", "machines_safe")}
+        row: dict[str, Any] = {}
+        for end, n in ends.items():
+            capacity, machines = names.get(end, (end, f"machines_{end}"))
+            row[capacity] = None if n is None else case.machines.capacity(n)
+            row[machines] = None if n is None else case.machines.count(n)
+        return row | {
+            "policy": labels["policy"],
+            "trace": labels["trace"],
+            "settings": settings_of(labels, AXES),
             "target": self._goal.words,
-            **{name: None if n is None else capacity(n) for name, n in ends.items()},
             "status": found.status,
-            **{name: None if n is None else machines(n) for name, n in of_machines.items()},
+            "machines_most": case.machines.count(case.hunt.high),  # of the range
             "unit": "slots" if case.cell.cluster["shape"] == "slots" else "machines",
             "seeds": max((len(probe.values) for probe in probes.values()), default=0),
             "cells": sum(len(probe.values) for probe in probes.values()),
-            **dict(zip(("value", "value_low", "value_high"), map(_finite, value), strict=True)),
-            "is_sure": found.is_sure and not case.stopped,
+            **dict(zip(("value", "value_low", "value_high"), value, strict=True)),
+            "is_sure": found.is_sure,
             "note": "; ".join(self._notes(case, found)),
-            "probes": [
-                {"capacity": capacity(n), "machines": machines(n), **_mean_half(probe.values)}
-                for n, probe in probes.items()
-            ],
+            "probes": [_probe(case.machines, n, probe) for n, probe in probes.items()],
         }
 
     def _notes(self, case: _Case, found: Answer) -> list[str]:
         """Say what else there is to know."""
-        notes = []
-        if case.stopped:
-            notes.append(case.stopped)
+        notes, probes = [], case.hunt.probes
+
+        def said(n: int) -> str:
+            return text(round(case.machines.count(n), 4))
+
+        failed = [n for n, probe in probes.items() if probe.why and not probe.is_sure]
+        small = [n for n, probe in probes.items() if probe.why and probe.is_sure]
+        missing = [
+            n for n, probe in probes.items() if not probe.is_met and n > (found.at or math.inf)
+        ]
+        if failed:
+            notes.append(f"cells failed at {said(max(failed))}")
         elif not found.is_sure:
             notes.append(f"{count(len(self._seeds), 'seeds')} (seeds_max) were not enough")
-        probes, machines = case.hunt.probes, case.machines.count
-        missing = [
-            n
-            for n, p in probes.items()
-            if p.side == "missed" and found.at is not None and n > found.at
-        ]
         if missing:
-            notes.append(
-                f"not monotone: {text(machines(max(missing)))} miss it, though "
-                f"{text(machines(found.at or 0))} meet it"
-            )
+            then = f", all looked at from {said(found.safe)} on meet it" if found.safe else ""
+            notes.append(f"not monotone: {said(max(missing))} miss it{then}")
         elif found.worse:
             less, more = found.worse[0]
             notes.append(
-                f"not monotone: {probes[more].mean:.4g} at {text(machines(more))}, after "
-                f"{probes[less].mean:.4g} at {text(machines(less))}"
+                f"not monotone: {probes[more].mean:.4g} at {said(more)}, after "
+                f"{probes[less].mean:.4g} at {said(less)}"
             )
-        small = [n for n, probe in probes.items() if probe.why]
         if small:
-            notes.append(f"{text(machines(max(small)))} are too few for its jobs")
+            notes.append(f"{said(max(small))} are too few for its jobs")
         return notes
 
 
-def _shown(found: Answer, hunt: Hunt) -> int:
-    """Return the number of machines whose metric is worth saying."""
-    if found.at is not None:
-        return found.at
-    return hunt.high
+def _probe(machines: Machines, n: int, probe: Probe) -> dict[str, Any]:
+    mean, low, _ = interval(probe.values)
+    return {
+        "capacity": machines.capacity(n),
+        "machines": machines.count(n),
+        "mean": _finite(mean),
+        "half": _finite(mean - low),
+        "is_met": probe.is_met,
+        "is_sure": probe.is_sure,
+    }
 
 
-def _mean_half(values: Sequence[float]) -> Mapping[str, float | None]:
-    mean, low, _ = interval(values)
-    return {"mean": _finite(mean), "half": _finite(mean - low)}
-
-
-def _finite(value: float | None) -> float | None:
-    return None if value is None or not np.isfinite(value) else float(value)
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None

@@ -88,8 +88,11 @@ class SweepFolder:
         return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
 
     def sentences(self) -> list[str]:
-        """Return the verdict in words, a sentence a trace and capacity."""
-        return [str(each["sentence"]) for each in self.verdict() if each.get("sentence")]
+        """Return what was looked for and found, else a sentence of each trace and capacity."""
+        found = dict.fromkeys(line for each in self.verdict() for line in each.get("answer", ()))
+        return list(found) or [
+            str(each["sentence"]) for each in self.verdict() if each.get("sentence")
+        ]
 
     def targets(self) -> pa.Table | None:
         """Read ``targets.parquet``: what capacity meets a target; None if none was asked for."""

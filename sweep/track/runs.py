@@ -264,7 +264,7 @@ def _origin(provenance: Mapping[str, Any]) -> dict[str, str]:
 
 def _verdict(folder: Path) -> list[str]:
     """Sentences of the verdict, as many as a tag may hold."""
-    sentences = [str(one["sentence"]) for one in SweepFolder(folder).verdict()]
+    sentences = SweepFolder(folder).sentences()
     ends = itertools.accumulate(len(sentence) + 3 for sentence in sentences)
     n_kept = sum(end <= MAX_TAG - 200 for end in ends)
     more = len(sentences) - n_kept

@@ -27,6 +27,7 @@
         error_y: trace.error_y && { ...trace.error_y, color: trace.type === "bar" ? ink : c } };
     });
     const layout = { ...figure.layout,
+      annotations: figure.layout.annotations?.map((note) => ({ bgcolor: colour("--bg"), ...note })),
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: ink },
       hoverlabel: { bgcolor: colour("--panel"), bordercolor: rule, font: { color: ink } },

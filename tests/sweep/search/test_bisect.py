@@ -1,19 +1,20 @@
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-from sweep.search.bisect import Answer, Hunt, looks, mean_and_half
+from sweep.search.bisect import Answer, Hunt, looks, mean_and_half, spread
 
 Metric = Callable[[int, int], float]
 
 
 def hunt(
-    metric: Metric, low: int, high: int, bound: float, n_seeds: int = 30
+    metric: Metric, low: int, high: int, bound: float, n_seeds: int = 30, n_first: int = 9
 ) -> tuple[Answer, Hunt]:
-    found = Hunt(low, high, bound, True, looks(n_seeds), lambda n: max(1, n // 100))
+    found = Hunt(low, high, bound, True, looks(n_seeds), lambda n: max(1, n // 100), n_first)
     while wanted := found.wants():
         for n, k in wanted:
             found.tell(n, [metric(n, seed) for seed in range(k)])
@@ -43,23 +44,125 @@ def test_against_a_brute_force_grid(number: int) -> None:
     )
     true = brute_force(exact, low, high, bound)
     answer, found = hunt(lambda n, seed: exact(n) * (1 + spread * noise[seed]), low, high, bound)
-    if answer.status == "met":
-        assert true is not None
-        assert (answer.low or 0) < true <= (answer.high or 0)
-        assert answer.at == answer.high
-        if not spread:
-            assert answer.is_sure
-        if answer.is_sure:
-            assert answer.high - (answer.low or 0) <= max(1, answer.high // 100)  # type: ignore[operator]
-    elif answer.status == "unsure":
-        assert spread
-        assert true is None or true > (answer.low or 0)
-    else:
-        assert {"never": None, "always": low}[answer.status] == true
-    assert len(found.probes) < 5 + 2 * np.log2(high)
+    assert (answer.low or 0) < (true or high + 1) <= (answer.high or high + 1)
+    if answer.at is not None:
+        assert (answer.low or 0) < answer.at <= (answer.high or high)
+    if answer.is_sure:
+        assert answer.at == answer.high == answer.safe
+        if answer.status == "met":
+            assert answer.high is not None
+            assert answer.high - (answer.low or 0) <= max(1, answer.high // 100)
+        else:
+            assert {"never": None, "always": low}[answer.status] == true
+    assert len(found.probes) < 9 + 4 * np.log2(high)
     if not spread:
+        assert answer.is_sure
         assert not answer.worse
         assert all(len(probe.values) == 5 for probe in found.probes.values())
+
+
+@pytest.mark.parametrize("number", range(30))
+def test_of_a_bursty_metric_against_a_brute_force_grid(number: int) -> None:
+    """Some numbers of machines are worse than fewer, as bursts fall otherwise upon them."""
+    rng = np.random.default_rng(number)
+    low, high = int(rng.integers(1, 30)), int(rng.integers(100, 300))
+    exact = 1000.0 / np.arange(1, high + 1)
+    for _ in range(int(rng.integers(1, 4))):
+        start = int(rng.integers(low, high))
+        exact[start : int(start * rng.uniform(1.13, 1.6)) + 1] *= rng.uniform(1.1, 4.0)
+    bound = float(rng.choice(exact[low - 1 :])) * 1.001
+    answer, found = hunt(lambda n, _: float(exact[n - 1]), low, high, bound, n_first=129)
+    meets = [n for n in range(low, high + 1) if exact[n - 1] <= bound]
+    if answer.at is None:
+        assert (answer.status, answer.low, answer.high) == ("never", high, None)
+        # what is not seen is narrower than what neighbours are apart
+        assert not meets or widest(meets) <= 1.12
+        return
+    assert answer.at == answer.high
+    assert exact[answer.at - 1] <= bound
+    assert answer.at == low or exact[answer.at - 2] > bound or answer.at >= 200
+    missed = [n for n in range(answer.at, high + 1) if n not in meets]
+    assert (answer.status == "always") == (answer.at == low and answer.safe == low)
+    below = [n for n in meets if n < answer.at]
+    assert not below or widest(below) <= 1.12
+    if answer.safe is None:
+        assert high in missed
+        return
+    assert all(probe.is_met for n, probe in found.probes.items() if n >= answer.safe)
+    assert answer.safe == answer.at or max(n for n in missed if n in found.probes) < answer.safe
+    unseen = [n for n in missed if n >= answer.safe]
+    assert not unseen or widest(unseen) <= 1.12
+
+
+def widest(numbers: list[int]) -> float:
+    """Return the largest ratio of ends among runs of neighbours, one beyond at each side."""
+    runs: list[list[int]] = []
+    for n in numbers:
+        if runs and n == runs[-1][-1] + 1:
+            runs[-1].append(n)
+        else:
+            runs.append([n])
+    return max((run[-1]) / run[0] for run in runs)
+
+
+def test_a_dip_is_found_whatever_the_range() -> None:
+    """Of a log with bursts: 40 machines do, 45 to 65 do not; both ends are said."""
+
+    def metric(n: int, _: int) -> float:
+        return 9578.0 if 45 <= n <= 65 else 174_000.0 / n
+
+    for low, high in ((6, 160), (6, 40), (24, 52), (20, 240), (10, 80), (1, 400)):
+        answer, _ = hunt(metric, low, high, 6000.0, 1, n_first=33)
+        assert (answer.status, answer.at, answer.low) == ("met", 29, 28)
+        assert answer.safe == (29 if high < 45 else None if high < 66 else 66)
+        assert bool(answer.worse) == (high >= 45)
+
+
+def test_the_first_looks_are_spread_by_ratio() -> None:
+    assert spread(5, 5, 33) == [5]
+    assert spread(5, 9, 33) == [5, 6, 7, 8, 9]
+    assert spread(6, 160, 5) == [6, 14, 31, 70, 160]
+    assert len(spread(6, 160, 9)) == 9
+    assert set(spread(6, 160, 5)) < set(spread(6, 160, 33))
+    many = spread(30, 800, 33)
+    assert len(many) == 33
+    ratios = [more / less for less, more in itertools.pairwise(many)]
+    assert max(ratios) < 1.14
+    # no more than are near each other
+    assert spread(100, 112, 33) == [100, 112]
+    assert len(spread(100, 500, 33)) == 17
+
+
+def test_where_seeds_run_out_the_mean_says_and_the_interval_is_left() -> None:
+    noise = np.random.default_rng(3).normal(size=10)
+    found = Hunt(5, 60, 600.0, True, looks(10), lambda _: 1, 9)
+    while wanted := found.wants():
+        for n, k in wanted:
+            found.tell(n, [600 * 30.5 / n * (1 + 0.3 * float(noise[seed])) for seed in range(k)])
+    answer = found.answer()
+    assert (answer.status, answer.is_sure) == ("met", False)
+    means = {n: 600 * 30.5 / n * (1 + 0.3 * float(noise.mean())) for n in range(5, 61)}
+    assert answer.at == answer.safe == min(n for n, mean in means.items() if mean <= 600)
+    assert answer.low is not None
+    assert answer.high is not None
+    assert answer.low < answer.at < answer.high
+
+
+def test_what_fails_is_missed_but_not_surely() -> None:
+    found = Hunt(5, 60, 20.0, True, (1,), lambda _: 1, 9)
+    while wanted := found.wants():
+        for n, _ in wanted:
+            if n < 20:
+                found.refuse(n, "failed", is_sure=False)
+            else:
+                found.tell(n, [1.0])
+    answer = found.answer()
+    assert (answer.status, answer.at, answer.low, answer.is_sure) == ("met", 20, None, False)
+    none = Hunt(5, 60, 20.0, True, (1,), lambda _: 1, 5)
+    for n, _ in none.wants():
+        none.refuse(n, "failed", is_sure=False)
+    assert not none.wants()
+    assert (none.answer().status, none.answer().is_sure) == ("never", False)
 
 
 def test_it_is_rarely_wrong_where_seeds_differ() -> None:

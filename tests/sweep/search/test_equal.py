@@ -96,7 +96,7 @@ def test_the_table_of_a_sweep() -> None:
         assert row["capacity"] == pytest.approx(math.sqrt(expected / 3), rel=0.03)
         assert row["low"] <= row["capacity"] <= row["high"]
         assert (row["at"], row["seeds"]) == (1.0, 6)
-    section = equal.section(found, config())
+    section = equal.of(found, config())
     assert section.sentences[0].startswith("sjf does as well as fifo at 1 with 0.6")
     assert section.sentences[0].endswith("of the cluster (mean JCT).")
     # the same bits whatever the order of the rows
@@ -113,7 +113,7 @@ def test_the_largest_capacity_stands_for_1_and_is_said() -> None:
     found = equal.table(frames.frame(capacities=(0.5, 0.8), seeds=range(6)), config())
     assert found is not None
     assert {row["at"] for row in found.to_pylist()} == {0.8}
-    section = equal.section(found, config())
+    section = equal.of(found, config())
     assert "fifo was not run at 1; its largest capacity, 0.8, stands for it." in section.notes
     low = [row for row in found.to_pylist() if row["policy"] == "srpt"]
     assert {row["capacity"] for row in low} == {-math.inf}

@@ -8,7 +8,9 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+import sweep as api
 from sweep.cli import main
+from sweep.search import settings_section
 from sweep.track import log_sweep
 from tests.sweep.small import Command, FakeResult, Ran, every_file, fake_engine, fake_simulate
 
@@ -146,7 +148,7 @@ def test_against_a_grid_on_two_policies(command: Command, monkeypatch: pytest.Mo
         (tested,) = best["metrics"]
         assert tested["low"] <= gain <= tested["high"]
         assert tested["pairs"] == 10
-        assert f"{policy}: " in ran.out
+        assert f"{policy}, parquet, capacity 1: " in ran.out
     seeds = {row["seed"] for row in ran.rows}
     assert seeds == set(range(18))
     per_policy = [sum(row["policy"] == policy for row in ran.rows) for policy in grids]
@@ -176,6 +178,40 @@ def test_the_front_of_two_metrics(command: Command, monkeypatch: pytest.MonkeyPa
     assert "dagps: the front" in html
     assert "dagps: what mattered" in html
     assert "dagps: settings tried" in html
+
+
+def test_the_lines_of_settings_have_values_beside_their_axes(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_engine(monkeypatch, bowl())
+    ran = command(*SEARCH, "search.cells=100", "search.seeds=4", "search.test_seeds=5")
+    tables = [pq.read_table(ran.folder / f"{name}.parquet") for name in ("settings", "importance")]
+    goal = api.load(ran.folder).config["goal"]
+    found = settings_section.of(*tables, {"goal": goal})
+    lines, mattered = found.plots
+    assert mattered.caption == "dagps: what mattered"
+    assert lines.figure["layout"]["xaxis"]["ticktext"] == ["m", "rp", "mean JCT"]
+    beside = [(note["x"], note["text"]) for note in lines.figure["layout"]["annotations"]]
+    assert [text for x, text in beside if x == 1] == ["0.5", "0.8", "1"]
+    best, worst, middle = (note for note in beside if note[0] == 2)
+    assert float(best[1]) < float(middle[1]) < float(worst[1])
+    heights = {note["text"]: note["y"] for note in lines.figure["layout"]["annotations"]}
+    assert heights[best[1]] == 1.0  # the shortest time is at the top
+    (default,) = (trace for trace in lines.figure["data"] if trace["name"] == "default")
+    assert len(default["x"]) == len(default["y"]) == len(default["text"]) == 4
+    assert api.load(ran.folder).verdict[0]["answer"] == list(found.sentences)
+
+
+def test_one_parameter_is_drawn_against_the_metric(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_engine(monkeypatch, bowl())
+    ran = command(*SEARCH[:2], SEARCH[-1], "search.cells=60")
+    tables = [pq.read_table(ran.folder / f"{name}.parquet") for name in ("settings", "importance")]
+    found = settings_section.of(*tables, {"goal": api.load(ran.folder).config["goal"]})
+    (plot,) = found.plots
+    assert plot.figure["layout"]["xaxis"]["title"]["text"] == "m"
+    assert sum(len(trace["x"]) for trace in plot.figure["data"]) == tables[0].num_rows
 
 
 def test_the_same_command_again_runs_nothing(

@@ -8,7 +8,7 @@ import pytest
 from sim.base.errors import InputError
 from sweep.grid.overrides import Interval
 from sweep.search import race
-from sweep.search.proposals import Proposals
+from sweep.search.proposals import Proposals, Tried
 from sweep.search.space import Parameter, n_settings, of_policy
 
 
@@ -78,7 +78,7 @@ def test_a_grid_is_proposed_whole() -> None:
     ]
     assert proposals.ask(1) == []
     for values in found:
-        proposals.tell(values, [float(values["policy.a"])])
+        proposals.tell(Tried(1, values, scores=[float(values["policy.a"])]))
     shares = proposals.importance(0)
     assert shares["policy.a"] > 0.9
     assert sum(shares.values()) == pytest.approx(1, abs=0.01)
@@ -93,7 +93,8 @@ def test_proposals_are_the_same_again_and_never_twice() -> None:
         for _ in range(4):
             batch = proposals.ask(5)
             for values in batch:
-                proposals.tell(values, [values["policy.a"], 1 - values["policy.a"]])
+                scores = [values["policy.a"], 1 - values["policy.a"]]
+                proposals.tell(Tried(1, values, scores=scores))
             seen += batch
         asked.append(seen)
     assert asked[0] == asked[1]
@@ -105,6 +106,7 @@ def test_failed_settings_are_told_too() -> None:
     proposals = Proposals([Parameter("policy.a", 0.0, 1.0)], 1, seed=0, most=20)
     for _ in range(4):
         for values in proposals.ask(5):
-            proposals.tell(values, [float("inf") if values["policy.a"] > 0.5 else 1.0])
+            score = float("inf") if values["policy.a"] > 0.5 else 1.0
+            proposals.tell(Tried(1, values, scores=[score]))
     assert len(proposals.ask(5)) == 5
     assert proposals.importance(0) == {}

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
@@ -8,8 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import policies
+import sweep as api
 from sim import Cluster, Workload, simulate
 from sweep.cli import main
+from sweep.search import target_section
 from tests.sweep.small import Command, FakeResult, Ran, every_file, fake_engine, fake_simulate
 
 METRIC = "jct_mean_s"
@@ -66,7 +69,7 @@ def test_never_and_always_are_answers(command: Command, monkeypatch: pytest.Monk
     assert found["fifo"]["low"] == 1.5
     assert (found["sjf"]["status"], found["sjf"]["machines"]) == ("always", 15.0)
     assert found["srpt"]["machines"] == 31.0
-    assert "fifo never meets it: capacity 1.5 is not enough (3" in ran.out
+    assert "fifo never meets it in the range up to 75 slots: even 75 are not enough (3" in ran.out
     assert "sjf always meets it: 15 slots, the fewest asked about, are enough" in ran.out
     assert "srpt needs 31 slots." in ran.out
 
@@ -79,7 +82,9 @@ def test_too_few_seeds_leave_an_interval(command: Command, monkeypatch: pytest.M
     assert not row["is_sure"]
     assert row["machines_low"] < 31 - 1 < row["machines_high"]
     assert "10 seeds (seeds_max) were not enough" in ran.out
-    assert f"surely more than {row['machines_low']:g}" in ran.out
+    assert row["machines_low"] < row["machines"] < row["machines_high"]
+    ends = f"surely more than {row['machines_low']:g}"
+    assert f"{ends} and surely no more than {row['machines_high']:g}." in ran.out
     with_more = targets(command("policy=srpt", *GRID[1:], "seeds_max=30"))["srpt"]
     left = [each["machines_high"] - each["machines_low"] for each in (row, with_more)]
     assert left[1] <= left[0]
@@ -92,9 +97,49 @@ def test_a_metric_that_is_not_monotone_is_seen(
     ran = command("policy=srpt", *GRID[1:])
     row = targets(ran)["srpt"]
     assert (row["status"], row["machines"]) == ("met", 31.0)
-    assert "not monotone: 60 miss it, though 31 meet it" in row["note"]
+    assert row["machines_safe"] == 61.0
+    assert row["capacity_safe"] == 61 / 50
+    assert "not monotone: 60 miss it, all looked at from 61 on meet it" in row["note"]
     assert row["is_sure"]
-    assert "not monotone" in ran.out
+    assert f"srpt needs 31 slots; {row['note']}." in ran.out
+    at = {probe["machines"]: probe["is_met"] for probe in row["probes"]}
+    assert (at[31.0], at[60.0], at[61.0]) == (True, False, True)
+    # the usual tables show a few of the capacities that were looked at
+    assert len(json.loads((ran.folder / "verdict.json").read_text())) == 5
+
+
+def test_what_the_trace_leaves_out_is_said_once(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_engine(monkeypatch, simulate_needing(NEEDS))
+    jobs = command.trace / "jobs.parquet"
+    table = pq.read_table(jobs)
+    pq.write_table(table.append_column("application_name", [["a"] * table.num_rows]), jobs)
+    ran = command(*GRID)
+    assert ran.err.count("did you mean application?") == 1
+
+
+def test_the_plot_marks_what_meets_the_target(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_engine(monkeypatch, simulate_needing({"srpt": 31.0}, 0.0))
+    words = ("policy=srpt", "capacity=interval(0.1,2)", *TARGET, "seed=0")
+    found = pq.read_table(command(*words).folder / "targets.parquet")
+    goal = {"metric": "jct_p99_s", "bound": 600.0, "is_most": True, "low": 0.1, "high": 2.0}
+    (plot,) = target_section.of(found, {"goal": goal, "baseline": None}).plots
+    srpt, target = plot.figure["data"]
+    for n, symbol in zip(srpt["x"], srpt["marker"]["symbol"], strict=True):
+        assert symbol == ("circle" if n >= 31 else "circle-open")
+    assert target["y"] == [600.0, 600.0]
+    assert target["text"][0] == "target: at most 600 s"
+    # 183 s to 3,660 s, and 5 to 100 slots
+    assert plot.figure["layout"]["yaxis"]["type"] == "log"
+    assert plot.figure["layout"]["yaxis"]["ticktext"][:2] == ["200 s", "500 s"]
+    assert plot.figure["layout"]["xaxis"]["tickvals"] == [5, 10, 20, 50, 100]
+    near = ("policy=srpt", "capacity=interval(0.5,2)", *TARGET, "seed=0")
+    found = pq.read_table(command(*near).folder / "targets.parquet")
+    (plot,) = target_section.of(found, {"goal": goal, "baseline": None}).plots
+    assert plot.figure["layout"]["yaxis"] == {"type": "linear", "ticksuffix": " s"}
 
 
 def test_at_least(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,11 +198,11 @@ def test_an_interrupted_search_ends_with_the_same_bytes(
 def test_other_verbs_know_its_cells(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     fake_engine(monkeypatch, simulate_needing(NEEDS))
     planned = command.bare("plan", *command.words(*GRID))
-    assert "75 cells, 0 cached, 75 to run" in planned.out
+    assert "270 cells, 0 cached, 270 to run" in planned.out
     assert "the search begins with" in planned.out
     ran = command(*GRID)
     planned = command.bare("plan", *command.words(*GRID))
-    assert "75 cells, 75 cached, 0 to run" in planned.out
+    assert "270 cells, 270 cached, 0 to run" in planned.out
     assert "5 of 5 cells are the same" in command.verb("verify").out
     assert command.verb("retry", "launcher=inline", "tracking=none").folder == ran.folder
     before = (ran.folder / "report.md").read_text()
@@ -166,6 +211,12 @@ def test_other_verbs_know_its_cells(command: Command, monkeypatch: pytest.Monkey
     assert "srpt needs 0.62 of what fifo needs" in before
     assert 'id="targets"' in (ran.folder / "report.html").read_text()
     assert "over, in" in command.verb("status").out
+    said = "srpt needs 0.62 of what fifo needs: 31 slots for 50."
+    assert said in command.verb("list").out
+    loaded = api.load(ran.folder)
+    assert said in repr(loaded)
+    assert all(said in entry["answer"] for entry in loaded.verdict)
+    assert len(loaded.verdict) == 5
 
 
 def test_too_small_a_cluster_misses(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,7 +239,11 @@ def test_failed_cells_end_a_hunt(command: Command, monkeypatch: pytest.MonkeyPat
     ran = command(*GRID)
     assert ran.code == 1
     found = targets(ran)
-    assert (found["srpt"]["status"], found["srpt"]["note"]) == ("unsure", "cells failed at 0.3")
+    srpt = found["srpt"]
+    assert (srpt["status"], srpt["machines"], srpt["low"]) == ("met", 31.0, 0.6)
+    assert srpt["note"] == "cells failed at 29"
+    assert srpt["is_sure"]
+    assert "31 slots for 50; cells failed at 29." in ran.out
     assert found["fifo"]["machines"] == 50.0
 
 
@@ -238,7 +293,9 @@ def test_it_stops_after_so_many_failures(command: Command, monkeypatch: pytest.M
     ran = command(*GRID, "max_failures=2")
     assert ran.code == 1
     assert sum(row["error_type"] == "RuntimeError" for row in ran.rows) == 2
-    assert {row["status"] for row in targets(ran).values()} == {"unsure"}
+    for row in targets(ran).values():
+        assert (row["status"], row["is_sure"], row["machines"]) == ("never", False, None)
+    assert "srpt never meets it in the range up to 75 slots" in ran.out
 
 
 def test_the_high_end_must_fit(fake: Command) -> None:
