@@ -19,7 +19,6 @@ import sim
 from benchmarks.common import cpu_seconds, row, show
 from policies.dagps.build_schedule import MAX_CANDIDATES, build_schedule, heft_schedule
 from policies.dagps.dag import demand_quanta, one_job
-from sim.base.random import stream
 from sim.bounds import bound_arrays
 from sim.workload.columns import Columns
 
@@ -45,7 +44,7 @@ def dag(
     depth : int
         Stages on the longest path.
     """
-    rng = stream(seed, "benchmarks.dagps", n_tasks, depth)
+    rng = np.random.default_rng([seed, n_tasks, depth])
     n_stages = int(rng.integers(2 * depth, 5 * depth))
     layer = np.sort(np.concatenate([np.arange(depth), rng.integers(0, depth, n_stages - depth)]))
     share = rng.lognormal(0, 1.2, n_stages)

@@ -24,8 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.common import ROOT, row, scratch, show
-from sim import Workload
+from benchmarks.common import ROOT, row, scratch, show, write_tiny
 from tests.e2e.machines import Machine, NoMachinesError, Site, site
 
 KINDS = {"worker": 6, "machine": 3, "driver": 1}
@@ -95,9 +94,7 @@ class Soak:
         AssertionError
             If a cell was done twice, is missing, or has other bytes.
         """
-        stage = {"durations_s": [1.0, 2.0, 3.0]}
-        jobs = [{"submit_s": float(at), "stages": [stage]} for at in range(5)]
-        Workload.from_jobs(jobs).write(self.folder / "tiny")
+        write_tiny(self.folder / "tiny")
         (self.folder / "policy").mkdir()
         (self.folder / "nap_policy.py").write_text(NAP)
         text = f"# Waits.\nname: nap\nmodule: nap_policy\nseconds: {self.nap_s}\n"
