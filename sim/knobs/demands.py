@@ -9,12 +9,9 @@ import numpy as np
 from sim.base.arrays import F8
 from sim.base.errors import InputError, unknown
 from sim.base.parameters import Positive, checked
-from sim.knobs.parts import (
-    rebuilt,
-    replaced,
-)
+from sim.knobs.parts import rebuilt
 from sim.workload.schema import DEMAND_PREFIX
-from sim.workload.tables import values
+from sim.workload.tables import replaced, values
 from sim.workload.workload import Workload
 
 
@@ -55,13 +52,8 @@ def amplify(workload: Workload, ratio: Positive, metrics: Iterable[str] | None =
             tasks = replaced(tasks, "duration_s", _apart(values(tasks, "duration_s"), ratio))
         else:
             uniform = _apart(uniform, ratio)
-    return rebuilt(
-        workload,
-        stages=stages,
-        tasks=tasks,
-        duration_s=uniform,
-        knob={"heterogeneity": float(ratio), "of": list(wanted)},
-    )
+    knob = {"heterogeneity": float(ratio), "of": list(wanted)}
+    return rebuilt(workload, knob, uniform, stages=stages, tasks=tasks)
 
 
 def _apart(numbers: F8, ratio: float) -> F8:
@@ -102,4 +94,4 @@ def fit_machines(
         demand = values(stages, column)
         source = (of or {}).get(name) or max(float(demand.max()), amount)
         stages = replaced(stages, column, np.minimum(demand * (amount / source), amount))
-    return rebuilt(workload, stages=stages, knob={"machine": dict(machine)})
+    return rebuilt(workload, {"machine": dict(machine)}, stages=stages)
