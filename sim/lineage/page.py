@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,6 +13,7 @@ import pyarrow as pa
 from sim.base import html, maths
 from sim.base.arrays import F8
 from sim.base.files import write_text
+from sim.base.html.figures import Figure, line, of_section, plot
 from sim.describe.statistics import Kind, shown
 from sim.lineage.observations import SECTIONS, published
 from sim.lineage.store import Store
@@ -22,57 +21,48 @@ from sim.lineage.store import Store
 _POINTS = 200  # of a curve over ranks
 
 
-@dataclass(frozen=True)
-class Figure:
-    """One plot: the section it belongs to, a caption, and plotly's ``data`` and ``layout``."""
-
-    section: str
-    caption: str
-    plot: dict[str, Any]
-
-
 def figures(of: Store) -> list[Figure]:
     """Draw everything that has something to draw."""
     drawn = [*_prediction(of), *_value(of), *_components(of)]
-    return [figure for figure in drawn if any(line["x"] for line in figure.plot["data"])]
+    return [figure for figure in drawn if any(part["x"] for part in figure.plot["data"])]
 
 
 def _prediction(of: Store) -> Iterable[Figure]:
     table = of.tables["predictability"]
-    line = _line(0, "predictor", table["recall"].to_pylist(), table["precision"].to_pylist())
-    line["text"] = [f"tr = {tr:g} %" for tr in table["tr"].to_pylist()]
+    curve = line(0, "predictor", table["recall"].to_pylist(), table["precision"].to_pylist())
+    curve["text"] = [f"tr = {tr:g} %" for tr in table["tr"].to_pylist()]
     caption = "Will a dependent come? Precision over recall, a point a threshold"
-    yield Figure("prediction", caption, _plot([line], "recall", "precision"))
+    yield Figure("prediction", caption, plot([curve], "recall", "precision"))
     errors = of.tables["forecast_errors"]
-    line = _line(0, "errors", errors["percentage_error"].to_pylist(), errors["q"].to_pylist())
-    plot = _plot([line | {"mode": "lines"}], "(forecast − actual) / actual", "share at most")
-    plot["layout"]["xaxis"]["range"] = [-1, 2]
-    yield Figure("prediction", "When will the first come? Percentage errors", plot)
+    curve = line(0, "errors", errors["percentage_error"].to_pylist(), errors["q"].to_pylist())
+    drawn = plot([curve | {"mode": "lines"}], "(forecast − actual) / actual", "share at most")
+    drawn["layout"]["xaxis"]["range"] = [-1, 2]
+    yield Figure("prediction", "When will the first come? Percentage errors", drawn)
 
 
 def _value(of: Store) -> Iterable[Figure]:
     table, jobs = of.tables["convergence"], of.tables["jobs"]
     lines = [
-        _line(at, words, table["round"].to_pylist(), table[column].to_pylist())
+        line(at, words, table["round"].to_pylist(), table[column].to_pylist())
         for at, (column, words) in enumerate(
             (("found", "of the mean"), ("found_per_job", "mean of jobs' shares"))
         )
     ]
     caption = "Share of aggregate value found by each round, of jobs drawn at random"
-    yield Figure("value", caption, _plot(lines, "round", "share", legend=True))
+    yield Figure("value", caption, plot(lines, "round", "share", legend=True))
     lines = [
-        _line(at, kind, *_by_rank(jobs[f"{kind}_value"].to_numpy())) | {"mode": "lines"}
+        line(at, kind, *_by_rank(jobs[f"{kind}_value"].to_numpy())) | {"mode": "lines"}
         for at, kind in enumerate(("local", "aggregate"))
     ]
-    plot = _plot(lines, "rank", "downloads", log=True, legend=True)
-    yield Figure("value", "Value by rank of job", plot)
+    drawn = plot(lines, "rank", "downloads", x_log=True, y_log=True, legend=True)
+    yield Figure("value", "Value by rank of job", drawn)
 
 
 def _components(of: Store) -> Iterable[Figure]:
     size = of.tables["components"]["n_jobs"].to_numpy()
-    line = _line(0, "components", *_by_rank(size.astype(float)))
-    plot = _plot([line], "rank", "jobs", log=True)
-    yield Figure("components", "Jobs of each component, by rank", plot)
+    curve = line(0, "components", *_by_rank(size.astype(float))) | {"mode": "lines+markers"}
+    drawn = plot([curve], "rank", "jobs", x_log=True, y_log=True)
+    yield Figure("components", "Jobs of each component, by rank", drawn)
 
 
 def _by_rank(values: F8) -> tuple[list[int], list[float]]:
@@ -81,39 +71,6 @@ def _by_rank(values: F8) -> tuple[list[int], list[float]]:
         return [], []
     rank = np.unique(maths.geomspace(1, len(ranked), _POINTS).astype(np.int64))
     return rank.tolist(), ranked[rank - 1].tolist()
-
-
-def _line(number: int, name: str, x: Sequence[Any], y: Sequence[Any]) -> dict[str, Any]:
-    return {
-        "type": "scatter", "name": name, "meta": number, "x": [_finite(value) for value in x],
-        "y": [_finite(value) for value in y], "mode": "lines+markers", "line": {"width": 2},
-        "marker": {"size": 6, "symbol": html.symbol(number)},
-    }  # fmt: skip
-
-
-def _plot(
-    data: list[dict[str, Any]], x: str, y: str, *, log: bool = False, legend: bool = False
-) -> dict[str, Any]:
-    def axis(title: str) -> dict[str, Any]:
-        scale = {"type": "log", "dtick": 1, "exponentformat": "power"} if log else {}
-        return {"title": {"text": title}, "zeroline": False, **scale}
-
-    y_axis = axis(y) if log else axis(y) | {"type": "linear", "rangemode": "tozero"}
-    return {
-        "data": data,
-        "layout": {
-            "xaxis": axis(x),
-            "yaxis": y_axis,
-            "hovermode": "closest",
-            "showlegend": legend,
-            "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
-            "margin": {"l": 64, "r": 16, "t": 56 if legend else 30, "b": 48},
-        },
-    }
-
-
-def _finite(value: Any) -> Any:
-    return value if value is not None and math.isfinite(value) else None
 
 
 N_LISTED: Final = 20
@@ -176,13 +133,8 @@ def page(of: Store) -> str:
         if key == "overview" and of.report:
             body = [[rule, f"{n:,}"] for rule, n in of.report.items()]
             tables.append({"caption": "What was odd", "heads": ["rule", "times"], "body": body})
-        plots = [
-            {"id": f"plot-{number}", "caption": figure.caption}
-            for number, figure in enumerate(drawn)
-            if figure.section == key
-        ]
-        note = NOTES.get(key, "")
-        sections.append({"id": key, "title": title, "note": note, "plots": plots, "tables": tables})
+        about = {"id": key, "title": title, "note": NOTES.get(key, "")}
+        sections.append({**about, "plots": of_section(drawn, key), "tables": tables})
     context = {
         "title": "Dependencies between jobs",
         "lead": lead(of),
