@@ -45,6 +45,10 @@ class Section:
         """Add a measure; see `Statistic`."""
         self.found.append(Statistic(self.name, key, label, float(value), kind, self.group))
 
+    def share(self, key: str, label: str, hit: NDArray[Any], among: Any = slice(None)) -> None:
+        """Add what part of all, or of those `among` them, is hit; NaN of nothing."""
+        self.add(key, label, mean(hit[among]), "share")
+
 
 def to_table(numbers: Iterable[tuple[str, Statistic]]) -> pa.Table:
     """Make a table of measures of datasets, a row each, in their order."""

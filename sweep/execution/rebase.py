@@ -36,7 +36,7 @@ def against(cells: pa.Table, swept: Sequence[str], baseline: str | None, cache: 
 
     if baseline is not None:
         them = arrange(cells, swept, baseline)
-        for own, other in _paired(them, baseline):
+        for own, other in sorted(_paired(them, baseline), key=lambda ends: ends[1]):
             jct_s, base_jct_s = jct_of(them.rows[own]["key"]), jct_of(them.rows[other]["key"])
             if jct_s is not None and base_jct_s is not None:
                 for name, value in speedups(jct_s, base_jct_s).items():
