@@ -51,7 +51,7 @@ def page(of: Description) -> str:
                 {
                     "id": key,
                     "title": title,
-                    "note": NOTES.get(key, ""),
+                    "note": NOTES[key],
                     "plots": of_section(drawn, key),
                     "tables": tables,
                     "width_rem": round(max(table["width_rem"] for table in tables), 1),

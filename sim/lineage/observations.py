@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
 from sim.base.arrays import F8
-from sim.describe.statistics import Section, Statistic
+from sim.describe.statistics import Section, Statistic, words_of
 from sim.lineage.advice import SHIFTS_H, shiftable
 from sim.lineage.dependencies import DAY_S, Dependencies, SingleHop
 from sim.lineage.logs import Logs
@@ -18,15 +19,8 @@ from sim.lineage.predict import best_threshold
 from sim.lineage.templates import INPUT_MODES, Character
 from sim.published import numbers
 
-SECTIONS: Final = {
-    "overview": "What was found", "recurring": "Recurring jobs and dependencies (Observation 1)",
-    "priorities": "Priorities (Observation 2)", "coordination": "Coordination (Observation 3)",
-    "organisations": "Across organisations (Observation 4)",
-    "components": "Components (Observation 5)",
-    "shifting": "What could be shifted in time (Observation 6)",
-    "prediction": "Predictability (§3)", "value": "Value (§4)",
-}  # fmt: skip
-"""Sections in their order, and their headings; § are of Chung et al., OSDI 2020."""
+WORDS: Final = words_of(Path(__file__).with_name("sections.yaml"))
+"""Sections in their order, and what their pages say; § are of Chung et al., OSDI 2020."""
 
 
 @cache
@@ -34,7 +28,7 @@ def published() -> dict[tuple[str, str], float]:
     """Return what the paper reports of Cosmos, by section and key."""
     paper = numbers("wing")
     tr, of_time = paper["fig2"]["best_tr"], paper["fig3"]
-    found = {(s, key): paper[s][key] for s in SECTIONS if s in paper for key in paper[s]}
+    found = {(s, key): paper[s][key] for s in WORDS if s in paper for key in paper[s]}
     return found | {
         ("prediction", "best_tr"): float(tr),
         ("prediction", "rmse_s"): of_time["rmse_h"][tr] * 3600,

@@ -14,8 +14,8 @@ from sim.base import html, maths
 from sim.base.arrays import F8
 from sim.base.files import write_text
 from sim.base.html.figures import Figure, line, of_section, plot
-from sim.describe.statistics import Kind, shown
-from sim.lineage.observations import SECTIONS, published
+from sim.describe.statistics import shown
+from sim.lineage.observations import WORDS, published
 from sim.lineage.store import Store
 
 _POINTS = 200  # of a curve over ranks
@@ -75,46 +75,7 @@ def _by_rank(values: F8) -> tuple[list[int], list[float]]:
 
 N_LISTED: Final = 20
 """Rows of each list of advice on the page; the Parquet files hold them all."""
-NOTES: Final = {
-    "priorities": "Raise each template below to the priority that mends it: the highest of "
-    "anything recurring in its queue that depends on it, directly or not.",
-    "coordination": "Templates below are submitted without a look at inputs they can't do without. "
-    "The margin is the median time from the input's completion to the submission; least of "
-    "all inputs.",
-    "components": "Roots have dependents and no inputs, leaves the other way round.",
-    "shifting": "Recurring jobs that run for less than the time, and whose output is used only "
-    "after more than it.",
-    "value": "Value is downloads of a job's own output and, by equal shares, of all that is made "
-    "from it. The templates below are those whose runs are worth most to others.",
-}
-
 _HERE = Path(__file__).parent
-
-_Column = tuple[str, str, Kind | None]  # of the table, of the page, and how it is shown
-
-_ADVICE: Final[dict[str, tuple[str, str, tuple[_Column, ...]]]] = {
-    "priorities": ("inversions", "Priority inversions", (
-        ("template", "template", None), ("priority", "its priority", "number"),
-        ("downstream", "read by", None), ("downstream_priority", "of priority", "number"),
-        ("mended_priority", "mended by", "number"),
-    )),
-    "coordination": ("blind", "Submitted blind", (
-        ("template", "template", None), ("n_jobs", "runs", "count"),
-        ("margin_s", "margin", "seconds"), ("missed", "runs without input", "count"),
-    )),
-    "organisations": ("crossing", "Most frequent dependencies across organisations", (
-        ("upstream", "template", None), ("downstream", "read by", None),
-        ("n", "times", "count"), ("hard", "hard", "share"),
-    )),
-    "components": ("components", "Largest components", (
-        ("n_jobs", "jobs", "count"), ("n_roots", "roots", "count"),
-        ("n_leaves", "leaves", "count"), ("bottom_heaviness", "leaves over roots", "ratio"),
-    )),
-    "value": ("costliest", "Costliest failures", (
-        ("template", "template", None), ("aggregate_value", "a run is worth", "number"),
-        ("of_others", "to others", "number"), ("n_downstream", "jobs downstream", "number"),
-    )),
-}  # fmt: skip
 
 
 def write_page(of: Store, folder: str | os.PathLike[str]) -> Path:
@@ -128,12 +89,12 @@ def page(of: Store) -> str:
     """Return the page; the same profile gives the same text."""
     drawn = figures(of)
     sections = []
-    for key, title in SECTIONS.items():
+    for key, words in WORDS.items():
         tables = [table for table in (_measures(of, key), _advice(of, key)) if table["body"]]
         if key == "overview" and of.report:
             body = [[rule, f"{n:,}"] for rule, n in of.report.items()]
             tables.append({"caption": "What was odd", "heads": ["rule", "times"], "body": body})
-        about = {"id": key, "title": title, "note": NOTES.get(key, "")}
+        about = {"id": key, "title": words["title"], "note": words.get("note", "")}
         sections.append({**about, "plots": of_section(drawn, key), "tables": tables})
     context = {
         "title": "Dependencies between jobs",
@@ -153,10 +114,10 @@ def lead(of: Store) -> str:
 def text(of: Store) -> Iterator[str]:
     """Give the lines that a terminal shows: each measure, with the paper's beside it."""
     width = max(len(m.label) for m in of.measures) + 2
-    for key, title in SECTIONS.items():
+    for key, words in WORDS.items():
         rows = [m for m in of.measures if m.section == key]
         if rows:
-            yield f"{title:<{width}}{'here':>14}{'paper':>14}".rstrip()
+            yield f"{words['title']:<{width}}{'here':>14}{'paper':>14}".rstrip()
             for m in rows:
                 paper = shown(published().get((key, m.key)), m.kind)
                 yield f"  {m.label:<{width - 2}}{shown(m.value, m.kind):>14}{paper:>14}".rstrip()
@@ -175,22 +136,24 @@ def _measures(of: Store, section: str) -> dict[str, Any]:
 
 
 def _advice(of: Store, section: str) -> dict[str, Any]:
-    if section not in _ADVICE:
+    if "advice" not in WORDS[section]:
         return {"body": []}
-    name, caption, columns = _ADVICE[section]
+    name, caption, columns = (WORDS[section]["advice"][k] for k in ("table", "caption", "columns"))
     table = _crossing(of) if name == "crossing" else of.tables[name]
     names = of.tables["templates"]["template"]
     body = [
         [
-            names[row[column]].as_py() if kind is None else shown(float(row[column]), kind)
-            for column, _, kind in columns
+            names[row[c["column"]]].as_py()
+            if c["kind"] is None
+            else shown(float(row[c["column"]]), c["kind"])
+            for c in columns
         ]
         for row in table.slice(0, N_LISTED).to_pylist()
     ]
     more = table.num_rows - len(body)
     if more > 0:
         caption += f" (the first {len(body)} of {table.num_rows:,}; all in {name}.parquet)"
-    return {"caption": caption, "heads": [head for _, head, _ in columns], "body": body}
+    return {"caption": caption, "heads": [c["head"] for c in columns], "body": body}
 
 
 def _crossing(of: Store) -> pa.Table:
