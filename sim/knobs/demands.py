@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from sim.base.arrays import F8
-from sim.base.errors import InputError, unknown
 from sim.base.parameters import Positive, checked
+from sim.base.plugins import check_known
 from sim.knobs.parts import rebuilt
 from sim.workload.schema import DEMAND_PREFIX
 from sim.workload.tables import replaced, values
@@ -39,9 +39,7 @@ def amplify(workload: Workload, ratio: Positive, metrics: Iterable[str] | None =
     """
     known = ("duration_s", *(DEMAND_PREFIX + name for name in workload.resources))
     wanted = known if metrics is None else tuple(metrics)
-    for name in wanted:
-        if name not in known:
-            raise InputError(unknown("metric", name, known), rule="unknown metric")
+    check_known("metric", wanted, known, "unknown metric")
     stages, tasks, uniform = workload.stages, None, workload.stage_duration_s
     for name in wanted:
         if name != "duration_s":
@@ -86,9 +84,8 @@ def fit_machines(
         If a number is not positive and finite, or the workload does not demand a resource.
     """
     stages = workload.stages
-    for name in [*machine, *(of or {})]:
-        if name not in workload.resources:
-            raise InputError(unknown("resource", name, workload.resources), rule="unknown resource")
+    named = [*machine, *(of or {})]
+    check_known("resource", named, workload.resources, "unknown resource")
     for name, amount in machine.items():
         column = DEMAND_PREFIX + name
         demand = values(stages, column)
