@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -102,17 +103,22 @@ def mean_load(workload: Tables, cluster: Capacity, span_s: float) -> dict[str, f
         return {cluster.resources[0]: float(work.sum() / (span_s * cluster.total[0]))}
     demand, _, quantum = stage_demand(workload)
     held = dict(zip(workload.resources, maths.dot(work, demand) * quantum, strict=True))
-    for name, amount in held.items():
-        if amount > 0 and name not in cluster.resources:
-            raise InputError(
-                f"the workload demands {name}, of which the cluster has none; it has "
-                f"{', '.join(cluster.resources)}",
-                rule="missing resource",
-            )
+    check_has("the workload", held, cluster)
     return {
         name: float(held.get(name, 0.0) / (span_s * total))
         for name, total in zip(cluster.resources, cluster.total, strict=True)
     }
+
+
+def check_has(who: str, held: Mapping[str, Any], cluster: Capacity) -> None:
+    """Refuse a demand for what the cluster has none of; `held` is what is held, by resource."""
+    for name, amount in held.items():
+        if np.any(np.asarray(amount) > 0) and name not in cluster.resources:
+            raise InputError(
+                f"{who} demands {name}, of which the cluster has none; it has "
+                f"{', '.join(cluster.resources)}: give its machines some {name}",
+                rule="missing resource",
+            )
 
 
 def scale_load(workload: W, load: float, cluster: Capacity, span_s: float) -> W:

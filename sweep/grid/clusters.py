@@ -13,7 +13,7 @@ from sim.cluster import faults, load
 from sim.cluster.cluster import Cluster, check_most
 from sim.cluster.fits import check_fits, check_room
 from sim.cluster.load import FACTS
-from sim.cluster.sizing import size_cluster, times
+from sim.cluster.sizing import single, size_cluster, times
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
@@ -133,9 +133,7 @@ def build(sized: Mapping[str, Any], seed: int = 0) -> Cluster:
 
 
 def _of(shape: Any, count: float, fungible: Sequence[str] = ()) -> Cluster:
-    slots = shape == "slots"
-    machine = Cluster.slots(1) if slots else Cluster.machines(1, fungible=fungible, **shape)
-    return times(machine, count)
+    return times(single(shape, fungible), count)
 
 
 def _check_keys(what: str, asked: Any, keys: Sequence[str]) -> None:
