@@ -22,7 +22,7 @@ from sim.base.arrays import F8, I8
 from sim.base.errors import InputError, unknown
 from sim.base.parameters import Count, NotNegative, Positive, checked
 from sim.base.reading import nothing_left, whole_text
-from sim.engine.recording import record
+from sim.engine.recording import record, together
 from sim.workload.workload import Workload
 
 WAVES = ("first_wave", "rest_wave")
@@ -115,12 +115,7 @@ def read(
     deadline_s = None
     if deadline is not None:
         deadline_s = [deadline * float(r["finish_s"].max()) for r in recorded]
-    training = None
-    if recorded:
-        training = {
-            "template": [q.name for q, r in zip(jobs, recorded, strict=True) for _ in r["task"]],
-            **{key: np.concatenate([r[key] for r in recorded]) for key in recorded[0]},
-        }
+    training = together([query.name for query in jobs], recorded) if recorded else None
     made = _workload(jobs, runs, deadline_s, every_s)
     report = {
         "rows": n_queries, "jobs": made.n_jobs, "stages": made.n_stages, "tasks": made.n_tasks,
