@@ -106,13 +106,7 @@ def rounds(runs: Mapping[str, Callable[[], float]], times: int) -> dict[str, lis
 
 
 def show(name: str, rows: Sequence[Row]) -> int:
-    """Print a table and keep it as ``results/benchmarks/<name>.json``.
-
-    Returns
-    -------
-    int
-        1 if anything wanted was missed, else 0.
-    """
+    """Print a table and keep it as ``results/benchmarks/<name>.json``; 1 if anything missed."""
     width = max(len(one.what) for one in rows)
     print(f"\n{name}\n{'what':{width}}  {'measured':>10}  {'of runs':>15}  {'wanted':>8}")
     for one in rows:

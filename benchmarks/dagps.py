@@ -30,19 +30,10 @@ DEPTH = 7
 def dag(
     n_tasks: int, seed: int, paired: float = 0.0, alike: bool = True, depth: int = DEPTH
 ) -> sim.Workload:
-    """Draw one job.
+    """Draw one job of so many tasks, `depth` stages on its longest path.
 
-    Parameters
-    ----------
-    n_tasks : int
-        In all.
-    seed : int
-    paired : float
-        Share of the edges that are one-to-one.
-    alike : bool
-        Whether the tasks of a stage all last the same.
-    depth : int
-        Stages on the longest path.
+    `paired` is the share of the edges that are one-to-one, `alike` whether the tasks of a stage all
+    last the same.
     """
     rng = np.random.default_rng([seed, n_tasks, depth])
     n_stages = int(rng.integers(2 * depth, 5 * depth))

@@ -70,14 +70,8 @@ def _sweep(
 ) -> tuple[float, float, list[tuple[float, str]]]:
     """Run a verb over so many cells.
 
-    Returns
-    -------
-    seconds : float
-        Wall time.
-    memory : float
-        The most that the driver ever held, bytes resident.
-    lines : list of (float, str)
-        What it said on standard error, and when, s since its start.
+    Returns its wall time, s, the most bytes resident that the driver ever held, and what it said on
+    standard error, each line with when, s since its start.
     """
     if n_cells:
         grid: Sequence[str] = [
