@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import resource
 import subprocess
 import sys
 import tempfile
@@ -14,10 +15,12 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 from statistics import median
+from typing import TypeVar
 
 from sim import Workload
 
 ROOT = Path(__file__).resolve().parent.parent
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,25 @@ def cpu_seconds(run: Callable[[], object]) -> float:
     return time.thread_time() - begin
 
 
+def timed(run: Callable[[], Made]) -> tuple[float, Made]:
+    """Return the wall time of a run, s, and what it returned."""
+    begin = time.perf_counter()
+    made = run()
+    return time.perf_counter() - begin, made
+
+
+def cpu_of_children() -> float:
+    """Return what the processes that have ended took of one core, s."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def peak_memory(what: str = "peak memory", at_most: float | None = None) -> Row:
+    """Make a row of the most that this process ever held."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    return row(what, peak, "GiB", at_most=at_most)
+
+
 def rounds(runs: Mapping[str, Callable[[], float]], times: int) -> dict[str, list[float]]:
     """Call each of `runs` in turn, `times` times over, so that what disturbs one disturbs all."""
     values: dict[str, list[float]] = {name: [] for name in runs}
@@ -84,13 +106,7 @@ def rounds(runs: Mapping[str, Callable[[], float]], times: int) -> dict[str, lis
 
 
 def show(name: str, rows: Sequence[Row]) -> int:
-    """Print a table and keep it as ``results/benchmarks/<name>.json``.
-
-    Returns
-    -------
-    int
-        1 if anything wanted was missed, else 0.
-    """
+    """Print a table and keep it as ``results/benchmarks/<name>.json``; 1 if anything missed."""
     width = max(len(one.what) for one in rows)
     print(f"\n{name}\n{'what':{width}}  {'measured':>10}  {'of runs':>15}  {'wanted':>8}")
     for one in rows:

@@ -19,7 +19,6 @@ import sim
 from benchmarks.common import cpu_seconds, row, show
 from policies.dagps.build_schedule import MAX_CANDIDATES, build_schedule, heft_schedule
 from policies.dagps.dag import demand_quanta, one_job
-from sim.base.random import stream
 from sim.bounds import bound_arrays
 from sim.workload.columns import Columns
 
@@ -31,21 +30,12 @@ DEPTH = 7
 def dag(
     n_tasks: int, seed: int, paired: float = 0.0, alike: bool = True, depth: int = DEPTH
 ) -> sim.Workload:
-    """Draw one job.
+    """Draw one job of so many tasks, `depth` stages on its longest path.
 
-    Parameters
-    ----------
-    n_tasks : int
-        In all.
-    seed : int
-    paired : float
-        Share of the edges that are one-to-one.
-    alike : bool
-        Whether the tasks of a stage all last the same.
-    depth : int
-        Stages on the longest path.
+    `paired` is the share of the edges that are one-to-one, `alike` whether the tasks of a stage all
+    last the same.
     """
-    rng = stream(seed, "benchmarks.dagps", n_tasks, depth)
+    rng = np.random.default_rng([seed, n_tasks, depth])
     n_stages = int(rng.integers(2 * depth, 5 * depth))
     layer = np.sort(np.concatenate([np.arange(depth), rng.integers(0, depth, n_stages - depth)]))
     share = rng.lognormal(0, 1.2, n_stages)

@@ -7,10 +7,7 @@ the first few of them, and ratios are of times a job.
 from __future__ import annotations
 
 import argparse
-import contextlib
-import io
-import resource
-import time
+import sys
 import warnings
 from collections import defaultdict
 from collections.abc import Callable
@@ -22,74 +19,61 @@ from networkx.algorithms.bipartite import hopcroft_karp_matching
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
+from benchmarks.common import Row, peak_memory, row, show, timed
+from benchmarks.worlds import paper_dags
 from sim import dags
-from sim.base.random import stream
 from sim.dags import Graphs
-from sim.synth.alibaba2018.tables_file import read_tables
-from sim.synth.alibaba2018.tian_algorithm2 import synthesize_dags
 
 N_REFERENCE = 300
 """Jobs of six stages and more that the references are given."""
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--jobs", type=int, default=1_000_000)
     args = parser.parse_args()
-    with contextlib.redirect_stdout(io.StringIO()):
-        measure_all(synthesized(100))  # compiles
-    g = synthesized(args.jobs)
+    measured(paper_dags(100))  # compiles
+    g = paper_dags(args.jobs)
     print(f"{g.n_jobs:,} jobs, {g.n_stages:,} stages, {g.n_edges:,} edges")
-    measure_all(g)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"peak memory {peak:,.0f} MiB")
+    return show("dags", [*measured(g), peak_memory()])
 
 
-def measure_all(g: Graphs) -> None:
+def measured(g: Graphs) -> list[Row]:
     """Time every measure, those of §4.2 and §6 over jobs of six stages and more."""
     large = g.at_least(6)
     few = large.take(np.arange(min(N_REFERENCE, large.n_jobs)))
     drawn = [digraph(few, job) for job in range(few.n_jobs)]
-    measure("scatter and gather", g, lambda g: (dags.is_scatter(g), dags.is_gather(g)))
-    measure("decomposition", g.take(dags.is_complex(g)), dags.decompose)
-    measure("density and chains", g, lambda g: (dags.edge_density(g), dags.chain_ratio(g)))
-    measure(
-        "degree distributions",
-        g,
-        lambda g: (dags.ccdf(dags.in_degree(g)), dags.ccdf(dags.out_degree(g))),
-    )
-    print(f"of six stages and more, beside a reference on {few.n_jobs} of them:")
-    lengths = nx.dag_longest_path_length
-    measure("critical path length", large, dags.critical_path_length, of_all(lengths, drawn))
-    measure("compact levels", large, dags.compact_levels, lambda: by_program(few))
-    measure("width", large, dags.width, of_all(by_matching, drawn))
-    measure("isomorphism classes", large, dags.classes, lambda: by_hash_and_vf2(drawn))
-    sizes = large.job_n_stages
-    random = measure("uniform random DAGs", large, lambda _: dags.uniform_dags(sizes, 0))
-    measure("... compact levels", random, dags.compact_levels)
-    measure("... width", random, dags.width)
+    lengths, sizes = nx.dag_longest_path_length, large.job_n_stages
+    rows = [
+        speed("scatter and gather", g, lambda g: (dags.is_scatter(g), dags.is_gather(g))),
+        speed("decomposition", g.take(dags.is_complex(g)), dags.decompose),
+        speed("density and chains", g, lambda g: (dags.edge_density(g), dags.chain_ratio(g))),
+        speed("degrees", g, lambda g: [dags.ccdf(d(g)) for d in (dags.in_degree, dags.out_degree)]),
+    ]
+    beside: dict[str, tuple[Callable[[Graphs], Any], Callable[[], int]]] = {
+        "critical path length": (dags.critical_path_length, of_all(lengths, drawn)),
+        "compact levels": (dags.compact_levels, lambda: by_program(few)),
+        "width": (dags.width, of_all(by_matching, drawn)),
+        "isomorphism classes": (dags.classes, lambda: by_hash_and_vf2(drawn)),
+    }
+    for name, (function, reference) in beside.items():
+        rows.append(speed(f"{name}, six stages and more", large, function))
+        if large.n_jobs:
+            took, n = timed(reference)
+            what = f"... beside a reference on {few.n_jobs} of them"
+            rows.append(row(what, rows[-1].measured * 1e3 * took / n, "×"))
+    rows.append(speed("uniform random DAGs", large, lambda _: dags.uniform_dags(sizes, 0)))
+    random = dags.uniform_dags(sizes, 0)
+    rows.append(speed("... compact levels", random, dags.compact_levels))
+    rows.append(speed("... width", random, dags.width))
+    return rows
 
 
-def synthesized(n_jobs: int) -> Graphs:
-    """Make jobs of the sizes of the shipped tables by Algorithm 2."""
-    tables = read_tables()
-    sizes = tables.n_stages.draw(stream(0, "benchmark").random(n_jobs)).astype(np.int64)
-    return synthesize_dags(tables, sizes, 0).graph
-
-
-def measure(name: str, g: Graphs, function: Callable[[Graphs], Any], reference: Any = None) -> Any:
-    """Print the time of a function of fresh graphs, and how many times slower a reference is."""
-    fresh = Graphs(g.job_stage0, g.edge0, g.edge_child)  # nothing derived is kept
-    begin = time.perf_counter()
-    result = function(fresh)
-    took = time.perf_counter() - begin
-    line = f"  {name:22} {took:8.3f} s {g.n_jobs / took:12,.0f} jobs/s"
-    if reference is not None and g.n_jobs:
-        begin = time.perf_counter()
-        n = reference()
-        line += f" {(time.perf_counter() - begin) / n * g.n_jobs / took:8,.0f} x the reference"
-    print(line, flush=True)
-    return result
+def speed(name: str, g: Graphs, function: Callable[[Graphs], Any]) -> Row:
+    """Time a function of fresh graphs, of which nothing derived is kept."""
+    fresh = Graphs(g.job_stage0, g.edge0, g.edge_child)
+    took, _ = timed(lambda: function(fresh))
+    return row(name, g.n_jobs / took / 1e3, "thousand jobs/s")
 
 
 def digraph(g: Graphs, job: int) -> nx.DiGraph:
@@ -150,4 +134,4 @@ def by_hash_and_vf2(drawn: list[nx.DiGraph]) -> int:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

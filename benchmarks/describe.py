@@ -8,26 +8,23 @@ a million synthesized jobs, beside random DAGs of the same sizes.
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import subprocess
 import sys
-import tempfile
-from pathlib import Path
 
 import sim
+from benchmarks.common import Row, child, row, scratch, show
 
-TARGET_SMALL_S, TARGET_S, TARGET_GIB = 10.0, 300.0, 8.0
+SMALL_S, LARGE_S, LARGE_GIB = 10.0, 300.0, 8.0
 SMALL_JOBS, JOBS = 6_600, 1_000_000
 
-CHILD = """
+COMMAND = """
 import json, resource, subprocess, sys, time
 begin = time.perf_counter()
-subprocess.run([sys.executable, "-m", "sim", "describe", *sys.argv[1:]], check=True,
+subprocess.run([sys.executable, "-m", "sim", "describe", *{argv!r}], check=True,
                stdout=subprocess.DEVNULL)
 seconds = time.perf_counter() - begin
 used = resource.getrusage(resource.RUSAGE_CHILDREN)
-print(json.dumps([seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 2**20]))
+cpu, gib = used.ru_utime + used.ru_stime, used.ru_maxrss / 2**20
+print(json.dumps({{"wall": seconds, "cpu": cpu, "gib": gib}}))
 """
 
 
@@ -36,41 +33,35 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=JOBS)
     parser.add_argument("--sample", metavar="FILE", help="a batch_task file of Alibaba's trace")
     args = parser.parse_args()
-    passed = True
-    with tempfile.TemporaryDirectory() as folder:
-        small = f"alibaba2018:{args.sample}" if args.sample else f"{folder}/small"
-        if not args.sample:
+    rows: list[Row] = []
+    with scratch() as folder:
+        small, large = f"{folder}/small", f"{folder}/large"
+        if args.sample:
+            small = f"alibaba2018:{args.sample}"
+        else:
             sim.synthesize("alibaba2018", jobs=SMALL_JOBS, seed=1).write(small)
-        cold = {"NUMBA_CACHE_DIR": f"{folder}/cache"}
-        for words, environment in (("compiling first", cold), ("compiled", cold)):
-            seconds, cpu_s, gib = measure(folder, environment, small, "--beside", "random")
-            print(
-                f"{SMALL_JOBS:,} jobs, {words}: {seconds:.1f} s ({cpu_s:.1f} s CPU), {gib:.2f} GiB"
-            )
-            passed &= seconds < TARGET_SMALL_S
-        large = f"{folder}/large"
+        for words in ("compiling first", "compiled"):
+            used = described(small, folder, NUMBA_CACHE_DIR=f"{folder}/cache")
+            rows += measured(f"{SMALL_JOBS:,} jobs, {words}", used, SMALL_S)
         sim.synthesize("alibaba2018", jobs=args.jobs, seed=1).write(large)
-        seconds, cpu_s, gib = measure(folder, {}, large, "--beside", "random")
-        print(f"{args.jobs:,} jobs: {seconds:.1f} s ({cpu_s:.1f} s CPU), {gib:.2f} GiB")
-        passed &= seconds < TARGET_S and gib < TARGET_GIB
-    print("PASS" if passed else "FAIL")
-    return 0 if passed else 1
+        rows += measured(f"{args.jobs:,} jobs", described(large, folder), LARGE_S, LARGE_GIB)
+    return show("describe", rows)
 
 
-def measure(folder: str, environment: dict[str, str], *argv: str) -> tuple[float, float, float]:
+def described(workload: str, folder: str, **environment: str) -> dict[str, float]:
     """Run the command: seconds, seconds of CPU, and peak GiB."""
-    done = subprocess.run(
-        [sys.executable, "-c", CHILD, *argv, "--out", f"{folder}/out"],
-        stdout=subprocess.PIPE,
-        check=True,
-        env={
-            **os.environ,
-            "PYTHONPATH": str(Path(__file__).resolve().parent.parent),
-            **environment,
-        },
-    )
-    seconds, cpu_s, gib = json.loads(done.stdout)
-    return seconds, cpu_s, gib
+    argv = [workload, "--beside", "random", "--out", f"{folder}/out"]
+    return child(COMMAND.format(argv=argv), **environment)
+
+
+def measured(
+    what: str, used: dict[str, float], at_most_s: float, at_most_gib: float | None = None
+) -> list[Row]:
+    return [
+        row(what, used["wall"], "s", at_most=at_most_s),
+        row(f"{what}: CPU", used["cpu"], "s"),
+        row(f"{what}: peak memory", used["gib"], "GiB", at_most=at_most_gib),
+    ]
 
 
 if __name__ == "__main__":

@@ -8,14 +8,14 @@ some 10^10 pairs, and a block's time does not depend on the others.
 from __future__ import annotations
 
 import argparse
-import resource
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 
-from benchmarks.common import Row, row, show
+from benchmarks.common import Row, peak_memory, row, show, timed
 from benchmarks.lineage_log import make_log
 from sim.lineage.aggregates import aggregate, bounds
 from sim.lineage.dependencies import graph, single_hop, window
@@ -38,28 +38,24 @@ def main() -> int:
 def run(logs, n_sources: int) -> list[Row]:  # type: ignore[no-untyped-def]
     found = [row("operations", len(logs.time_s) / 1e6, "million")]
     found.append(row("jobs", logs.n_jobs / 1e6, "million"))
-    begin = time.perf_counter()
-    hops = single_hop(logs)
-    found.append(row("single hop", time.perf_counter() - begin, "s", at_most=JOIN_S))
+    took, hops = timed(partial(single_hop, logs))
+    found.append(row("single hop", took, "s", at_most=JOIN_S))
     edges, value = hops.dependencies, hops.downloads.per_job(logs.n_jobs)
     found.append(row("dependencies", len(edges) / 1e6, "million"))
-    begin = time.perf_counter()
-    numbered = graph(edges)
-    aggregate(edges, value, numbered=numbered)
-    found.append(row("value, no window", time.perf_counter() - begin, "s", at_most=FAST_S))
+    took, numbered = timed(lambda: graph(edges))
+    more, _ = timed(lambda: aggregate(edges, value, numbered=numbered))
+    found.append(row("value, no window", took + more, "s", at_most=FAST_S))
     within = window(logs.column("submit_s"), logs.column("finish_s"))
     del logs, hops
-    begin = time.perf_counter()
-    enclosed = bounds(edges, value, within, numbered=numbered, jobs_per_cut=400)
-    found.append(row("value within ω, enclosed", time.perf_counter() - begin, "s", at_most=FAST_S))
+    of = {"numbered": numbered, "jobs_per_cut": 400}
+    took, enclosed = timed(lambda: bounds(edges, value, within, **of))
+    found.append(row("value within ω, enclosed", took, "s", at_most=FAST_S))
     ok = within.valid
     low, high = enclosed.low[ok], enclosed.high[ok]
     found.append(row("… jobs known exactly", 100 * float((low == high).mean()), "%"))
     found.append(row("… width, of the sum", 100 * float((high - low).sum() / high.sum()), "%"))
     found.extend(_closure(edges, value, within, numbered, n_sources))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    found.append(row("peak memory, the log included", peak, "GiB", at_most=GIB))
-    return found
+    return [*found, peak_memory("peak memory, the log included", GIB)]
 
 
 def _closure(edges, value, within, numbered, n_sources):  # type: ignore[no-untyped-def]

@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sim.base.random import stream
 from sim.lineage.files import OPERATIONS_NAMES
 from sim.lineage.logs import Logs, logs_of
 
@@ -24,7 +23,7 @@ RECURRING = 0.68
 
 def make_log(n_jobs: int = 1_100_000, days: float = 28.0, seed: int = 0) -> Logs:
     """Make a log of about so many jobs, four dependencies and 27 operations each."""
-    rng = stream(seed, "benchmark", "lineage")
+    rng = np.random.default_rng(seed)
     end = days * DAY_S
     runs = SHARES @ (end / PERIODS_S)
     n_templates = max(4, int(RECURRING * n_jobs / runs))

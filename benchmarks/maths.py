@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -17,7 +16,7 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from benchmarks.common import Row, rounds, row, show
+from benchmarks.common import Row, rounds, row, show, timed
 from sim.base import maths
 from sim.base.random import stream
 
@@ -60,9 +59,7 @@ def main() -> int:
 
 
 def seconds(function: Callable[..., Any], arguments: tuple[Any, ...]) -> float:
-    begin = time.perf_counter()
-    function(*arguments)
-    return time.perf_counter() - begin
+    return timed(lambda: function(*arguments))[0]
 
 
 def ulps(name: str, arguments: tuple[Any, ...]) -> float:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import resource
 import subprocess
 import sys
 import threading
@@ -17,7 +16,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.common import ROOT, Row, row, scratch, show, write_tiny
+from benchmarks.common import ROOT, Row, cpu_of_children, row, scratch, show, write_tiny
 
 FEW, MANY = 1_000, 10_000
 CAPACITIES, POLICIES = "0.5,0.75,1,1.5,2", "fifo,random"
@@ -36,17 +35,17 @@ def main() -> int:
 
 
 def _scale(folder: Path) -> list[Row]:
-    before = _cpu_of_children()
+    before = cpu_of_children()
     _sweep(folder, "plan", MANY)
-    plan = _cpu_of_children() - before
+    plan = cpu_of_children() - before
     _, few, _ = _sweep(folder, "run", FEW, "paths.results=few")
     whole, many, lines = _sweep(folder, "run", MANY)
     ends = [at for at, line in lines if "cells done" in line]
     again, _, _ = _sweep(folder, "run", MANY)
     # the same seeds again and as many more: for each the nearest that is cached has to be found
-    before = _cpu_of_children()
+    before = cpu_of_children()
     _sweep(folder, "plan", 2 * MANY)
-    more = _cpu_of_children() - before
+    more = cpu_of_children() - before
     rows = [
         row(f"plan of {MANY:,} cells", plan, "s of CPU", at_most=10),
         row(f"plan of {MANY:,} more, {MANY:,} cached", more, "s of CPU"),
@@ -71,14 +70,8 @@ def _sweep(
 ) -> tuple[float, float, list[tuple[float, str]]]:
     """Run a verb over so many cells.
 
-    Returns
-    -------
-    seconds : float
-        Wall time.
-    memory : float
-        The most that the driver ever held, bytes resident.
-    lines : list of (float, str)
-        What it said on standard error, and when, s since its start.
+    Returns its wall time, s, the most bytes resident that the driver ever held, and what it said on
+    standard error, each line with when, s since its start.
     """
     if n_cells:
         grid: Sequence[str] = [
@@ -109,11 +102,6 @@ def _sweep(
     if code:
         raise RuntimeError("\n".join(line for _, line in lines))
     return seconds, most[0], lines
-
-
-def _cpu_of_children() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def _watch(process: subprocess.Popen[str], most: list[float]) -> None:

@@ -24,8 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.common import ROOT, row, scratch, show
-from sim import Workload
+from benchmarks.common import ROOT, row, scratch, show, write_tiny
 from tests.e2e.machines import Machine, NoMachinesError, Site, site
 
 KINDS = {"worker": 6, "machine": 3, "driver": 1}
@@ -51,53 +50,23 @@ class Nap(Policy):
 
 @dataclass
 class Soak:
-    """A sweep that is disturbed.
+    """A sweep that is disturbed."""
 
-    Attributes
-    ----------
-    site : Site
-        A cluster that is up.
-    folder : Path
-        For the workload and the results.
-    n_cells : int
-        How many.
-    seed : int
-        Of what is killed when.
-    nap_s : float
-        How long a cell waits, beside computing, s.
-    every_s : float
-        Mean time between kills, s.
-    limit_s : float
-        When to end in any case, s.
-    environment : mapping
-        For the driver, beside that of its machine.
-    """
-
-    site: Site
-    folder: Path
+    site: Site  # a cluster that is up
+    folder: Path  # for the workload and the results
     n_cells: int
-    seed: int = 0
-    nap_s: float = 0.05
-    every_s: float = 3.0
-    limit_s: float = 3600.0
-    environment: Mapping[str, str] = field(default_factory=dict)
+    seed: int = 0  # of what is killed when
+    nap_s: float = 0.05  # how long a cell waits, beside computing
+    every_s: float = 3.0  # mean time between kills
+    limit_s: float = 3600.0  # when to end in any case
+    environment: Mapping[str, str] = field(default_factory=dict)  # for the driver
     killed: Counter[str] = field(default_factory=Counter)
     seconds: float = 0.0
     _away: dict[str, threading.Thread] = field(default_factory=dict)
 
     def run(self) -> None:
-        """Run the sweep to its end, and assert that each cell is done once, and right.
-
-        Raises
-        ------
-        RuntimeError
-            If it fails, or takes too long.
-        AssertionError
-            If a cell was done twice, is missing, or has other bytes.
-        """
-        stage = {"durations_s": [1.0, 2.0, 3.0]}
-        jobs = [{"submit_s": float(at), "stages": [stage]} for at in range(5)]
-        Workload.from_jobs(jobs).write(self.folder / "tiny")
+        """Run the sweep to its end, and assert that each cell is done once, and right."""
+        write_tiny(self.folder / "tiny")
         (self.folder / "policy").mkdir()
         (self.folder / "nap_policy.py").write_text(NAP)
         text = f"# Waits.\nname: nap\nmodule: nap_policy\nseconds: {self.nap_s}\n"

@@ -8,13 +8,12 @@ shown by itself). All but memory is wall time: other work on the machine makes i
 from __future__ import annotations
 
 import os
-import resource
 import subprocess
 import sys
 import time
 from pathlib import Path
 
-from benchmarks.common import ROOT, Row, child, row, scratch, show, write_tiny
+from benchmarks.common import ROOT, Row, child, cpu_of_children, row, scratch, show, write_tiny
 from benchmarks.sweep_code import BURN, HYDRA, NAP, PLAIN_BURN, SIMULATION, TUNE, WEIGH
 from sim import Workload
 
@@ -60,9 +59,9 @@ def _cached(folder: Path) -> list[Row]:
     _sweep(folder, "demo")
     walls, cpus = [], []
     for _ in range(5):
-        before = _cpu_of_children()
+        before = cpu_of_children()
         walls.append(_sweep(folder, "demo"))
-        cpus.append(_cpu_of_children() - before)
+        cpus.append(cpu_of_children() - before)
     again = _sweep(folder, "many0", "tiny", "policy=random", f"seed=range(0,{MANY})")
     return [
         row("the demonstration again, all cached: wall", walls, "s", at_most=3),
@@ -188,11 +187,6 @@ def _write_large(folder: Path) -> int:
         tasks=tasks,
     ).write(folder)
     return sum(column.nbytes for column in tasks.values())
-
-
-def _cpu_of_children() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 if __name__ == "__main__":

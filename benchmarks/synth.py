@@ -1,65 +1,48 @@
 """Speed of the synthesis of Alibaba-like workloads, on one core.
 
-Run as ``python -m benchmarks.synth [--jobs N] [--write]``. The published generator makes 3,400
-DAGs a second on a machine like ours, without the Parquet.
+Run as ``python -m benchmarks.synth [--jobs N]``. The published generator makes 3,400 DAGs a second
+on a machine like ours, without the Parquet.
 """
 
 from __future__ import annotations
 
 import argparse
-import resource
-import tempfile
-import time
-from collections.abc import Callable
+import sys
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 import sim
-from sim.base.random import stream
+from benchmarks.common import Row, peak_memory, row, scratch, show, timed
+from benchmarks.worlds import paper_dags
 from sim.dags import compact_levels
 from sim.synth.alibaba2018.fit import fit_workload
-from sim.synth.alibaba2018.tables_file import read_tables
-from sim.synth.alibaba2018.tian_algorithm2 import synthesize_dags
 
 PUBLISHED_DAGS_PER_S = 3_400
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--jobs", type=int, default=200_000)
-    parser.add_argument("--write", action="store_true", help="write the workload to Parquet too")
-    args = parser.parse_args()
-    n = args.jobs
-    tables = read_tables()
+    n = parser.parse_args().jobs
     sim.synthesize("alibaba2018", jobs=100)  # compiles
-    sizes = tables.n_stages.draw(stream(0, "benchmark").random(n)).astype(np.int64)
-
-    print(f"{n:,} jobs")
-    made = measure("Algorithm 2 alone", n, lambda: synthesize_dags(tables, sizes, 0))
-    compact_levels(made.graph)
-    measure("compact levels of those", n, lambda: compact_levels(made.graph))
-    workload = measure("whole workload", n, lambda: sim.synthesize("alibaba2018", jobs=n))
-    print(f"  {workload.n_stages:,} stages, {workload.n_tasks:,} tasks")
-    measure("fit of that workload", n, lambda: fit_workload(workload))
-    if args.write:
-        with tempfile.TemporaryDirectory() as folder:
-            measure("written to Parquet", n, lambda: workload.write(folder))
-            size = sum(path.stat().st_size for path in Path(folder).iterdir())
-            print(f"  {size / 1e6:,.0f} MB")
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"peak memory {peak:,.0f} MiB")
-
-
-def measure(name: str, n: int, function: Callable[[], Any]) -> Any:
-    begin = time.perf_counter()
-    result = function()
-    took = time.perf_counter() - begin
-    ratio = n / took / PUBLISHED_DAGS_PER_S
-    print(f"{name:24} {took:8.2f} s {n / took:12,.0f} DAGs/s {ratio:8.0f} x the published one")
-    return result
+    compact_levels(paper_dags(100))
+    seconds, made = {}, {}
+    with scratch() as folder:
+        for name, run in {
+            "Algorithm 2 alone": lambda: paper_dags(n),
+            "compact levels of those": lambda: compact_levels(made["Algorithm 2 alone"]),
+            "whole workload": lambda: sim.synthesize("alibaba2018", jobs=n),
+            "fit of that workload": lambda: fit_workload(made["whole workload"]),
+            "written to Parquet": lambda: made["whole workload"].write(folder),
+        }.items():
+            seconds[name], made[name] = timed(run)
+        size = sum(path.stat().st_size for path in Path(folder).iterdir())
+    rows: list[Row] = []
+    for name, took in seconds.items():
+        rows.append(row(name, n / took, "DAGs/s"))
+        rows.append(row("... times the published one", n / took / PUBLISHED_DAGS_PER_S, "×"))
+    rows.append(row("its Parquet", size / 1e6, "MB"))
+    return show("synth", [*rows, peak_memory()])
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

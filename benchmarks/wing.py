@@ -8,13 +8,12 @@ seconds of one thread, so that what else the machine does is not counted.
 from __future__ import annotations
 
 import argparse
-import resource
 import sys
 import time
 
 import policies
 import sim
-from benchmarks.common import Row, cpu_seconds, row, show
+from benchmarks.common import Row, cpu_seconds, peak_memory, row, show
 
 SCALE = 1.0
 MADE_S, CELL_S, GRID_S = 300.0, 2.0, 600.0
@@ -65,9 +64,7 @@ def run(scale: float) -> list[Row]:
     found.append(row("metrics of a cell", [metrics for _, metrics in cells], "s"))
     whole = SEEDS * (made + (simulated + measured) / CORES)
     found.append(row(f"the grid of Fig. 10, {SEEDS} seeds", whole, "s", at_most=GRID_S))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    found.append(row("peak memory", peak, "GiB"))
-    return found
+    return [*found, peak_memory()]
 
 
 def _cell(workload: sim.Workload, capacity: float, policy: policies.Policy) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""The workloads that the kernel is measured on."""
+"""The workloads and DAGs that several benchmarks measure on."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import numpy as np
 import pyarrow as pa
 
 from sim import Workload
+from sim.base.random import stream
+from sim.dags import Graphs
+from sim.synth.alibaba2018.tables_file import read_tables
+from sim.synth.alibaba2018.tian_algorithm2 import synthesize_dags
 
 
 def pool_jobs(
@@ -54,3 +58,10 @@ def workload(
     )
     _ = made.columns
     return made
+
+
+def paper_dags(n_jobs: int) -> Graphs:
+    """Make DAGs of the sizes of the shipped tables by Tian et al.'s Algorithm 2."""
+    tables = read_tables()
+    sizes = tables.n_stages.draw(stream(0, "benchmark").random(n_jobs)).astype(np.int64)
+    return synthesize_dags(tables, sizes, 0).graph

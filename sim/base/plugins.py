@@ -7,7 +7,7 @@ import inspect
 import pkgutil
 import sys
 import sysconfig
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -67,7 +67,9 @@ def options(function: Any, n_given: int = 0) -> dict[str, Any]:
     return {parameter.name: parameter.default for parameter in parameters}
 
 
-def check_known(what: str, chosen: Iterable[str], known: Iterable[str]) -> None:
+def check_known(
+    what: str, chosen: Iterable[str], known: Collection[str], rule: str | None = "unknown option"
+) -> None:
     """Refuse a name that is none of `known`, naming the nearest.
 
     Raises
@@ -77,7 +79,7 @@ def check_known(what: str, chosen: Iterable[str], known: Iterable[str]) -> None:
     """
     for name in chosen:
         if name not in known:
-            raise InputError(unknown(what, name, known), rule="unknown option")
+            raise InputError(unknown(what, name, known), rule=rule)
 
 
 def import_own(kind: str, module: str) -> ModuleType:

@@ -9,7 +9,8 @@ from typing import Literal, TypeGuard
 import numpy as np
 
 from sim.base.arrays import F8
-from sim.base.errors import InputError, unknown
+from sim.base.errors import InputError
+from sim.base.plugins import check_known
 from sim.cluster.faults import NO_OUTAGES, NO_SLOWDOWNS, Outages, Slowdowns
 
 QueueMode = Literal["global", "hard", "weighted"]
@@ -105,9 +106,7 @@ class Cluster:
         for name, amount in resources.items():
             if not np.isfinite(amount) or amount <= 0:
                 raise InputError(f"a machine's {name} must be a positive number, not {amount!r}")
-        for name in fungible:
-            if name not in resources:
-                raise InputError(unknown("fungible resource", name, resources))
+        check_known("fungible resource", fungible, resources, rule=None)
         row = np.array([[float(a) for a in resources.values()]])
         whole = int(count + _HAIR)
         part = count - whole

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sim.base.arrays import F8, I4
+from sim.base.arrays import F8, I4, Mask
 from sim.base.errors import InputError
+from sim.base.parameters import Positive, checked
 from sim.base.random import stream
 
 
@@ -75,26 +77,31 @@ class Outages:
             raise InputError(f"outages of {len(machine)}, {len(down_s)} and {len(up_s)} rows")
         order = np.lexsort((down_s, machine))
         again = (np.diff(machine[order]) == 0) & (down_s[order][1:] < up_s[order][:-1])
-        for problem, broken in (
-            ("its machine is negative", machine < 0),
-            ("it begins before 0 or never", ~(np.isfinite(down_s) & (down_s >= 0))),
-            ("it must end after it begins", ~(up_s > down_s)),
-            ("its machine is lost already", np.isin(np.arange(len(self)), order[1:][again])),
-        ):
-            if broken.any():
-                row = int(np.argmax(broken))
-                raise InputError(
-                    f"outage {row} of machine {machine[row]}, {down_s[row]:g} to {up_s[row]:g} s: "
-                    f"{problem}",
-                    rule="outage",
-                )
+        problems = {
+            "its machine is negative": machine < 0,
+            "it begins before 0 or never": ~(np.isfinite(down_s) & (down_s >= 0)),
+            "it must end after it begins": ~(up_s > down_s),
+            "its machine is lost already": np.isin(np.arange(len(self)), order[1:][again]),
+        }
+        name = "outage {0} of machine {1}, {2:g} to {3:g} s"
+        _refuse("outage", problems, name, np.arange(len(self)), *self.columns)
+
+
+def _refuse(rule: str, problems: Mapping[str, Mask], name: str, *columns: NDArray[Any]) -> None:
+    """Raise InputError at the first row that has a problem, by its name."""
+    for problem, broken in problems.items():
+        if broken.any():
+            row = int(np.argmax(broken))
+            text = name.format(*(column[row] for column in columns))
+            raise InputError(f"{text}: {problem}", rule=rule)
 
 
 NO_OUTAGES = Outages.of([], [], [])
 
 
+@checked
 def draw_outages(
-    n_machines: int, seed: int, *, mtbf_s: float, repair_s: float, until_s: float
+    n_machines: int, seed: int, *, mtbf_s: Positive, repair_s: Positive, until_s: float
 ) -> Outages:
     """Draw outages: times between failures and to repair are exponential, machine by machine.
 
@@ -114,9 +121,6 @@ def draw_outages(
     InputError
         If a number is out of its range.
     """
-    for name, value in (("mtbf_s", mtbf_s), ("repair_s", repair_s)):
-        if not (np.isfinite(value) and value > 0):
-            raise InputError(f"{name} must be a positive number of seconds, not {value!r}")
     rows: list[tuple[int, float, float]] = []
     for machine in range(n_machines):
         rng = stream(seed, "outages", str(machine))
@@ -161,19 +165,14 @@ class Slowdowns:
             raise InputError(f"slow periods of {', '.join(str(len(c)) for c in columns)} rows")
         order = np.argsort(columns[0], kind="stable")
         begin, end, pace = (c[order] for c in columns)
-        for problem, broken in (
-            ("it begins before 0 or never", ~(np.isfinite(begin) & (begin >= 0))),
-            ("it must end after it begins", ~(end > begin)),
-            ("its speed must be positive and finite", ~(np.isfinite(pace) & (pace > 0))),
-            ("it overlaps the next", np.append(begin[1:] < end[:-1], False)[: len(begin)]),
-        ):
-            if broken.any():
-                row = int(np.argmax(broken))
-                raise InputError(
-                    f"slow period from {begin[row]:g} to {end[row]:g} s at speed {pace[row]:g}: "
-                    f"{problem}",
-                    rule="slow period",
-                )
+        problems = {
+            "it begins before 0 or never": ~(np.isfinite(begin) & (begin >= 0)),
+            "it must end after it begins": ~(end > begin),
+            "its speed must be positive and finite": ~(np.isfinite(pace) & (pace > 0)),
+            "it overlaps the next": np.append(begin[1:] < end[:-1], False)[: len(begin)],
+        }
+        name = "slow period from {0:g} to {1:g} s at speed {2:g}"
+        _refuse("slow period", problems, name, begin, end, pace)
         return cls(begin, end, pace)
 
     def __len__(self) -> int:
@@ -195,8 +194,14 @@ class Slowdowns:
 NO_SLOWDOWNS = Slowdowns.of([], [], [])
 
 
+@checked
 def draw_slowdowns(
-    seed: int, *, every_s: float, last_s: float, speed: tuple[float, float], until_s: float
+    seed: int,
+    *,
+    every_s: Positive,
+    last_s: Positive,
+    speed: tuple[Positive, Positive],
+    until_s: float,
 ) -> Slowdowns:
     """Draw slow periods: times between them and their lengths are exponential.
 
@@ -217,10 +222,7 @@ def draw_slowdowns(
         If a number is out of its range.
     """
     low, high = speed
-    for name, value in (("every_s", every_s), ("last_s", last_s), ("speed", low)):
-        if not (np.isfinite(value) and value > 0):
-            raise InputError(f"{name} of slow periods must be positive and finite, not {value!r}")
-    if not low <= high < np.inf:
+    if low > high:
         raise InputError(f"the speed of slow periods lies between {low!r} and {high!r}: turn them")
     rng = stream(seed, "slowdowns")
     rows: list[tuple[float, float, float]] = []

@@ -130,12 +130,6 @@ def _work(inflow: Inflow, cluster: Capacity) -> Mapping[str, F8]:
     if cluster.unit:
         return {cluster.resources[0]: inflow.work[-1]}
     of = dict(zip(inflow.resources[:-1], inflow.work[:-1], strict=True))
-    for name, work in of.items():
-        if work[-1] > 0 and name not in cluster.resources:
-            raise InputError(
-                f"the workload demands {name}, of which the cluster has none; it has "
-                f"{', '.join(cluster.resources)}",
-                rule="missing resource",
-            )
+    transform.check_has("the workload", {name: work[-1] for name, work in of.items()}, cluster)
     nothing = np.zeros_like(inflow.time_s)
     return {name: of.get(name, nothing) for name in cluster.resources}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from sim.base.arrays import F8
 from sim.base.errors import InputError
+from sim.base.parameters import Positive, checked
 from sim.cluster.cluster import Cluster
 from sim.cluster.fits import check_fits
 from sim.cluster.load import count_for
@@ -17,14 +18,13 @@ from sim.workload.columns import Columns
 from sim.workload.tables import values
 from sim.workload.workload import Workload
 
-Shape = Literal["slots"] | Mapping[str, float]
 
-
+@checked
 def size_cluster(
     workload: Workload,
-    shape: Shape,
-    load: float = 0.8,
-    fraction: float = 1.0,
+    shape: Any,
+    load: Positive = 0.8,
+    fraction: Positive = 1.0,
     *,
     tails: bool = False,
 ) -> Cluster:
@@ -35,19 +35,14 @@ def size_cluster(
     Slots come whole, machines to the fraction (`Cluster.machines`). With `tails` all work counts,
     also what can't be done before the last submission (`Workload.mean_load`).
     """
-    for name, value in (("load", load), ("capacity fraction", fraction)):
-        if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
-            raise InputError(f"the {name} must be a number, not {value!r}", rule="wrong type")
-        if not (math.isfinite(value) and value > 0):
-            raise InputError(f"the {name} must be positive and finite, not {value!r}", rule="range")
-    single = _single(shape)
+    one = single(shape)
     if tails:
-        at_load = max(workload.mean_load(single).values()) / load
+        at_load = max(workload.mean_load(one).values()) / load
     else:
-        at_load = count_for(workload.inflow, single, load)
-    full = max(at_load, _count_for_gangs(workload, single))
-    check_fits(workload, times(single, full))
-    return times(single, fraction * full)
+        at_load = count_for(workload.inflow, one, load)
+    full = max(at_load, _count_for_gangs(workload, one))
+    check_fits(workload, times(one, full))
+    return times(one, fraction * full)
 
 
 def demand_of(columns: Columns, cluster: Cluster) -> F8:
@@ -87,10 +82,10 @@ def share_of_queues(columns: Columns, cluster: Cluster) -> F8:
     return share if cluster.queue_mode == "hard" else share / share.sum()
 
 
-def _single(shape: Shape) -> Cluster:
+def single(shape: Any, fungible: Sequence[str] = ()) -> Cluster:
     """Build the cluster of one slot, or of one machine of that shape."""
     if isinstance(shape, Mapping):
-        return Cluster.machines(1, fungible=(), **shape)
+        return Cluster.machines(1, fungible=fungible, **shape)
     if shape != "slots":
         raise InputError(
             f"unknown cluster shape {shape!r}; valid: 'slots', or the resources of one machine, "
@@ -100,25 +95,25 @@ def _single(shape: Shape) -> Cluster:
     return Cluster.slots(1)
 
 
-def times(single: Cluster, count: float) -> Cluster:
-    """Build the cluster of `count` times the slot or machine of `single`; slots come whole."""
-    if single.unit:
+def times(one: Cluster, count: float) -> Cluster:
+    """Build the cluster of `count` times the slot or machine of `one`; slots come whole."""
+    if one.unit:
         whole = math.floor(count + 0.5)
         return Cluster.slots(1 if 0 < count < 1 else whole)
-    shape = dict(zip(single.resources, single.capacity[0], strict=True))
-    return Cluster.machines(count, fungible=single.fungible, **shape)
+    shape = dict(zip(one.resources, one.capacity[0], strict=True))
+    return Cluster.machines(count, fungible=one.fungible, **shape)
 
 
-def _count_for_gangs(workload: Workload, single: Cluster) -> int:
+def _count_for_gangs(workload: Workload, one: Cluster) -> int:
     """Count the slots or machines with room for each gang, whose slots hold what any stage asks."""
     gang = values(workload.jobs, "min_tasks").astype(np.int64)
     if not gang.any():
         return 1
-    if single.unit:
+    if one.unit:
         return int(gang.max())
-    demand = demand_of(workload.columns, single)
+    demand = demand_of(workload.columns, one)
     slot = np.maximum.reduceat(demand, workload.columns.job_stage0[:-1], axis=0)
     with np.errstate(divide="ignore"):
-        on_one = np.floor(single.total / slot * (1 + 1e-12)).min(axis=1)
+        on_one = np.floor(one.total / slot * (1 + 1e-12)).min(axis=1)
     # where no slot fits a machine, no number of them helps, and the check that follows says so
     return int(np.ceil(gang / np.maximum(on_one, 1)).max())

@@ -4,30 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sim.base import html
+from sim.base.html.figures import Figure, line, plot
 from sim.describe.overview import POPULATION_WORDS
 from sim.describe.statistics import Description
 from sim.describe.variability import metric_words
 
 LENGTHS = (8, 12, 16, 20)
 """Critical path lengths that Fig. 10 shows."""
-_FEW = 60  # points of a line that still get a marker each
 _DASHES = ("solid", "dash", "dot")
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One plot: the section it belongs to, a caption, and plotly's ``data`` and ``layout``."""
-
-    section: str
-    caption: str
-    plot: dict[str, Any]
 
 
 def figures(of: Description) -> list[Figure]:
@@ -51,10 +40,10 @@ def _hourly(of: Description) -> Iterable[Figure]:
         lines = []
         for (population, words), dash in zip(POPULATION_WORDS.items(), _DASHES, strict=True):
             rows = table.filter(pc.equal(table["population"], population))
-            line = _line(0, words, rows["hour"], rows[column])
-            lines.append(line | {"mode": "lines", "line": {"width": 1.5, "dash": dash}})
-        plot = _plot(lines, "hour of the trace", "", legend=True)
-        yield Figure("hourly", _hourly_caption(column), plot)
+            drawn = _line(0, words, rows["hour"], rows[column])
+            lines.append(drawn | {"mode": "lines", "line": {"width": 1.5, "dash": dash}})
+        of_hours = _plot(lines, "hour of the trace", "", legend=True)
+        yield Figure("hourly", _hourly_caption(column), of_hours)
 
 
 def _hourly_caption(column: str) -> str:
@@ -75,8 +64,8 @@ def _degrees(of: Description) -> Iterable[Figure]:
                 )
             )
             lines.append(_line(number, name, rows["degree"], rows["at_least"]))
-        plot = _plot(lines, words, "share of stages", x_log=True, y_log=True)
-        yield Figure("structure", f"Stages with at least so many {words}", plot)
+        drawn = _plot(lines, words, "share of stages", x_log=True, y_log=True)
+        yield Figure("structure", f"Stages with at least so many {words}", drawn)
 
 
 def _boxes(of: Description) -> Iterable[Figure]:
@@ -101,21 +90,23 @@ def _boxes(of: Description) -> Iterable[Figure]:
                     "line": {"width": 1.5},
                 }
             )
-        plot = _plot(boxes, "", "")
-        plot["layout"]["yaxis"]["range"] = [-0.02, 1.02]
+        drawn = _plot(boxes, "", "")
+        drawn["layout"]["yaxis"]["range"] = [-0.02, 1.02]
         words = f"{measure.capitalize()}: percentiles 1, 25, 50, 75 and 99"
-        yield Figure("structure", words, plot)
+        yield Figure("structure", words, drawn)
 
 
 def _by_size(of: Description) -> Iterable[Figure]:
     for column, words in (("width", "Maximum parallelism"), ("length", "Critical path length")):
         lines = []
         for number, name, table in _by_dataset(of, "by_size"):
-            line = _line(number, name, table["n_stages"], table[column])
-            hover = "%{y:.2f} stages, mean of %{customdata:,} jobs"
-            lines.append(line | {"customdata": table["n_jobs"].to_pylist(), "hovertemplate": hover})
-        plot = _plot(lines, "stages", "stages")
-        yield Figure("structure", f"{words}: mean over the jobs of each number of stages", plot)
+            own = {
+                "customdata": table["n_jobs"].to_pylist(),
+                "hovertemplate": "%{y:.2f} stages, mean of %{customdata:,} jobs",
+            }
+            lines.append(_line(number, name, table["n_stages"], table[column]) | own)
+        caption = f"{words}: mean over the jobs of each number of stages"
+        yield Figure("structure", caption, _plot(lines, "stages", "stages"))
 
 
 def _variations(of: Description, name: str, kind: str) -> Iterable[Figure]:
@@ -138,9 +129,9 @@ def _variations(of: Description, name: str, kind: str) -> Iterable[Figure]:
                 ("pair", "dependent"): "child over parent",
                 ("pair", "recurring"): "a run over the one before",
             }.get((relation, kind), "geometric mean over the smallest")
-            drawn = [line | {"mode": "lines"} for line in lines if line["x"]]
-            plot = _plot(drawn, across, "share at most", x_log=True)
-            yield Figure(section, f"{kind.capitalize()} {relation}s: {words}", plot)
+            drawn = [each | {"mode": "lines"} for each in lines if each["x"]]
+            caption = f"{kind.capitalize()} {relation}s: {words}"
+            yield Figure(section, caption, _plot(drawn, across, "share at most", x_log=True))
 
 
 def _classes(of: Description) -> Iterable[Figure]:
@@ -148,8 +139,9 @@ def _classes(of: Description) -> Iterable[Figure]:
     for number, name, table in _by_dataset(of, "classes"):
         rows = table.filter(pc.greater(table["counterparts"], 0))
         lines.append(_line(number, name, rows["counterparts"], rows["at_least"]))
-    plot = _plot([line for line in lines if line["x"]], "other jobs", "share of jobs", x_log=True)
-    yield Figure("recurrence", "Jobs isomorphic to at least so many others", plot)
+    drawn = [each for each in lines if each["x"]]
+    caption = "Jobs isomorphic to at least so many others"
+    yield Figure("recurrence", caption, _plot(drawn, "other jobs", "share of jobs", x_log=True))
 
 
 def _levels(of: Description) -> Iterable[Figure]:
@@ -169,8 +161,8 @@ def _levels(of: Description) -> Iterable[Figure]:
                         "customdata": rows["n_jobs"].to_pylist(),
                     }
                 )
-        plot = _plot(bars, "level", "% of stages")
-        yield Figure("levels", f"Stages by level, critical path of {length}", plot)
+        caption = f"Stages by level, critical path of {length}"
+        yield Figure("levels", caption, _plot(bars, "level", "% of stages"))
 
 
 def _lengths(of: Description) -> Sequence[int]:
@@ -194,41 +186,9 @@ def _by_dataset(of: Description, table: str) -> Iterable[tuple[int, str, pa.Tabl
 
 
 def _line(number: int, name: str, x: pa.ChunkedArray, y: pa.ChunkedArray) -> dict[str, Any]:
-    points = [_finite(value) for value in x.to_pylist()]
-    return {
-        "type": "scatter", "name": name, "meta": number, "x": points,
-        "y": [_finite(value) for value in y.to_pylist()],
-        "mode": "lines+markers" if len(points) <= _FEW else "lines",
-        "line": {"width": 2, "dash": "solid" if number < html.N_COLOURS else "dot"},
-        "marker": {"size": 6, "symbol": html.symbol(number)},
-    }  # fmt: skip
+    return line(number, name, x.to_pylist(), y.to_pylist())
 
 
-def _plot(
-    data: list[dict[str, Any]],
-    x: str,
-    y: str,
-    *,
-    x_log: bool = False,
-    y_log: bool = False,
-    legend: bool = False,
-) -> dict[str, Any]:
-    def axis(title: str, is_log: bool) -> dict[str, Any]:
-        layout: dict[str, Any] = {"title": {"text": title}, "zeroline": False}
-        if is_log:
-            layout |= {"type": "log", "dtick": 1, "exponentformat": "power"}
-        return layout
-
-    layout = {
-        "xaxis": axis(x, x_log),
-        "yaxis": axis(y, y_log) | ({} if y_log else {"type": "linear", "rangemode": "tozero"}),
-        "hovermode": "x unified" if data and data[0]["type"] != "box" else "closest",
-        "showlegend": legend,
-        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
-        "margin": {"l": 64, "r": 16, "t": 56 if legend else 30, "b": 48},
-    }
-    return {"data": data, "layout": layout}
-
-
-def _finite(value: Any) -> Any:
-    return value if value is not None and math.isfinite(value) else None
+def _plot(data: list[dict[str, Any]], x: str, y: str, **chosen: bool) -> dict[str, Any]:
+    hover = "x unified" if data and data[0]["type"] != "box" else "closest"
+    return plot(data, x, y, hover=hover, **chosen)

@@ -14,12 +14,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I4, I8, Mask
-from sim.dags.graphs import Graphs
-from sim.dags.levels import longest_path_levels
 from sim.describe.dataset import Dataset
 from sim.describe.overview import HOUR_S, POPULATION_WORDS, populations
 from sim.describe.statistics import Section, Statistic
-from sim.workload.columns import stage_demand
+from sim.workload.columns import stage_demand, stage_durations
+from sim.workload.inflow import stage_start_s
 from sim.workload.tables import values
 from sim.workload.workload import Workload
 
@@ -32,7 +31,7 @@ def hourly(data: Dataset) -> pa.Table:
     assert data.workload is not None
     workload = data.workload
     submit_s = values(workload.jobs, "submit_s") + float(workload.meta.get("offset_s", 0.0))
-    start_s, finish_s = unhindered(workload, data.every)
+    start_s, finish_s = unhindered(workload)
     job_stage0 = data.every.job_stage0
     job_finish_s = np.maximum.reduceat(finish_s, job_stage0[:-1])
     first = int(submit_s[0] // HOUR_S)
@@ -74,28 +73,16 @@ def peak_to_trough(data: Dataset, table: pa.Table) -> list[Statistic]:
     return section.found
 
 
-def unhindered(workload: Workload, graphs: Graphs) -> tuple[F8, F8]:
+def unhindered(workload: Workload) -> tuple[F8, F8]:
     """Return when each stage starts and ends if nothing waits for room, (G,) s each.
 
     A stage starts when its job is submitted and all tasks of its parents are done (edges from
     task to task count as barriers).
     """
-    longest_s = _longest(workload)
-    start_s = values(workload.jobs, "submit_s")[graphs.stage_job]
-    if graphs.n_edges:
-        parent, child = graphs.edge_parent, graphs.edge_child
-        level = longest_path_levels(graphs)[parent]
-        order = np.argsort(level, kind="stable")
-        for edges in np.split(order, np.flatnonzero(np.diff(level[order])) + 1):
-            ends_s = start_s[parent[edges]] + longest_s[parent[edges]]
-            np.maximum.at(start_s, child[edges], ends_s)
+    longest_s = stage_durations(workload)[1]
+    submit_s = values(workload.jobs, "submit_s")[values(workload.stages, "job")]
+    start_s = stage_start_s(workload, longest_s, submit_s)
     return start_s, start_s + longest_s
-
-
-def _longest(workload: Workload) -> F8:
-    if workload.stage_duration_s is not None:
-        return workload.stage_duration_s
-    return np.maximum.reduceat(values(workload.tasks, "duration_s"), workload.stage_task0[:-1])
 
 
 def _used(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sim.base import files, html
+from sim.base.html.figures import of_section
 from sim.base.text import table_lines
 from sim.describe.figures import figures
 from sim.describe.statistics import NOTES, SECTIONS, Description, Row, shown, to_table, write_tables
@@ -45,18 +46,13 @@ def page(of: Description) -> str:
     for key, title in SECTIONS.items():
         groups = [(group, rows) for group, rows in of.groups(key)]
         if groups:
-            plots = [
-                {"id": f"plot-{number}", "caption": figure.caption}
-                for number, figure in enumerate(drawn)
-                if figure.section == key
-            ]
             tables = [_table(of, group, rows) for group, rows in groups]
             sections.append(
                 {
                     "id": key,
                     "title": title,
-                    "note": NOTES.get(key, ""),
-                    "plots": plots,
+                    "note": NOTES[key],
+                    "plots": of_section(drawn, key),
                     "tables": tables,
                     "width_rem": round(max(table["width_rem"] for table in tables), 1),
                 }

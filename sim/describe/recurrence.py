@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from sim.base.arrays import F8, I8, U8, ranges
 from sim.describe.dataset import Dataset
-from sim.describe.statistics import Section, Statistic, mean
+from sim.describe.statistics import Section, Statistic
 from sim.describe.variability import Variation, set_spread
 from sim.workload.columns import stage_demand
 from sim.workload.tables import values
@@ -36,7 +36,7 @@ def class_measures(kind: I8) -> list[Statistic]:
     section.add("classes", "different DAGs among them", len(np.unique(kind)), "count")
     for n in COUNTERPARTS:
         words = "at least one other" if n == 1 else f"at least {n} others"
-        section.add(f"alike_{n}", f"isomorphic to {words}", mean(n_others >= n), "share")
+        section.share(f"alike_{n}", f"isomorphic to {words}", n_others >= n)
     return section.found
 
 

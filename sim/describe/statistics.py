@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
+import yaml
 from numpy.typing import NDArray
 
 from sim import dags
@@ -44,6 +45,10 @@ class Section:
     def add(self, key: str, label: str, value: float, kind: Kind = "number") -> None:
         """Add a measure; see `Statistic`."""
         self.found.append(Statistic(self.name, key, label, float(value), kind, self.group))
+
+    def share(self, key: str, label: str, hit: NDArray[Any], among: Any = slice(None)) -> None:
+        """Add what part of all, or of those `among` them, is hit; NaN of nothing."""
+        self.add(key, label, mean(hit[among]), "share")
 
 
 def to_table(numbers: Iterable[tuple[str, Statistic]]) -> pa.Table:
@@ -133,31 +138,16 @@ def slope(x: NDArray[Any], y: NDArray[Any]) -> float:
     return dags.slope(x, y) if len(x) and (x != x[0]).any() else np.nan
 
 
-SECTIONS = {
-    "input": "What was read", "overview": "Overview (§3.1, Table 1)",
-    "dependencies": "Jobs with dependencies (§3.2)", "hourly": "Hour by hour (§3.2)",
-    "shapes": "Scatter and gather (§4.1)", "structure": "Structure (§4.2)",
-    "variability": "Runtime variability (§5)", "recurrence": "Recurrence (§6)",
-    "levels": "Levels (§7.1)",
-}  # fmt: skip
+def words_of(file: Path) -> dict[str, dict[str, Any]]:
+    """Read what is said of each section: ``title``, ``note``, and what its page wants beside."""
+    words: dict[str, dict[str, Any]] = yaml.safe_load(file.read_text(encoding="utf-8"))
+    return words
+
+
+_WORDS = words_of(Path(__file__).with_name("sections.yaml"))
+SECTIONS: dict[str, str] = {key: words["title"] for key, words in _WORDS.items()}
 """Sections in their order, and their headings; § are of Tian et al., SoCC 2019."""
-NOTES = {
-    "hourly": "Use is what it would be if nothing ever waited: stages start when their parents are "
-    "done. Whole hours only; a thin sample has emptier hours than the trace it is from.",
-    "shapes": "Of the jobs read in full.",
-    "structure": "Jobs of six and more stages, read in full. Chained stages have one parent and "
-    "one child. Maximum parallelism is the exact width of the order. The slopes over sizes' means "
-    "are those of Fig. 6's points.",
-    "variability": "Jobs of six and more stages. Pairs: a stage and its child, n times apart in "
-    "either direction. Sets: three or more children of one stage, or parents of one; the geometric "
-    "mean over the smallest. Durations are means over tasks; of a stage whose recorded span is 0 s "
-    "nothing is known.",
-    "recurrence": "Jobs of six and more stages. Periodic: chains of three or more isomorphic jobs, "
-    "each 15 min, 1 h or 1 day (± 5 %) after the one before. Recurring: those with equal requests; "
-    "stages are matched by rank. The shares depend on how much of a trace is there.",
-    "levels": "Compact levels: the least sum of spans, and of the assignments that reach it the "
-    "lowest.",
-}
+NOTES: dict[str, str] = {key: words.get("note", "") for key, words in _WORDS.items()}
 
 
 @dataclass(frozen=True)

@@ -57,8 +57,8 @@ def structure(graphs: Graphs, of: Shape) -> list[Statistic]:
     ):
         section.group = words
         section.add(f"{key}_mean", "mean", mean(degree))
-        section.add(f"{key}_at_most_3", "at most 3", mean(degree <= 3), "share")
-        section.add(f"{key}_at_most_9", "at most 9", mean(degree <= 9), "share")
+        section.share(f"{key}_at_most_3", "at most 3", degree <= 3)
+        section.share(f"{key}_at_most_9", "at most 9", degree <= 9)
         section.add(f"{key}_max", "most", largest(degree), "count")
     for key, words, per_job in (
         ("width", "maximum parallelism, stages", of.width),
@@ -126,16 +126,16 @@ def shapes(data: Dataset) -> list[Statistic]:
     neither = dags.is_complex(graphs)
     section.group = "jobs of more than two stages"
     section.add("jobs", "jobs", graphs.n_jobs, "count")
-    section.add("scatter", "scatter: at most one parent each", mean(scatter), "share")
-    section.add("gather", "gather: at most one child each", mean(gather), "share")
-    section.add("both", "both", mean(scatter & gather), "share")
-    section.add("neither", "neither", mean(neither), "share")
+    section.share("scatter", "scatter: at most one parent each", scatter)
+    section.share("gather", "gather: at most one child each", gather)
+    section.share("both", "both", scatter & gather)
+    section.share("neither", "neither", neither)
     complex_ones = graphs.take(neither)
     for k, reading in ((1, "as in the prose"), (2, "as printed")):
         parts = dags.decompose(complex_ones, k)
         section.group = f"decomposition of those that are neither, k = {k} ({reading})"
-        section.add(f"overlap_{k}", "stages in both parts", mean(parts.overlap), "share")
-        section.add(f"coverage_{k}", "stages in either part", mean(parts.coverage), "share")
+        section.share(f"overlap_{k}", "stages in both parts", parts.overlap)
+        section.share(f"coverage_{k}", "stages in either part", parts.coverage)
     return section.found
 
 
@@ -171,5 +171,5 @@ def _spans(section: Section, prefix: str, words: str, graphs: Graphs, level: I4)
     spans = dags.edge_spans(graphs, level)
     section.group = words
     section.add(f"{prefix}edges", "edges", graphs.n_edges, "count")
-    section.add(f"{prefix}one_level", "span one level", mean(spans == 1), "share")
+    section.share(f"{prefix}one_level", "span one level", spans == 1)
     section.add(f"{prefix}mean_span", "levels spanned, mean", mean(spans))

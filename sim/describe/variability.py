@@ -11,7 +11,7 @@ from sim.base import maths
 from sim.base.arrays import F8, I8, offsets
 from sim.dags.graphs import Graphs
 from sim.describe.dataset import USED_PREFIX, Dataset
-from sim.describe.statistics import Section, Statistic, largest, mean, quantile
+from sim.describe.statistics import Section, Statistic, largest, quantile
 from sim.workload.schema import DEMAND_PREFIX
 
 SET_SIZE = 3
@@ -99,11 +99,11 @@ def measures(name: str, varied: list[Variation], of: str = "dependent") -> list[
         key = f"{v.relation}_{v.metric}"
         section.add(f"{key}_n", f"{v.relation}s", len(factor), "count")
         section.add(f"{key}_left_out", "left out: zero or unknown", v.n_left_out, "count")
-        section.add(f"{key}_equal", "equal", mean(factor == 1), "share")
-        section.add(f"{key}_within_5_percent", "within 5 %", mean(factor <= NEAR), "share")
-        section.add(f"{key}_below_2", "less than 2× apart", mean(factor < 2), "share")
-        section.add(f"{key}_over_5", "over 5× apart", mean(factor > 5), "share")
-        section.add(f"{key}_over_10", "over 10× apart", mean(factor > 10), "share")
+        section.share(f"{key}_equal", "equal", factor == 1)
+        section.share(f"{key}_within_5_percent", "within 5 %", factor <= NEAR)
+        section.share(f"{key}_below_2", "less than 2× apart", factor < 2)
+        section.share(f"{key}_over_5", "over 5× apart", factor > 5)
+        section.share(f"{key}_over_10", "over 10× apart", factor > 10)
         section.add(f"{key}_p90", "90th percentile", quantile(factor, 0.9), "ratio")
         section.add(f"{key}_max", "largest", largest(factor), "ratio")
     return section.found

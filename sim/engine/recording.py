@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,6 +56,14 @@ def record(workload: Workload, tokens: int, init_s: F8 | None = None) -> dict[st
         "finish_s": run.task_finish,
         "init_s": np.zeros(n) if init_s is None else init_s,
         "n_failed": n_failed.astype(np.int32),
+    }
+
+
+def together(names: Sequence[str], recorded: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the table of earlier runs (`sim.workload.schema.TRAINING`), by their templates."""
+    return {
+        "template": [name for name, r in zip(names, recorded, strict=True) for _ in r["task"]],
+        **{key: np.concatenate([r[key] for r in recorded]) for key in recorded[0]},
     }
 
 

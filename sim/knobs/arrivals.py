@@ -7,14 +7,9 @@ import numpy as np
 from sim.base.errors import InputError
 from sim.base.parameters import Count, NotNegative, Positive, checked
 from sim.base.random import stream
-from sim.knobs.parts import (
-    rebuilt,
-    repeat_jobs,
-    replaced,
-    sample_jobs,
-)
+from sim.knobs.parts import rebuilt, repeat_jobs, sample_jobs
 from sim.workload.paths import critical_path_s
-from sim.workload.tables import values
+from sim.workload.tables import replaced, values
 from sim.workload.workload import Workload
 
 
@@ -77,7 +72,7 @@ def squeeze(workload: Workload, span_s: Positive) -> Workload:
     span = float(submit[-1] - submit[0])
     factor = span_s / span if span else 1.0
     jobs = replaced(workload.jobs, "submit_s", submit[0] + factor * (submit - submit[0]))
-    return rebuilt(workload, workload.stages, {"squeeze": float(span_s)}, jobs=jobs)
+    return rebuilt(workload, {"squeeze": float(span_s)}, jobs=jobs)
 
 
 HOUR_S, DAY_S = 3600.0, 86_400.0

@@ -7,14 +7,11 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from sim.base.arrays import F8
-from sim.base.errors import InputError, unknown
 from sim.base.parameters import Positive, checked
-from sim.knobs.parts import (
-    rebuilt,
-    replaced,
-)
+from sim.base.plugins import check_known
+from sim.knobs.parts import rebuilt
 from sim.workload.schema import DEMAND_PREFIX
-from sim.workload.tables import values
+from sim.workload.tables import replaced, values
 from sim.workload.workload import Workload
 
 
@@ -42,9 +39,7 @@ def amplify(workload: Workload, ratio: Positive, metrics: Iterable[str] | None =
     """
     known = ("duration_s", *(DEMAND_PREFIX + name for name in workload.resources))
     wanted = known if metrics is None else tuple(metrics)
-    for name in wanted:
-        if name not in known:
-            raise InputError(unknown("metric", name, known), rule="unknown metric")
+    check_known("metric", wanted, known, "unknown metric")
     stages, tasks, uniform = workload.stages, None, workload.stage_duration_s
     for name in wanted:
         if name != "duration_s":
@@ -55,13 +50,8 @@ def amplify(workload: Workload, ratio: Positive, metrics: Iterable[str] | None =
             tasks = replaced(tasks, "duration_s", _apart(values(tasks, "duration_s"), ratio))
         else:
             uniform = _apart(uniform, ratio)
-    return rebuilt(
-        workload,
-        stages=stages,
-        tasks=tasks,
-        duration_s=uniform,
-        knob={"heterogeneity": float(ratio), "of": list(wanted)},
-    )
+    knob = {"heterogeneity": float(ratio), "of": list(wanted)}
+    return rebuilt(workload, knob, uniform, stages=stages, tasks=tasks)
 
 
 def _apart(numbers: F8, ratio: float) -> F8:
@@ -94,12 +84,11 @@ def fit_machines(
         If a number is not positive and finite, or the workload does not demand a resource.
     """
     stages = workload.stages
-    for name in [*machine, *(of or {})]:
-        if name not in workload.resources:
-            raise InputError(unknown("resource", name, workload.resources), rule="unknown resource")
+    named = [*machine, *(of or {})]
+    check_known("resource", named, workload.resources, "unknown resource")
     for name, amount in machine.items():
         column = DEMAND_PREFIX + name
         demand = values(stages, column)
         source = (of or {}).get(name) or max(float(demand.max()), amount)
         stages = replaced(stages, column, np.minimum(demand * (amount / source), amount))
-    return rebuilt(workload, stages=stages, knob={"machine": dict(machine)})
+    return rebuilt(workload, {"machine": dict(machine)}, stages=stages)

@@ -5,7 +5,6 @@ They are drawn from (seed, purpose) alone, so that every policy meets the same o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Literal
 
 import numpy as np
@@ -15,8 +14,9 @@ from sim.base.arrays import F8, I8
 from sim.base.errors import InputError
 from sim.base.parameters import Between, Factor, Share, checked
 from sim.base.random import Stream, stream
-from sim.knobs.parts import beside, meta_with, replaced, with_durations
+from sim.knobs.parts import rebuilt
 from sim.workload.columns import Columns
+from sim.workload.tables import replaced
 from sim.workload.workload import Workload
 
 MOST_FAILURES = 8
@@ -65,7 +65,8 @@ def fail_tasks(
         raise InputError("the workload has failures already; give one without")
     task, after_s, missing = _draw(workload.columns, single, multiple, lost, of, seed)
     noted = {"fail_tasks": len(task), "lost": int((missing >= 0).sum()), "seed": int(seed)}
-    return _again(workload, noted, failures={"task": task, "after_s": after_s, "lost": missing})
+    failures = {"task": task, "after_s": after_s, "lost": missing}
+    return rebuilt(workload, noted, validate=True, failures=failures)
 
 
 @checked
@@ -99,7 +100,7 @@ def straggle(
     factor = straggling(workload.n_tasks, stream(seed, "stragglers"), rate, (low, high))
     tasks = replaced(workload.tasks, "duration_s", workload.columns.task_duration * factor)
     noted = {"straggle": int((factor > 1).sum()), "seed": int(seed)}
-    return _again(workload, noted, tasks=tasks, **beside(workload))
+    return rebuilt(workload, noted, validate=True, tasks=tasks)
 
 
 def straggling(
@@ -154,14 +155,3 @@ def _inputs(columns: Columns, task: I8, stage: I8, rng: Stream) -> I8:
     same = np.minimum(task - task0[own], n - 1)
     lost: I8 = task0[parent[edge]] + np.where(kind[edge] == 1, same, place)
     return lost
-
-
-def _again(workload: Workload, noted: Mapping[str, object], **changed: object) -> Workload:
-    names = ("jobs", "stages", "stage_edges", "job_edges", "downloads", "history", "training")
-    tables: dict[str, object] = {name: getattr(workload, name) for name in names}
-    if workload.stage_duration_s is None or "tasks" in changed:
-        tables["tasks"] = workload.tasks
-    else:
-        tables["stages"] = with_durations(workload.stages, workload.stage_duration_s)
-    meta = meta_with(workload, noted)
-    return Workload.from_tables(**{**tables, **changed}, meta=meta)  # type: ignore[arg-type]

@@ -8,9 +8,10 @@ from sim.base.arrays import I8
 from sim.base.errors import InputError
 from sim.base.parameters import Count, checked
 from sim.base.random import Stream, stream
-from sim.knobs.parts import beside, meta_with, replaced, with_durations
+from sim.knobs.parts import rebuilt
 from sim.workload.schema import FEATURES
-from sim.workload.tables import names, take_rows, values
+from sim.workload.tables import names, replaced, take_rows, values
+from sim.workload.transform import tasks_of
 from sim.workload.workload import Workload
 
 FEWEST, MOST = 2, 5
@@ -61,13 +62,7 @@ def named_dags(workload: Workload, jobs: Count = 900, seed: int = 0) -> Workload
     place = np.arange(len(rows)) - begin
     child = np.flatnonzero(place)
     parent = begin[child] + rng.integers(place[child])
-    tasks, uniform = None, workload.stage_duration_s
-    if uniform is None:
-        columns = workload.columns
-        first, n = columns.stage_task0[rows], columns.stage_n_tasks[rows]
-        at = np.repeat(first - np.cumsum(n) + n, n) + np.arange(int(n.sum()))
-        stage = np.repeat(np.arange(len(rows), dtype=np.int32), n)
-        tasks = replaced(take_rows(workload.tasks, at), "stage", stage)
+    tasks, duration_s = tasks_of(workload, rows)
     stages = take_rows(workload.stages, rows)
     stages = replaced(stages, "job", np.repeat(np.arange(jobs, dtype=np.int32), sizes))
     stages = replaced(stages, "name", [f"stage-{number}" for number in place])
@@ -76,14 +71,12 @@ def named_dags(workload: Workload, jobs: Count = 900, seed: int = 0) -> Workload
             own = take_rows(workload.jobs.select([feature.name]), rows)[feature.name]
             stages = stages.append_column(feature.name, own)
     taken = take_rows(workload.jobs, rows[begin[np.flatnonzero(place == 0)]])
-    return Workload.from_tables(
-        jobs=taken,
-        stages=with_durations(stages, None if uniform is None else uniform[rows]),
-        tasks=tasks,
-        stage_edges={"parent": parent, "child": child},
-        **beside(workload),
-        meta=meta_with(workload, {"named_dags": jobs, "of": len(rows), "seed": int(seed)}),
-    )
+    knob = {"named_dags": jobs, "of": len(rows), "seed": int(seed)}
+    edges = {"parent": parent, "child": child}
+    return rebuilt(
+        workload, knob, duration_s, True, jobs=taken, stages=stages, tasks=tasks,
+        stage_edges=edges, downloads=None,
+    )  # fmt: skip
 
 
 def _groups(workload: Workload) -> list[I8]:

@@ -13,11 +13,11 @@ from sim.base.parameters import Count, Positive, checked
 from sim.base.random import stream
 from sim.cluster.cluster import Cluster
 from sim.describe.slearn import load_statistics, window_loads
-from sim.knobs.parts import meta_with, replaced, with_durations
+from sim.knobs.parts import rebuilt
 from sim.workload.columns import job_n_tasks
 from sim.workload.past import NAMES
 from sim.workload.paths import critical_path_s
-from sim.workload.tables import take_rows, values
+from sim.workload.tables import replaced, take_rows, values
 from sim.workload.workload import Workload
 
 SHARED = ("application", "job_name", "user", "requested")
@@ -109,27 +109,17 @@ def history_and_trace(
         drawn = drawn.scale_load(load, cluster)
     columns = drawn.columns
     got = load_statistics(window_loads(columns.job_submit, columns.job_work, slots))
-    uniform = drawn.stage_duration_s
-    return Workload.from_tables(
-        jobs=_without_end(drawn.jobs),
-        stages=with_durations(drawn.stages, uniform),
-        tasks=drawn.tasks if uniform is None else None,
-        stage_edges=drawn.stage_edges,
-        history=_records(narrow, past, finish_s, first_s),
-        meta=meta_with(
-            workload,
-            {
-                "history_and_trace": int(seed),
-                "jobs": [jobs, drawn.n_jobs],
-                "history": len(past),
-                "wide": wide,
-                "too wide": int((~fits).sum()),
-                "load": [float(load), max(drawn.mean_load(cluster).values())],
-                **got,
-            },
-        ),
-        validate=False,
-    )
+    knob = {
+        "history_and_trace": int(seed),
+        "jobs": [jobs, drawn.n_jobs],
+        "history": len(past),
+        "wide": wide,
+        "too wide": int((~fits).sum()),
+        "load": [float(load), max(drawn.mean_load(cluster).values())],
+        **got,
+    }
+    history = _records(narrow, past, finish_s, first_s)
+    return rebuilt(drawn, knob, jobs=_without_end(drawn.jobs), history=history)
 
 
 def _finish_s(workload: Workload) -> F8:
@@ -178,18 +168,11 @@ def _compressed(workload: Workload, ratio: float, widest: int, seed: int) -> Wor
     most = np.maximum(widest // n_stages, 1)
     kept = np.clip(np.ceil(n_tasks / max(ratio, 1.0)).astype(np.int64), 1, most)
     stages = replaced(workload.stages, "n_tasks", kept.astype(np.int32))
-    tasks, uniform = None, workload.stage_duration_s
-    if uniform is None:
+    tasks = None
+    if workload.stage_duration_s is None:
         task0 = workload.stage_task0
         lot = stream(seed, "history_and_trace", "tasks").random(int(task0[-1]))
         order = np.lexsort((lot, np.repeat(np.arange(len(n_tasks)), n_tasks)))
         rows = np.sort(order[ranges(task0[:-1], task0[:-1] + kept)])
         tasks = take_rows(workload.tasks, rows)
-    return Workload.from_tables(
-        jobs=workload.jobs,
-        stages=with_durations(stages, uniform),
-        tasks=tasks,
-        stage_edges=workload.stage_edges,
-        meta=workload.meta,
-        validate=False,
-    )
+    return rebuilt(workload, None, stages=stages, tasks=tasks)

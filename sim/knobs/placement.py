@@ -9,11 +9,9 @@ import pyarrow as pa
 
 from sim.base.parameters import Between, Factor, checked
 from sim.base.random import stream
-from sim.knobs.parts import (
-    rebuilt,
-    replaced,
-)
+from sim.knobs.parts import rebuilt
 from sim.workload.schema import INPUT_HOME, REMOTE_FACTOR
+from sim.workload.tables import replaced
 from sim.workload.workload import Workload
 
 
@@ -50,7 +48,7 @@ def place_inputs(workload: Workload, remote_factor: Factor = 1.0, seed: int = 0)
             stages = stages.drop_columns([column.name])
         stages = stages.append_column(column.name, pa.array(numbers, column.type))
     knob = {"place_inputs": float(remote_factor), "seed": int(seed)}
-    return rebuilt(workload, stages, knob)
+    return rebuilt(workload, knob, stages=stages)
 
 
 @checked
@@ -77,4 +75,4 @@ def deal_queues(
     names = pa.array([f"q{at}" for at in range(n)])
     queue = pa.DictionaryArray.from_arrays(pa.array(dealt.astype(np.int32)), names)
     jobs = replaced(workload.jobs, "queue", queue)
-    return rebuilt(workload, workload.stages, {"queues": n, "seed": int(seed)}, jobs=jobs)
+    return rebuilt(workload, {"queues": n, "seed": int(seed)}, jobs=jobs)

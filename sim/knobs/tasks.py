@@ -5,17 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-import pyarrow as pa
 
 from sim.base.arrays import I8
 from sim.base.parameters import Positive, checked
 from sim.cluster.cluster import Cluster
-from sim.knobs.parts import (
-    beside,
-    meta_with,
-    with_durations,
-)
-from sim.workload.tables import take_rows, values
+from sim.knobs.parts import rebuilt
+from sim.workload.tables import replaced, take_rows, values
 from sim.workload.workload import Workload
 
 STEPS = 60
@@ -64,28 +59,16 @@ def scale_tasks(
             (middle, high) if (of_one * _scaled(n, middle)).sum() < wanted else (low, middle)
         )
     new = _scaled(n, high)
-    uniform = workload.stage_duration_s
     tasks = None
-    if uniform is None:
+    if workload.stage_duration_s is None:
         stage = np.repeat(np.arange(len(n)), new)
         place = np.arange(len(stage)) - np.repeat(new.cumsum() - new, new)
         rows = workload.stage_task0[:-1][stage] + place * n[stage] // new[stage]
         picked = take_rows(workload.tasks, rows)["duration_s"]
         tasks = {"stage": stage.astype(np.int32), "duration_s": picked}
-    stages = workload.stages
-    at = stages.column_names.index("n_tasks")
-    stages = stages.set_column(at, "n_tasks", pa.array(new.astype(np.int32)))
-    return Workload.from_tables(
-        jobs=workload.jobs,
-        stages=with_durations(stages, uniform),
-        tasks=tasks,
-        stage_edges=workload.stage_edges,
-        job_edges=workload.job_edges,
-        downloads=workload.downloads,
-        **beside(workload),
-        meta=meta_with(workload, {"scale_tasks": high, "load": load, "machines": machines}),
-        validate=False,
-    )
+    stages = replaced(workload.stages, "n_tasks", new.astype(np.int32))
+    knob = {"scale_tasks": high, "load": load, "machines": machines}
+    return rebuilt(workload, knob, stages=stages, tasks=tasks)
 
 
 def _scaled(n: I8, factor: float) -> I8:

@@ -92,17 +92,9 @@ def _read_csv(
             for c in columns:
                 if c.name in fields:
                     blocks[c.name].append(_filled(c, pa.array(block[c.name])))
-    n = sum(map(len, next(iter(blocks.values()))))
-    return pa.table(
-        {
-            c.name: pa.chunked_array(blocks[c.name], c.type).unify_dictionaries()
-            if c.name in fields and c.type == CATEGORY
-            else pa.chunked_array(blocks[c.name], c.type)
-            if c.name in fields
-            else _constant(c, n)
-            for c in columns
-        }
-    )
+    types = {c.name: c.type for c in columns}
+    read = pa.table({name: pa.chunked_array(blocks[name], types[name]) for name in fields})
+    return _in_schema(columns, read.unify_dictionaries(), path)
 
 
 def _field(column: Column) -> Field:
@@ -128,12 +120,15 @@ def _read_parquet(
         source = pq.read_table(path, columns=wanted, read_dictionary=categories)
     except (pa.ArrowInvalid, OSError) as error:
         raise InputError(f"can't be read as Parquet: {error}", file=path) from error
-    kept = _usable(columns, source, path, on_bad_row, bad)
+    return _in_schema(columns, _usable(columns, source, path, on_bad_row, bad), path)
+
+
+def _in_schema(columns: Columns, source: pa.Table, path: PathLike) -> pa.Table:
+    """Return the columns in their types, those that are not there as their defaults."""
+    n, there = source.num_rows, source.column_names
     return pa.table(
         {
-            c.name: _convert(c, kept[c.name], path)
-            if c.name in wanted
-            else _constant(c, kept.num_rows)
+            c.name: _convert(c, source[c.name], path) if c.name in there else _constant(c, n)
             for c in columns
         }
     )
@@ -173,7 +168,7 @@ def _usable(
     return source
 
 
-def _convert(column: Column, values: pa.ChunkedArray, path: object) -> pa.ChunkedArray:
+def _convert(column: Column, values: pa.ChunkedArray, path: PathLike) -> pa.ChunkedArray:
     try:
         if pa.types.is_timestamp(values.type) and _is_number(column):
             micros = values.cast(pa.timestamp("us", values.type.tz), safe=False)
@@ -186,7 +181,7 @@ def _convert(column: Column, values: pa.ChunkedArray, path: object) -> pa.Chunke
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise InputError(
             f"column {column.name!r} must be {column.type} ({column.unit}): {error}",
-            file=os.fspath(path) if isinstance(path, (str, os.PathLike)) else None,
+            file=path,
             rule="wrong type",
         ) from error
 
@@ -212,8 +207,7 @@ def _filled(column: Column, values: Any) -> Any:
 
 def _constant(column: Column, n: int) -> pa.Array:
     if column.type == CATEGORY:
-        codes = pa.array(np.zeros(n, np.int32))
-        return pa.DictionaryArray.from_arrays(codes, pa.array([column.default], pa.string()))
+        return pa.DictionaryArray.from_arrays(np.zeros(n, np.int32), [column.default])
     value = np.nan if column.default is None else column.default
     return pa.array(np.full(n, value, column.type.to_pandas_dtype()))
 
@@ -238,12 +232,4 @@ def as_table(name: str, columns: Mapping[str, Any] | pa.Table) -> pa.Table:
     source = columns if isinstance(columns, pa.Table) else pa.table(dict(columns))
     wanted = TABLES[name]
     _check_names(wanted, tuple(source.column_names), f"<{name}>")
-    kept = _usable(wanted, source, f"<{name}>", "error", {})
-    return pa.table(
-        {
-            c.name: _convert(c, kept[c.name], f"<{name}>")
-            if c.name in kept.column_names
-            else _constant(c, kept.num_rows)
-            for c in wanted
-        }
-    )
+    return _in_schema(wanted, _usable(wanted, source, f"<{name}>", "error", {}), f"<{name}>")

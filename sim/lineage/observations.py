@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
-from sim.base.arrays import F8, Mask
-from sim.describe.statistics import Section, Statistic
+from sim.base.arrays import F8
+from sim.describe.statistics import Section, Statistic, words_of
 from sim.lineage.advice import SHIFTS_H, shiftable
 from sim.lineage.dependencies import DAY_S, Dependencies, SingleHop
 from sim.lineage.logs import Logs
@@ -18,15 +19,8 @@ from sim.lineage.predict import best_threshold
 from sim.lineage.templates import INPUT_MODES, Character
 from sim.published import numbers
 
-SECTIONS: Final = {
-    "overview": "What was found", "recurring": "Recurring jobs and dependencies (Observation 1)",
-    "priorities": "Priorities (Observation 2)", "coordination": "Coordination (Observation 3)",
-    "organisations": "Across organisations (Observation 4)",
-    "components": "Components (Observation 5)",
-    "shifting": "What could be shifted in time (Observation 6)",
-    "prediction": "Predictability (§3)", "value": "Value (§4)",
-}  # fmt: skip
-"""Sections in their order, and their headings; § are of Chung et al., OSDI 2020."""
+WORDS: Final = words_of(Path(__file__).with_name("sections.yaml"))
+"""Sections in their order, and what their pages say; § are of Chung et al., OSDI 2020."""
 
 
 @cache
@@ -34,7 +28,7 @@ def published() -> dict[tuple[str, str], float]:
     """Return what the paper reports of Cosmos, by section and key."""
     paper = numbers("wing")
     tr, of_time = paper["fig2"]["best_tr"], paper["fig3"]
-    found = {(s, key): paper[s][key] for s in SECTIONS if s in paper for key in paper[s]}
+    found = {(s, key): paper[s][key] for s in WORDS if s in paper for key in paper[s]}
     return found | {
         ("prediction", "best_tr"): float(tr),
         ("prediction", "rmse_s"): of_time["rmse_h"][tr] * 3600,
@@ -72,7 +66,7 @@ def _overview(
     s.add("files", "files", hops.n_files, "count")
     s.add("templates", "templates", tables["templates"].num_rows, "count")
     s.add("dependencies", "dependencies", len(hops.dependencies), "count")
-    s.add("downloads", "downloads", _total(tables["downloads"]["n"]), "count")
+    s.add("downloads", "downloads", tables["downloads"]["n"].to_numpy().sum(), "count")
     span = logs.column("finish_s").max() - logs.column("submit_s")[0]
     s.add("days", "days observed", span / DAY_S)
     s.add("omega_s", "multi-hop window ω", omega_s, "seconds")
@@ -81,20 +75,13 @@ def _overview(
 
 def _recurring(logs: Logs, character: Character, edges: Dependencies) -> list[Statistic]:
     s = Section("recurring")
-    s.add("jobs", "recurring jobs, of all", _mean(character.job_recurring), "share")
-    s.add(
-        "dependencies", "recurring dependencies, of all", _mean(character.edge_recurring), "share"
-    )
-    s.add("depending", "jobs that depend on another", _mean(edges.n_upstream() > 0), "share")
+    s.share("jobs", "recurring jobs, of all", character.job_recurring)
+    s.share("dependencies", "recurring dependencies, of all", character.edge_recurring)
+    s.share("depending", "jobs that depend on another", edges.n_upstream() > 0)
     age = edges.read_s - edges.written_s
-    s.add("within_week", "dependencies within a week", _mean(age <= 7 * DAY_S), "share")
-    s.add(
-        "periodic",
-        "periodic, of recurring templates",
-        _among(character.periodic, character.recurring),
-        "share",
-    )
-    s.add("hard", "hard, of all dependencies", _mean(character.edge_hard), "share")
+    s.share("within_week", "dependencies within a week", age <= 7 * DAY_S)
+    s.share("periodic", "periodic, of recurring templates", character.periodic, character.recurring)
+    s.share("hard", "hard, of all dependencies", character.edge_hard)
     return s.found
 
 
@@ -105,17 +92,17 @@ def _priorities(
     recurring = character.recurring
     inverted = np.zeros(len(recurring), bool)
     inverted[tables["inversions"]["template"].to_numpy()] = True
-    s.add(
+    s.share(
         "templates_inverted",
         "recurring templates read by ones of higher priority in their queue",
-        _among(inverted, recurring),
-        "share",
+        inverted,
+        recurring,
     )
     pairs = tables["template_dependencies"]
     low, high = pairs["upstream_priority"].to_numpy(), pairs["downstream_priority"].to_numpy()
     anywhere = np.zeros(len(recurring), bool)
     anywhere[pairs["upstream"].to_numpy()[high > low]] = True
-    s.add("templates_inverted_anywhere", "… in any queue", _among(anywhere, recurring), "share")
+    s.share("templates_inverted_anywhere", "… in any queue", anywhere, recurring)
     priority, queue = logs.column("priority"), logs.column("queue")
     below = priority[edges.upstream] < priority[edges.downstream]
     for key, label, which in (
@@ -128,17 +115,17 @@ def _priorities(
     ):
         hit = np.zeros(logs.n_jobs, bool)
         hit[edges.downstream[which]] = True
-        s.add(key, label, _mean(hit), "share")
+        s.share(key, label, hit)
     n = len(logs.names("queue"))
     is_recurring = character.job_recurring
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = np.bincount(queue, priority * is_recurring, n) / np.bincount(queue, is_recurring, n)
     above = priority > mean[queue]
-    s.add(
+    s.share(
         "adhoc_above",
         "ad hoc jobs above the mean recurring one of their queue",
-        _among(above, ~is_recurring),
-        "share",
+        above,
+        ~is_recurring,
     )
     return s.found
 
@@ -147,8 +134,8 @@ def _coordination(logs: Logs, character: Character) -> list[Statistic]:
     s = Section("coordination")
     is_blind = character.input_mode == INPUT_MODES.index("blind")
     is_recurring = character.job_recurring
-    s.add("blind", "recurring jobs blind to their inputs", _among(is_blind, is_recurring), "share")
-    s.add("polls", "recurring jobs that poll", _among(character.job_polls, is_recurring), "share")
+    s.share("blind", "recurring jobs blind to their inputs", is_blind, is_recurring)
+    s.share("polls", "recurring jobs that poll", character.job_polls, is_recurring)
     s.add(
         "missed",
         "jobs that failed for want of an input",
@@ -174,16 +161,11 @@ def _organisations(
         len(np.unique(owner[ends])) / n_owners,
         "share",
     )
-    s.add("dependencies", "dependencies across", _mean(cross), "share")
+    s.share("dependencies", "dependencies across", cross)
     pairs = tables["template_dependencies"]["cross_organisation"].to_numpy(zero_copy_only=False)
-    s.add("template_dependencies", "template dependencies across", _mean(pairs), "share")
-    s.add("jobs", "jobs involved", _mean(involved), "share")
-    s.add(
-        "recurring_jobs",
-        "recurring jobs involved",
-        _among(involved, character.job_recurring),
-        "share",
-    )
+    s.share("template_dependencies", "template dependencies across", pairs)
+    s.share("jobs", "jobs involved", involved)
+    s.share("recurring_jobs", "recurring jobs involved", involved, character.job_recurring)
     return s.found
 
 
@@ -207,15 +189,10 @@ def _components(tables: Mapping[str, pa.Table], n_jobs: int) -> list[Statistic]:
 def _shifting(logs: Logs, character: Character, gap_s: F8) -> list[Statistic]:
     s = Section("shifting")
     for hours in SHIFTS_H:
-        share = _mean(shiftable(logs, character, gap_s, hours))
-        s.add(f"{hours}h", f"jobs that could be shifted by up to {hours} h", share, "share")
+        hit = shiftable(logs, character, gap_s, hours)
+        s.share(f"{hours}h", f"jobs that could be shifted by up to {hours} h", hit)
     unused = character.job_recurring & np.isinf(gap_s)
-    s.add(
-        "unused",
-        "recurring jobs whose output nobody used, not counted above",
-        _mean(unused),
-        "share",
-    )
+    s.share("unused", "recurring jobs whose output nobody used, not counted above", unused)
     return s.found
 
 
@@ -271,15 +248,3 @@ def _value(tables: Mapping[str, pa.Table]) -> list[Statistic]:
         "share",
     )
     return s.found
-
-
-def _mean(values: Mask) -> float:
-    return float(values.mean()) if len(values) else np.nan
-
-
-def _among(values: Mask, of: Mask) -> float:
-    return _mean(values[of])
-
-
-def _total(column: pa.ChunkedArray) -> int:
-    return int(column.to_numpy().sum())

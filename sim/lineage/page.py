@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,64 +13,56 @@ import pyarrow as pa
 from sim.base import html, maths
 from sim.base.arrays import F8
 from sim.base.files import write_text
-from sim.describe.statistics import Kind, shown
-from sim.lineage.observations import SECTIONS, published
+from sim.base.html.figures import Figure, line, of_section, plot
+from sim.describe.statistics import shown
+from sim.lineage.observations import WORDS, published
 from sim.lineage.store import Store
 
 _POINTS = 200  # of a curve over ranks
 
 
-@dataclass(frozen=True)
-class Figure:
-    """One plot: the section it belongs to, a caption, and plotly's ``data`` and ``layout``."""
-
-    section: str
-    caption: str
-    plot: dict[str, Any]
-
-
 def figures(of: Store) -> list[Figure]:
     """Draw everything that has something to draw."""
     drawn = [*_prediction(of), *_value(of), *_components(of)]
-    return [figure for figure in drawn if any(line["x"] for line in figure.plot["data"])]
+    return [figure for figure in drawn if any(part["x"] for part in figure.plot["data"])]
 
 
 def _prediction(of: Store) -> Iterable[Figure]:
     table = of.tables["predictability"]
-    line = _line(0, "predictor", table["recall"].to_pylist(), table["precision"].to_pylist())
-    line["text"] = [f"tr = {tr:g} %" for tr in table["tr"].to_pylist()]
+    curve = line(0, "predictor", table["recall"].to_pylist(), table["precision"].to_pylist())
+    curve["text"] = [f"tr = {tr:g} %" for tr in table["tr"].to_pylist()]
     caption = "Will a dependent come? Precision over recall, a point a threshold"
-    yield Figure("prediction", caption, _plot([line], "recall", "precision"))
+    yield Figure("prediction", caption, plot([curve], "recall", "precision"))
     errors = of.tables["forecast_errors"]
-    line = _line(0, "errors", errors["percentage_error"].to_pylist(), errors["q"].to_pylist())
-    plot = _plot([line | {"mode": "lines"}], "(forecast − actual) / actual", "share at most")
-    plot["layout"]["xaxis"]["range"] = [-1, 2]
-    yield Figure("prediction", "When will the first come? Percentage errors", plot)
+    curve = line(0, "errors", errors["percentage_error"].to_pylist(), errors["q"].to_pylist())
+    drawn = plot([curve | {"mode": "lines"}], "(forecast − actual) / actual", "share at most")
+    drawn["layout"]["xaxis"]["range"] = [-1, 2]
+    yield Figure("prediction", "When will the first come? Percentage errors", drawn)
 
 
 def _value(of: Store) -> Iterable[Figure]:
     table, jobs = of.tables["convergence"], of.tables["jobs"]
     lines = [
-        _line(at, words, table["round"].to_pylist(), table[column].to_pylist())
+        line(at, words, table["round"].to_pylist(), table[column].to_pylist())
         for at, (column, words) in enumerate(
             (("found", "of the mean"), ("found_per_job", "mean of jobs' shares"))
         )
     ]
     caption = "Share of aggregate value found by each round, of jobs drawn at random"
-    yield Figure("value", caption, _plot(lines, "round", "share", legend=True))
+    yield Figure("value", caption, plot(lines, "round", "share", legend=True))
     lines = [
-        _line(at, kind, *_by_rank(jobs[f"{kind}_value"].to_numpy())) | {"mode": "lines"}
+        line(at, kind, *_by_rank(jobs[f"{kind}_value"].to_numpy())) | {"mode": "lines"}
         for at, kind in enumerate(("local", "aggregate"))
     ]
-    plot = _plot(lines, "rank", "downloads", log=True, legend=True)
-    yield Figure("value", "Value by rank of job", plot)
+    drawn = plot(lines, "rank", "downloads", x_log=True, y_log=True, legend=True)
+    yield Figure("value", "Value by rank of job", drawn)
 
 
 def _components(of: Store) -> Iterable[Figure]:
     size = of.tables["components"]["n_jobs"].to_numpy()
-    line = _line(0, "components", *_by_rank(size.astype(float)))
-    plot = _plot([line], "rank", "jobs", log=True)
-    yield Figure("components", "Jobs of each component, by rank", plot)
+    curve = line(0, "components", *_by_rank(size.astype(float))) | {"mode": "lines+markers"}
+    drawn = plot([curve], "rank", "jobs", x_log=True, y_log=True)
+    yield Figure("components", "Jobs of each component, by rank", drawn)
 
 
 def _by_rank(values: F8) -> tuple[list[int], list[float]]:
@@ -83,81 +73,9 @@ def _by_rank(values: F8) -> tuple[list[int], list[float]]:
     return rank.tolist(), ranked[rank - 1].tolist()
 
 
-def _line(number: int, name: str, x: Sequence[Any], y: Sequence[Any]) -> dict[str, Any]:
-    return {
-        "type": "scatter", "name": name, "meta": number, "x": [_finite(value) for value in x],
-        "y": [_finite(value) for value in y], "mode": "lines+markers", "line": {"width": 2},
-        "marker": {"size": 6, "symbol": html.symbol(number)},
-    }  # fmt: skip
-
-
-def _plot(
-    data: list[dict[str, Any]], x: str, y: str, *, log: bool = False, legend: bool = False
-) -> dict[str, Any]:
-    def axis(title: str) -> dict[str, Any]:
-        scale = {"type": "log", "dtick": 1, "exponentformat": "power"} if log else {}
-        return {"title": {"text": title}, "zeroline": False, **scale}
-
-    y_axis = axis(y) if log else axis(y) | {"type": "linear", "rangemode": "tozero"}
-    return {
-        "data": data,
-        "layout": {
-            "xaxis": axis(x),
-            "yaxis": y_axis,
-            "hovermode": "closest",
-            "showlegend": legend,
-            "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
-            "margin": {"l": 64, "r": 16, "t": 56 if legend else 30, "b": 48},
-        },
-    }
-
-
-def _finite(value: Any) -> Any:
-    return value if value is not None and math.isfinite(value) else None
-
-
 N_LISTED: Final = 20
 """Rows of each list of advice on the page; the Parquet files hold them all."""
-NOTES: Final = {
-    "priorities": "Raise each template below to the priority that mends it: the highest of "
-    "anything recurring in its queue that depends on it, directly or not.",
-    "coordination": "Templates below are submitted without a look at inputs they can't do without. "
-    "The margin is the median time from the input's completion to the submission; least of "
-    "all inputs.",
-    "components": "Roots have dependents and no inputs, leaves the other way round.",
-    "shifting": "Recurring jobs that run for less than the time, and whose output is used only "
-    "after more than it.",
-    "value": "Value is downloads of a job's own output and, by equal shares, of all that is made "
-    "from it. The templates below are those whose runs are worth most to others.",
-}
-
 _HERE = Path(__file__).parent
-
-_Column = tuple[str, str, Kind | None]  # of the table, of the page, and how it is shown
-
-_ADVICE: Final[dict[str, tuple[str, str, tuple[_Column, ...]]]] = {
-    "priorities": ("inversions", "Priority inversions", (
-        ("template", "template", None), ("priority", "its priority", "number"),
-        ("downstream", "read by", None), ("downstream_priority", "of priority", "number"),
-        ("mended_priority", "mended by", "number"),
-    )),
-    "coordination": ("blind", "Submitted blind", (
-        ("template", "template", None), ("n_jobs", "runs", "count"),
-        ("margin_s", "margin", "seconds"), ("missed", "runs without input", "count"),
-    )),
-    "organisations": ("crossing", "Most frequent dependencies across organisations", (
-        ("upstream", "template", None), ("downstream", "read by", None),
-        ("n", "times", "count"), ("hard", "hard", "share"),
-    )),
-    "components": ("components", "Largest components", (
-        ("n_jobs", "jobs", "count"), ("n_roots", "roots", "count"),
-        ("n_leaves", "leaves", "count"), ("bottom_heaviness", "leaves over roots", "ratio"),
-    )),
-    "value": ("costliest", "Costliest failures", (
-        ("template", "template", None), ("aggregate_value", "a run is worth", "number"),
-        ("of_others", "to others", "number"), ("n_downstream", "jobs downstream", "number"),
-    )),
-}  # fmt: skip
 
 
 def write_page(of: Store, folder: str | os.PathLike[str]) -> Path:
@@ -171,18 +89,13 @@ def page(of: Store) -> str:
     """Return the page; the same profile gives the same text."""
     drawn = figures(of)
     sections = []
-    for key, title in SECTIONS.items():
+    for key, words in WORDS.items():
         tables = [table for table in (_measures(of, key), _advice(of, key)) if table["body"]]
         if key == "overview" and of.report:
             body = [[rule, f"{n:,}"] for rule, n in of.report.items()]
             tables.append({"caption": "What was odd", "heads": ["rule", "times"], "body": body})
-        plots = [
-            {"id": f"plot-{number}", "caption": figure.caption}
-            for number, figure in enumerate(drawn)
-            if figure.section == key
-        ]
-        note = NOTES.get(key, "")
-        sections.append({"id": key, "title": title, "note": note, "plots": plots, "tables": tables})
+        about = {"id": key, "title": words["title"], "note": words.get("note", "")}
+        sections.append({**about, "plots": of_section(drawn, key), "tables": tables})
     context = {
         "title": "Dependencies between jobs",
         "lead": lead(of),
@@ -201,10 +114,10 @@ def lead(of: Store) -> str:
 def text(of: Store) -> Iterator[str]:
     """Give the lines that a terminal shows: each measure, with the paper's beside it."""
     width = max(len(m.label) for m in of.measures) + 2
-    for key, title in SECTIONS.items():
+    for key, words in WORDS.items():
         rows = [m for m in of.measures if m.section == key]
         if rows:
-            yield f"{title:<{width}}{'here':>14}{'paper':>14}".rstrip()
+            yield f"{words['title']:<{width}}{'here':>14}{'paper':>14}".rstrip()
             for m in rows:
                 paper = shown(published().get((key, m.key)), m.kind)
                 yield f"  {m.label:<{width - 2}}{shown(m.value, m.kind):>14}{paper:>14}".rstrip()
@@ -223,22 +136,24 @@ def _measures(of: Store, section: str) -> dict[str, Any]:
 
 
 def _advice(of: Store, section: str) -> dict[str, Any]:
-    if section not in _ADVICE:
+    if "advice" not in WORDS[section]:
         return {"body": []}
-    name, caption, columns = _ADVICE[section]
+    name, caption, columns = (WORDS[section]["advice"][k] for k in ("table", "caption", "columns"))
     table = _crossing(of) if name == "crossing" else of.tables[name]
     names = of.tables["templates"]["template"]
     body = [
         [
-            names[row[column]].as_py() if kind is None else shown(float(row[column]), kind)
-            for column, _, kind in columns
+            names[row[c["column"]]].as_py()
+            if c["kind"] is None
+            else shown(float(row[c["column"]]), c["kind"])
+            for c in columns
         ]
         for row in table.slice(0, N_LISTED).to_pylist()
     ]
     more = table.num_rows - len(body)
     if more > 0:
         caption += f" (the first {len(body)} of {table.num_rows:,}; all in {name}.parquet)"
-    return {"caption": caption, "heads": [head for _, head, _ in columns], "body": body}
+    return {"caption": caption, "heads": [c["head"] for c in columns], "body": body}
 
 
 def _crossing(of: Store) -> pa.Table:

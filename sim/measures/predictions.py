@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 
 from sim.cluster.cluster import Cluster
-from sim.engine.plan import Batch, Event, Plan, World
 from sim.measures import Measured, Simulate
 
 
@@ -35,6 +34,8 @@ def measure(
     table : pyarrow.Table
         A row a job and allocation: ``job``, ``tokens``, ``took_s`` and ``predicted_s``.
     """
+    from sim.engine.recording import FirstComeFirstServed  # loads the kernels
+
     columns = workload.columns
     rows = []
     for job in np.flatnonzero(np.isfinite(columns.job_deadline)).tolist():
@@ -42,7 +43,7 @@ def measure(
         alone = workload.take(np.array([job]))
         for n in tokens:
             slots = dataclasses.replace(Cluster.slots(n), slowdowns=cluster.slowdowns)
-            result = run(alone, slots, _InOrder(), seed=seed)
+            result = run(alone, slots, FirstComeFirstServed(), seed=seed)
             took = float(result.job_finish[0] - result.job_submit[0])
             rows.append(
                 {"job": job, "tokens": n, "took_s": took, "predicted_s": float(predicted[n - 1])}
@@ -51,16 +52,3 @@ def measure(
     table = pa.table({name: [row[name] for row in rows] for name in names})
     error = [abs(row["predicted_s"] - row["took_s"]) / row["took_s"] for row in rows]
     return {"latency_error": float(np.mean(error)) if error else float("nan")}, table
-
-
-class _InOrder:
-    """A job alone: its stages in their order."""
-
-    name = "in order"
-    events = Event.NONE
-
-    def begin(self, world: World, plan: Plan) -> object:
-        """Leave the plan as it is."""
-
-    def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
-        """Do nothing."""

@@ -19,6 +19,7 @@ import pyarrow as pa
 from sim.base.arrays import F8, I8
 from sim.base.errors import InputError
 from sim.base.reading import (
+    BadLineError,
     Field,
     Layout,
     OnBadRow,
@@ -27,6 +28,7 @@ from sim.base.reading import (
     count_rule,
     first_line,
     nothing_left,
+    one_line,
     open_text,
     read_columns,
 )
@@ -103,14 +105,6 @@ def _file(path: str | os.PathLike[str], part: str) -> Path:
     return plain if plain.is_file() else packed
 
 
-class _BadLineError(Exception):
-    """A line that breaks a rule."""
-
-    def __init__(self, rule: str, text: str) -> None:
-        super().__init__(text)
-        self.rule = rule
-
-
 def _read_tasks(path: Path, on_bad_row: OnBadRow) -> Workload:
     jobs: dict[str, list[Any]] = {key: [] for key in (*_NAMES, *_NUMBERS)}
     durations: list[F8] = []
@@ -118,17 +112,11 @@ def _read_tasks(path: Path, on_bad_row: OnBadRow) -> Workload:
     n_lines = 0
     for line, text in _lines(path):
         n_lines += 1
-        try:
+        with one_line(path, line, on_bad_row, bad):
             job = _parsed(text)
-        except _BadLineError as error:
-            if on_bad_row == "error":
-                message = f"{error}; mend the file, or read it with on_bad_row=skip"
-                raise InputError(message, file=path, line=line, rule=error.rule) from None
-            bad[error.rule] = bad.get(error.rule, 0) + 1
-            continue
-        for key, column in jobs.items():
-            column.append(job[key])
-        durations.append(job["dur_s"])
+            for key, column in jobs.items():
+                column.append(job[key])
+            durations.append(job["dur_s"])
     if not durations:
         raise nothing_left(path, bad)
     dropped: dict[str, int] = {}
@@ -186,39 +174,39 @@ def _parsed(text: bytes) -> dict[str, Any]:
     try:
         job = json.loads(text)
     except ValueError as error:
-        raise _BadLineError("wrong line", f"the line is no JSON ({error})") from None
+        raise BadLineError("wrong line", f"the line is no JSON ({error})") from None
     if not isinstance(job, dict):
-        raise _BadLineError("wrong line", "the line is no JSON object")
+        raise BadLineError("wrong line", "the line is no JSON object")
     for key in (*_NAMES, *_NUMBERS, "start_s", "dur_s"):
         if job.get(key) is None:
-            raise _BadLineError("missing value", f"{key} is missing")
+            raise BadLineError("missing value", f"{key} is missing")
     parsed: dict[str, Any] = {key: str(job[key]) for key in _NAMES}
     try:
         "".join(parsed.values()).encode()
     except UnicodeEncodeError as error:  # half of a surrogate pair, which JSON can spell
-        raise _BadLineError("not UTF-8", f"a name is no text ({error})") from None
+        raise BadLineError("not UTF-8", f"a name is no text ({error})") from None
     for key in _NUMBERS:
         parsed[key] = float(_numbers(key, [job[key]])[0])
     parsed["dur_s"] = _numbers("dur_s", job["dur_s"])
     if len(parsed["dur_s"]) != len(_numbers("start_s", job["start_s"])):
-        raise _BadLineError("wrong line", "start_s and dur_s differ in length")
+        raise BadLineError("wrong line", "start_s and dur_s differ in length")
     if not len(parsed["dur_s"]):
-        raise _BadLineError("no tasks", "dur_s is empty; a job needs at least one task")
+        raise BadLineError("no tasks", "dur_s is empty; a job needs at least one task")
     return parsed
 
 
 def _numbers(key: str, given: Any) -> F8:
     if not isinstance(given, list) or any(type(x) not in (int, float) for x in given):
-        raise _BadLineError("wrong type", f"{key} must be of numbers, not {given!r:.60}")
+        raise BadLineError("wrong type", f"{key} must be of numbers, not {given!r:.60}")
     try:
         numbers = np.array(given, dtype=np.float64)
     except OverflowError:
-        raise _BadLineError("number out of range", f"{key} is beyond 1e308") from None
+        raise BadLineError("number out of range", f"{key} is beyond 1e308") from None
     wrong = ~(np.isfinite(numbers) & (numbers >= 0))
     if wrong.any():
         first = numbers[int(np.argmax(wrong))]
         text = f"{key} is {first:g}; it must be a number of at least 0"
-        raise _BadLineError("number out of range", text)
+        raise BadLineError("number out of range", text)
     return numbers
 
 

@@ -20,8 +20,9 @@ import numpy as np
 from sim.base.acyclic import find_cycle
 from sim.base.arrays import F8, I8
 from sim.base.errors import InputError, unknown
-from sim.base.reading import broken_text, nothing_left, open_text
-from sim.engine.recording import record
+from sim.base.parameters import Count, NotNegative, Positive, checked
+from sim.base.reading import nothing_left, whole_text
+from sim.engine.recording import record, together
 from sim.workload.workload import Workload
 
 WAVES = ("first_wave", "rest_wave")
@@ -45,15 +46,16 @@ class _Query:
         return [times for times in waves if times is not None]
 
 
+@checked
 def read(
     path: str | os.PathLike[str],
     *,
-    executors: int = 50,
-    trained_at: int | None = 20,
+    executors: Count = 50,
+    trained_at: Count | None = 20,
     sizes: Sequence[str] = (),
     queries: Sequence[str] = (),
-    deadline: float | None = None,
-    every_s: float = 0.0,
+    deadline: Positive | None = None,
+    every_s: NotNegative = 0.0,
 ) -> Workload:
     """Read queries as jobs, with the times measured at one parallelism, and training at another.
 
@@ -88,7 +90,8 @@ def read(
         With the file and rule: "not JSON", "wrong shape", "number out of range", "cycle", "unknown
         size", "unknown query", "no job left"; on an option out of range.
     """
-    _check_options(executors, trained_at, deadline, every_s)
+    if deadline is not None and trained_at is None:
+        raise InputError("a deadline is a multiple of the earlier run: give trained_at too")
     content = _content(path)
     dropped: dict[str, int] = {}
     jobs, runs, recorded = [], [], []
@@ -112,12 +115,7 @@ def read(
     deadline_s = None
     if deadline is not None:
         deadline_s = [deadline * float(r["finish_s"].max()) for r in recorded]
-    training = None
-    if recorded:
-        training = {
-            "template": [q.name for q, r in zip(jobs, recorded, strict=True) for _ in r["task"]],
-            **{key: np.concatenate([r[key] for r in recorded]) for key in recorded[0]},
-        }
+    training = together([query.name for query in jobs], recorded) if recorded else None
     made = _workload(jobs, runs, deadline_s, every_s)
     report = {
         "rows": n_queries, "jobs": made.n_jobs, "stages": made.n_stages, "tasks": made.n_tasks,
@@ -129,28 +127,12 @@ def read(
     )  # fmt: skip
 
 
-def _check_options(
-    executors: object, trained_at: object, deadline: object, every_s: object
-) -> None:
-    for name, value in (("executors", executors), ("trained_at", trained_at)):
-        if value is not None and (type(value) is not int or value < 1):
-            raise InputError(f"{name} must be a whole number from 1 on, not {value!r}")
-    for name, value, least in (("deadline", deadline, 0.0), ("every_s", every_s, -1e-300)):
-        number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if value is not None and not (number and least < value < float("inf")):  # type: ignore[operator]
-            raise InputError(f"{name} must be a positive, finite number, not {value!r}")
-    if deadline is not None and trained_at is None:
-        raise InputError("a deadline is a multiple of the earlier run: give trained_at too")
-
-
 def _content(path: str | os.PathLike[str]) -> dict[str, Any]:
-    with open_text(path) as stream:
-        try:
-            content = json.loads(stream.read())
-        except (OSError, UnicodeDecodeError) as error:
-            raise broken_text(path, 1, error) from error
-        except ValueError as error:
-            raise InputError(f"not JSON: {error}", file=path, rule="not JSON") from error
+    text = whole_text(path)
+    try:
+        content = json.loads(text)
+    except ValueError as error:
+        raise InputError(f"not JSON: {error}", file=path, rule="not JSON") from error
     if not isinstance(content, dict) or not all(isinstance(v, dict) for v in content.values()):
         raise _wrong(path, "expected {size: {query: {adj, dur}}}")
     return content

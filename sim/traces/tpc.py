@@ -17,7 +17,7 @@ import numpy as np
 
 from sim.base.acyclic import nodes_on_cycles
 from sim.base.errors import InputError
-from sim.base.reading import OnBadRow, broken_text, check_choice, nothing_left, open_text
+from sim.base.reading import OnBadRow, check_choice, nothing_left, whole_text
 from sim.workload.workload import Workload
 
 RESOURCES = ("cpu", "mem", "io1", "io2", "io3", "io4")
@@ -88,12 +88,7 @@ class _Reader:
         self.dropped: dict[str, int] = {}
         self.n_dags = 0
         self._line = 0
-        with open_text(path) as stream:
-            try:
-                text: str = stream.read().decode()
-            except (OSError, UnicodeDecodeError) as error:
-                raise broken_text(path, 1, error) from error
-        self._lines = iter(text.splitlines())
+        self._lines = iter(whole_text(path).splitlines())
 
     def dags(self) -> Iterator[_Dag]:
         """Read every DAG."""

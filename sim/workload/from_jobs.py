@@ -6,24 +6,24 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sim.base.errors import InputError, hint, unknown
-from sim.workload.schema import DEMAND_PREFIX, EDGE_KINDS, FEATURES, JOB_EDGE_KINDS
+from sim.workload.schema import (
+    CATEGORY,
+    DEMAND_PREFIX,
+    EDGE_KINDS,
+    FEATURES,
+    JOB_EDGE_KINDS,
+    JOBS,
+    MAY_HAVE,
+    REQUIRED,
+    Column,
+)
 
 _JOB_KEYS: Mapping[str, Any] = {
-    "job_id": None,
-    "submit_s": None,
-    "template": "",
-    "user": "",
-    "queue": "default",
-    "priority": 0.0,
-    "deadline_s": None,
-    "min_tasks": 0,
-    "input_mode": "none",
+    **{c.name: None if c.default is REQUIRED else c.default for c in JOBS},
     "stages": None,
 }
-_DEADLINES = ("new_deadline_s", "new_deadline_at_s")
-_MAY_HAVE = ("poll_lag_s", "inputs", "downloads", *_DEADLINES)
-_FEATURES = tuple(column.name for column in FEATURES)
-_STAGE_KEYS = ("name", "durations_s", "demand", "parents", *_FEATURES)
+_MAY_HAVE = ("inputs", "downloads", *(column.name for column in MAY_HAVE["jobs"]))
+_STAGE_KEYS = ("name", "durations_s", "demand", "parents", *(column.name for column in FEATURES))
 
 
 def tables_of(jobs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -35,12 +35,7 @@ def tables_of(jobs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     tasks: dict[str, list[Any]] = {"stage": [], "duration_s": []}
     edges: dict[str, list[Any]] = {"parent": [], "child": [], "kind": []}
     demands: list[Mapping[str, float]] = []
-    columns |= _features(listed)
-    if any("poll_lag_s" in job for job in listed):
-        columns["poll_lag_s"] = [job.get("poll_lag_s", 0.0) for job in listed]
-    for key in _DEADLINES:
-        if any(key in job for job in listed):
-            columns[key] = [job.get(key) for job in listed]
+    columns |= _said(listed, MAY_HAVE["jobs"])
     for row, job in enumerate(listed):
         stage0 = len(demands)
         names: dict[str, int] = {}
@@ -74,7 +69,7 @@ def tables_of(jobs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
                 edges["parent"].append(names[parent])
                 edges["child"].append(stage0 + i)
                 edges["kind"].append(kind)
-    stages |= _features([stage for job in listed for stage in job["stages"]])
+    stages |= _said([stage for job in listed for stage in job["stages"]], FEATURES)
     resources = sorted({r for demand in demands for r in demand}) or ["cpu"]
     for r in resources:
         stages[DEMAND_PREFIX + r] = [float(d.get(r, 0.0)) for d in demands]
@@ -116,15 +111,19 @@ def _downloads(listed: list[dict[str, Any]]) -> dict[str, list[Any]] | None:
     return {"job": [r for r, _ in rows], "time_s": [t for _, t in rows]} if rows else None
 
 
-def _features(dicts: list[Any]) -> dict[str, list[Any]]:
-    """Return the columns of the features that any of the jobs or stages says."""
-    said = [f for f in _FEATURES if any(f in each for each in dicts)]
-    return {f: [str(each.get(f, "")) for each in dicts] for f in said}
+def _said(dicts: list[Any], columns: Iterable[Column]) -> dict[str, list[Any]]:
+    """Return those of some columns that any of the jobs or stages says; names are texts."""
+    found = {}
+    for c in columns:
+        if any(c.name in each for each in dicts):
+            values = [each.get(c.name, c.default) for each in dicts]
+            found[c.name] = [*map(str, values)] if c.type == CATEGORY else values
+    return found
 
 
 def _checked_job(i: int, job: Mapping[str, Any]) -> dict[str, Any]:
     where = f"job {job['job_id']!r}" if "job_id" in job else f"job {i}"
-    _check_keys(where, job, (*_JOB_KEYS, *_MAY_HAVE, *_FEATURES), ("submit_s", "stages"))
+    _check_keys(where, job, (*_JOB_KEYS, *_MAY_HAVE), ("submit_s", "stages"))
     checked = {**_JOB_KEYS, "job_id": f"job-{i}", **job}
     checked["job_id"] = str(checked["job_id"])
     for key in [k for k in ("submit_s", "priority", "poll_lag_s") if k in checked]:
@@ -139,10 +138,7 @@ def _check_keys(where: str, given: object, known: Iterable[str], required: tuple
         raise InputError(f"{where} must be a dict, not {given!r}", rule="wrong type")
     for key in given:
         if key not in known:
-            raise InputError(
-                f"{where}: {unknown('key', key, known)}",
-                rule="unknown key",
-            )
+            raise InputError(f"{where}: {unknown('key', key, known)}", rule="unknown key")
     for key in required:
         if key not in given:
             raise InputError(f"{where} has no {key!r}", rule="missing key")
@@ -173,10 +169,8 @@ def _by_kind(where: str, given: Any, known: tuple[str, ...]) -> dict[str, str]:
         kinds = {str(k): str(v) for k, v in given.items()}
         for kind in kinds.values():
             if kind not in known:
-                raise InputError(
-                    f"{where}: {unknown('kind of edge', kind, known)}",
-                    rule="unknown kind",
-                )
+                words = unknown("kind of edge", kind, known)
+                raise InputError(f"{where}: {words}", rule="unknown kind")
         return kinds
     if isinstance(given, (str, bytes)) or not hasattr(given, "__iter__"):
         raise InputError(

@@ -91,16 +91,17 @@ def _unlike(workload: Tables, stages: I8) -> Iterator[tuple[I8, F8]]:
             yield stage, values(workload.tasks, "duration_s")[rows]
 
 
-def stage_start_s(workload: Tables, longest_s: F8) -> F8:
-    """Return when each stage could start at the earliest after its job's submission, (G,) s.
+def stage_start_s(workload: Tables, longest_s: F8, submit_s: F8 | None = None) -> F8:
+    """Return when each stage could start at the earliest, (G,) s, if it lasts its longest task.
 
-    `longest_s` is the duration of each stage's longest task.
+    That is after its job's submission, or since 0 where each stage's `submit_s` is given. Edges
+    from task to task count as barriers.
     """
     n_stages = workload.n_stages
     parent, child = (values(workload.stage_edges, end) for end in ("parent", "child"))
     edge0 = offsets(np.bincount(parent, minlength=n_stages))
     waits = np.bincount(child, minlength=n_stages)
-    start = np.zeros(n_stages)
+    start = np.zeros(n_stages) if submit_s is None else submit_s.copy()
     ready = np.flatnonzero(waits == 0)
     while len(ready):  # all stages at once whose parents are all known: as often as paths are long
         edges = ranges(edge0[ready], edge0[ready + 1])

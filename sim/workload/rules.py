@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
@@ -25,30 +26,20 @@ def check_column(workload: Tables, name: str, table: pa.Table, column: Column) -
         for choice in names(table, column.name):
             if choice not in column.choices:
                 row = pc.index(table[column.name].chunk(0).cast(pa.string()), choice).as_py()
-                fail(
-                    workload,
-                    name,
-                    row,
-                    f"{column.name} is {choice!r}; valid: {', '.join(column.choices)}",
-                    "unknown kind",
-                )
+                text = f"{column.name} is {choice!r}; valid: {', '.join(column.choices)}"
+                fail(workload, name, row, text, "unknown kind")
     elif pa.types.is_floating(column.type) or pa.types.is_integer(column.type):
         array = table[column.name].chunk(0)
         numbers = array.fill_null(0).to_numpy() if array.null_count else array.to_numpy()
         check_number(name, column, numbers, workload)
     target = _rows(workload).get(column.unit)
     if target is not None:
-        row = first(values(table, column.name) >= target)
-        if row is not None:
-            what = column.unit.removeprefix("row of ")
-            fail(
-                workload,
-                name,
-                row,
-                f"{column.name} is {values(table, column.name)[row]}, "
-                f"but the last row of {what} is {target - 1}",
-                "row out of range",
-            )
+        rows, what = values(table, column.name), column.unit.removeprefix("row of ")
+        last = f"but the last row of {what} is {target - 1}"
+        refuse(
+            workload, name, rows >= target,
+            lambda i: f"{column.name} is {rows[i]}, {last}", "row out of range",
+        )  # fmt: skip
 
 
 def _rows(workload: Tables) -> dict[str, int]:
@@ -63,34 +54,36 @@ def check_number(
     name: str, column: Column, numbers: NDArray[Any], workload: Tables | None = None
 ) -> None:
     """Hold numbers of a column to its range."""
-    low, high = column.low, MOST_S if column.unit == "s" else np.inf
     if len(numbers) == 0:
         return
+    low, high = column.low, MOST_S if column.unit == "s" else np.inf
     with np.errstate(invalid="ignore"):
         smallest, largest = numbers.min(), numbers.max()
     if np.isfinite(smallest) and np.isfinite(largest) and (low is None or smallest >= low):
-        if largest <= high:
-            return
-        row = first(numbers > high)
-        assert row is not None
-        text = f"{column.name} is {numbers[row]}; valid: at most {high:g} s, or 30,000 years"
-        fail(workload, name, row, text, "number too large")
+        most = f"valid: at most {high:g} s, or 30,000 years"
+        refuse(
+            workload, name, numbers > high,
+            lambda i: f"{column.name} is {numbers[i]}; {most}", "number too large",
+        )  # fmt: skip
+        return
     allowed = "any finite number" if low is None else f"{low:g} or more, and finite"
-    row = first(~np.isfinite(numbers))
-    rule = "non-finite number"
-    if row is None and low is not None:
-        row = first(numbers < low)
-        assert row is not None
-        rule = "negative number" if numbers[row] < 0 else "number too small"
-    assert row is not None
-    fail(workload, name, row, f"{column.name} is {numbers[row]}; valid: {allowed}", rule)
+
+    def text(i: int) -> str:
+        return f"{column.name} is {numbers[i]}; valid: {allowed}"
+
+    refuse(workload, name, ~np.isfinite(numbers), text, "non-finite number")
+    below = numbers < low
+    rule = "negative number" if numbers[np.argmax(below)] < 0 else "number too small"
+    refuse(workload, name, below, text, rule)
 
 
-def first(broken: Mask) -> int | None:
-    """Return the first row that is broken, None if none is."""
-    if not broken.any():
-        return None
-    return int(np.argmax(broken))
+def refuse(
+    workload: Tables | None, table: str, broken: Mask, text: Callable[[int], str], rule: str
+) -> None:
+    """Raise InputError at the first row that is broken, if any is; `text` says what is wrong."""
+    if broken.any():
+        row = int(np.argmax(broken))
+        fail(workload, table, row, text(row), rule)
 
 
 def fail(workload: Tables | None, table: str, row: int, text: str, rule: str) -> NoReturn:

@@ -7,7 +7,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
 from sim.base.arrays import F8, I8
@@ -197,6 +196,11 @@ def take_rows(table: pa.Table, rows: pa.Array | I8) -> pa.Table:
     )
 
 
+def replaced(table: pa.Table, column: str, numbers: Any) -> pa.Table:
+    """Return `table` with other values in one of its columns."""
+    return table.set_column(table.column_names.index(column), column, pa.array(numbers))
+
+
 def _is_sorted(keys: list[NDArray[Any]]) -> bool:
     tied = np.ones(len(keys[0]) - 1, dtype=bool)
     for key in keys:
@@ -218,12 +222,6 @@ def values(table: pa.Table, column: str) -> NDArray[Any]:
 def names(table: pa.Table, column: str) -> tuple[str, ...]:
     """Return the distinct strings of a category, in the order of their codes."""
     return tuple(table[column].chunk(0).dictionary.to_pylist())
-
-
-def spelled(column: pa.Array, value: str) -> I8:
-    """Return the rows of `column` that hold `value`."""
-    rows: I8 = np.flatnonzero(pc.equal(column, value).to_numpy(False))
-    return rows
 
 
 def without_duration(stages: pa.Table) -> tuple[pa.Table, F8]:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sim.base import maths
 from sim.base.arrays import F8, I4, I8, ranges
 from sim.base.errors import InputError
 from sim.workload.columns import job_stage0, stage_demand, stage_work_s
 from sim.workload.record import Tables
-from sim.workload.tables import in_order, take_rows, values
+from sim.workload.tables import in_order, replaced, take_rows, values
 
 W = TypeVar("W", bound=Tables)
 
@@ -38,6 +39,7 @@ def take(workload: W, job_rows: ArrayLike) -> W:
     stages = ranges(stage0[rows], stage0[rows + 1])
     new_job = _renumber(rows, workload.n_jobs)
     new_stage = _renumber(stages, workload.n_stages)
+    tasks, duration_s = tasks_of(workload, stages)
     tables = {
         "jobs": take_rows(workload.jobs, rows),
         "stages": _relabel(take_rows(workload.stages, stages), new_job, "job"),
@@ -48,12 +50,19 @@ def take(workload: W, job_rows: ArrayLike) -> W:
         "training": workload.training,
         "failures": _kept_failures(workload, stages),
     }
-    uniform = workload.stage_duration_s
-    if uniform is None:
-        task0 = workload.stage_task0
-        tasks = take_rows(workload.tasks, ranges(task0[stages], task0[stages + 1]))
-        tables["tasks"] = _relabel(tasks, new_stage, "stage")
-    return _rebuilt(workload, tables, None if uniform is None else uniform[stages])
+    if tasks is not None:
+        tables["tasks"] = tasks
+    return _rebuilt(workload, tables, duration_s)
+
+
+def tasks_of(workload: Tables, stages: I8) -> tuple[pa.Table | None, F8 | None]:
+    """Return the tasks of some stages, which count from 0; or, where it says it all, durations."""
+    if workload.stage_duration_s is not None:
+        return None, workload.stage_duration_s[stages]
+    task0 = workload.stage_task0
+    tasks = take_rows(workload.tasks, ranges(task0[stages], task0[stages + 1]))
+    stage = np.repeat(np.arange(len(stages), dtype=np.int32), np.diff(task0)[stages])
+    return replaced(tasks, "stage", stage), None
 
 
 def slice_time(workload: W, begin_s: float, end_s: float) -> W:
@@ -74,7 +83,7 @@ def slice_time(workload: W, begin_s: float, end_s: float) -> W:
     kept = take(workload, np.arange(first, last))
     history = kept.history
     for column in ("submit_s", "finish_s"):
-        history = _set(history, column, values(history, column) - begin_s)
+        history = replaced(history, column, values(history, column) - begin_s)
     return _with_times(
         kept,
         values(kept.jobs, "submit_s") - begin_s,
@@ -94,17 +103,22 @@ def mean_load(workload: Tables, cluster: Capacity, span_s: float) -> dict[str, f
         return {cluster.resources[0]: float(work.sum() / (span_s * cluster.total[0]))}
     demand, _, quantum = stage_demand(workload)
     held = dict(zip(workload.resources, maths.dot(work, demand) * quantum, strict=True))
-    for name, amount in held.items():
-        if amount > 0 and name not in cluster.resources:
-            raise InputError(
-                f"the workload demands {name}, of which the cluster has none; it has "
-                f"{', '.join(cluster.resources)}",
-                rule="missing resource",
-            )
+    check_has("the workload", held, cluster)
     return {
         name: float(held.get(name, 0.0) / (span_s * total))
         for name, total in zip(cluster.resources, cluster.total, strict=True)
     }
+
+
+def check_has(who: str, held: Mapping[str, Any], cluster: Capacity) -> None:
+    """Refuse a demand for what the cluster has none of; `held` is what is held, by resource."""
+    for name, amount in held.items():
+        if np.any(np.asarray(amount) > 0) and name not in cluster.resources:
+            raise InputError(
+                f"{who} demands {name}, of which the cluster has none; it has "
+                f"{', '.join(cluster.resources)}: give its machines some {name}",
+                rule="missing resource",
+            )
 
 
 def scale_load(workload: W, load: float, cluster: Capacity, span_s: float) -> W:
@@ -166,8 +180,7 @@ def _renumber(rows: I8, n: int) -> I4:
 
 def _relabel(table: pa.Table, new: I4, *keys: str) -> pa.Table:
     for key in keys:
-        at = table.column_names.index(key)
-        table = table.set_column(at, key, pa.array(new[values(table, key)]))
+        table = replaced(table, key, new[values(table, key)])
     return table
 
 
@@ -186,11 +199,7 @@ def _kept_failures(workload: Tables, stages: I8) -> pa.Table:
     new = _renumber(rows, workload.n_tasks)
     kept = _kept(workload.failures, new, "task")
     lost = values(kept, "lost")
-    return _set(kept, "lost", np.where(lost < 0, lost, new[lost]))
-
-
-def _set(table: pa.Table, column: str, numbers: NDArray[Any]) -> pa.Table:
-    return table.set_column(table.column_names.index(column), column, pa.array(numbers))
+    return replaced(kept, "lost", np.where(lost < 0, lost, new[lost]))
 
 
 def _with_times(workload: W, submit_s: F8, download_s: F8, history: pa.Table) -> W:
@@ -199,7 +208,7 @@ def _with_times(workload: W, submit_s: F8, download_s: F8, history: pa.Table) ->
     if workload.stage_duration_s is None:
         tables["tasks"] = workload.tasks
     for name, column, time in (("jobs", "submit_s", submit_s), ("downloads", "time_s", download_s)):
-        tables[name] = in_order(name, _set(getattr(workload, name), column, time))
+        tables[name] = in_order(name, replaced(getattr(workload, name), column, time))
     return _rebuilt(workload, tables, workload.stage_duration_s)
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from sim.base.acyclic import find_cycle
 from sim.base.arrays import F8, I4, I8, Mask
@@ -13,10 +10,11 @@ from sim.base.distinct import first_repeat
 from sim.base.errors import InputError
 from sim.workload.columns import codes, job_n_tasks, or_default
 from sim.workload.record import Tables
-from sim.workload.rules import check_column, check_number, fail, first
+from sim.workload.rules import check_column, check_number, fail, refuse
 from sim.workload.schema import (
     DEMAND_PREFIX,
     EDGE_KINDS,
+    JOB_EDGE_KINDS,
     MAY_HAVE,
     NEW_DEADLINE,
     NEW_DEADLINE_AT,
@@ -24,7 +22,7 @@ from sim.workload.schema import (
     TABLES,
     demand_column,
 )
-from sim.workload.tables import names, values
+from sim.workload.tables import values
 
 _MAX_QUANTA = 2.0**45
 
@@ -66,45 +64,28 @@ def _check_jobs(workload: Tables) -> None:
     if repeat is not None:
         row, other = repeat
         fail(workload, "jobs", row, f"job_id is that of row {other} too", "duplicate id")
-    submit = values(workload.jobs, "submit_s")
-    row_ = first(submit[1:] < submit[:-1])
-    if row_ is not None:
-        fail(
-            workload,
-            "jobs",
-            row_ + 1,
-            f"submit_s is {submit[row_ + 1]}, before the {submit[row_]} of the row above; "
-            "sort jobs by submit_s",
-            "non-monotonic submit",
-        )
+    _check_ascending(workload, "jobs", "submit_s", "before", "non-monotonic submit")
 
 
 def _check_stages(workload: Tables) -> None:
-    job = values(workload.stages, "job")
-    _check_ascending(workload, "stages", "job", job)
-    used = np.zeros(workload.n_jobs, dtype=bool)
-    used[job] = True
-    row = first(~used)
-    if row is not None:
-        fail(workload, "jobs", row, "the job has no stages; give it one", "job without stages")
+    _check_ascending(workload, "stages", "job")
+    empty = np.ones(workload.n_jobs, dtype=bool)
+    empty[values(workload.stages, "job")] = False
+    text = "the job has no stages; give it one"
+    refuse(workload, "jobs", empty, lambda _: text, "job without stages")
 
 
 def _check_tasks(workload: Tables) -> None:
     if workload.stage_duration_s is not None:
         return
-    stage = values(workload.tasks, "stage")
-    _check_ascending(workload, "tasks", "stage", stage)
-    counts = np.bincount(stage, minlength=workload.n_stages)
+    _check_ascending(workload, "tasks", "stage")
+    counts = np.bincount(values(workload.tasks, "stage"), minlength=workload.n_stages)
     n_tasks = values(workload.stages, "n_tasks")
-    row = first(counts != n_tasks)
-    if row is not None:
-        fail(
-            workload,
-            "stages",
-            row,
-            f"n_tasks is {n_tasks[row]}, but the table of tasks has {counts[row]} for it",
-            "n_tasks mismatch",
-        )
+    refuse(
+        workload, "stages", counts != n_tasks,
+        lambda i: f"n_tasks is {n_tasks[i]}, but the table of tasks has {counts[i]} for it",
+        "n_tasks mismatch",
+    )  # fmt: skip
 
 
 def _check_gangs(workload: Tables) -> None:
@@ -112,57 +93,45 @@ def _check_gangs(workload: Tables) -> None:
     if not gang.any():
         return
     tasks = job_n_tasks(workload)
-    row = first(gang > tasks)
-    if row is not None:
-        fail(
-            workload,
-            "jobs",
-            row,
-            f"min_tasks is {gang[row]}, but the job has {tasks[row]} tasks in all",
-            "gang larger than job",
-        )
+    refuse(
+        workload, "jobs", gang > tasks,
+        lambda i: f"min_tasks is {gang[i]}, but the job has {tasks[i]} tasks in all",
+        "gang larger than job",
+    )  # fmt: skip
 
 
 def _check_stage_edges(workload: Tables) -> None:
-    edges = workload.stage_edges
-    parent, child = values(edges, "parent"), values(edges, "child")
+    parent, child = (values(workload.stage_edges, end) for end in ("parent", "child"))
     job = values(workload.stages, "job")
-    row = first(job[parent] != job[child])
-    if row is not None:
-        p, c = int(parent[row]), int(child[row])
-        fail(
-            workload,
-            "stage_edges",
-            row,
-            f"leads from stage {p} of job {job[p]} to stage {c} of job {job[c]}; "
-            "dependencies between jobs belong in job_edges",
-            "edge between jobs",
-        )
+    refuse(
+        workload, "stage_edges", job[parent] != job[child],
+        lambda i: (
+            f"leads from stage {parent[i]} of job {job[parent[i]]} to stage {child[i]} of job "
+            f"{job[child[i]]}; dependencies between jobs belong in job_edges"
+        ),
+        "edge between jobs",
+    )  # fmt: skip
     _check_edges(workload, "stage_edges", "parent", "child", workload.n_stages)
 
 
 def _check_edges(workload: Tables, name: str, from_: str, to: str, n_nodes: int) -> None:
     table = getattr(workload, name)
     tail, head = values(table, from_), values(table, to)
-    row = first(tail == head)
-    if row is not None:
-        fail(workload, name, row, f"{from_} and {to} are both {tail[row]}", "self edge")
-    row = first((tail[1:] == tail[:-1]) & (head[1:] == head[:-1]))
-    if row is not None:
-        edge = f"{tail[row]} to {head[row]}"
-        fail(workload, name, row + 1, f"the edge {edge} is there twice", "duplicate edge")
+    both = f"{from_} and {to} are both"
+    refuse(workload, name, tail == head, lambda i: f"{both} {tail[i]}", "self edge")
+    again = (tail[1:] == tail[:-1]) & (head[1:] == head[:-1])
+    refuse(
+        workload, name, np.append(False, again),
+        lambda i: f"the edge {tail[i]} to {head[i]} is there twice", "duplicate edge",
+    )  # fmt: skip
+    rows = np.arange(len(tail))
     if name == "job_edges":  # a soft input is never waited for
-        codes = [i for i, kind in enumerate(names(table, "kind")) if kind == "hard"]
-        rows = np.flatnonzero(np.isin(values(table, "kind"), codes))
-    else:
-        rows = np.arange(len(tail))
+        rows = rows[codes(table, "kind", JOB_EDGE_KINDS) == JOB_EDGE_KINDS.index("hard")]
     cycle = find_cycle(tail[rows], head[rows], n_nodes)
     if cycle:
         shown = " -> ".join(map(str, [*cycle[:8], *(["..."] if len(cycle) > 8 else [cycle[0]])]))
-        row = int(
-            rows[first((tail[rows] == cycle[0]) & (head[rows] == cycle[1 % len(cycle)])) or 0]
-        )
-        fail(workload, name, row, f"closes the cycle {shown}", "cycle")
+        closes = (tail[rows] == cycle[0]) & (head[rows] == cycle[1 % len(cycle)])
+        fail(workload, name, int(rows[np.argmax(closes)]), f"closes the cycle {shown}", "cycle")
 
 
 def _check_demands(workload: Tables) -> None:
@@ -173,31 +142,29 @@ def _check_demands(workload: Tables) -> None:
                 f"the quantum of {resource} is {quantum}; it must be a positive number",
                 rule="wrong quantum",
             )
-        demand = values(workload.stages, DEMAND_PREFIX + resource)
+        column = DEMAND_PREFIX + resource
+        demand = values(workload.stages, column)
         with np.errstate(over="ignore"):
-            row = first(demand / quantum > _MAX_QUANTA)
-        if row is not None:
-            fail(
-                workload,
-                "stages",
-                row,
-                f"{DEMAND_PREFIX}{resource} is {demand[row]:g}, more than 2^45 quanta of "
-                f"{quantum:g}; state a larger quantum in meta",
-                "demand out of range",
-            )
+            too_large = demand / quantum > _MAX_QUANTA
+        if too_large.any():
+            row = int(np.argmax(too_large))
+            text = f"{column} is {demand[row]:g}, more than 2^45 quanta of {quantum:g}"
+            text += "; state a larger quantum in meta"
+            fail(workload, "stages", row, text, "demand out of range")
 
 
-def _check_ascending(workload: Tables, name: str, column: str, rows: NDArray[Any]) -> None:
-    row = first(rows[1:] < rows[:-1])
-    if row is not None:
-        fail(
-            workload,
-            name,
-            row + 1,
-            f"{column} is {rows[row + 1]}, below the {rows[row]} of the row above; "
-            f"sort {name} by {column}",
-            "rows out of order",
-        )
+def _check_ascending(
+    workload: Tables, name: str, column: str, less: str = "below", rule: str = "rows out of order"
+) -> None:
+    rows = values(getattr(workload, name), column)
+    refuse(
+        workload, name, np.append(False, rows[1:] < rows[:-1]),
+        lambda i: (
+            f"{column} is {rows[i]}, {less} the {rows[i - 1]} of the row above; "
+            f"sort {name} by {column}"
+        ),
+        rule,
+    )  # fmt: skip
 
 
 def validate_optional(workload: Tables) -> None:
@@ -221,48 +188,32 @@ def _check_deadlines(workload: Tables) -> None:
     named = ~np.isnan(or_default(jobs, NEW_DEADLINE))
     timed = ~np.isnan(or_default(jobs, NEW_DEADLINE_AT))
     missing = jobs["deadline_s"].chunk(0).is_null().to_numpy(zero_copy_only=False)
-    row = first((named != timed) | (named & missing))
-    if row is not None:
-        fail(
-            workload,
-            "jobs",
-            row,
-            "a deadline that changes needs deadline_s, new_deadline_s and new_deadline_at_s",
-            "half a change of deadline",
-        )
+    text = "a deadline that changes needs deadline_s, new_deadline_s and new_deadline_at_s"
+    half = (named != timed) | (named & missing)
+    refuse(workload, "jobs", half, lambda _: text, "half a change of deadline")
 
 
 def _check_history(workload: Tables) -> None:
-    history = workload.history
-    submit, finish = values(history, "submit_s"), values(history, "finish_s")
-    row = first(finish < submit)
-    if row is not None:
-        fail(
-            workload,
-            "history",
-            row,
-            f"finish_s is {finish[row]}, before the submit_s of {submit[row]}",
-            "ends before submission",
-        )
+    submit, finish = (values(workload.history, f"{name}_s") for name in ("submit", "finish"))
+    refuse(
+        workload, "history", finish < submit,
+        lambda i: f"finish_s is {finish[i]}, before the submit_s of {submit[i]}",
+        "ends before submission",
+    )  # fmt: skip
 
 
 def _check_training(workload: Tables) -> None:
     table = workload.training
     ready, start, finish = (values(table, f"{name}_s") for name in ("ready", "start", "finish"))
-    row = first((finish < start) | (start < ready))
-    if row is not None:
-        fail(
-            workload,
-            "training",
-            row,
-            f"it is ready at {ready[row]}, starts at {start[row]} and ends at {finish[row]} s",
-            "ends before it starts",
-        )
+    refuse(
+        workload, "training", (finish < start) | (start < ready),
+        lambda i: f"it is ready at {ready[i]}, starts at {start[i]} and ends at {finish[i]} s",
+        "ends before it starts",
+    )  # fmt: skip
     keys = [values(table, name) for name in ("template", "run", "stage", "task")]
-    same = np.logical_and.reduce([key[1:] == key[:-1] for key in keys])
-    row = first(same)
-    if row is not None:
-        fail(workload, "training", row + 1, "the task is that of the row above", "recorded twice")
+    again = np.append(False, np.logical_and.reduce([key[1:] == key[:-1] for key in keys]))
+    text = "the task is that of the row above"
+    refuse(workload, "training", again, lambda _: text, "recorded twice")
 
 
 def _check_failures(workload: Tables) -> None:
@@ -271,24 +222,16 @@ def _check_failures(workload: Tables) -> None:
         return
     task, lost, after = (values(table, name) for name in ("task", "lost", "after_s"))
     duration = _duration_s(workload, task)
-    row = first(after > duration)
-    if row is not None:
-        fail(
-            workload,
-            "failures",
-            row,
-            f"after_s is {after[row]}, but the task lasts {duration[row]} s",
-            "fails after its end",
-        )
-    row = first((lost >= 0) & ~_of_parents(workload, task, np.maximum(lost, 0)))
-    if row is not None:
-        fail(
-            workload,
-            "failures",
-            row,
-            f"lost is {lost[row]}; valid: tasks that task {task[row]} waits for, or -1",
-            "not a parent's task",
-        )
+    refuse(
+        workload, "failures", after > duration,
+        lambda i: f"after_s is {after[i]}, but the task lasts {duration[i]} s",
+        "fails after its end",
+    )  # fmt: skip
+    refuse(
+        workload, "failures", (lost >= 0) & ~_of_parents(workload, task, np.maximum(lost, 0)),
+        lambda i: f"lost is {lost[i]}; valid: tasks that task {task[i]} waits for, or -1",
+        "not a parent's task",
+    )  # fmt: skip
 
 
 def _duration_s(workload: Tables, task: I4) -> F8:

@@ -217,10 +217,7 @@ class Workload(Tables):
 
     def with_meta(self, more: Mapping[str, Any]) -> Workload:
         """Return the same workload, of which `meta` tells more."""
-        kept = {n: self.__dict__[n] for n in (*TABLES, *OPTIONAL) if n in self.__dict__}
-        if self.stage_duration_s is not None:
-            kept.pop("tasks", None)
-        return type(self)(kept, self.stage_duration_s, {**self.meta, **more})
+        return type(self)(self._kept(), self.stage_duration_s, {**self.meta, **more})
 
     def with_training(self, training: TableLike | None) -> Workload:
         """Return the same workload with other earlier runs (`schema.TRAINING`), or none.
@@ -243,13 +240,17 @@ class Workload(Tables):
         return self._with_optional("failures", failures)
 
     def _with_optional(self, name: str, table: TableLike | None) -> Workload:
+        other = {name: empty(name) if table is None else normalise(name, table)}
+        workload = type(self)(self._kept() | other, self.stage_duration_s, self.meta)
+        validate_optional(workload)
+        return workload
+
+    def _kept(self) -> dict[str, pa.Table]:
+        """Return the tables that it is made of; tasks only where they are no expansion."""
         kept = {n: self.__dict__[n] for n in (*TABLES, *OPTIONAL) if n in self.__dict__}
         if self.stage_duration_s is not None:
             kept.pop("tasks", None)
-        kept[name] = empty(name) if table is None else normalise(name, table)
-        workload = type(self)(kept, self.stage_duration_s, self.meta)
-        validate_optional(workload)
-        return workload
+        return kept
 
     def take(self, job_rows: ArrayLike) -> Workload:
         """Keep some of the jobs, in their old order and at their old times.

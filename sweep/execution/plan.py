@@ -61,25 +61,12 @@ class Prepared:
         return list(waiting.values())
 
 
-def key_of(
-    policy: Mapping[str, Any],
-    cluster: Mapping[str, Any],
-    measure: Mapping[str, Any],
-    capacity: float,
-    seed: int,
-    workload: str,
-    sources: str,
-) -> str:
-    """SHA-256 of all that a cell's numbers follow from: its configuration and two digests."""
-    texts = (_named(policy), canonical(cluster), canonical(measure))
-    return _key(*texts, capacity, seed, workload, sources)
-
-
-def _named(policy: Mapping[str, Any]) -> str:
+def named(policy: Mapping[str, Any]) -> str:
+    """Write what of a policy stands in a key: not where its module lies."""
     return canonical({"name": policy["name"], "params": policy["params"]})
 
 
-def _key(
+def key_of(
     policy: str,
     cluster: str,
     measure: str,
@@ -88,7 +75,10 @@ def _key(
     workload: str,
     sources: str,
 ) -> str:
-    """Make a key of the canonical texts of its parts: they stand in it in the order of names."""
+    """SHA-256 of all that a cell's numbers follow from: its configuration and two digests.
+
+    Parts come as canonical texts and stand in the order of names.
+    """
     content = (
         f'{{"capacity":{canonical(capacity)},"cluster":{cluster},"measure":{measure},'
         f'"policy":{policy},"seed":{canonical(seed)},"sources":{canonical(sources)},'
@@ -107,7 +97,7 @@ def prepare(grid: Grid, inputs: Inputs | None = None) -> Prepared:
     cache = Cache(results)
     inputs = Inputs(results) if inputs is None else inputs
     # a policy, a cluster, a measure is one object to all cells that share it
-    policies, texts = Memo(_named), Memo(canonical)
+    policies, texts = Memo(named), Memo(canonical)
     digests: dict[tuple[int, int], str] = {}
     planned = []
     for row, cell in enumerate(grid.cells):
@@ -117,7 +107,7 @@ def prepare(grid: Grid, inputs: Inputs | None = None) -> Prepared:
         if not source:
             source = digests[id(cell.policy), id(cell.measure)] = source_of(cell)
         parts = (policies(cell.policy), texts(cell.cluster), texts(cell.measure))
-        key = _key(*parts, cell.capacity, cell.seed, workload, source)
+        key = key_of(*parts, cell.capacity, cell.seed, workload, source)
         planned.append(Planned(row, cell, key, name))
     sweep = sweep_id(grid, [each.key for each in planned])
     prepared = Prepared(grid, sweep, planned, inputs, cache)

@@ -1,4 +1,4 @@
-"""Cells held against another baseline than the one they were run with; nothing is simulated."""
+"""Cells held against a baseline, the one they were run with or another; nothing is simulated."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ import pyarrow as pa
 
 from sim.base.arrays import F8
 from sim.base.errors import InputError, unknown
-from sim.metrics import speedups
-from sweep.execution.rows import AGAINST_BASELINE
+from sim.metrics import METRICS, speedups
 from sweep.stats.arrange import Arranged, arrange
 from sweep.stats.contrasts import pairs
 from sweep.store.cache import Cache
+
+AGAINST_BASELINE = tuple(name for name, metric in METRICS.items() if metric.against_baseline)
 
 
 def against(cells: pa.Table, swept: Sequence[str], baseline: str | None, cache: Cache) -> pa.Table:
@@ -35,7 +36,7 @@ def against(cells: pa.Table, swept: Sequence[str], baseline: str | None, cache: 
 
     if baseline is not None:
         them = arrange(cells, swept, baseline)
-        for own, other in _paired(them, baseline):
+        for own, other in sorted(_paired(them, baseline), key=lambda ends: ends[1]):
             jct_s, base_jct_s = jct_of(them.rows[own]["key"]), jct_of(them.rows[other]["key"])
             if jct_s is not None and base_jct_s is not None:
                 for name, value in speedups(jct_s, base_jct_s).items():

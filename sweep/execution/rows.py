@@ -5,25 +5,23 @@ from __future__ import annotations
 import json
 import math
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from sim.base.arrays import F8
 from sim.base.masking import mask, mask_tree, mask_under
 from sim.cluster.load import FACTS
-from sim.metrics import METRICS, speedups
+from sim.metrics import METRICS
 from sweep.execution.plan import Planned, Prepared
+from sweep.execution.rebase import AGAINST_BASELINE, against
 from sweep.grid.config_tree import canonical
 from sweep.grid.grid import Grid
 from sweep.grid.overrides import quote
 from sweep.stats.arrange import AXES
-from sweep.store.cache import Cache
 from sweep.store.cell import CellError
 
-AGAINST_BASELINE = tuple(name for name, metric in METRICS.items() if metric.against_baseline)
 _ERROR = ("stage", "type", "message", "traceback")
 
 
@@ -47,8 +45,7 @@ def table(prepared: Prepared, errors: Mapping[str, CellError], cached: Sequence[
     for fact in FACTS:
         known = [prepared.metrics.get(row.key, {}).get(fact) for row in rows]
         columns[fact] = pa.array(known, pa.float64())
-    against = _against_baseline(prepared)
-    metrics = [{**prepared.metrics.get(row.key, {}), **against[row.row]} for row in rows]
+    metrics = [prepared.metrics.get(row.key, {}) for row in rows]
     for name in _names(metrics):
         values = [of_row.get(name, math.nan) for of_row in metrics]
         columns[name] = pa.array(values, pa.float64())
@@ -59,7 +56,7 @@ def table(prepared: Prepared, errors: Mapping[str, CellError], cached: Sequence[
     configs = [canonical(mask_tree(row.cell.config)) for row in rows]
     columns["config"] = pa.array(configs, pa.string())
     columns["key"] = pa.array([row.key for row in rows], pa.string())
-    return pa.table(columns)
+    return against(pa.table(columns), grid.swept, grid.request.baseline, prepared.cache)
 
 
 def with_status(cells: pa.Table, status: str) -> pa.Table:
@@ -88,60 +85,6 @@ def _applies(key: str, row: Planned) -> bool:
     """Tell whether a fixed key was used by this cell: a policy may lack a parameter."""
     head, _, inner = key.partition(".")
     return head != "policy" or inner.split(".")[0] in row.cell.policy["params"]
-
-
-def _against_baseline(prepared: Prepared) -> list[dict[str, float]]:
-    """Compare each cell with the baseline's in its group; NaN where one of the two is missing."""
-    nothing = dict.fromkeys(AGAINST_BASELINE, math.nan)
-    against: list[dict[str, float]] = [dict(nothing) for _ in prepared.planned]
-    for base, members in _groups(prepared.grid, prepared.planned):
-        if base.key not in prepared.metrics:
-            continue
-        base_jct = _jct(prepared.cache, base.key)
-        for member in members:
-            if member.key in prepared.metrics and base_jct is not None:
-                is_base = member.key == base.key
-                jct = base_jct if is_base else _jct(prepared.cache, member.key)
-                if jct is not None:
-                    against[member.row] = speedups(jct, base_jct)
-    return against
-
-
-def _groups(grid: Grid, rows: Sequence[Planned]) -> Iterator[tuple[Planned, list[Planned]]]:
-    """Pair each of the baseline's cells with the cells that are compared with it.
-
-    A group shares trace, capacity, seed and every swept key that is not a policy's. A policy's
-    key that the baseline has too must be the same as well, where the policy has it.
-    """
-    baseline = grid.request.baseline
-    if baseline is None:
-        return
-    shared = ["trace", "capacity", "seed"]
-    shared += [key for key in grid.swept if not key.startswith("policy.")]
-    own = [key for key in grid.swept if key.startswith("policy.")]
-    bases: dict[str, list[Planned]] = {}
-    for row in rows:
-        if row.cell.labels["policy"] == baseline:
-            bases.setdefault(_group(row, shared), []).append(row)
-    members: dict[int, list[Planned]] = {}
-    for row in rows:
-        for base in bases.get(_group(row, shared), ()):
-            pairs = [(row.cell.labels[key], base.cell.labels[key]) for key in own]
-            if all(mine == theirs or None in (mine, theirs) for mine, theirs in pairs):
-                members.setdefault(base.row, []).append(row)
-                break
-    by_row = {base.row: base for group in bases.values() for base in group}
-    for number, group in members.items():
-        yield by_row[number], group
-
-
-def _group(row: Planned, keys: Sequence[str]) -> str:
-    return json.dumps([row.cell.labels[key] for key in keys])
-
-
-def _jct(cache: Cache, key: str) -> F8 | None:
-    result = cache.get(key)
-    return None if result is None else result.jct_s()
 
 
 def _names(rows: Sequence[Mapping[str, float]]) -> list[str]:

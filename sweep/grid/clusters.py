@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from sim.base.errors import InputError, unknown
 from sim.base.parameters import Count, Positive
 from sim.base.parameters import check as check_value
+from sim.base.plugins import check_known
 from sim.cluster import faults, load
 from sim.cluster.cluster import Cluster, check_most
 from sim.cluster.fits import check_fits, check_room
 from sim.cluster.load import FACTS
-from sim.cluster.sizing import size_cluster, times
+from sim.cluster.sizing import single, size_cluster, times
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
@@ -31,9 +32,7 @@ _MODES = ("global", "hard", "weighted")
 
 def check(config: Mapping[str, Any]) -> None:
     """Refuse a cluster that can't be built, whatever the workload."""
-    for key in config:
-        if key not in _KEYS:
-            raise InputError(unknown("key", f"cluster.{key}", _KEYS), rule="unknown key")
+    _check_keys("cluster", config, _KEYS)
     shape, count = config.get("shape"), config.get("count")
     if shape != "slots":
         if not isinstance(shape, Mapping) or not shape:
@@ -134,26 +133,27 @@ def build(sized: Mapping[str, Any], seed: int = 0) -> Cluster:
 
 
 def _of(shape: Any, count: float, fungible: Sequence[str] = ()) -> Cluster:
-    slots = shape == "slots"
-    machine = Cluster.slots(1) if slots else Cluster.machines(1, fungible=fungible, **shape)
-    return times(machine, count)
+    return times(single(shape, fungible), count)
+
+
+def _check_keys(what: str, asked: Any, keys: Sequence[str]) -> None:
+    """Refuse what is no mapping, and a key that is none of these."""
+    if not isinstance(asked, Mapping):
+        message = f"{what} has the keys {', '.join(keys)}, or is null, not {asked!r}"
+        raise InputError(message, rule="wrong type")
+    for key in asked:
+        if key not in keys:
+            raise InputError(unknown("key", f"{what}.{key}", keys), rule="unknown key")
 
 
 def _check_fungible(fungible: Any, shape: Any) -> None:
     names = () if shape == "slots" else tuple(shape)
     check_value("cluster.fungible", fungible, list[str])
-    for name in fungible:
-        if name not in names:
-            raise InputError(unknown("resource in cluster.fungible", name, names), rule="range")
+    check_known("resource in cluster.fungible", fungible, names, "range")
 
 
 def _check_queues(queues: Any) -> None:
-    if not isinstance(queues, Mapping):
-        raise InputError(f"cluster.queues has the keys mode and shares, not {queues!r}")
-    for key in queues:
-        if key not in ("mode", "shares"):
-            message = unknown("key", f"cluster.queues.{key}", ("mode", "shares"))
-            raise InputError(message, rule="unknown key")
+    _check_keys("cluster.queues", queues, ("mode", "shares"))
     mode, shares = queues.get("mode", "global"), queues.get("shares")
     if mode not in _MODES:
         raise InputError(unknown("cluster.queues.mode", str(mode), _MODES), rule="unknown mode")
@@ -168,15 +168,7 @@ def _check_faults(config: Mapping[str, Any]) -> None:
         asked = config.get(kind)
         if asked is None:
             continue
-        if not isinstance(asked, Mapping):
-            raise InputError(
-                f"cluster.{kind} has the keys {', '.join(keys)}, or is null, not {asked!r}",
-                rule="wrong type",
-            )
-        for key in asked:
-            if key not in keys:
-                message = unknown("key", f"cluster.{kind}.{key}", keys)
-                raise InputError(message, rule="unknown key")
+        _check_keys(f"cluster.{kind}", asked, keys)
         for key in keys:
             _check_fault(f"cluster.{kind}.{key}", asked.get(key), may_be_pair=key == "speed")
 

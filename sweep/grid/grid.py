@@ -14,6 +14,7 @@ from typing import Any
 import policies
 from sim import measures
 from sim.base.errors import InputError, unknown
+from sim.base.plugins import check_known
 from sim.measures import NO_POLICY
 from sweep.grid import clusters, config_tree, traces
 from sweep.grid.overrides import Assignment
@@ -194,10 +195,8 @@ class Resolver:
 
 def _check_measure(config: Mapping[str, Any]) -> None:
     known = measures.options(config["name"], config.get("module"))
-    for key in config:
-        if key not in ("name", "module", *known):
-            message = unknown(f"option of measure={config['name']}", key, known)
-            raise InputError(message, rule="unknown key")
+    given = config.keys() - {"name", "module"}
+    check_known(f"option of measure={config['name']}", sorted(given), known, "unknown key")
 
 
 def _built(policy: PolicyVariant, context: Mapping[str, Any]) -> Config:

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sim.base.errors import InputError, unknown
+from sim.base.errors import InputError
 from sim.base.parameters import check as check_value
+from sim.base.plugins import check_known
 from sweep.grid import clusters, recipe, remote
 from sweep.grid.recipe import OWN, WINDOW
 
@@ -93,8 +94,7 @@ def _check_options(option: str, trace: Mapping[str, Any]) -> None:
     name = trace["synth" if "synth" in trace else "format"]
     given = {key for key in trace if key not in OWN}
     known = {*module.options(name)}
-    for key in sorted(given - known):
-        raise InputError(unknown(f"option of trace={option}", key, known), rule="unknown key")
+    check_known(f"option of trace={option}", sorted(given), known, "unknown key")
 
 
 def _check_knobs(option: str, chosen: Any) -> None:
@@ -103,10 +103,7 @@ def _check_knobs(option: str, chosen: Any) -> None:
     if not isinstance(chosen, Mapping):
         raise InputError(f"trace.knobs of {option} must be {{name: {{option: value}}}}")
     for name, options in chosen.items():
-        known = knobs.options(name)
-        for key in options or {}:
-            if key not in known:
-                raise InputError(unknown(f"option of knob {name}", key, known), rule="unknown key")
+        check_known(f"option of knob {name}", options or {}, knobs.options(name), "unknown key")
 
 
 def _check_path(option: str, path: Any) -> None:

@@ -16,7 +16,7 @@ from sim.base import files, html
 from sim.base.errors import InputError
 from sim.base.masking import mask_tree
 from sim.base.text import table_lines
-from sweep.execution.rows import AGAINST_BASELINE
+from sweep.execution.rebase import AGAINST_BASELINE
 from sweep.grid import config_tree
 from sweep.report import changes
 from sweep.report.changes import Change

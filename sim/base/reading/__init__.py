@@ -10,16 +10,20 @@ everything. How to add a reader: CONTRIBUTING, *Add a trace*.
 from sim.base.reading.comments import RowsOnly
 from sim.base.reading.rows import Field, Layout, OnBadRow, read_blocks, read_columns
 from sim.base.reading.text import (
+    BadLineError,
     broken_text,
     check_choice,
     count_rule,
     empty_file,
     first_line,
     nothing_left,
+    one_line,
     open_text,
+    whole_text,
 )
 
 __all__ = [
+    "BadLineError",
     "Field",
     "Layout",
     "OnBadRow",
@@ -30,7 +34,9 @@ __all__ = [
     "empty_file",
     "first_line",
     "nothing_left",
+    "one_line",
     "open_text",
     "read_blocks",
     "read_columns",
+    "whole_text",
 ]

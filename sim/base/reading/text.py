@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,38 @@ def open_text(path: str | os.PathLike[str]) -> Any:
         raise empty_file(path)
     raw = pa.OSFile(os.fspath(file))
     return pa.CompressedInputStream(raw, "gzip") if head == _GZIP else raw
+
+
+def whole_text(path: str | os.PathLike[str]) -> str:
+    """Read a plain or gzipped file whole."""
+    with open_text(path) as stream:
+        try:
+            text: str = stream.read().decode()
+        except (OSError, UnicodeDecodeError) as error:
+            raise broken_text(path, 1, error) from error
+    return text
+
+
+class BadLineError(Exception):
+    """A line that breaks a rule, which has a name."""
+
+    def __init__(self, rule: str, text: str) -> None:
+        super().__init__(text)
+        self.rule = rule
+
+
+@contextlib.contextmanager
+def one_line(
+    path: str | os.PathLike[str], line: int, on_bad_row: str, bad: dict[str, int]
+) -> Iterator[None]:
+    """Take in a line: one that breaks a rule is an error, or is left out and counted."""
+    try:
+        yield
+    except BadLineError as error:
+        if on_bad_row == "error":
+            text = f"{error}; mend the file, or read it with on_bad_row=skip"
+            raise InputError(text, file=path, line=line, rule=error.rule) from None
+        bad[error.rule] = bad.get(error.rule, 0) + 1
 
 
 def first_line(path: str | os.PathLike[str]) -> str:

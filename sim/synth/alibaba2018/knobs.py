@@ -11,13 +11,7 @@ from sim.base.arrays import F8, I8, Mask
 from sim.base.parameters import Positive, checked
 from sim.base.random import stream
 from sim.dags import Graphs
-from sim.knobs.parts import (
-    beside,
-    rebuilt,
-    repeat_jobs,
-    sample_jobs,
-    with_durations,
-)
+from sim.knobs.parts import rebuilt, repeat_jobs, sample_jobs
 from sim.synth.alibaba2018.tables import Tables
 from sim.synth.alibaba2018.tables_file import read_tables
 from sim.synth.alibaba2018.tian_algorithm2 import synthesize_dags
@@ -50,14 +44,8 @@ def rewire(
         See `synthesize_dags`.
     """
     parent, child = synthesized_edges(Graphs.of(workload), tables, seed, variant)
-    uniform = workload.stage_duration_s
-    return Workload.from_tables(
-        jobs=workload.jobs, stages=with_durations(workload.stages, uniform),
-        tasks=workload.tasks if uniform is None else None,
-        stage_edges={"parent": parent, "child": child}, job_edges=workload.job_edges,
-        downloads=workload.downloads, **beside(workload),
-        meta={**workload.meta, "rewired": {"seed": int(seed), "variant": variant}}, validate=False,
-    )  # fmt: skip
+    made = rebuilt(workload, None, stage_edges={"parent": parent, "child": child})
+    return made.with_meta({"rewired": {"seed": int(seed), "variant": variant}})
 
 
 def synthesized_edges(
@@ -110,8 +98,7 @@ def change_load(
     n = workload.n_jobs
     rows, copy = sample_jobs(n, max(1, round(load * n)), seed)
     if not copy.any():
-        kept = workload.take(rows)
-        return rebuilt(kept, stages=kept.stages, knob={"load": float(load)})
+        return rebuilt(workload.take(rows), {"load": float(load)})
     submit = between(values(workload.jobs, "submit_s"), rows, copy, seed)
     order = np.lexsort((np.arange(len(rows)), submit))
     rows, copy = rows[order], copy[order]
@@ -137,19 +124,9 @@ def _with_fresh_edges(
     stage_of_copy = np.flatnonzero(np.repeat(copy, graphs.job_n_stages))
     kind = take_rows(workload.stage_edges, np.flatnonzero(kept))["kind"].cast(pa.string())
     barrier = pa.chunked_array([pa.array(["barrier"] * len(parent), pa.string())])
-    uniform = workload.stage_duration_s
-    return Workload.from_tables(
-        jobs=workload.jobs,
-        stages=with_durations(workload.stages, uniform),
-        tasks=workload.tasks if uniform is None else None,
-        stage_edges={
-            "parent": np.concatenate([graphs.edge_parent[kept], stage_of_copy[parent]]),
-            "child": np.concatenate([graphs.edge_child[kept], stage_of_copy[child]]),
-            "kind": pa.chunked_array([*kind.chunks, *barrier.chunks]),
-        },
-        job_edges=workload.job_edges,
-        downloads=workload.downloads,
-        **beside(workload),
-        meta=workload.meta,
-        validate=False,
-    )
+    edges = {
+        "parent": np.concatenate([graphs.edge_parent[kept], stage_of_copy[parent]]),
+        "child": np.concatenate([graphs.edge_child[kept], stage_of_copy[child]]),
+        "kind": pa.chunked_array([*kind.chunks, *barrier.chunks]),
+    }
+    return rebuilt(workload, None, stage_edges=edges)

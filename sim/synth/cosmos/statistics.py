@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
+import yaml
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
@@ -16,30 +19,7 @@ from sim.synth.cosmos.requests import TOKENS, peak
 
 SHIFT_H = (1, 3, 6, 12)
 
-_WITHIN = {
-    "jobs a day / scale": ("cosmos", "jobs_a_day", 2000),
-    "dependencies a job": ("cosmos", "dependencies_per_job", 0.3),
-    "recurring jobs": ("recurring", "jobs", 0.015),
-    "recurring dependencies": ("recurring", "dependencies", 0.03),
-    "blind, of recurring jobs": ("coordination", "blind", 0.03),
-    "inverted templates": ("priorities", "templates_inverted", 0.03),
-    "jobs that depend on lower priority": ("priorities", "jobs_on_lower", 0.02),
-    "ad hoc jobs above the average recurring": ("priorities", "adhoc_above", 0.03),
-    "organisations with cross-organisation dependencies": (
-        "organisations", "organisations", 0.051,
-    ),
-    "cross-organisation dependencies": ("organisations", "dependencies", 0.04),
-    "cross-organisation template dependencies": ("organisations", "template_dependencies", 0.04),
-    "jobs in cross-organisation dependencies": ("organisations", "jobs", 0.04),
-    "recurring jobs in cross-organisation dependencies": ("organisations", "recurring_jobs", 0.04),
-    "jobs that depend on another": ("recurring", "depending", 0.03),
-    **{f"shiftable by {h} h": ("shifting", f"{h}h", 0.04) for h in SHIFT_H},
-    "dependencies within a week": ("recurring", "within_week", 0.015),
-    "templates less than a week apart": ("cosmos", "weekly_templates", 0.03),
-    "value of recurring over ad hoc": ("cosmos", "value_ratio", 0.5),
-    "peak of requests": ("cosmos", "peak", 0.01),
-    "Zipf exponent of local value": ("cosmos", "zipf_value", 0.05),
-}  # fmt: skip
+_WITHIN = yaml.safe_load(Path(__file__).with_name("targets.yaml").read_text(encoding="utf-8"))
 TARGETS: dict[str, tuple[float, float]] = {
     what: (numbers("wing")[section][key], within)
     for what, (section, key, within) in _WITHIN.items()

@@ -110,10 +110,7 @@ def make(
     got = _got(workload, draft.preset, n_slots)
     targets = dict(zip(got, (*over_time, *over_space, *draft.preset.load), strict=True))
     pairs = {key: [float(targets[key]), value] for key, value in got.items()}
-    return Workload.from_tables(
-        jobs=workload.jobs, stages=workload.stages, tasks=workload.tasks, history=workload.history,
-        meta={**workload.meta, "seed": seed, "wanted, got": pairs}, validate=False,
-    )  # fmt: skip
+    return workload.with_meta({"seed": seed, "wanted, got": pairs})
 
 
 def _workload(name: str, draft: Draft, mean_s: F8, task_s: F8) -> Workload:

@@ -16,7 +16,7 @@ import numpy as np
 from sim.base import maths
 from sim.base.arrays import F8, I8, offsets
 from sim.base.random import Stream, stream
-from sim.engine.recording import alone, record
+from sim.engine.recording import alone, record, together
 from sim.knobs.faults import fail_tasks, straggling
 from sim.published import numbers
 from sim.synth.scope_jobs.structure import (
@@ -303,11 +303,7 @@ TRAINING_TOKENS = 50
 
 def training_of(names: Sequence[str]) -> dict[str, Any]:
     """Return the table of recorded tasks (`sim.workload.schema.TRAINING`) of some of the jobs."""
-    recorded = [_training(name) for name in names]
-    return {
-        "template": [name for name, r in zip(names, recorded, strict=True) for _ in r["task"]],
-        **{key: np.concatenate([r[key] for r in recorded]) for key in recorded[0]},
-    }
+    return together(names, [_training(name) for name in names])
 
 
 @cache

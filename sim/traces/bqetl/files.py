@@ -20,7 +20,7 @@ import numpy as np
 from sim.base.acyclic import nodes_on_cycles
 from sim.base.arrays import F8, I4
 from sim.base.errors import InputError
-from sim.base.reading import OnBadRow, broken_text, open_text
+from sim.base.reading import BadLineError, OnBadRow, one_line, whole_text
 
 WORDS: Final = {
     "hourly": "0 * * * *", "daily": "0 0 * * *", "weekly": "0 0 * * 0", "monthly": "0 0 1 * *",
@@ -53,14 +53,6 @@ class TableJobs:
     bad_rows: dict[str, int] = field(default_factory=dict)  # lines left out, by rule
 
 
-class _BadLineError(Exception):
-    """A line that breaks a rule."""
-
-    def __init__(self, rule: str, text: str) -> None:
-        super().__init__(text)
-        self.rule = rule
-
-
 def read_files(path: str | os.PathLike[str], on_bad_row: OnBadRow) -> TableJobs:
     """Read the folder of the two files."""
     folder = Path(path)
@@ -74,18 +66,18 @@ def read_files(path: str | os.PathLike[str], on_bad_row: OnBadRow) -> TableJobs:
     def add_job(row: dict[str, str]) -> None:
         name = row["job"]
         if name in row_of:
-            raise _BadLineError("duplicate id", f"the job {name} is on an earlier line")
+            raise BadLineError("duplicate id", f"the job {name} is on an earlier line")
         if not is_schedule(row["schedule_interval"]):
             text = f"{row['schedule_interval']!r} is neither cron nor a word for a schedule"
-            raise _BadLineError("unknown schedule", text)
+            raise BadLineError("unknown schedule", text)
         tier = row["impact_tier"].removeprefix(TIER)
         if tier not in ("1", "2", "3"):
-            raise _BadLineError("unknown tier", f"{row['impact_tier']!r} is not {TIER}1 to 3")
+            raise BadLineError("unknown tier", f"{row['impact_tier']!r} is not {TIER}1 to 3")
         try:
             start = date.fromisoformat(row["dag_start_date"])
         except ValueError:
             text = f"dag_start_date is {row['dag_start_date']!r}, not YYYY-MM-DD"
-            raise _BadLineError("wrong date", text) from None
+            raise BadLineError("wrong date", text) from None
         row_of[name] = len(jobs.name)
         jobs.name.append(name)
         jobs.dag.append(row["dag"])
@@ -98,12 +90,12 @@ def read_files(path: str | os.PathLike[str], on_bad_row: OnBadRow) -> TableJobs:
         ends = row["producer_job"], row["consumer_job"]
         for name in ends:
             if name not in row_of:
-                raise _BadLineError("unknown job", f"there is no job {name!r} in {JOBS}")
+                raise BadLineError("unknown job", f"there is no job {name!r} in {JOBS}")
         pair = row_of[ends[0]], row_of[ends[1]]
         if pair[0] == pair[1]:
-            raise _BadLineError("job reads itself", f"{ends[0]} reads what it makes itself")
+            raise BadLineError("job reads itself", f"{ends[0]} reads what it makes itself")
         if pair in edges:
-            raise _BadLineError("read is named twice", f"{ends[1]} reads {ends[0]} already")
+            raise BadLineError("read is named twice", f"{ends[1]} reads {ends[0]} already")
         edges[pair] = None
 
     columns = ("job", "dag", "schedule_interval", "dag_start_date", "impact_tier", "owner_id")
@@ -126,25 +118,15 @@ def _each_row(
     bad: dict[str, int],
 ) -> None:
     for line, row in _rows(path, columns):
-        try:
+        with one_line(path, line, on_bad_row, bad):
             for column in columns:
                 if not row.get(column):
-                    raise _BadLineError("missing value", f"{column} is missing")
+                    raise BadLineError("missing value", f"{column} is missing")
             add(row)
-        except _BadLineError as error:
-            if on_bad_row == "error":
-                text = f"{error}; mend the file, or read it with on_bad_row=skip"
-                raise InputError(text, file=path, line=line, rule=error.rule) from None
-            bad[error.rule] = bad.get(error.rule, 0) + 1
 
 
 def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[int, dict[str, str]]]:
-    with open_text(path) as stream:
-        try:
-            text = stream.read().decode()
-        except (OSError, UnicodeDecodeError) as error:
-            raise broken_text(path, 1, error) from error
-    reader = csv.DictReader(io.StringIO(text, newline=""))
+    reader = csv.DictReader(io.StringIO(whole_text(path), newline=""))
     lacking = [c for c in columns if c not in (reader.fieldnames or ())]
     if lacking:
         message = f"the header lacks {', '.join(lacking)}"

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from sim.base.errors import InputError, unknown
+from sim.base.plugins import check_known
 from sweep.grid.options import Options
 from sweep.papers import declared
 from sweep.report.findings import Finding, Finished
@@ -50,9 +51,7 @@ def _checked(config: Any, options: Options) -> dict[str, Any]:
         isinstance(value, str) or key == "figures" for key, value in config.items()
     ):
         raise InputError(f"study: give {', '.join(KEYS[:-1])}, each a text, or figures")
-    for key in config:
-        if key not in KEYS:
-            raise InputError(unknown("key of a study", str(key), KEYS))
+    check_known("key of a study", map(str, config), KEYS, rule=None)
     if len(config.keys() & set(_WAYS)) != 1:
         raise InputError(f"study: give one of {', '.join(_WAYS)}")
     if "figures" in config:

@@ -105,14 +105,14 @@ def test_resource_missing_from_the_shape_is_an_error():
 
 @pytest.mark.parametrize("bad", [0, -1, float("nan"), float("inf")])
 def test_load_and_fraction_are_positive(bad):
-    with pytest.raises(sim.InputError, match="capacity fraction must be positive"):
+    with pytest.raises(sim.InputError, match="fraction must be a number above 0"):
         size_cluster(poisson(5), "slots", fraction=bad)
-    with pytest.raises(sim.InputError, match="load must be positive"):
+    with pytest.raises(sim.InputError, match="load must be a number above 0"):
         size_cluster(poisson(5), "slots", load=bad)
 
 
 def test_load_and_fraction_are_numbers():
-    with pytest.raises(sim.InputError, match="must be a number, not 'half'"):
+    with pytest.raises(sim.InputError, match="must be a number above 0, not 'half'"):
         size_cluster(poisson(5), "slots", fraction="half")
 
 

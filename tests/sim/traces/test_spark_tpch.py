@@ -118,7 +118,7 @@ def test_what_is_no_json_is_named(tmp_path):
         ({"trained_at": 2.5}, "trained_at must be a whole number"),
         ({"sizes": ["2"]}, "did you mean '2g'"),
         ({"queries": ["23"]}, "unknown query"),
-        ({"deadline": -1.0}, "deadline must be a positive"),
+        ({"deadline": -1.0}, "deadline must be a number above 0"),
         ({"deadline": 2.0, "trained_at": None}, "give trained_at too"),
         ({"every_s": -1.0}, "every_s must be"),
     ],

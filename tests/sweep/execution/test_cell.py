@@ -11,7 +11,7 @@ import policies
 from sim import Workload
 from sim.base.errors import in_a_line
 from sweep.execution.cell import run_cell
-from sweep.execution.plan import key_of
+from sweep.execution.plan import key_of, named
 from sweep.grid.config_tree import canonical
 from sweep.store.cell import CellSpec
 from tests.sweep.small import fake_simulate
@@ -196,12 +196,18 @@ PARTS: dict[str, Any] = {
 }
 
 
+def key(**parts: Any) -> str:
+    """Return the key of a cell of these parts."""
+    written = {name: canonical(parts[name]) for name in ("cluster", "measure")}
+    return key_of(**{**parts, **written, "policy": named(parts["policy"])})
+
+
 def test_a_key_is_the_sha256_of_canonical_json() -> None:
     text = (
         '{"capacity":0.5,"cluster":{"load":0.8,"shape":"slots"},"measure":{"name":"simulation"},'
         '"policy":{"name":"las","params":{"queues":10}},"seed":0,"sources":"s","workload":"w"}'
     )
-    assert key_of(**PARTS) == hashlib.sha256(text.encode()).hexdigest()
+    assert key(**PARTS) == hashlib.sha256(text.encode()).hexdigest()
 
 
 @pytest.mark.parametrize(
@@ -218,12 +224,12 @@ def test_a_key_is_the_sha256_of_canonical_json() -> None:
     ],
 )
 def test_whatever_matters_changes_the_key(changes: dict[str, Any]) -> None:
-    assert key_of(**{**PARTS, **changes}) != key_of(**PARTS)
+    assert key(**{**PARTS, **changes}) != key(**PARTS)
 
 
 def test_where_a_users_module_lies_does_not() -> None:
     moved = {**PARTS["policy"], "module": "elsewhere.las"}
-    assert key_of(**{**PARTS, "policy": moved}) == key_of(**PARTS)
+    assert key(**{**PARTS, "policy": moved}) == key(**PARTS)
 
 
 def test_canonical_json_does_not_depend_on_order() -> None:

@@ -1,0 +1,72 @@
+"""Plots of lines over plain axes, as plotly has them in plain data; a colour a number."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sim.base.html import N_COLOURS, symbol
+
+_FEW = 60  # points of a line that still get a marker each
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One plot: the section it belongs to, a caption, and plotly's ``data`` and ``layout``."""
+
+    section: str
+    caption: str
+    plot: dict[str, Any]
+
+
+def of_section(drawn: Sequence[Figure], section: str) -> list[dict[str, str]]:
+    """Return what a page's template needs of a section's figures, known by their places."""
+    return [
+        {"id": f"plot-{number}", "caption": figure.caption}
+        for number, figure in enumerate(drawn)
+        if figure.section == section
+    ]
+
+
+def line(number: int, name: str, x: Sequence[Any], y: Sequence[Any]) -> dict[str, Any]:
+    """Draw a line of the colour of that number; points that are not finite leave gaps."""
+    return {
+        "type": "scatter", "name": name, "meta": number, "x": [_finite(value) for value in x],
+        "y": [_finite(value) for value in y],
+        "mode": "lines+markers" if len(x) <= _FEW else "lines",
+        "line": {"width": 2, "dash": "solid" if number < N_COLOURS else "dot"},
+        "marker": {"size": 6, "symbol": symbol(number)},
+    }  # fmt: skip
+
+
+def plot(
+    data: list[dict[str, Any]],
+    x: str,
+    y: str,
+    *,
+    x_log: bool = False,
+    y_log: bool = False,
+    legend: bool = False,
+    hover: str = "closest",
+) -> dict[str, Any]:
+    """Put lines, bars or boxes between two axes of those titles."""
+
+    def axis(title: str, is_log: bool) -> dict[str, Any]:
+        scale = {"type": "log", "dtick": 1, "exponentformat": "power"} if is_log else {}
+        return {"title": {"text": title}, "zeroline": False, **scale}
+
+    layout = {
+        "xaxis": axis(x, x_log),
+        "yaxis": axis(y, y_log) | ({} if y_log else {"type": "linear", "rangemode": "tozero"}),
+        "hovermode": hover,
+        "showlegend": legend,
+        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
+        "margin": {"l": 64, "r": 16, "t": 56 if legend else 30, "b": 48},
+    }
+    return {"data": data, "layout": layout}
+
+
+def _finite(value: Any) -> Any:
+    return value if value is not None and math.isfinite(value) else None
