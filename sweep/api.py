@@ -157,7 +157,8 @@ class Sweep:
         Parameters
         ----------
         baseline : str, optional
-            One of the policies; left out: the sweep's own baseline.
+            One of the policies, or of its settings as the tables name it (``"dagps m=0"``); left
+            out: the sweep's own baseline.
         metrics : sequence of str
             What to compare; left out: the usual ones that differ.
 
@@ -175,15 +176,15 @@ class Sweep:
         own = self.config["baseline"]
         baseline = baseline or own
         if baseline is None:
-            policies = list(dict.fromkeys(self.cells["policy"]))
-            raise InputError(f"the sweep has no baseline; name one of {', '.join(policies)}")
+            labels = [column.label for column in self._summary.columns]
+            raise InputError(f"the sweep has no baseline; name one of {', '.join(labels)}")
         names = [metrics] if isinstance(metrics, str) else list(metrics)
         means.chosen(self._summary, names)
         cells = self._folder.cells()
         if baseline != own:
             cells = rebase.against(cells, self.config["swept"], baseline, self._cache)
-        swept = self.config["swept"]
-        found = contrasts.compare(cells, swept=swept, baseline=baseline, chosen=names)
+        about = {"swept": self.config["swept"], "is_fixed": bool(self.config.get("is_fixed"))}
+        found = contrasts.compare(cells, baseline=baseline, chosen=names, **about)
         table = contrasts.SCHEMA.empty_table() if found is None else found
         frame: pd.DataFrame = table.to_pandas()
         return frame

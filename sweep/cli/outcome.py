@@ -60,7 +60,8 @@ def _verdict_and_tables(outcome: Outcome, console: Console) -> None:
     if asked and not verdict:
         print(f"no verdict: no cell has a value of {asked} (verdict.metric)\n")
     cells = shown_metrics(outcome.cells, config)
-    summary = summarise(cells, swept=config["swept"], baseline=baseline)
+    is_fixed = bool(config.get("is_fixed"))
+    summary = summarise(cells, swept=config["swept"], baseline=baseline, is_fixed=is_fixed)
     if config["metrics"]:
         terminal.print_table(summary, console)
         against = headlines.headlines(folder.contrasts())

@@ -19,7 +19,8 @@ from sweep.execution.plan import Planned, Prepared
 from sweep.grid.config_tree import canonical
 from sweep.grid.grid import Grid
 from sweep.grid.overrides import quote
-from sweep.stats.arrange import AXES
+from sweep.stats.arrange import AXES, bases_of, columns_of
+from sweep.stats.arrange import text as shortest
 from sweep.store.cache import Cache
 from sweep.store.cell import CellError
 
@@ -110,29 +111,28 @@ def _against_baseline(prepared: Prepared) -> list[dict[str, float]]:
 def _groups(grid: Grid, rows: Sequence[Planned]) -> Iterator[tuple[Planned, list[Planned]]]:
     """Pair each of the baseline's cells with the cells that are compared with it.
 
-    A group shares trace, capacity, seed and every swept key that is not a policy's. A policy's
-    key that the baseline has too must be the same as well, where the policy has it.
+    A group shares trace, capacity, seed and every swept key that is not a policy's; with which of
+    the baseline's settings a policy is compared says `bases_of`.
     """
-    baseline = grid.request.baseline
-    if baseline is None:
+    if grid.request.baseline is None:
         return
     shared = ["trace", "capacity", "seed"]
     shared += [key for key in grid.swept if not key.startswith("policy.")]
     own = [key for key in grid.swept if key.startswith("policy.")]
-    bases: dict[str, list[Planned]] = {}
-    for row in rows:
-        if row.cell.labels["policy"] == baseline:
-            bases.setdefault(_group(row, shared), []).append(row)
+    columns, placed = columns_of([row.cell.labels for row in rows], own, grid.request.baseline)
+    is_base = [column.is_baseline for column in columns.values()]
+    base_of = [at if is_base[at] else base for at, base in enumerate(bases_of(columns))]
+    by_place: dict[tuple[str, int], list[Planned]] = {}
+    for row, column in zip(rows, placed, strict=True):
+        by_place.setdefault((_group(row, shared), column), []).append(row)
     members: dict[int, list[Planned]] = {}
-    for row in rows:
-        for base in bases.get(_group(row, shared), ()):
-            pairs = [(row.cell.labels[key], base.cell.labels[key]) for key in own]
-            if all(mine == theirs or None in (mine, theirs) for mine, theirs in pairs):
-                members.setdefault(base.row, []).append(row)
-                break
-    by_row = {base.row: base for group in bases.values() for base in group}
-    for number, group in members.items():
-        yield by_row[number], group
+    for (group, column), own_rows in by_place.items():
+        base = base_of[column]
+        for found in by_place.get((group, -1 if base is None else base), ())[:1]:
+            members.setdefault(found.row, []).extend(own_rows)
+    by_row = {row.row: row for row in rows}
+    for number, them in members.items():
+        yield by_row[number], them
 
 
 def _group(row: Planned, keys: Sequence[str]) -> str:
@@ -174,5 +174,5 @@ def _swept_column(values: Sequence[Any]) -> pa.Array:
         return pa.array(values, pa.int64())
     if present and all(type(value) in (int, float) for value in present):
         return pa.array([None if v is None else float(v) for v in values], pa.float64())
-    texts = [None if v is None else v if isinstance(v, str) else json.dumps(v) for v in values]
+    texts = [None if v is None else shortest(v) for v in values]
     return pa.array(texts, pa.string())

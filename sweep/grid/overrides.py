@@ -83,12 +83,13 @@ _PART_OF_DICT = re.compile(r"(?:\$\{[^}]*\}|[^,()\[\]{}='\":])+")
 
 
 def _parsed(parser: Any, text: str) -> Any:
-    """Parse one override; a value such as a path with ``ü`` in it needs no quotes."""
+    """Parse one override; a path with ``ü`` in it, and a baseline's setting, need no quotes."""
     try:
         return parser.parse_override(text)
     except HydraException:
         key, equals, value = text.partition("=")
-        quoted = _with_quotes(value)
+        is_plain = key == "baseline" and not set(value) & set("'\"\\")
+        quoted = f"'{value}'" if is_plain else _with_quotes(value)
         if not equals or quoted == value:
             raise
         return parser.parse_override(f"{key}={quoted.strip()}")

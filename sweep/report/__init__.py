@@ -48,14 +48,15 @@ def write_all(
     shown = shown_metrics(cells, config)
     swept, baseline = config["swept"], config["baseline"]
     chosen = chosen_metrics(config)
-    compared = contrasts.compare(shown, swept=swept, baseline=baseline, chosen=chosen)
+    about = {"swept": swept, "baseline": baseline, "is_fixed": bool(config.get("is_fixed"))}
+    compared = contrasts.compare(shown, chosen=chosen, **about)
     folder.replace(CONTRASTS, compared)
     made = judging.verdicts(cells, config)
     files.write_json(folder.path / VERDICT, [verdict.as_json() for verdict in made])
     headlines = against.headlines(compared)
     texts = [
         *map(to_markdown, sections),
-        table.to_markdown(summarise(shown, swept=swept, baseline=baseline)),
+        table.to_markdown(summarise(shown, **about)),
         against.to_markdown(headlines, baseline),
     ]
     files.write_text(folder.path / TABLE, "\n".join(filter(None, texts)))
@@ -98,7 +99,8 @@ def write(
     provenance. The HTML file also plots each metric against capacity; it loads nothing from
     anywhere. First of all stand the `sections` that another room filled.
     """
-    summary = summarise(cells, swept=swept, baseline=baseline)
+    is_fixed = bool(config.get("is_fixed"))
+    summary = summarise(cells, swept=swept, baseline=baseline, is_fixed=is_fixed)
     environment = html.environment(_TEMPLATES)
     environment.filters["shortest"] = shortest
     context = _context(summary, config, provenance, f"Sweep {folder.name}")

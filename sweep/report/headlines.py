@@ -157,7 +157,8 @@ def _notes(
     elif any(FEW in entry.mark for line in lines for entry in line.entries):
         notes.append(f"{FEW}: fewer than {MIN_PAIRS} pairs, as cells failed")
     if EXACT in tests:
-        notes.append(f"{EXACT}: every seed gave the same difference; there is nothing to test")
+        why = "every seed gave the same difference" if most > 1 else "no seed changes anything"
+        notes.append(f"{EXACT}: {why}; there is nothing to test")
     return tuple(notes)
 
 

@@ -84,7 +84,7 @@ def headline(summary: Summary) -> list[str]:
     lines = [
         f"{policies} on {', '.join(traces)}",
         f"capacity {', '.join(text(c) for c in summary.capacities)}"
-        f" · {seeds} seed{'s' * (seeds != 1)}"
+        f" · {seeds} seed{'s' * (seeds != 1)}{_same(summary)}"
         f" · {summary.n_cells} cell{'s' * (summary.n_cells != 1)}"
         + (f" · baseline {summary.baseline}" if summary.baseline else ""),
     ]
@@ -93,19 +93,27 @@ def headline(summary: Summary) -> list[str]:
     return lines
 
 
+def _same(summary: Summary) -> str:
+    """Say where seeds change nothing."""
+    if len(summary.seeds) > 1:
+        return ", all of which gave the same: one is enough" if summary.is_same else ""
+    return ", as no seed changes anything" if summary.is_fixed else ""
+
+
 def legend(summary: Summary, best: str = BEST, is_whole: bool = True) -> list[str]:
     """Say what the marks in the tables mean, those that can occur; of all metrics, what lacks."""
     if not summary.metrics:
         return []
     seeds = len(summary.seeds)
     words = []
-    if seeds > 1:
+    if seeds > 1 and not summary.is_same:
         words.append(f"mean ± half-width of the 95% confidence interval over {seeds} seeds")
     tables = ((block, at) for block in summary.blocks for at in range(len(block.capacities)))
     rows = (row for block, at in tables for row in rows_of(summary, block, at))
     if any(entry.is_best for row in rows for entry in row.entries):
-        tells = "and what no test tells from it" if seeds >= MIN_PAIRS else "not tested"
-        words.append(f"{best}: the best mean, {tells}")
+        tells = ", and what no test tells from it" if seeds >= MIN_PAIRS else ", not tested"
+        is_exact = summary.is_same or (seeds == 1 and summary.is_fixed)
+        words.append(f"{best}: the best" + ("" if is_exact else f" mean{tells}"))
     if summary.failures and seeds > 1:
         words.append(f"{FEWER}: fewer seeds, some failed")
     lines = ["; ".join(words)] if words else []

@@ -34,6 +34,7 @@ class Facts:
     is_ratio: bool
     gap: float | None
     n_seeds: int
+    is_fixed: bool  # whether no seed can change anything
     waits: bool | None  # whether any job waited
     use: float | None  # share of the capacity in use
 
@@ -127,7 +128,7 @@ def _value(facts: Facts) -> str:
 
 def _how_sure(facts: Facts) -> list[str]:
     """Say where nothing was tested, and what more seeds would do."""
-    if facts.n_policies == 1 or _all_tie(facts):
+    if facts.n_policies == 1 or _all_tie(facts) or (facts.is_fixed and facts.n_seeds == 1):
         return []
     if not facts.is_tested:
         n = facts.n_seeds

@@ -91,13 +91,14 @@ def verdicts(cells: pa.Table, config: Mapping[str, Any]) -> list[Verdict]:
         metric = _metric(them, members, asked)
         if metric is None:
             continue
-        paired = _against_baseline(them, members, metric, config["baseline"])
+        paired = _against_baseline(them, members, metric)
         for capacity, values in by_seed(them, members).items():
             best = best_of(metric, values[:, :, them.names.index(metric)])
             if best is not None:
                 world = (trace, settings, capacity)
                 there = {c: found for (k, c), found in paired.items() if k == capacity}
-                made.append(_verdict(them, members, world, metric, values, best, there))
+                is_fixed = bool(config.get("is_fixed"))
+                made.append(_verdict(them, members, world, metric, values, best, there, is_fixed))
     return made
 
 
@@ -113,15 +114,13 @@ def _metric(them: Arranged, members: Sequence[int], asked: str | None) -> str | 
 
 
 def _against_baseline(
-    them: Arranged, members: Sequence[int], metric: str, baseline: str | None
+    them: Arranged, members: Sequence[int], metric: str
 ) -> dict[tuple[float, int], tuple[Paired, bool]]:
-    """Compare each policy with the baseline, by capacity and column."""
-    if baseline is None:
-        return {}
+    """Compare each policy with the baseline, by capacity and column; nothing without one."""
     values = them.values[:, them.names.index(metric)]
     return {
         (capacity, column): against(metric, values[both.own], values[both.other])
-        for capacity, column, both in contrasts.pairs(them, members, baseline)
+        for capacity, column, both in contrasts.pairs(them, members)
     }
 
 
@@ -133,6 +132,7 @@ def _verdict(
     values: F8,
     best: Best,
     paired: Mapping[int, tuple[Paired, bool]],
+    is_fixed: bool,
 ) -> Verdict:
     trace, settings, capacity = world
     columns = list(them.columns.values())
@@ -173,6 +173,7 @@ def _verdict(
         is_ratio=is_ratio,
         gap=gap,
         n_seeds=len(of_first),
+        is_fixed=is_fixed,
         waits=_waits(them, values),
         use=_mean(them, values, USE),
     )

@@ -60,6 +60,15 @@ def test_each_policy_is_paired_with_the_baseline_by_seed() -> None:
     np.testing.assert_array_equal([r["p_holm"] for r in rows], stats.holm(p))
 
 
+def test_one_pair_is_exact_where_no_seed_changes_anything() -> None:
+    cells = frames.frame(seeds=[0], capacities=[1.0])
+    assert {row["test"] for row in compared(cells)} == {"few"}
+    assert {row["test"] for row in compared(cells, is_fixed=True)} == {"exact"}
+    lines = printed(shown(cells, is_fixed=True), 200)
+    assert lines[-1] == "exact: no seed changes anything; there is nothing to test"
+    assert "too few" not in "".join(lines)
+
+
 def test_the_order_of_rows_changes_nothing() -> None:
     cells = frames.frame(seeds=SEEDS, traces=["a", "b"])
     order = np.random.default_rng(1).permutation(cells.num_rows)

@@ -130,6 +130,16 @@ def test_little_is_said_of_few_seeds() -> None:
     assert two.sentence.endswith("; 2 seeds: not tested, 3 are.")
 
 
+def test_nothing_is_to_be_tested_where_no_seed_changes_anything() -> None:
+    table = cells({"fifo": FIFO[:1], "srpt": SRPT[:1]})
+    config = {"swept": [], "baseline": "fifo", "metrics": [], "is_fixed": True}
+    (one,) = verdicts(table, config)
+    assert one.sentence == "t at 0.7: srpt, 3.00× sooner than fifo in mean JCT."
+    several = judged(cells({"fifo": FIFO[:1] * 10, "srpt": [1 / 3] * 10}))
+    assert several.sentence == "t at 0.7: srpt, 2,436× sooner than fifo in mean JCT."
+    assert several.interval == (several.value, several.value)
+
+
 def test_it_says_how_many_seeds_would_tell() -> None:
     one = judged(cells({"fifo": SRPT, "sjf": SJF}))
     assert one.best == ("fifo", "sjf")
