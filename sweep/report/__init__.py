@@ -13,7 +13,7 @@ from sim.base.masking import mask, mask_tree
 from sweep.grid.config_tree import to_yaml
 from sweep.report import findings as of_study
 from sweep.report import headlines as against
-from sweep.report import overview, table
+from sweep.report import overview, sheet, table
 from sweep.report import page as report_page
 from sweep.report.headlines import Headline
 from sweep.report.section import Section, to_markdown
@@ -107,13 +107,14 @@ def write(
     context["asked"] = _asked(summary, cells, swept)
     context["study"] = _study(config, findings)
     drawn = overview.pictures(verdicts)
-    context |= {"headlines": headlines, "baseline": baseline, "pictures": drawn}
+    context |= {"baseline": baseline, "pictures": [(one, overview.sheet(one)) for one in drawn]}
+    context["headlines"] = [(one, against.sheet(one, baseline or "")) for one in headlines]
     context["sentences"] = [verdict.sentence for verdict in verdicts]
     context["most_sentences"] = MOST_SENTENCES
     looked = report_page.look(cells, cache, gantt, swept, baseline)
     pages = {
         MARKDOWN: environment.get_template("report.md.j2").render(
-            context | {"sentences": [table.escaped(one) for one in context["sentences"]]},
+            context | {"sentences": [sheet.escaped(one) for one in context["sentences"]]},
             overview=overview.to_markdown(drawn, summary),
             tables=table.to_markdown(summary, level=3),
             section_texts="\n".join(map(to_markdown, sections)),
@@ -178,11 +179,9 @@ def _study(config: Mapping[str, Any], figures: pa.Table | None) -> dict[str, Any
     """Give the study's figures as texts, its source and its notes."""
     if figures is None:
         return None
-    header, rows = of_study.to_text(figures)
     about = config["study"] or {}
     return {
-        "header": header,
-        "rows": rows,
+        "sheet": of_study.grouped(figures),
         "markdown": of_study.to_markdown(figures),
         "beside": of_study.beside(about["source"]) if about.get("source") else "",
         "notes": about.get("notes", ""),

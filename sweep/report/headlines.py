@@ -10,10 +10,10 @@ from typing import Any
 
 import pyarrow as pa
 from rich.console import Console
-from rich.text import Text
 
-from sweep.report.console import say, signs, width_of
-from sweep.report.table import escaped, piped
+from sweep.report.console import say
+from sweep.report.sheet import Cell, Group, Sheet, escaped, print_sheet
+from sweep.report.sheet import to_markdown as written
 from sweep.stats import ALPHA, MIN_PAIRS
 from sweep.stats.arrange import text
 from sweep.stats.contrasts import ALL_TRACES
@@ -22,8 +22,6 @@ from sweep.stats.metric_format import format_contrast, style
 
 NOT_SIGNIFICANT = "n.s."
 ABSENT = "–"
-_STYLES = {"better": "green", "worse": "red", "": "dim"}
-_GAP = "  "
 
 
 @dataclass(frozen=True)
@@ -162,57 +160,34 @@ def _notes(
     return tuple(notes)
 
 
-def print_headlines(headlines: Sequence[Headline], baseline: str, console: Console) -> None:
-    """Print each table: policies below each other, a column a contrast, as many as fit."""
-
-    def show(*parts: tuple[str, str]) -> None:
-        line = Text()
-        for part, look in parts:
-            line.append(part.translate(signs(console)), style=look)
-        line.rstrip()
-        console.print(line, soft_wrap=True)
-
-    for number, headline in enumerate(headlines):
-        show(("", ""))
-        title = f"against {baseline}" + (f", {headline.title}" if len(headlines) > 1 else "")
-        first = max(len(title), *(len(line.policy) + 2 for line in headline.lines))
-        widths = [
-            max(len(head), *(len(line.entries[at].text()) for line in headline.lines))
-            for at, head in enumerate(headline.heads)
-        ]
-        n = _n_fitting(widths, width_of(console) - first)
-        heads = [
-            (_GAP + head.ljust(width), "bold")
-            for head, width in zip(headline.heads[:n], widths[:n], strict=True)
-        ]
-        show((title.ljust(first), "bold"), *heads)
-        for capacity, lines in groupby(headline.lines, key=lambda line: line.capacity):
-            show((f"capacity {text(capacity)}", "bold"))
-            for line in lines:
-                show((f"  {line.policy}".ljust(first), ""), *_parts(line, widths, n))
-        notes = [*headline.notes]
-        if n < len(headline.heads):
-            notes.append(f"not shown here: {', '.join(headline.heads[n:])}")
-        is_last = number == len(headlines) - 1
-        if is_last or headlines[number + 1].notes != headline.notes or n < len(headline.heads):
-            for note in notes:
-                say(console, note, "dim")
-
-
-def _parts(line: Line, widths: Sequence[int], n: int) -> list[tuple[str, str]]:
-    return [
-        (_GAP + entry.text().ljust(width), _STYLES[entry.side])
-        for width, entry in zip(widths[:n], line.entries[:n], strict=True)
+def sheet(headline: Headline, baseline: str) -> Sheet:
+    """Make a table: policies below each other, a column a contrast."""
+    groups = [
+        Group(
+            f"capacity {text(capacity)}",
+            tuple((line.policy, tuple(map(_cell, line.entries))) for line in lines),
+        )
+        for capacity, lines in groupby(headline.lines, key=lambda line: line.capacity)
     ]
+    heads = tuple((head,) for head in headline.heads)
+    return Sheet(heads, tuple(groups), f"against {baseline}", headline.title, "headline")
 
 
-def _n_fitting(widths: Sequence[int], room: int) -> int:
-    """How many columns fit; one at least."""
-    used, n = 0, 0
-    for width in widths:
-        used += width + len(_GAP)
-        n += used <= room
-    return max(1, n)
+def _cell(entry: Entry) -> Cell:
+    mark = f" {entry.mark}" if entry.mark else ""
+    return Cell(entry.estimate, entry.interval, mark, entry.side or "unsure", entry.p)
+
+
+def print_headlines(headlines: Sequence[Headline], baseline: str, console: Console) -> None:
+    """Print each table, and what its marks mean."""
+    for number, headline in enumerate(headlines):
+        say(console, "")
+        if len(headlines) > 1:
+            say(console, headline.title, "bold underline")
+        print_sheet(sheet(headline, baseline), console)
+        if number == len(headlines) - 1 or headlines[number + 1].notes != headline.notes:
+            for note in headline.notes:
+                say(console, note, "dim")
 
 
 def to_markdown(headlines: Sequence[Headline], baseline: str, level: int = 2) -> str:
@@ -220,23 +195,7 @@ def to_markdown(headlines: Sequence[Headline], baseline: str, level: int = 2) ->
     parts = []
     for headline in headlines:
         title = f"Against {baseline}" + (f": {headline.title}" if len(headlines) > 1 else "")
-        lines = [f"{'#' * level} {_escaped(title)}", ""]
-        lines.append(piped(["capacity", "policy", *map(_escaped, headline.heads)]))
-        lines.append(piped(["---:", "---", *["---"] * len(headline.heads)]))
-        lines += [
-            piped([text(line.capacity), _escaped(line.policy), *map(_markdown_entry, line.entries)])
-            for line in headline.lines
-        ]
-        lines += ["", *(_escaped(note) + "  " for note in headline.notes)]
+        lines = [f"{'#' * level} {escaped(title)}", "", written(sheet(headline, baseline))]
+        lines += [escaped(note, "[") + "  " for note in headline.notes]
         parts.append("\n".join(lines).rstrip() + "\n")
     return "\n".join(parts)
-
-
-def _markdown_entry(entry: Entry) -> str:
-    words = _escaped(entry.text())
-    words = f"**{words}**" if entry.side == "better" else words
-    return f"{words} ({_escaped(entry.p)})" if entry.p else words
-
-
-def _escaped(words: str) -> str:
-    return escaped(words, "[")

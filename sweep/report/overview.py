@@ -9,7 +9,9 @@ from itertools import groupby
 
 import numpy as np
 
-from sweep.report.table import columns_of, escaped, piped, size
+from sweep.report.sheet import Cell, Group, Sheet, escaped
+from sweep.report.sheet import to_markdown as written
+from sweep.report.table import columns_of, size
 from sweep.stats.arrange import text
 from sweep.stats.metric_format import format_contrast, format_value, is_fraction, style
 from sweep.stats.summary import Block, Summary
@@ -157,18 +159,28 @@ def fronts(summary: Summary, block: Block) -> Iterator[tuple[int, list[int]]]:
             yield k, sorted(front, key=lambda c: points[c])
 
 
+def sheet(picture: Picture) -> Sheet:
+    """Make a table of a picture, a policy a row."""
+    rows = tuple((policy, tuple(map(_cell, spots))) for policy, spots in picture.rows)
+    heads = tuple((capacity,) for capacity in picture.capacities)
+    return Sheet(heads, (Group("", rows),), "capacity", picture.title, "picture")
+
+
+def _cell(spot: Spot | None) -> Cell:
+    if spot is None:
+        return Cell()
+    look = {"better": "more", "worse": "less"}.get(spot.side, "") + " best" * spot.is_best
+    mark = f" {TIED}" * spot.is_tied
+    return Cell(spot.text, "", mark, look.strip(), about=spot.about, weight=spot.weight)
+
+
 def to_markdown(pictures: Sequence[Picture], summary: Summary) -> str:
     """Write the pictures as tables, and the fronts as sentences."""
     lines: list[str] = []
     for picture in pictures:
         title = f"{picture.title}: " if len(pictures) > 1 else ""
-        lines += [escaped(f"{title}{picture.label}"), ""]
-        lines.append(piped(["policy", *(f"capacity {c}" for c in picture.capacities)]))
-        lines.append(piped(["---", *["---:"] * len(picture.capacities)]))
-        lines += [
-            piped([escaped(policy), *map(_markdown_spot, spots)]) for policy, spots in picture.rows
-        ]
-        lines += ["", *(["; ".join(picture.notes), ""] if picture.notes else [])]
+        lines += [escaped(f"{title}{picture.label}"), "", written(sheet(picture))]
+        lines += ["; ".join(picture.notes), ""] if picture.notes else []
     for block in summary.blocks:
         title = f"{block.title} at" if len(summary.blocks) > 1 else "At"
         for k, front in fronts(summary, block):
@@ -178,10 +190,3 @@ def to_markdown(pictures: Sequence[Picture], summary: Summary) -> str:
             )
             lines += [escaped(said) + "  "]
     return "\n".join(lines).rstrip() + "\n" if lines else ""
-
-
-def _markdown_spot(spot: Spot | None) -> str:
-    if spot is None:
-        return ""
-    words = escaped(spot.text) + f" {TIED}" * spot.is_tied
-    return f"**{words}**" if spot.is_best else words

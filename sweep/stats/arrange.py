@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +22,7 @@ AXES = ("policy", "trace", "capacity", "seed")
 ERROR = ("error_stage", "error_type", "error_message", "error_traceback")
 NOT_METRICS = frozenset((*AXES, "status", *FACTS, *ERROR, "reproduce", "key"))
 _POOL = '"shape":"slots"'  # in a cell's configuration, as canonical JSON
+_COUNT = re.compile(r'"cluster":\{"count":\d')
 _OF_COLUMN = ("policy.", "measure.")
 
 Settings = tuple[tuple[str, str], ...]
@@ -71,6 +73,7 @@ def arrange(cells: pa.Table, swept: Sequence[str], baseline: str | None) -> Arra
     if "n_machines" in cells.column_names and "config" in cells.column_names:
         for row, config in zip(rows, cells.column("config").to_pylist(), strict=True):
             row["is_pool"] = _POOL in config
+            row["is_counted"] = bool(_COUNT.search(config))
     names = [n for n in cells.column_names if n not in {*NOT_METRICS, *swept}]
     names = metric_format.in_order([n for n in names if _is_number(cells.schema.field(n).type)])
     values = _matrix(cells, names)

@@ -163,9 +163,9 @@ def test_both_open_with_the_verdict_and_a_picture_of_the_whole(tmp_path: Path) -
     srpt = next(line for line in lines if line.startswith("| srpt"))
     assert srpt == "| srpt | **3.00×** | **3.00×** | **3.00×** |"
     assert "At 0.5 no other policy beats in both mean and p99 JCT: srpt." in markdown
-    spots = re.findall(r'<td class="spot (\w*)( first)?"', source)
-    assert [spots.count((side, "")) for side in ("", "better")] == [3, 6]
-    assert spots.count(("better", " first")) == 3
+    spots = re.findall(r'<td(?: class="(more|less)?( best)?")? style="--w', source)
+    assert [spots.count((side, "")) for side in ("", "more")] == [3, 6]
+    assert spots.count(("more", " best")) == 3
 
 
 def test_a_picture_marks_ties_and_leaves_failed_cells_empty(tmp_path: Path) -> None:
@@ -214,6 +214,16 @@ def test_the_page_is_small_unless_a_figure_asks_for_more() -> None:
     assert len(small) < 1_250_000
     boxes = pieces.embedded([{"data": [{"type": "box"}], "layout": {}}])["plotly_js"]
     assert len(boxes) > 4_000_000
+
+
+def test_names_beside_points_do_not_hide_each_other() -> None:
+    labels = dict(enumerate(["fifo", "srpt", "dagps online", "sjf"]))
+    apart = report_plots._sides(labels, dict(enumerate([(0, 0), (1, 1), (2, 2), (3, 3)])))
+    assert set(apart) == set(labels)
+    near = report_plots._sides(labels, dict(enumerate([(0, 0), (1.0, 1.0), (1.001, 1.0), (3, 3)])))
+    assert near[1] != near[2]
+    crowd = {at: (1.0 + at / 1e4, 1.0) for at in range(12)} | {12: (0.0, 0.0), 13: (9.0, 9.0)}
+    assert len(report_plots._sides(dict.fromkeys(crowd, "a long name"), crowd)) < 14
 
 
 def test_one_capacity_gives_bars_and_one_seed_no_error_bars() -> None:

@@ -70,7 +70,7 @@ def test_failed_cells_are_counted_marked_and_left_out() -> None:
     assert summary.failures[0].reproduce.startswith("python -m sweep policy=las")
     text = printed(summary)
     assert "4 of 36 cells failed" in text
-    rows = [line for line in text.splitlines() if line.startswith("jct_mean_s")]
+    rows = [line for line in text.splitlines() if line.startswith("  jct_mean_s")]
     assert ["†" in row for row in rows] == [True, False, False]
     assert [row.count("failed") for row in rows] == [0, 0, 1]
     assert (summary.blocks[0].n[2, 1] == 0).all()
@@ -158,7 +158,7 @@ def test_every_number_is_on_the_terminal_and_no_line_is_too_long(
     policies = [*frames.POLICIES, *(f"policy_{n}" for n in range(n_policies - 4))]
     summary = summarise(frames.frame(policies=policies, seeds=[0, 1]), baseline="fifo")
     lines = on_terminal(summary, width)
-    tables = [line for line in lines if line.startswith(("jct", "gap", "make", "util"))]
+    tables = [line for line in lines if line.startswith(("  jct", "  gap", "  make", "  util"))]
     assert max(map(len, tables)) <= width
     text = "\n".join(lines).replace(" ±", "±")
     block = summary.blocks[0]
@@ -195,9 +195,9 @@ def test_a_few_metrics_that_matter_are_shown_by_themselves() -> None:
     cells = frames.frame(seeds=range(4))
     summary = summarise(cells, baseline="fifo")
     shown = matter.chosen(summary, ["jct_p90_s"])
-    assert shown == ["jct_mean_s", "jct_p90_s", "jct_p99_s", "jct_speedup_mean", "gap_lb_p50"]
+    assert shown == ["jct_p90_s", "jct_mean_s", "jct_p99_s", "jct_speedup_mean", "gap_lb_p50"]
     lines = on_terminal(summary, 120, shown)
-    rows = [line.split()[0] for line in lines if line.startswith(("jct", "gap", "util", "jobs"))]
+    rows = [line.split()[0] for line in lines if line.startswith(("  jct", "  gap", "  util"))]
     assert rows == shown * 3
     (same,) = [line for line in lines if line.startswith("the same for every policy: ")]
     assert "jobs_failed 0%" in same
@@ -208,6 +208,24 @@ def test_a_few_metrics_that_matter_are_shown_by_themselves() -> None:
     assert not [line for line in matter.folded(alone, ["jct_mean_s"]) if "the same" in line]
 
 
+def test_four_policies_fit_beside_each_other_into_80_columns() -> None:
+    cells = frames.frame(seeds=range(4))
+    for name, values in (("n_machines", [58, 92] * 24), ("arrival_scale", [1.0] * 48)):
+        cells = cells.append_column(name, pa.array(values, pa.float64()))
+    summary = summarise(cells, baseline="fifo")
+    lines = on_terminal(summary, 80, matter.chosen(summary))
+    heads = ["metric", "fifo", "sjf", "las", "srpt"]
+    assert sum(line.split() == heads for line in lines) == 1
+    assert "capacity 0.75 (58 to 92 machines)" in lines
+
+
+def test_a_pipe_is_as_wide_as_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    for columns, most in (("70", 70), ("300", 300), ("wide", 100)):
+        monkeypatch.setenv("COLUMNS", columns)
+        widths = [len(line) for line in piped(summarise(frames.frame(seeds=[0, 1]))).splitlines()]
+        assert most - 60 < max(widths) <= most
+
+
 def test_the_stars_follow_the_set_that_no_test_tells_from_the_best() -> None:
     cells = frames.frame(seeds=range(6), capacities=[1.0])
     rows = cells.to_pylist()
@@ -216,8 +234,8 @@ def test_the_stars_follow_the_set_that_no_test_tells_from_the_best() -> None:
     values = [near[r["policy"]] * (noise[r["seed"]] if r["policy"] == "sjf" else 1.0) for r in rows]
     at = cells.column_names.index("jct_mean_s")
     summary = summarise(cells.set_column(at, "jct_mean_s", pa.array(values)), baseline="fifo")
-    (row,) = [r for r in table.rows_of(summary, summary.blocks[0], 0) if r.metric == "jct_mean_s"]
-    stars = dict(zip(frames.POLICIES, (entry.is_best for entry in row.entries), strict=True))
+    ((_, entries),) = table.sheet(summary, summary.blocks[0], ["jct_mean_s"]).groups[0].rows
+    stars = dict(zip(frames.POLICIES, (entry.look == "best" for entry in entries), strict=True))
     assert stars == {"fifo": False, "sjf": True, "las": False, "srpt": True}
     markdown = table.to_markdown(summary)
     (line,) = [x for x in markdown.splitlines() if x.startswith("| `jct_mean_s`")]
@@ -249,9 +267,9 @@ def test_an_ascii_output_gets_plain_letters() -> None:
 def test_markdown_has_a_row_a_metric_and_bold_for_the_best() -> None:
     summary = summarise(frames.frame(failed=[("las", 0.5, 1)]), baseline="fifo")
     lines = table.to_markdown(summary).splitlines()
-    assert "### Capacity 0.75" in lines
+    assert "| **capacity 0.75** |  |  |  |  |" in lines
     heads = [line for line in lines if line.startswith("| metric")]
-    assert heads == ["| metric | fifo baseline | sjf | las | srpt |"] * 3
+    assert heads == ["| metric | fifo baseline | sjf | las | srpt |"]
     rows = [line for line in lines if line.startswith("| `jct_mean_s`")]
     assert all(row.rstrip(" |").endswith("**") for row in rows)
     n_rows = sum(line.startswith("| `") for line in lines)
@@ -304,6 +322,6 @@ def test_unknown_metrics_are_shown_last_without_a_best() -> None:
     cells = cells.append_column("queue_length_s", values)
     summary = summarise(cells)
     assert summary.metrics[-1] == "queue_length_s"
-    rows = [x for x in printed(summary).splitlines() if x.startswith("queue_length_s")]
+    rows = [x for x in printed(summary).splitlines() if x.startswith("  queue_length_s")]
     assert len(rows) == 3
     assert "*" not in "".join(rows)
