@@ -64,8 +64,8 @@ def _verdict_and_tables(outcome: Outcome, console: Console) -> None:
     summary = summarise(cells, swept=config["swept"], baseline=baseline, is_fixed=is_fixed)
     if config["metrics"]:
         terminal.print_table(summary, console)
-        against = headlines.headlines(folder.contrasts())
-        headlines.print_headlines(against, baseline, console)
+        against = headlines.headlines(folder.contrasts(), baseline)
+        headlines.print_headlines(against, console)
     else:
         judged = dict.fromkeys(one["metric"] for one in verdict)
         terminal.print_table(summary, console, matter.chosen(summary, list(judged)))

@@ -53,11 +53,11 @@ def write_all(
     folder.replace(CONTRASTS, compared)
     made = judging.verdicts(cells, config)
     files.write_json(folder.path / VERDICT, [verdict.as_json() for verdict in made])
-    headlines = against.headlines(compared)
+    headlines = against.headlines(compared, baseline)
     texts = [
         *map(to_markdown, sections),
         table.to_markdown(summarise(shown, **about)),
-        against.to_markdown(headlines, baseline),
+        against.to_markdown(headlines),
     ]
     files.write_text(folder.path / TABLE, "\n".join(filter(None, texts)))
     write(
@@ -107,8 +107,7 @@ def write(
     context["asked"] = _asked(summary, cells, swept)
     context["study"] = _study(config, findings)
     drawn = overview.pictures(verdicts)
-    context |= {"baseline": baseline, "pictures": [(one, overview.sheet(one)) for one in drawn]}
-    context["headlines"] = [(one, against.sheet(one, baseline or "")) for one in headlines]
+    context |= {"headlines": headlines, "baseline": baseline, "pictures": drawn}
     context["sentences"] = [verdict.sentence for verdict in verdicts]
     context["most_sentences"] = MOST_SENTENCES
     looked = report_page.look(cells, cache, gantt, swept, baseline)
@@ -118,7 +117,7 @@ def write(
             overview=overview.to_markdown(drawn, summary),
             tables=table.to_markdown(summary, level=3),
             section_texts="\n".join(map(to_markdown, sections)),
-            headline_tables=against.to_markdown(headlines, baseline or ""),
+            headline_tables=against.to_markdown(headlines),
         ),
         HTML: environment.get_template("report.html.j2").render(
             context, **report_page.context(summary, findings, looked, sections)

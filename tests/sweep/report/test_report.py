@@ -175,15 +175,16 @@ def test_a_picture_marks_ties_and_leaves_failed_cells_empty(tmp_path: Path) -> N
     (picture,) = overview.pictures(
         verdicts(cells, {"swept": [], "baseline": "fifo", "metrics": []})
     )
-    spots = {policy: spot for policy, (spot,) in picture.rows}
-    assert {policy: spot.is_tied for policy, spot in spots.items() if spot} == {
-        "fifo": False, "srpt": True, "twin": True,
+    spots = {policy: spot for policy, (spot,) in picture.sheet.groups[0].rows}
+    assert {policy: spot.mark for policy, spot in spots.items()} == {
+        "fifo": "", "srpt": " =", "twin": " =",
     }  # fmt: skip
     assert picture.notes[-1] == "=: exactly tied"
     failed = [("las", 0.5, seed) for seed in range(3)]
     config = {"swept": [], "baseline": None, "metrics": []}
     (picture,) = overview.pictures(verdicts(frames.frame(failed=failed), config))
-    assert [spot is None for spot in dict(picture.rows)["las"]] == [True, False, False]
+    las = dict(picture.sheet.groups[0].rows)["las"]
+    assert [spot.text == "" for spot in las] == [True, False, False]
 
 
 def test_axes_tables_and_pictures_say_how_many_machines_a_capacity_is(tmp_path: Path) -> None:
