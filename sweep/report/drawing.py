@@ -1,6 +1,6 @@
 """A metric against capacity as one figure: for a notebook (plotly), for a paper (SVG, PDF).
 
-Both are made of what the report's page draws (`sweep.report.plots.figure`).
+Both are made of what the report's page draws (`sweep.report.plots.figure`); bars are of the means.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _panels(summary: Summary, metric: str) -> list[tuple[Block, Sequence[dict[st
         raise InputError(unknown("metric of these cells", metric, summary.metrics))
     panels = []
     for block in summary.blocks:
-        traces = plots.figure(summary, block, metric)["data"]
+        traces = plots.figure(summary, block, metric, block.half)["data"]
         for trace in traces:
             colour = COLOURS[trace["meta"] % len(COLOURS)]
             trace["marker"] = {**trace.get("marker", {}), "color": colour}

@@ -63,16 +63,15 @@ def _picture(verdicts: Sequence[Verdict]) -> Picture:
     if any(cell.mark for cell in cells):
         notes.append(f"{TIED}: exactly tied")
     title = ", ".join((first.trace, *(f"{key}={value}" for key, value in first.settings)))
-    heads = [text(v.capacity) + (f" ({v.machines})" if v.machines else "") for v in verdicts]
-    made = Sheet(tuple((h,) for h in heads), (Group("", rows),), "capacity", title, "picture")
+    heads = [(text(v.capacity), *[f"({m})" for m in [v.machines] if m]) for v in verdicts]
+    made = Sheet(tuple(heads), (Group("", rows),), "capacity", title, "picture")
     return Picture(label, made, (*notes, *filter(None, map(_world, verdicts))))
 
 
 def _world(verdict: Verdict) -> str:
-    """Say what a capacity is, as far as that is known: its machines, the load, the arrivals."""
+    """Say what a capacity is besides its machines, as far as that is known: load, arrivals."""
     load, scale = (verdict.about.get(name) for name in ("offered_load", "arrival_scale"))
     parts = [
-        verdict.machines,
         "" if load is None else f"offered load {load:.2f}",
         "" if scale is None or scale == 1 else f"arrivals stretched {scale:.3g} times",
     ]

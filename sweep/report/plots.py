@@ -26,12 +26,13 @@ MAX_TICKS = 8
 Figure = dict[str, Any]
 
 
-def figure(summary: Summary, block: Block, metric: str) -> dict[str, Any]:
+def figure(summary: Summary, block: Block, metric: str, half: F8 | None = None) -> dict[str, Any]:
     """Draw a metric against capacity, one line a policy, with 95 % intervals.
 
     With a baseline the intervals are those of the difference from it, paired by seed; without one
-    those of the means. Policies stand beside each other at a capacity, so that none hides another's
-    interval. With one capacity there is nothing to draw a line through: each policy is a bar.
+    those of the means; or those whose `half` is given. Policies stand beside each other at a
+    capacity, so that none hides another's interval. With one capacity there is nothing to draw a
+    line through: each policy is a bar.
     Distances to the bound have a log scale.
     """
     at = summary.metrics.index(metric)
@@ -42,7 +43,9 @@ def figure(summary: Summary, block: Block, metric: str) -> dict[str, Any]:
     columns = columns_of(summary, block)
     for place, column in enumerate(columns):
         means = [float(v) for v in block.mean[:, column, at]]
-        halves = [float(v) for v in half_intervals(block)[:, column, at]]
+        halves = [
+            float(v) for v in (half_intervals(block) if half is None else half)[:, column, at]
+        ]
         shown = [format_value(metric, m, h) for m, h in zip(means, halves, strict=True)]
         label = summary.columns[column].label
         trace: dict[str, Any] = {
@@ -106,6 +109,7 @@ def front(summary: Summary, block: Block, capacity: int, front: Sequence[int]) -
             "y": [tail],
             "text": [label],
             "textposition": sides.get(column, "top right"),
+            "cliponaxis": False,
             "hovertemplate": f"%{{text}}: mean {shown[0]} s, p99 {shown[1]} s{on}<extra></extra>",
             "marker": {**point, "size": 12 if column in front else 8},
         }

@@ -229,7 +229,7 @@ def machines(them: Arranged, members: Sequence[int], capacity: float) -> str:
     if not counts:
         return ""
     low, high = min(counts), max(counts)
-    number = _count(low) if low == high else f"{_count(low)} to {_count(high)}"
+    number = _count(low) if low == high else f"{low:,.0f} to {high:,.0f}"
     unit = "slot" if any(cell.get("is_pool") for cell in cells) else "machine"
     return f"{number} {unit}{'s' * (high != 1)}"
 
