@@ -25,7 +25,7 @@ from sweep.grid.options import Options
 from sweep.grid.overrides import quote
 from sweep.report import drawing, means
 from sweep.stats import contrasts
-from sweep.stats.arrange import AXES, NOT_METRICS, text
+from sweep.stats.arrange import AXES, NOT_METRICS, about, text
 from sweep.stats.summary import Summary, summarise
 from sweep.store.cache import Cache
 from sweep.store.folder import SweepFolder
@@ -183,8 +183,8 @@ class Sweep:
         cells = self._folder.cells()
         if baseline != own:
             cells = rebase.against(cells, self.config["swept"], baseline, self._cache)
-        about = {"swept": self.config["swept"], "is_fixed": bool(self.config.get("is_fixed"))}
-        found = contrasts.compare(cells, baseline=baseline, chosen=names, **about)
+        asked = {**about(self.config), "baseline": baseline}
+        found = contrasts.compare(cells, chosen=names, **asked)
         table = contrasts.SCHEMA.empty_table() if found is None else found
         frame: pd.DataFrame = table.to_pandas()
         return frame
@@ -259,8 +259,7 @@ class Sweep:
 
     @cached_property
     def _summary(self) -> Summary:
-        config = self.config
-        return summarise(self._folder.cells(), swept=config["swept"], baseline=config["baseline"])
+        return summarise(self._folder.cells(), **about(self.config))
 
     @property
     def _cache(self) -> Cache:
@@ -347,20 +346,7 @@ class Cell:
         folder = self._of._folder
         notes.note(f"{self!r}: not in the cache any more; running it again")
         prepared = plan.prepare(grid.build(driver.ask_again(folder)))
-        planned = prepared.planned[self._at] if self._at < len(prepared.planned) else None
-        if planned is None or any(planned.cell.labels.get(k) != v for k, v in self.labels.items()):
-            raise InputError(
-                f"the configuration of {folder.sweep} gives other cells now; did an experiment's "
-                "file change?"
-            )
-        result = again.run_again(prepared, planned)
-        if result.error is not None:
-            raise InputError(f"this cell fails now: {result.error['message']}")
-        if planned.key == self._row["key"]:
-            prepared.cache.put(result, plan.kept_config(prepared, planned))
-        else:
-            notes.note("sources or input changed since: its numbers may differ from the sweep's")
-        return result.jobs
+        return again.kept_again(prepared, self._at, self.labels, self._row["key"]).jobs
 
     def __repr__(self) -> str:
         labels = (f"{key}={text(value)}" for key, value in self.labels.items() if value is not None)

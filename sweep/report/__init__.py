@@ -20,7 +20,7 @@ from sweep.report.section import Section, to_markdown
 from sweep.report.terminal import MOST_SENTENCES
 from sweep.stats import contrasts
 from sweep.stats import verdict as judging
-from sweep.stats.arrange import chosen_metrics, shown_metrics
+from sweep.stats.arrange import about, chosen_metrics, shown_metrics
 from sweep.stats.arrange import text as shortest
 from sweep.stats.summary import Summary, summarise
 from sweep.stats.verdict import Verdict
@@ -47,16 +47,14 @@ def write_all(
     """
     shown = shown_metrics(cells, config)
     swept, baseline = config["swept"], config["baseline"]
-    chosen = chosen_metrics(config)
-    about = {"swept": swept, "baseline": baseline, "is_fixed": bool(config.get("is_fixed"))}
-    compared = contrasts.compare(shown, chosen=chosen, **about)
+    compared = contrasts.compare(shown, chosen=chosen_metrics(config), **about(config))
     folder.replace(CONTRASTS, compared)
     made = judging.verdicts(cells, config)
     files.write_json(folder.path / VERDICT, [verdict.as_json() for verdict in made])
     headlines = against.headlines(compared, baseline)
     texts = [
         *map(to_markdown, sections),
-        table.to_markdown(summarise(shown, **about)),
+        table.to_markdown(summarise(shown, **about(config))),
         against.to_markdown(headlines),
     ]
     files.write_text(folder.path / TABLE, "\n".join(filter(None, texts)))

@@ -91,6 +91,12 @@ def arrange(cells: pa.Table, swept: Sequence[str], baseline: str | None) -> Arra
     return Arranged(rows, swept, columns, placed, bases, blocks, names, values, failed)
 
 
+def about(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Take out of ``config.yaml`` what tables of the cells are made by."""
+    is_fixed = bool(config.get("is_fixed"))
+    return {"swept": config["swept"], "baseline": config["baseline"], "is_fixed": is_fixed}
+
+
 ALL_METRICS = "all"
 """In place of the names of metrics to show."""
 
