@@ -25,7 +25,7 @@ from sweep.grid.options import Options
 from sweep.grid.overrides import quote
 from sweep.report import drawing, means
 from sweep.stats import contrasts
-from sweep.stats.arrange import AXES, NOT_METRICS, text
+from sweep.stats.arrange import AXES, NOT_METRICS, about, text
 from sweep.stats.summary import Summary, summarise
 from sweep.store.cache import Cache
 from sweep.store.folder import SweepFolder
@@ -157,7 +157,8 @@ class Sweep:
         Parameters
         ----------
         baseline : str, optional
-            One of the policies; left out: the sweep's own baseline.
+            One of the policies, or of its settings as the tables name it (``"dagps m=0"``); left
+            out: the sweep's own baseline.
         metrics : sequence of str
             What to compare; left out: the usual ones that differ.
 
@@ -175,15 +176,15 @@ class Sweep:
         own = self.config["baseline"]
         baseline = baseline or own
         if baseline is None:
-            policies = list(dict.fromkeys(self.cells["policy"]))
-            raise InputError(f"the sweep has no baseline; name one of {', '.join(policies)}")
+            labels = [column.label for column in self._summary.columns]
+            raise InputError(f"the sweep has no baseline; name one of {', '.join(labels)}")
         names = [metrics] if isinstance(metrics, str) else list(metrics)
         means.chosen(self._summary, names)
         cells = self._folder.cells()
         if baseline != own:
             cells = rebase.against(cells, self.config["swept"], baseline, self._cache)
-        swept = self.config["swept"]
-        found = contrasts.compare(cells, swept=swept, baseline=baseline, chosen=names)
+        asked = {**about(self.config), "baseline": baseline}
+        found = contrasts.compare(cells, chosen=names, **asked)
         table = contrasts.SCHEMA.empty_table() if found is None else found
         frame: pd.DataFrame = table.to_pandas()
         return frame
@@ -258,8 +259,7 @@ class Sweep:
 
     @cached_property
     def _summary(self) -> Summary:
-        config = self.config
-        return summarise(self._folder.cells(), swept=config["swept"], baseline=config["baseline"])
+        return summarise(self._folder.cells(), **about(self.config))
 
     @property
     def _cache(self) -> Cache:
@@ -346,20 +346,7 @@ class Cell:
         folder = self._of._folder
         notes.note(f"{self!r}: not in the cache any more; running it again")
         prepared = plan.prepare(grid.build(driver.ask_again(folder)))
-        planned = prepared.planned[self._at] if self._at < len(prepared.planned) else None
-        if planned is None or any(planned.cell.labels.get(k) != v for k, v in self.labels.items()):
-            raise InputError(
-                f"the configuration of {folder.sweep} gives other cells now; did an experiment's "
-                "file change?"
-            )
-        result = again.run_again(prepared, planned)
-        if result.error is not None:
-            raise InputError(f"this cell fails now: {result.error['message']}")
-        if planned.key == self._row["key"]:
-            prepared.cache.put(result, plan.kept_config(prepared, planned))
-        else:
-            notes.note("sources or input changed since: its numbers may differ from the sweep's")
-        return result.jobs
+        return again.kept_again(prepared, self._at, self.labels, self._row["key"]).jobs
 
     def __repr__(self) -> str:
         labels = (f"{key}={text(value)}" for key, value in self.labels.items() if value is not None)

@@ -47,6 +47,9 @@ _TAG = b"""Signature: 8a477f597d28d172789f06886806bc55
 """
 
 
+ONE_SEED = "no seed changes anything here, as the workload is fixed and no policy draws"
+
+
 @dataclass(frozen=True)
 class Outcome:
     """A sweep that is over."""
@@ -105,10 +108,13 @@ def run(asked: Request, simulate: Simulate | None = None) -> Outcome:
     with contextlib.closing(runner):
         if cells is None:
             return _pursue(Pursuit(asked, runner, lambda: _warm_up(asked.settings)), runner)
-        if asked.precision is not None:
+        if asked.precision is not None and not cells.is_fixed:
             first = seeds.with_seeds(asked, FIRST_SEEDS)
             asked = seeds.settle(first, runner, lambda: _warm_up(asked.settings))
             cells = grid.build(asked)
+        elif asked.precision is not None:
+            notes.note(f"{ONE_SEED}: seeds=auto takes one")
+            cells = grid.build(seeds.with_seeds(asked, 1))
         return _whole(cells, runner)
 
 
@@ -134,6 +140,8 @@ def _whole(cells: Grid, runner: Runner) -> Outcome:
         cached = compute.begin(prepared, journal, len(specs))
         errors: dict[str, CellError] = {}
         if specs:
+            if cells.is_fixed and len(cells.request.axes["seed"]) > 1:
+                notes.note(f"{ONE_SEED}: seed=0 gives the same as all of these")
             _warm_up(cells.request.settings)
             errors = compute.run(prepared, specs, journal, runner)
         with ThreadPoolExecutor(1) as aside:  # stopping Ray takes a second or two
@@ -270,6 +278,7 @@ def _config_of(prepared: Prepared) -> dict[str, Any]:
             "baseline": asked.baseline,
             "metrics": list(asked.metrics),
             "verdict": {"metric": asked.verdict_metric},
+            "is_fixed": prepared.grid.is_fixed,
             **options,
         }
     )

@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 from sim.base.errors import InputError
 from sim.base.masking import mask
 from sweep.report import index
+from sweep.track.runs import VIEW, VIEW_TAG
 
 HOST, PORT = "127.0.0.1", 5000
 DATABASE, RESULTS = "mlflow.db", "results"
@@ -60,13 +61,16 @@ def hint(uri: str) -> str:
 def address(uri: str, port: int = PORT) -> str:
     """Give the address of the runs table: that of the latest sweep's experiment, if it is known.
 
-    MLflow's front page shows its features for language models; without ``workflowType`` so does
-    the page of an experiment.
+    It is that with the verdicts, if there is one. MLflow's front page shows its features for
+    language models; without ``workflowType`` so does the page of an experiment.
     """
     base = f"http://{HOST}:{port}"
-    experiment = _latest_experiment(uri)
-    page = f"/{experiment}/runs?workflowType=machine_learning" if experiment else ""
-    return f"{base}/#/experiments{page}"
+    latest = _rows(uri, "runs.start_time DESC LIMIT 1")
+    if not latest:
+        return f"{base}/#/experiments"
+    _, experiment, _, view = latest[0]
+    page = f"/{experiment}/runs?workflowType=machine_learning"
+    return f"{base}/#/experiments{page}" + (f"&viewStateShareKey={VIEW}" if view else "")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -234,25 +238,22 @@ def free_port(first: int = PORT, n_tries: int = 50) -> int:
     raise InputError(f"no port from {first} to {first + n_tries - 1} is free; name one: --port N")
 
 
-def _latest_experiment(uri: str) -> str | None:
-    found = _rows(uri, "runs.start_time DESC LIMIT 1")
-    return str(found[0][1]) if found else None
-
-
 def runs_of(uri: str) -> dict[str, tuple[str, str]]:
     """Give each sweep's experiment and run in a tracking database, by the sweep's id."""
     found = _rows(uri, "runs.start_time")
-    return {str(sweep): (str(experiment), str(run)) for sweep, experiment, run in found}
+    return {str(sweep): (str(experiment), str(run)) for sweep, experiment, run, _ in found}
 
 
 def _rows(uri: str, order: str) -> list[tuple[object, ...]]:
-    """Read the runs that are whole sweeps: sweep, experiment, run; nothing if it can't be."""
+    """Read the runs that are whole sweeps: sweep, experiment, run, view of them; or nothing."""
     if not uri.startswith(_SQLITE):
         return []
     path = Path(uri.removeprefix(_SQLITE)).absolute()
     query = (
-        "SELECT ids.value, runs.experiment_id, runs.run_uuid FROM runs "
+        "SELECT ids.value, runs.experiment_id, runs.run_uuid, views.value FROM runs "
         "JOIN tags ON tags.run_uuid = runs.run_uuid "
+        "LEFT JOIN experiment_tags AS views "
+        f"ON views.experiment_id = runs.experiment_id AND views.key = '{VIEW_TAG}' "
         "LEFT JOIN tags AS ids ON ids.run_uuid = runs.run_uuid AND ids.key = 'sweep_id' "
         "WHERE tags.key = 'kind' AND tags.value = 'sweep' AND runs.lifecycle_stage = 'active' "
         f"ORDER BY {order}"

@@ -40,8 +40,7 @@ def candidates(words: Sequence[str]) -> list[str]:
         key, _, value = last.partition("=")
         found = _values(key, value, before, options)
     else:
-        has_flag = any(word.startswith("-") for word in before)
-        first = () if at is not None or has_flag else (*VERBS, "help")
+        first = () if at is not None else (*VERBS, "help")
         found = (*first, *_names(verb, at, before, options), *_keys(verb, last, before, options))
     return list(dict.fromkeys(word for word in found if word.startswith(last)))
 

@@ -35,7 +35,7 @@ class Command:
         if self.names:
             word = self.names[0]
             if word in VERBS:
-                raise InputError(f"{word}: a verb stands before the first flag", rule="grammar")
+                raise InputError(f"{word}: one verb at a time", rule="grammar")
             raise InputError(
                 f"{word!r} is neither a verb nor key=value, e.g. policy=fifo,sjf; "
                 f"{hint(word, VERBS)}`python -m sweep --help` shows both",

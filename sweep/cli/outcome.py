@@ -16,7 +16,7 @@ from sweep.grid.request import Settings
 from sweep.report import findings, headlines, matter, terminal
 from sweep.report.section import print_section
 from sweep.search import sections
-from sweep.stats.arrange import shown_metrics
+from sweep.stats.arrange import about, shown_metrics
 from sweep.stats.summary import summarise
 from sweep.store.folder import CELLS, HTML, SweepFolder
 
@@ -60,11 +60,11 @@ def _verdict_and_tables(outcome: Outcome, console: Console) -> None:
     if asked and not verdict:
         print(f"no verdict: no cell has a value of {asked} (verdict.metric)\n")
     cells = shown_metrics(outcome.cells, config)
-    summary = summarise(cells, swept=config["swept"], baseline=baseline)
+    summary = summarise(cells, **about(config))
     if config["metrics"]:
         terminal.print_table(summary, console)
-        against = headlines.headlines(folder.contrasts())
-        headlines.print_headlines(against, baseline, console)
+        against = headlines.headlines(folder.contrasts(), baseline)
+        headlines.print_headlines(against, console)
     else:
         judged = dict.fromkeys(one["metric"] for one in verdict)
         terminal.print_table(summary, console, matter.chosen(summary, list(judged)))

@@ -114,7 +114,7 @@ def overview(words: Sequence[str] = ()) -> str:
 
 def _first() -> list[str]:
     width = max(map(len, VERBS))
-    lines = [_HEAD, _EXAMPLES, "verbs (anywhere before the first flag)"]
+    lines = [_HEAD, _EXAMPLES, "verbs (anywhere on the line)"]
     lines += [f"  {verb:<{width}}  {_summary(place)}" for verb, place in VERBS.items()]
     return [*lines, "", _AXES]
 

@@ -90,6 +90,8 @@ def plan(command: Command) -> int:
     if request.precision is not None:
         n, most = len(request.axes["seed"]), request.precision.most
         print(f"seeds=auto begins with these {n} seeds and adds more, up to {most}, as results ask")
+    if prepared.grid.is_fixed and len(request.axes["seed"]) > 1:
+        print(f"{driver.ONE_SEED}: seed=0 gives the same as all of these")
     if request.goal is not None:
         print("these are the cells that the search begins with; what they give says which follow")
     if n_todo or command.flags.all:

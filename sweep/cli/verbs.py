@@ -38,6 +38,9 @@ FLAGS = {
 }
 """The flags of each verb, for completion; the parsers have the same."""
 
+WITH_VALUE = ("--config-dir", "--gantt", "--cells", "--seed")
+"""Flags after which a word is no verb but their value."""
+
 OF_SWEEPS = ("status", "show", "report", "retry", "verify", "track")
 """Verbs that take the name of a sweep."""
 
@@ -46,13 +49,10 @@ TOPICS = ("policies", "traces", "clusters", "measures", "experiments", "all")
 
 
 def verb_at(words: list[str]) -> int | None:
-    """Find the verb among the words before the first flag: its place, None if there is none."""
-    for at, word in enumerate(words):
-        if word.startswith("-"):
-            return None
-        if word in VERBS or word == "help":
-            return at
-    return None
+    """Find the verb among the words: its place, None if there is none."""
+    values = [False, *(word in WITH_VALUE for word in words)]
+    found = (at for at, w in enumerate(words) if not values[at] and (w in VERBS or w == "help"))
+    return next(found, None)
 
 
 def is_bare(word: str) -> bool:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+from sim.base.errors import InputError
+from sweep.execution import notes
 from sweep.execution.cell import run_cell
-from sweep.execution.plan import Planned, Prepared
+from sweep.execution.plan import Planned, Prepared, kept_config
 from sweep.grid import clusters
 from sweep.store.cell import CellResult, CellSpec
 
@@ -14,3 +19,20 @@ def run_again(prepared: Prepared, planned: Planned) -> CellResult:
     cell = planned.cell
     sized = clusters.size(workload, cell.cluster, cell.capacity)
     return run_cell(workload, CellSpec(planned.key, cell.policy, sized, cell.measure, cell.seed))
+
+
+def kept_again(prepared: Prepared, row: int, labels: Mapping[str, Any], key: str) -> CellResult:
+    """Run the cell of a row again, and keep it if it is still the one of that key."""
+    planned = prepared.planned[row] if row < len(prepared.planned) else None
+    if planned is None or any(planned.cell.labels.get(k) != v for k, v in labels.items()):
+        raise InputError(
+            "the sweep's configuration gives other cells now; did an experiment's file change?"
+        )
+    result = run_again(prepared, planned)
+    if result.error is not None:
+        raise InputError(f"this cell fails now: {result.error['message']}")
+    if planned.key == key:
+        prepared.cache.put(result, kept_config(prepared, planned))
+    else:
+        notes.note("sources or input changed since: its numbers may differ from the sweep's")
+    return result

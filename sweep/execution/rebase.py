@@ -10,9 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.arrays import F8
-from sim.base.errors import InputError, unknown
 from sim.metrics import METRICS, speedups
-from sweep.stats.arrange import Arranged, arrange
+from sweep.stats.arrange import Arranged, arrange, check_baseline
 from sweep.stats.contrasts import pairs
 from sweep.store.cache import Cache
 
@@ -24,9 +23,6 @@ def against(cells: pa.Table, swept: Sequence[str], baseline: str | None, cache: 
 
     They are NaN where a cell or the baseline's failed, or is not cached any more.
     """
-    policies = dict.fromkeys(cells["policy"].to_pylist())
-    if baseline is not None and baseline not in policies:
-        raise InputError(unknown("baseline", baseline, policies), rule="unknown baseline")
     found = {name: np.full(cells.num_rows, math.nan) for name in AGAINST_BASELINE}
 
     @lru_cache(maxsize=64)
@@ -36,7 +32,8 @@ def against(cells: pa.Table, swept: Sequence[str], baseline: str | None, cache: 
 
     if baseline is not None:
         them = arrange(cells, swept, baseline)
-        for own, other in sorted(_paired(them, baseline), key=lambda ends: ends[1]):
+        check_baseline(them.columns, baseline)
+        for own, other in sorted(_paired(them), key=lambda ends: ends[1]):
             jct_s, base_jct_s = jct_of(them.rows[own]["key"]), jct_of(them.rows[other]["key"])
             if jct_s is not None and base_jct_s is not None:
                 for name, value in speedups(jct_s, base_jct_s).items():
@@ -48,10 +45,11 @@ def against(cells: pa.Table, swept: Sequence[str], baseline: str | None, cache: 
     return cells
 
 
-def _paired(them: Arranged, baseline: str) -> Iterator[tuple[int, int]]:
+def _paired(them: Arranged) -> Iterator[tuple[int, int]]:
     """Give each row that did not fail with the baseline's that it is compared with."""
+    columns = list(them.columns.values())
     for members in them.blocks.values():
-        both = [(at, at) for at in members if them.rows[at]["policy"] == baseline]
-        for _, _, pair in pairs(them, members, baseline):
+        both = [(at, at) for at in members if columns[them.column[at]].is_baseline]
+        for _, _, pair in pairs(them, members):
             both += zip(pair.own, pair.other, strict=True)
         yield from (ends for ends in both if not them.failed[list(ends)].any())

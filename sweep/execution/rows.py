@@ -20,6 +20,7 @@ from sweep.grid.config_tree import canonical
 from sweep.grid.grid import Grid
 from sweep.grid.overrides import quote
 from sweep.stats.arrange import AXES
+from sweep.stats.arrange import text as shortest
 from sweep.store.cell import CellError
 
 _ERROR = ("stage", "type", "message", "traceback")
@@ -117,5 +118,5 @@ def _swept_column(values: Sequence[Any]) -> pa.Array:
         return pa.array(values, pa.int64())
     if present and all(type(value) in (int, float) for value in present):
         return pa.array([None if v is None else float(v) for v in values], pa.float64())
-    texts = [None if v is None else v if isinstance(v, str) else json.dumps(v) for v in values]
+    texts = [None if v is None else shortest(v) for v in values]
     return pa.array(texts, pa.string())

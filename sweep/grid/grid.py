@@ -16,10 +16,10 @@ from sim import measures
 from sim.base.errors import InputError, unknown
 from sim.base.plugins import check_known
 from sim.measures import NO_POLICY
-from sweep.grid import clusters, config_tree, traces
+from sweep.grid import chance, clusters, config_tree, traces
 from sweep.grid.overrides import Assignment
 from sweep.grid.request import Request
-from sweep.stats.arrange import AXES
+from sweep.stats.arrange import AXES, check_baseline, columns_of
 
 Config = dict[str, Any]
 _Parts = tuple[Config, Config, Config]
@@ -257,6 +257,7 @@ class Grid:
     request: Request
     cells: tuple[Cell, ...]  # policies outermost, seeds innermost
     swept: tuple[str, ...]  # keys swept besides policy, trace, capacity and seed
+    is_fixed: bool = False  # whether it is known that no seed changes anything
 
 
 def build(request: Request, resolver: Resolver | None = None) -> Grid:
@@ -265,12 +266,6 @@ def build(request: Request, resolver: Resolver | None = None) -> Grid:
     A key ``policy.X`` applies to those of the policies that have a parameter X: the others get
     one cell where it is swept, not one a value. Who builds many grids gives them one `resolver`.
     """
-    if request.baseline is not None and request.baseline not in request.axes["policy"]:
-        raise InputError(
-            unknown("baseline", request.baseline, request.axes["policy"])
-            + "; the baseline is one of the policies that are swept",
-            rule="unknown baseline",
-        )
     swept = tuple(key for key in request.axes if key not in AXES)
     policy_keys = [key for key in swept if key.startswith("policy.")]
     world_keys = [key for key in swept if not key.startswith("policy.")]
@@ -282,6 +277,11 @@ def build(request: Request, resolver: Resolver | None = None) -> Grid:
             for policy in of_policy(request, name, policy_keys)
         ]
         check_parameters_used(request, chosen)
+        if request.baseline is not None:
+            of_variants = [{"policy": policy.option, **policy.swept} for policy in chosen]
+            check_baseline(
+                columns_of(of_variants, policy_keys, request.baseline)[0], request.baseline
+            )
     worlds = [
         world for name in request.axes["trace"] for world in of_trace(request, name, world_keys)
     ]
@@ -305,4 +305,11 @@ def build(request: Request, resolver: Resolver | None = None) -> Grid:
             parts = resolver.world(world, context)
             clusters.check_count(parts[1], context["capacity"])
             cells.append(Cell(labels, resolver.policy(policy, context), *parts))
-    return Grid(request, tuple(cells), swept)
+    return Grid(request, tuple(cells), swept, _is_fixed(chosen, worlds))
+
+
+def _is_fixed(chosen: Sequence[PolicyVariant], worlds: Sequence[WorldVariant]) -> bool:
+    texts = {id(w): json.dumps([w.trace, w.cluster, w.measure], default=str) for w in worlds}
+    if not all(chance.is_fixed(texts[id(w)], w.cluster, w.measure) for w in worlds):
+        return False
+    return not any(chance.may_draw(policies.spec(n)) for n in {p.raw["name"] for p in chosen})

@@ -72,23 +72,42 @@ def parse(
         if not override.key_or_group or override.package is not None:
             raise InputError(f"{text!r} ({source}): write key=value", rule="grammar")
         assignments.append(_assignment(override, text, names, source))
+    _check_braces(assignments)
     return assignments
+
+
+def _check_braces(lines: Sequence[Assignment]) -> None:
+    """Refuse what a shell makes of ``shape={cpu:16,mem:64}``: ``shape=cpu:16 shape=mem:64``."""
+    parts: dict[str, list[str]] = {}
+    for line in lines:
+        parts.setdefault(line.key, []).append(line.text.partition("=")[2])
+    for key, values in parts.items():
+        if len(values) > 1 and all(_OF_BRACES.fullmatch(value) for value in values):
+            whole = f"{key}={{{','.join(values)}}}"
+            raise InputError(
+                f"{' '.join(f'{key}={value}' for value in values)}: the shell took braces apart; "
+                f"quote them: '{whole}'",
+                rule="braces",
+            )
 
 
 _STRANGE = re.compile(r"[^\w\s/\-\\+.$%*@?|:,()\[\]{}='\"]|[^\x00-\x7f]")
 """What Hydra's grammar takes only inside quotes and has no meaning for: ``ü``, ``~``, ``#``."""
+
+_OF_BRACES = re.compile(r"[A-Za-z_]\w*:[^/\\].*")
 
 _PART = re.compile(r"(?:\$\{[^}]*\}|[^,()\[\]{}='\"])+")
 _PART_OF_DICT = re.compile(r"(?:\$\{[^}]*\}|[^,()\[\]{}='\":])+")
 
 
 def _parsed(parser: Any, text: str) -> Any:
-    """Parse one override; a value such as a path with ``ü`` in it needs no quotes."""
+    """Parse one override; a path with ``ü`` in it, and a baseline's setting, need no quotes."""
     try:
         return parser.parse_override(text)
     except HydraException:
         key, equals, value = text.partition("=")
-        quoted = _with_quotes(value)
+        is_plain = key == "baseline" and not set(value) & set("'\"\\")
+        quoted = f"'{value}'" if is_plain else _with_quotes(value)
         if not equals or quoted == value:
             raise
         return parser.parse_override(f"{key}={quoted.strip()}")

@@ -13,14 +13,14 @@ from sim.base.masking import mask, mask_tree
 from sweep.grid.config_tree import to_yaml
 from sweep.report import findings as of_study
 from sweep.report import headlines as against
-from sweep.report import overview, table
+from sweep.report import overview, sheet, table
 from sweep.report import page as report_page
 from sweep.report.headlines import Headline
 from sweep.report.section import Section, to_markdown
 from sweep.report.terminal import MOST_SENTENCES
 from sweep.stats import contrasts
 from sweep.stats import verdict as judging
-from sweep.stats.arrange import chosen_metrics, shown_metrics
+from sweep.stats.arrange import about, chosen_metrics, shown_metrics
 from sweep.stats.arrange import text as shortest
 from sweep.stats.summary import Summary, summarise
 from sweep.stats.verdict import Verdict
@@ -47,16 +47,15 @@ def write_all(
     """
     shown = shown_metrics(cells, config)
     swept, baseline = config["swept"], config["baseline"]
-    chosen = chosen_metrics(config)
-    compared = contrasts.compare(shown, swept=swept, baseline=baseline, chosen=chosen)
+    compared = contrasts.compare(shown, chosen=chosen_metrics(config), **about(config))
     folder.replace(CONTRASTS, compared)
     made = judging.verdicts(cells, config)
     files.write_json(folder.path / VERDICT, [verdict.as_json() for verdict in made])
-    headlines = against.headlines(compared)
+    headlines = against.headlines(compared, baseline)
     texts = [
         *map(to_markdown, sections),
-        table.to_markdown(summarise(shown, swept=swept, baseline=baseline)),
-        against.to_markdown(headlines, baseline),
+        table.to_markdown(summarise(shown, **about(config))),
+        against.to_markdown(headlines),
     ]
     files.write_text(folder.path / TABLE, "\n".join(filter(None, texts)))
     write(
@@ -98,7 +97,8 @@ def write(
     provenance. The HTML file also plots each metric against capacity; it loads nothing from
     anywhere. First of all stand the `sections` that another room filled.
     """
-    summary = summarise(cells, swept=swept, baseline=baseline)
+    is_fixed = bool(config.get("is_fixed"))
+    summary = summarise(cells, swept=swept, baseline=baseline, is_fixed=is_fixed)
     environment = html.environment(_TEMPLATES)
     environment.filters["shortest"] = shortest
     context = _context(summary, config, provenance, f"Sweep {folder.name}")
@@ -111,11 +111,11 @@ def write(
     looked = report_page.look(cells, cache, gantt, swept, baseline)
     pages = {
         MARKDOWN: environment.get_template("report.md.j2").render(
-            context | {"sentences": [table.escaped(one) for one in context["sentences"]]},
+            context | {"sentences": [sheet.escaped(one) for one in context["sentences"]]},
             overview=overview.to_markdown(drawn, summary),
             tables=table.to_markdown(summary, level=3),
             section_texts="\n".join(map(to_markdown, sections)),
-            headline_tables=against.to_markdown(headlines, baseline or ""),
+            headline_tables=against.to_markdown(headlines),
         ),
         HTML: environment.get_template("report.html.j2").render(
             context, **report_page.context(summary, findings, looked, sections)
@@ -176,11 +176,9 @@ def _study(config: Mapping[str, Any], figures: pa.Table | None) -> dict[str, Any
     """Give the study's figures as texts, its source and its notes."""
     if figures is None:
         return None
-    header, rows = of_study.to_text(figures)
     about = config["study"] or {}
     return {
-        "header": header,
-        "rows": rows,
+        "sheet": of_study.grouped(figures),
         "markdown": of_study.to_markdown(figures),
         "beside": of_study.beside(about["source"]) if about.get("source") else "",
         "notes": about.get("notes", ""),

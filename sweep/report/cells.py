@@ -79,7 +79,7 @@ def look_into(
     n_seeds, n_all = _n_seeds(them, [rows for *_, rows in chosen], cache)
     if n_seeds < n_all:
         left_out.append(f"all but the first {n_seeds} seed{'s' * (n_seeds != 1)}")
-    other = dict(_baselines(them, blocks[:MAX_BLOCKS], baseline))
+    other = dict(_baselines(them, blocks[:MAX_BLOCKS]))
     samples: dict[tuple[int, float], Sample] = {}
     reader = _Reader(them, cache)
     for at, capacity, column, rows in chosen:
@@ -118,12 +118,10 @@ def _n_seeds(them: Arranged, groups: Sequence[Sequence[int]], cache: Cache) -> t
     return n, n_all
 
 
-def _baselines(
-    them: Arranged, blocks: Sequence[Sequence[int]], baseline: str | None
-) -> Iterator[tuple[int, int]]:
+def _baselines(them: Arranged, blocks: Sequence[Sequence[int]]) -> Iterator[tuple[int, int]]:
     """Each row with the baseline's of the same pair."""
-    for members in blocks if baseline is not None else ():
-        for _, _, both in pairs(them, members, baseline or ""):
+    for members in blocks:
+        for _, _, both in pairs(them, members):
             yield from zip(both.own, both.other, strict=True)
 
 

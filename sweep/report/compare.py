@@ -18,9 +18,8 @@ from sim.base.masking import mask_tree
 from sim.base.text import table_lines
 from sweep.execution.rebase import AGAINST_BASELINE
 from sweep.grid import config_tree
-from sweep.report import changes
+from sweep.report import changes, sheet
 from sweep.report.changes import Change
-from sweep.report.table import escaped, piped
 from sweep.stats.arrange import AXES, NOT_METRICS, text
 from sweep.stats.metric_format import format_contrast, format_value, in_order
 from sweep.store.folder import SweepFolder
@@ -288,9 +287,10 @@ def write(comparison: Comparison, results: Path) -> tuple[Path, Path]:
 def to_markdown(comparison: Comparison) -> str:
     """Write it as Markdown."""
     parts = [f"# {comparison.a} and {comparison.b}", "  \n".join(_lead(comparison))]
-    for title, (header, rows) in [*_sections(comparison), *_tables(comparison)]:
-        lines = [_escaped(header), piped(["---"] * len(header)), *map(_escaped, rows)]
-        parts.append(f"## {title}\n\n" + "\n".join(lines))
+    parts += [
+        f"## {title}\n\n" + sheet.to_markdown(sheet.of_texts(*rows, kind="texts")).rstrip()
+        for title, rows in [*_sections(comparison), *_tables(comparison)]
+    ]
     return "\n\n".join(parts) + "\n"
 
 
@@ -304,7 +304,10 @@ def to_html(comparison: Comparison) -> str:
         "a": comparison.a,
         "b": comparison.b,
         "lines": _lead(comparison),
-        "tables": [*_sections(comparison), *_tables(comparison)],
+        "tables": [
+            sheet.of_texts(*rows, kind="texts", title=title)
+            for title, rows in [*_sections(comparison), *_tables(comparison)]
+        ],
         "css": html.css(),
     }
     text: str = html.environment(_TEMPLATES).get_template("compare.html.j2").render(context)
@@ -335,7 +338,3 @@ def _left_out(n: int) -> str:
 def _cut(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= LONG else line[: LONG - 1] + "…"
-
-
-def _escaped(texts: Sequence[str]) -> str:
-    return piped([escaped(text) for text in texts])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import textwrap
 from collections.abc import Mapping
 
@@ -9,14 +10,15 @@ from rich.console import Console
 from rich.text import Text
 
 PIPE_WIDTH = 100
-"""Columns of what is written to a pipe or a file."""
+"""Columns of what is written to a pipe or a file, unless COLUMNS says otherwise."""
 
 _PLAIN = str.maketrans({"±": "+/-", "×": "x", "–": "-", "·": "|", "†": "#", "∞": "inf"})
 
 
 def width_of(console: Console) -> int:
     """Columns that there are."""
-    return console.width if console.is_terminal else PIPE_WIDTH
+    named = os.environ.get("COLUMNS", "")
+    return console.width if console.is_terminal or named.isdigit() else PIPE_WIDTH
 
 
 def signs(console: Console) -> Mapping[int, str]:

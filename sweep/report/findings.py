@@ -11,6 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from sweep.report import sheet
+from sweep.report.sheet import Group, Sheet
 from sweep.stats import interval
 from sweep.store.cache import Cache
 
@@ -150,11 +152,22 @@ def to_text(table: pa.Table) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
 
 def to_markdown(table: pa.Table) -> str:
     """Write them as a Markdown table."""
+    return sheet.to_markdown(sheet.of_texts(*to_text(table), kind="texts"))
+
+
+def grouped(table: pa.Table) -> Sheet:
+    """Make a table of them, figure by figure."""
     header, rows = to_text(table)
-    ruler = ["---:" if name == "ours" else "---" for name in header]
-    lines = [[cell.replace("|", "\\|") for cell in row] for row in [header, *rows]]
-    lines.insert(1, ruler)
-    return "".join("| " + " | ".join(cells) + " |\n" for cells in lines)
+    groups: list[tuple[str, list[tuple[str, ...]]]] = []
+    for figure, *texts in rows:
+        if figure or not groups:
+            groups.append((figure, []))
+        groups[-1][1].append(tuple(texts))
+    made = tuple(
+        Group(figure, sheet.of_texts(header[1:], of_figure).groups[0].rows)
+        for figure, of_figure in groups
+    )
+    return Sheet(tuple((name,) for name in header[2:]), made, header[1], "Findings")
 
 
 def verdict(ours: float, low: float, high: float, paper: str, *, percent: bool = False) -> str:

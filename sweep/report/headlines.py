@@ -10,10 +10,10 @@ from typing import Any
 
 import pyarrow as pa
 from rich.console import Console
-from rich.text import Text
 
-from sweep.report.console import say, signs, width_of
-from sweep.report.table import escaped, piped
+from sweep.report.console import say
+from sweep.report.sheet import Cell, Group, Sheet, escaped, print_sheet
+from sweep.report.sheet import to_markdown as written
 from sweep.stats import ALPHA, MIN_PAIRS
 from sweep.stats.arrange import text
 from sweep.stats.contrasts import ALL_TRACES
@@ -21,73 +21,43 @@ from sweep.stats.inference import EXACT, FEW, STUDENT
 from sweep.stats.metric_format import format_contrast, style
 
 NOT_SIGNIFICANT = "n.s."
-ABSENT = "–"
-_STYLES = {"better": "green", "worse": "red", "": "dim"}
-_GAP = "  "
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One comparison as text.
-
-    ``side`` is ``better`` or ``worse`` where the difference is significant (or exact), else
-    empty; ``mark`` says why not.
-    """
-
-    estimate: str
-    interval: str
-    mark: str
-    p: str
-    side: str
-
-    def text(self) -> str:
-        """Write it on one line, such as ``1.02× [0.97, 1.08] n.s.``."""
-        return " ".join(filter(None, (self.estimate, self.interval, self.mark)))
-
-
-@dataclass(frozen=True)
-class Line:
-    """A policy at a capacity, an entry a contrast."""
-
-    capacity: float
-    policy: str
-    entries: tuple[Entry, ...]
+ABSENT = Cell("–", look="unsure")
 
 
 @dataclass(frozen=True)
 class Headline:
-    """The table of one trace and settings; ``heads`` are the contrasts in words."""
+    """The table of one trace and settings, a column a contrast, and what its marks mean."""
 
-    title: str
-    heads: tuple[str, ...]
-    lines: tuple[Line, ...]
+    sheet: Sheet
     notes: tuple[str, ...]
 
 
-def headlines(contrasts: pa.Table | None) -> list[Headline]:
+def headlines(contrasts: pa.Table | None, baseline: str | None = "baseline") -> list[Headline]:
     """Word the comparisons of `contrasts.compare`, a table for each trace and settings."""
     rows = [] if contrasts is None else contrasts.to_pylist()
     return [
-        _headline(trace, settings, list(group))
+        _headline(", ".join(filter(None, (trace or _TOGETHER, settings))), list(group), baseline)
         for (trace, settings), group in groupby(rows, key=lambda r: (r["trace"], r["settings"]))
     ]
 
 
-def _headline(trace: str, settings: str, rows: Sequence[Mapping[str, Any]]) -> Headline:
+_TOGETHER = "all traces together"
+
+
+def _headline(title: str, rows: Sequence[Mapping[str, Any]], baseline: str | None) -> Headline:
     contrasts = list(dict.fromkeys((row["metric"], row["statistic"]) for row in rows))
     most = max(row["n_pairs"] for row in rows)
     all_few = most < MIN_PAIRS and all(row["test"] == FEW for row in rows)
-    lines = []
-    for (capacity, policy), group in groupby(rows, key=lambda r: (r["capacity"], r["policy"])):
-        by_contrast = {
-            (row["metric"], row["statistic"]): _entry(row, most, all_few) for row in group
-        }
-        nothing = Entry(ABSENT, "", "", "", "")
-        entries = tuple(by_contrast.get(contrast, nothing) for contrast in contrasts)
-        lines.append(Line(capacity, policy, entries))
-    title = ", ".join(filter(None, (trace or "all traces together", settings)))
-    heads = tuple(_head(*contrast) for contrast in contrasts)
-    return Headline(title, heads, tuple(lines), _notes(rows, lines, most, all_few))
+    groups = []
+    for capacity, at_capacity in groupby(rows, key=lambda row: row["capacity"]):
+        lines = []
+        for policy, group in groupby(at_capacity, key=lambda row: row["policy"]):
+            cells = {(r["metric"], r["statistic"]): _cell(r, most, all_few) for r in group}
+            lines.append((policy, tuple(cells.get(contrast, ABSENT) for contrast in contrasts)))
+        groups.append(Group(f"capacity {text(capacity)}", tuple(lines)))
+    heads = tuple((_head(*contrast),) for contrast in contrasts)
+    sheet = Sheet(heads, tuple(groups), f"against {baseline}", title, "headline")
+    return Headline(sheet, _notes(rows, sheet, most, all_few))
 
 
 def _head(metric: str, statistic: str) -> str:
@@ -97,7 +67,8 @@ def _head(metric: str, statistic: str) -> str:
     return f"{label}, {'times better' if statistic == 'ratio' else 'change'}"
 
 
-def _entry(row: Mapping[str, Any], most: int, all_few: bool) -> Entry:
+def _cell(row: Mapping[str, Any], most: int, all_few: bool) -> Cell:
+    """Write a comparison; ``better`` or ``worse`` where the difference is significant, or exact."""
     metric, statistic, test = row["metric"], row["statistic"], row["test"]
     ends = (row["estimate"], row["low"], row["high"])
     estimate, interval = format_contrast(metric, statistic, *ends)
@@ -114,7 +85,8 @@ def _entry(row: Mapping[str, Any], most: int, all_few: bool) -> Entry:
         marks.append(f"n={row['n_pairs']}")
     tells = test == EXACT or (not math.isnan(p) and p <= ALPHA)
     side = _side(metric, statistic, row["estimate"]) if tells else ""
-    return Entry(estimate, interval, " ".join(marks), "" if math.isnan(p) else _p(p), side)
+    mark = "".join(f" {mark}" for mark in marks)
+    return Cell(estimate, interval, mark, side or "unsure", "" if math.isnan(p) else _p(p))
 
 
 def _side(metric: str, statistic: str, estimate: float) -> str:
@@ -132,7 +104,7 @@ def _p(p: float) -> str:
 
 
 def _notes(
-    rows: Sequence[Mapping[str, Any]], lines: Sequence[Line], most: int, all_few: bool
+    rows: Sequence[Mapping[str, Any]], sheet: Sheet, most: int, all_few: bool
 ) -> tuple[str, ...]:
     """Say what the numbers and marks mean; only what occurs."""
     pairs = "(trace, seed) pairs" if rows[0]["trace"] == ALL_TRACES else "seeds"
@@ -142,7 +114,8 @@ def _notes(
     statistics = " or ".join(dict.fromkeys(kinds[row["statistic"]] for row in rows))
     tests = {row["test"] for row in rows}
     notes = [f"{statistics} over {most} {pairs}, paired"]
-    if any(entry.interval for line in lines for entry in line.entries):
+    cells = [cell for group in sheet.groups for _, of_policy in group.rows for cell in of_policy]
+    if any(cell.rest for cell in cells):
         notes[0] += " [95% interval]"
     if STUDENT in tests:
         n_tested = sum(not math.isnan(row["p"]) for row in rows)
@@ -154,88 +127,33 @@ def _notes(
         notes.append(
             f"{most} {pairs}: too few for intervals and tests; {MIN_PAIRS} or more give them"
         )
-    elif any(FEW in entry.mark for line in lines for entry in line.entries):
+    elif any(FEW in cell.mark for cell in cells):
         notes.append(f"{FEW}: fewer than {MIN_PAIRS} pairs, as cells failed")
     if EXACT in tests:
-        notes.append(f"{EXACT}: every seed gave the same difference; there is nothing to test")
+        why = "every seed gave the same difference" if most > 1 else "no seed changes anything"
+        notes.append(f"{EXACT}: {why}; there is nothing to test")
     return tuple(notes)
 
 
-def print_headlines(headlines: Sequence[Headline], baseline: str, console: Console) -> None:
-    """Print each table: policies below each other, a column a contrast, as many as fit."""
-
-    def show(*parts: tuple[str, str]) -> None:
-        line = Text()
-        for part, look in parts:
-            line.append(part.translate(signs(console)), style=look)
-        line.rstrip()
-        console.print(line, soft_wrap=True)
-
+def print_headlines(headlines: Sequence[Headline], console: Console) -> None:
+    """Print each table, and what its marks mean."""
     for number, headline in enumerate(headlines):
-        show(("", ""))
-        title = f"against {baseline}" + (f", {headline.title}" if len(headlines) > 1 else "")
-        first = max(len(title), *(len(line.policy) + 2 for line in headline.lines))
-        widths = [
-            max(len(head), *(len(line.entries[at].text()) for line in headline.lines))
-            for at, head in enumerate(headline.heads)
-        ]
-        n = _n_fitting(widths, width_of(console) - first)
-        heads = [
-            (_GAP + head.ljust(width), "bold")
-            for head, width in zip(headline.heads[:n], widths[:n], strict=True)
-        ]
-        show((title.ljust(first), "bold"), *heads)
-        for capacity, lines in groupby(headline.lines, key=lambda line: line.capacity):
-            show((f"capacity {text(capacity)}", "bold"))
-            for line in lines:
-                show((f"  {line.policy}".ljust(first), ""), *_parts(line, widths, n))
-        notes = [*headline.notes]
-        if n < len(headline.heads):
-            notes.append(f"not shown here: {', '.join(headline.heads[n:])}")
-        is_last = number == len(headlines) - 1
-        if is_last or headlines[number + 1].notes != headline.notes or n < len(headline.heads):
-            for note in notes:
+        say(console, "")
+        if len(headlines) > 1:
+            say(console, headline.sheet.title, "bold underline")
+        print_sheet(headline.sheet, console)
+        if number == len(headlines) - 1 or headlines[number + 1].notes != headline.notes:
+            for note in headline.notes:
                 say(console, note, "dim")
 
 
-def _parts(line: Line, widths: Sequence[int], n: int) -> list[tuple[str, str]]:
-    return [
-        (_GAP + entry.text().ljust(width), _STYLES[entry.side])
-        for width, entry in zip(widths[:n], line.entries[:n], strict=True)
-    ]
-
-
-def _n_fitting(widths: Sequence[int], room: int) -> int:
-    """How many columns fit; one at least."""
-    used, n = 0, 0
-    for width in widths:
-        used += width + len(_GAP)
-        n += used <= room
-    return max(1, n)
-
-
-def to_markdown(headlines: Sequence[Headline], baseline: str, level: int = 2) -> str:
+def to_markdown(headlines: Sequence[Headline], level: int = 2) -> str:
     """Write the same tables as Markdown, with p-values; empty without any."""
     parts = []
     for headline in headlines:
-        title = f"Against {baseline}" + (f": {headline.title}" if len(headlines) > 1 else "")
-        lines = [f"{'#' * level} {_escaped(title)}", ""]
-        lines.append(piped(["capacity", "policy", *map(_escaped, headline.heads)]))
-        lines.append(piped(["---:", "---", *["---"] * len(headline.heads)]))
-        lines += [
-            piped([text(line.capacity), _escaped(line.policy), *map(_markdown_entry, line.entries)])
-            for line in headline.lines
-        ]
-        lines += ["", *(_escaped(note) + "  " for note in headline.notes)]
+        sheet = headline.sheet
+        title = sheet.corner.capitalize() + (f": {sheet.title}" if len(headlines) > 1 else "")
+        lines = [f"{'#' * level} {escaped(title)}", "", written(sheet)]
+        lines += [escaped(note, "[") + "  " for note in headline.notes]
         parts.append("\n".join(lines).rstrip() + "\n")
     return "\n".join(parts)
-
-
-def _markdown_entry(entry: Entry) -> str:
-    words = _escaped(entry.text())
-    words = f"**{words}**" if entry.side == "better" else words
-    return f"{words} ({_escaped(entry.p)})" if entry.p else words
-
-
-def _escaped(words: str) -> str:
-    return escaped(words, "[")

@@ -25,7 +25,8 @@ def chosen(summary: Summary, judged: Sequence[str] = ()) -> list[str]:
     differ = [name for name in summary.metrics if is_alone or _differs(summary, name)]
     order = dict.fromkeys([*judged, *MATTER, *differ])
     wanted = [name for name in order if name in differ or name in judged][:MOST]
-    return [name for name in summary.metrics if name in wanted] or [*summary.metrics[:MOST]]
+    known = dict.fromkeys([*judged, *summary.metrics])
+    return [name for name in known if name in wanted] or [*summary.metrics[:MOST]]
 
 
 def folded(summary: Summary, shown: Sequence[str]) -> list[str]:

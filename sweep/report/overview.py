@@ -9,7 +9,9 @@ from itertools import groupby
 
 import numpy as np
 
-from sweep.report.table import columns_of, escaped, piped, size
+from sweep.report.sheet import Cell, Group, Sheet, escaped
+from sweep.report.sheet import to_markdown as written
+from sweep.report.table import columns_of, size
 from sweep.stats.arrange import text
 from sweep.stats.metric_format import format_contrast, format_value, is_fraction, style
 from sweep.stats.summary import Block, Summary
@@ -20,25 +22,11 @@ MEAN, TAIL = "jct_mean_s", "jct_p99_s"
 
 
 @dataclass(frozen=True)
-class Spot:
-    """A policy at a capacity; ``side`` is ``better`` or ``worse``, empty for neither."""
-
-    text: str
-    about: str  # the mean, and the interval of the comparison
-    side: str
-    weight: float  # 0 to 1: how far from the baseline, among all of the picture
-    is_best: bool
-    is_tied: bool
-
-
-@dataclass(frozen=True)
 class Picture:
-    """The picture of one trace and settings; a row a policy, a spot a capacity or None."""
+    """The picture of one trace and settings: a row a policy, a cell a capacity, empty for none."""
 
-    title: str
     label: str  # what is shown, in words
-    capacities: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[Spot | None, ...]], ...]
+    sheet: Sheet
     notes: tuple[str, ...]
 
 
@@ -50,51 +38,40 @@ def pictures(verdicts: Sequence[Verdict]) -> list[Picture]:
 
 def _picture(verdicts: Sequence[Verdict]) -> Picture:
     first = verdicts[0]
-    metric, look = first.metric, style(first.metric)
-    policies = list(dict.fromkeys(s.policy for one in verdicts for s in one.standings))
+    metric, label = first.metric, style(first.metric).label
+    policies = dict.fromkeys(s.policy for one in verdicts for s in one.standings)
     by_policy = [{s.policy: s for s in one.standings} for one in verdicts]
-    scores = [
-        {name: _score(metric, standing, of) for name, standing in of.items()} for of in by_policy
-    ]
-    most = max((abs(score) for of in scores for score in of.values()), default=0.0)
+    scores = [{name: _score(metric, s, of) for name, s in of.items()} for of in by_policy]
+    most = max((abs(score) for of in scores for score in of.values()), default=0.0) or 1.0
     rows = tuple(
         (
             policy,
             tuple(
-                _spot(metric, standings, policy, score[policy] / most if most else 0.0)
-                if policy in score
-                else None
-                for standings, score in zip(by_policy, scores, strict=True)
+                _spot(metric, of, policy, score[policy] / most) if policy in score else Cell()
+                for of, score in zip(by_policy, scores, strict=True)
             ),
         )
         for policy in policies
     )
-    label = look.label
     if first.baseline is not None:
         how = "difference from" if is_fraction(metric) else "times better than"
         label = f"{label}, {how} {first.baseline}"
+    cells = [cell for _, of_policy in rows for cell in of_policy]
     notes = []
-    if any(spot is not None and spot.is_best for _, spots in rows for spot in spots):
+    if any("best" in cell.look for cell in cells):
         notes.append("bold: the best mean, and what no test tells from it")
-    if any(spot is not None and spot.is_tied for _, spots in rows for spot in spots):
+    if any(cell.mark for cell in cells):
         notes.append(f"{TIED}: exactly tied")
-    notes += filter(None, map(_world, verdicts))
-    return Picture(
-        title=", ".join((first.trace, *(f"{key}={value}" for key, value in first.settings))),
-        label=label,
-        capacities=tuple(
-            text(one.capacity) + (f" ({one.machines})" if one.machines else "") for one in verdicts
-        ),
-        rows=rows,
-        notes=tuple(notes),
-    )
+    title = ", ".join((first.trace, *(f"{key}={value}" for key, value in first.settings)))
+    heads = [(text(v.capacity), *[f"({m})" for m in [v.machines] if m]) for v in verdicts]
+    made = Sheet(tuple(heads), (Group("", rows),), "capacity", title, "picture")
+    return Picture(label, made, (*notes, *filter(None, map(_world, verdicts))))
 
 
 def _world(verdict: Verdict) -> str:
-    """Say what a capacity is, as far as that is known: its machines, the load, the arrivals."""
+    """Say what a capacity is besides its machines, as far as that is known: load, arrivals."""
     load, scale = (verdict.about.get(name) for name in ("offered_load", "arrival_scale"))
     parts = [
-        verdict.machines,
         "" if load is None else f"offered load {load:.2f}",
         "" if scale is None or scale == 1 else f"arrivals stretched {scale:.3g} times",
     ]
@@ -116,24 +93,24 @@ def _score(metric: str, standing: Standing, others: Mapping[str, Standing]) -> f
     return max(values) - standing.value if better == "lower" else standing.value - min(values)
 
 
-def _spot(metric: str, standings: Mapping[str, Standing], policy: str, score: float) -> Spot:
-    standing = standings[policy]
+def _spot(metric: str, standings: Mapping[str, Standing], policy: str, score: float) -> Cell:
+    """Show a policy at a capacity; the page's colour follows how much better than the baseline."""
+    standing, found = standings[policy], standings[policy].against
     mean = format_value(metric, standing.value)[0]
     mean += " s" if style(metric).kind == "seconds" else ""
     shown, interval = mean, ""
-    if standing.against is not None:
-        found = standing.against
+    if found is not None:
         kind = "ratio" if standing.is_ratio else "difference"
-        ends = (found.estimate, found.low, found.high)
-        by, interval = format_contrast(metric, kind, *ends)
+        by, interval = format_contrast(metric, kind, found.estimate, found.low, found.high)
         shown = by or mean
-    return Spot(
-        text=shown,
+    is_best = standing.is_best and not all(one.is_best for one in standings.values())
+    look = ["more"] * (score > 0) + ["less"] * (score < 0) + ["best"] * is_best
+    return Cell(
+        shown,
+        mark=f" {TIED}" * standing.is_tied,
+        look=" ".join(look),
         about=" ".join(filter(None, (f"{style(metric).label} {mean}", interval))),
-        side="better" if score > 0 else "worse" if score < 0 else "",
         weight=round(abs(score), 3),
-        is_best=standing.is_best and not all(one.is_best for one in standings.values()),
-        is_tied=standing.is_tied,
     )
 
 
@@ -161,14 +138,9 @@ def to_markdown(pictures: Sequence[Picture], summary: Summary) -> str:
     """Write the pictures as tables, and the fronts as sentences."""
     lines: list[str] = []
     for picture in pictures:
-        title = f"{picture.title}: " if len(pictures) > 1 else ""
-        lines += [escaped(f"{title}{picture.label}"), ""]
-        lines.append(piped(["policy", *(f"capacity {c}" for c in picture.capacities)]))
-        lines.append(piped(["---", *["---:"] * len(picture.capacities)]))
-        lines += [
-            piped([escaped(policy), *map(_markdown_spot, spots)]) for policy, spots in picture.rows
-        ]
-        lines += ["", *(["; ".join(picture.notes), ""] if picture.notes else [])]
+        title = f"{picture.sheet.title}: " if len(pictures) > 1 else ""
+        lines += [escaped(f"{title}{picture.label}"), "", written(picture.sheet)]
+        lines += ["; ".join(picture.notes), ""] if picture.notes else []
     for block in summary.blocks:
         title = f"{block.title} at" if len(summary.blocks) > 1 else "At"
         for k, front in fronts(summary, block):
@@ -178,10 +150,3 @@ def to_markdown(pictures: Sequence[Picture], summary: Summary) -> str:
             )
             lines += [escaped(said) + "  "]
     return "\n".join(lines).rstrip() + "\n" if lines else ""
-
-
-def _markdown_spot(spot: Spot | None) -> str:
-    if spot is None:
-        return ""
-    words = escaped(spot.text) + f" {TIED}" * spot.is_tied
-    return f"**{words}**" if spot.is_best else words

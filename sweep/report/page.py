@@ -14,7 +14,6 @@ from sweep.report import cells as report_cells
 from sweep.report import gantt as report_gantt
 from sweep.report import overview, table
 from sweep.report import plots as report_plots
-from sweep.report import section as report_section
 from sweep.report.section import Section
 from sweep.stats.arrange import text
 from sweep.stats.metric_format import style
@@ -84,8 +83,7 @@ def context(
                 "id": f"block-{number}",
                 "title": block.title,
                 "families": families,
-                "columns": [summary.columns[at] for at in table.columns_of(summary, block)],
-                "tables": _tables(summary, block),
+                "table": table.sheet(summary, block),
             }
         )
     gantt = None
@@ -93,7 +91,14 @@ def context(
         about = f"row {schedule.row}; report --gantt ROW draws another"
         gantt = plots.add(report_gantt.figure(schedule), schedule.title, note=about)
     return {
-        "sections": report_section.context(sections, plots.add),
+        "sections": [
+            {
+                **vars(section),
+                "plots": [plots.add(dict(p.figure), p.caption, note=p.note) for p in section.plots],
+                "sheets": [one.sheet for one in section.tables],
+            }
+            for section in sections
+        ],
         "blocks": blocks,
         "curves": drawn,
         "fronts": fronts,
@@ -127,13 +132,3 @@ def _metric_plot(plots: _Plots, summary: Summary, block: Block, metric: str) -> 
     note += "; 0 is off the scale" * report_plots.is_log(metric)
     figure = report_plots.figure(summary, block, metric)
     return plots.add(figure, look.label, code=metric, note=note)
-
-
-def _tables(summary: Summary, block: Block) -> list[dict[str, Any]]:
-    tables = []
-    for number in range(len(block.capacities)):
-        rows = table.rows_of(summary, block, number)
-        columns = zip(*(row.entries for row in rows), strict=True)
-        widths = [max(len(e.spread) + e.is_fewer for e in entries) for entries in columns]
-        tables.append({"capacity": table.size(block, number), "rows": rows, "widths": widths})
-    return tables

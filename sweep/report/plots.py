@@ -26,12 +26,13 @@ MAX_TICKS = 8
 Figure = dict[str, Any]
 
 
-def figure(summary: Summary, block: Block, metric: str) -> dict[str, Any]:
+def figure(summary: Summary, block: Block, metric: str, half: F8 | None = None) -> dict[str, Any]:
     """Draw a metric against capacity, one line a policy, with 95 % intervals.
 
     With a baseline the intervals are those of the difference from it, paired by seed; without one
-    those of the means. Policies stand beside each other at a capacity, so that none hides another's
-    interval. With one capacity there is nothing to draw a line through: each policy is a bar.
+    those of the means; or those whose `half` is given. Policies stand beside each other at a
+    capacity, so that none hides another's interval. With one capacity there is nothing to draw a
+    line through: each policy is a bar.
     Distances to the bound have a log scale.
     """
     at = summary.metrics.index(metric)
@@ -42,7 +43,9 @@ def figure(summary: Summary, block: Block, metric: str) -> dict[str, Any]:
     columns = columns_of(summary, block)
     for place, column in enumerate(columns):
         means = [float(v) for v in block.mean[:, column, at]]
-        halves = [float(v) for v in half_intervals(block)[:, column, at]]
+        halves = [
+            float(v) for v in (half_intervals(block) if half is None else half)[:, column, at]
+        ]
         shown = [format_value(metric, m, h) for m, h in zip(means, halves, strict=True)]
         label = summary.columns[column].label
         trace: dict[str, Any] = {
@@ -86,25 +89,27 @@ def front(summary: Summary, block: Block, capacity: int, front: Sequence[int]) -
     x, y = (summary.metrics.index(name) for name in ("jct_mean_s", "jct_p99_s"))
     halves = half_intervals(block)[capacity]
     data: list[Figure] = []
-    for column in columns_of(summary, block):
+    columns = columns_of(summary, block)
+    named = [c for c in columns if c in front or summary.columns[c].is_baseline]
+    points = {c: (float(block.mean[capacity, c, x]), float(block.mean[capacity, c, y]))
+              for c in columns if np.isfinite(block.mean[capacity, c, [x, y]]).all()}  # fmt: skip
+    sides = _sides({c: summary.columns[c].label for c in named if c in points}, points)
+    for column, (mean, tail) in points.items():
         label = summary.columns[column].label
-        mean, tail = (float(block.mean[capacity, column, at]) for at in (x, y))
-        if not (math.isfinite(mean) and math.isfinite(tail)):
-            continue
         is_base = summary.columns[column].is_baseline
         point = line(column, is_base)["marker"]
         shown = [format_value(m, v)[0] for m, v in (("jct_mean_s", mean), ("jct_p99_s", tail))]
         on = ", on the front" if column in front else ""
         trace: Figure = {
             "type": "scatter",
-            # names beside points that lie close hide each other; the page's boxes tell them apart
-            "mode": "markers+text" if column in front or is_base else "markers",
+            "mode": "markers+text" if column in sides else "markers",
             "name": label,
             "meta": column,
             "x": [mean],
             "y": [tail],
             "text": [label],
-            "textposition": "top right",
+            "textposition": sides.get(column, "top right"),
+            "cliponaxis": False,
             "hovertemplate": f"%{{text}}: mean {shown[0]} s, p99 {shown[1]} s{on}<extra></extra>",
             "marker": {**point, "size": 12 if column in front else 8},
         }
@@ -116,6 +121,35 @@ def front(summary: Summary, block: Block, capacity: int, front: Sequence[int]) -
     axes = layout({"title": {"text": "mean JCT, s"}}, {"title": {"text": "p99 JCT, s"}})
     axes["yaxis"]["type"] = "linear"
     return {"data": data, "layout": axes}
+
+
+_AREA, _LETTER = (320.0, 190.0), (7.5, 15.0)  # of a plot and of a letter on a page, px
+
+
+def _sides(labels: Mapping[int, str], points: Mapping[int, tuple[float, float]]) -> dict[int, str]:
+    """Choose at which side of its point each name stands so that none hides another; or nowhere."""
+    ends = [(min(axis), max(axis)) for axis in zip(*points.values(), strict=True)]
+    at = {
+        c: [size * (v - low) / (high - low or 1.0)
+            for v, (low, high), size in zip(point, ends, _AREA, strict=True)]
+        for c, point in points.items()
+    }  # fmt: skip
+    taken = {c: (px - 6, py - 6, px + 6, py + 6) for c, (px, py) in at.items()}
+    found: dict[int, str] = {}
+    for c, label in labels.items():
+        (px, py), wide = at[c], _LETTER[0] * len(label)
+        for side, left in (("right", 0.0), ("left", -wide), ("center", -wide / 2)):
+            for level, low in (("top", 6.0), ("bottom", -6.0 - _LETTER[1])):
+                box = (px + left, py + low, px + left + wide, py + low + _LETTER[1])
+                clear = not any(
+                    box[0] < o[2] and o[0] < box[2] and box[1] < o[3] and o[1] < box[3]
+                    for other, o in taken.items()
+                    if other != c
+                )
+                if c not in found and clear and box[0] >= -8 and box[2] <= _AREA[0] + 40:
+                    found[c] = f"{level} {side}"
+                    taken[-1 - c] = box
+    return found
 
 
 _APART = 0.012

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
-from rich.text import Text
 
-from sim.base.text import table_lines
-from sweep.report.console import signs
-from sweep.report.table import escaped, piped
+from sweep.report import sheet
+from sweep.report.console import say
+from sweep.report.sheet import Sheet, escaped
 
 
 @dataclass(frozen=True)
@@ -21,6 +20,11 @@ class Table:
     caption: str
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+
+    @property
+    def sheet(self) -> Sheet:
+        """The same for every medium."""
+        return sheet.of_texts(self.header, self.rows, title=self.caption)
 
 
 @dataclass(frozen=True)
@@ -51,43 +55,20 @@ def to_markdown(section: Section, level: int = 2) -> str:
     lines += [escaped(sentence) + "  " for sentence in section.sentences]
     for table in section.tables:
         lines += ["", escaped(table.caption), ""] if table.caption else [""]
-        lines.append(piped([*map(escaped, table.header)]))
-        lines.append(piped(["---", *(["---:"] * (len(table.header) - 1))]))
-        lines += [piped([*map(escaped, row)]) for row in table.rows]
+        lines.append(sheet.to_markdown(table.sheet).rstrip())
     lines += ["", *(escaped(note) + "  " for note in section.notes)] if section.notes else []
     return "\n".join(lines).rstrip() + "\n"
 
 
 def print_section(section: Section, console: Console) -> None:
     """Print a section: its title, sentences and tables."""
-
-    def say(line: str, style: str = "") -> None:
-        console.print(Text(line.translate(signs(console)), style=style), soft_wrap=True)
-
-    say(section.title, "bold underline")
+    say(console, section.title, "bold underline")
     for sentence in section.sentences:
-        say(sentence, "bold" if section.is_answer else "")
+        say(console, sentence, "bold" if section.is_answer else "")
     for table in section.tables:
-        say("")
+        say(console, "")
         if table.caption:
-            say(table.caption)
-        for line in table_lines(table.header, table.rows, numbers=True):
-            say(line)
+            say(console, table.caption)
+        sheet.print_sheet(table.sheet, console)
     for note in section.notes:
-        say(note, "dim")
-
-
-def context(sections: Sequence[Section], add_plot: Any) -> list[dict[str, Any]]:
-    """Give the page's template its sections; `add_plot` takes a figure and its words."""
-    return [
-        {
-            "id": section.id,
-            "title": section.title,
-            "sentences": section.sentences,
-            "tables": section.tables,
-            "notes": section.notes,
-            "is_answer": section.is_answer,
-            "plots": [add_plot(dict(p.figure), p.caption, note=p.note) for p in section.plots],
-        }
-        for section in sections
-    ]
+        say(console, note, "dim")

@@ -57,7 +57,7 @@ def table(cells: pa.Table, config: Mapping[str, Any]) -> pa.Table | None:
         {"trace": trace, "settings": ", ".join(f"{k}={v}" for k, v in settings), **row}
         for (trace, settings), members in them.blocks.items()
         for metric in _metrics(them, config["metrics"] or ())
-        for row in _rows(them, members, metric, baseline)
+        for row in _rows(them, members, metric)
     ]
     return pa.Table.from_pylist(rows, SCHEMA) if rows else None
 
@@ -120,9 +120,7 @@ def _metrics(them: Arranged, chosen: Sequence[str]) -> list[str]:
     return [name for name in own if len(np.unique(columns[name][~np.isnan(columns[name])])) > 1]
 
 
-def _rows(
-    them: Arranged, members: Sequence[int], metric: str, baseline: str
-) -> Iterator[dict[str, Any]]:
+def _rows(them: Arranged, members: Sequence[int], metric: str) -> Iterator[dict[str, Any]]:
     values = them.values[:, them.names.index(metric)]
     cells: dict[int, dict[float, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
     for row in members:
@@ -130,8 +128,8 @@ def _rows(
             capacity, seed = them.rows[row]["capacity"], them.rows[row]["seed"]
             cells[them.column[row]][float(capacity)][int(seed)] = float(values[row])
     for column, of_column in cells.items():
-        base = _baseline_of(them, column, cells, baseline)
-        if base is None or len(of_column) < 2:
+        base = them.bases[column]
+        if base is None or base not in cells or len(of_column) < 2:
             continue
         at = WHOLE if WHOLE in cells[base] else max(cells[base])
         capacities = sorted(of_column)
@@ -150,21 +148,6 @@ def _rows(
             "most": capacities[-1],
             "seeds": len(seeds),
         }
-
-
-def _baseline_of(
-    them: Arranged, column: int, cells: Mapping[int, Any], baseline: str
-) -> int | None:
-    """Find the baseline's column that a policy's is compared with: where both have a key, alike."""
-    identities, columns = list(them.columns), list(them.columns.values())
-    if columns[column].policy == baseline:
-        return None
-    for other, candidate in enumerate(columns):
-        both = zip(identities[column][1:], identities[other][1:], strict=True)
-        agrees = all(mine == theirs or "" in (mine, theirs) for mine, theirs in both)
-        if candidate.policy == baseline and other in cells and agrees:
-            return other
-    return None
 
 
 def alike(capacities: F8, own: F8, theirs: F8, metric: str) -> tuple[float, float, float]:

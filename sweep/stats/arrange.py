@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.arrays import F8, Mask
+from sim.base.errors import InputError, unknown
 from sim.cluster.load import FACTS
 from sim.measures import NO_POLICY
 from sweep.stats import metric_format
@@ -19,9 +22,11 @@ AXES = ("policy", "trace", "capacity", "seed")
 ERROR = ("error_stage", "error_type", "error_message", "error_traceback")
 NOT_METRICS = frozenset((*AXES, "status", *FACTS, *ERROR, "reproduce", "key"))
 _POOL = '"shape":"slots"'  # in a cell's configuration, as canonical JSON
+_COUNT = re.compile(r'"cluster":\{"count":\d')
 _OF_COLUMN = ("policy.", "measure.")
 
 Settings = tuple[tuple[str, str], ...]
+Identity = tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -50,8 +55,9 @@ class Arranged:
 
     rows: list[dict[str, Any]]  # a cell each: its labels, status and error; no metrics
     swept: list[str]  # columns swept besides policy, trace, capacity and seed
-    columns: dict[tuple[str, ...], Column]  # by policy and swept parameters, as text
+    columns: dict[Identity, Column]  # by policy and swept parameters, as text
     column: list[int]  # each row's position among `columns`
+    bases: list[int | None]  # see `bases_of`
     blocks: dict[tuple[str, Settings], list[int]]  # rows by trace and the world's settings
     names: list[str]  # of the metrics, in the order shown
     values: F8  # NaN where a cell failed or a metric does not apply
@@ -67,6 +73,7 @@ def arrange(cells: pa.Table, swept: Sequence[str], baseline: str | None) -> Arra
     if "n_machines" in cells.column_names and "config" in cells.column_names:
         for row, config in zip(rows, cells.column("config").to_pylist(), strict=True):
             row["is_pool"] = _POOL in config
+            row["is_counted"] = bool(_COUNT.search(config))
     names = [n for n in cells.column_names if n not in {*NOT_METRICS, *swept}]
     names = metric_format.in_order([n for n in names if _is_number(cells.schema.field(n).type)])
     values = _matrix(cells, names)
@@ -75,14 +82,19 @@ def arrange(cells: pa.Table, swept: Sequence[str], baseline: str | None) -> Arra
 
     of_policy = [key for key in swept if key.startswith(_OF_COLUMN)]
     of_block = [key for key in swept if not key.startswith(_OF_COLUMN)]
-    columns = _columns(rows, of_policy, baseline)
-    position = {identity: at for at, identity in enumerate(columns)}
+    columns, placed = columns_of(rows, of_policy, baseline)
     blocks: dict[tuple[str, Settings], list[int]] = {}
     for at, row in enumerate(rows):
         settings = tuple((key, text(row[key])) for key in of_block if row[key] is not None)
         blocks.setdefault((str(row["trace"]), settings), []).append(at)
-    placed = [position[_identity(row, of_policy)] for row in rows]
-    return Arranged(rows, swept, columns, placed, blocks, names, values, failed)
+    bases = bases_of(columns)
+    return Arranged(rows, swept, columns, placed, bases, blocks, names, values, failed)
+
+
+def about(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Take out of ``config.yaml`` what tables of the cells are made by."""
+    is_fixed = bool(config.get("is_fixed"))
+    return {"swept": config["swept"], "baseline": config["baseline"], "is_fixed": is_fixed}
 
 
 ALL_METRICS = "all"
@@ -118,14 +130,19 @@ def by_seed(them: Arranged, members: Sequence[int]) -> dict[float, F8]:
     return values
 
 
-def _columns(
-    rows: list[dict[str, Any]], of_policy: list[str], baseline: str | None
-) -> dict[tuple[str, ...], Column]:
-    """Columns by identity: policies by first appearance, the variants of each together."""
-    seen: dict[str, dict[tuple[str, ...], dict[str, Any]]] = {}
-    for row in rows:
-        seen.setdefault(str(row["policy"]), {}).setdefault(_identity(row, of_policy), row)
-    columns: dict[tuple[str, ...], Column] = {}
+def columns_of(
+    rows: Sequence[Mapping[str, Any]], of_policy: Sequence[str], baseline: str | None
+) -> tuple[dict[Identity, Column], list[int]]:
+    """Columns by identity, and which of them each row is of.
+
+    Policies stand by first appearance, the variants of each together. The baseline is a policy, or
+    one variant of it by its label.
+    """
+    identities = [(str(row["policy"]), *(text(row[key]) for key in of_policy)) for row in rows]
+    seen: dict[str, dict[Identity, Mapping[str, Any]]] = {}
+    for identity, row in zip(identities, rows, strict=True):
+        seen.setdefault(identity[0], {}).setdefault(identity, row)
+    columns: dict[Identity, Column] = {}
     for policy, variants in seen.items():
         differing = [
             key for key in of_policy if len({text(row[key]) for row in variants.values()}) > 1
@@ -136,12 +153,55 @@ def _columns(
                 for key in differing
                 if row[key] is not None
             )
-            columns[identity] = Column(policy, parameters, policy == baseline)
-    return columns
+            label = Column(policy, parameters, False).label
+            columns[identity] = Column(policy, parameters, baseline in (policy, label))
+    position = {identity: at for at, identity in enumerate(columns)}
+    return columns, [position[identity] for identity in identities]
 
 
-def _identity(row: Mapping[str, Any], of_policy: list[str]) -> tuple[str, ...]:
-    return (str(row["policy"]), *(text(row[key]) for key in of_policy))
+def bases_of(columns: Mapping[Identity, Column]) -> list[int | None]:
+    """Say of each column with which it is compared: None of the baseline, and without one.
+
+    Of several settings of the baseline that is the one which agrees in what both have.
+    """
+    identities = list(columns)
+    baselines = [at for at, column in enumerate(columns.values()) if column.is_baseline]
+
+    def base(at: int) -> int | None:
+        if at in baselines or len(baselines) == 1:
+            return None if at in baselines else baselines[0]
+        alike = (other for other in baselines if _agree(identities[at], identities[other]))
+        return next(alike, None)
+
+    return [base(at) for at in range(len(identities))]
+
+
+def _agree(own: Identity, other: Identity) -> bool:
+    """Tell whether two policies have the same values of what both have."""
+    return all(a == b or "" in (a, b) for a, b in zip(own[1:], other[1:], strict=True))
+
+
+def check_baseline(columns: Mapping[Identity, Column], baseline: str) -> None:
+    """Refuse a baseline that is not there, and one of whose settings none can be told to be it."""
+    labels = {identity: column.label for identity, column in columns.items()}
+    bases = [identity for identity, column in columns.items() if column.is_baseline]
+    if not bases:
+        policies = [column.policy for column in columns.values()]
+        raise InputError(
+            unknown("baseline", baseline, list(dict.fromkeys([*policies, *labels.values()])))
+            + "; the baseline is one of the policies that are swept",
+            rule="unknown baseline",
+        )
+    others = [identity for identity in columns if identity not in bases]
+    unclear = [one for one in others if sum(_agree(one, base) for base in bases) > 1]
+    if len(bases) > 1 and (unclear or not others):
+        settings = [labels[base] for base in bases]
+        why = f", and {labels[unclear[0]]} could be compared with any" if unclear else ""
+        raise InputError(
+            f"baseline={baseline} has {len(bases)} settings{why}: name one as the tables do, "
+            f"baseline='{settings[0]}'; valid: {', '.join(settings)}",
+            rule="which baseline",
+        )
 
 
 def _matrix(cells: pa.Table, names: list[str]) -> F8:
@@ -163,6 +223,8 @@ def text(value: object) -> str:
     """Write a label: shortest text that reads back the same; nothing for None."""
     if value is None:
         return ""
+    if isinstance(value, bool | list | dict):
+        return json.dumps(value)
     return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
 
 
@@ -173,7 +235,7 @@ def machines(them: Arranged, members: Sequence[int], capacity: float) -> str:
     if not counts:
         return ""
     low, high = min(counts), max(counts)
-    number = _count(low) if low == high else f"{_count(low)} to {_count(high)}"
+    number = _count(low) if low == high else f"{low:,.0f} to {high:,.0f}"
     unit = "slot" if any(cell.get("is_pool") for cell in cells) else "machine"
     return f"{number} {unit}{'s' * (high != 1)}"
 

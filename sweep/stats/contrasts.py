@@ -14,6 +14,7 @@ import pyarrow as pa
 from sim.metrics import METRICS
 from sweep import stats
 from sweep.stats.arrange import Arranged, Settings, arrange
+from sweep.stats.inference import EXACT
 from sweep.stats.metric_format import is_fraction, style
 
 Statistic = Literal["ratio", "difference"]
@@ -55,9 +56,17 @@ class Pairs:
 
 
 def compare(
-    cells: pa.Table, *, swept: Sequence[str], baseline: str | None, chosen: Sequence[str] = ()
+    cells: pa.Table,
+    *,
+    swept: Sequence[str],
+    baseline: str | None,
+    chosen: Sequence[str] = (),
+    is_fixed: bool = False,
 ) -> pa.Table | None:
-    """Compare each policy with the baseline, wherever both ran."""
+    """Compare each policy with the baseline, wherever both ran.
+
+    Where everything `is_fixed`, so that no seed changes anything, one pair is exact.
+    """
     if baseline is None:
         return None
     them = arrange(cells, swept, baseline)
@@ -67,10 +76,12 @@ def compare(
     for (trace, settings), members in _worlds(them):
         about = {"trace": trace, "settings": ", ".join(f"{k}={v}" for k, v in settings)}
         table: list[dict[str, Any]] = []
-        for capacity, column, both in pairs(them, members, baseline):
+        for capacity, column, both in pairs(them, members):
             of = {**about, "capacity": capacity, "policy": labels[column]}
             fitting = contrasts if trace != ALL_TRACES else filter(_is_of_any_trace, contrasts)
             table += [of | _row(them, contrast, both, trace == ALL_TRACES) for contrast in fitting]
+            if is_fixed:
+                table = [row | ({"test": EXACT} if row["n_pairs"] == 1 else {}) for row in table]
         table = [row for row in table if not math.isnan(row["estimate"])]
         adjusted = stats.holm(np.array([row["p"] for row in table], dtype=np.float64))
         compared += [row | {"p_holm": float(p)} for row, p in zip(table, adjusted, strict=True)]
@@ -118,33 +129,21 @@ def _worlds(them: Arranged) -> Iterator[tuple[tuple[str, Settings], list[int]]]:
         yield from blocks
 
 
-def pairs(
-    them: Arranged, members: Sequence[int], baseline: str
-) -> Iterator[tuple[float, int, Pairs]]:
-    """Pairs by capacity, ascending, and column: cells of the same trace and seed."""
+def pairs(them: Arranged, members: Sequence[int]) -> Iterator[tuple[float, int, Pairs]]:
+    """Pairs with the baseline by capacity, ascending, and column: of the same trace and seed."""
     at: dict[tuple[float, int], dict[tuple[str, int], int]] = {}
     for row in members:
         cell = them.rows[row]
         group = at.setdefault((float(cell["capacity"]), them.column[row]), {})
         group[str(cell["trace"]), int(cell["seed"])] = row
-    identities = list(them.columns)
-    columns = list(them.columns.values())
     for capacity, column in sorted(at):
-        if columns[column].policy == baseline:
+        base = them.bases[column]
+        if base is None or (capacity, base) not in at:
             continue
-        for other, candidate in enumerate(columns):
-            agrees = all(
-                mine == theirs or "" in (mine, theirs)
-                for mine, theirs in zip(identities[column][1:], identities[other][1:], strict=True)
-            )
-            if candidate.policy == baseline and agrees and (capacity, other) in at:
-                break
-        else:
-            continue
-        mine, theirs = at[capacity, column], at[capacity, other]
+        mine, theirs = at[capacity, column], at[capacity, base]
         shared = sorted(mine.keys() & theirs.keys())
-        own, base = [mine[pair] for pair in shared], [theirs[pair] for pair in shared]
-        yield capacity, column, Pairs(own, base, [trace for trace, _ in shared])
+        own, other = [mine[pair] for pair in shared], [theirs[pair] for pair in shared]
+        yield capacity, column, Pairs(own, other, [trace for trace, _ in shared])
 
 
 def _row(them: Arranged, contrast: Contrast, both: Pairs, several: bool) -> dict[str, Any]:

@@ -25,6 +25,9 @@ from sim.base.arrays import F8, I8, Mask
 
 CONFIDENCE = 0.95
 
+ROUNDING = 1e-12
+"""Values that are as near, relative to their size, are the same."""
+
 
 def interval(values: Sequence[float] | ArrayLike) -> tuple[float, float, float]:
     """Mean of a metric over seeds with its 95 % confidence interval.
@@ -39,7 +42,7 @@ def interval(values: Sequence[float] | ArrayLike) -> tuple[float, float, float]:
 
 
 def intervals(values: F8) -> tuple[F8, F8, I8]:
-    """Do `interval` for many metrics at once."""
+    """Do `interval` for many metrics at once; 0 where all values are the same but for rounding."""
     present = ~np.isnan(values)
     n = present.sum(axis=0).astype(np.int64)
     mean = np.full(values.shape[1], math.nan)
@@ -52,6 +55,8 @@ def intervals(values: F8) -> tuple[F8, F8, I8]:
             deviation = np.where(present, values - mean, 0.0)[:, several]
             variance = (deviation**2).sum(axis=0) / (n[several] - 1)
             half[several] = _t_quantile(n[several] - 1) * np.sqrt(variance / n[several])
+            size = np.where(present, np.abs(values), 0.0).max(axis=0, initial=0.0)
+            half[half <= ROUNDING * size] = 0.0
     return mean, half, n
 
 
@@ -70,9 +75,6 @@ FIRST_SEEDS = 5
 """With which whatever adds seeds begins: the spread of fewer is too often narrow by chance."""
 
 ALPHA = 0.05
-
-ROUNDING = 1e-12
-"""Values that are as near, relative to their size, are the same."""
 
 STUDENT, EXACT, FEW, NO_RATIO = "t", "exact", "few", "no ratio"
 

@@ -95,12 +95,15 @@ def in_order(metrics: list[str]) -> list[str]:
     return sorted(metrics, key=lambda name: style(name).rank)
 
 
+_NOISE = 1e-9  # per cent
+
+
 def format_value(metric: str, mean: float, half: float = math.nan) -> tuple[str, str]:
     """Write a mean and the half-width of its interval.
 
     Seconds keep four significant digits (whole numbers above 1,000 s), fractions become per
     cent, ratios end in ``×``. The half-width has the decimals of the mean, or one significant
-    digit where these would make it look like zero.
+    digit where these would make it look like zero; one that is only rounding is left out.
     """
     if math.isnan(mean):
         return "", ""
@@ -111,10 +114,10 @@ def format_value(metric: str, mean: float, half: float = math.nan) -> tuple[str,
         return ("∞" if mean > 0 else "-∞") + suffix, ""
     decimals = _decimals(kind, mean * scale)
     text = _number(mean * scale, decimals) + suffix
-    if math.isnan(half):
-        return text, ""
     spread = half * scale
-    if decimals is not None and kind != "percent" and 0 < spread < 0.5 * 10.0**-decimals:
+    if not spread > (_NOISE if kind == "percent" else 0.0):
+        return text, ""
+    if decimals is not None and kind != "percent" and spread < 0.5 * 10.0**-decimals:
         decimals = -math.floor(math.log10(spread))
         decimals = decimals if decimals <= 6 else None
     return text, _number(spread, decimals)

@@ -22,10 +22,12 @@ class Facts:
     """What a sentence is made of; see `sweep.stats.verdict.Verdict`."""
 
     where: tuple[str, Settings, float, str]  # trace, settings, capacity, how large that is
+    is_counted: bool  # whether it was asked for by that size
     metric: str
     best: tuple[str, ...]
     n_tied: int  # of the best, besides the first, that tie with it exactly
     n_policies: int
+    others: tuple[tuple[str, str], ...]  # the rest but the baseline, best first, and how they do
     is_tested: bool
     next_told: tuple[str, int] | None  # with how many seeds the first would be told from which
     value: tuple[float, float, float]  # mean of the first, and its interval
@@ -34,6 +36,7 @@ class Facts:
     is_ratio: bool
     gap: float | None
     n_seeds: int
+    is_fixed: bool  # whether no seed can change anything
     waits: bool | None  # whether any job waited
     use: float | None  # share of the capacity in use
 
@@ -41,9 +44,13 @@ class Facts:
 def sentence(facts: Facts) -> str:
     """Say it: ``… at 0.7 (41 machines): srpt, 2.99× [2.38, 3.66] sooner than fifo in mean JCT``."""
     trace, settings, capacity, machines = facts.where
+    settings = tuple(s for s in settings if not (facts.is_counted and s[0] == "cluster.count"))
     world = ", ".join([trace, *(f"{key}={value}" for key, value in settings)])
-    size = f" ({machines})" if machines else ""
-    parts = [_tie(facts) if _all_tie(facts) else f"{_who(facts)}, {_how_much(facts)}"]
+    size = f"at {text(capacity)}" + (f" ({machines})" if machines else "")
+    if facts.is_counted and machines:
+        size = f"on {machines}"
+    said = f"{_who(facts)}, {_how_much(facts)}{_others(facts)}"
+    parts = [_tie(facts) if _all_tie(facts) else said]
     if facts.gap is not None:
         bound = format_value("gap_lb_p50", facts.gap)[0].replace("%", " %")
         near = "at" if facts.gap < AT_BOUND else f"within {bound} of"
@@ -51,7 +58,16 @@ def sentence(facts: Facts) -> str:
     parts += _how_sure(facts)
     if facts.waits is False and not _all_tie(facts):
         parts.append(f"no job waited: try capacity={_tighter(facts)}")
-    return f"{world} at {text(capacity)}{size}: {'; '.join(parts)}."
+    return f"{world} {size}: {'; '.join(parts)}."
+
+
+def _others(facts: Facts) -> str:
+    """Say where the others stand, of many the next ones and the last."""
+    words = [f"{label} {how}" for label, how in facts.others]
+    if len(words) > MOST_NAMES:
+        words[MOST_NAMES - 2 : -1] = [f"{len(words) - MOST_NAMES + 1} more"]
+        words[-2:] = [f"{words[-2]} down to {words[-1]}"]
+    return f" ({', '.join(words)})" if words else ""
 
 
 def _all_tie(facts: Facts) -> bool:
@@ -127,7 +143,7 @@ def _value(facts: Facts) -> str:
 
 def _how_sure(facts: Facts) -> list[str]:
     """Say where nothing was tested, and what more seeds would do."""
-    if facts.n_policies == 1 or _all_tie(facts):
+    if facts.n_policies == 1 or _all_tie(facts) or (facts.is_fixed and facts.n_seeds == 1):
         return []
     if not facts.is_tested:
         n = facts.n_seeds

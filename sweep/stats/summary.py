@@ -75,7 +75,8 @@ class Summary:
     """A sweep's numbers, ready to be shown.
 
     ``metrics`` are in the order shown and have a value somewhere; ``unavailable`` are the
-    others. ``baseline`` is None when speed-ups are quoted against nothing.
+    others. ``baseline`` is None when speed-ups are quoted against nothing. ``is_fixed`` says that
+    no seed can change anything.
     """
 
     columns: tuple[Column, ...]
@@ -87,10 +88,21 @@ class Summary:
     capacities: tuple[float, ...]
     n_cells: int
     failures: tuple[Failure, ...]
+    is_fixed: bool = False
+
+    @property
+    def is_same(self) -> bool:
+        """Whether all seeds gave the same, of several."""
+        spreads = [b.half[(b.n > 1) & np.isfinite(b.mean)] for b in self.blocks]
+        return sum(map(len, spreads)) > 0 and not any(spread.any() for spread in spreads)
 
 
 def summarise(
-    cells: pa.Table, *, swept: Sequence[str] = (), baseline: str | None = None
+    cells: pa.Table,
+    *,
+    swept: Sequence[str] = (),
+    baseline: str | None = None,
+    is_fixed: bool = False,
 ) -> Summary:
     """Average every metric over the seeds of each (policy, trace, capacity, other parameters)."""
     them = arrange(cells, swept, baseline)
@@ -102,7 +114,7 @@ def summarise(
         metrics=tuple(them.names[at] for at in shown),
         unavailable=tuple(n for n, known in zip(them.names, some, strict=True) if not known),
         blocks=tuple(
-            _block(trace, settings, members, them, shown, baseline)
+            _block(trace, settings, members, them, shown)
             for (trace, settings), members in them.blocks.items()
         ),
         baseline=baseline,
@@ -110,6 +122,7 @@ def summarise(
         capacities=tuple(sorted({float(row["capacity"]) for row in rows})),
         n_cells=len(rows),
         failures=tuple(_failure(rows[at], them.swept) for at in np.flatnonzero(them.failed)),
+        is_fixed=is_fixed,
     )
 
 
@@ -119,7 +132,6 @@ def _block(
     members: list[int],
     them: Arranged,
     shown: I8,
-    baseline: str | None,
 ) -> Block:
     rows, values = them.rows, them.values[:, shown]
     capacities = sorted({float(rows[at]["capacity"]) for at in members})
@@ -137,7 +149,7 @@ def _block(
         mean[where], half[where], n[where] = intervals(values[group])
         n_planned[where], n_failed[where] = len(group), int(them.failed[group].sum())
     paired = np.full_like(mean, math.nan)
-    for capacity, column, both in contrasts.pairs(them, members, baseline or ""):
+    for capacity, column, both in contrasts.pairs(them, members):
         where = (capacities.index(capacity), column)
         paired[where] = intervals(values[both.own] - values[both.other])[1]
     best = np.zeros(mean.shape, dtype=bool)

@@ -19,7 +19,7 @@ from sweep.stats import contrasts
 from sweep.stats.arrange import Arranged, Settings, arrange, by_seed, machines
 from sweep.stats.best import Best, against, best_of, next_told
 from sweep.stats.inference import Paired, interval
-from sweep.stats.metric_format import is_fraction, style
+from sweep.stats.metric_format import format_contrast, format_value, is_fraction, style
 from sweep.stats.sentence import Facts, sentence
 
 BOUND, WAIT, USE = "gap_lb_p50", "wait_mean_s", "utilization"
@@ -91,13 +91,14 @@ def verdicts(cells: pa.Table, config: Mapping[str, Any]) -> list[Verdict]:
         metric = _metric(them, members, asked)
         if metric is None:
             continue
-        paired = _against_baseline(them, members, metric, config["baseline"])
+        paired = _against_baseline(them, members, metric)
         for capacity, values in by_seed(them, members).items():
             best = best_of(metric, values[:, :, them.names.index(metric)])
             if best is not None:
                 world = (trace, settings, capacity)
                 there = {c: found for (k, c), found in paired.items() if k == capacity}
-                made.append(_verdict(them, members, world, metric, values, best, there))
+                is_fixed = bool(config.get("is_fixed"))
+                made.append(_verdict(them, members, world, metric, values, best, there, is_fixed))
     return made
 
 
@@ -113,15 +114,13 @@ def _metric(them: Arranged, members: Sequence[int], asked: str | None) -> str | 
 
 
 def _against_baseline(
-    them: Arranged, members: Sequence[int], metric: str, baseline: str | None
+    them: Arranged, members: Sequence[int], metric: str
 ) -> dict[tuple[float, int], tuple[Paired, bool]]:
-    """Compare each policy with the baseline, by capacity and column."""
-    if baseline is None:
-        return {}
+    """Compare each policy with the baseline, by capacity and column; nothing without one."""
     values = them.values[:, them.names.index(metric)]
     return {
         (capacity, column): against(metric, values[both.own], values[both.other])
-        for capacity, column, both in contrasts.pairs(them, members, baseline)
+        for capacity, column, both in contrasts.pairs(them, members)
     }
 
 
@@ -133,27 +132,29 @@ def _verdict(
     values: F8,
     best: Best,
     paired: Mapping[int, tuple[Paired, bool]],
+    is_fixed: bool,
 ) -> Verdict:
     trace, settings, capacity = world
     columns = list(them.columns.values())
     own = values[:, :, them.names.index(metric)]
     of_first = own[:, best.first][~np.isnan(own[:, best.first])]
     mean, low, high = interval(of_first)
-    found, is_ratio = paired.get(best.first, (None, False))
+    found, is_ratio = paired.get(best.first, _ALONE)
     ahead = None if found is None else _finite(found.estimate)
     if columns[best.first].is_baseline:
         ahead = 0.0 if is_fraction(metric) else 1.0
+    means = {at: float(np.nanmean(own[:, at])) for at in best.order}
     standings = tuple(
         Standing(
             policy=column.label,
-            value=float(np.nanmean(own[:, at])),
-            against=paired.get(at, (None, False))[0],
-            is_ratio=paired.get(at, (None, False))[1],
+            value=means[at],
+            against=paired.get(at, _ALONE)[0],
+            is_ratio=paired.get(at, _ALONE)[1],
             is_best=at in best.members,
             is_tied=at in best.tied or (at == best.first and bool(best.tied)),
         )
         for at, column in enumerate(columns)
-        if not np.isnan(own[:, at]).all()
+        if at in means
     )
     gap, told = _mean(them, values[:, best.first], BOUND), next_told(best)
     # of several variants of the baseline each is that of its own
@@ -161,10 +162,16 @@ def _verdict(
     baseline = baselines[0].label if len(baselines) == 1 else baselines and baselines[0].policy
     facts = Facts(
         where=(*world, machines(them, members, capacity)),
+        is_counted=any(them.rows[at].get("is_counted") for at in members),
         metric=metric,
         best=tuple(columns[at].label for at in best.members),
         n_tied=len(best.tied),
         n_policies=len(standings),
+        others=tuple(
+            (columns[at].label, _how(metric, means[at], *paired.get(at, _ALONE)))
+            for at in best.order
+            if at not in best.members and not columns[at].is_baseline
+        ),
         is_tested=best.is_tested,
         next_told=told and (columns[told[0]].label, told[1]),
         value=(mean, low, high),
@@ -173,6 +180,7 @@ def _verdict(
         is_ratio=is_ratio,
         gap=gap,
         n_seeds=len(of_first),
+        is_fixed=is_fixed,
         waits=_waits(them, values),
         use=_mean(them, values, USE),
     )
@@ -196,6 +204,18 @@ def _verdict(
         about=_about(them, members, capacity),
         standings=standings,
     )
+
+
+_ALONE = (None, False)
+
+
+def _how(metric: str, value: float, found: Paired | None, is_ratio: bool) -> str:
+    """Write how a policy does: against the baseline, or without one its mean."""
+    if found is not None and math.isfinite(found.estimate):
+        kind = "ratio" if is_ratio else "difference"
+        return format_contrast(metric, kind, found.estimate, math.nan, math.nan)[0]
+    unit = " s" if style(metric).kind == "seconds" else ""
+    return format_value(metric, value)[0].replace("%", " %") + unit
 
 
 def _mean(them: Arranged, values: F8, metric: str) -> float | None:

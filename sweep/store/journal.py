@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 
 Event = dict[str, Any]
 
-_BEGUN = re.compile(rb'^\{"event": "(?:begin|asked)", "time": ([\d.]+)', re.MULTILINE)
+_BEGUN = re.compile(rb'^\{"event": "(begin|asked)", "time": ([\d.]+)', re.MULTILINE)
 
 
 class Journal:
@@ -77,13 +77,17 @@ class Journal:
         begins = [at for at, event in enumerate(events) if event["event"] == "begin"]
         return events[begins[-1] :] if begins else []
 
-    def begun_s(self) -> float | None:
-        """Return when it was last begun or asked for, s since 1970; None if that is not known."""
+    def begun_s(self) -> tuple[float, float] | None:
+        """Return when it was last begun, and when begun or asked for; None if not known.
+
+        Both in s since 1970.
+        """
         try:
             found = _BEGUN.findall(self.file.read_bytes())
         except OSError:
             return None
-        return float(found[-1]) if found else None
+        begun = [float(time) for event, time in found if event == b"begin"]
+        return ((begun or [float(found[0][1])])[-1], float(found[-1][1])) if found else None
 
     def is_complete(self) -> bool:
         """Tell whether the last attempt came to its end."""

@@ -17,7 +17,8 @@ class Known:
     """A sweep of a folder of results."""
 
     sweep: str  # its id, ``<name>-<digest>``
-    begun_s: float  # when it was last begun, or asked for again; s since 1970
+    begun_s: float  # when it was last begun, s since 1970
+    asked_s: float  # the same, or when it was asked for again since, all of it being cached
     is_over: bool
 
     @property
@@ -27,16 +28,16 @@ class Known:
 
 
 def sweeps(results: Path) -> list[Known]:
-    """All sweeps of a folder of results, the latest begun last."""
+    """All sweeps of a folder of results, the latest begun or asked for last."""
     over = {file.parent.name: file for file in (results / "sweeps").glob(f"*/{CELLS}")}
     begun = {file.stem: file for file in (results / "journal").glob("*.jsonl")}
     found = []
     for sweep in sorted({*over, *begun}):
-        begun_s = Journal(results, sweep).begun_s() if sweep in begun else None
-        if begun_s is None:  # a folder that was copied here
-            begun_s = (over.get(sweep) or begun[sweep]).stat().st_mtime
-        found.append(Known(sweep, begun_s, sweep in over))
-    return sorted(found, key=lambda known: known.begun_s)
+        times = Journal(results, sweep).begun_s() if sweep in begun else None
+        if times is None:  # a folder that was copied here
+            times = ((over.get(sweep) or begun[sweep]).stat().st_mtime,) * 2
+        found.append(Known(sweep, *times, sweep in over))
+    return sorted(found, key=lambda known: known.asked_s)
 
 
 def find(results: Path, word: str | None) -> Known:

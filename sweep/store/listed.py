@@ -19,15 +19,15 @@ class Listed:
     begun: str  # day and time, of this machine's zone
     is_over: bool
     n_cells: int
-    state: str  # empty for one that is over and of which no cell failed
+    state: str  # how it stands: empty for one that is over, of which no cell failed, asked for once
     sentences: list[str]  # its verdict
 
 
 def listed(results: Path) -> list[Listed]:
-    """List the sweeps of a folder of results, the latest begun first."""
+    """List the sweeps of a folder of results, the latest begun or asked for again first."""
     found = []
     for each in reversed(known.sweeps(results)):
-        begun = time.strftime("%Y-%m-%d %H:%M", time.localtime(each.begun_s))
+        begun, asked = map(_at, (each.begun_s, each.asked_s))
         if each.is_over:
             folder = SweepFolder.of(results, each.sweep)
             n_cells, n_failed = folder.counts()
@@ -35,8 +35,13 @@ def listed(results: Path) -> list[Listed]:
         else:
             n_cells, state = _not_over(Journal(results, each.sweep))
             sentences = []
+        state = ", ".join(filter(None, (state, f"asked again {asked}" * (asked != begun))))
         found.append(Listed(each.sweep, begun, each.is_over, n_cells, state, sentences))
     return found
+
+
+def _at(time_s: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(time_s))
 
 
 def _not_over(journal: Journal) -> tuple[int, str]:

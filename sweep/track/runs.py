@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import hashlib
 import itertools
+import json
 import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,6 +27,23 @@ CONFIG, TRACEBACK = "config.yaml", "traceback.txt"
 FILES, MEANS, VERDICT = "files_sha256", "means_sha256", "verdict"
 # Without it MLflow's UI takes an experiment for one on language models, and hides its runs.
 _MODEL_TRAINING = {"mlflow.experimentKind": "custom_model_development"}
+VIEW = "sweeps"
+"""Name of the view of an experiment's runs that shows verdicts: ``?viewStateShareKey=sweeps``."""
+
+VIEW_TAG = f"mlflow.sharedViewState.{VIEW}"
+_COLUMNS = (
+    *("attributes.`Created`", "attributes.`Description`", "metrics.`jct_mean_s`"),
+    *("params.`policy`", "params.`trace`", "params.`capacity`"),
+)
+_VIEW = json.dumps(
+    {
+        **{"selectedColumns": _COLUMNS, "orderByKey": "attributes.start_time", "orderByAsc": False},
+        **{"searchFilter": "", "startTime": "ALL", "lifecycleFilter": "Active"},
+        **{"datasetsFilter": [], "modelVersionFilter": "All Runs", "groupBy": None},
+        **{"runsExpanded": {}, "runsPinned": [], "runsHidden": [], "groupsExpanded": {}},
+        **{"useGroupedValuesInCharts": True, "hideEmptyCharts": True},
+    }
+)
 PAGE = 1000
 _INHERITED = ("mlflow.user", "mlflow.source.name", "mlflow.source.type", "mlflow.source.git.commit")
 
@@ -164,13 +182,16 @@ def find_experiment(place: Place, name: str, folder: Path) -> str:
         if not is_http(place.uri):
             location = (folder.resolve().parent.parent / "mlflow-artifacts").as_uri()
         try:
-            return str(place.client.create_experiment(name, location, tags=_MODEL_TRAINING))
+            tags = {**_MODEL_TRAINING, VIEW_TAG: _VIEW}
+            return str(place.client.create_experiment(name, location, tags=tags))
         except MlflowException:  # another sweep may have been faster
             experiment = place.client.get_experiment_by_name(name)
             if experiment is None:
                 raise
     if experiment.lifecycle_stage != "active":
         raise MlflowException(f"the experiment {name!r} was deleted; restore it, or name another")
+    if experiment.tags.get(VIEW_TAG) != _VIEW:
+        place.client.set_experiment_tag(experiment.experiment_id, VIEW_TAG, _VIEW)
     return str(experiment.experiment_id)
 
 

@@ -71,6 +71,27 @@ def test_earliest_deadline_goes_first(registered):
     assert np.argsort(strict.job_start).tolist() == [3, 1, 2, 0]
 
 
+def test_arrays_of_the_page_are_there_and_as_long_as_it_says():
+    table = TEXT.partition("## What a policy may read")[2].partition("## What a plan can say")[0]
+    c = crowd(0).columns
+    sizes = {"J": len(c.job_submit), "G": len(c.stage_job), "T": len(c.task_duration)}
+    sizes |= {"E": len(c.edge_child)} | {f"{k} + 1": n + 1 for k, n in sizes.items()}
+    rows = re.findall(r"^\| (`.*`) \| ([JGTE](?: \+ 1)?) \|", table, re.MULTILINE)
+    assert len(rows) == 11
+    for names, length in rows:
+        for name in re.findall(r"`(\w+)`", names):
+            assert len(getattr(c, name)) == sizes[length], name
+    views = re.findall(r"`(\w+)`", table.rpartition("`world.view` counts")[2])
+    seen = {}
+
+    class Looks(policies.Policy):
+        def prepare(self, world, plan):
+            seen.update(world.view)
+
+    sim.simulate(crowd(0), sim.Cluster.slots(16), Looks())
+    assert set(views) <= set(seen)
+
+
 def test_learned_sizes_count(registered):
     def job(user, submit_s, size):
         stages = [{"durations_s": [size]}]

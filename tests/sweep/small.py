@@ -16,6 +16,7 @@ from policies import Policy
 from sim import Cluster, Workload
 from sweep.cli import main
 from sweep.driver import ask
+from sweep.grid import chance
 from sweep.grid.request import Request
 
 
@@ -132,8 +133,12 @@ def request(words: Sequence[str], config_dirs: Sequence[str] = ()) -> Request:
     return ask(words, config_dirs)
 
 
-def fake_engine(monkeypatch: pytest.MonkeyPatch, simulate: Any = fake_simulate) -> None:
+def fake_engine(
+    monkeypatch: pytest.MonkeyPatch, simulate: Any = fake_simulate, draws: bool = True
+) -> None:
+    """Stand in for the simulator; what it gives follows from the seed if it `draws`."""
     monkeypatch.setattr(sim, "simulate", simulate)
+    monkeypatch.setattr(chance, "may_draw", lambda policy: draws)
 
 
 def every_file(folder: Path) -> dict[str, bytes]:

@@ -133,6 +133,20 @@ class TestAgainst:
         with pytest.raises(InputError, match="no baseline; name one of fifo"):
             sweep.run(*fake.words("policy=fifo,las")).against()
 
+    def test_settings_are_named_by_their_labels(self, fake: Command) -> None:
+        words = fake.words("policy=las,fifo", "policy.queues=5,10", "seed=0,1,2")
+        found = sweep.run(*words, baseline="las queues=5")
+        assert set(found.against()["policy"]) == {"las queues=10", "fifo"}
+        assert set(found.against("las queues=10")["policy"]) == {"las queues=5", "fifo"}
+        assert set(found.against("fifo")["policy"]) == {"las queues=5", "las queues=10"}
+        with pytest.raises(InputError, match="las has 2 settings, and fifo could be compared with"):
+            found.against("las")
+        with pytest.raises(InputError, match="did you mean 'las queues=5'"):
+            found.against("las queue=5")
+        alone = sweep.run(*fake.words("policy=las", "policy.queues=5,10"))
+        with pytest.raises(InputError, match="valid: las queues=5, las queues=10"):
+            alone.against("las")
+
     def test_a_cell_that_is_gone_is_left_out(self, fake: Command, ran: sweep.Sweep) -> None:
         key = ran.cell(policy="las", capacity=1, seed=0)._row["key"]
         Cache(fake.results).file(key).unlink()

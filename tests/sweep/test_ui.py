@@ -144,6 +144,7 @@ def test_the_address_is_that_of_the_latest_sweeps_runs(tmp_path: Path) -> None:
     uri = f"sqlite:///{tmp_path}/mlflow.db"
     experiment = tracked(tmp_path, uri).experiment_id
     page = f"#/experiments/{experiment}/runs?workflowType=machine_learning"
+    page += "&viewStateShareKey=sweeps"
     assert ui.address(uri, 5001) == f"http://127.0.0.1:5001/{page}"
     assert ui.address("postgresql://host/db", 5001) == "http://127.0.0.1:5001/#/experiments"
 

@@ -216,6 +216,19 @@ class TestList:
         assert lines[1].endswith("7      interrupted")
         assert lines[2].endswith("4      2 failed")
 
+    def test_begun_is_when_it_was_begun(self, fake: Command) -> None:
+        folder = fake("policy=fifo").folder
+        journal = Journal(fake.results, folder.name)
+        events = journal.events()
+        for event in events:
+            event["time"] = 1e9
+        journal.file.write_text("".join(json.dumps(event) + "\n" for event in events))
+        begun = fake.verb("list").out.splitlines()[1]
+        fake("policy=fifo")
+        (line, *_) = fake.verb("list").out.splitlines()[1:]
+        assert line.split()[:3] == begun.split()[:3]
+        assert "asked again 20" in line
+
     def test_of_none(self, fake: Command) -> None:
         assert "there is no sweep" in fake.verb("list").err
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from sim.cluster.load import FACTS
@@ -44,9 +45,28 @@ def test_a_policys_own_parameter_does_not_part_it_from_the_baseline(fake: Comman
 
 
 def test_a_baseline_that_has_the_parameter_is_matched_by_it(fake: Command) -> None:
-    rows = fake("policy=las,fifo", "policy.queues=5,10", "baseline=las").rows
-    assert [row["jct_speedup_mean"] for row in rows[:2]] == [1.0, 1.0]
-    assert math.isfinite(rows[2]["jct_speedup_mean"])
+    ran = fake("policy=las,slearn", "policy.queues=5,10", "baseline=las")
+    cells = by(ran.rows, "policy", "policy.queues")
+    for queues in (5, 10):
+        base, other = cells["las", queues], cells["slearn", queues]
+        assert base["jct_speedup_mean"] == 1.0
+        expected = base["jct_mean_s"] / other["jct_mean_s"]
+        assert other["jct_speedup_mean"] == pytest.approx(expected)
+    against = ran.folder / "against_baseline.parquet"
+    named = {row["policy"] for row in pq.read_table(against).to_pylist()}
+    assert named == {"slearn queues=5", "slearn queues=10"}
+
+
+def test_one_setting_is_the_baseline_by_its_label(fake: Command) -> None:
+    ran = fake("policy=las,fifo", "policy.queues=5,10", "baseline=las queues=10")
+    cells = by(ran.rows, "policy", "policy.queues")
+    base = cells["las", 10]
+    for key, other in cells.items():
+        expected = base["jct_mean_s"] / other["jct_mean_s"]
+        assert other["jct_speedup_mean"] == pytest.approx(expected), key
+    assert "baseline las queues=10" in ran.out
+    against = pq.read_table(ran.folder / "against_baseline.parquet").to_pylist()
+    assert {row["policy"] for row in against} == {"las queues=5", "fifo"}
 
 
 def test_columns_come_in_order(fake: Command) -> None:

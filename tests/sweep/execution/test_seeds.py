@@ -59,6 +59,22 @@ def test_seeds_are_added_until_intervals_are_narrow(
     assert config["seeds"]["found"]["widest"] <= 0.05
 
 
+def test_one_is_taken_where_no_seed_changes_anything(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_engine(monkeypatch, noisy_simulate(0.0), draws=False)
+    ran = command(*GRID)
+    assert {row["seed"] for row in ran.rows} == {0}
+    assert "no seed changes anything here" in ran.err
+    assert "not tested" not in ran.out
+    named = command("policy=fifo,sjf", "baseline=fifo", "seed=range(0,4)")
+    assert {row["seed"] for row in named.rows} == {0, 1, 2, 3}
+    assert "no policy draws: seed=0 gives the same as all of these" in named.err
+    assert "4 seeds, all of which gave the same: one is enough" in named.out
+    planned = command("plan", "policy=fifo,sjf", "seed=range(0,4)")
+    assert "seed=0 gives the same" in planned.out
+
+
 def test_the_same_command_again_finds_all_cached(
     command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,9 +6,12 @@ from typing import Any
 import pytest
 
 from sim.base.errors import InputError
+from sweep.execution import rows
 from sweep.grid import grid
 from sweep.grid.grid import Grid
 from sweep.grid.options import Options
+from sweep.grid.overrides import parse
+from sweep.stats.arrange import columns_of
 from tests.sweep.small import request, write_workload
 
 
@@ -198,3 +201,38 @@ def test_a_window_without_length(trace: list[str]) -> None:
         build(*trace, "trace.begin_s=5", "trace.end_s=5")
     with pytest.raises(InputError, match="time in s"):
         build(*trace, "trace.begin_s=soon")
+
+
+def test_a_baseline_of_several_settings_is_named_by_one(trace: list[str]) -> None:
+    several = ("policy=las,fifo", "policy.queues=5,10", *trace)
+    with pytest.raises(InputError) as caught:
+        build(*several, "baseline=las")
+    assert "baseline=las has 2 settings, and fifo could be compared with any" in str(caught.value)
+    assert "baseline='las queues=5'; valid: las queues=5, las queues=10" in str(caught.value)
+    with pytest.raises(InputError, match="has 2 settings: name one"):
+        build("policy=las", "policy.queues=5,10", "baseline=las", *trace)
+    for words in (several, ("policy=las", "policy.queues=5,10", *trace)):
+        for baseline in ("baseline=las queues=10", "baseline='las queues=10'"):
+            assert build(*words, baseline).request.baseline == "las queues=10"
+    with pytest.raises(InputError, match="did you mean 'las queues=10'"):
+        build(*several, "baseline=las queues=11")
+
+
+def test_settings_of_the_baseline_may_each_have_their_own(trace: list[str]) -> None:
+    assert build("policy=las,slearn", "policy.queues=5,10", "baseline=las", *trace).cells
+
+
+@pytest.mark.parametrize("values", ["true,auto", "1.0,auto", "[a,b],[c]", "1,2.5"])
+def test_a_label_reads_the_same_in_the_grid_and_in_the_table(values: str) -> None:
+    labels = [{"policy": "p", "policy.x": v} for v in parse([f"x={values}"], _none)[0].values]
+    column = rows._swept_column([label["policy.x"] for label in labels])
+    of_table = [{"policy": "p", "policy.x": value} for value in column.to_pylist()]
+    first, second = (
+        [column.label for column in columns_of(of, ["policy.x"], None)[0].values()]
+        for of in (labels, of_table)
+    )
+    assert first == second
+
+
+def _none(_: str) -> list[str]:
+    return []

@@ -121,3 +121,10 @@ scalars = st.one_of(
 @given(st.one_of(scalars, st.lists(scalars, max_size=3)))
 def test_what_is_quoted_is_read_back(value: Any) -> None:
     assert one(quote("key", value)).values == (value,)
+
+
+def test_braces_that_the_shell_took_apart_are_to_be_quoted() -> None:
+    with pytest.raises(InputError, match=r"quote them: 'cluster.shape=\{cpu:16,mem:64\}'"):
+        parse(["cluster.shape=cpu:16", "policy=fifo", "cluster.shape=mem:64"], lambda _: [])
+    paths = ["trace.path=s3://a/b", "trace.path=s3://c/d"]
+    assert [line.value for line in parse(paths, lambda _: [])] == ["s3://a/b", "s3://c/d"]

@@ -186,7 +186,7 @@ def test_keys_reach_every_control(opened: Page) -> None:
     assert sum(one == "INPUTcolumn" for one in seen) == len(frames.POLICIES)
     assert "INPUTlog" in seen
     assert sum(one.startswith("SUMMARY") for one in seen) == 8
-    assert sum(one.startswith("DIV.scroll") for one in seen) == 5
+    assert sum(one.startswith("DIV.scroll") for one in seen) == 4
 
 
 def test_boxes_stand_for_the_legends_and_go_by_keys(opened: Page) -> None:

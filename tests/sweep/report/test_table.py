@@ -70,7 +70,7 @@ def test_failed_cells_are_counted_marked_and_left_out() -> None:
     assert summary.failures[0].reproduce.startswith("python -m sweep policy=las")
     text = printed(summary)
     assert "4 of 36 cells failed" in text
-    rows = [line for line in text.splitlines() if line.startswith("jct_mean_s")]
+    rows = [line for line in text.splitlines() if line.startswith("  jct_mean_s")]
     assert ["†" in row for row in rows] == [True, False, False]
     assert [row.count("failed") for row in rows] == [0, 0, 1]
     assert (summary.blocks[0].n[2, 1] == 0).all()
@@ -91,6 +91,20 @@ def test_one_seed_shows_the_mean_alone() -> None:
     assert "±" not in text
     assert "confidence" not in text
     assert "1 seed ·" in text
+
+
+def test_seeds_that_change_nothing_are_said_once_and_have_no_interval() -> None:
+    cells = frames.frame(policies=["fifo", "srpt"], seeds=[0], capacities=[1.0])
+    seeds = pa.array([seed for seed in range(10) for _ in range(cells.num_rows)])
+    several = pa.concat_tables([cells] * 10).set_column(3, "seed", seeds)
+    text = printed(summarise(several, baseline="fifo"))
+    assert text.count("10 seeds, all of which gave the same: one is enough") == 1
+    assert "±" not in text
+    assert "*: the best\n" in text
+    one = printed(summarise(cells, baseline="fifo", is_fixed=True))
+    assert one.count("1 seed, as no seed changes anything") == 1
+    assert "not tested" not in one
+    assert "seeds, all" not in printed(summarise(frames.frame(seeds=[0, 1])))
 
 
 def test_best_is_marked_by_the_metrics_direction() -> None:
@@ -144,7 +158,7 @@ def test_every_number_is_on_the_terminal_and_no_line_is_too_long(
     policies = [*frames.POLICIES, *(f"policy_{n}" for n in range(n_policies - 4))]
     summary = summarise(frames.frame(policies=policies, seeds=[0, 1]), baseline="fifo")
     lines = on_terminal(summary, width)
-    tables = [line for line in lines if line.startswith(("jct", "gap", "make", "util"))]
+    tables = [line for line in lines if line.startswith(("  jct", "  gap", "  make", "  util"))]
     assert max(map(len, tables)) <= width
     text = "\n".join(lines).replace(" ±", "±")
     block = summary.blocks[0]
@@ -154,7 +168,7 @@ def test_every_number_is_on_the_terminal_and_no_line_is_too_long(
             float(block.mean[at, column, metric]),
             float(block.half[at, column, metric]),
         )
-        assert f"{mean}±{half}" in text
+        assert (f"{mean}±{half}" if half else f" {mean}") in text
     assert "…" not in text
 
 
@@ -169,7 +183,7 @@ def test_a_pipe_gets_policies_as_rows_and_at_most_100_columns(n_policies: int) -
     n_parts = len(whole) // 3  # capacities
     assert len(whole) == 3 * n_parts
     values = " ".join(whole[at] for at in range(0, len(whole), 3))
-    assert values.count("±") == len(summary.metrics)
+    assert values.count("±") == len(summary.metrics) - 1  # no job failed with any seed
     few = piped(summary, ["jct_mean_s", "jct_p99_s"])
     assert [line.split() for line in few.splitlines() if "jct_mean_s" in line] == [
         ["jct_mean_s", "jct_p99_s"]
@@ -181,9 +195,9 @@ def test_a_few_metrics_that_matter_are_shown_by_themselves() -> None:
     cells = frames.frame(seeds=range(4))
     summary = summarise(cells, baseline="fifo")
     shown = matter.chosen(summary, ["jct_p90_s"])
-    assert shown == ["jct_mean_s", "jct_p90_s", "jct_p99_s", "jct_speedup_mean", "gap_lb_p50"]
+    assert shown == ["jct_p90_s", "jct_mean_s", "jct_p99_s", "jct_speedup_mean", "gap_lb_p50"]
     lines = on_terminal(summary, 120, shown)
-    rows = [line.split()[0] for line in lines if line.startswith(("jct", "gap", "util", "jobs"))]
+    rows = [line.split()[0] for line in lines if line.startswith(("  jct", "  gap", "  util"))]
     assert rows == shown * 3
     (same,) = [line for line in lines if line.startswith("the same for every policy: ")]
     assert "jobs_failed 0%" in same
@@ -194,6 +208,24 @@ def test_a_few_metrics_that_matter_are_shown_by_themselves() -> None:
     assert not [line for line in matter.folded(alone, ["jct_mean_s"]) if "the same" in line]
 
 
+def test_four_policies_fit_beside_each_other_into_80_columns() -> None:
+    cells = frames.frame(seeds=range(4))
+    for name, values in (("n_machines", [58, 92] * 24), ("arrival_scale", [1.0] * 48)):
+        cells = cells.append_column(name, pa.array(values, pa.float64()))
+    summary = summarise(cells, baseline="fifo")
+    lines = on_terminal(summary, 80, matter.chosen(summary))
+    heads = ["metric", "fifo", "sjf", "las", "srpt"]
+    assert sum(line.split() == heads for line in lines) == 1
+    assert "capacity 0.75 (58 to 92 machines)" in lines
+
+
+def test_a_pipe_is_as_wide_as_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    for columns, most in (("70", 70), ("300", 300), ("wide", 100)):
+        monkeypatch.setenv("COLUMNS", columns)
+        widths = [len(line) for line in piped(summarise(frames.frame(seeds=[0, 1]))).splitlines()]
+        assert most - 60 < max(widths) <= most
+
+
 def test_the_stars_follow_the_set_that_no_test_tells_from_the_best() -> None:
     cells = frames.frame(seeds=range(6), capacities=[1.0])
     rows = cells.to_pylist()
@@ -202,8 +234,8 @@ def test_the_stars_follow_the_set_that_no_test_tells_from_the_best() -> None:
     values = [near[r["policy"]] * (noise[r["seed"]] if r["policy"] == "sjf" else 1.0) for r in rows]
     at = cells.column_names.index("jct_mean_s")
     summary = summarise(cells.set_column(at, "jct_mean_s", pa.array(values)), baseline="fifo")
-    (row,) = [r for r in table.rows_of(summary, summary.blocks[0], 0) if r.metric == "jct_mean_s"]
-    stars = dict(zip(frames.POLICIES, (entry.is_best for entry in row.entries), strict=True))
+    ((_, entries),) = table.sheet(summary, summary.blocks[0], ["jct_mean_s"]).groups[0].rows
+    stars = dict(zip(frames.POLICIES, (entry.look == "best" for entry in entries), strict=True))
     assert stars == {"fifo": False, "sjf": True, "las": False, "srpt": True}
     markdown = table.to_markdown(summary)
     (line,) = [x for x in markdown.splitlines() if x.startswith("| `jct_mean_s`")]
@@ -235,9 +267,9 @@ def test_an_ascii_output_gets_plain_letters() -> None:
 def test_markdown_has_a_row_a_metric_and_bold_for_the_best() -> None:
     summary = summarise(frames.frame(failed=[("las", 0.5, 1)]), baseline="fifo")
     lines = table.to_markdown(summary).splitlines()
-    assert "### Capacity 0.75" in lines
+    assert "| **capacity 0.75** |  |  |  |  |" in lines
     heads = [line for line in lines if line.startswith("| metric")]
-    assert heads == ["| metric | fifo baseline | sjf | las | srpt |"] * 3
+    assert heads == ["| metric | fifo baseline | sjf | las | srpt |"]
     rows = [line for line in lines if line.startswith("| `jct_mean_s`")]
     assert all(row.rstrip(" |").endswith("**") for row in rows)
     n_rows = sum(line.startswith("| `") for line in lines)
@@ -267,10 +299,10 @@ def test_no_cells_at_all() -> None:
         ("jct_mean_s", 12.3456, 1.0, ("12.35", "1.00")),
         ("jct_mean_s", 0.01234567, math.nan, ("0.01235", "")),
         ("jct_mean_s", 5.0e10, 1.0, ("5.00e+10", "1.00e+00")),
-        ("jct_mean_s", 0.0, 0.0, ("0", "0")),
+        ("jct_mean_s", 0.0, 0.0, ("0", "")),
         ("utilization", 0.8312, 0.0041, ("83.1%", "0.4")),
         ("jobs_failed", 0.00123, math.nan, ("0.12%", "")),
-        ("gap_lb_p50", 5e-16, 2e-15, ("0.000%", "0.000")),
+        ("gap_lb_p50", 5e-16, 2e-15, ("0.000%", "")),
         ("gap_lb_p90", 23.5, 1.0, ("2,350%", "100")),
         ("jct_speedup_mean", 1.2345, 0.021, ("1.23×", "0.02")),
         ("jct_speedup_p50", 123.4, math.nan, ("123×", "")),
@@ -290,6 +322,6 @@ def test_unknown_metrics_are_shown_last_without_a_best() -> None:
     cells = cells.append_column("queue_length_s", values)
     summary = summarise(cells)
     assert summary.metrics[-1] == "queue_length_s"
-    rows = [x for x in printed(summary).splitlines() if x.startswith("queue_length_s")]
+    rows = [x for x in printed(summary).splitlines() if x.startswith("  queue_length_s")]
     assert len(rows) == 3
     assert "*" not in "".join(rows)

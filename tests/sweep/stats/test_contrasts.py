@@ -12,6 +12,7 @@ from rich.console import Console
 from sweep import stats
 from sweep.report import headlines as against
 from sweep.report.headlines import Headline
+from sweep.report.sheet import Cell
 from sweep.stats import contrasts
 from sweep.stats.metric_format import format_contrast
 from tests.sweep import frames
@@ -29,13 +30,20 @@ def compared(cells: pa.Table, **options: object) -> list[dict[str, object]]:
 
 def shown(cells: pa.Table, **options: object) -> list[Headline]:
     given = {"swept": (), "baseline": "fifo", **options}
-    return against.headlines(contrasts.compare(cells, **given))  # type: ignore[arg-type]
+    return against.headlines(contrasts.compare(cells, **given), "fifo")  # type: ignore[arg-type]
+
+
+def cells_of(headline: Headline, policy: str = "") -> list[Cell]:
+    """Give the cells of a table, row by row; or those of a policy's first row."""
+    rows = [row for group in headline.sheet.groups for row in group.rows]
+    of = [cells for label, cells in rows if not policy or label == policy]
+    return [cell for cells in (of[:1] if policy else of) for cell in cells]
 
 
 def printed(headlines: list[Headline], width: int = 80) -> list[str]:
     file = io.StringIO()
     console = Console(file=file, width=width, force_terminal=True, color_system=None)
-    against.print_headlines(headlines, "fifo", console)
+    against.print_headlines(headlines, console)
     return file.getvalue().splitlines()
 
 
@@ -60,6 +68,15 @@ def test_each_policy_is_paired_with_the_baseline_by_seed() -> None:
     np.testing.assert_array_equal([r["p_holm"] for r in rows], stats.holm(p))
 
 
+def test_one_pair_is_exact_where_no_seed_changes_anything() -> None:
+    cells = frames.frame(seeds=[0], capacities=[1.0])
+    assert {row["test"] for row in compared(cells)} == {"few"}
+    assert {row["test"] for row in compared(cells, is_fixed=True)} == {"exact"}
+    lines = printed(shown(cells, is_fixed=True), 200)
+    assert lines[-1] == "exact: no seed changes anything; there is nothing to test"
+    assert "too few" not in "".join(lines)
+
+
 def test_the_order_of_rows_changes_nothing() -> None:
     cells = frames.frame(seeds=SEEDS, traces=["a", "b"])
     order = np.random.default_rng(1).permutation(cells.num_rows)
@@ -80,13 +97,12 @@ def test_a_failed_cell_leaves_its_pair_out() -> None:
     assert n["sjf", 0.5] == 8
     assert {n[policy, 1.0] for policy in ("sjf", "las", "srpt")} == {7}
     (headline,) = shown(frames.frame(seeds=SEEDS, failed=[("las", 0.5, 1)]))
-    line = next(line for line in headline.lines if line.policy == "las")
-    assert "n=7" in line.entries[1].mark
+    assert "n=7" in cells_of(headline, "las")[1].mark
 
 
 def test_several_traces_are_also_taken_together() -> None:
     cells = frames.frame(seeds=SEEDS, traces=["a", "b"], capacities=[1.0])
-    titles = [headline.title for headline in shown(cells)]
+    titles = [headline.sheet.title for headline in shown(cells)]
     assert titles == ["all traces together", "a", "b"]
     together = [r for r in compared(cells) if r["trace"] == contrasts.ALL_TRACES]
     assert {r["metric"] for r in together} == {"jct_speedup_mean"}  # seconds are not averaged
@@ -125,7 +141,7 @@ def test_without_a_baseline_there_is_nothing() -> None:
     assert contrasts.compare(frames.frame(), swept=(), baseline=None) is None
     assert contrasts.compare(frames.frame(policies=["fifo"]), swept=(), baseline="fifo") is None
     assert shown(frames.frame(), baseline=None) == []
-    assert against.to_markdown([], "") == ""
+    assert against.to_markdown([]) == ""
 
 
 def test_few_seeds_are_said_to_be_few() -> None:
@@ -134,12 +150,12 @@ def test_few_seeds_are_said_to_be_few() -> None:
     assert "[" not in text.split("\n2 seeds")[0]
     assert "n.s." not in text
     assert "2 seeds: too few for intervals and tests; 3 or more give them" in text
-    assert not any(entry.side for line in headline.lines for entry in line.entries)
+    assert {cell.look for cell in cells_of(headline)} == {"unsure"}
 
 
 def test_five_pairs_have_intervals_and_a_test() -> None:
     (headline,) = shown(with_jct("las", [-5.0, -5.1, -5.2, -5.3, -4.9]), chosen=["jct_mean_s"])
-    assert {entry.mark for line in headline.lines for entry in line.entries} == {""}
+    assert {cell.mark for cell in cells_of(headline)} == {""}
     text = "\n".join(printed([headline], 160))
     assert "[95% interval]" in text
     assert "(Student's test, Holm's correction over 2 comparisons)" in text
@@ -147,8 +163,7 @@ def test_five_pairs_have_intervals_and_a_test() -> None:
 
 def test_policies_that_tie_exactly_everywhere_are_still_compared() -> None:
     (headline,) = shown(with_jct("las", [0.0, 0.0, 0.0]))
-    (line,) = headline.lines
-    assert [entry.text() for entry in line.entries] == ["+0 s exact"]
+    assert [cell.line() for cell in cells_of(headline)] == ["+0 s exact"]
 
 
 def with_jct(policy: str, values: list[float]) -> pa.Table:
@@ -173,8 +188,8 @@ def with_jct(policy: str, values: list[float]) -> pa.Table:
 def test_marks(values: list[float], mark: str, side: str) -> None:
     cells = with_jct("las", values)
     (headline,) = shown(pa.concat_tables([cells, with_jct_other(cells)]))
-    line = next(line for line in headline.lines if line.policy == "las")
-    assert [(entry.mark, entry.side) for entry in line.entries] == [(mark, side)]
+    (cell,) = cells_of(headline, "las")
+    assert (cell.mark.strip(), cell.look) == (mark, side or "unsure")
 
 
 def with_jct_other(cells: pa.Table) -> pa.Table:
@@ -190,17 +205,18 @@ def test_the_terminal_is_never_overfull() -> None:
         lines = printed(headlines, width)
         table = itertools.takewhile(lambda line: not line.startswith("geometric"), lines)
         assert max(map(len, table)) <= width
-    assert "not shown here: " in "\n".join(printed(headlines, 60))
-    assert "not shown here: " not in "\n".join(printed(headlines, 400))
+    narrow, wide = ("\n".join(printed(headlines, width)) for width in (60, 400))
+    assert narrow.count("against fifo") > wide.count("against fifo") == 1
+    for (head,) in headlines[0].sheet.heads:  # nothing is left out
+        assert head in narrow
 
 
 def test_markdown_has_the_same_numbers_and_p() -> None:
     (headline,) = shown(frames.frame(seeds=SEEDS))
-    text = against.to_markdown([headline], "fifo").replace("\\", "")
-    for line in headline.lines:
-        for entry in line.entries:
-            assert entry.text() in text
-            assert f"({entry.p})" in text
+    text = against.to_markdown([headline]).replace("\\", "")
+    for cell in cells_of(headline):
+        assert cell.line() in text
+        assert f"({cell.small})" in text
 
 
 @pytest.mark.parametrize(

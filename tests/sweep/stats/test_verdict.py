@@ -61,8 +61,8 @@ def test_the_verdict_is_what_scipy_says() -> None:
     assert one.against_interval == pytest.approx((math.exp(ends.low), math.exp(ends.high)))
     assert (one.gap_lb_p50, one.n_seeds, one.metric) == (0.037, 6, "jct_mean_s")
     assert one.sentence == (
-        "t at 0.7: srpt and sjf, 3.02× [2.92, 3.13] sooner than fifo in mean JCT; half of the jobs "
-        "within 3.7 % of the bound; about 72 seeds would tell srpt from sjf."
+        "t at 0.7: srpt and sjf, 3.02× [2.92, 3.13] sooner than fifo in mean JCT (las 1.61×); half "
+        "of the jobs within 3.7 % of the bound; about 72 seeds would tell srpt from sjf."
     )
 
 
@@ -130,6 +130,16 @@ def test_little_is_said_of_few_seeds() -> None:
     assert two.sentence.endswith("; 2 seeds: not tested, 3 are.")
 
 
+def test_nothing_is_to_be_tested_where_no_seed_changes_anything() -> None:
+    table = cells({"fifo": FIFO[:1], "srpt": SRPT[:1]})
+    config = {"swept": [], "baseline": "fifo", "metrics": [], "is_fixed": True}
+    (one,) = verdicts(table, config)
+    assert one.sentence == "t at 0.7: srpt, 3.00× sooner than fifo in mean JCT."
+    several = judged(cells({"fifo": FIFO[:1] * 10, "srpt": [1 / 3] * 10}))
+    assert several.sentence == "t at 0.7: srpt, 2,436× sooner than fifo in mean JCT."
+    assert several.interval == (several.value, several.value)
+
+
 def test_it_says_how_many_seeds_would_tell() -> None:
     one = judged(cells({"fifo": SRPT, "sjf": SJF}))
     assert one.best == ("fifo", "sjf")
@@ -179,6 +189,25 @@ def test_the_size_of_the_cluster_is_said_where_it_is_known() -> None:
 def test_a_gap_of_rounding_is_none() -> None:
     gaps = {"fifo": 2.0, "las": 1.0, "srpt": 1e-9, "sjf": 0.04}
     assert "half of the jobs at the bound" in judged(cells(ALL, gap_lb_p50=gaps)).sentence
+
+
+def test_it_says_where_the_others_stand() -> None:
+    alone = judged(cells({"fifo": FIFO, "las": LAS, "srpt": SRPT}), None)
+    assert "srpt, mean JCT 267.3 ±16.8 s (las 501.7 s, fifo 807.5 s)" in alone.sentence
+    many = {f"p{at}": [value * (1 + at) for value in SRPT] for at in range(7)}
+    found = judged(cells({**many, "fifo": FIFO})).sentence
+    assert "in mean JCT (p1 1.51×, p2 1.01×, 3 more down to p6 0.43×)." in found
+    four = {name: many[name] for name in ("p0", "p1", "p2", "p3", "p4")}
+    found = judged(cells({**four, "fifo": FIFO})).sentence
+    assert "(p1 1.51×, p2 1.01×, p3 0.76×, p4 0.60×)" in found
+
+
+def test_a_number_of_machines_that_was_asked_for_stands_for_the_capacity() -> None:
+    config = '{"capacity":1.0,"cluster":{"count":20,"shape":{"cpu":16}}}'
+    asked = cells({"fifo": FIFO[:2], "srpt": SRPT[:2]}, n_machines=20, config=config)
+    assert judged(asked).sentence.startswith("t on 20 machines: srpt, ")
+    sized = cells({"fifo": FIFO[:2]}, n_machines=20, config=config.replace("20,", "null,"))
+    assert judged(sized).sentence.startswith("t at 0.7 (20 machines): ")
 
 
 def test_failed_cells_leave_their_pairs_out() -> None:

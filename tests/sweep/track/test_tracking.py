@@ -15,6 +15,7 @@ import pytest
 
 from sweep import track as tracking
 from sweep.track import connection
+from sweep.track.runs import VIEW_TAG
 from tests.sweep import frames
 
 CONFIG = {"tracking": {"uri": "http://me:hunter2@host:5000"}}
@@ -153,6 +154,7 @@ def test_the_experiment_opens_on_its_runs_in_the_ui(sweep: Sweep) -> None:
     with connection.connected(sweep.uri, "") as client:
         tags = client.get_experiment_by_name(EXPERIMENT).tags
     assert tags["mlflow.experimentKind"] == "custom_model_development"
+    assert "attributes.`Description`" in json.loads(tags[VIEW_TAG])["selectedColumns"]
 
 
 def test_a_failed_cell_is_marked_and_holds_its_traceback(sweep: Sweep, tmp_path: Path) -> None:
