@@ -100,6 +100,7 @@ def draw_dag(structure: Structure, tasks: float, task_sigma: float, rng: Stream)
 
 def _sizes(share: F8, total: float, path: Mask, sigma: float) -> I8:
     """Divide about so many tasks among stages; `share` is of work, over the longest task's."""
+    n_tasks = np.ones(len(share), np.int64)
     shorter = np.ones(len(share))
     for _ in range(3):
         raw = share / shorter
@@ -111,7 +112,8 @@ def _sizes(share: F8, total: float, path: Mask, sigma: float) -> I8:
 def longest_over_mean(n_tasks: I8, sigma: float) -> F8:
     """Tell about how many times as long as their mean the longest of so many tasks lasts."""
     z = maths.normal_quantile((n_tasks - 0.375) / (n_tasks + 0.25))
-    return np.maximum(1.0, maths.exp(sigma * z - sigma * sigma / 2))
+    longer: F8 = np.maximum(1.0, maths.exp(sigma * z - sigma * sigma / 2))
+    return longer
 
 
 def draw_task_s(dag: Dag, sigma: float, rng: Stream) -> F8:
