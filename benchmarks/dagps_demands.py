@@ -14,7 +14,8 @@ The rule, written down before any result was seen:
   of net_write is at most `MOST_NET_WRITE`.
 - Looked at are two schemes, critical path and Coffman-Graham, and four percentiles over DAGs, 25,
   50, 75 and 90, of the improvement over breadth first (that looks at cpu and memory): *fit all*
-  less *fit cpu/mem*, in points. The loss is the sum over the eight of how far that is from the paper's.
+  less *fit cpu/mem*, in points. The loss is the sum over the eight of how far that is from the
+  paper's.
 - `SEEDS`, which no page uses; `DAGS` DAGs each. The least loss wins, the earlier in the grid where
   two tie. Where the least loss lies on the grid's upper edge, the grid is not made larger.
 - What was chosen is then judged once, on the pages' seeds, with DAGPS and all others.
