@@ -51,8 +51,8 @@ def synthesize(
     Published, and held to by `statistics.statistics` (also over Table 1's six resources, with
     `split_io`): how demands vary among tasks, where the work lies, depth, number of tasks,
     degrees, how many DAGs split into four or more parts, how many jobs recur. Assumed,
-    as the paper does not say: mean demands of 12 % of a machine's cpu and memory, 5 and 3 % of its
-    disk's reads and writes, 4 and 0.5 % of its network's; durations of stages log-normal with a
+    as the paper does not say: mean demands of 12 % of a machine's cpu and memory, 15 and 9 % of its
+    disk's reads and writes, 12 and 1 % of its network's; durations of stages log-normal with a
     median of 12 s, six times longer where they read the job's input; 15 % of the edges within a
     segment one-to-one, between stages of as many tasks, the others barriers; Poisson arrivals.
     Demands for disk and network are those for reading and writing together, at most a machine.
