@@ -53,6 +53,21 @@ def test_fig13_counts_what_is_optimal() -> None:
     assert of["production_dags, DAGPS above new_lb, %", "worst"].paper == "75"
 
 
+def test_durations_looks_at_each_spread_by_itself() -> None:
+    rows = []
+    for sigma, built in ((0.0, [8.0, 20.0, 30.0, 40.0]), (0.5, [5.0, 10.0, 15.0, 20.0])):
+        for policy in ("list_scheduling/bfs_cpu_mem", "dagps"):
+            row = alone(
+                policy, 0, [10.0, 20.0, 30.0, 40.0], built_s=built, new_lb=[5.0, 10.0, 15.0, 20.0]
+            )
+            rows.append({**row, "trace.task_sigma": sigma})
+    of = looked("dagps/durations", rows, "trace.task_sigma")
+    assert of["trace.task_sigma=0.5, improvement %", "dagps, as built, p50"].ours == 50.0
+    assert of["trace.task_sigma=0, improvement %", "dagps, as built, p50"].ours == 0.0
+    assert of["trace.task_sigma=0.5, DAGPS above new_lb, %", "optimal"].ours == 100.0
+    assert of["trace.task_sigma=0, DAGPS above new_lb, %", "p50"].ours == pytest.approx(100.0)
+
+
 def shared(policy: str, seed: int, jct: list[float], makespan: float) -> dict[str, Any]:
     table = {"submit_s": [0.0] * len(jct), "finish_s": jct}
     mean = sum(jct) / len(jct)
