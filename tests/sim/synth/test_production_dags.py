@@ -8,6 +8,7 @@ from networkx import DiGraph, antichains
 
 import sim
 from sim.dags import Graphs
+from sim.synth.production_dags import TASK_SIGMA
 from sim.synth.production_dags import statistics as m
 from sim.synth.production_dags.dags import capped_log_normal
 from tests.sim.bounds.test_bounds import stage, workload
@@ -113,6 +114,20 @@ def test_tasks_of_a_stage_last_log_normal_times_and_the_longest_is_the_stages():
     assert (alike.stage_min_s == alike.stage_max_s).all()
     assert c.task_duration.min() >= 0.3
     assert c.task_duration.max() <= 1000
+
+
+def test_the_spread_inside_stages_is_that_of_recorded_tasks(shared_traces):
+    path = shared_traces / "dags" / "spark_tpch_task_durations.json.gz"
+    c = sim.read_trace("spark_tpch", path, executors=50, trained_at=None).columns
+    of, n = [], []
+    for first, last in zip(c.stage_task0[:-1], c.stage_task0[1:], strict=True):
+        seconds = c.task_duration[first:last]
+        seconds = seconds[seconds > 0]
+        if len(seconds) >= 8:
+            of.append(np.log(seconds).var(ddof=1))
+            n.append(len(seconds) - 1)
+    assert len(of) == 990
+    assert np.sqrt(np.average(of, weights=n)) == pytest.approx(TASK_SIGMA, abs=0.02)
 
 
 def test_a_rerun_draws_the_order_of_its_tasks_anew():
