@@ -12,12 +12,15 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from policies.base import Policy
-from policies.dagps.dag import stage_profile, upward_rank
+from policies.dagps.build_schedule import heft_schedule
+from policies.dagps.dag import demand_quanta, one_job
 from policies.registry import register
 from sim.base.arrays import F8, I4, I8, offsets
+from sim.cluster.cluster import Cluster
 from sim.engine.plan import Batch, Event, Plan, World
 from sim.workload.columns import Columns
-from sim.workload.paths import stage_depth, stage_tail_s, topological_order
+from sim.workload.paths import stage_depth, stage_tail_s, task_tail_s, topological_order
+from sim.workload.workload import Workload
 
 
 @dataclass(frozen=True)
@@ -36,12 +39,28 @@ class ListScheduling(Policy, ABC):
     def prepare(self, world: World, plan: Plan) -> None:
         """Key each stage by its place in the list."""
         plan.set_stages(key=self.stage_key(world.columns))
+        plan.task_order = self.task_order(world.columns)
         if self.across == "stages":
             plan.set_jobs(key=np.zeros(len(world.columns.job_submit)))
 
     @abstractmethod
     def stage_key(self, columns: Columns) -> F8 | I4:
         """Return the key of each stage, (G,); the least goes first."""
+
+    def task_order(self, columns: Columns) -> I4 | None:
+        """Return the order of the tasks inside each stage (`Plan.task_order`); None: by row."""
+        return None
+
+
+def longest_first(seconds: F8, columns: Columns) -> I4 | None:
+    """Order the tasks inside each stage by falling `seconds`, (T,); None if that is by row."""
+    task0 = columns.stage_task0
+    stage = np.repeat(np.arange(len(task0) - 1), np.diff(task0))
+    order = np.lexsort((-seconds, stage))
+    if (order[1:] > order[:-1]).all():
+        return None
+    turns: I4 = (order - task0[stage]).astype(np.int32)
+    return turns
 
 
 @register("bfs")
@@ -63,12 +82,17 @@ class CriticalPath(ListScheduling):
     """Stages in the order of the longest path of tasks from them to their job's end.
 
     Highest level first (Hu, *Parallel sequencing and assembly line problems*, 1961; Graham's
-    list scheduling), the CP of DAGPS (MSR-TR-2016-19, §8.1), with true durations.
+    list scheduling), the CP of DAGPS (MSR-TR-2016-19, §8.1), with true durations. Inside a stage
+    tasks go by the longest path from themselves, the longest task first over barriers.
     """
 
     def stage_key(self, columns: Columns) -> F8:
         """Return each stage's negative path length."""
         return -stage_tail_s(columns)
+
+    def task_order(self, columns: Columns) -> I4 | None:
+        """Return the order by path length."""
+        return longest_first(task_tail_s(columns), columns)
 
 
 @register("coffman_graham")
@@ -93,26 +117,26 @@ class CoffmanGraham(ListScheduling):
 
 @register("heft")
 @dataclass(frozen=True)
-class Heft(ListScheduling):
+class Heft(CriticalPath):
     """Heterogeneous earliest finish time: by falling upward rank, each task in the first hole.
 
     Topcuoglu, Hariri and Wu, *Performance-effective and low-complexity task scheduling for
-    heterogeneous computing*, IEEE TPDS 13(3), 2002. The upward rank is the longest path of mean
-    durations to the job's end; data moves for free here. Machines differ in nothing but what is
-    free on them, so that the earliest finish is the earliest start, and what may pass those that
-    wait for room is put where insertion would put it: hence the default `fit`. The key of a whole
-    stage can't say that one of its tasks fills a hole and the others do not, so the run is keyed
-    by rank and not by the begins of the schedule that HEFT writes down in advance;
-    `policies.dagps.build_schedule.heft_schedule` builds that.
+    heterogeneous computing*, IEEE TPDS 13(3), 2002. The upward rank is the longest path from a task
+    to its job's end; data moves for free here, and machines differ in nothing but what is free on
+    them, so that the earliest finish is the earliest start. HEFT writes its schedule down in
+    advance, and puts a task into a hole that one of higher rank left: `built_s` is how long that
+    schedule of one job takes. A run, which can't know when holes end, goes by rank, as
+    `CriticalPath` does; what may pass those that wait for room: hence the default `fit`.
     """
 
     fit: Literal["strict", "skip", "pack"] = "skip"
 
-    def stage_key(self, columns: Columns) -> F8:
-        """Return each stage's negative rank."""
-        c = columns
-        edges = (c.edge0, c.edge_child, c.edge_kind)
-        return -upward_rank(topological_order(c), *edges, c.stage_task0, stage_profile(c))
+    def built_s(self, workload: Workload, cluster: Cluster) -> float:
+        """Return the makespan of the schedule that HEFT writes down for the one job, s."""
+        columns = workload.columns
+        demand, capacity = demand_quanta(columns, cluster)
+        dag = one_job(columns, demand, 0, columns.task_duration)
+        return heft_schedule(dag, capacity).span_s
 
 
 @register("strip")
@@ -142,6 +166,7 @@ class Strip(Policy):
         key = np.empty(len(level))
         key[np.lexsort((-c.stage_max_s, level, c.stage_job))] = np.arange(len(level))
         plan.set_stages(key=key)
+        plan.task_order = longest_first(c.task_duration, c)
         gates = Gates.of(level, c)
         held = np.flatnonzero(c.job_min_tasks == 0)
         first = gates.n_tasks[gates.at[held]]

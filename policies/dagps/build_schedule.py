@@ -233,9 +233,7 @@ def least_span(dag: Dag, capacity: I8, alone: F8) -> float:
 
 def heft_schedule(dag: Dag, capacity: I8) -> Placed:
     """Schedule a DAG on machines of its own by HEFT, which BuildSchedule is compared with."""
-    given = (dag.order, dag.edge0, dag.edge_child, dag.edge_kind, dag.task0)
-    rank = upward_rank(*given, dag.duration)
-    board = Board(dag, capacity, rank[dag.task_stage])
+    board = Board(dag, capacity, upward_rank(dag))
     whole = np.zeros(len(dag.duration), dtype=np.int32)
     space = board.place(whole, 0, False, board.empty, 0, np.inf)
     assert space is not None  # there is no limit

@@ -141,14 +141,13 @@ def stage_profile(columns: Columns) -> F8:
     return np.repeat(mean, sizes)
 
 
-def upward_rank(order: I8, edge0: I8, edge_child: I4, edge_kind: I1, task0: I8, duration: F8) -> F8:
-    """Return HEFT's rank: the longest path from each stage to the end of its job, (G,) s."""
-    from sim.workload.kernels.paths import tails  # compiled: slow to import
+def upward_rank(dag: Dag) -> F8:
+    """Return HEFT's rank: the longest path from each task to the end of its job, (T,) s."""
+    from sim.workload.kernels.paths import task_tails  # compiled: slow to import
 
-    profile, group = duration[task0[:-1]], np.zeros(len(order), dtype=np.int64)
-    given: list[NDArray[Any]] = [order, group, edge0, edge_child]
-    given += [edge_kind, task0, profile, duration]
-    rank: F8 = tails(*[read_only(array) for array in given])
+    given: list[NDArray[Any]] = [dag.order, dag.edge0, dag.edge_child, dag.edge_kind]
+    given += [dag.task0, dag.duration]
+    rank: F8 = task_tails(*[read_only(array) for array in given])
     return rank
 
 

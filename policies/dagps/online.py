@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from policies.base import Policy, check_ranges
-from policies.dagps.build_schedule import MAX_CANDIDATES, offline_order
+from policies.dagps.build_schedule import MAX_CANDIDATES, build_schedule, offline_order
 from policies.dagps.dag import stage_profile
 from policies.registry import register
 from policies.sharing import queue_each
@@ -202,9 +202,11 @@ class Dagps(Policy):
             plan.timer_s = min(plan.timer_s, batch.now + self.refresh_s)
 
     def built_s(self, workload: Workload, cluster: Cluster) -> float:
-        """Return the makespan of the offline schedule of the one job, a profile a stage, s."""
-        order = offline_order(workload.columns, cluster, max_candidates=self.max_candidates)
-        return float(order.makespan_s[0])
+        """Return the makespan of the one job's offline schedule, its tasks' durations known, s.
+
+        As in the paper's simulations (§8.3); what runs on a cluster has a profile a stage (§8.2.1).
+        """
+        return build_schedule(workload, cluster, max_candidates=self.max_candidates).makespan_s
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,8 @@ class Dag:
     parent: I8  # edges, and whether tasks wait one for one rather than for all
     child: I8
     one_to_one: Mask
+    # how long each task runs, stage by stage, `duration_s` being the longest's; None: all alike
+    task_s: F8 | None = None
 
 
 def to_workload(
@@ -44,15 +46,24 @@ def to_workload(
     one_to_one = np.concatenate([d.one_to_one for d in dags])
     parents = [d.parent + s for d, s in zip(dags, stage0, strict=True)]
     children = [d.child + s for d, s in zip(dags, stage0, strict=True)]
+    n_tasks = np.concatenate([d.n_tasks for d in dags])
+    stages = {
+        "job": np.repeat(np.arange(len(dags), dtype=np.int32), sizes),
+        "name": [name for d in dags for name in d.name],
+        "n_tasks": n_tasks.astype(np.int32),
+        **{f"demand_{r}": demand[:, i] for i, r in enumerate(resources)},
+    }
+    tasks = None
+    task_s = [d.task_s for d in dags if d.task_s is not None]
+    if len(task_s) == len(dags):
+        of = np.repeat(np.arange(len(n_tasks), dtype=np.int32), n_tasks)
+        tasks = {"stage": of, "duration_s": np.concatenate(task_s)}
+    else:
+        stages["duration_s"] = np.concatenate([d.duration_s for d in dags])
     return Workload.from_tables(
         jobs={"job_id": list(job_id), "submit_s": submit_s, "template": list(template)},
-        stages={
-            "job": np.repeat(np.arange(len(dags), dtype=np.int32), sizes),
-            "name": [name for d in dags for name in d.name],
-            "n_tasks": np.concatenate([d.n_tasks for d in dags]).astype(np.int32),
-            "duration_s": np.concatenate([d.duration_s for d in dags]),
-            **{f"demand_{r}": demand[:, i] for i, r in enumerate(resources)},
-        },
+        stages=stages,
+        tasks=tasks,
         stage_edges={
             "parent": np.concatenate(parents).astype(np.int32),
             "child": np.concatenate(children).astype(np.int32),

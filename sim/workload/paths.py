@@ -56,6 +56,16 @@ def stage_tail_s(columns: Columns, group: I8 | None = None, order: I8 | None = N
     )
 
 
+def task_tail_s(columns: Columns) -> F8:
+    """Find the longest path from each task to the end of its job, the task included."""
+    from sim.workload.kernels import paths  # numba is loaded where a kernel runs
+
+    return paths.task_tails(
+        topological_order(columns), columns.edge0, columns.edge_child, columns.edge_kind,
+        columns.stage_task0, columns.task_duration,
+    )  # fmt: skip
+
+
 def critical_path_s(columns: Columns) -> F8:
     """Measure the time each job would take alone on an unlimited cluster."""
     if len(columns.job_submit) == 0:

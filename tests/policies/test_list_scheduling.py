@@ -109,9 +109,32 @@ def test_heft_runs_by_rank_and_lets_pass_what_fills_a_hole():
     assert run_stages("heft", stages, cluster).task_start.tolist() == [7, 0, 2, 0]
 
 
-def test_heft_knows_means_where_the_critical_path_knows_the_longest():
-    """One straggler makes no stage urgent on average."""
-    stages = [narrow("even", [4, 4]), narrow("straggler", [6, 1])]
-    one = sim.Cluster.slots(1)
-    assert np.argsort(run_stages("heft", stages, one).task_start).tolist() == [0, 1, 2, 3]
-    assert np.argsort(run_stages("critical_path", stages, one).task_start).tolist() == [2, 3, 0, 1]
+@pytest.mark.parametrize("policy", ["critical_path", "heft", "strip"])
+def test_inside_a_stage_the_longest_task_goes_first(policy):
+    stages = [narrow("a", [1, 6, 4])]
+    assert run_stages(policy, stages, sim.Cluster.slots(1)).task_start.tolist() == [10, 0, 6]
+
+
+def test_inside_a_stage_the_task_of_the_longest_path_goes_first():
+    stages = [
+        narrow("a", [2, 1]),
+        {**narrow("b", [1, 9]), "parents": {"a": "one_to_one"}},
+    ]
+    r = run_stages("critical_path", stages, sim.Cluster.slots(1))
+    assert r.task_start[:2].tolist() == [1, 0]
+    assert r.job_finish[0] == 13
+
+
+def test_breadth_first_and_coffman_graham_know_no_durations_inside_a_stage():
+    for policy in ("bfs", "coffman_graham"):
+        r = run_stages(policy, [narrow("a", [1, 6, 4])], sim.Cluster.slots(1))
+        assert r.task_start.tolist() == [0, 1, 7]
+
+
+def test_heft_says_how_long_the_schedule_takes_that_it_writes_down():
+    stages = [narrow("a", [2], cpu=3), narrow("b", [3], cpu=3), narrow("c", [1], cpu=1)]
+    w = sim.Workload.from_jobs([{"submit_s": 0.0, "stages": stages}])
+    one = sim.Cluster.machines(1, cpu=3)
+    # b 0 to 3, a 3 to 5, c 5 to 6: nothing fits beside b or a
+    assert policies.build("heft").built_s(w, one) == 6
+    assert np.isnan(policies.build("critical_path").built_s(w, one))

@@ -121,3 +121,28 @@ def tails(
             longest = max(longest, chain[k])
         tail[s] = longest
     return tail
+
+
+@jit
+def task_tails(
+    order: I8, edge0: I8, edge_child: I4, edge_kind: I1, stage_task0: I8, task_duration: F8
+) -> F8:
+    """Find the longest path from each task to the end of its job, itself included, (T,) s."""
+    tail = np.zeros(order.shape[0], np.float64)
+    out = np.zeros(task_duration.shape[0], np.float64)
+    for i in range(order.shape[0] - 1, -1, -1):
+        s = order[i]
+        first, last = stage_task0[s], stage_task0[s + 1]
+        for e in range(edge0[s], edge0[s + 1]):
+            child = edge_child[e]
+            c0 = stage_task0[child]
+            if edge_kind[e] == 0:
+                for k in range(first, last):
+                    out[k] = max(out[k], tail[child])
+                continue
+            for k in range(min(last - first, stage_task0[child + 1] - c0)):
+                out[first + k] = max(out[first + k], out[c0 + k])
+        for k in range(first, last):
+            out[k] += task_duration[k]
+            tail[s] = max(tail[s], out[k])
+    return out

@@ -266,14 +266,19 @@ def test_jobs_of_one_template_share_a_schedule_and_others_only_if_they_are_the_s
     np.testing.assert_allclose(order.makespan_s[[0, 1, 2, 5]], [1.02, 1.02, 1.02, 1.04])
 
 
-def heft_ranks(dag):
-    return upward_rank(dag.order, dag.edge0, dag.edge_child, dag.edge_kind, dag.task0, dag.duration)
-
-
 def test_heft_ranks_by_the_longest_path_and_fills_holes():
     """The last of the ranks is short enough for the hole before the second."""
     dag = make_dag([1, 1, 1, 1], [2, 3, 3, 1], [[4, 1], [4, 1], [1, 4], [3, 1]], [(0, 1, 0)])
-    assert heft_ranks(dag).tolist() == [5, 3, 3, 1]
+    assert upward_rank(dag).tolist() == [5, 3, 3, 1]
     assert heft_schedule(dag, capacities(1)).begin.tolist() == [0, 2, 5, 5]
     dag = make_dag([1, 1, 1], [4, 3, 1], [[3, 1], [2, 1], [1, 1]], [])
     assert heft_schedule(dag, capacities(1)).begin.tolist() == [0, 4, 0]
+
+
+def test_heft_ranks_tasks_and_not_stages():
+    """A short task of a stage with a long one goes after the middling one of another stage."""
+    dag = make_dag([2, 1], [5, 1, 3], [[4, 1], [4, 1]], [])
+    assert upward_rank(dag).tolist() == [5, 1, 3]
+    assert heft_schedule(dag, capacities(1)).begin.tolist() == [0, 8, 5]
+    paired = make_dag([2, 2], [1, 1, 2, 9], [[1, 1], [1, 1]], [(0, 1, 1)])
+    assert upward_rank(paired).tolist() == [3, 10, 2, 9]

@@ -8,6 +8,7 @@ from networkx import DiGraph, antichains
 
 import sim
 from sim.dags import Graphs
+from sim.synth.production_dags import TASK_SIGMA
 from sim.synth.production_dags import statistics as m
 from sim.synth.production_dags.dags import capped_log_normal
 from tests.sim.bounds.test_bounds import stage, workload
@@ -99,6 +100,64 @@ def test_demands_are_parts_of_a_machine_and_pairs_are_of_one_size():
     assert (both == c.stage_demand_f[:, c.resources.index("disk")]).all()
 
 
+def test_tasks_of_a_stage_last_log_normal_times_and_the_longest_is_the_stages():
+    options = {"jobs": 60, "seed": 4, "recurring": 0.0}
+    c = sim.synthesize("production_dags", task_sigma=0.5, **options).columns
+    n = np.diff(c.stage_task0)
+    for s in np.flatnonzero(n >= 200)[:20].tolist():
+        seconds = c.task_duration[c.stage_task0[s] : c.stage_task0[s + 1]]
+        inside = (seconds > 0.3) & (seconds < 1000)
+        if inside.all():
+            assert np.log(seconds).std() == pytest.approx(0.5, rel=0.02)
+            assert (np.diff(seconds) > 0).mean() == pytest.approx(0.5, abs=0.15)  # in no order
+    alike = sim.synthesize("production_dags", task_sigma=0.0, **options).columns
+    assert (alike.stage_min_s == alike.stage_max_s).all()
+    assert c.task_duration.min() >= 0.3
+    assert c.task_duration.max() <= 1000
+
+
+def test_the_spread_inside_stages_is_that_of_recorded_tasks(shared_traces):
+    path = shared_traces / "dags" / "spark_tpch_task_durations.json.gz"
+    c = sim.read_trace("spark_tpch", path, executors=50, trained_at=None).columns
+    of, n = [], []
+    for first, last in zip(c.stage_task0[:-1], c.stage_task0[1:], strict=True):
+        seconds = c.task_duration[first:last]
+        seconds = seconds[seconds > 0]
+        if len(seconds) >= 8:
+            of.append(np.log(seconds).var(ddof=1))
+            n.append(len(seconds) - 1)
+    assert len(of) == 990
+    assert np.sqrt(np.average(of, weights=n)) == pytest.approx(TASK_SIGMA, abs=0.02)
+
+
+def test_a_rerun_draws_the_order_of_its_tasks_anew():
+    c = sim.synthesize("production_dags", jobs=100, seed=3, median_tasks=100).columns
+    first = int(np.argmax(np.bincount(c.job_template) > 1))
+    a, b = np.flatnonzero(c.job_template == first)[:2].tolist()
+    size = np.diff(c.stage_task0)[c.job_stage0[a] : c.job_stage0[a + 1]]
+    g = int(np.argmax(size))
+    both = []
+    for job in (a, b):
+        s = int(c.job_stage0[job]) + g
+        seconds = c.task_duration[c.stage_task0[s] : c.stage_task0[s + 1]]
+        both.append(seconds / seconds.max())
+    half = int(size[g]) // 2  # the shortest may be cut off
+    assert np.allclose(np.sort(both[0])[half:], np.sort(both[1])[half:])
+    assert not np.allclose(both[0], both[1])
+
+
+def test_no_stage_holds_nearly_all_work_unless_table_2_makes_it():
+    """The median DAG's work is that of two to three like stages, and its median stage has tasks."""
+    w = sim.synthesize("production_dags", jobs=300, seed=0, recurring=0.0)
+    c = w.columns
+    work = c.stage_work * c.stage_demand_f.sum(axis=1)
+    job0 = c.job_stage0[:-1]
+    carry = np.add.reduceat(work, job0) ** 2 / np.add.reduceat(work**2, job0)
+    assert np.median(carry) > 2.1
+    assert carry.mean() > 2.5
+    assert np.median(np.diff(c.stage_task0)) >= 2
+
+
 def test_it_runs_on_machines_of_one_of_each():
     w = sim.synthesize("production_dags", jobs=10, seed=0, median_tasks=30)
     import policies
@@ -120,7 +179,7 @@ def test_the_least_of_workloads(jobs):
     "options",
     [
         {"jobs": 0}, {"jobs": 2.5}, {"seed": -1}, {"median_tasks": 0}, {"recurring": 1.5},
-        {"interval_s": -1}, {"recurring": "x"}, {"jobs": True},
+        {"interval_s": -1}, {"recurring": "x"}, {"jobs": True}, {"task_sigma": -1},
     ],
     ids=str,
 )  # fmt: skip

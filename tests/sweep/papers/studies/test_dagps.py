@@ -22,6 +22,7 @@ def test_table5_improves_over_breadth_first_dag_by_dag() -> None:
         alone("list_scheduling/bfs_cpu_mem", 0, [10.0, 20.0, 30.0, 40.0]),
         alone("tetris", 0, [10.0, 10.0, 24.0, 44.0]),
         alone("dagps", 0, [10.0, 10.0, 15.0, 20.0], built_s=[10.0, 5.0, 15.0, 10.0]),
+        alone("list_scheduling/heft", 0, [1.0] * 4, built_s=[10.0, 20.0, 24.0, 20.0]),
     ]
     of = looked("dagps/table5", rows)
     figure = "production_dags, improvement %"
@@ -31,6 +32,12 @@ def test_table5_improves_over_breadth_first_dag_by_dag() -> None:
     assert of[figure, "dagps, as built, p90"].paper == "74"
     assert of[figure, "dagps, p50"].paper == ""
     assert of[figure, "no schedule more than, p50"].ours == pytest.approx(50.0)
+    assert of[figure, "list_scheduling/heft, as built, p50"].ours == pytest.approx(10.0)
+    assert (figure, "list_scheduling/heft, p50") not in of  # its run is not HEFT's schedule
+    longer = "production_dags, breadth first takes longer by, %"
+    assert of[longer, "than dagps, p90"].ours == pytest.approx(100.0)
+    assert of[longer, "than dagps, as built, p75"].ours == pytest.approx(300.0)
+    assert of[longer, "than dagps, as built, p75"].paper == ""
     few = "production_dags, machines 1 to 2 × work / path, median improvement %"
     assert of[few, "tetris"].ours == pytest.approx((50.0 - 10.0) / 2)
 
@@ -44,6 +51,21 @@ def test_fig13_counts_what_is_optimal() -> None:
     assert of["production_dags, DAGPS above tight_lb, %", "optimal"].ours == 75.0
     assert of["production_dags, DAGPS above new_lb, %", "worst"].ours == pytest.approx(50.0)
     assert of["production_dags, DAGPS above new_lb, %", "worst"].paper == "75"
+
+
+def test_durations_looks_at_each_spread_by_itself() -> None:
+    rows = []
+    for sigma, built in ((0.0, [8.0, 20.0, 30.0, 40.0]), (0.5, [5.0, 10.0, 15.0, 20.0])):
+        for policy in ("list_scheduling/bfs_cpu_mem", "dagps"):
+            row = alone(
+                policy, 0, [10.0, 20.0, 30.0, 40.0], built_s=built, new_lb=[5.0, 10.0, 15.0, 20.0]
+            )
+            rows.append({**row, "trace.task_sigma": sigma})
+    of = looked("dagps/durations", rows, "trace.task_sigma")
+    assert of["trace.task_sigma=0.5, improvement %", "dagps, as built, p50"].ours == 50.0
+    assert of["trace.task_sigma=0, improvement %", "dagps, as built, p50"].ours == 0.0
+    assert of["trace.task_sigma=0.5, DAGPS above new_lb, %", "optimal"].ours == 100.0
+    assert of["trace.task_sigma=0, DAGPS above new_lb, %", "p50"].ours == pytest.approx(100.0)
 
 
 def shared(policy: str, seed: int, jct: list[float], makespan: float) -> dict[str, Any]:
@@ -67,6 +89,18 @@ def test_cluster_takes_the_median_of_the_runs() -> None:
     assert of[figure, "dagps, JCT, worst job"].ours == pytest.approx(-10.0)
     assert of[figure, "dagps, makespan"].ours == pytest.approx(20.0)
     assert of[figure, "no schedule more than, makespan"].ours == pytest.approx(30.0)
+
+
+def test_domains_compare_with_the_schedule_that_heft_writes_down() -> None:
+    rows = [
+        alone("list_scheduling/heft", 0, [1.0] * 4, built_s=[10.0, 20.0, 30.0, 40.0]),
+        alone("dagps", 0, [9.0, 16.0, 24.0, 20.0], built_s=[5.0, 10.0, 15.0, 20.0]),
+    ]
+    for row in rows:
+        row["trace"] = "build_dags"
+    of = looked("dagps/other_domains", rows)
+    figure = "build_dags, improvement over list_scheduling/heft, %"
+    assert of[figure, "dagps, as built, p50"].ours == pytest.approx(50.0)
 
 
 def test_domains_compare_with_every_other_policy() -> None:
