@@ -24,6 +24,7 @@ from policies.dagps.dag import (
     take,
     upward_rank,
 )
+from sim.base import kept
 from sim.base.arrays import F8, I4, I8, Mask
 from sim.base.errors import InputError
 from sim.cluster.cluster import Cluster
@@ -268,25 +269,46 @@ def offline_order(
     """
     duration = stage_profile(columns)
     demand, capacity = demand_quanta(columns, cluster)
-    known: dict[tuple[object, ...], tuple[F8, I4, float]] = {}
-    pri_score, task_order = np.empty(len(duration)), np.empty(len(duration), dtype=np.int32)
-    makespan = np.empty(len(columns.job_submit))
-    for job in range(len(makespan)):
+    dags: list[Dag] = []
+    known: dict[tuple[object, ...], int] = {}
+    built_for = np.empty(len(columns.job_submit), dtype=np.int64)
+    for job in range(len(built_for)):
         dag = one_job(columns, demand, job, duration)
         key = _key(dag, columns.template_names[columns.job_template[job]])
         if key not in known:
-            built = schedule(dag, capacity, max_candidates)
-            known[key] = (*_ranked(dag, built.begin_s), built.makespan_s)
+            known[key] = len(dags)
+            dags.append(dag)
+        built_for[job] = known[key]
+    built = _built(dags, capacity, max_candidates)
+    ranked = [_ranked(dag, of["begin_s"]) for dag, of in zip(dags, built, strict=True)]
+    pri_score, task_order = np.empty(len(duration)), np.empty(len(duration), dtype=np.int32)
+    for job, of in enumerate(built_for.tolist()):
         t0, t1 = columns.stage_task0[columns.job_stage0[job : job + 2]]
-        pri_score[t0:t1], task_order[t0:t1], makespan[job] = known[key]
+        pri_score[t0:t1], task_order[t0:t1] = ranked[of]
     stage_pri = np.maximum.reduceat(pri_score, columns.stage_task0[:-1])
-    return OfflineOrder(pri_score, stage_pri, task_order, makespan, len(known))
+    makespan = np.array([float(of["makespan_s"]) for of in built])
+    return OfflineOrder(pri_score, stage_pri, task_order, makespan[built_for], len(dags))
+
+
+def _built(dags: list[Dag], capacity: I8, max_candidates: int | None) -> list[kept.Arrays]:
+    """Build the schedule of each DAG, or take what is kept: ``begin_s``, (T,), ``makespan_s``."""
+    shared = kept.digest(capacity, max_candidates)
+
+    def build(i: int) -> kept.Arrays:
+        built = schedule(dags[i], capacity, max_candidates)
+        return {"begin_s": built.begin_s, "makespan_s": np.array(built.makespan_s)}
+
+    made_from = [kept.digest(shared, *_arrays(dag), dag.duration) for dag in dags]
+    return kept.each(__name__, made_from, build)
+
+
+def _arrays(dag: Dag) -> tuple[NDArray[Any], ...]:
+    return dag.task0, dag.demand, dag.edge0, dag.edge_child, dag.edge_kind
 
 
 def _key(dag: Dag, template: str) -> tuple[object, ...]:
-    same = (dag.task0, dag.demand, dag.edge0, dag.edge_child, dag.edge_kind)
     profile = b"" if template else dag.duration.tobytes()
-    return (template, profile, *(array.tobytes() for array in same))
+    return (template, profile, *(array.tobytes() for array in _arrays(dag)))
 
 
 def _ranked(dag: Dag, begin_s: F8) -> tuple[F8, I4]:

@@ -14,6 +14,7 @@ from policies.dagps.build_schedule import (
     schedule,
 )
 from policies.dagps.dag import demand_quanta, one_job, parts, take, upward_rank
+from sim.base import kept
 from sim.base.random import stream
 from sim.bounds.optimum import optimum
 from tests.policies.dagps import reference
@@ -277,3 +278,29 @@ def test_heft_ranks_by_the_longest_path_and_fills_holes():
     assert heft_schedule(dag, capacities(1)).begin.tolist() == [0, 2, 5, 5]
     dag = make_dag([1, 1, 1], [4, 3, 1], [[3, 1], [2, 1], [1, 1]], [])
     assert heft_schedule(dag, capacities(1)).begin.tolist() == [0, 4, 0]
+
+
+def test_what_is_kept_gives_the_same_order_and_no_more_than_what_it_was_kept_for(
+    monkeypatch, tmp_path
+):
+    """With and without the store, whatever machines, candidates and durations there are."""
+    monkeypatch.setattr(kept, "cache_dir", lambda: tmp_path)
+    jobs = [fig2(e) | {"template": t} for e, t in ((0.02, "a"), (0.1, "b"), (0.1, "c"))]
+    stages = [{**stage, "durations_s": [9.0]} for stage in jobs[0]["stages"]]
+    longer = [{**jobs[0], "stages": stages}]
+    grids = [
+        (some, sim.Cluster.machines(n, **shape), most)
+        for some in (jobs, longer)
+        for n in (1, 2)
+        for shape in ({"a": 20, "b": 20}, {"a": 40, "b": 20})
+        for most in (1, 128)
+    ]
+    for _ in range(2):
+        for some, cluster, most in grids:
+            columns = sim.Workload.from_jobs(some).columns
+            found = offline_order(columns, cluster, max_candidates=most)
+            with kept.nothing():
+                made = offline_order(columns, cluster, max_candidates=most)
+            for name, value in vars(made).items():
+                assert np.array_equal(value, getattr(found, name)), name
+        assert len([*tmp_path.glob("*/*/*.kept")]) == 2 * 4 * 2 + 4 * 2  # b and c share theirs
