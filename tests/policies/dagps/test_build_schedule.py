@@ -10,10 +10,10 @@ from policies.dagps.build_schedule import (
     build_schedule,
     heft_schedule,
     most_compact,
-    offline_order,
     schedule,
 )
 from policies.dagps.dag import demand_quanta, one_job, parts, take, upward_rank
+from policies.dagps.offline_order import offline_order
 from sim.base import kept
 from sim.base.random import stream
 from sim.bounds.optimum import optimum
