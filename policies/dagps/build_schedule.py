@@ -18,6 +18,7 @@ from policies.dagps.dag import (
     Dag,
     check_demand,
     demand_quanta,
+    enough,
     one_job,
     parts,
     path_s,
@@ -195,7 +196,7 @@ def schedule(
 
 def most_compact(dag: Dag, capacity: I8, max_candidates: int | None) -> Placed:
     """Build the most compact schedule that some choice of troublesome tasks leads to (Fig. 5)."""
-    board = Board(dag, capacity)
+    board = Board(dag, enough(capacity, len(dag.duration)))
     alone = time_alone(board)
     best: Placed | None = None
     least = least_span(dag, capacity, alone) * (1 + SLACK)
@@ -227,7 +228,8 @@ def shorter(
     keys = [best.begin]
     if demanded.any():
         keys.append(most_compact(without(dag, demanded), capacity, max_candidates).begin)
-    return improved(dag, capacity, demanded, keys, best, least)
+    machines = enough(capacity, len(dag.duration))
+    return improved(dag, machines, demanded, keys, best, least)
 
 
 def orders(board: Board, label: I4, limit: float) -> Iterator[Placed]:

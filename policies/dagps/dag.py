@@ -93,6 +93,11 @@ def check_demand(demand: I8, capacity: I8) -> None:
         )
 
 
+def enough(capacity: I8, n_tasks: int) -> I8:
+    """Return the machines that so many tasks can use: of like ones the first is taken first."""
+    return capacity[:n_tasks] if (capacity == capacity[:1]).all() else capacity
+
+
 def parts(dag: Dag) -> list[I8]:
     """Split a DAG wherever every task behind waits for every task before (§4.4)."""
     from sim.bounds.kernels.bounds import part_starts  # compiled: slow to import

@@ -16,7 +16,7 @@ from policies.dagps.build_schedule import (
 )
 from policies.dagps.dag import Dag, demand_quanta, one_job, stage_profile
 from sim.base import kept
-from sim.base.arrays import F8, I4, I8, Mask
+from sim.base.arrays import F8, I4, I8
 from sim.cluster.cluster import Cluster
 from sim.workload.columns import Columns
 
@@ -51,55 +51,57 @@ def offline_order(
     """
     duration = stage_profile(columns)
     demand, capacity = demand_quanta(columns, cluster)
-    dags: list[Dag] = []
+    shared = shared_resources(cluster, candidates)
     known: dict[tuple[object, ...], int] = {}
-    built_for = np.empty(len(columns.job_submit), dtype=np.int64)
-    for job in range(len(built_for)):
-        dag = one_job(columns, demand, job, duration)
-        key = _key(dag, columns.template_names[columns.job_template[job]])
+    first: list[int] = []  # the job that each schedule is built for
+    of_job = np.empty(len(columns.job_submit), dtype=np.int64)
+    for job in range(len(of_job)):
+        key = _key(columns, demand, job, duration)
         if key not in known:
-            known[key] = len(dags)
-            dags.append(dag)
-        built_for[job] = known[key]
-    built = _built(dags, capacity, max_candidates, shared_resources(cluster, candidates))
-    ranked = [_ranked(dag, of["begin_s"]) for dag, of in zip(dags, built, strict=True)]
-    pri_score, task_order = np.empty(len(duration)), np.empty(len(duration), dtype=np.int32)
-    for job, of in enumerate(built_for.tolist()):
-        t0, t1 = columns.stage_task0[columns.job_stage0[job : job + 2]]
-        pri_score[t0:t1], task_order[t0:t1] = ranked[of]
-    stage_pri = np.maximum.reduceat(pri_score, columns.stage_task0[:-1])
-    makespan = np.array([float(of["makespan_s"]) for of in built])
-    return OfflineOrder(pri_score, stage_pri, task_order, makespan[built_for], len(dags))
-
-
-def _built(
-    dags: list[Dag], capacity: I8, max_candidates: int | None, shared: Mask | None
-) -> list[kept.Arrays]:
-    """Build the schedule of each DAG, or take what is kept: ``begin_s``, (T,), ``makespan_s``."""
-    for_all = kept.digest(capacity, max_candidates, shared)
+            known[key] = len(first)
+            first.append(job)
+        of_job[job] = known[key]
 
     def build(i: int) -> kept.Arrays:
-        built = schedule(dags[i], capacity, max_candidates, shared)
-        return {"begin_s": built.begin_s, "makespan_s": np.array(built.makespan_s)}
+        dag = one_job(columns, demand, first[i], duration)
+        built = schedule(dag, capacity, max_candidates, shared)
+        rank, inside = _ranked(dag, built.begin_s)
+        return {"rank": rank, "task_order": inside, "makespan_s": np.array(built.makespan_s)}
 
-    made_from = [kept.digest(for_all, *_arrays(dag), dag.duration) for dag in dags]
-    return kept.each(__name__, made_from, build)
+    for_all = kept.digest(capacity, max_candidates, shared)
+    made_from = [kept.digest(for_all, *_made_from(columns, demand, j, duration)) for j in first]
+    built = kept.each(__name__, made_from, build)
+    pri_score, task_order = np.empty(len(duration)), np.empty(len(duration), dtype=np.int32)
+    for job, i in enumerate(of_job.tolist()):
+        t0, t1 = columns.stage_task0[columns.job_stage0[job : job + 2]]
+        pri_score[t0:t1] = 1.0 - built[i]["rank"] / max(t1 - t0 - 1, 1)
+        task_order[t0:t1] = built[i]["task_order"]
+    stage_pri = np.maximum.reduceat(pri_score, columns.stage_task0[:-1])
+    makespan = np.array([float(of["makespan_s"]) for of in built])
+    return OfflineOrder(pri_score, stage_pri, task_order, makespan[of_job], len(first))
 
 
-def _arrays(dag: Dag) -> tuple[NDArray[Any], ...]:
-    return dag.task0, dag.demand, dag.edge0, dag.edge_child, dag.edge_kind
+def _key(columns: Columns, demand: I8, job: int, duration: F8) -> tuple[object, ...]:
+    *same, profile = _made_from(columns, demand, job, duration)
+    template = columns.template_names[columns.job_template[job]]
+    own = b"" if template else profile.tobytes()
+    return (template, own, *(array.tobytes() for array in same))
 
 
-def _key(dag: Dag, template: str) -> tuple[object, ...]:
-    profile = b"" if template else dag.duration.tobytes()
-    return (template, profile, *(array.tobytes() for array in _arrays(dag)))
+def _made_from(columns: Columns, demand: I8, job: int, duration: F8) -> list[NDArray[Any]]:
+    """Return all that makes the DAG of one job: sizes, demands, edges and durations."""
+    s0, s1 = columns.job_stage0[job : job + 2].tolist()
+    tasks, edges = columns.stage_task0[s0 : s1 + 1], columns.edge0[s0 : s1 + 1]
+    t0, t1, e0, e1 = tasks[0], tasks[-1], edges[0], edges[-1]
+    child = columns.edge_child[e0:e1] - s0
+    dag = [tasks - t0, demand[s0:s1], edges - e0, child, columns.edge_kind[e0:e1]]
+    return [*dag, duration[t0:t1]]
 
 
-def _ranked(dag: Dag, begin_s: F8) -> tuple[F8, I4]:
-    """Return priScore of the tasks of one job, and the order inside each stage."""
-    n = len(begin_s)
-    rank = np.empty(n)
-    rank[np.argsort(begin_s, kind="stable")] = np.arange(n)
+def _ranked(dag: Dag, begin_s: F8) -> tuple[I4, I4]:
+    """Return the rank of each task of a job by its begin, and the order inside each stage."""
+    rank = np.empty(len(begin_s), dtype=np.int32)
+    rank[np.argsort(begin_s, kind="stable")] = np.arange(len(begin_s))
     stage = dag.task_stage
     inside = np.lexsort((begin_s, stage)) - dag.task0[stage]
-    return 1.0 - rank / max(n - 1, 1), inside.astype(np.int32)
+    return rank, inside.astype(np.int32)

@@ -42,16 +42,17 @@ _SUFFIX = ".kept"
 
 def digest(*parts: Part) -> bytes:
     """Digest of some values: of their types, shapes and bits, and of their order."""
-    h = hashlib.sha256()
+    kinds, contents = [], []
     for part in parts:
         if isinstance(part, np.ndarray):
-            h.update(f"{part.dtype.str}{part.shape};".encode())
-            h.update(np.asarray(part, order="C").data)
+            kinds.append(f"{part.dtype.str}{part.shape}")
+            contents.append(part.tobytes())
         else:
             told = part if isinstance(part, bytes) else repr(part).encode()
-            h.update(f"{type(part).__name__}{len(told)};".encode())
-            h.update(told)
-    return h.digest()
+            kinds.append(f"{type(part).__name__}{len(told)}")
+            contents.append(told)
+    head = ";".join(kinds).encode()
+    return hashlib.sha256(b"".join([f"{len(head)};".encode(), head, *contents])).digest()
 
 
 def each(module: str, made_from: Sequence[bytes], make: Callable[[int], Arrays]) -> list[Arrays]:

@@ -68,6 +68,20 @@ def test_parts_are_totally_ordered_and_follow_each_other(dag):
         before += tasks.tolist()
 
 
+@settings(max_examples=40, deadline=None)
+@given(dags(), st.integers(1, 30), st.booleans(), st.booleans())
+def test_machines_that_can_have_no_task_change_nothing(dag, n_machines, small, more):
+    """As many like machines as tasks do; unlike ones all count."""
+    capacity = capacities(n_machines, small and n_machines > 1)
+    shared = np.array([False, True]) if more else None
+    found = schedule(dag, capacity, 16, shared)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("policies.dagps.build_schedule.enough", lambda capacity, n_tasks: capacity)
+        everything = schedule(dag, capacity, 16, shared)
+    for name, value in vars(everything).items():
+        np.testing.assert_array_equal(value, getattr(found, name))
+
+
 def test_a_chain_of_barriers_splits_and_no_choice_of_thresholds_spans_its_parts():
     dag = make_dag([2, 3, 1], [4, 4, 1, 1, 1, 2], [[2, 2]] * 3, [(0, 1, 0), (1, 2, 0)])
     assert [p.tolist() for p in parts(dag)] == [[0], [1], [2]]
