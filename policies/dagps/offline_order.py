@@ -98,10 +98,14 @@ def _made_from(columns: Columns, demand: I8, job: int, duration: F8) -> list[NDA
     return [*dag, duration[t0:t1]]
 
 
-def _ranked(dag: Dag, begin_s: F8) -> tuple[I4, I4]:
-    """Return the rank of each task of a job by its begin, and the order inside each stage."""
-    rank = np.empty(len(begin_s), dtype=np.int32)
+def _ranked(dag: Dag, begin_s: F8) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the rank of each task of a job by its begin, and the order inside each stage.
+
+    Of as few bytes as will do: they are kept.
+    """
+    small = np.min_scalar_type(len(begin_s))
+    rank = np.empty(len(begin_s), dtype=small)
     rank[np.argsort(begin_s, kind="stable")] = np.arange(len(begin_s))
     stage = dag.task_stage
     inside = np.lexsort((begin_s, stage)) - dag.task0[stage]
-    return rank, inside.astype(np.int32)
+    return rank, inside.astype(small)

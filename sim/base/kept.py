@@ -4,7 +4,8 @@ It lies beside the compiled kernels (`sim.base.kernel_cache.cache_dir`), in a fo
 that makes it. The folder's name carries the digest of that module's sources, a file's name that of
 what the thing is made from. So whatever differs finds nothing, and what is found is what would be
 made, to the bit. A file is written in one step, and says its own digest and checksum: a damaged
-one is made anew. Whoever deletes the folder loses time, and nothing else.
+one is made anew. Whoever deletes the folder loses time, and nothing else; what a module keeps is
+held within MOST_BYTES, the oldest going first.
 """
 
 from __future__ import annotations
@@ -38,6 +39,12 @@ Part = NDArray[Any] | bytes | str | int | float | None
 _MARK = b"kept 1\n"
 _SHA = 32  # bytes
 _SUFFIX = ".kept"
+
+MOST_BYTES = 2 * 1024**3
+"""What a module may keep, with all that its earlier versions did."""
+
+_LOOKS = "00"
+"""One file in 256, by the begin of its name: whoever writes it looks how much there is."""
 
 
 def digest(*parts: Part) -> bytes:
@@ -172,7 +179,21 @@ class _Shelf:
                 arrays = make()
                 with contextlib.suppress(OSError):  # whoever can't keep it makes it again
                     files.write_bytes(self.file(name), _packed(arrays, name))
+                    if name.startswith(_LOOKS):
+                        self.trim()
             return arrays
+
+    def trim(self) -> None:
+        """Delete the oldest files of the module, of any version, if there is too much of them."""
+        folders = self.folder.parent.glob(f"{self.folder.name.rpartition('-')[0]}-*")
+        found = [file for folder in folders for file in folder.glob(f"??/*{_SUFFIX}")]
+        about = sorted((file.stat().st_mtime_ns, file.stat().st_size, file) for file in found)
+        over = sum(size for _, size, _ in about) - MOST_BYTES
+        for _, size, file in about if over > 0 else ():
+            if over <= -MOST_BYTES // 4:
+                break
+            file.unlink(missing_ok=True)
+            over -= size
 
     @contextlib.contextmanager
     def locks(self) -> Iterator[BinaryIO | None]:

@@ -134,8 +134,10 @@ def run_list(run, packs, limit):
 @inlined
 def _begin(run):
     run.state_n[:] = 0
-    run.state_free[:] = run.w_capacity
-    run.state_rate[:] = 1.0
+    for machine in range(len(run.state_head)):
+        for r in range(len(run.w_fungible)):
+            run.state_free[machine, r] = run.w_capacity[machine, r]
+            run.state_rate[machine, r] = 1.0
     run.state_head[:] = -1
     run.state_is_touched[:] = 0
     run.state_missing[:] = 0

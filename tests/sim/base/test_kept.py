@@ -117,6 +117,31 @@ def test_what_can_not_be_kept_is_made_all_the_same(folder: Path) -> None:
     assert len(maker.made) == 4
 
 
+def test_the_oldest_goes_where_there_is_too_much(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made_from = names(2000)
+    kept.each(ME, made_from[:500], Maker())
+    old, size = files_in(folder), files_in(folder)[0].stat().st_size
+    other = folder / "text-of-kernels" / "00" / "x.nbc"
+    for file in old:
+        os.utime(file, (1, 1))
+    other.parent.mkdir(parents=True)
+    other.touch()
+    monkeypatch.setattr(kept.sources, "digest", lambda module: "a later version")
+    monkeypatch.setattr(kept, "MOST_BYTES", 700 * size)
+
+    def small(i: int) -> kept.Arrays:
+        return Maker()(0)
+
+    new = kept.each(ME, made_from, small)
+    left = [file for file in files_in(folder) if file.suffix == ".kept"]
+    assert not {*left} & {*old}
+    assert sum(file.stat().st_size for file in left) <= 1300 * size
+    assert other.exists()
+    assert len(new) == 2000
+
+
 def test_an_error_is_raised_and_nothing_of_it_is_kept(folder: Path) -> None:
     def fails(i: int) -> kept.Arrays:
         if i == 1:
