@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from policies.dagps.dag import Dag
-from sim.base.arrays import F8, I4, I8, offsets
+from policies.dagps.dag import Dag, both_ways
+from sim.base.arrays import F8, I4, I8
 
 
 @dataclass(frozen=True)
@@ -82,28 +82,16 @@ def placed(space: Space) -> Placed:
 
 
 def _arrays(dag: Dag, priority: F8) -> dict[str, Any]:
-    n_tasks, n_stages = len(dag.duration), len(dag.order)
-    parent = np.repeat(np.arange(n_stages), np.diff(dag.edge0))
-    by_child = np.argsort(dag.edge_child, kind="stable")
+    n_tasks = len(dag.duration)
     order = np.argsort(-priority, kind="stable")
     place = np.empty(n_tasks, dtype=np.int32)
     place[order] = np.arange(n_tasks)
-    stage = dag.task_stage
     return {
-        "task0": dag.task0,
-        "task_stage": stage,
-        "duration": dag.duration,
-        "demand": dag.demand,
+        **both_ways(dag),
         "order": dag.order,
-        "parent0": offsets(np.bincount(dag.edge_child, minlength=n_stages)),
-        "parent": parent[by_child],
-        "parent_kind": dag.edge_kind[by_child],
-        "child0": dag.edge0,
-        "child": dag.edge_child,
-        "child_kind": dag.edge_kind,
         "task_at": order,
         "place": place,
-        "places": place[np.lexsort((place, stage))],
+        "places": place[np.lexsort((place, dag.task_stage))],
     }
 
 

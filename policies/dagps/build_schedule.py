@@ -1,13 +1,14 @@
-"""BuildSchedule, the offline half of DAGPS (§4, Figs. 5 to 7): a compact schedule for each DAG.
+"""BuildSchedule, the offline half of DAGPS (§4, Figs. 5 to 7): a compact schedule for one DAG.
 
-Its candidates, CandidateTroublesomeTasks (§4.1), and their scores stand first.
+Its candidates, CandidateTroublesomeTasks (§4.1), and their scores stand first. Beyond the paper,
+more schedules come from lists (`policies.dagps.lists`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,18 +18,23 @@ from policies.dagps.dag import (
     Dag,
     check_demand,
     demand_quanta,
+    enough,
     one_job,
     parts,
+    path_s,
     read_only,
     stage_profile,
     take,
     upward_rank,
 )
+from policies.dagps.lists import improved, without
 from sim.base.arrays import F8, I4, I8, Mask
 from sim.base.errors import InputError
 from sim.cluster.cluster import Cluster
-from sim.workload.columns import Columns
 from sim.workload.workload import Workload
+
+Candidates = Literal["paper", "more"]
+"""Which candidates are tried: those of §4 alone, or those of lists and of sharing as well."""
 
 T, O, P, C = range(4)  # noqa: E741  # the paper's names
 """Labels: troublesome tasks, others, ancestors, descendants."""
@@ -140,17 +146,35 @@ def build_schedule(
     *,
     profile: Literal["task", "stage"] = "task",
     max_candidates: int | None = MAX_CANDIDATES,
+    candidates: Candidates = "more",
 ) -> Schedule:
-    """Build the schedule of one job that has all of a cluster: BuildSchedule (§4, Figs. 5 to 7)."""
+    """Build the schedule of one job that has all of a cluster: BuildSchedule (§4, Figs. 5 to 7).
+
+    With `candidates` "paper" it is the paper's; with "more" the best of that and of schedules that
+    share fungible resources and follow lists, which is beyond the paper (`most_compact`).
+    """
     columns = workload.columns
     if not 0 <= job < len(columns.job_submit):
         raise InputError(f"there is no job {job}; valid: 0 to {len(columns.job_submit) - 1}")
     demand, capacity = demand_quanta(columns, cluster)
     duration = columns.task_duration if profile == "task" else stage_profile(columns)
-    return schedule(one_job(columns, demand, job, duration), capacity, max_candidates)
+    shared = shared_resources(cluster, candidates)
+    return schedule(one_job(columns, demand, job, duration), capacity, max_candidates, shared)
 
 
-def schedule(dag: Dag, capacity: I8, max_candidates: int | None = MAX_CANDIDATES) -> Schedule:
+def shared_resources(cluster: Cluster, candidates: Candidates) -> Mask | None:
+    """Tell which resources of a cluster are fungible, (R,); None for the paper's own candidates."""
+    if candidates not in get_args(Candidates):
+        raise InputError(f"candidates must be 'paper' or 'more', not {candidates!r}")
+    return None if candidates == "paper" else np.isin(cluster.resources, cluster.fungible)
+
+
+def schedule(
+    dag: Dag,
+    capacity: I8,
+    max_candidates: int | None = MAX_CANDIDATES,
+    shared: Mask | None = None,
+) -> Schedule:
     """Build the schedule of a DAG, totally ordered part by part (§4.4)."""
     if max_candidates is not None and max_candidates < 1:
         raise InputError(f"max_candidates must be at least 1, or None for all: {max_candidates}")
@@ -161,6 +185,8 @@ def schedule(dag: Dag, capacity: I8, max_candidates: int | None = MAX_CANDIDATES
     for stages in parts(dag):
         part, tasks = take(dag, stages)
         compact = most_compact(part, capacity, max_candidates)
+        if shared is not None:
+            compact = shorter(part, capacity, max_candidates, shared, compact)
         shift = now - compact.begin.min()
         begin[tasks], end[tasks] = compact.begin + shift, compact.end + shift
         machine[tasks] = compact.machine
@@ -170,7 +196,7 @@ def schedule(dag: Dag, capacity: I8, max_candidates: int | None = MAX_CANDIDATES
 
 def most_compact(dag: Dag, capacity: I8, max_candidates: int | None) -> Placed:
     """Build the most compact schedule that some choice of troublesome tasks leads to (Fig. 5)."""
-    board = Board(dag, capacity)
+    board = Board(dag, enough(capacity, len(dag.duration)))
     alone = time_alone(board)
     best: Placed | None = None
     least = least_span(dag, capacity, alone) * (1 + SLACK)
@@ -182,6 +208,28 @@ def most_compact(dag: Dag, capacity: I8, max_candidates: int | None) -> Placed:
             break
     assert best is not None  # the first set is placed without a limit, and no order has dead ends
     return best
+
+
+def shorter(
+    dag: Dag, capacity: I8, max_candidates: int | None, shared: Mask, best: Placed
+) -> Placed:
+    """Look beyond the paper for a schedule that is shorter than the `best` of its own candidates.
+
+    What the virtual space can't show: that a fungible resource of which too much is demanded is
+    shared, and slows down who demands it. So the search is made once more without those demands;
+    its order, that of `best` and those of list scheduling are run as the simulator would run them
+    (`policies.dagps.lists`): such that every demand must fit, and such that those must that can't
+    be shared.
+    """
+    least = least_span(dag, capacity, np.zeros(len(dag.order))) * (1 + SLACK)
+    if best.span_s <= least:
+        return best
+    demanded = shared & (dag.demand > 0).any(axis=0)
+    keys = [best.begin]
+    if demanded.any():
+        keys.append(most_compact(without(dag, demanded), capacity, max_candidates).begin)
+    machines = enough(capacity, len(dag.duration))
+    return improved(dag, machines, demanded, keys, best, least)
 
 
 def orders(board: Board, label: I4, limit: float) -> Iterator[Placed]:
@@ -214,7 +262,6 @@ def least_span(dag: Dag, capacity: I8, alone: F8) -> float:
     it takes alone, as never more of them run at once than the greedy packer runs.
     """
     from sim.bounds.kernels.bounds import whole_stage_paths  # compiled: slow to import
-    from sim.workload.kernels.paths import tails
 
     first = dag.task0[:-1]
     longest = np.maximum.reduceat(dag.duration, first)
@@ -224,11 +271,8 @@ def least_span(dag: Dag, capacity: I8, alone: F8) -> float:
     whole = np.where(longest == shortest, np.maximum(whole, alone), whole)
     group = np.zeros(len(first), dtype=np.int64)
     shape: list[NDArray[Any]] = [dag.order, group, dag.edge0, dag.edge_child, dag.edge_kind]
-    shape = [read_only(array) for array in (*shape, dag.task0)]
-    times = [read_only(array) for array in (longest, dag.duration, shortest, whole)]
-    tail = tails(*shape, *times[:2])
-    path = whole_stage_paths(*shape, *times[2:])
-    return float(max(tail.max(), path.max(), load.sum(axis=0).max()))
+    path = whole_stage_paths(*[read_only(a) for a in (*shape, dag.task0, shortest, whole)])
+    return float(max(path_s(dag).max(), path.max(), load.sum(axis=0).max()))
 
 
 def heft_schedule(dag: Dag, capacity: I8) -> Placed:
@@ -238,60 +282,3 @@ def heft_schedule(dag: Dag, capacity: I8) -> Placed:
     space = board.place(whole, 0, False, board.empty, 0, np.inf)
     assert space is not None  # there is no limit
     return placed(space)
-
-
-@dataclass(frozen=True, eq=False)
-class OfflineOrder:
-    """What the online half takes from the offline one, of J jobs with G stages and T tasks (§5)."""
-
-    # priScore (§5): 1 for the task of its job that begins first, 0 for the one that begins last,
-    # evenly spaced between; 1 for the only task. Ties go by row
-    pri_score: F8
-    stage_pri: F8  # the greatest of the stage's tasks'
-    # for each stage its tasks (index within the stage) by begin:
-    # `sim.engine.plan.Plan.task_order`
-    task_order: I4
-    makespan_s: F8  # how long each job's offline schedule takes
-    n_built: int  # how many schedules were built; the other jobs share one
-
-
-def offline_order(
-    columns: Columns, cluster: Cluster, *, max_candidates: int | None = MAX_CANDIDATES
-) -> OfflineOrder:
-    """Build every job's offline schedule and order its tasks by it.
-
-    All tasks of a stage have one profile (§8.2.1). Jobs of one template whose stages, sizes,
-    demands and edges are the same share the schedule of the first of them, whatever they last;
-    jobs without a template do so if their profiles are the same too.
-    """
-    duration = stage_profile(columns)
-    demand, capacity = demand_quanta(columns, cluster)
-    known: dict[tuple[object, ...], tuple[F8, I4, float]] = {}
-    pri_score, task_order = np.empty(len(duration)), np.empty(len(duration), dtype=np.int32)
-    makespan = np.empty(len(columns.job_submit))
-    for job in range(len(makespan)):
-        dag = one_job(columns, demand, job, duration)
-        key = _key(dag, columns.template_names[columns.job_template[job]])
-        if key not in known:
-            built = schedule(dag, capacity, max_candidates)
-            known[key] = (*_ranked(dag, built.begin_s), built.makespan_s)
-        t0, t1 = columns.stage_task0[columns.job_stage0[job : job + 2]]
-        pri_score[t0:t1], task_order[t0:t1], makespan[job] = known[key]
-    stage_pri = np.maximum.reduceat(pri_score, columns.stage_task0[:-1])
-    return OfflineOrder(pri_score, stage_pri, task_order, makespan, len(known))
-
-
-def _key(dag: Dag, template: str) -> tuple[object, ...]:
-    same = (dag.task0, dag.demand, dag.edge0, dag.edge_child, dag.edge_kind)
-    profile = b"" if template else dag.duration.tobytes()
-    return (template, profile, *(array.tobytes() for array in same))
-
-
-def _ranked(dag: Dag, begin_s: F8) -> tuple[F8, I4]:
-    """Return priScore of the tasks of one job, and the order inside each stage."""
-    n = len(begin_s)
-    rank = np.empty(n)
-    rank[np.argsort(begin_s, kind="stable")] = np.arange(n)
-    stage = dag.task_stage
-    inside = np.lexsort((begin_s, stage)) - dag.task0[stage]
-    return 1.0 - rank / max(n - 1, 1), inside.astype(np.int32)

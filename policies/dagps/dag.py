@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -93,6 +93,11 @@ def check_demand(demand: I8, capacity: I8) -> None:
         )
 
 
+def enough(capacity: I8, n_tasks: int) -> I8:
+    """Return the machines that so many tasks can use: of like ones the first is taken first."""
+    return capacity[:n_tasks] if (capacity == capacity[:1]).all() else capacity
+
+
 def parts(dag: Dag) -> list[I8]:
     """Split a DAG wherever every task behind waits for every task before (§4.4)."""
     from sim.bounds.kernels.bounds import part_starts  # compiled: slow to import
@@ -132,6 +137,32 @@ def take(dag: Dag, stages: I8) -> tuple[Dag, I8]:
     return part, tasks
 
 
+def turned(dag: Dag) -> Dag:
+    """Return the DAG with its edges turned round."""
+    ways = both_ways(dag)
+    edges = {"edge0": ways["parent0"], "edge_child": ways["parent"].astype(np.int32)}
+    return replace(dag, **edges, edge_kind=ways["parent_kind"], order=dag.order[::-1].copy())
+
+
+def both_ways(dag: Dag) -> dict[str, NDArray[Any]]:
+    """Return a DAG's arrays by name, with the edges of each stage to its parents too."""
+    n_stages = len(dag.order)
+    parent = np.repeat(np.arange(n_stages), np.diff(dag.edge0))
+    by_child = np.argsort(dag.edge_child, kind="stable")
+    return {
+        "task0": dag.task0,
+        "task_stage": dag.task_stage,
+        "duration": dag.duration,
+        "demand": dag.demand,
+        "parent0": offsets(np.bincount(dag.edge_child, minlength=n_stages)),
+        "parent": parent[by_child],
+        "parent_kind": dag.edge_kind[by_child],
+        "child0": dag.edge0,
+        "child": dag.edge_child,
+        "child_kind": dag.edge_kind,
+    }
+
+
 def stage_profile(columns: Columns) -> F8:
     """Return for each task the mean duration of its stage, (T,) s."""
     sizes = np.diff(columns.stage_task0)
@@ -139,6 +170,17 @@ def stage_profile(columns: Columns) -> F8:
         columns.stage_min_s == columns.stage_max_s, columns.stage_max_s, columns.stage_work / sizes
     )
     return np.repeat(mean, sizes)
+
+
+def path_s(dag: Dag) -> F8:
+    """Return the longest path of tasks from each stage to the end of the DAG, (G,) s."""
+    from sim.workload.kernels.paths import tails  # compiled: slow to import
+
+    longest = np.maximum.reduceat(dag.duration, dag.task0[:-1])
+    group = np.zeros(len(dag.order), dtype=np.int64)
+    given = (dag.order, group, dag.edge0, dag.edge_child, dag.edge_kind, dag.task0)
+    tail: F8 = tails(*[read_only(array) for array in (*given, longest, dag.duration)])
+    return tail
 
 
 def upward_rank(dag: Dag) -> F8:

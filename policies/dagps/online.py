@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from policies.base import Policy, check_ranges
-from policies.dagps.build_schedule import MAX_CANDIDATES, build_schedule, offline_order
+from policies.dagps.build_schedule import MAX_CANDIDATES, Candidates, build_schedule
 from policies.dagps.dag import stage_profile
+from policies.dagps.offline_order import OfflineOrder, offline_order
 from policies.registry import register
 from policies.sharing import queue_each
 from sim.base import maths
@@ -122,6 +123,9 @@ class Dagps(Policy):
         Whether fungible resources are overbooked where that gains more than it costs.
     max_candidates : int
         How many sets of troublesome tasks the offline half tries for each part of a DAG.
+    candidates : {"more", "paper"}
+        Which schedules the offline half tries: the paper's alone, where no resource is overbooked;
+        or also such that share what is fungible, and those of list scheduling (beyond the paper).
     profiles : {"history", "stage"}
         What tasks are expected to last: what earlier runs of the template did on average, refined
         by what has finished of the stage itself; or the true mean of each stage.
@@ -143,6 +147,7 @@ class Dagps(Policy):
     bundle: Annotated[int, Between(1, MAX_BUNDLE)] = 16
     overbook: bool = True
     max_candidates: Count = MAX_CANDIDATES
+    candidates: Candidates = "more"
     profiles: Literal["history", "stage"] = "history"
     refresh_s: float = 10.0
     first_guess_s: Annotated[float, Between(1e-9, 1e12)] = 30.0
@@ -156,7 +161,7 @@ class Dagps(Policy):
     def prepare(self, world: World, plan: Plan) -> _Running:
         """Order the tasks offline, weigh the stages, and set up the groups."""
         columns, cluster = world.columns, world.cluster
-        order = offline_order(columns, cluster, max_candidates=self.max_candidates)
+        order = self._order(columns, cluster)
         plan.task_order = order.task_order
         plan.task_priority = 1.0 - self.order_weight * (1.0 - order.pri_score)
         plan.set_stages(key=1 - order.stage_pri)
@@ -206,7 +211,14 @@ class Dagps(Policy):
 
         As in the paper's simulations (§8.3); what runs on a cluster has a profile a stage (§8.2.1).
         """
-        return build_schedule(workload, cluster, max_candidates=self.max_candidates).makespan_s
+        return build_schedule(
+            workload, cluster, max_candidates=self.max_candidates, candidates=self.candidates
+        ).makespan_s
+
+    def _order(self, columns: Columns, cluster: Cluster) -> OfflineOrder:
+        return offline_order(
+            columns, cluster, max_candidates=self.max_candidates, candidates=self.candidates
+        )
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,8 @@ RESOURCES = ("cpu", "mem", "io1", "io2", "io3", "io4")
 _QUANTUM = 0.01
 _STAGE_FIELDS = 3 + len(RESOURCES)
 _MAX_TASKS = 2**31
+_HEAD = re.compile(r"#\s*\S+:\s*(.+)")
+_MEND = "mend the file, or read it with on_bad_row=skip"
 
 
 @dataclass
@@ -53,8 +55,9 @@ def read(path: str | os.PathLike[str], *, on_bad_row: OnBadRow = "error") -> Wor
         Plain or gzipped.
     on_bad_row : {"error", "skip"}
         Edges that name a stage the DAG doesn't have, that lead from a stage to itself or are
-        given twice, and DAGs with a cycle: raise, or leave out and count. A line that can't be
-        read is an error always, as the lines after it would be taken for others.
+        given twice: raise, or leave out and count. A DAG that is wrong otherwise (two stages of
+        one name, a cycle, an id that an earlier one has, a line that can't be read): raise, or
+        leave it out whole, to the next line ``# id: ...``, and count it.
 
     Returns
     -------
@@ -87,28 +90,56 @@ class _Reader:
         self.edges_dropped: dict[str, int] = {}
         self.dropped: dict[str, int] = {}
         self.n_dags = 0
-        self._line = 0
-        self._lines = iter(whole_text(path).splitlines())
+        self._lines = whole_text(path).splitlines()
+        self._line = 0  # the last that was read, from 1
+        self._ids: set[str] = set()
 
     def dags(self) -> Iterator[_Dag]:
         """Read every DAG."""
-        ids: set[str] = set()
         while (head := self._next()) is not None:
-            named = re.fullmatch(r"#\s*\S+:\s*(.+)", head)
-            if named is None:
-                raise self._wrong(f"expected '# id: BENCHMARK queryN', found {head!r}")
-            dag = _Dag(self._line, named[1].strip())
-            n_stages = self._size(dag)
-            if dag.dag_id in ids:
-                raise self._wrong(f"an earlier DAG has the id {dag.dag_id!r} too", "duplicate id")
-            ids.add(dag.dag_id)
+            self.n_dags += 1
+            began = self._line
+            try:
+                dag = self._dag(head)
+            except InputError as error:
+                if self.on_bad_row == "error":
+                    raise
+                self._leave_out_dag(error.rule)
+                self._to_next_head(began)
+            else:
+                self._ids.add(dag.dag_id)
+                yield dag
+
+    def _dag(self, head: str) -> _Dag:
+        named = _HEAD.fullmatch(head)
+        if named is None:
+            raise self._wrong(f"expected '# id: BENCHMARK queryN', found {head!r}")
+        dag = _Dag(self._line, named[1].strip())
+        edges_dropped = dict(self.edges_dropped)
+        n_stages = self._size(dag)
+        if dag.dag_id in self._ids:
+            raise self._wrong(
+                f"an earlier DAG has the id {dag.dag_id!r} too; {_MEND}", "duplicate id"
+            )
+        try:
             for _ in range(n_stages):
                 self._stage(dag)
             (n_edges,) = self._numbers(self._fields(1, "the number of edges"))
             for _ in range(self._whole(n_edges, "the number of edges", 0)):
                 self._edge(dag)
-            self.n_dags += 1
-            yield dag
+        except InputError:
+            self.edges_dropped = edges_dropped  # they go with their DAG
+            raise
+        return dag
+
+    def _to_next_head(self, began: int) -> None:
+        """Go on behind a DAG that can't be read, whose head is line `began`."""
+        if self._line > began:
+            self._line -= 1  # the line that is wrong may be the next DAG's head
+        for line in self._lines[self._line :]:
+            if _HEAD.fullmatch(line.strip()):
+                break
+            self._line += 1
 
     def is_cyclic(self, dag: _Dag) -> bool:
         """Tell whether the edges of `dag` form a cycle; count it, or raise."""
@@ -120,11 +151,9 @@ class _Reader:
             names = ", ".join(sorted(list(dag.names)[n] for n in nodes))
             self._line = dag.line
             raise self._wrong(
-                f"stages {names} of {dag.query} wait for each other; mend the file, or read it "
-                "with on_bad_row=skip",
-                "cycle",
+                f"stages {names} of {dag.query} wait for each other; {_MEND}", "cycle"
             )
-        self.dropped["cycle (whole job)"] = self.dropped.get("cycle (whole job)", 0) + 1
+        self._leave_out_dag("cycle")
         return True
 
     def _size(self, dag: _Dag) -> int:
@@ -140,7 +169,9 @@ class _Reader:
         numbers = self._numbers(rest)
         self._whole(numbers[-1], "the number of tasks", 1)
         if name in dag.names:
-            raise self._wrong(f"{dag.query} has two stages {name!r}", "duplicate stage name")
+            raise self._wrong(
+                f"{dag.query} has two stages {name!r}; {_MEND}", "duplicate stage name"
+            )
         dag.names[name] = len(dag.names)
         dag.numbers.append(numbers)
 
@@ -161,13 +192,17 @@ class _Reader:
 
     def _leave_out(self, rule: str, text: str) -> None:
         if self.on_bad_row == "error":
-            raise self._wrong(f"{text}; mend the file, or read it with on_bad_row=skip", rule)
+            raise self._wrong(f"{text}; {_MEND}", rule)
         self.edges_dropped[rule] = self.edges_dropped.get(rule, 0) + 1
 
+    def _leave_out_dag(self, rule: str | None) -> None:
+        counted = f"{rule} (whole job)"
+        self.dropped[counted] = self.dropped.get(counted, 0) + 1
+
     def _next(self) -> str | None:
-        for line in self._lines:
+        while self._line < len(self._lines):
             self._line += 1
-            if text := line.strip():
+            if text := self._lines[self._line - 1].strip():
                 return text
         return None
 

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import policies
-from sim.base import kernel_cache, plugins
+from sim.base import plugins
+from sim.base import sources as sources_of_modules
 from sim.base.errors import InputError
 from sweep.store.sources import meaning, modules
 from sweep.store.sources.meaning import Meaning
@@ -51,7 +52,7 @@ KNOBS, MEASURES, GENERATORS, READERS = "sim.knobs", "sim.measures", "sim.synth",
 POLICIES = policies.spec.__module__
 LOADS_ALL = ("sim.metrics",)
 """Packages that load all their modules by name when they are imported."""
-FINDERS = (plugins.__name__, kernel_cache.__name__)
+FINDERS = (plugins.__name__, sources_of_modules.__name__)
 """What registries find modules with (which, they say), and what looks at sources alone."""
 
 REGISTRIES: dict[str, Callable[[str, str], Iterable[str]]] = {

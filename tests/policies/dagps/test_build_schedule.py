@@ -10,10 +10,11 @@ from policies.dagps.build_schedule import (
     build_schedule,
     heft_schedule,
     most_compact,
-    offline_order,
     schedule,
 )
 from policies.dagps.dag import demand_quanta, one_job, parts, take, upward_rank
+from policies.dagps.offline_order import offline_order
+from sim.base import kept
 from sim.base.random import stream
 from sim.bounds.optimum import optimum
 from tests.policies.dagps import reference
@@ -65,6 +66,20 @@ def test_parts_are_totally_ordered_and_follow_each_other(dag):
         for t in before:
             assert set(tasks.tolist()) <= graph.beyond([t], graph.children)
         before += tasks.tolist()
+
+
+@settings(max_examples=40, deadline=None)
+@given(dags(), st.integers(1, 30), st.booleans(), st.booleans())
+def test_machines_that_can_have_no_task_change_nothing(dag, n_machines, small, more):
+    """As many like machines as tasks do; unlike ones all count."""
+    capacity = capacities(n_machines, small and n_machines > 1)
+    shared = np.array([False, True]) if more else None
+    found = schedule(dag, capacity, 16, shared)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("policies.dagps.build_schedule.enough", lambda capacity, n_tasks: capacity)
+        everything = schedule(dag, capacity, 16, shared)
+    for name, value in vars(everything).items():
+        np.testing.assert_array_equal(value, getattr(found, name))
 
 
 def test_a_chain_of_barriers_splits_and_no_choice_of_thresholds_spans_its_parts():
@@ -282,3 +297,29 @@ def test_heft_ranks_tasks_and_not_stages():
     assert heft_schedule(dag, capacities(1)).begin.tolist() == [0, 8, 5]
     paired = make_dag([2, 2], [1, 1, 2, 9], [[1, 1], [1, 1]], [(0, 1, 1)])
     assert upward_rank(paired).tolist() == [3, 10, 2, 9]
+
+
+def test_what_is_kept_gives_the_same_order_and_no_more_than_what_it_was_kept_for(
+    monkeypatch, tmp_path
+):
+    """With and without the store, whatever machines, candidates and durations there are."""
+    monkeypatch.setattr(kept, "cache_dir", lambda: tmp_path)
+    jobs = [fig2(e) | {"template": t} for e, t in ((0.02, "a"), (0.1, "b"), (0.1, "c"))]
+    stages = [{**stage, "durations_s": [9.0]} for stage in jobs[0]["stages"]]
+    longer = [{**jobs[0], "stages": stages}]
+    grids = [
+        (some, sim.Cluster.machines(n, **shape), most)
+        for some in (jobs, longer)
+        for n in (1, 2)
+        for shape in ({"a": 20, "b": 20}, {"a": 40, "b": 20})
+        for most in (1, 128)
+    ]
+    for _ in range(2):
+        for some, cluster, most in grids:
+            columns = sim.Workload.from_jobs(some).columns
+            found = offline_order(columns, cluster, max_candidates=most)
+            with kept.nothing():
+                made = offline_order(columns, cluster, max_candidates=most)
+            for name, value in vars(made).items():
+                assert np.array_equal(value, getattr(found, name)), name
+        assert len([*tmp_path.glob("*/*/*.kept")]) == 2 * 4 * 2 + 4 * 2  # b and c share theirs

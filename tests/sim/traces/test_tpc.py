@@ -111,6 +111,45 @@ def test_edges_and_cycles_are_counted_when_skipped(tmp_path):
     }
 
 
+FIRST = TWO.split("\n\n")[0] + "\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "rule"),
+    [
+        ("Reducer2 131.5", "Map1 131.5", "duplicate stage name"),
+        ("3 7 7.5", "3 9 7.5", "duplicate id"),
+        ("3 7 7.5", "2 7 7.5", "wrong line"),
+        ("3 7 7.5", "4 7 7.5", "wrong line"),
+        ("2\nMap1", "3\nMap1", "wrong line"),  # what is wrong is the next DAG's head
+        ("Map1 11 0.19", "Map1 11 -0.19", "number out of range"),
+        ("# 3: TPC-H query10", "3: TPC-H query10", "wrong line"),
+        ("Map1 Reducer2 ata\nReducer2 Reducer3", "Map1 Map1 ata\nReducer2", "wrong line"),
+    ],
+)
+def test_a_bad_dag_is_dropped_to_its_end_and_the_rest_is_read(tmp_path, old, new, rule):
+    bad = FIRST.replace("3 0 7.5", "3 7 7.5")
+    assert bad.count(old) == 1
+    whole, last = TWO.replace("\n\n", "\n").split("# 1")
+    text = f"# 1{last}{bad.replace(old, new)}{whole}"
+    with pytest.raises(sim.InputError):
+        load(write(tmp_path / "q.txt", text))
+    w = load(write(tmp_path / "q.txt", text), on_bad_row="skip")
+    assert w.digest == load(write(tmp_path / "good.txt")).digest
+    assert w.meta["report"]["dropped"] == {f"{rule} (whole job)": 1}
+    assert w.meta["report"]["rows"] == 3
+    assert w.meta["report"]["edges_dropped"] == {}
+
+
+def test_a_file_that_ends_within_a_dag_loses_that_one_alone(tmp_path):
+    path = write(tmp_path / "q.txt", FIRST + "# 1: TPC-H query1\n1 9 2\nMap1 4 0.5 0 0")
+    w = load(path, on_bad_row="skip")
+    assert w.jobs["job_id"].to_pylist() == ["0"]
+    with pytest.raises(sim.InputError, match="1 × wrong line") as caught:
+        load(write(tmp_path / "q.txt", "# 1: q\n1 9 2\n"), on_bad_row="skip")
+    assert caught.value.rule == "no job left"
+
+
 def test_nothing_left_is_an_error(tmp_path):
     with pytest.raises(sim.InputError, match="does not exist"):
         load(tmp_path / "absent.txt")

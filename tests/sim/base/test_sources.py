@@ -1,0 +1,66 @@
+"""What a module's results come from."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from sim.base import sources
+
+ROOT = Path(__file__).resolve().parents[3]
+
+LOADED = """
+import sys
+from sim.base import sources
+module = "policies.dagps.build_schedule"
+closure = sources.closure(module)  # before any of it is loaded
+assert "policies.dagps.online" not in closure
+import sim
+from policies.dagps import build_schedule
+job = {"submit_s": 0.0, "stages": [{"name": "a", "durations_s": [1.0]},
+       {"name": "b", "durations_s": [2.0, 3.0], "parents": ["a"]}, {"durations_s": [1.0]}]}
+build_schedule.build_schedule(sim.Workload.from_jobs([job]), sim.Cluster.slots(2))
+ran = {m for m in sys.modules if ".kernels." in m and not m.startswith("sim.base.maths")}
+print(sorted(ran - closure), sources.closure(module) == closure)
+"""
+
+
+def test_imports_inside_functions_count_and_it_does_not_matter_what_is_loaded() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", LOADED], cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert ran.stdout.strip() == "[] True"
+
+
+def test_all_ways_to_import_count(tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    room = tmp_path / "policies_x"
+    (room / "below").mkdir(parents=True)
+    for name in ("__init__", "below/__init__"):
+        (room / f"{name}.py").touch()
+    text = (
+        '"""Words."""\nfrom .below import two\nimport policies_x.three as t\nfrom . import four\n'
+    )
+    (room / "one.py").write_text(text)
+    (room / "below" / "two.py").write_text("from ..three import a  # a\nfrom .. import five\n")
+    for name in ("three", "four", "five"):
+        (room / f"{name}.py").write_text("a = 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sources, "_OWN", ("policies_x",))
+    found = sources.closure("policies_x.one")
+    names = {"one", "below.two", "three", "four", "five"}
+    assert found == {f"policies_x.{name}" for name in names}
+    before = sources.digest("policies_x.one")
+    (room / "one.py").write_text("# other\n" + text.replace("Words", "Other words"))
+    (room / "five.py").write_text("a = 1  # still\n")
+    assert fresh("policies_x.one") == before
+    (room / "five.py").write_text("a = 2\n")
+    assert fresh("policies_x.one") != before
+
+
+def fresh(module: str) -> str:
+    sources._meaning.cache_clear()
+    sources.digest.cache_clear()
+    return sources.digest(module)
