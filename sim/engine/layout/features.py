@@ -119,6 +119,8 @@ def registers(
     flags[has.PREFERS] = plan.task_prefers is not None
     flags[has.SEEN] = not np.isnan(plan.stages["seen_s"]).all()
     flags[has.FAILS] = bool(len(columns.attempt_s))
+    flags[has.REBASED] = plan.packing.rebased
+    flags[has.PENDING] = plan.fit == Fit.PACK and plan.packing.pending
     flags[has.JOBS_LEFT] = len(columns.job_submit)
     return flags
 
