@@ -102,17 +102,18 @@ class Dagps(Policy):
     Attributes
     ----------
     m : float
-        Weight of remaining work beside the other scores, averages taken out (§8.5).
+        Weight of remaining work beside the other scores, averages taken out; the paper recommends
+        0.2, of a range from 0.1 to 0.3 (§8.5).
     order_weight : float
         How much the place in the offline order counts against tasks of other jobs: priority is
         1 - order_weight · (1 - priScore). 1 is the paper's; with 0 the order holds inside a stage
         alone.
     priority : {"remaining", "printed"}
-        Whether priScore is of what is left of the job: how many of its tasks begin no earlier in
-        the offline order over how many are unfinished, at most 1 (the master of a job keeps telling
-        its pending work and preferred order, §7, Fig. 4); or falls from 1 for the first task of the
-        job to 0 for its last, once and for all (§5). That lets new jobs overtake those about to
-        end (docs/decisions/0013-what-is-left.md).
+        Whether priScore is of what is left of the job: how many of its tasks come after this one in
+        the offline order, over how many others have not started, at most 1 (the master of a job
+        keeps telling its pending work and preferred order, §7, Fig. 4); or falls from 1 for the
+        first task of the job to 0 for its last, once and for all (§5). That lets new jobs overtake
+        those about to end (docs/decisions/0013-what-is-left.md).
     srpt : {"pending", "unfinished"}
         Whether remaining work is of tasks that have not started, as printed, or of those that run,
         too.
@@ -142,10 +143,10 @@ class Dagps(Policy):
     """
 
     fit: Literal["strict", "skip", "pack"] = "pack"
-    m: Annotated[float, Between(0, 1e6)] = 0.2
+    m: Annotated[float, Between(0, 1e6)] = 0.3
     order_weight: Share = 1.0
-    priority: Literal["remaining", "printed"] = "printed"
-    srpt: Literal["pending", "unfinished"] = "unfinished"
+    priority: Literal["remaining", "printed"] = "remaining"
+    srpt: Literal["pending", "unfinished"] = "pending"
     rp: Share = 0.8
     kappa: float = 0.1
     fairness: Literal["slots", "drf"] = "slots"
@@ -169,7 +170,7 @@ class Dagps(Policy):
         order = offline_order(columns, cluster, max_candidates=self.max_candidates)
         plan.task_order = order.task_order
         rebased = self.priority == "remaining"
-        plan.task_priority = tasks_on(columns, order.pri_score) if rebased else order.pri_score
+        plan.task_priority = tasks_after(columns, order.pri_score) if rebased else order.pri_score
         plan.set_stages(key=1 - order.stage_pri)
         plan.task_prefers = task_homes(columns, len(cluster.capacity))
         queue_each(self.groups, world, plan)
@@ -221,11 +222,11 @@ class Dagps(Policy):
         return float(order.makespan_s[0])
 
 
-def tasks_on(columns: Columns, pri_score: F8) -> F8:
-    """Count, for each task, those of its job that begin no earlier in the offline order, (T,)."""
+def tasks_after(columns: Columns, pri_score: F8) -> F8:
+    """Count, for each task, those of its job that come after it in the offline order, (T,)."""
     n_tasks = np.diff(columns.stage_task0[columns.job_stage0])
-    on: F8 = np.rint(1.0 + pri_score * (np.repeat(n_tasks, n_tasks) - 1))
-    return on
+    after: F8 = np.rint(pri_score * (np.repeat(n_tasks, n_tasks) - 1))
+    return after
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,9 @@ def worth_of(st, g, machine, what):
 def _priority(st, g, priority):
     """Return what `priority` makes of the worth of a task of stage `g` now."""
     if st.state_i[REBASED]:
-        priority = min(1.0, priority / st.state_job_left[st.w_stage_job[g]])
+        j = st.w_stage_job[g]
+        others = st.state_job_left[j] - st.state_job_running[j] - 1
+        priority = min(1.0, priority / others) if others > 0 else 1.0
     return 1.0 - st.p_pack[PACK_ORDER] * (1.0 - priority)
 
 

@@ -127,9 +127,9 @@ class Packing:
     order : float
         How much ``task_priority`` p counts, 0 to 1: priority is 1 - order · (1 - p).
     rebased : bool
-        Whether ``task_priority`` counts tasks, how many of its job come no earlier than this one,
-        and p is that over how many are unfinished, at most 1: as the job gets on, the first of what
-        is left comes to 1.
+        Whether ``task_priority`` counts tasks, how many of its job come after this one, and p is
+        that over how many others of the job have not started, at most 1: the first of what is left
+        comes to 1, whatever of the job is done.
     pending : bool
         Whether remaining work is of the tasks that have not started, rather than unfinished.
     remote : float

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from sim.base.arrays import F8
+from sweep.papers.declared import printed
 from sweep.report.findings import Finding, Finished
 
 Row = dict[str, Any]
@@ -28,6 +29,9 @@ ALIKE = 1.0
 
 MEDIAN, MEAN, TOO_SLOW = "JCT, p50", "mean JCT", f"share of jobs slower by more than {SLOWER:g} %"
 
+MOST_MEAN = "no schedule more than, mean JCT"
+ABOVE = "mean JCT above its bound"
+
 Setting = tuple[str, str, float]
 """priority, srpt, m."""
 
@@ -43,7 +47,20 @@ def gains(finished: Finished, row: Row, base: Row) -> dict[str, float]:
         "JCT, worst job": float(gain.min()),
         MEAN: 100.0 * (1.0 - row["jct_mean_s"] / base["jct_mean_s"]),
         "makespan": 100.0 * (1.0 - row["makespan_s"] / base["makespan_s"]),
+        **above_bound(row),
     }
+
+
+def most(row: Row) -> dict[str, float]:
+    """Give what a schedule as short as the bound would gain on a run's mean JCT, %, if known."""
+    if "jct_mean_lb_s" not in row:
+        return {}
+    return {MOST_MEAN: 100.0 * (1.0 - row["jct_mean_lb_s"] / row["jct_mean_s"])}
+
+
+def above_bound(row: Row) -> dict[str, float]:
+    """Give how far a run's mean JCT is above what any schedule's must be, %, if that is known."""
+    return {ABOVE: 100.0 * row["gap_lb_mean"]} if "gap_lb_mean" in row else {}
 
 
 def _jct_s(finished: Finished, row: Row) -> F8:
@@ -111,3 +128,41 @@ def rule(sums: dict[Setting, dict[str, float]]) -> Setting:
 def _words(setting: Setting) -> str:
     priority, srpt, m = setting
     return f"priority={priority}, srpt={srpt}, m={m:g}"
+
+
+def judged(finished: Finished) -> list[Finding]:
+    """Give the improvement over Tez, %, of each stream and load: the mean over its seeds.
+
+    What is wanted is asked of the default alone: neither the median nor the mean worse than Tez's,
+    the paper's medians within a quarter, and no more jobs that are much slower than the paper has.
+    """
+    found: dict[tuple[str, float], dict[str, dict[str, list[float]]]] = {}
+    for row, gain in _of_seeds(finished):
+        of_policy = found.setdefault((row["trace"], row["capacity"]), {})
+        for name, value in gain.items():
+            of_policy.setdefault(row["policy"], {}).setdefault(name, []).append(value)
+    bounds: dict[tuple[str, float], list[float]] = {}
+    for row in finished.cells:
+        if row["policy"] == TEZ:
+            bounds.setdefault((row["trace"], row["capacity"]), []).extend(most(row).values())
+    findings = []
+    for (trace, capacity), policies in found.items():
+        figure = f"{trace}, load {1 / capacity:.2g} times, improvement over {TEZ} %"
+        if bounds[trace, capacity]:
+            findings.append(Finding.of(figure, MOST_MEAN, bounds[trace, capacity]))
+        for policy, of_name in policies.items():
+            for name, values in of_name.items():
+                paper, wanted = _wanted(trace, capacity, name) if policy == "dagps" else ("", {})
+                what = f"{policy}, {name}"
+                findings.append(Finding.of(figure, what, values, paper=paper, **wanted))
+    return findings
+
+
+def _wanted(trace: str, capacity: float, name: str) -> tuple[str, dict[str, float]]:
+    """Return the paper's figure, and what is wanted."""
+    if name == TOO_SLOW:
+        return "", {"at_most": 5.0}
+    paper = printed("dagps", "fig10", trace, "dagps", name) if capacity == 1.0 else ""
+    if name == MEDIAN and paper:
+        return paper, {"at_least": 0.75 * float(paper), "at_most": 1.25 * float(paper)}
+    return paper, {"at_least": 0.0} if name in (MEDIAN, MEAN) else {}

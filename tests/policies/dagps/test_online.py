@@ -7,7 +7,7 @@ import pytest
 
 import policies
 import sim
-from policies.dagps.online import StageProfiles, tasks_on
+from policies.dagps.online import StageProfiles, tasks_after
 from tests.policies.small import runs_of
 
 
@@ -187,9 +187,9 @@ def test_of_what_is_left_a_new_job_that_fills_a_machine_better_goes_first():
     assert run.job_start.tolist() == [0.0, 10.0]
 
 
-def test_how_many_tasks_of_its_job_begin_no_earlier_than_each():
+def test_how_many_tasks_of_its_job_come_after_each():
     workload = sim.Workload.from_jobs(runs_of("t", [2, 4, 1], [1]))
-    assert tasks_on(workload.columns, np.array([0.5, 0.0, 1.0, 1.0])).tolist() == [2, 1, 3, 1]
+    assert tasks_after(workload.columns, np.array([0.5, 0.0, 1.0, 1.0])).tolist() == [1, 0, 2, 0]
 
 
 def test_srpt_counts_what_has_started_unless_it_is_told_not_to():

@@ -816,7 +816,9 @@ class _Run:
         if plan.task_priority is not None:
             priority = float(plan.task_priority[task])
             if plan.packing.rebased:
-                priority = min(1.0, priority / int(self.view["left"][self.c.stage_job[g]]))
+                j = self.c.stage_job[g]
+                others = int(self.view["left"][j] - self.view["running"][j]) - 1
+                priority = min(1.0, priority / others) if others else 1.0
             worth = (1.0 - plan.packing.order * (1.0 - priority)) * what
         far = plan.task_prefers is not None and plan.task_prefers[task] not in (-1, m)
         return worth * plan.packing.remote if far else worth

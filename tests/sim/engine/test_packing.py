@@ -114,10 +114,10 @@ def test_a_rebased_priority_is_of_what_is_left_of_the_job():
     workload = jobs_of((0, [1.0, 1.0], {"cpu": 1}, "q"), (0, [1.0], {"cpu": 0.9}, "q"))
     one = sim.Cluster.machines(1, cpu=1)
     assert starts(workload, one, columns={"task_priority": [1.0, 0.5, 1.0]}) == [0, 2, 1]
-    columns = {"task_priority": [2.0, 1.0, 1.0]}
+    columns = {"task_priority": [1.0, 0.0, 0.0]}
     assert starts(workload, one, columns=columns, packing={"rebased": True}) == [0, 1, 2]
-    # the last of three is a third of what is left, until the others have ended
-    three = jobs_of((0, [1.0] * 3, {"cpu": 1}, "q"), (0, [1.0], {"cpu": 0.4}, "q"))
+    # one that one other comes after counts half where two others have not started
+    three = jobs_of((0, [1.0] * 3, {"cpu": 1}, "q"), (0, [1.0], {"cpu": 0.6}, "q"))
     columns = {"task_priority": [1.0, 1.0, 1.0, 1.0]}
     assert starts(three, one, columns=columns, packing={"rebased": True}) == [1, 2, 3, 0]
     packing = {"rebased": True, "order": 0.5}
