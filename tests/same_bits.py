@@ -48,7 +48,8 @@ TRACES = {
 HOME = {"jockey": "scope_jobs", "wing": "cosmos", "slearn": "slearn_2sigma"}
 """The workload of the policies of a room; all are so crowded that policies differ."""
 MEASURES = {
-    "alone": "heft", "sized": "slearn", "kinds": "wing_mil", "deadlines": "jockey",
+    "alone": "heft", "stream": "tez", "sized": "slearn", "kinds": "wing_mil",
+    "deadlines": "jockey",
     "progress": "jockey", "predictions": "jockey", "due": "jockey_online", "described": NO_POLICY,
     "dag_distances": NO_POLICY, "published": NO_POLICY, "readers": NO_POLICY, "worth": NO_POLICY,
     "trained": NO_POLICY, "variation": NO_POLICY, "two_jobs": NO_POLICY,

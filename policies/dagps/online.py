@@ -92,23 +92,32 @@ class Dagps(Policy):
 
     Grandl et al., *Do the hard stuff first: scheduling dependent computations in data-analytics
     clusters* (DAGPS, Graphene), MSR-TR-2016-19, §5 and Fig. 8, §7: a task's score is its place in
-    the offline order of its job (`policies.dagps.build_schedule`) times how well it fills the
-    machine, less what its job's remaining work counts. `sim.engine.plan.queues` defines it, with
-    bundling, overbooking and deficit counters. Remaining work is the L1 norm of demands, as
-    fractions of a machine, times the seconds that unfinished tasks are expected to last. Demands
-    are known, as a task's container states them; durations are profiles, one a stage (§7.1,
-    §8.2.1). With a `fit` other than "pack" jobs go first come, first served, and the offline order
-    holds inside each.
+    the offline order (`policies.dagps.build_schedule`) of what is left of its job times how well it
+    fills the machine, less what its job's remaining work counts. `sim.engine.plan.queues` defines
+    it, with bundling, overbooking and deficit counters. Remaining work is the L1 norm of demands,
+    as fractions of a machine, times the seconds that tasks are expected to last. Demands are known,
+    as a task's container states them; durations are profiles, one a stage (§7.1, §8.2.1). With a
+    `fit` other than "pack" jobs go first come, first served, and the offline order holds inside
+    each.
 
     Attributes
     ----------
     m : float
-        Weight of remaining work beside the other scores, averages taken out (§8.5).
+        Weight of remaining work beside the other scores, averages taken out; the paper recommends
+        0.2, of a range from 0.1 to 0.3 (§8.5).
     order_weight : float
         How much the place in the offline order counts against tasks of other jobs: priority is
-        1 - order_weight · (1 - priScore). 1 is the paper's. As priScore falls from a job's first
-        task to its last, whatever else is ready, 1 lets new jobs overtake those about to end; with
-        0 the order holds inside a stage alone.
+        1 - order_weight · (1 - priScore). 1 is the paper's; with 0 the order holds inside a stage
+        alone.
+    priority : {"remaining", "printed"}
+        Whether priScore is of what is left of the job: how many of its tasks come after this one in
+        the offline order, over how many others have not started, at most 1 (the master of a job
+        keeps telling its pending work and preferred order, §7, Fig. 4); or falls from 1 for the
+        first task of the job to 0 for its last, once and for all (§5). That lets new jobs overtake
+        those about to end (docs/decisions/0013-what-is-left.md).
+    srpt : {"pending", "unfinished"}
+        Whether remaining work is of tasks that have not started, as printed, or of those that run,
+        too.
     rp : float
         Remote penalty: factor of a task's score on a machine that it does not prefer (§8.5).
     kappa : float
@@ -138,8 +147,10 @@ class Dagps(Policy):
     """
 
     fit: Literal["strict", "skip", "pack"] = "pack"
-    m: Annotated[float, Between(0, 1e6)] = 0.2
+    m: Annotated[float, Between(0, 1e6)] = 0.3
     order_weight: Share = 1.0
+    priority: Literal["remaining", "printed"] = "remaining"
+    srpt: Literal["pending", "unfinished"] = "pending"
     rp: Share = 0.8
     kappa: float = 0.1
     fairness: Literal["slots", "drf"] = "slots"
@@ -163,7 +174,8 @@ class Dagps(Policy):
         columns, cluster = world.columns, world.cluster
         order = self._order(columns, cluster)
         plan.task_order = order.task_order
-        plan.task_priority = 1.0 - self.order_weight * (1.0 - order.pri_score)
+        rebased = self.priority == "remaining"
+        plan.task_priority = tasks_after(columns, order.pri_score) if rebased else order.pri_score
         plan.set_stages(key=1 - order.stage_pri)
         plan.task_prefers = task_homes(columns, len(cluster.capacity))
         queue_each(self.groups, world, plan)
@@ -174,6 +186,9 @@ class Dagps(Policy):
         size = _slots(world) if by_slots else float(cluster.total[0] / _machine(cluster)[0])
         plan.packing = Packing(
             remaining=self.m,
+            order=self.order_weight,
+            rebased=rebased,
+            pending=self.srpt == "pending",
             remote=self.rp,
             bundle=self.bundle,
             overbook=self.overbook,
@@ -219,6 +234,13 @@ class Dagps(Policy):
         return offline_order(
             columns, cluster, max_candidates=self.max_candidates, candidates=self.candidates
         )
+
+
+def tasks_after(columns: Columns, pri_score: F8) -> F8:
+    """Count, for each task, those of its job that come after it in the offline order, (T,)."""
+    n_tasks = np.diff(columns.stage_task0[columns.job_stage0])
+    after: F8 = np.rint(pri_score * (np.repeat(n_tasks, n_tasks) - 1))
+    return after
 
 
 @dataclass(frozen=True)

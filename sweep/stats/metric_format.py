@@ -53,6 +53,8 @@ _STYLES: tuple[tuple[str, str, Kind, str], ...] = (
     (r"jct_speedup_mean", "speed-up of the mean JCT", "ratio", _BASELINE),
     (r"jct_speedup_p50", "median per-job speed-up", "ratio", _BASELINE),
     (r"gap_lb_p(\d+)", r"p\1 gap to the lower bound", "percent", _BOUND),
+    (r"jct_mean_lb_s", "lower bound of the mean JCT", "seconds", _BOUND),
+    (r"gap_lb_mean", "gap of the mean JCT to its bound", "percent", _BOUND),
     (r"gap_tight_lb_p(\d+)", r"p\1 gap to the tighter bound", "percent", _BOUND),
     (r"makespan_mean_s", "mean makespan", "seconds", _CLUSTER),
     (r"makespan_s", "makespan", "seconds", _CLUSTER),

@@ -21,6 +21,7 @@ from sim.engine.kernels.state import (
     NEXT_JOB,
     NOW,
     PACED,
+    PENDING,
     PER_TASK,
     PREFERS,
     PRIORITY,
@@ -121,6 +122,8 @@ def start_task(st, g, machine, held):
         st.out_job_start[j] = now
     st.state_job_started[j] += 1
     st.state_job_running[j] += 1
+    if st.state_i[PENDING]:
+        st.state_job_remaining[j] -= weighted_s(st, g, task)
     if st.state_i[RECORD]:
         st.out_task_start[task] = now
         st.out_task_machine[task] = machine
@@ -153,9 +156,8 @@ def end_task(st, slot):
     st.state_job_done_work[j] += duration
     if st.state_i[SEEN]:
         st.state_stage_done_work[g] += duration
-        st.state_job_remaining[j] -= st.p_stage_seen_s[g] * st.p_stage_weight[g]
-    else:
-        st.state_job_remaining[j] -= duration * st.p_stage_weight[g]
+    if not st.state_i[PENDING]:
+        st.state_job_remaining[j] -= weighted_s(st, g, task)
     st.state_job_running[j] -= 1
     st.state_job_done[j] += 1
     st.state_job_left[j] -= 1
@@ -302,11 +304,21 @@ def turn_of(st, task0, index):
 
 
 @part
+def weighted_s(st, g, task):
+    """Return what `task` of stage `g` counts in the remaining work of its job."""
+    lasts = st.p_stage_seen_s[g] if st.state_i[SEEN] else st.w_task_duration[task]
+    return lasts * st.p_stage_weight[g]
+
+
+@part
 def see_remaining(st, j):
     """Sum the remaining work of job `j` anew, from what its stages' tasks are taken to last."""
     remaining = 0.0
     for g in range(st.w_job_stage0[j], st.w_job_stage0[j + 1]):
-        remaining += st.state_stage_left[g] * st.p_stage_seen_s[g] * st.p_stage_weight[g]
+        left = st.state_stage_left[g]
+        if st.state_i[PENDING]:
+            left = st.w_stage_task0[g + 1] - st.w_stage_task0[g] - st.state_stage_next[g]
+        remaining += left * st.p_stage_seen_s[g] * st.p_stage_weight[g]
     st.state_job_remaining[j] = remaining
 
 

@@ -10,10 +10,18 @@ until the room is wanted for a job below its own. The last started go first: the
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.heaps import turn_push
-from sim.engine.kernels.lifecycle import FIRST_K, emit, look_again, turn_of
+from sim.engine.kernels.lifecycle import FIRST_K, emit, look_again, turn_of, weighted_s
 from sim.engine.kernels.resources import demand_row, fits, freed, give
 from sim.engine.kernels.service import accrue
-from sim.engine.kernels.state import MOVING, N_SLOT_FREE, NEXT_OUTAGE, NOW, SEEN, SERVICE
+from sim.engine.kernels.state import (
+    MOVING,
+    N_SLOT_FREE,
+    NEXT_OUTAGE,
+    NOW,
+    PENDING,
+    SEEN,
+    SERVICE,
+)
 from sim.engine.kernels.stretch import forget_end, leave_machine
 from sim.engine.kernels.waiting import rank_changed, stage_ready
 
@@ -34,6 +42,8 @@ def take_down(st, slot):
         accrue(st, j)
     st.state_job_running[j] -= 1
     st.state_job_started[j] -= 1
+    if st.state_i[PENDING]:
+        st.state_job_remaining[j] += weighted_s(st, g, st.state_slot_task[slot])
     if st.state_slot_flag[slot] & FIRST_K:
         st.state_job_first[j] -= 1
     st.state_stage_next[g] -= 1
@@ -99,8 +109,7 @@ def _make_again(st, task, g):
     st.state_job_done_work[j] -= duration
     if st.state_i[SEEN]:
         st.state_stage_done_work[g] -= duration
-        duration = st.p_stage_seen_s[g]
-    st.state_job_remaining[j] += duration * st.p_stage_weight[g]
+    st.state_job_remaining[j] += weighted_s(st, g, task)
     st.state_stage_next[g] -= 1
     ready_again(st, g, task)
     if MOVING:

@@ -19,11 +19,13 @@ from sim.engine.kernels.state import (
     N_NEW,
     N_REFUSED,
     N_SCAN,
+    PACK_ORDER,
     PACK_REMAINING,
     PACK_REMOTE,
     PACK_UNFAIRNESS,
     PREFERS,
     PRIORITY,
+    REBASED,
     WORTHS,
 )
 from sim.engine.kernels.waiting import goes_first
@@ -38,12 +40,22 @@ def worth_of(st, g, machine, what):
     turn = turn_for(st, g, machine)
     worth = what
     if st.state_i[PRIORITY]:
-        worth = st.p_turn_priority[task0 + turn] * what
+        worth = _priority(st, g, st.p_turn_priority[task0 + turn]) * what
     if st.state_i[PREFERS]:
         prefers = st.p_turn_prefers[task0 + turn]
         if prefers >= 0 and prefers != machine:
             worth = worth * st.p_pack[PACK_REMOTE]
     return worth
+
+
+@part
+def _priority(st, g, priority):
+    """Return what `priority` makes of the worth of a task of stage `g` now."""
+    if st.state_i[REBASED]:
+        j = st.w_stage_job[g]
+        others = st.state_job_left[j] - st.state_job_running[j] - 1
+        priority = min(1.0, priority / others) if others > 0 else 1.0
+    return 1.0 - st.p_pack[PACK_ORDER] * (1.0 - priority)
 
 
 @part

@@ -127,7 +127,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("p_stage_seen_s", "f8", "G", GIVEN),
     ("p_turn_priority", "f8", "T:PRIORITY", GIVEN),  # of the task of each turn
     ("p_turn_prefers", "i4", "T:PREFERS", GIVEN),
-    ("p_pack", "f8", "*", GIVEN),  # PACK_REMAINING, PACK_REMOTE, PACK_UNFAIRNESS
+    ("p_pack", "f8", "*", GIVEN),  # PACK_REMAINING and so on
     ("p_queue_weight", "f8", "L", GIVEN),
     ("p_queue_tier", "i4", "L", GIVEN),
     ("p_queue_order", "i4", "L", GIVEN),
@@ -289,7 +289,7 @@ BLOCK = 64
 NOW, TIMER, WORTHS, LEFTS = range(4)
 N_F = 4
 # registers of p_pack
-PACK_REMAINING, PACK_REMOTE, PACK_UNFAIRNESS = range(3)
+PACK_REMAINING, PACK_REMOTE, PACK_UNFAIRNESS, PACK_ORDER = range(4)
 # registers of state_i: counters
 (
     NEXT_JOB,
@@ -329,17 +329,20 @@ PACK_REMAINING, PACK_REMOTE, PACK_UNFAIRNESS = range(3)
     FAILS,
     OVERBOOKS,
     MAKES_WAY,
-) = range(36)
-N_I = 36
+    REBASED,
+    PENDING,
+) = range(38)
+N_I = 38
 # What the configuration registers mean: SHARE is a `sim.engine.plan` code; UNIT a pool of slots;
 # EVENTS the mask subscribed to; RECORD whether task columns are kept; HARD whether organisations
 # have caps; TASK_ORDER whether p_task_order is given; PER_TASK whether there are one-to-one edges;
 # N_RIGID how many resources can't be overbooked; BUNDLE the size of a bundle; PRIORITY, PREFERS and
 # SEEN whether p_turn_priority, p_turn_prefers and p_stage_seen_s are given; REMOTE whether tasks
 # take longer where their input is remote; FAILS whether attempts fail; OVERBOOKS and MAKES_WAY
-# whether machines are overbooked and tasks evicted, in a variant that can. What costs more than a
-# look at a register is a feature (`if GANGS:`). WORTHS and LEFTS are sums over the tasks placed
-# (`sim.engine.plan.queues`).
+# whether machines are overbooked and tasks evicted, in a variant that can; REBASED whether
+# p_turn_priority counts tasks of what is left of a job; PENDING whether state_job_remaining is of
+# the tasks that have not started. What costs more than a look at a register is a feature
+# (`if GANGS:`). WORTHS and LEFTS are sums over the tasks placed (`sim.engine.plan.queues`).
 
 State = namedtuple("State", NAMES)  # type: ignore[misc]  # the fields are listed once, above
 

@@ -139,7 +139,7 @@ def lay_out(
         "p_task_turn": task_turn,
         "p_turn_priority": per_turn(columns, plan, "task_priority", "f8"),
         "p_turn_prefers": per_turn(columns, plan, "task_prefers", "i4"),
-        "p_pack": np.array([pack.remaining, pack.remote, pack.unfairness]),
+        "p_pack": np.array([pack.remaining, pack.remote, pack.unfairness, pack.order]),
         **{f"p_queue_{name}": getattr(plan.queues, name) for name in _QUEUE_COLUMNS},
         "state_f": np.array([0.0, plan.timer_s, 0.0, 0.0]),
         "state_i": flags,

@@ -136,6 +136,8 @@ def registers(
     flags[has.OVERBOOKS] = plan.packing.overbook
     flags[has.MAKES_WAY] = plan.evict
     flags[has.FAILS] = bool(len(columns.attempt_s))
+    flags[has.REBASED] = plan.packing.rebased
+    flags[has.PENDING] = plan.fit == Fit.PACK and plan.packing.pending
     flags[has.JOBS_LEFT] = len(columns.job_submit)
     return flags
 

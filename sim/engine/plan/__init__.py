@@ -63,7 +63,8 @@ class Plan:
     task_order : (T,) int32 or None
         For each stage a permutation of its tasks (index within the stage): which goes first.
     task_priority : (T,) float64 or None
-        What the worth of each task is multiplied by in Fit.PACK, 0 or more; 1 by default.
+        What the worth of each task is multiplied by in Fit.PACK, 0 or more; 1 by default
+        (`sim.engine.plan.queues.Packing.order` and ``rebased``).
     task_prefers : (T,) int32 or None
         The machine that each task prefers, -1 for none. Of a stage's tasks that are ready at once,
         which those are that wait for no single task of a parent, a machine takes the first that

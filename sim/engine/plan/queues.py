@@ -113,8 +113,9 @@ class Packing:
     """Parameters of the score by which machines pick tasks; the defaults are alignment alone.
 
     The score of a stage's next task on a machine is ``worth - η · remaining work of its job``,
-    where worth is ``task_priority · alignment``, times `remote` if the task prefers another
-    machine, and alignment is free · demand, both as fractions of the machine. η is `remaining`
+    where worth is ``priority · alignment``, times `remote` if the task prefers another machine, and
+    alignment is free · demand, both as fractions of the machine. Priority is the ``task_priority``
+    of the plan, as far as `order` lets it count and `rebased` says. η is `remaining`
     times Σ worth / Σ remaining work over the tasks that have started where they fit (the ratio of
     their running means), 0 before the first. Ties go to the first in order. (DAGPS,
     MSR-TR-2016-19, §5, Fig. 8; with the defaults Tetris, SIGCOMM 2014, §3.2.)
@@ -123,6 +124,14 @@ class Packing:
     ----------
     remaining : float
         What little remaining work counts beside worth: m of DAGPS, §8.5.
+    order : float
+        How much ``task_priority`` p counts, 0 to 1: priority is 1 - order · (1 - p).
+    rebased : bool
+        Whether ``task_priority`` counts tasks, how many of its job come after this one, and p is
+        that over how many others of the job have not started, at most 1: the first of what is left
+        comes to 1, whatever of the job is done.
+    pending : bool
+        Whether remaining work is of the tasks that have not started, rather than unfinished.
     remote : float
         Factor of a task's worth on a machine that it does not prefer, 0 to 1.
     bundle : int
@@ -144,6 +153,9 @@ class Packing:
     """
 
     remaining: float = 0.0
+    order: float = 1.0
+    rebased: bool = False
+    pending: bool = False
     remote: float = 1.0
     bundle: int = 1
     overbook: bool = False
@@ -153,8 +165,9 @@ class Packing:
         """Raise PolicyError on a parameter out of its range."""
         if not 0 <= self.remaining < np.inf:
             raise PolicyError(f"packing: remaining must be 0 or more, not {self.remaining!r}")
-        if not 0 <= self.remote <= 1:
-            raise PolicyError(f"packing: remote must be 0 to 1, not {self.remote!r}")
+        for name, value in (("order", self.order), ("remote", self.remote)):
+            if not 0 <= value <= 1:
+                raise PolicyError(f"packing: {name} must be 0 to 1, not {value!r}")
         if not 1 <= self.bundle <= MAX_BUNDLE:
             raise PolicyError(f"packing: bundle must be 1 to {MAX_BUNDLE}, not {self.bundle!r}")
         if not self.unfairness >= 0:

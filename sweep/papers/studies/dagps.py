@@ -9,6 +9,7 @@ import numpy as np
 
 from sim.base.arrays import F8
 from sweep.papers.declared import printed
+from sweep.papers.studies import dagps_online
 from sweep.report.findings import Finding, Finished
 
 Row = dict[str, Any]
@@ -48,6 +49,9 @@ def cluster(finished: Finished) -> list[Finding]:
         figure = f"{trace}, capacity {capacity:g}, improvement over {TEZ} %"
         most = [100.0 * (1.0 - row["utilization_makespan"]) for row in base.values()]
         findings.append(Finding(figure, f"{MOST}, makespan", float(np.median(most))))
+        least = [gain for row in base.values() for gain in dagps_online.most(row).values()]
+        if least:
+            findings.append(Finding(figure, dagps_online.MOST_MEAN, float(np.median(least))))
         local = [share for row in base.values() for share in _local(row).values()]
         if local:
             findings.append(Finding(figure, f"{TEZ}, {LOCAL}", float(np.median(local))))
@@ -57,7 +61,8 @@ def cluster(finished: Finished) -> list[Finding]:
                 continue
             words = [f"{key.removeprefix('policy.')}={row[key]}" for key in variants]
             gains = schemes.setdefault((row["policy"], " ".join(words)), {})
-            for name, value in _gains(finished, row, base[row["seed"]]).items():
+            found = {**dagps_online.gains(finished, row, base[row["seed"]]), **_local(row)}
+            for name, value in found.items():
                 gains.setdefault(name, []).append(value)
         for (policy, parameters), gains in schemes.items():
             for name, values in gains.items():
@@ -77,28 +82,10 @@ def _of_cluster(experiment: str, trace: str, policy: str, name: str) -> str:
     return ""
 
 
-def _gains(finished: Finished, row: Row, base: Row) -> dict[str, float]:
-    gain = 100.0 * (1.0 - _jct_s(finished, row) / _jct_s(finished, base))
-    return {
-        "JCT, p50": float(np.median(gain)),
-        "JCT, p75": float(np.percentile(gain, 75)),
-        "share of jobs slower": 100.0 * float((gain < 0).mean()),
-        "JCT, worst job": float(gain.min()),
-        "mean JCT": 100.0 * (1.0 - row["jct_mean_s"] / base["jct_mean_s"]),
-        "makespan": 100.0 * (1.0 - row["makespan_s"] / base["makespan_s"]),
-        **_local(row),
-    }
-
-
 def _local(row: Row) -> dict[str, float]:
     """Give the share of the tasks that ran where their input lies, %, if any lies anywhere."""
     share = row.get("tasks_local", math.nan)
     return {LOCAL: 100.0 * share} if math.isfinite(share) else {}
-
-
-def _jct_s(finished: Finished, row: Row) -> F8:
-    jobs = finished.table(row)
-    return np.asarray(jobs["finish_s"].to_numpy() - jobs["submit_s"].to_numpy())
 
 
 def table5(finished: Finished) -> list[Finding]:

@@ -7,7 +7,7 @@ import pytest
 
 import policies
 import sim
-from policies.dagps.online import StageProfiles
+from policies.dagps.online import StageProfiles, tasks_after
 from tests.policies.small import runs_of
 
 
@@ -154,7 +154,16 @@ def test_a_parameter_out_of_its_range_is_an_error(name, value):
         policies.build("dagps", **{name: value})
 
 
-def test_the_offline_order_lets_new_jobs_overtake_as_much_as_it_is_told_to():
+@pytest.mark.parametrize(
+    ("settings", "of_second"),
+    [
+        ({"priority": "printed"}, 10.0),
+        ({"priority": "printed", "order_weight": 0.0}, 20.0),
+        ({"priority": "remaining"}, 20.0),
+        ({"priority": "remaining", "order_weight": 0.0}, 20.0),
+    ],
+)
+def test_the_printed_order_lets_new_jobs_overtake_as_much_as_it_is_told_to(settings, of_second):
     """Two jobs of two stages each: is the first's last stage or the second's first one first?"""
     demand = {"cpu": 1.0, "disk": 0.1}
     first = {"name": "a", "durations_s": [10.0], "demand": demand}
@@ -162,13 +171,41 @@ def test_the_offline_order_lets_new_jobs_overtake_as_much_as_it_is_told_to():
     jobs = [{"submit_s": t, "stages": [first, last]} for t in (0.0, 5.0)]
     workload = sim.Workload.from_jobs(jobs)
     one = sim.Cluster.machines(1, cpu=1, disk=1)
-    starts = {
-        weight: sim.simulate(
-            workload, one, policies.build("dagps", m=0, order_weight=weight)
-        ).job_start.tolist()
-        for weight in (0.0, 1.0)
-    }
-    assert starts == {0.0: [0.0, 20.0], 1.0: [0.0, 10.0]}
+    run = sim.simulate(workload, one, policies.build("dagps", m=0, **settings))
+    assert run.job_start.tolist() == [0.0, of_second]
+
+
+def test_of_what_is_left_a_new_job_that_fills_a_machine_better_goes_first():
+    """What is left of a job stands in its order, from 1 on; it is no rank above all others."""
+    small, large = ({"cpu": cpu, "disk": 0.1} for cpu in (0.6, 1.0))
+    first = [{"name": "a", "durations_s": [10.0], "demand": small}]
+    first += [{"name": "b", "durations_s": [10.0], "demand": small, "parents": ["a"]}]
+    jobs = [{"submit_s": 0.0, "stages": first}]
+    jobs += [{"submit_s": 5.0, "stages": [{"durations_s": [10.0], "demand": large}]}]
+    workload, one = sim.Workload.from_jobs(jobs), sim.Cluster.machines(1, cpu=1, disk=1)
+    run = sim.simulate(workload, one, policies.build("dagps", m=0, priority="remaining"))
+    assert run.job_start.tolist() == [0.0, 10.0]
+
+
+def test_how_many_tasks_of_its_job_come_after_each():
+    workload = sim.Workload.from_jobs(runs_of("t", [2, 4, 1], [1]))
+    assert tasks_after(workload.columns, np.array([0.5, 0.0, 1.0, 1.0])).tolist() == [1, 0, 2, 0]
+
+
+def test_srpt_counts_what_has_started_unless_it_is_told_not_to():
+    """A task of the second job runs: 8 s of it are unfinished, 4 s pending; the third has 6 s."""
+    two = sim.Cluster.machines(2, cpu=1, disk=1)
+    demand = {"cpu": 1.0, "disk": 0.1}
+    times = [(0.0, [1.0]), (0.0, [4.0, 4.0]), (0.5, [6.0])]
+    workload = sim.Workload.from_jobs(
+        [{"submit_s": t, "stages": [{"durations_s": d, "demand": demand}]} for t, d in times]
+    )
+
+    def begins(srpt):
+        policy = policies.build("dagps", m=5, order_weight=0.0, srpt=srpt, profiles="stage")
+        return sim.simulate(workload, two, policy).job_start[2]
+
+    assert (begins("unfinished"), begins("pending")) == (1.0, 4.0)
 
 
 def test_a_profile_is_what_earlier_runs_did_refined_by_the_stage_itself():

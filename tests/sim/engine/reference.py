@@ -234,7 +234,11 @@ class _Run:
         for j in self.plan.take_changed().tolist() if self.seen else []:
             self.remaining[j] = 0.0
             for g in self.stages_of[j]:
-                left = float(self.view["stage_left"][g] * self.plan.stages["seen_s"][g])
+                tasks = range(int(self.c.stage_task0[g]), int(self.c.stage_task0[g + 1]))
+                n = self.view["stage_left"][g]
+                if self._pending():
+                    n = sum(not self.task_begun[task] for task in tasks)
+                left = float(n * self.plan.stages["seen_s"][g])
                 self.remaining[j] += left * float(self.plan.stages["weight"][g])
         self.timer = self.plan.timer_s
 
@@ -309,6 +313,8 @@ class _Run:
         view["started"][j] += 1
         view["running"][j] += 1
         self.task_begun[task] = True
+        if self._pending():
+            self.remaining[j] -= self._weighted_s(g, task)
         self.task_start[task] = self.now
         self.task_machine[task] = machine
         lasts = float(c.task_duration[task])
@@ -331,8 +337,8 @@ class _Run:
         view["done_work"][j] += c.task_duration[task]
         view["stage_left"][g] -= 1
         view["stage_done_work"][g] += c.task_duration[task]
-        lasts = self.plan.stages["seen_s"][g] if self.seen else c.task_duration[task]
-        self.remaining[j] -= float(lasts) * float(self.plan.stages["weight"][g])
+        if not self._pending():
+            self.remaining[j] -= self._weighted_s(g, task)
         view["running"][j] -= 1
         view["done"][j] += 1
         view["left"][j] -= 1
@@ -372,6 +378,8 @@ class _Run:
         j = int(self.c.stage_job[g])
         self.running.remove(entry)
         self.task_begun[task] = False
+        if self._pending():
+            self.remaining[j] += self._weighted_s(g, task)
         self._accrue(j)
         self.view["running"][j] -= 1
         self.view["started"][j] -= 1
@@ -408,8 +416,7 @@ class _Run:
         view["done"][j] -= 1
         view["done_work"][j] -= c.task_duration[lost]
         view["stage_done_work"][g] -= c.task_duration[lost]
-        lasts = self.plan.stages["seen_s"][g] if self.seen else c.task_duration[lost]
-        self.remaining[j] += float(lasts) * float(self.plan.stages["weight"][g])
+        self.remaining[j] += self._weighted_s(g, lost)
 
     # ---- slow periods
 
@@ -805,9 +812,24 @@ class _Run:
 
     def _worth(self, g, m, what):
         task, plan = self._next_task(g, m), self.plan
-        worth = what if plan.task_priority is None else float(plan.task_priority[task]) * what
+        worth = what
+        if plan.task_priority is not None:
+            priority = float(plan.task_priority[task])
+            if plan.packing.rebased:
+                j = self.c.stage_job[g]
+                others = int(self.view["left"][j] - self.view["running"][j]) - 1
+                priority = min(1.0, priority / others) if others else 1.0
+            worth = (1.0 - plan.packing.order * (1.0 - priority)) * what
         far = plan.task_prefers is not None and plan.task_prefers[task] not in (-1, m)
         return worth * plan.packing.remote if far else worth
+
+    def _pending(self):
+        """Whether what has started counts no more in remaining work."""
+        return self.plan.fit == Fit.PACK and self.plan.packing.pending
+
+    def _weighted_s(self, g, task):
+        lasts = self.plan.stages["seen_s"][g] if self.seen else self.c.task_duration[task]
+        return float(lasts) * float(self.plan.stages["weight"][g])
 
     def _score(self, g, worth):
         m = self.plan.packing.remaining

@@ -194,13 +194,16 @@ class AnyPlan(Policy):
         n_stages = len(world.columns.stage_job)
         plan.packing = Packing(
             remaining=float(rng.choice([0.0, 0.2, 2.0])),
+            order=float(rng.choice([1.0, 0.5])),
+            rebased=bool(rng.random() < 0.5),
+            pending=bool(rng.random() < 0.5),
             remote=float(rng.choice([1.0, 0.5])),
             bundle=int(rng.choice([1, 3, 8])),
             overbook=bool(rng.random() < 0.5),
             unfairness=float(rng.choice([np.inf, 0.0, 1.5, 4.0])),
         )
         if rng.random() < 0.5:
-            plan.task_priority = rng.choice([0.0, 0.3, 0.7, 1.0], n_tasks)
+            plan.task_priority = rng.choice([0.0, 0.3, 0.7, 1.0, 4.0], n_tasks)
         if rng.random() < 0.5:
             plan.task_prefers = rng.integers(-1, 4, n_tasks).astype("i4")
         plan.set_stages(cost=rng.choice([0.5, 1.0, 3.0], n_stages))

@@ -109,6 +109,32 @@ def test_priority_multiplies_what_a_task_is_worth():
     assert starts(workload, one, columns={"task_priority": [0.5, 1.0]}) == [1, 0]
 
 
+def test_a_rebased_priority_is_of_what_is_left_of_the_job():
+    """The first job's second task is its last: of what is left it comes first."""
+    workload = jobs_of((0, [1.0, 1.0], {"cpu": 1}, "q"), (0, [1.0], {"cpu": 0.9}, "q"))
+    one = sim.Cluster.machines(1, cpu=1)
+    assert starts(workload, one, columns={"task_priority": [1.0, 0.5, 1.0]}) == [0, 2, 1]
+    columns = {"task_priority": [1.0, 0.0, 0.0]}
+    assert starts(workload, one, columns=columns, packing={"rebased": True}) == [0, 1, 2]
+    # one that one other comes after counts half where two others have not started
+    three = jobs_of((0, [1.0] * 3, {"cpu": 1}, "q"), (0, [1.0], {"cpu": 0.6}, "q"))
+    columns = {"task_priority": [1.0, 1.0, 1.0, 1.0]}
+    assert starts(three, one, columns=columns, packing={"rebased": True}) == [1, 2, 3, 0]
+    packing = {"rebased": True, "order": 0.5}
+    assert starts(three, one, columns=columns, packing=packing) == [0, 1, 2, 3]
+
+
+def test_remaining_work_may_be_of_what_has_not_started():
+    """A task of the second job runs: 8 s of it are unfinished, 4 s pending; the third has 6 s."""
+    two = sim.Cluster.machines(2, cpu=1)
+    times = [(0, [1.0]), (0, [4.0, 4.0]), (0.5, [6.0])]
+    workload = jobs_of(*((t, tasks, {"cpu": 1}, "q") for t, tasks in times))
+    for stages in ({}, {"seen_s": [1.0, 4.0, 6.0]}):
+        assert starts(workload, two, packing={"remaining": 1.0}, stages=stages)[3] == 1
+        pending = {"remaining": 1.0, "pending": True}
+        assert starts(workload, two, packing=pending, stages=stages)[3] == 4
+
+
 def test_a_task_is_worth_less_where_it_does_not_want_to_be():
     two = sim.Cluster.machines(2, cpu=1)
     workload = jobs_of(*((0, [1.0], {"cpu": d}, "q") for d in (1.0, 0.9)))
@@ -175,7 +201,14 @@ def test_what_cannot_be_overbooked_stays_within_capacity():
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("remaining", -1), ("remote", 1.5), ("bundle", 0), ("bundle", 33), ("unfairness", np.nan)],
+    [
+        ("remaining", -1),
+        ("order", -0.5),
+        ("remote", 1.5),
+        ("bundle", 0),
+        ("bundle", 33),
+        ("unfairness", np.nan),
+    ],
 )
 def test_a_parameter_out_of_its_range_is_an_error(name, value):
     with pytest.raises(sim.PolicyError, match=f"packing: {name} must be"):

@@ -85,13 +85,13 @@ def test_it_finds_the_best(command: Command, monkeypatch: pytest.MonkeyPatch) ->
     assert 250 < len(ran.rows) <= 300
     rows = settings(ran)
     assert rows[0]["role"] == "default"
-    assert {v["parameter"]: v["value"] for v in rows[0]["values"]} == {"m": "0.2", "rp": "0.8"}
+    assert {v["parameter"]: v["value"] for v in rows[0]["values"]} == {"m": "0.3", "rp": "0.8"}
     (best,) = [row for row in rows if row["role"] == "best"]
     m, rp = best["numbers"]
     assert 1.1 <= m <= 1.7
     assert rp == 0.5
     (metric,) = best["metrics"]
-    own = [bowl_value(0.2, 0.8, seed) / bowl_value(m, rp, seed) for seed in range(8, 18)]
+    own = [bowl_value(0.3, 0.8, seed) / bowl_value(m, rp, seed) for seed in range(8, 18)]
     expected = math.exp(np.mean(np.log(own)))
     assert metric["estimate"] == pytest.approx(expected)
     assert metric["low"] < expected < metric["high"]
@@ -102,13 +102,13 @@ def test_it_finds_the_best(command: Command, monkeypatch: pytest.MonkeyPatch) ->
     assert met.count(2) > met.count(4) > 0 < met.count(8)
     said = " ".join(ran.out.split())
     assert f"dagps: m={m:g} rp=0.5 does best: {expected:.2f}× [" in said
-    assert "better in mean JCT, against the default (m=0.2 rp=0.8), on 10 seeds that" in said
+    assert "better in mean JCT, against the default (m=0.3 rp=0.8), on 10 seeds that" in said
     shares = pq.read_table(ran.folder / "importance.parquet").to_pylist()
     assert {row["parameter"] for row in shares} == {"m", "rp"}
     assert max(shares, key=lambda row: row["importance"])["parameter"] == "m"
     # the usual tables show the default and the best alone
     text = (ran.folder / "report.md").read_text()
-    assert "dagps m=0.2 rp=0.8" in text
+    assert "dagps m=0.3 rp=0.8" in text
     assert f"dagps m={m:g} rp=0.5" in text
     assert text.count("dagps m=") < 40
 
@@ -257,12 +257,12 @@ def test_an_interrupted_search_ends_with_the_same_bytes(
 def test_a_default_that_is_best_is_said(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     def simulate(workload: Any, cluster: Any, policy: Any, *, seed: int, **_: Any) -> FakeResult:
         result = fake_simulate(workload, cluster, policy, seed=0)
-        result.metrics["jct_mean_s"] = 100.0 + abs(policy.m - 0.2) + seed
+        result.metrics["jct_mean_s"] = 100.0 + abs(policy.m - 0.3) + seed
         return result
 
     fake_engine(monkeypatch, simulate)
-    ran = command("policy=dagps", "policy.m=0,0.2,0.4,1", "search.metric=jct_mean_s")
-    assert "none of 3 settings does better than the default (m=0.2)" in ran.out
+    ran = command("policy=dagps", "policy.m=0,0.3,0.4,1", "search.metric=jct_mean_s")
+    assert "none of 3 settings does better than the default (m=0.3)" in ran.out
     assert [row["role"] for row in settings(ran)] == ["default", "", "", ""]
 
 
