@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from policies.dagps.board import Placed
-from policies.dagps.dag import Dag, both_ways, path_s, turned
+from policies.dagps.dag import Dag, both_ways, path_s, turned, upward_rank
 from sim.base.arrays import I8, Mask
 from sim.base.random import stream
 
@@ -29,17 +29,19 @@ def without(dag: Dag, fungible: Mask) -> Dag:
     return replace(dag, demand=np.where(fungible, 0, dag.demand))
 
 
-def stage_lists(dag: Dag) -> Iterator[NDArray[Any]]:
-    """Give the keys of list scheduling, (G,), the least first.
+def lists_of(dag: Dag) -> Iterator[NDArray[Any]]:
+    """Give the keys of list scheduling, (G,) or (T,), the least first.
 
-    Breadth first, the longest path to the end first, and falling Coffman-Graham labels
-    (`policies.list_scheduling`).
+    Breadth first, the longest path to the end first, inside a stage too, and falling
+    Coffman-Graham labels (`policies.list_scheduling`).
     """
     from sim.dags.kernels.levels import coffman_graham_labels  # compiled: slow to import
     from sim.workload.kernels.paths import depths
 
     yield depths(dag.order, dag.edge0, dag.edge_child)
-    yield -path_s(dag)
+    stage, turn = dag.task_stage, np.empty(len(dag.duration), dtype=np.int64)
+    turn[np.lexsort((-upward_rank(dag), stage, -path_s(dag)[stage]))] = np.arange(len(turn))
+    yield turn
     one_job = np.array([0, len(dag.order)])
     yield -coffman_graham_labels(one_job, dag.order, dag.edge0, dag.edge_child)
 
@@ -57,7 +59,7 @@ def improved(
     """
     ahead, back = Lists(dag, capacity, fungible), Lists(turned(dag), capacity, fungible)
     everything = np.ones(len(fungible), dtype=np.bool_)
-    keys = [*keys, *stage_lists(dag)]
+    keys = [*keys, *lists_of(dag)]
     for looks in (everything, ~fungible)[: 1 + fungible.any()]:
         for found in _firsts(ahead, keys, looks):
             while found is not None:

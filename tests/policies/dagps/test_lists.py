@@ -10,7 +10,7 @@ import sim
 from policies.base import Policy
 from policies.dagps.build_schedule import build_schedule, shared_resources
 from policies.dagps.dag import demand_quanta, one_job
-from policies.dagps.lists import Lists, stage_lists, without
+from policies.dagps.lists import Lists, lists_of, without
 from sim.base.random import stream
 from tests.policies.dagps import reference
 from tests.policies.dagps.dags import check_feasible
@@ -50,7 +50,7 @@ def test_a_list_takes_what_it_takes_in_the_simulator(seed, looks):
     workload, cluster = small_job(seed, most_tasks=40)
     cluster = shared(workload, cluster)
     dag, ready = lists(workload, cluster)
-    for name, key in zip(LISTS, stage_lists(dag), strict=True):
+    for name, key in zip(LISTS, lists_of(dag), strict=True):
         policy = policies.build(name, fit="skip", fit_resources=looks)
         result = sim.simulate(workload, cluster, policy, record="tasks")
         placed = ready.run(key, looked_at(cluster, looks))

@@ -42,6 +42,7 @@ OF_FILES = {
     "tpcds_stream_inputs": (),
     "tpcds_two_queues": (),
     "tpch_burst": (),
+    "tpch_mix_stream": (),
     "tpch_stream": (),
 }
 CLOSED = {
