@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from policies.dagps.board import Placed
 from policies.dagps.dag import Dag, both_ways, path_s, turned, upward_rank
 from sim.base.arrays import I8, Mask
-from sim.base.random import stream
+from sim.base.random import fixed_permutation
 
 N_DRAWN = 16
 """How many random orders of the stages are tried."""
@@ -79,7 +79,7 @@ def _firsts(ahead: Lists, keys: list[NDArray[Any]], looks: Mask) -> Iterator[Pla
     by_row = np.arange(ahead.n_stages)
     yield ahead.run(by_row, looks, packs=True)
     for i in range(N_DRAWN):
-        yield ahead.run(stream(0, "policies.dagps.lists", i).permutation(ahead.n_stages), looks)
+        yield ahead.run(fixed_permutation(ahead.n_stages, i), looks)
 
 
 class Lists:

@@ -133,6 +133,11 @@ def stream(seed: int, *purpose: str | int) -> Stream:
     return Stream(np.frombuffer(hashlib.sha256(text.encode()).digest()[:16], dtype=np.uint64))
 
 
+def fixed_permutation(n: int, i: int) -> I8:
+    """Return the `i`-th of some orders of 0 to n - 1, (n,), shuffled but the same in every run."""
+    return stream(0, "fixed permutation", i).permutation(n)
+
+
 class Normal(NamedTuple):
     """A normal distribution; of variance inf if nothing is known."""
 
