@@ -86,12 +86,12 @@ class Lists:
     """A DAG and its machines, ready to be run in the order of a list."""
 
     def __init__(self, dag: Dag, capacity: I8, fungible: Mask) -> None:
-        from policies.dagps.kernels import listing  # compiled: slow to import
+        from policies.dagps.kernels import listrecord  # compiled: slow to import
 
         self._stage = dag.task_stage
         self.n_stages = len(dag.order)
         given = {"capacity": capacity, "fungible": fungible, "duration": dag.duration}
-        self._run = listing.make({**both_ways(dag), **given})
+        self._run = listrecord.make({**both_ways(dag), **given})
 
     def run(
         self, key: NDArray[Any], looks: Mask, limit: float = np.inf, packs: bool = False
@@ -102,9 +102,9 @@ class Lists:
         machines take what fills them best, and the key decides between equals. None if the run
         takes as long as `limit`.
         """
-        from policies.dagps.kernels import listing
+        from policies.dagps.kernels import listing, listrecord
 
-        arrays = listing.columns(self._run)
+        arrays = listrecord.columns(self._run)
         of_task = key if len(key) == len(self._stage) else key[self._stage]
         arrays["state_task_at"][:] = np.argsort(of_task, kind="stable")
         arrays["state_looks"][:] = looks
