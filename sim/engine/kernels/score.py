@@ -48,7 +48,7 @@ def worth_of(st, g, machine, what):
     return worth
 
 
-@part
+@inlined
 def _priority(st, g, priority):
     """Return what `priority` makes of the worth of a task of stage `g` now."""
     if st.state_i[REBASED]:
