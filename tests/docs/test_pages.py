@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shutil
-import socket
 from pathlib import Path
 
 import pytest
 
 from tests.docs import pages
 from tests.e2e.conftest import packages as packages  # the fixture
+from tests.ports import any_port
 
 pytestmark = pytest.mark.e2e
 
@@ -28,10 +28,7 @@ PAGES = (
 def test_page_does_what_it_says(page: str, packages: Path, tmp_path: Path) -> None:
     if page == "mlflow_server.md" and shutil.which("curl") is None:
         pytest.skip("needs curl (apt-get install curl)")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    done = pages.do(page, tmp_path, packages, port)
+    done = pages.do(page, tmp_path, packages, any_port())
     assert "run" in done
     assert "compared" in done
 

@@ -15,7 +15,11 @@ def listening(pid: int) -> set[tuple[str, int]]:
     inodes = {inode for one in below(pid) for inode in _sockets(one)}
     found = set()
     for name in ("tcp", "tcp6"):
-        for line in Path(f"/proc/{pid}/net/{name}").read_text().splitlines()[1:]:
+        try:
+            lines = Path(f"/proc/{pid}/net/{name}").read_text().splitlines()[1:]
+        except OSError:  # it has ended
+            lines = []
+        for line in lines:
             fields = line.split()
             if fields[3] == _LISTEN and fields[9] in inodes:
                 address, _, port = fields[1].partition(":")

@@ -138,6 +138,7 @@ def once_and_the_same(watch: Watch, ran: Ran, n: int) -> None:
     assert ours == (inline.folder / "cells.parquet").read_bytes()
 
 
+@pytest.mark.long
 def test_several_machines_give_the_same_bytes(cluster: Site, watch: Watch) -> None:
     watch.gate.touch()
     process = watch.start(cluster.head, 6)

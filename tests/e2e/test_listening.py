@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from sweep import ui
 from tests.e2e.conftest import Command
 from tests.e2e.listening import is_loopback, listening
 from tests.e2e.test_kill import grid, wait_for_cells
+from tests.ports import any_port
 
 pytestmark = pytest.mark.e2e
 
@@ -29,6 +29,7 @@ def test_the_addresses_are_read_right() -> None:
     assert [is_loopback(a) for a in ("0.0.0.0", "::", "10.0.0.1")] == [False] * 3
 
 
+@pytest.mark.long
 def test_a_local_sweep_listens_on_loopback_alone(command: Command) -> None:
     results, gate = command.folder / "results", command.folder / "gate"
     gate.touch()
@@ -51,7 +52,7 @@ def test_the_ui_listens_on_loopback_alone(tmp_path: Path) -> None:
 
     with connection.connected(f"sqlite:///{tmp_path / 'mlflow.db'}", ""):
         pass
-    port = ui.free_port(5600, 400)
+    port = any_port()
     process = subprocess.Popen(
         [sys.executable, "-m", "sweep.ui", str(tmp_path), "--port", str(port)],
         cwd=Path(__file__).resolve().parents[2],

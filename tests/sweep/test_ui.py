@@ -20,6 +20,7 @@ from sweep import track, ui
 from sweep.store.journal import Journal
 from sweep.track import connection
 from tests.e2e.conftest import hear_interrupts
+from tests.ports import any_port
 from tests.sweep import frames
 from tests.sweep.small import Command
 
@@ -55,7 +56,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def server(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The UI on the results, which is an MLflow server as any other."""
-    port = ui.free_port(5600, 400)
+    port = any_port()
     work = tmp_path_factory.mktemp("work")
     log = work / "log"
     with log.open("wb") as out:
@@ -68,7 +69,7 @@ def server(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
             start_new_session=True,
         )
     try:
-        for _ in range(600):
+        for _ in range(1800):
             assert process.poll() is None, log.read_text()
             try:
                 fetch(f"http://127.0.0.1:{port}/health")
@@ -194,7 +195,7 @@ def test_a_taken_port_is_passed_over() -> None:
 def test_an_index_of_results_that_mlflow_knows_nothing_of(fake: Command, tmp_path: Path) -> None:
     folder = fake("policy=fifo").folder
     (fake.results / "secret.txt").write_text("no")
-    port = ui.free_port(5200, 400)
+    port = any_port()
     process = subprocess.Popen(
         [sys.executable, "-m", "sweep.ui", str(fake.results), "--index-port", str(port)],
         cwd=tmp_path,
@@ -226,7 +227,7 @@ def test_an_index_of_results_that_mlflow_knows_nothing_of(fake: Command, tmp_pat
 def test_the_index_names_each_sweeps_run(tmp_path: Path) -> None:
     tracked(tmp_path, f"sqlite:///{tmp_path}/mlflow.db")
     Journal(tmp_path, "demo-0123").append("begin", cells=8, todo=8, cached=[])
-    served = ui.Index(tmp_path, ui.free_port(5200, 400), 5099)
+    served = ui.Index(tmp_path, any_port(), 5099)
     try:
         page = served.page()
     finally:
