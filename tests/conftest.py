@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -43,3 +44,25 @@ def exact_variants(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
     """Let the runs of a test that is marked so take exactly what they need."""
     if request.node.get_closest_marker("exact") is not None:
         monkeypatch.setenv("SIM_VARIANTS", "exact")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Deal what waits for other processes among the workers, each at the begin of its share.
+
+    pytest-xdist gives each a share of the items in their order: one would have all that is e2e.
+    """
+    n = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    if n == 1:
+        return
+    waits: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("e2e") is not None:
+            waits.setdefault(item.nodeid.partition("::")[0], []).append(item)
+    rest = [item for item in items if item.get_closest_marker("e2e") is None]
+    hands = [list(chain.from_iterable(list(waits.values())[at::n])) for at in range(n)]
+    ends = [len(items) * (at + 1) // n for at in range(n)]
+    dealt: list[pytest.Item] = []
+    for hand, end in zip(hands, ends, strict=True):
+        dealt += hand
+        dealt += [rest.pop(0) for _ in range(min(len(rest), end - len(dealt)))]
+    items[:] = dealt + rest
