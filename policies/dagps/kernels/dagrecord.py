@@ -9,6 +9,7 @@ exchanged.
 from __future__ import annotations
 
 from collections import namedtuple
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -54,23 +55,34 @@ def make(arrays: dict[str, NDArray[Any]], n_machines: int) -> Any:
     width = 1
     while width < n_machines:
         width *= 2
-    scratch: dict[str, int | tuple[int, int]] = {
+    scratch: dict[str, int | tuple[int, ...]] = {
         **dict.fromkeys(("left", "waits", "release"), n_stages),
         **dict.fromkeys(("missing", "heap", "until"), n_tasks),
         "room": (n_stages, width),
         "fit": (n_stages, 2 * width),
         "fit_for": (n_stages, 2),
     }
-    fields: list[NDArray[Any]] = []
-    for name, code, _ in FIELDS:
+    fields = laid_out(FIELDS, arrays, scratch, np.inf)
+    return _pack(fields) if _pack else Dag(*fields)
+
+
+def laid_out(
+    fields: Sequence[tuple[str, str, int]],
+    arrays: Mapping[str, NDArray[Any]],
+    sizes: Mapping[str, int | tuple[int, ...]],
+    begin: float,
+) -> list[NDArray[Any]]:
+    """Lay out a record: what is given, read-only, and the rest of some sizes, floats at `begin`."""
+    found: list[NDArray[Any]] = []
+    for name, code, _ in fields:
         kind, _, key = name.partition("_")
         if kind == "w":
             array = np.ascontiguousarray(arrays[key], dtype=code).view()
             array.setflags(write=False)
         else:
-            array = np.full(scratch[key], np.inf if code == "f8" else 0, dtype=code)
-        fields.append(array)
-    return _pack(fields) if _pack else Dag(*fields)
+            array = np.full(sizes[key], begin if code == "f8" else 0, dtype=code)
+        found.append(array)
+    return found
 
 
 @jit

@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections import namedtuple
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
+from policies.dagps.kernels.dagrecord import laid_out
 from sim.base.jit import JIT
 from sim.base.record import record
 
@@ -65,7 +65,9 @@ _pack = record("ListedDag", FIELDS, ("w_",)) if JIT else None
 def make(arrays: dict[str, NDArray[Any]]) -> Any:
     """Bind the arrays of a DAG, its machines' ``capacity`` and what is ``fungible``."""
     n_stages, n_tasks = len(arrays["task0"]) - 1, len(arrays["duration"])
+    own = (name.partition("_")[2] for name, _, _ in FIELDS)
     sizes: dict[str, int | tuple[int, ...]] = {
+        **dict.fromkeys(own, n_tasks),
         **dict.fromkeys(("unended", "waits", "n_ready", "refused", "hint"), n_stages),
         **dict.fromkeys(("head", "touched", "is_touched", "freed"), len(arrays["capacity"])),
         **dict.fromkeys(("free", "rate"), arrays["capacity"].shape),
@@ -73,15 +75,7 @@ def make(arrays: dict[str, NDArray[Any]]) -> Any:
         "n": 3,
         "looks": len(arrays["fungible"]),
     }
-    fields: list[NDArray[Any]] = []
-    for name, code, _ in FIELDS:
-        kind, _, key = name.partition("_")
-        if kind == "w":
-            array = np.ascontiguousarray(arrays[key], dtype=code).view()
-            array.setflags(write=False)
-        else:
-            array = np.zeros(sizes.get(key, n_tasks), dtype=code)
-        fields.append(array)
+    fields = laid_out(FIELDS, arrays, sizes, 0.0)
     return _pack(fields) if _pack else Listing(*fields)
 
 
