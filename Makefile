@@ -30,9 +30,9 @@ sweep: $(READY)
 test: $(READY)
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync test-main test-nojit
 
-# kernels are compiled with bounds checks, in few variants (tests/conftest.py)
+# kernels are compiled with bounds checks, in few variants (tests/conftest.py), and optimised less
 test-main: $(READY)
-	+NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest $(TESTS) -q -n $(WORKERS) --dist worksteal -m "not long"
+	+NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 $(BIN)/python -m pytest $(TESTS) -q -n $(WORKERS) --dist worksteal -m "not long"
 
 # clusters whose machines, workers and drivers are killed, pages that start servers, and kernels as
 # they are for users, each variant of the event loop by itself: minutes

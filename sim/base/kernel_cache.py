@@ -1,9 +1,10 @@
 """Where compiled kernels are kept, and what tells one version of a kernel from another.
 
 numba's own cache notices a change in the file of a function, but not in the files it calls into,
-and reuses unchecked code when bounds checks are asked for later. So what is kept of a kernel lies
-in a folder of its module, whose name carries a digest of what the module and all modules of the
-project that it imports mean (`sim.base.sources`), numba's version and the bounds-check flag.
+and reuses what was compiled without bounds checks, or optimised less, when it should not. So what
+is kept of a kernel lies in a folder of its module, whose name carries a digest of what the module
+and all modules of the project that it imports mean (`sim.base.sources`), numba's version, the
+bounds-check flag and the level of optimisation.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ except ImportError:  # not a POSIX system: two processes may compile the same, e
 
 CHECKED = os.environ.get("NUMBA_BOUNDSCHECK", "0") not in ("", "0")
 """Whether this process compiles kernels with bounds checks (NUMBA_BOUNDSCHECK=1)."""
+
+LEVEL = os.environ.get("NUMBA_OPT", "3")
+"""How much is optimised: 1 compiles a third sooner, to the same bits (NUMBA_OPT=1)."""
 
 
 @cache
@@ -60,7 +64,7 @@ def folder_of(module: str) -> Path:
 @cache
 def digest(module: str) -> str:
     """Digest of all that goes into the compiled kernels of a module."""
-    goes_in = (sources.digest(module), version("numba"), str(CHECKED), sys.version)
+    goes_in = (sources.digest(module), version("numba"), str(CHECKED), LEVEL, sys.version)
     return hashlib.sha256("\0".join(goes_in).encode()).hexdigest()[:16]
 
 

@@ -14,7 +14,7 @@ from tests.ports import any_port
 pytestmark = pytest.mark.e2e
 
 PAGES = (
-    "tutorial.md",
+    pytest.param("tutorial.md", marks=pytest.mark.long),
     "python.md",
     "your_own_policy.md",
     "your_own_metric.md",
