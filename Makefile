@@ -69,14 +69,15 @@ $(READY): requirements.lock
 $(BENCH)/.ready: benchmarks/requirements.lock
 	$(call install,$(BENCH),benchmarks/requirements.lock)
 
-# what is imported is compiled then: all 190 packages would take half a minute
+# the lock names everything, so nothing is looked for; what is imported is compiled then: all 190
+# packages would take half a minute
 define install
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "$(PYTHON) is older than 3.11; say make PYTHON=python3.11 (or newer)"; exit 2; }
 	@test -x $(1)/bin/python || { echo "making $(1) ..."; $(PYTHON) -m venv $(1); }
 	@echo "installing the packages of $(2) (a few minutes the first time) ..."
 	@$(1)/bin/python -m pip install -qq --disable-pip-version-check --require-hashes --no-compile \
-		--requirement $(2)
+		--no-deps --requirement $(2)
 	@touch $(1)/.ready
 endef
 
