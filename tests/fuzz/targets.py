@@ -222,6 +222,18 @@ TARGETS: dict[str, Target] = {
     "swf": Target(
         _trace("swf"), (_lines("; MaxProcs: 128", _LINE, _LINE.replace("1 10", "2 20")),)
     ),
+    "sacct": Target(
+        _trace("sacct", tasks="nodes"),
+        (
+            _lines(
+                "JobID|Submit|Start|End|Timelimit|State|AllocCPUS|ReqMem|AllocTRES",
+                "7|2026-03-01T09:30:00|2026-03-01T09:30:10|2026-03-01T09:40:00|1-02:00:00|"
+                "COMPLETED|8|4Gn|cpu=8,gres/gpu=2,mem=8G,node=2",
+                "7.0|2026-03-01T09:30:10|2026-03-01T09:30:10|2026-03-01T09:40:00||COMPLETED|8||",
+                "8_1|100|200|300|UNLIMITED|CANCELLED by 5|1|100Mc|",
+            ),
+        ),
+    ),
     "tpc": Target(
         _trace("tpc"),
         (

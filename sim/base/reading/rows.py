@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sim.base.arrays import F8, I1
 from sim.base.errors import InputError
@@ -32,6 +33,8 @@ class Field:
     required: bool = False
     low: float = 0.0  # smallest number allowed (of all but ``any``)
     high: float = math.inf  # largest number allowed (of a ``number``)
+    form: str = ""  # regular expression that a text must match
+    example: str = ""  # a text that does
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,7 @@ class Layout:
     names: tuple[str, ...]
     delimiter: str = ","
     skip_lines: int = 0
+    quoted: bool = True  # whether a field that begins with " ends with it
     # which line of the file a line of the text is, both from 1, if it is not the same one
     lines: Callable[[int], int] | None = None
 
@@ -128,6 +132,7 @@ _RULES = (
     "number out of range",
     "not UTF-8",
     "blank",
+    "text of another form",
 )
 _BLANK = _RULES.index("blank")
 
@@ -193,6 +198,7 @@ def _batches(
             ),
             parse_options=csv.ParseOptions(
                 delimiter=layout.delimiter,
+                quote_char='"' if layout.quoted else False,
                 ignore_empty_lines=False,
                 invalid_row_handler=wrong_width,
             ),
@@ -220,7 +226,7 @@ def _convert(batch: pa.RecordBatch, fields: Mapping[str, Field]) -> tuple[dict[s
     columns: dict[str, Any] = {}
     for name, field in fields.items():
         raw = batch.column(name)
-        values, broken = _texts(raw) if field.kind == "text" else _numbers(raw, field)
+        values, broken = _texts(raw, field) if field.kind == "text" else _numbers(raw, field)
         if field.required and raw.null_count:
             missing = raw.is_null().to_numpy(zero_copy_only=False)
             broken = np.where(missing, np.int8(1), broken)
@@ -236,8 +242,11 @@ def _convert(batch: pa.RecordBatch, fields: Mapping[str, Field]) -> tuple[dict[s
     return columns, rules
 
 
-def _texts(raw: pa.Array) -> tuple[pa.Array, I1]:
+def _texts(raw: pa.Array, field: Field) -> tuple[pa.Array, I1]:
     broken = np.zeros(len(raw), np.int8)
+    if field.form:
+        match = pc.match_substring_regex(raw.cast(pa.binary()), field.form).fill_null(True)
+        broken[~match.to_numpy(zero_copy_only=False)] = _RULES.index("text of another form")
     try:
         raw.validate(full=True)
     except pa.ArrowInvalid:
@@ -286,7 +295,8 @@ def _describe(batch: pa.RecordBatch, fields: Mapping[str, Field], row: int, line
             code = 1
         if code:
             shown = _decoded(alone.column(name).cast(pa.binary())[0].as_py())
-            wanted = {"text": "text", "whole": "a whole number"}.get(field.kind, "a number")
+            text = f"like {field.example}" if field.form else "text"
+            wanted = {"text": text, "whole": "a whole number"}.get(field.kind, "a number")
             limit = f" of at least {field.low:g}" if field.kind in ("number", "whole") else ""
             if math.isfinite(field.high):
                 limit = f" from {field.low:g} to {field.high:g}"
