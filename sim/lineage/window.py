@@ -9,13 +9,14 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from sim.base.arrays import I4, I8, Mask
+from sim.base.arrays import F8, I4, I8, Mask
 from sim.base.errors import InputError
 from sim.lineage.dependencies import DAY_S, Dependencies, SingleHop, acyclic, join, without_cycles
 from sim.lineage.logs import Logs
 from sim.lineage.profile import Options
 from sim.lineage.templates import Templates, characterise, find_templates, medians
 from sim.lineage.worth import BLIND, NONE, POLL, Past, Recorded, week
+from sim.workload.schema import DEFAULT_QUANTUM
 from sim.workload.tables import plain
 from sim.workload.workload import Workload
 
@@ -57,7 +58,8 @@ def workload(
     rounds : int, optional
         How far downstream worth is counted: 2^rounds hops; left out, all the way.
     meta : mapping, optional
-        Added to the workload's ``meta``, where ``report`` counts what was odd, by rule.
+        Added to the workload's ``meta``, where ``report`` counts what was odd, by rule, ``known``
+        has shares of what was told apart, and ``peak_tokens`` the most held if no job waits.
 
     Raises
     ------
@@ -71,17 +73,36 @@ def workload(
     joined = join(logs, given.window_s)
     known = _learn(logs, templates, joined.dependencies, begin, given)
     hops = acyclic(joined)
-    recorded, report = _recorded(logs, templates, hops, known, begin)
-    whole = bool((recorded.tokens == np.rint(recorded.tokens)).all())
-    return week(
-        recorded, end - begin, rounds,
-        {
-            "name": "lineage", "begin_s": float(begin), "end_s": float(end),
-            "quantum": {"tokens": 1.0 if whole else 1e-6},
-            "report": {**logs.report, **hops.report, **report}, **(meta or {}),
-        },
-        omega_s=min(given.omega_s, SEEN * (begin - first_s)),
-    )  # fmt: skip
+    of, report = _recorded(logs, templates, hops, known, begin)
+    whole = bool((of.tokens == np.rint(of.tokens)).all())
+    inside = (of.past.submit_s >= 0) & (of.past.submit_s < end - begin)
+    begun_s = of.past.finish_s - of.duration_s
+    said = {
+        "name": "lineage", "begin_s": float(begin), "end_s": float(end),
+        "quantum": {"tokens": 1.0 if whole else DEFAULT_QUANTUM},
+        "report": {**logs.report, **hops.report, **report}, "known": _shares(of, inside),
+        "peak_tokens": peak(begun_s[inside], of.past.finish_s[inside], of.tokens[inside]),
+    }  # fmt: skip
+    omega_s = min(given.omega_s, SEEN * (begin - first_s))
+    return week(of, end - begin, rounds, said | dict(meta or {}), omega_s)
+
+
+def peak(begin_s: F8, end_s: F8, size: F8 | I8) -> float:
+    """Return the most that is held at once of what is held for some time each."""
+    at, change = np.concatenate([begin_s, end_s]), np.concatenate([size, -size])
+    return float(np.cumsum(change[np.lexsort((change, at))]).max(initial=0.0))
+
+
+def _shares(of: Recorded, inside: Mask) -> dict[str, float]:
+    recurring = (of.template[0] > 0) & inside
+    edge = inside[of.past.up] & inside[of.past.down]
+    parts = {
+        "jobs of recurring programs": (recurring, inside),
+        "of these, polling": (of.mode == POLL, recurring),
+        "of these, blind to inputs that they can't do without": (of.mode == BLIND, recurring),
+        "hard, of dependencies in the window": (of.past.hard, edge),
+    }
+    return {name: float(np.mean(hit[all_])) for name, (hit, all_) in parts.items() if all_.any()}
 
 
 def _check(logs: Logs, begin: float, end: float) -> None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sim.base.arrays import I8
+from sim.base.arrays import I1, I4, I8
+from sim.describe.statistics import write_tables
 from sim.lineage.files import DOWNLOAD, OPERATIONS_NAMES, READ, WRITE
+from sim.lineage.logs import Logs
 from sim.lineage.worth import Past
 
 
@@ -35,5 +40,20 @@ def operations(past: Past, ids: pa.Array) -> pa.Table:
     )
 
 
-def _coded(codes: I8, values: pa.Array) -> pa.DictionaryArray:
+def write(logs: Logs, folder: str | os.PathLike[str]) -> list[Path]:
+    """Write logs as ``operations.parquet`` and ``jobs.parquet``, as `read_logs` reads them."""
+    ids = pa.concat_arrays([logs.jobs["job_id"].combine_chunks(), pa.array([""])])
+    table = pa.table(
+        {
+            "time_s": logs.time_s,
+            "job": _coded(np.where(logs.job < 0, logs.n_jobs, logs.job), ids),
+            "operation": _coded(logs.operation, pa.array(OPERATIONS_NAMES)),
+            "file": _coded(logs.file, logs.files),
+            "n": logs.n,
+        }
+    )
+    return write_tables({"operations": table, "jobs": logs.jobs}, folder)[1]
+
+
+def _coded(codes: I8 | I4 | I1, values: pa.Array) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), values)

@@ -20,7 +20,7 @@ from sim.base.arrays import F8, I4, I8, Mask, ranges
 from sim.base.random import stream
 from sim.base.reading import OnBadRow, check_choice, nothing_left
 from sim.lineage.logs import Logs, logs_of
-from sim.lineage.window import workload
+from sim.lineage.window import peak, workload
 from sim.lineage.worth import BLIND, NONE, POLL, Past, Recorded, category, week
 from sim.lineage.written import operations
 from sim.traces.bqetl.files import TableJobs, read_files, run_times
@@ -192,10 +192,7 @@ def _tokens(runs: Runs, owner_of: I8, seed: int) -> tuple[I8, F8]:
 
 def _peak(runs: Runs, size: F8, chosen: Mask) -> float:
     """Return the most that some runs hold at once."""
-    at = np.concatenate([runs.submit_s[chosen], runs.finish_s[chosen]])
-    change = np.concatenate([size[chosen], -size[chosen]])
-    held = np.cumsum(change[np.lexsort((change, at))])
-    return float(held.max(initial=0.0))
+    return peak(runs.submit_s[chosen], runs.finish_s[chosen], size[chosen])
 
 
 def _downloads(tables: TableJobs, runs: Runs, seed: int) -> tuple[I8, F8]:
