@@ -58,8 +58,9 @@ def workload(
     rounds : int, optional
         How far downstream worth is counted: 2^rounds hops; left out, all the way.
     meta : mapping, optional
-        Added to the workload's ``meta``, where ``report`` counts what was odd, by rule, ``known``
-        has shares of what was told apart, and ``peak_tokens`` the most held if no job waits.
+        Put into the workload's ``meta``, in place of its own: ``report`` counts what was odd, by
+        rule, ``known`` has shares of what was told apart, ``peak_tokens`` is the most held if no
+        job waits, and ``queue_share`` divides a cluster by each queue's peak.
 
     Raises
     ------
@@ -76,12 +77,11 @@ def workload(
     of, report = _recorded(logs, templates, hops, known, begin)
     whole = bool((of.tokens == np.rint(of.tokens)).all())
     inside = (of.past.submit_s >= 0) & (of.past.submit_s < end - begin)
-    begun_s = of.past.finish_s - of.duration_s
     said = {
         "name": "lineage", "begin_s": float(begin), "end_s": float(end),
         "quantum": {"tokens": 1.0 if whole else DEFAULT_QUANTUM},
         "report": {**logs.report, **hops.report, **report}, "known": _shares(of, inside),
-        "peak_tokens": peak(begun_s[inside], of.past.finish_s[inside], of.tokens[inside]),
+        "peak_tokens": _peak(of, inside), "queue_share": _queue_shares(of, inside),
     }  # fmt: skip
     omega_s = min(given.omega_s, SEEN * (begin - first_s))
     return week(of, end - begin, rounds, said | dict(meta or {}), omega_s)
@@ -91,6 +91,21 @@ def peak(begin_s: F8, end_s: F8, size: F8 | I8) -> float:
     """Return the most that is held at once of what is held for some time each."""
     at, change = np.concatenate([begin_s, end_s]), np.concatenate([size, -size])
     return float(np.cumsum(change[np.lexsort((change, at))]).max(initial=0.0))
+
+
+def _peak(of: Recorded, rows: Mask) -> float:
+    end_s = of.past.finish_s[rows]
+    return peak(end_s - of.duration_s[rows], end_s, of.tokens[rows])
+
+
+def _queue_shares(of: Recorded, inside: Mask) -> dict[str, float]:
+    """Return a share for each queue of the window, in proportion to the peak of its requests."""
+    codes, names = of.queue
+    peaks = {
+        names[code]: max(_peak(of, inside & (codes == code)), 1e-3)
+        for code in np.unique(codes[inside]).tolist()
+    }
+    return {name: held / sum(peaks.values()) for name, held in peaks.items()}
 
 
 def _shares(of: Recorded, inside: Mask) -> dict[str, float]:

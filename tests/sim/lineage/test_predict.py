@@ -114,7 +114,7 @@ def test_percentage_errors_and_nothing_to_predict():
 
 @pytest.fixture(scope="module")
 def week():
-    return sim.synthesize("cosmos", scale=0.02, seed=3)
+    return sim.synthesize("cosmos", scale=0.02, seed=3, history="truth")
 
 
 def test_columns_say_what_uses_do():

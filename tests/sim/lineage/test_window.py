@@ -61,6 +61,8 @@ def test_the_jobs_are_those_of_the_window_with_their_own_times(week):
     assert week.jobs["priority"].to_pylist()[:4] == [3.0, 0.0, 0.0, 0.0]
     assert week.stages["demand_tokens"].to_pylist()[:4] == [1.0, 1.0, 1.0, 2.0]
     assert week.meta["begin_s"] == BEGIN
+    assert week.meta["peak_tokens"] == 2.0
+    assert week.meta["queue_share"] == {"q": 1.0}
     assert week.downloads["n"].to_pylist() == [5] * 7
 
 
