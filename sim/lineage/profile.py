@@ -326,9 +326,7 @@ def _predictions(
     middle = end - 2 * week  # what the test week's jobs lead to may take a week more
     of, recurring = templates.of_job, character.recurring
     uses = predict.first_uses(edges, of, submit_s, recurring)
-    seen = uses.where(uses.come_s < middle)
-    learnt = (submit_s >= middle - week) & (submit_s < middle)
-    model = predict.learn(seen, of, learnt, len(recurring))
+    model = predict.learn(uses, of, submit_s, (middle - week, middle), len(recurring))
     then = (submit_s >= middle) & (submit_s < middle + week) & recurring[of]
     tested = predict.forecast(model, uses, of, np.flatnonzero(then), len(recurring))
     table = predict.by_threshold(tested)

@@ -32,6 +32,18 @@ def store():
     return profile(small_logs(jobs, downloads), Options(omega_s=DAY_S))
 
 
+@pytest.mark.parametrize("n_days", [15, 21, 28])
+def test_what_was_always_read_has_a_share_of_one(n_days):
+    """Whenever the log ends: a daily pair whose last reader was to come had 6 of 7."""
+    jobs = []
+    for day in range(n_days):
+        load = {"name": "load", "submit": day * DAY_S, "writes": [f"{day}"]}
+        use = {"name": "use", "submit": day * DAY_S + 2 * HOUR, "reads": [f"{day}"]}
+        jobs += [job | {"finish": job["submit"] + HOUR} for job in (load, use)]
+    found = profile(small_logs(jobs)).dependents("load")
+    assert [(d["template"], d["share"], d["time_s"]) for d in found] == [("use", 1.0, 2 * HOUR)]
+
+
 def test_look_up_by_template(store):
     found = store.template("b")
     assert (found["n_jobs"], found["recurring"], found["periodic"]) == (21, True, True)
