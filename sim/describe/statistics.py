@@ -32,6 +32,7 @@ class Statistic:
     # how it is shown: a whole number, a percentage, a multiple, a plain number, a time
     kind: Kind = "number"
     group: str = ""  # sub-heading; neighbours with the same one are shown under it
+    why: str = ""  # why there is nothing to measure
 
 
 class Section:
@@ -42,13 +43,18 @@ class Section:
         self.found: list[Statistic] = []
         self.group = ""
 
-    def add(self, key: str, label: str, value: float, kind: Kind = "number") -> None:
-        """Add a measure; see `Statistic`."""
-        self.found.append(Statistic(self.name, key, label, float(value), kind, self.group))
+    def add(
+        self, key: str, label: str, value: float, kind: Kind = "number", *, why: str = ""
+    ) -> None:
+        """Add a measure; see `Statistic`. It is NaN where it is said why there is none."""
+        number = np.nan if why else float(value)
+        self.found.append(Statistic(self.name, key, label, number, kind, self.group, why))
 
-    def share(self, key: str, label: str, hit: NDArray[Any], among: Any = slice(None)) -> None:
+    def share(
+        self, key: str, label: str, hit: NDArray[Any], among: Any = slice(None), *, why: str = ""
+    ) -> None:
         """Add what part of all, or of those `among` them, is hit; NaN of nothing."""
-        self.add(key, label, mean(hit[among]), "share")
+        self.add(key, label, mean(hit[among]), "share", why=why)
 
 
 def to_table(numbers: Iterable[tuple[str, Statistic]]) -> pa.Table:
