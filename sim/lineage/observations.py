@@ -74,8 +74,8 @@ def _overview(
     s.add("dependencies", "dependencies", len(hops.dependencies), "count")
     s.add("downloads", "downloads", tables["downloads"]["n"].to_numpy().sum(), "count")
     span = logs.column("finish_s").max() - logs.column("submit_s")[0]
-    s.add("days", "days observed", span / DAY_S)
-    s.add("omega_s", "multi-hop window ω", omega_s, "seconds")
+    s.add("observed_s", "observed", span, "span")
+    s.add("omega_s", "multi-hop window ω", omega_s, "span")
     return s.found
 
 

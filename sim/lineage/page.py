@@ -24,7 +24,12 @@ _POINTS = 200  # of a curve over ranks
 def figures(of: Store) -> list[Figure]:
     """Draw everything that has something to draw."""
     drawn = [*_prediction(of), *_value(of), *_components(of)]
-    return [figure for figure in drawn if any(part["x"] for part in figure.plot["data"])]
+    return [figure for figure in drawn if any(map(_is_drawn, figure.plot["data"]))]
+
+
+def _is_drawn(part: dict[str, Any]) -> bool:
+    """Whether a part of a plot has a point."""
+    return any(None not in point for point in zip(part["x"], part["y"], strict=True))
 
 
 def _prediction(of: Store) -> Iterable[Figure]:
@@ -42,6 +47,8 @@ def _prediction(of: Store) -> Iterable[Figure]:
 
 def _value(of: Store) -> Iterable[Figure]:
     table, jobs = of.tables["convergence"], of.tables["jobs"]
+    if not np.nansum(jobs["aggregate_value"].to_numpy()) > 0:
+        return
     lines = [
         line(at, words, table["round"].to_pylist(), table[column].to_pylist())
         for at, (column, words) in enumerate(
@@ -181,8 +188,8 @@ def _advice(of: Store, section: str, n: int) -> dict[str, Any]:
     if "advice" not in WORDS[section]:
         return {"body": []}
     name, caption, columns = (WORDS[section]["advice"][k] for k in ("table", "caption", "columns"))
-    crossing = name == "template_dependencies"
-    table = _crossing(of) if crossing else of.tables[name]
+    pick = {"template_dependencies": _crossing, "components": _joined}.get(name)
+    table = pick(of) if pick else of.tables[name]
     body = [
         [
             row[f"{c['column']}_name"]
@@ -199,6 +206,12 @@ def _advice(of: Store, section: str, n: int) -> dict[str, Any]:
         "caption": caption, "heads": [c["head"] for c in columns], "body": body, "kinds": kinds,
         "texts": {at for at, kind in enumerate(kinds) if kind is None},
     }  # fmt: skip
+
+
+def _joined(of: Store) -> pa.Table:
+    """Return the components that are more than a job by itself."""
+    table = of.tables["components"]
+    return table.filter(pa.array(table["n_jobs"].to_numpy() > 1))
 
 
 def _crossing(of: Store) -> pa.Table:

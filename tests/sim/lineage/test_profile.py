@@ -14,8 +14,9 @@ from pyarrow import csv
 
 from sim.base.errors import InputError
 from sim.cli.main import main
+from sim.describe.statistics import shown
 from sim.lineage import advice
-from sim.lineage.page import text, write_page
+from sim.lineage.page import page, text, write_page
 from sim.lineage.profile import Options, profile
 from sim.lineage.store import TABLES, Store
 from sim.lineage.templates import medians, quantiles
@@ -135,10 +136,10 @@ def test_a_terminal_shows_the_first_three_of_each_list_by_name(store):
         "template its priority read by of priority mended by",
         "a 1.00 b 2.00 3.00", "b 2.00 c 3.00 3.00", "",
     ]  # fmt: skip
-    at = next(i for i, line in enumerate(lines) if "Largest components" in line)
-    caption = "(the first 3 of 21; all in components.parquet)"
-    assert caption in lines[at]
-    assert lines[at + 5] == ""
+    caption = "  Largest components (the first 3 of 21; all in components.parquet)"
+    assert lines[lines.index(caption) + 5] == ""
+    alone = {"name": "alone", "submit": 0, "finish": 1}
+    assert caption in text(profile(small_logs([alone, *chain((1, 1, 1))])))  # but it
 
 
 LACKING = {
@@ -179,6 +180,8 @@ def test_a_log_in_which_nothing_recurs_says_so():
     assert whys["coordination", "blind"] == whys["shifting", "1h"] == "no template recurs"
     assert whys["prediction", "recall"] == "no dependency recurs in the two weeks compared"
     assert all(m.why for m in found.measures if np.isnan(m.value))
+    assert shown(found.value("overview", "observed_s"), "span") == "3.00 s"
+    assert page(found).count('class="plot"') == 1  # of components; the others have no point
 
 
 @pytest.mark.parametrize(
