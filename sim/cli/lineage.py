@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _EXAMPLE = """examples:
   python -m sim lineage operations.parquet --jobs jobs.parquet --out profile
   python -m sim lineage events.jsonl --out profile           # OpenLineage events
+  python -m sim lineage operations.csv --jobs jobs.csv --out profile --value jobs
   python -m sim lineage operations.csv --jobs jobs.csv --out profile --set periodic_cv=0.05
   python -m sim lineage events.jsonl --workload week --begin 2020-03-16 --end 2020-03-23"""
 
@@ -66,6 +67,11 @@ def add_arguments(parser: argparse.ArgumentParser, *, also_window: bool = False)
         "--learn-days", metavar="D", type=float, help="recurrence is learnt from so many; all"
     )
     parser.add_argument(
+        "--value", metavar="WHAT", default="downloads",
+        help="what a job is worth: downloads (of its output), jobs (1 each), compute "
+        "(resource-time), or a column of the log of jobs; downloads",
+    )  # fmt: skip
+    parser.add_argument(
         "--set", metavar="KEY=VALUE", action="append", default=[], dest="settings",
         help="another option or threshold of Table 1, e.g. hard_share=0.9; may be repeated",
     )  # fmt: skip
@@ -100,7 +106,7 @@ def _write_window(logs: Logs, options: Options, args: argparse.Namespace) -> Non
     for what, share in week.meta["known"].items():
         print(f"  {what}: {100 * share:.1f} %")
     if not week.downloads.num_rows:
-        print("no downloads of what its jobs made: there is no value to attain")
+        print("no downloads of what its jobs made: there is no value to attain; --value jobs?")
     print(f"written to {args.workload}")
     sized = ""
     held = week.stages["demand_tokens"].to_numpy()
@@ -151,7 +157,14 @@ def _read(args: argparse.Namespace) -> Logs:
         return read_events(args.operations, strict)
     if args.jobs is None:
         raise InputError("--jobs JOBS is needed: the log of jobs", rule="missing file")
-    return read_logs(args.operations, args.jobs, strict)
+    return read_logs(args.operations, args.jobs, strict, more_of(args))
+
+
+def more_of(args: argparse.Namespace) -> tuple[str, ...]:
+    """Return the columns of the log of jobs that the arguments ask for beyond its own."""
+    from sim.lineage.profile import VALUES  # late: `--help` answers at once
+
+    return () if args.value in VALUES else (args.value,)
 
 
 def options_of(args: argparse.Namespace, begin_s: float) -> Options:
@@ -159,7 +172,7 @@ def options_of(args: argparse.Namespace, begin_s: float) -> Options:
     from sim.lineage.profile import Options  # late: `--help` answers at once
     from sim.lineage.templates import Thresholds
 
-    given: dict[str, Any] = {}
+    given: dict[str, Any] = {"value": args.value}
     for flag, name in (("window_days", "window_s"), ("omega_days", "omega_s")):
         if getattr(args, flag) is not None:
             given[name] = getattr(args, flag) * DAY_S

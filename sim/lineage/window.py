@@ -11,9 +11,17 @@ import pyarrow as pa
 
 from sim.base.arrays import F8, I4, I8, Mask
 from sim.base.errors import InputError
-from sim.lineage.dependencies import DAY_S, Dependencies, SingleHop, acyclic, join, without_cycles
+from sim.lineage.dependencies import (
+    DAY_S,
+    Dependencies,
+    Downloads,
+    SingleHop,
+    acyclic,
+    join,
+    without_cycles,
+)
 from sim.lineage.logs import Logs
-from sim.lineage.profile import Options
+from sim.lineage.profile import Options, own_value
 from sim.lineage.templates import Templates, characterise, find_templates, medians
 from sim.lineage.worth import BLIND, NONE, POLL, Past, Recorded, week
 from sim.workload.schema import DEFAULT_QUANTUM
@@ -22,6 +30,7 @@ from sim.workload.workload import Workload
 
 SEEN: Final = 2 / 3
 """Most of the time before the window that ω may last, so that some jobs' worth is known."""
+_MOST: Final = 1e6
 
 
 def workload(
@@ -54,7 +63,8 @@ def workload(
     begin, end : float
         The window, s, in the logs' time; in the workload it begins at 0.
     options : Options, optional
-        Windows and thresholds. ω is at most two thirds of the time before `begin`.
+        Windows and thresholds. ω is at most two thirds of the time before `begin`. What is not
+        valued by downloads is worth its value if it completes within ω of when it did.
     rounds : int, optional
         How far downstream worth is counted: 2^rounds hops; left out, all the way.
     meta : mapping, optional
@@ -74,16 +84,17 @@ def workload(
     joined = join(logs, given.window_s)
     known = _learn(logs, templates, joined.dependencies, begin, given)
     hops = acyclic(joined)
-    of, report = _recorded(logs, templates, hops, known, begin)
+    omega_s = min(given.omega_s, SEEN * (begin - first_s))
+    taken, odd = _taken(logs, hops, given.value, omega_s)
+    of, report = _recorded(logs, templates, hops.dependencies, taken, known, begin)
     whole = bool((of.tokens == np.rint(of.tokens)).all())
     inside = (of.past.submit_s >= 0) & (of.past.submit_s < end - begin)
     said = {
         "name": "lineage", "begin_s": float(begin), "end_s": float(end),
         "quantum": {"tokens": 1.0 if whole else DEFAULT_QUANTUM},
-        "report": {**logs.report, **hops.report, **report}, "known": _shares(of, inside),
+        "report": {**logs.report, **hops.report, **odd, **report}, "known": _shares(of, inside),
         "peak_tokens": _peak(of, inside), "queue_share": _queue_shares(of, inside),
     }  # fmt: skip
-    omega_s = min(given.omega_s, SEEN * (begin - first_s))
     return week(of, end - begin, rounds, said | dict(meta or {}), omega_s)
 
 
@@ -187,12 +198,34 @@ def _learn(
     return _Known(found.recurring, found.template_polls, np.unique(pair[hard]))
 
 
+def _taken(
+    logs: Logs, hops: SingleHop, value: str, omega_s: float
+) -> tuple[Downloads, dict[str, int]]:
+    """Return the downloads; of another value, as many of each job ω after its end as it is worth.
+
+    What is no whole number is counted in millionths of the greatest.
+    """
+    if value == "downloads":
+        return hops.downloads, {}
+    worth, odd = own_value(logs, hops.downloads, value)
+    if (worth != np.rint(worth)).any() or worth.max() > _MOST:
+        worth = np.where(worth > 0, np.maximum(worth * (_MOST / worth.max()), 1.0), 0.0)
+    rows = np.flatnonzero(worth).astype(np.int32)
+    times_s = logs.column("finish_s")[rows] + omega_s
+    return Downloads(rows, times_s, np.rint(worth[rows]).astype(np.int32)), odd
+
+
 def _recorded(
-    logs: Logs, templates: Templates, hops: SingleHop, known: _Known, begin: float
+    logs: Logs,
+    templates: Templates,
+    edges: Dependencies,
+    loads: Downloads,
+    known: _Known,
+    begin: float,
 ) -> tuple[Recorded, dict[str, int]]:
     times = ("submit_s", "start_s", "finish_s")
     submit_s, start_s, finish_s = (logs.column(name) - begin for name in times)
-    of, edges = templates.of_job, hops.dependencies
+    of = templates.of_job
     up, down = edges.upstream.astype(np.int64), edges.downstream.astype(np.int64)
     hard = known.is_hard(of, edges)
     late = hard & (finish_s[up] > submit_s[down])
@@ -206,7 +239,6 @@ def _recorded(
     before = polls & (finish_s < 0)
     usual_s = medians(lag_s[before], of[before], len(templates))[of]
     lag_s = np.where(polls, np.fmin(lag_s, usual_s), 0.0)
-    loads = hops.downloads
     past = Past(
         submit_s, finish_s, logs.column("compute_s"), up, down, hard, polls[down],
         loads.job.astype(np.int64), loads.time_s - begin, loads.n.astype(np.int64),
