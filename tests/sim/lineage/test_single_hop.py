@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+
 import networkx as nx
 import numpy as np
 import pandas as pd
@@ -213,3 +216,40 @@ def test_the_join_equals_a_relational_one(rows, submit_s, window_s):
     tied, followed = set(others.row), set(both[after].row)
     assert found.report.get(AFTER, 0) == len(followed)
     assert found.report.get(BEFORE, 0) == len(tied - followed)
+
+
+def recorded(path, cut):
+    """Return a recorded workflow's operations, its tasks' submissions and its declared edges.
+
+    Each task starts as its last parent ends; times may be cut to whole seconds.
+    """
+    flow = json.loads(gzip.decompress(path.read_bytes()))["workflow"]
+    tasks = {task["id"]: task for task in flow["specification"]["tasks"]}
+    took = {task["id"]: task["runtimeInSeconds"] for task in flow["execution"]["tasks"]}
+    edges = {(up, name) for name, task in tasks.items() for up in task["parents"]}
+    start, end = {}, {}
+    for name in nx.lexicographical_topological_sort(
+        nx.DiGraph([*edges, *((t, "") for t in tasks)])
+    ):
+        if name:
+            start[name] = max((end[up] for up in tasks[name]["parents"]), default=0.0)
+            end[name] = start[name] + took[name]
+    names = sorted(start, key=lambda name: start[name])
+    at = np.floor if cut else float
+    rows = []
+    for row, name in enumerate(names):
+        rows += [(at(start[name]), row, "read", f) for f in tasks[name].get("inputFiles", ())]
+        rows += [(at(end[name]), row, "write", f) for f in tasks[name].get("outputFiles", ())]
+    submit_s = [at(start[name]) for name in names]
+    return rows, submit_s, {(names.index(up), names.index(down)) for up, down in edges}
+
+
+@pytest.mark.parametrize("cut", [False, True], ids=["exact", "whole seconds"])
+def test_recorded_workflows_without_a_gap_have_their_declared_edges(shared_traces, cut):
+    n_edges = 0
+    for path in sorted((shared_traces / "wfcommons").glob("*.json.gz")):
+        rows, submit_s, declared = recorded(path, cut)
+        found = single_hop(logs(rows, len(submit_s), submit_s)).dependencies
+        assert set(zip(found.upstream.tolist(), found.downstream.tolist(), strict=True)) == declared
+        n_edges += len(declared)
+    assert n_edges == 1169
