@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 _EXAMPLE = """examples:
   python -m sim lineage operations.parquet --jobs jobs.parquet --out profile
+  python -m sim lineage operations.parquet --jobs jobs.parquet --out profile --value jobs
   python -m sim lineage events.jsonl --out profile           # OpenLineage events
-  python -m sim lineage operations.csv --jobs jobs.csv --out profile --value jobs
   python -m sim lineage operations.csv --jobs jobs.csv --out profile --set periodic_cv=0.05
   python -m sim lineage events.jsonl --workload week --begin 2020-03-16 --end 2020-03-23"""
 

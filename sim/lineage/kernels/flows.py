@@ -355,7 +355,7 @@ def _before(rising: I4, depth: int, reader: int, submit_s: F8, now: float) -> in
     if reader < 0:
         return depth
     row = reader
-    if submit_s[reader] < now:  # those submitted with it ran beside it
+    if submit_s[reader] != now:  # those submitted with it ran beside it
         row = int(np.searchsorted(submit_s, submit_s[reader]))
     return int(np.searchsorted(rising[:depth], row))
 
