@@ -27,7 +27,7 @@ from policies.dagps.dag import (
     take,
     upward_rank,
 )
-from policies.dagps.lists import improved, without
+from policies.dagps.lists import Ways, improved, without
 from sim.base.arrays import F8, I4, I8, Mask
 from sim.base.errors import InputError
 from sim.cluster.cluster import Cluster
@@ -221,15 +221,64 @@ def shorter(
     (`policies.dagps.lists`): such that every demand must fit, and such that those must that can't
     be shared.
     """
-    least = least_span(dag, capacity, np.zeros(len(dag.order))) * (1 + SLACK)
+    least = _least_of_all(dag, capacity)
     if best.span_s <= least:
         return best
-    demanded = shared & (dag.demand > 0).any(axis=0)
-    keys = [best.begin]
-    if demanded.any():
-        keys.append(most_compact(without(dag, demanded), capacity, max_candidates).begin)
     machines = enough(capacity, len(dag.duration))
-    return improved(dag, machines, demanded, keys, best, least)
+    return improved(
+        dag, machines, *_begun(dag, capacity, max_candidates, shared, best), best, least
+    )
+
+
+def _least_of_all(dag: Dag, capacity: I8) -> float:
+    return least_span(dag, capacity, np.zeros(len(dag.order))) * (1 + SLACK)
+
+
+def _begun(
+    dag: Dag, capacity: I8, max_candidates: int | None, shared: Mask, best: Placed
+) -> tuple[Mask, list[F8]]:
+    """Return which shared resources are demanded, and when tasks begin with and without those."""
+    demanded = shared & (dag.demand > 0).any(axis=0)
+    begun = [best.begin]
+    if demanded.any():
+        begun.append(most_compact(without(dag, demanded), capacity, max_candidates).begin)
+    return demanded, begun
+
+
+def followed(
+    dag: Dag, capacity: I8, max_candidates: int | None, shared: Mask
+) -> tuple[I8, Mask, float]:
+    """Find the list by which a DAG that has all machines ends first, if it is followed throughout.
+
+    Of the lists that `shorter` tries, part by part.
+
+    Returns
+    -------
+    place : (T,) int64
+        Of each task in the list.
+    looks : (R,) bool
+        The resources of which there must be enough for a task to begin; all others are shared.
+    span_s : float
+        How long it takes.
+    """
+    check_demand(dag.demand, capacity)
+    machines = enough(capacity, len(dag.duration))
+    tried: list[tuple[I8, list[tuple[float, NDArray[Any]]]]] = []
+    for part, tasks in (take(dag, stages) for stages in parts(dag)):
+        compact = most_compact(part, capacity, max_candidates)
+        demanded, begun = _begun(part, capacity, max_candidates, shared, compact)
+        ways, least = Ways(part, machines, demanded), _least_of_all(part, capacity)
+        tried.append((tasks, [ways.shortest(begun, looks, least) for looks in ways.looks()]))
+    all_fit, shares = (sum(found[way][0] for _, found in tried) for way in (0, -1))
+    way = 0 if all_fit <= shares else -1
+    place = np.empty(len(dag.duration), dtype=np.int64)
+    n_before = 0
+    for tasks, found in tried:
+        by_key = np.argsort(found[way][1], kind="stable")
+        place[tasks[by_key]] = n_before + np.arange(len(tasks))
+        n_before += len(tasks)
+    looks = ~shared if way else np.ones_like(shared)
+    return place, looks, min(all_fit, shares)
 
 
 def orders(board: Board, label: I4, limit: float) -> Iterator[Placed]:

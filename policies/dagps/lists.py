@@ -51,35 +51,84 @@ def improved(
 ) -> Placed:
     """Return the shortest of `best` and the schedules by lists; stop at one of `least_s`.
 
-    Lists are the `keys` that are given, those of list scheduling and random ones. Each is run as
-    the simulator would, with all demands looked at, and with those of `fungible` resources left
-    out; and then there and back: by its ends, backward, and by what that gives forward again, for
-    as long as it gets shorter (Li and Willis, *An iterative scheduling technique for
-    resource-constrained project scheduling*, EJOR 56, 1992).
+    Demands are all looked at, or those of `fungible` resources left out.
     """
-    ahead, back = Lists(dag, capacity, fungible), Lists(turned(dag), capacity, fungible)
-    everything = np.ones(len(fungible), dtype=np.bool_)
-    keys = [*keys, *lists_of(dag)]
-    for looks in (everything, ~fungible)[: 1 + fungible.any()]:
-        for found in _firsts(ahead, keys, looks):
-            while found is not None:
-                if found.span_s < best.span_s:
-                    best = found
-                if best.span_s <= least_s:
-                    return best
-                mirrored = back.run(-found.end, looks)
-                assert mirrored is not None  # there is no limit
-                found = ahead.run(-mirrored.end, looks, found.span_s)
+    ways = Ways(dag, capacity, fungible)
+    for looks in ways.looks():
+        for _, found in ways.tried(keys, looks):
+            if found.span_s < best.span_s:
+                best = found
+            if best.span_s <= least_s:
+                return best
     return best
 
 
-def _firsts(ahead: Lists, keys: list[NDArray[Any]], looks: Mask) -> Iterator[Placed | None]:
-    for key in keys:
-        yield ahead.run(key, looks)
-    by_row = np.arange(ahead.n_stages)
-    yield ahead.run(by_row, looks, packs=True)
-    for i in range(N_DRAWN):
-        yield ahead.run(fixed_permutation(ahead.n_stages, i), looks)
+class Ways:
+    """A DAG and its machines, ready to be run there and back in the order of lists."""
+
+    def __init__(self, dag: Dag, capacity: I8, fungible: Mask) -> None:
+        self._dag, self._fungible = dag, fungible
+        self._known = list(lists_of(dag))
+        self._ahead = Lists(dag, capacity, fungible)
+        self._back = Lists(turned(dag), capacity, fungible)
+
+    def looks(self) -> list[Mask]:
+        """Tell which demands must fit, in the two ways that there are; in one if none is shared."""
+        everything = np.ones(len(self._fungible), dtype=np.bool_)
+        return [everything, ~self._fungible][: 1 + self._fungible.any()]
+
+    def tried(self, keys: list[NDArray[Any]], looks: Mask) -> Iterator[tuple[NDArray[Any], Placed]]:
+        """Give lists, each with the schedule that it leads to.
+
+        Lists are the `keys` that are given, those of list scheduling and random ones. Each is run
+        as the simulator would, and then there and back: by its ends, backward, and by what that
+        gives forward again, for as long as it gets shorter (Li and Willis, *An iterative scheduling
+        technique for resource-constrained project scheduling*, EJOR 56, 1992). With machines that
+        pack comes what begins first, which may lead to another schedule.
+        """
+        for key, first in self._firsts([*keys, *self._known], looks):
+            found: Placed | None = first
+            while found is not None:
+                yield key, found
+                mirrored = self._back.run(-found.end, looks)
+                assert mirrored is not None  # there is no limit
+                key = -mirrored.end
+                found = self._ahead.run(key, looks, found.span_s)
+
+    def _firsts(
+        self, keys: list[NDArray[Any]], looks: Mask
+    ) -> Iterator[tuple[NDArray[Any], Placed]]:
+        n_stages = len(self._dag.order)
+        for key in keys:
+            yield key, self.follow(key, looks)
+        packed = self._ahead.run(np.arange(n_stages), looks, packs=True)
+        assert packed is not None  # there is no limit
+        yield packed.begin, packed
+        for i in range(N_DRAWN):
+            key = fixed_permutation(n_stages, i)
+            yield key, self.follow(key, looks)
+
+    def follow(self, key: NDArray[Any], looks: Mask) -> Placed:
+        """Run the tasks in the order of a list."""
+        found = self._ahead.run(key, looks)
+        assert found is not None  # there is no limit
+        return found
+
+    def shortest(
+        self, keys: list[NDArray[Any]], looks: Mask, least_s: float
+    ) -> tuple[float, NDArray[Any]]:
+        """Return how long the best list takes, s, and its key of each task, (T,)."""
+        best, best_s = np.zeros(len(self._dag.duration)), np.inf
+        for key, found in self.tried(keys, looks):
+            if found.span_s >= best_s:
+                continue
+            span_s = self.follow(key, looks).span_s
+            if span_s < best_s:
+                best = key if len(key) == len(best) else key[self._dag.task_stage]
+                best_s = span_s
+            if best_s <= least_s:
+                break
+        return best_s, best
 
 
 class Lists:

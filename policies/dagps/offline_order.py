@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from policies.dagps.build_schedule import (
     MAX_CANDIDATES,
     Candidates,
+    followed,
     schedule,
     shared_resources,
 )
@@ -71,14 +72,55 @@ def offline_order(
     for_all = kept.digest(capacity, max_candidates, shared)
     made_from = [kept.digest(for_all, *_made_from(columns, demand, j, duration)) for j in first]
     built = kept.each(__name__, made_from, build)
-    pri_score, task_order = np.empty(len(duration)), np.empty(len(duration), dtype=np.int32)
+    return _order_of(columns, built, of_job)
+
+
+def followed_order(
+    columns: Columns,
+    cluster: Cluster,
+    *,
+    max_candidates: int | None = MAX_CANDIDATES,
+    overbook: bool = True,
+) -> tuple[OfflineOrder, tuple[str, ...]]:
+    """Order the tasks of the one job by the list that does best if it is followed throughout.
+
+    Lists that share fungible resources are tried if it may `overbook`.
+
+    Returns
+    -------
+    order : OfflineOrder
+        Of the tasks in that list (`policies.dagps.build_schedule.followed`).
+    fit_resources : tuple of str
+        What must fit (`sim.engine.plan.Plan`).
+    """
+    duration = stage_profile(columns)
+    demand, capacity = demand_quanta(columns, cluster)
+    shared = np.isin(cluster.resources, cluster.fungible if overbook else ())
+
+    def build(_: int) -> kept.Arrays:
+        dag = one_job(columns, demand, 0, duration)
+        place, looks, span_s = followed(dag, capacity, max_candidates, shared)
+        rank, inside = _ranked(dag, place)
+        arrays = {"rank": rank, "task_order": inside, "makespan_s": np.array(span_s)}
+        return {**arrays, "looks": looks}
+
+    made_from = _made_from(columns, demand, 0, duration)
+    key = kept.digest("followed", capacity, max_candidates, shared, *made_from)
+    (built,) = kept.each(__name__, [key], build)
+    looks = tuple(r for r, look in zip(cluster.resources, built["looks"], strict=True) if look)
+    return _order_of(columns, [built], np.zeros(1, dtype=np.int64)), looks
+
+
+def _order_of(columns: Columns, built: list[kept.Arrays], of_job: I8) -> OfflineOrder:
+    n_tasks = int(columns.stage_task0[-1])
+    pri_score, task_order = np.empty(n_tasks), np.empty(n_tasks, dtype=np.int32)
     for job, i in enumerate(of_job.tolist()):
         t0, t1 = columns.stage_task0[columns.job_stage0[job : job + 2]]
         pri_score[t0:t1] = 1.0 - built[i]["rank"] / max(t1 - t0 - 1, 1)
         task_order[t0:t1] = built[i]["task_order"]
     stage_pri = np.maximum.reduceat(pri_score, columns.stage_task0[:-1])
     makespan = np.array([float(of["makespan_s"]) for of in built])
-    return OfflineOrder(pri_score, stage_pri, task_order, makespan[of_job], len(first))
+    return OfflineOrder(pri_score, stage_pri, task_order, makespan[of_job], len(built))
 
 
 def _key(columns: Columns, demand: I8, job: int, duration: F8) -> tuple[object, ...]:
@@ -98,14 +140,14 @@ def _made_from(columns: Columns, demand: I8, job: int, duration: F8) -> list[NDA
     return [*dag, duration[t0:t1]]
 
 
-def _ranked(dag: Dag, begin_s: F8) -> tuple[NDArray[Any], NDArray[Any]]:
+def _ranked(dag: Dag, begin: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the rank of each task of a job by its begin, and the order inside each stage.
 
     Of as few bytes as will do: they are kept.
     """
-    small = np.min_scalar_type(len(begin_s))
-    rank = np.empty(len(begin_s), dtype=small)
-    rank[np.argsort(begin_s, kind="stable")] = np.arange(len(begin_s))
+    small = np.min_scalar_type(len(begin))
+    rank = np.empty(len(begin), dtype=small)
+    rank[np.argsort(begin, kind="stable")] = np.arange(len(begin))
     stage = dag.task_stage
-    inside = np.lexsort((begin_s, stage)) - dag.task0[stage]
+    inside = np.lexsort((begin, stage)) - dag.task0[stage]
     return rank, inside.astype(small)

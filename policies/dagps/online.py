@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from policies.base import Policy, check_ranges
 from policies.dagps.build_schedule import MAX_CANDIDATES, Candidates, build_schedule
 from policies.dagps.dag import stage_profile
-from policies.dagps.offline_order import OfflineOrder, offline_order
+from policies.dagps.offline_order import OfflineOrder, followed_order, offline_order
 from policies.registry import register
 from policies.sharing import queue_each
 from sim.base import maths
@@ -43,14 +43,15 @@ class StageProfiles:
         self._size = np.diff(columns.stage_task0)
         self._guess, self._prior = first_guess_s, prior_tasks
 
-    def learn(self, stage: int, view: Mapping[str, NDArray[Any]]) -> None:
-        """Add the run of `stage`, which has finished, to what is known of its like."""
-        of = self._stage_class[stage]
-        work, tasks = float(view["stage_done_work"][stage]), float(self._size[stage])
-        self._work[of] += work
-        self._tasks[of] += tasks
-        self._all_work += work
-        self._all_tasks += tasks
+    def learn(self, stages: NDArray[Any], view: Mapping[str, NDArray[Any]]) -> None:
+        """Add the runs of `stages`, which have finished, to what is known of their like."""
+        of = self._stage_class[stages]
+        work, tasks = view["stage_done_work"][stages], self._size[stages]
+        np.add.at(self._work, of, work)  # one by one: several may be of one class
+        np.add.at(self._tasks, of, tasks)
+        for done_s in work.tolist():
+            self._all_work += done_s
+        self._all_tasks += int(tasks.sum())
 
     def expect(self, stages: NDArray[Any], view: Mapping[str, NDArray[Any]] | None = None) -> F8:
         """Return what a task of each of `stages` is expected to last, (n,) s."""
@@ -100,6 +101,9 @@ class Dagps(Policy):
     `fit` other than "pack" jobs go first come, first served, and the offline order holds inside
     each.
 
+    A job that is the only one has nothing to be weighed against: where nothing speaks against it,
+    its best list is followed instead of scores (`candidates`).
+
     Attributes
     ----------
     m : float
@@ -134,7 +138,10 @@ class Dagps(Policy):
         How many sets of troublesome tasks the offline half tries for each part of a DAG.
     candidates : {"more", "paper"}
         Which schedules the offline half tries: the paper's alone, where no resource is overbooked;
-        or also such that share what is fungible, and those of list scheduling (beyond the paper).
+        or also such that share what is fungible, and those of list scheduling (beyond the paper);
+        then the only job of a workload follows the best list task by task, with the fungible
+        resources shared if that list shares them, unless `order_weight` is below 1 or `fit` or
+        `fit_resources` say how to place.
     profiles : {"history", "stage"}
         What tasks are expected to last: what earlier runs of the template did on average, refined
         by what has finished of the stage itself; or the true mean of each stage.
@@ -172,9 +179,18 @@ class Dagps(Policy):
     def prepare(self, world: World, plan: Plan) -> _Running:
         """Order the tasks offline, weigh the stages, and set up the groups."""
         columns, cluster = world.columns, world.cluster
-        order = self._order(columns, cluster)
+        follows = self._follows(columns)
+        if follows:
+            order, plan.fit_resources = followed_order(
+                columns,
+                cluster,
+                max_candidates=self.max_candidates,
+                overbook=self.overbook,
+            )
+        else:
+            order = self._order(columns, cluster)
         plan.task_order = order.task_order
-        rebased = self.priority == "remaining"
+        rebased = self.priority == "remaining" and not follows
         plan.task_priority = tasks_after(columns, order.pri_score) if rebased else order.pri_score
         plan.set_stages(key=1 - order.stage_pri)
         plan.task_prefers = task_homes(columns, len(cluster.capacity))
@@ -194,6 +210,8 @@ class Dagps(Policy):
             overbook=self.overbook,
             unfairness=min(self.kappa * size, NO_BOUND),
         )
+        if follows:
+            plan.packing = Packing(aligned=False, remote=self.rp)
         known = StageProfiles(columns, self.first_guess_s, self.prior_tasks)
         stages = np.arange(len(columns.stage_job))
         if self.profiles == "stage":
@@ -210,12 +228,15 @@ class Dagps(Policy):
         columns = world.columns
         memory.learn(world)
         jobs = batch.row[batch.row >= 0]
-        stages = ranges(columns.job_stage0[jobs], columns.job_stage0[jobs + 1])
-        memory.open[stages] = True
+        if len(jobs):
+            stages = ranges(columns.job_stage0[jobs], columns.job_stage0[jobs + 1])
+            memory.open[stages] = True
         if len(jobs) < len(batch.row):  # a timer: all anew
-            stages = np.flatnonzero(memory.open)
-            jobs = columns.stage_job[stages]
-            jobs = jobs[np.diff(jobs, prepend=-1) > 0]  # once each: they ascend
+            stages = memory.open.nonzero()[0]
+            of_stage = columns.stage_job[stages]
+            jobs = of_stage[:1]
+            if len(stages) > 1:  # once each: they ascend
+                jobs = np.append(jobs, of_stage[1:][of_stage[1:] > of_stage[:-1]])
         if len(jobs):
             expected = memory.known.expect(stages, world.view)
             plan.set_stages(stages, jobs=jobs, seen_s=expected)
@@ -229,6 +250,12 @@ class Dagps(Policy):
         return build_schedule(
             workload, cluster, max_candidates=self.max_candidates, candidates=self.candidates
         ).makespan_s
+
+    def _follows(self, columns: Columns) -> bool:
+        """Tell whether tasks go by a list alone."""
+        is_alone = len(columns.job_submit) == 1
+        is_free = self.fit == "pack" and not self.fit_resources and self.order_weight == 1
+        return is_alone and is_free and self.candidates == "more"
 
     def _order(self, columns: Columns, cluster: Cluster) -> OfflineOrder:
         return offline_order(
@@ -252,11 +279,11 @@ class _Running:
 
     def learn(self, world: World) -> None:
         """Learn from the stages that have finished since the last look."""
-        stages = np.flatnonzero(self.open)
+        stages = self.open.nonzero()[0]
         done = stages[world.view["stage_left"][stages] == 0]
-        for stage in done.tolist():
-            self.known.learn(stage, world.view)
-        self.open[done] = False
+        if len(done):
+            self.known.learn(done, world.view)
+            self.open[done] = False
 
 
 def _machine(cluster: Cluster) -> F8:

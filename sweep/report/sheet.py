@@ -6,6 +6,7 @@ module has the page's.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -77,17 +78,24 @@ def of_texts(
 
 
 def escaped(text: str, *more: str) -> str:
-    """Take the meaning in Markdown from a text's signs, and from some `more`."""
-    for sign in ("\\", "|", "*", "_", "<", "`", *more):
+    """Take the meaning in Markdown from a text's signs, and from some `more`.
+
+    Inside a word ``_`` has none.
+    """
+    for sign in ("\\", "|", "*", "<", "`", *more):
         text = text.replace(sign, "\\" + sign)
+    text = _OUTSIDE_WORDS.sub(lambda found: "\\_" * len(found[0]), text)
     return " ".join(text.split())
+
+
+_OUTSIDE_WORDS = re.compile(r"(?<!\w)_+|_+(?!\w)")
+_NUMBER = re.compile(r"[-+]?(\d[\d.,]*(e[-+]?\d+)?|inf)( %)?|nan")
 
 
 def to_markdown(sheet: Sheet) -> str:
     """Write a table as Markdown; what is best or better is bold."""
-    side = "---" if sheet.kind in ("headline", "texts") else "---:"
     heads = [escaped(" ".join(head)) for head in sheet.heads]
-    lines = [[escaped(sheet.corner), *heads], ["---", *[side] * len(heads)]]
+    lines = [[escaped(sheet.corner), *heads], ["---", *_sides(sheet)]]
     for group in sheet.groups:
         if group.title:
             lines.append([f"**{escaped(group.title)}**", *[""] * len(heads)])
@@ -95,6 +103,20 @@ def to_markdown(sheet: Sheet) -> str:
             name = escaped(label) if sheet.codes is None else f"`{label}`"
             lines.append([name, *map(_markdown_cell, cells)])
     return "".join(f"| {' | '.join(texts)} |\n" for texts in lines)
+
+
+def _sides(sheet: Sheet) -> list[str]:
+    """Tell where each column is flush: numbers right, what is read as a text left."""
+    if sheet.kind == "headline":
+        return ["---"] * len(sheet.heads)
+    sides = ["---:"] * len(sheet.heads)
+    if sheet.kind == "texts":
+        rows = [cells for group in sheet.groups for _, cells in group.rows]
+        for at in range(len(sides)):
+            texts = [cells[at].text for cells in rows if cells[at].text]
+            if not texts or not all(map(_NUMBER.fullmatch, texts)):
+                sides[at] = "---"
+    return sides
 
 
 def _markdown_cell(cell: Cell) -> str:

@@ -69,7 +69,8 @@ def makespan(policy, stages, capacity, seed=0):
     if policy == "dagps":
         return build_schedule(w, cluster).makespan_s
     built = {
-        "online": lambda: policies.build("dagps"),
+        "online": lambda: policies.build("dagps", candidates="paper"),
+        "followed": lambda: policies.build("dagps"),
         "orderless": lambda: policies.build("dagps", order_weight=0),
         "tetris": lambda: policies.build("tetris"),
     }.get(policy, lambda: policies.build(policy, fit="skip"))()
@@ -82,7 +83,7 @@ def test_fig2_takes_three_times_the_optimum_unless_the_long_tasks_go_first(e):
     capacity = {"a": 20, "b": 20}
     for policy in ("critical_path", "tetris"):
         assert makespan(policy, fig2(e), capacity) == pytest.approx(3 - 4 * e, abs=NEAR)
-    for policy in ("dagps", "online"):
+    for policy in ("dagps", "online", "followed"):
         assert makespan(policy, fig2(e), capacity) == pytest.approx(1 + 2 * e, abs=NEAR)
     assert makespan("orderless", fig2(e), capacity) == pytest.approx(3 - 4 * e, abs=NEAR)
 
@@ -92,8 +93,8 @@ def test_fig17_whoever_does_not_look_at_dependencies_takes_d_times_as_long(d, k)
     capacity = {f"r{g}": 1 for g in range(d)}
     assert makespan("fifo", fig17(d, k), capacity) == k * d  # blind: stages by index
     assert makespan("critical_path", fig17(d, k), capacity) == k + d - 1
-    assert makespan("dagps", fig17(d, k), capacity) == k + d - 1
-    assert makespan("online", fig17(d, k), capacity) == k + d - 1
+    for policy in ("dagps", "online", "followed"):
+        assert makespan(policy, fig17(d, k), capacity) == k + d - 1
 
 
 def test_fig17_a_red_task_at_a_random_place_costs_half_of_it_on_average():
@@ -121,7 +122,7 @@ def test_fig18_critical_path_takes_n_times_as_long(n):
     e = 1 / (100 * n)
     cp = makespan("critical_path", fig18(n, e), {"r": n})
     assert cp == pytest.approx(n * (1 - (n - 2) * e), abs=NEAR)
-    for policy in ("dagps", "online"):
+    for policy in ("dagps", "online", "followed"):
         assert makespan(policy, fig18(n, e), {"r": n}) == pytest.approx(1 + n * e, abs=NEAR)
 
 
@@ -131,6 +132,6 @@ def test_fig19_tetris_takes_2d_minus_2_times_as_long(d):
     capacity = {f"r{i}": 4 * (d - 1) for i in range(1, d + 1)}
     n = 2 * d - 2
     assert makespan("tetris", fig19(d, e), capacity) == pytest.approx(n * (1 + e), abs=NEAR)
-    for policy in ("dagps", "online"):
+    for policy in ("dagps", "online", "followed"):
         assert makespan(policy, fig19(d, e), capacity) == pytest.approx(1 + n * e, abs=NEAR)
     assert makespan("orderless", fig19(d, e), capacity) == pytest.approx(n * (1 + e), abs=NEAR)

@@ -52,21 +52,22 @@ def run_list(run, packs, limit):
 
 @inlined
 def _begin(run):
-    run.state_n[:] = 0
+    for i in range(len(run.state_n)):
+        run.state_n[i] = 0
     for machine in range(len(run.state_head)):
         for r in range(len(run.w_fungible)):
             run.state_free[machine, r] = run.w_capacity[machine, r]
             run.state_rate[machine, r] = 1.0
-    run.state_head[:] = -1
-    run.state_is_touched[:] = 0
-    run.state_missing[:] = 0
-    run.state_n_ready[:] = 0
-    run.state_refused[:] = 0
-    run.state_speed[:] = 0.0
+        run.state_head[machine] = -1
+        run.state_is_touched[machine] = 0
     for i in range(len(run.state_task_at)):
         run.state_place[run.state_task_at[i]] = i
+        run.state_missing[i] = 0
+        run.state_speed[i] = 0.0
     for g in range(len(run.w_task0) - 1):
         t0, t1 = run.w_task0[g], run.w_task0[g + 1]
+        run.state_n_ready[g] = 0
+        run.state_refused[g] = 0
         run.state_unended[g] = t1 - t0
         run.state_waits[g] = 0
         for e in range(run.w_parent0[g], run.w_parent0[g + 1]):
@@ -96,7 +97,8 @@ def _make_ready(run, g, t):
 def _place(run, now):
     """Begin what fits, the first of the list first."""
     n_stages = len(run.w_task0) - 1
-    run.state_hint[:] = 0
+    for g in range(n_stages):
+        run.state_hint[g] = 0
     while True:
         first, second = n_stages, len(run.state_task_at)
         best = second

@@ -93,9 +93,11 @@ def place(dag, space, label, which, limit):
 @inlined
 def _count(dag, label, which):
     """Count what waits for what; return how many tasks are to be placed."""
-    dag.state_left[:] = 0
-    dag.state_waits[:] = 0
-    dag.state_fit_for[:] = np.inf
+    for g in range(len(dag.w_order)):
+        dag.state_left[g] = 0
+        dag.state_waits[g] = 0
+        dag.state_fit_for[g, 0] = np.inf
+        dag.state_fit_for[g, 1] = np.inf
     n = 0
     for t in range(len(label)):
         dag.state_missing[t] = 0
@@ -164,9 +166,11 @@ def _find(dag, space, g, duration, release, base, limit):
     width = len(room)
     earlier = release < dag.state_fit_for[g, 1]
     if earlier:
-        room[: len(space.state_head)] = -np.inf
+        for machine in range(len(space.state_head)):
+            room[machine] = -np.inf
     if earlier or duration != dag.state_fit_for[g, 0]:
-        tree[width:] = room
+        for machine in range(width):
+            tree[width + machine] = room[machine]
         for node in range(width - 1, 0, -1):
             tree[node] = min(tree[2 * node], tree[2 * node + 1])
     dag.state_fit_for[g, 0] = duration

@@ -8,6 +8,8 @@ looks at one time a chunk, passes over chunks without a place for the demand and
 with room everywhere; a new region moves at most CHUNK others.
 
 Time runs forward only: what is wanted backward is done in the mirrored space (`copy`).
+
+Arrays are copied by loops: an assignment of slices takes half a second to compile.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -95,8 +97,9 @@ def copy(source, out, mirrored):
     for c in range(used):
         n = source.state_n[c]
         out.state_n[c] = n
-        out.state_most[c] = source.state_most[c]
-        out.state_least[c] = source.state_least[c]
+        for r in range(source.state_free.shape[2]):
+            out.state_most[c, r] = source.state_most[c, r]
+            out.state_least[c, r] = source.state_least[c, r]
         if not mirrored:
             out.state_next[c] = source.state_next[c]
         for i in range(n):
@@ -125,22 +128,23 @@ def copy(source, out, mirrored):
 
 @part
 def _copy_placed(source, out, mirrored):
-    out.state_machine[:] = source.state_machine
-    if not mirrored:
-        out.state_span[:] = source.state_span
-        out.state_begin[:] = source.state_begin
-        out.state_end[:] = source.state_end
-        out.state_first[:] = source.state_first
-        out.state_last[:] = source.state_last
-        return
-    out.state_span[BEGIN] = 0.0 - source.state_span[END]
-    out.state_span[END] = 0.0 - source.state_span[BEGIN]
-    for t in range(len(source.state_begin)):
-        out.state_begin[t] = 0.0 - source.state_end[t]
-        out.state_end[t] = 0.0 - source.state_begin[t]
-    for g in range(len(source.state_first)):
-        out.state_first[g] = 0.0 - source.state_last[g]
-        out.state_last[g] = 0.0 - source.state_first[g]
+    span, out_span = source.state_span, out.state_span
+    _copy_times(span[:1], span[1:], out_span[:1], out_span[1:], mirrored)
+    _copy_times(source.state_begin, source.state_end, out.state_begin, out.state_end, mirrored)
+    _copy_times(source.state_first, source.state_last, out.state_first, out.state_last, mirrored)
+    for t in range(len(source.state_machine)):
+        out.state_machine[t] = source.state_machine[t]
+
+
+@part
+def _copy_times(begin, end, out_begin, out_end, mirrored):
+    for i in range(len(begin)):
+        if mirrored:
+            out_begin[i] = 0.0 - end[i]
+            out_end[i] = 0.0 - begin[i]
+        else:
+            out_begin[i] = begin[i]
+            out_end[i] = end[i]
 
 
 @part
@@ -234,8 +238,10 @@ def _cut(space, c, i, time):
         half = CHUNK // 2
         space.state_n[c] = half
         space.state_n[new] = CHUNK - half
-        space.state_time[new, : CHUNK - half] = space.state_time[c, half:]
-        space.state_free[new, : CHUNK - half] = space.state_free[c, half:]
+        for k in range(CHUNK - half):
+            space.state_time[new, k] = space.state_time[c, half + k]
+            for r in range(space.state_free.shape[2]):
+                space.state_free[new, k, r] = space.state_free[c, half + k, r]
         _summarise(space, c)
         _summarise(space, new)
         if i >= half:

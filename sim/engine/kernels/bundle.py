@@ -20,7 +20,7 @@ from sim.engine.kernels.score import (
     start_charged,
     worth_of,
 )
-from sim.engine.kernels.state import BUNDLE, LEFTS, WORTHS
+from sim.engine.kernels.state import ALIGNED, BUNDLE, LEFTS, WORTHS
 
 _ANY = 2**60
 """More than any demand."""
@@ -71,7 +71,8 @@ def _best_stages(st, machine, n, first, owed):
         g = st.state_scan[at]
         if not is_served(st, st.state_scan_queue[at], first, owed):
             continue
-        worth = worth_of(st, g, machine, st.state_scan_score[i])
+        aligned = st.state_scan_score[i] if st.state_i[ALIGNED] else 1.0
+        worth = worth_of(st, g, machine, aligned)
         score = worth - weight * st.state_job_remaining[st.w_stage_job[g]]
         if n_tasks >= most and not _beats(st, score, at, k - 1):
             continue

@@ -38,6 +38,8 @@ def _rounded(found: set[Feature]) -> set[Feature]:
         return found
     if os.environ.get("SIM_VARIANTS") == "wide":
         return found | _WIDE | _widest(found)
+    if found >= {has.SCORED, has.PACED}:
+        found = found | {has.OVERBOOK, has.LIMITS}
     if found & _RARE or (has.PACED in found and found & _ORDERS):
         found = found | {*_RARE, has.LIMITS, has.USAGE}
         return found | _ORDERS if found & _THRESHOLDS else found
@@ -137,6 +139,7 @@ def registers(
     flags[has.MAKES_WAY] = plan.evict
     flags[has.FAILS] = bool(len(columns.attempt_s))
     flags[has.REBASED] = plan.packing.rebased
+    flags[has.ALIGNED] = plan.packing.aligned
     flags[has.PENDING] = plan.fit == Fit.PACK and plan.packing.pending
     flags[has.JOBS_LEFT] = len(columns.job_submit)
     return flags

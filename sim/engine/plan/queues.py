@@ -124,6 +124,9 @@ class Packing:
     ----------
     remaining : float
         What little remaining work counts beside worth: m of DAGPS, §8.5.
+    aligned : bool
+        Whether alignment counts. Without it worth is priority: machines take what fits in the order
+        of priority, as in list scheduling.
     order : float
         How much ``task_priority`` p counts, 0 to 1: priority is 1 - order · (1 - p).
     rebased : bool
@@ -153,6 +156,7 @@ class Packing:
     """
 
     remaining: float = 0.0
+    aligned: bool = True
     order: float = 1.0
     rebased: bool = False
     pending: bool = False

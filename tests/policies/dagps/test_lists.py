@@ -8,8 +8,8 @@ import pytest
 import policies
 import sim
 from policies.base import Policy
-from policies.dagps.build_schedule import build_schedule, shared_resources
-from policies.dagps.dag import demand_quanta, one_job
+from policies.dagps.build_schedule import build_schedule, followed, shared_resources
+from policies.dagps.dag import demand_quanta, one_job, parts
 from policies.dagps.lists import Lists, lists_of, without
 from sim.base.random import stream
 from tests.policies.dagps import reference
@@ -167,6 +167,50 @@ def test_it_is_never_longer_than_the_papers_own_nor_than_a_list(seed):
     dag = one_job(workload.columns, demand, 0, workload.columns.task_duration)
     graph = reference.Graph(dag)
     check_feasible(graph, capacity, rigid.begin_s, rigid.end_s, rigid.machine, slack=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_job_alone_follows_its_list_and_takes_no_longer_than_by_any_other(seed):
+    """Each stage has one task, so that profiles of stages are true."""
+    workload, cluster = small_job(seed, most_tasks=25)
+    workload = one_stage_a_task(workload)
+    for given in (cluster, shared(workload, cluster)):
+        demand, capacity = demand_quanta(workload.columns, given)
+        dag = one_job(workload.columns, demand, 0, workload.columns.task_duration)
+        fungible = shared_resources(given, "more")
+        place, looks, span_s = followed(dag, capacity, 128, fungible)
+        run = sim.simulate(workload, given, policies.build("dagps"), record="tasks")
+        assert run.job_finish[0] == pytest.approx(span_s, rel=1e-12)
+        if len(parts(dag)) == 1:
+            _, ready = lists(workload, given)
+            assert_same(ready.run(place, looks), run)
+        for name in LISTS:
+            for names in ((), RIGID)[: 1 + len(given.fungible)]:
+                policy = policies.build(name, fit="skip", fit_resources=names)
+                took = sim.simulate(workload, given, policy).job_finish[0]
+                assert run.job_finish[0] <= took * (1 + 1e-12)
+
+
+def test_a_list_is_followed_by_an_only_job_alone_and_unless_told_otherwise():
+    """Two tasks of 0.6 of a disk, and a rule that overbooks only where it gains at once."""
+    stages = [{"durations_s": [10, 10], "demand": {"cpu": 1, "disk": 6}}]
+    late = [{"durations_s": [1], "demand": {"cpu": 1}}]
+    one = [{"submit_s": 0.0, "stages": stages}]
+    two = [*one, {"submit_s": 90.0, "stages": late}]
+    cluster = sim.Cluster.machines(1, cpu=2, disk=10, fungible=["disk"])
+
+    def second_start(jobs, **policy):
+        built = policies.build("dagps", **policy)
+        run = sim.simulate(sim.Workload.from_jobs(jobs), cluster, built, record="tasks")
+        return run.tasks["start_s"].to_pylist()[1]
+
+    by_score = second_start(two)
+    assert by_score == 0 or by_score == 10
+    assert second_start(one) == 0
+    assert second_start(one, overbook=False) == 10
+    assert second_start(one, fit_resources=("cpu", "disk"), overbook=False) == 10
+    for policy in ({"candidates": "paper"}, {"order_weight": 0.5}):
+        assert second_start(one, **policy) == by_score
 
 
 def test_demands_are_left_out_of_what_is_shared_alone():

@@ -840,7 +840,8 @@ class _Run:
         """Of the best tasks, those that fit together and have the greatest total score."""
         rows = []
         for g in stages:
-            worth = self._worth(g, m, self._alignment(g, m))
+            aligned = self._alignment(g, m) if self.plan.packing.aligned else 1.0
+            worth = self._worth(g, m, aligned)
             rows.append((-self._score(g, worth), self._queue(g), self._rank(g), g, worth))
         rows.sort()
         room, taken = self.plan.packing.bundle, []

@@ -201,6 +201,7 @@ class AnyPlan(Policy):
             bundle=int(rng.choice([1, 3, 8])),
             overbook=bool(rng.random() < 0.5),
             unfairness=float(rng.choice([np.inf, 0.0, 1.5, 4.0])),
+            aligned=bool(rng.random() < 0.75),
         )
         if rng.random() < 0.5:
             plan.task_priority = rng.choice([0.0, 0.3, 0.7, 1.0, 4.0], n_tasks)

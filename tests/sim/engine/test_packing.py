@@ -109,6 +109,14 @@ def test_priority_multiplies_what_a_task_is_worth():
     assert starts(workload, one, columns={"task_priority": [0.5, 1.0]}) == [1, 0]
 
 
+def test_priority_alone_decides_where_alignment_does_not_count():
+    workload = jobs_of((0, [1.0], {"cpu": 1}, "q"), (0, [1.0], {"cpu": 0.1}, "q"))
+    one = sim.Cluster.machines(1, cpu=1)
+    columns = {"task_priority": [0.9, 1.0]}
+    assert starts(workload, one, columns=columns) == [0, 1]
+    assert starts(workload, one, columns=columns, packing={"aligned": False}) == [1, 0]
+
+
 def test_a_rebased_priority_is_of_what_is_left_of_the_job():
     """The first job's second task is its last: of what is left it comes first."""
     workload = jobs_of((0, [1.0, 1.0], {"cpu": 1}, "q"), (0, [1.0], {"cpu": 0.9}, "q"))
