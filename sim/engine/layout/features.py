@@ -141,6 +141,7 @@ def registers(
     flags[has.REBASED] = plan.packing.rebased
     flags[has.ALIGNED] = plan.packing.aligned
     flags[has.PENDING] = plan.fit == Fit.PACK and plan.packing.pending
+    flags[has.FIRST_ENDED] = plan.first_ended
     flags[has.JOBS_LEFT] = len(columns.job_submit)
     return flags
 

@@ -35,7 +35,7 @@ LIMITS = ("thin/below2", "slearn", *(f"thin/below{limit}" for limit in (4, 5, 6)
 
 OF: dict[str, dict[str, tuple[str, ...]]] = {
     "slearn/fig6": {"slearn": (), "threesigma": ("point",), "las": ("fifo",)},
-    "slearn/real": {"slearn": ()},
+    "slearn/real": {"slearn": (), "slearn_code": ("threesigma_code", "point_code")},
     "slearn/table6": dict.fromkeys(RATIOS, ("threesigma",)),
     "slearn/table9": dict.fromkeys(LIMITS, ("threesigma",)),
     "slearn/fig10": {"slearn_dag": ()},
