@@ -19,6 +19,7 @@ PAGES = (
     "your_own_policy.md",
     "your_own_metric.md",
     "targets.md",
+    "lineage.md",
     pytest.param("logs.md", marks=pytest.mark.long),
     pytest.param("your_own_trace.md", marks=pytest.mark.long),
     pytest.param("mlflow_server.md", marks=pytest.mark.long),

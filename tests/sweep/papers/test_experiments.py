@@ -51,10 +51,20 @@ def test_policies_are_compared_seed_by_seed() -> None:
 
 def test_nothing_is_wanted_of_a_workload_that_the_paper_has_not() -> None:
     rows = cells(priority=[0.5], wing_agg=[0.4])
-    found = {f.what: f for f in findings("wing/bqetl", rows)}
+    found = {f.what: f for f in findings("wing/workflows", rows)}
     assert found["wing_agg over priority"].ours == pytest.approx(-10.0)
     assert found["wing_agg over priority"].wanted == ""
     assert {f.paper for f in found.values()} == {""}
+
+
+def test_what_the_profiler_s_errors_cost_is_told() -> None:
+    rows = []
+    for history, attained in (("logs", 0.4), ("truth", 0.5)):
+        rows += [{**row, "trace.history": history} for row in cells(wing_agg=[attained, 0.6])]
+    found = looked("wing/bqetl", rows)
+    lost = found["capacity 0.2, points of value, logs over truth", "wing_agg"]
+    assert lost.ours == pytest.approx(-5.0)
+    assert found["truth, capacity 0.2, value attained %", "wing_agg"].ours == pytest.approx(55.0)
 
 
 def test_noise_costs_what_the_truth_attains_more() -> None:
