@@ -24,6 +24,10 @@ PEAK = numbers("wing")["cosmos"]["peak"]
 
 INHERITED = 0.7
 """Workflows whose priority is that of an earlier one of the organisation; an assumption (§2.2)."""
+SLOW = 1.0
+"""Programs above what they read are of slow workflows first: few jobs, for so many programs."""
+PARTS = (1.0, 0.75, 0.5, 0.35, 0.25, 0.18, 0.12)
+"""Shares of programs that may be: fewer of more workflows."""
 HIGHEST = 1000
 STEP = 10
 """Priorities are whole multiples of the step, from one step to the highest."""
@@ -54,11 +58,10 @@ def draw_priorities(
     np.maximum.at(above, b, lifted[a])
     above += STEP * (1 + np.floor(rng.random(len(own)) * 20))
     dice = rng.random((2, len(program)))
-    low, high = 0.0, 1.0
     best, least = np.zeros(0), np.inf
-    for _ in range(8):
-        part = (low + high) / 2
-        turn = np.argsort(rng.permutation(len(flows.organisation)), kind="stable")[flows.flow]
+    for part in PARTS:
+        late = SLOW * maths.log(168.0 / flows.period_h) + rng.random(len(flows.organisation))
+        turn = np.argsort(np.argsort(late, kind="stable"), kind="stable")[flows.flow]
         may = np.unique(b[ticket[b] < part])
         may = may[np.lexsort((ticket[may], turn[may]))]
         of_program = _raised(may, above, lifted, a, b)
@@ -66,10 +69,10 @@ def draw_priorities(
         priority = np.where(recurring, priority, _ad_hoc(recurring, organisation, priority, dice))
         behind = np.zeros(len(program), dtype=bool)
         behind[down[priority[up] < priority[down]]] = True
-        off = float(behind.mean()) - INVERTED_JOBS
-        if abs(off) < least:
-            best, least = priority, abs(off)
-        low, high = (low, part) if off > 0 else (part, high)
+        above_them = len(np.unique(a[of_program[a] < of_program[b]])) / len(own)
+        off = abs(behind.mean() - INVERTED_JOBS) + abs(above_them - INVERTED_TEMPLATES)
+        if off < least:
+            best, least = priority, float(off)
     return best
 
 
@@ -114,6 +117,18 @@ def _ad_hoc(recurring: Mask, organisation: I8, priority: F8, dice: F8) -> F8:
     return out
 
 
+USER = 0.8
+"""Of the variance of ad hoc jobs' sizes, what their user tells: scripts are inherited (§2.2).
+Calibrated on what oracles gain (docs/wing_workload.md)."""
+
+
+def like_their_users(user: I8, rng: Stream) -> F8:
+    """Draw normal numbers for jobs, of which their users' part is `USER` of the variance."""
+    part = rng.normal(size=int(user.max(initial=0)) + 1)[user]
+    out: F8 = np.sqrt(USER) * part + np.sqrt(1 - USER) * rng.normal(size=len(user))
+    return out
+
+
 TOKENS = 100_000
 """Of the whole cluster at capacity 1, whatever the scale."""
 SPREAD = 1.0
@@ -127,7 +142,14 @@ PEAK_WINDOW_S = 3600.0
 
 
 def draw_widths(
-    flows: Flows, program: I8, organisation: I8, submit_s: F8, duration_s: F8, share: F8, seed: int
+    flows: Flows,
+    program: I8,
+    organisation: I8,
+    user: I8,
+    submit_s: F8,
+    duration_s: F8,
+    share: F8,
+    seed: int,
 ) -> I8:
     """Draw how many tokens each job holds; see `sim.synth.cosmos.month.Month`.
 
@@ -136,7 +158,7 @@ def draw_widths(
     """
     rng = stream(seed, "synth", "cosmos", "widths")
     own = maths.exp(SPREAD * rng.normal(size=len(flows.flow)))
-    single = maths.exp(SPREAD * rng.normal(size=len(program)))
+    single = maths.exp(SPREAD * like_their_users(user, rng))
     width = np.where(program >= 0, own[program], single)
     wish = share * maths.exp(UNEVEN * rng.normal(size=len(share)))
     most = np.maximum(np.floor(WIDEST * share * TOKENS), 1.0)[organisation]

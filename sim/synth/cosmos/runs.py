@@ -114,8 +114,8 @@ class Runs:
     lag_s: F8  # from the last input to the submission of a job that polls
     up: I8  # rows that were read, and that read them
     down: I8
-    # whether the job can't do without: it reads that program every time, and of several runs this
-    # is the last. Its own last run it can do without, as it would never recover otherwise
+    # whether the job can't do without: it reads that program every time, one run or as many as
+    # always. Its own last run it can do without, as it would never recover otherwise
     hard: Mask
 
 
@@ -264,11 +264,11 @@ def _there(
 def _from_elsewhere(
     flows: Flows, program: I8, submit_s: F8, finish_s: F8, first: I8, n_runs: I8
 ) -> tuple[I8, I8, Mask]:
-    """Return rows of other workflows' runs, rows that read them, and whether it is the last one."""
+    """Return rows of other workflows' runs, rows that read them, and that they must be there."""
     count = n_runs[flows.into] * flows.window
     of = np.repeat(np.arange(len(count)), count)
     at = ranges(np.zeros(len(count), dtype=np.int64), count)
     down = first[flows.into[of]] + at // flows.window[of]
     done = Finished(program, finish_s, len(flows.flow))
     back = at % flows.window[of]
-    return done.last(flows.from_[of], submit_s[down], back), down, back == 0
+    return done.last(flows.from_[of], submit_s[down], back), down, np.ones(len(of), dtype=bool)
