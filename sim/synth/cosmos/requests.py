@@ -224,6 +224,9 @@ FIRST_H, FIRST_SPREAD = 14.0, 1.0
 SOON, SOON_H = 0.05, 0.25
 """From the end of a job to its first download: median over programs, and spread; and programs whose
 output is fetched soon, with their median. Both are what the shiftable jobs ask for."""
+EARLY = 0.5
+"""The first of n downloads comes n to this power sooner. Calibrated, as `MORE_DAYS` is, on user
+priorities alone."""
 MORE_DAYS = 0.4
 """Mean time from the first download to the others. Not published; calibrated on user priorities
 alone (docs/wing_workload.md)."""
@@ -313,6 +316,7 @@ def _times(flows: Flows, program: I8, finish_s: F8, value: I8, rng: Stream) -> D
     single = 3600.0 * _first_h(rng.random(len(program)))
     first = np.where(program >= 0, typical[program], single)
     first *= maths.exp(0.3 * rng.normal(size=len(program)))
+    first *= maths.power(np.maximum(value, 1).astype(np.float64), -EARLY)
     count = np.minimum(value, MOST_TIMES)
     job = np.repeat(np.arange(len(program)), count)
     number = ranges(np.zeros(len(program), dtype=np.int64), count)
