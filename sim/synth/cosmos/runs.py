@@ -16,9 +16,10 @@ from sim.base.arrays import F8, I8, Mask, ranges
 from sim.base.random import Stream, stream
 from sim.synth.cosmos.flows import WEEK_S, Flows
 
-BUSY = 2.0
-"""How much more happens at the busiest hour than at another: e^BUSY times as much as six hours away.
-Calibrated on how often requests exceed 40 % of the cluster (docs/wing_workload.md)."""
+QUIET, BUSY = 0.3, 6.0
+"""Of the busiest hour, what happens at any; and how narrow the busy hours are: six hours away from
+the busiest e^-BUSY of the rest happens. Calibrated on how often requests exceed 40 % of the
+cluster, and on user priorities (docs/wing_workload.md)."""
 BUSIEST_H = 10.0
 
 WEEKEND = 0.7
@@ -28,16 +29,17 @@ _DAY_S = 86_400.0
 
 def daily_offset(period_s: F8, rng: Stream) -> F8:
     """Draw when within their period workflows start, most of the daily ones in busy hours."""
-    hour = hours(len(period_s), BUSY, rng)
+    hour = hours(len(period_s), rng)
     day = np.floor(rng.random(len(period_s)) * np.maximum(period_s / _DAY_S, 1.0))
     return (day * _DAY_S + hour * 3600.0) % period_s
 
 
-def hours(n: int, busy: float, rng: Stream) -> F8:
-    """Draw hours of the day with density in proportion to e^(busy cos(2π (h - busiest) / 24))."""
+def hours(n: int, rng: Stream) -> F8:
+    """Draw hours of the day with density QUIET + e^(BUSY (cos(2π (h - busiest) / 24) - 1))."""
     grid = np.linspace(0.0, 24.0, 1441)
     middle = 0.5 * (grid[1:] + grid[:-1]) - BUSIEST_H
-    density = maths.exp(busy * maths.sin(2 * np.pi / 24.0 * middle + 0.5 * np.pi))
+    angle = 2 * np.pi / 24.0 * middle + 0.5 * np.pi
+    density = QUIET + maths.exp(BUSY * (maths.sin(angle) - 1.0))
     below = np.concatenate([[0.0], np.cumsum(density)])
     out: F8 = maths.interp(rng.random(n) * below[-1], below, grid)
     return out
@@ -47,7 +49,7 @@ def ad_hoc_times(n: int, weeks: int, rng: Stream) -> F8:
     """Draw times in so many weeks from 0, ascending: more by day, and on weekdays."""
     weight = np.array([1.0, 1.0, 1.0, 1.0, 1.0, WEEKEND, WEEKEND])
     day = rng.choice(7, size=n, p=weight / weight.sum()) + 7 * rng.integers(weeks, size=n)
-    return np.sort(day * _DAY_S + hours(n, BUSY, rng) * 3600.0)
+    return np.sort(day * _DAY_S + hours(n, rng) * 3600.0)
 
 
 class Finished:
