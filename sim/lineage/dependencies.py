@@ -192,9 +192,10 @@ class SingleHop:
 def single_hop(logs: Logs, window_s: float = WINDOW_S) -> SingleHop:
     """Join reads and downloads to the writes that they saw.
 
-    A read sees the last write of its file strictly before it (last writer wins), if that is at
-    most `window_s` old. A job does not depend on itself. Of writes at one instant the later row of
-    the log wins.
+    A read sees the last write of its file before it (last writer wins), if that is at most
+    `window_s` old. At equal times the write comes first where its job was submitted earlier (or,
+    of jobs submitted at that very instant, is an earlier row), or where a person takes the file. A
+    job does not depend on itself. Of writes at one instant the later row of the log wins.
     """
     return acyclic(join(logs, window_s))
 
@@ -210,8 +211,8 @@ def join(logs: Logs, window_s: float = WINDOW_S) -> SingleHop:
         time_s, job, operation = time_s[by_time], job[by_time], operation[by_time]
         file, n = file[by_time], n[by_time]
     file0, order = by_child(logs.n_files, file)
-    writer, written_s, fate, n_simultaneous = flows.last_writer(
-        file0, order, time_s, job, operation, float(window_s)
+    writer, written_s, fate, ties, n_simultaneous = flows.last_writer(
+        file0, order, time_s, job, operation, logs.column("submit_s"), float(window_s)
     )
     n_files = int(np.count_nonzero(np.diff(file0)))
     del file0, order
@@ -222,6 +223,8 @@ def join(logs: Logs, window_s: float = WINDOW_S) -> SingleHop:
         report[f"{kind} of files never written"] = int(fates[flows.NEVER_WRITTEN])
         report[f"{kind} before the first write"] = int(fates[flows.TOO_EARLY])
         report[f"{kind} of writes older than the window"] = int(fates[flows.TOO_OLD])
+        report[f"{kind} at the instant of a write, taken as after it"] = int(ties[code, 0])
+        report[f"{kind} at the instant of a write, taken as before it"] = int(ties[code, 1])
         if code == READ:
             report["reads of a job's own output"] = int(fates[flows.OWN])
     report["operations before their job's submission"] = _outside(logs, "submit_s", -1)

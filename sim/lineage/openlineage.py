@@ -2,7 +2,9 @@
 
 A run of events becomes a job: ``START`` says when it started (events do not tell of submission),
 ``COMPLETE``, ``FAIL`` or ``ABORT`` when it ended. Each input of a run is read when the run starts,
-or at the event that names it first; each output is written when the run ends. A dataset's name is
+or at the event that names it first; each output is written when the run ends, unless it failed or
+was aborted. What tells of a job or a dataset alone (JobEvent, DatasetEvent) is counted. A dataset's
+name is
 ``namespace/name``; a job's is its template's name, and its namespace is its queue. See
 https://openlineage.io/spec.
 """
@@ -41,11 +43,16 @@ def read_events(path: str | os.PathLike[str], on_bad_row: OnBadRow = "skip") -> 
     """Read OpenLineage events as logs."""
     runs: dict[str, dict[str, Any]] = {}
     bad: list[tuple[int, str]] = []
+    statics: dict[str, int] = {}
     n_seen = 0
     for line, event in _events(Path(path)):
         n_seen += 1
         try:
-            _take(event, runs)
+            static = _static(event)
+            if static:
+                statics[static] = statics.get(static, 0) + 1
+            else:
+                _take(event, runs)
         except _MalformedError as error:
             if on_bad_row == "error":
                 raise InputError(
@@ -59,9 +66,10 @@ def read_events(path: str | os.PathLike[str], on_bad_row: OnBadRow = "skip") -> 
         shown = ", ".join(f"{line} ({why})" for line, why in bad[:5])
         more = ", …" if len(bad) > 5 else ""
         logs.report[f"events: malformed, lines {shown}{more}"] = len(bad)
+    n_lost = sum(len(run["outputs"]) for run in runs.values() if run["outcome"] != "done")
     n_open = sum(run["end_s"] is None for run in runs.values())
-    if n_open:
-        logs.report["events: runs that did not end"] = n_open
+    odd = {"outputs of runs that failed": n_lost, "runs that did not end": n_open}
+    logs.report.update({f"events: {rule}": n for rule, n in {**statics, **odd}.items() if n})
     return logs
 
 
@@ -102,6 +110,19 @@ def _listed(text: str, path: Path) -> Iterator[tuple[int, Any]]:
         except ValueError as error:
             raise InputError(f"is no JSON: {error}", file=path, line=line) from error
         yield line, event
+
+
+def _static(event: Any) -> str:
+    """Return by which rule an event is counted that tells of no run; nothing of others."""
+    if not isinstance(event, dict) or "run" in event or "eventType" in event:
+        return ""
+    kind = "dataset" if "dataset" in event else "job"
+    if not isinstance(event.get(kind), dict):
+        return ""
+    _time(event.get("eventTime"))
+    if not isinstance(event[kind].get("name"), str) or not event[kind]["name"]:
+        raise _MalformedError(f"no {kind} name")
+    return f"of a {kind}, not of a run"
 
 
 def _take(event: Any, runs: dict[str, dict[str, Any]]) -> None:
@@ -171,7 +192,7 @@ def _logs(runs: dict[str, dict[str, Any]]) -> Logs:
     for job, run in runs.items():
         end_s = run["last_s"] if run["end_s"] is None else run["end_s"]
         takes = [(t, "read", d) for d, t in run["inputs"].items()]
-        gives = [(end_s, "write", d) for d in run["outputs"]]
+        gives = [(end_s, "write", d) for d in run["outputs"] if run["outcome"] == "done"]
         begin_s = run["first_s"] if run["start_s"] is None else run["start_s"]
         for time_s, operation, dataset in [*takes, *gives]:
             row = (begin_s if operation == "read" else time_s, job, operation, dataset)

@@ -65,11 +65,14 @@ class Past:
 
     def until(self, end_s: float) -> tuple[I8, Past]:
         """Return the rows of jobs that had ended before a time, and what was known of them."""
-        ended = self.finish_s < end_s
-        rows = np.flatnonzero(ended)
-        number = np.cumsum(ended) - 1
-        edge = ended[self.up] & ended[self.down]
-        load = ended[self.taken] & (self.times_s < end_s)
+        return self.where(self.finish_s < end_s, end_s)
+
+    def where(self, kept: Mask, end_s: float = np.inf) -> tuple[I8, Past]:
+        """Return the rows of some jobs, and what is known of them alone up to a time."""
+        rows = np.flatnonzero(kept)
+        number = np.cumsum(kept) - 1
+        edge = kept[self.up] & kept[self.down]
+        load = kept[self.taken] & (self.times_s < end_s)
         return rows, Past(
             self.submit_s[rows], self.finish_s[rows], self.compute_s[rows], number[self.up[edge]],
             number[self.down[edge]], self.hard[edge], self.waits[edge], number[self.taken[load]],
@@ -143,7 +146,7 @@ class Recorded:
     duration_s: F8  # how long; if it polls, from its inputs to its submission; more is sooner
     lag_s: F8
     priority: F8
-    tokens: I8  # resources held; what it does about inputs (`NONE`, `BLIND`, `POLL`)
+    tokens: I8 | F8  # resources held; what it does about inputs (`NONE`, `BLIND`, `POLL`)
     mode: I8
     # codes, and their names; a template without a name is of ad hoc jobs
     template: tuple[I8, Sequence[str]]
@@ -151,8 +154,25 @@ class Recorded:
     queue: tuple[I8, Sequence[str]]
     job_ids: Callable[[I8], pa.Array]  # what jobs are called
 
+    def where(self, kept: Mask) -> Recorded:
+        """Return some of the jobs, and what is between them."""
+        rows, past = self.past.where(kept)
+        template, user, queue = (
+            (codes[rows], names) for codes, names in (self.template, self.user, self.queue)
+        )
+        return Recorded(
+            past, self.duration_s[rows], self.lag_s[rows], self.priority[rows], self.tokens[rows],
+            self.mode[rows], template, user, queue, lambda some: self.job_ids(rows[some]),
+        )  # fmt: skip
 
-def week(of: Recorded, end_s: float, rounds: int | None, meta: Mapping[str, Any]) -> Workload:
+
+def week(
+    of: Recorded,
+    end_s: float,
+    rounds: int | None,
+    meta: Mapping[str, Any],
+    omega_s: float = OMEGA_S,
+) -> Workload:
     """Return the jobs submitted from 0 until a time as a workload.
 
     Edges are those between its jobs: what was made before is there. Downloads are those of its
@@ -166,7 +186,7 @@ def week(of: Recorded, end_s: float, rounds: int | None, meta: Mapping[str, Any]
     edge = inside[past.up] & inside[past.down]
     load = inside[past.taken]
     known, learnt = past.until(0.0)
-    truth = past.columns(rounds=rounds, since_s=0.0)
+    truth = past.columns(None, rounds, omega_s, since_s=0.0)
     uses, templates = _uses(of), of.template[1]
     kinds = list(JOB_EDGE_KINDS)
     soft, hard = kinds.index("soft"), kinds.index("hard")
@@ -206,7 +226,7 @@ def week(of: Recorded, end_s: float, rounds: int | None, meta: Mapping[str, Any]
             "mean_task_s": of.duration_s[known],
             "user": _named(of.user, known),
             "template": _named(of.template, known),
-            **learnt.columns(0.0, rounds),
+            **learnt.columns(0.0, rounds, omega_s),
             **reader_columns(uses.where(uses.come_s < 0.0), known, templates),
         },
         meta={"quantum": {"tokens": 1.0}, **meta},

@@ -272,13 +272,23 @@ FOUND, NEVER_WRITTEN, TOO_EARLY, TOO_OLD, OWN = range(5)
 
 @jit
 def last_writer(
-    file0: I8, order: I8, time_s: F8, job: I4, operation: I1, window_s: float
-) -> tuple[I4, F8, I1, int]:
-    """Join each taking of a file to the latest write strictly before it."""
-    n = len(order)
+    file0: I8, order: I8, time_s: F8, job: I4, operation: I1, submit_s: F8, window_s: float
+) -> tuple[I4, F8, I1, I8, int]:
+    """Join each taking of a file to the latest write before it, by time.
+
+    Of writes at its own instant it follows the last in the log of those jobs' that were submitted
+    before its own; of jobs submitted at that very instant, those of earlier rows. A download
+    follows them all. `ties` says, by operation, how many takings at the instant of another job's
+    write followed one, and how many came before all.
+    """
+    n, most = len(order), 0
+    for f in range(len(file0) - 1):
+        most = max(most, file0[f + 1] - file0[f])
     writer = np.full(n, -1, np.int32)
     written_s = np.full(n, np.nan)
     fate = np.zeros(n, np.int8)
+    ties = np.zeros((3, 2), np.int64)
+    rising = np.empty(most, np.int32)  # the instant's writers, without those a later one hides
     n_simultaneous = 0
     for f in range(len(file0) - 1):
         first, end = file0[f], file0[f + 1]
@@ -289,25 +299,65 @@ def last_writer(
                 break
         known, known_s = -1, 0.0  # the latest write before the present instant
         latest, latest_s = -1, 0.0  # the latest one, the present instant included
+        stop, depth = first, 0
         for i in range(first, end):
             o = order[i]
             now = time_s[o]
-            if latest >= 0 and latest_s < now:
-                known, known_s = latest, latest_s
+            if i == stop:  # the instant begins
+                if latest >= 0:
+                    known, known_s = latest, latest_s
+                depth, stop = 0, i + 1
+                while stop < end and time_s[order[stop]] == now:
+                    stop += 1
+                if stop > i + 1:
+                    depth = _rising(order[i:stop], job, operation, rising)
             if operation[o] == WRITE:
                 if latest >= 0 and latest_s == now and latest != job[o]:
                     n_simultaneous += 1
                 latest, latest_s = job[o], now
-            elif known < 0:
+                continue
+            met, met_s = known, known_s
+            if depth > 0:
+                place = _before(rising, depth, job[o], submit_s, now)
+                if place > 0:
+                    met, met_s = rising[place - 1], now
+                    ties[operation[o], 0] += 1
+                elif depth > 1 or rising[0] != job[o]:
+                    ties[operation[o], 1] += 1
+            if met < 0:
                 fate[o] = TOO_EARLY if is_written else NEVER_WRITTEN
-            elif now - known_s > window_s:
+            elif now - met_s > window_s:
                 fate[o] = TOO_OLD
-            elif known == job[o]:
+            elif met == job[o]:
                 fate[o] = OWN
             else:
-                writer[o] = known
-                written_s[o] = known_s
-    return writer, written_s, fate, n_simultaneous
+                writer[o] = met
+                written_s[o] = met_s
+    return writer, written_s, fate, ties, n_simultaneous
+
+
+@jit
+def _rising(order: I8, job: I4, operation: I1, out_job: I4) -> int:
+    """List the writers of an instant whose rows are below those of all later ones; count them."""
+    depth = 0
+    for o in order:
+        if operation[o] == WRITE:
+            while depth > 0 and out_job[depth - 1] >= job[o]:
+                depth -= 1
+            out_job[depth] = job[o]
+            depth += 1
+    return depth
+
+
+@jit
+def _before(rising: I4, depth: int, reader: int, submit_s: F8, now: float) -> int:
+    """Count those of the rising writers that come before a reader of their instant."""
+    if reader < 0:
+        return depth
+    row = reader
+    if submit_s[reader] < now:  # those submitted with it ran beside it
+        row = int(np.searchsorted(submit_s, submit_s[reader]))
+    return int(np.searchsorted(rising[:depth], row))
 
 
 @jit

@@ -8,7 +8,7 @@ has the figures, and what is assumed where the paper is silent.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from sim.base.errors import InputError
 from sim.base.parameters import Between, Count, Whole, checked
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["logs", "synthesize"]
 
+History = Literal["logs", "truth"]
 
 Scale = Annotated[float, Between(0.02, 2)]
 Organisations = Annotated[int, Between(5)]
@@ -31,13 +32,15 @@ def synthesize(
     organisations: Organisations | None = None,
     rounds: Whole | None = None,
     hard_inputs: Count | None = None,
+    history: History = "logs",
 ) -> Workload:
     """Synthesize the week that is scheduled: the third of four.
 
     Times count from its beginning. Every job is one task that holds ``tokens`` of one pool for as
     long as it runs. Edges are those between jobs of the week: what was made before it is there.
     Downloads are those of the week's jobs, up to a week after their end. The history is of the jobs
-    of the two weeks before, with what they were worth (`sim.lineage.worth`).
+    of the two weeks before, with what they were worth (`sim.lineage.worth`). What recurs, what is
+    hard and who polls is found in the logs of these two weeks, as of any (`sim.lineage.workload`).
 
     Parameters
     ----------
@@ -51,7 +54,11 @@ def synthesize(
         How far downstream worth is counted: 2^rounds hops, 0 for none; left out, all the way.
     hard_inputs : int, optional
         Most inputs that a job can't do without, at least 1: the jobs submitted last of those that
-        its program always reads. Left out, all of these.
+        its program always reads. Left out, all of these. For ``history="truth"``, as logs do not
+        tell it.
+    history : {"logs", "truth"}
+        Whether programs, hard dependencies and polling jobs are as the profiler finds them, or as
+        they were drawn.
 
     Returns
     -------
@@ -62,13 +69,19 @@ def synthesize(
     Raises
     ------
     InputError
-        If a number is out of its range.
+        If a number is out of its range, or `hard_inputs` given of logs.
     """
+    if hard_inputs is not None and history == "logs":
+        raise InputError(
+            f"hard_inputs={hard_inputs} is of what was drawn, and logs do not tell it; add "
+            "history=truth",
+            rule="wrong option",
+        )
     from sim.synth.cosmos.month import draw_month  # loads scipy, which naming options needs not
     from sim.synth.cosmos.tables import workload
 
     month = draw_month(scale, seed, organisations, hard_inputs)
-    return workload(month, scale, seed, rounds)
+    return workload(month, scale, seed, rounds, from_logs=history == "logs")
 
 
 @checked

@@ -8,6 +8,8 @@ import pyarrow.compute as pc
 
 from sim.base.arrays import I8
 from sim.lineage.files import DOWNLOAD, OPERATIONS_NAMES, READ, WRITE
+from sim.lineage.logs import logs_of
+from sim.lineage.window import workload as of_window
 from sim.lineage.worth import POLL, Past, Recorded, category, week
 from sim.synth.cosmos.flows import WEEK_S
 from sim.synth.cosmos.month import Month, letters
@@ -30,14 +32,10 @@ def users(month: Month) -> list[str]:
     return [f"user-{number}" for number in range(int(month.user.max()) + 1)]
 
 
-def workload(month: Month, scale: float, seed: int, rounds: int | None = None) -> Workload:
+def workload(
+    month: Month, scale: float, seed: int, rounds: int | None = None, *, from_logs: bool = False
+) -> Workload:
     """Return the jobs of the third week; see `sim.synth.cosmos.synthesize`."""
-    recorded = Recorded(
-        past=_past(month), duration_s=month.duration_s, lag_s=month.lag_s, priority=month.priority,
-        tokens=month.tokens, mode=month.mode, template=(month.program + 1, ["", *programs(month)]),
-        user=(month.user, users(month)), queue=(month.organisation, list(month.shares)),
-        job_ids=job_ids,
-    )  # fmt: skip
     meta = {
         "name": "synth-cosmos",
         "queue_share": month.shares,
@@ -48,9 +46,18 @@ def workload(month: Month, scale: float, seed: int, rounds: int | None = None) -
             "seed": int(seed),
             "organisations": len(month.shares),
             "rounds": rounds,
+            "history": "logs" if from_logs else "truth",
             "source": "Chung et al., OSDI 2020",
         },
     }
+    if from_logs:
+        return of_window(logs_of(*tables(month)), 0.0, WEEK_S, rounds=rounds, meta=meta)
+    recorded = Recorded(
+        past=_past(month), duration_s=month.duration_s, lag_s=month.lag_s, priority=month.priority,
+        tokens=month.tokens, mode=month.mode, template=(month.program + 1, ["", *programs(month)]),
+        user=(month.user, users(month)), queue=(month.organisation, list(month.shares)),
+        job_ids=job_ids,
+    )  # fmt: skip
     return week(recorded, WEEK_S, rounds, meta)
 
 

@@ -14,18 +14,21 @@ def small_logs(
 ) -> Logs:
     """Make logs of jobs with ``name``, ``submit``, ``finish``, ``reads`` and ``writes``.
 
-    They read as they are submitted and write as they finish; other keys are columns of the log.
+    They read as they ``start`` (or are submitted) and write as they finish; other keys are columns
+    of the log.
     """
     columns: dict[str, list[Any]] = {}
     operations = []
     for row, job in enumerate(jobs):
         job_id = job.get("job_id", str(row))
-        operations += [(job["submit"], job_id, "read", f, 1) for f in job.get("reads", ())]
+        begun = job.get("start", job["submit"])
+        operations += [(begun, job_id, "read", f, 1) for f in job.get("reads", ())]
         operations += [(job["finish"], job_id, "write", f, 1) for f in job.get("writes", ())]
         plain = {
             "job_id": job_id,
             "template_name": job["name"],
             "submit_s": float(job["submit"]),
+            "start_s": float(begun),
             "finish_s": float(job["finish"]),
         }
         more = ("signature", "user", "queue", "organisation", "priority", "outcome", "requested")

@@ -74,6 +74,35 @@ def test_runs_become_jobs_and_datasets_files(tmp_path, form):
     assert logs.report == {"events: runs that did not end": 1}
 
 
+@pytest.mark.parametrize("end", ["FAIL", "ABORT"])
+def test_what_a_failed_run_would_have_written_is_not_read(tmp_path, end):
+    again = [
+        event("START", 20, "r4", "load", inputs=["raw"], outputs=["t"]),
+        event(end, 25, "r4", "load", outputs=["t", "u"]),
+        event("START", 30, "r5", "sum", inputs=["t", "u"]),
+        event("COMPLETE", 31, "r5", "sum"),
+    ]
+    logs = read_events(write(tmp_path / "events", [*EVENTS[:2], *again]))
+    edges = single_hop(logs).dependencies
+    assert list(zip(edges.upstream, edges.downstream, strict=True)) == [(0, 2)]
+    assert logs.report == {"events: outputs of runs that failed": 2}
+
+
+def test_events_of_jobs_and_of_datasets_tell_of_no_run(tmp_path):
+    when = {"eventTime": "2024-01-01T00:00:00Z"}
+    job = when | {"job": {"namespace": "team", "name": "load"}, "inputs": [], "outputs": []}
+    dataset = when | {"dataset": {"namespace": "db", "name": "t"}}
+    broken = [when | {"job": {"namespace": "team"}}, dataset | {"eventTime": "noon"}]
+    path = write(tmp_path / "events", [job, dataset, *EVENTS[:2], dataset, *broken])
+    logs = read_events(path)
+    assert logs.n_jobs == 1
+    malformed = "events: malformed, lines 6 (no job name), 7 (eventTime 'noon')"
+    counted = {"events: of a job, not of a run": 1, "events: of a dataset, not of a run": 2}
+    assert logs.report == counted | {malformed: 2}
+    with pytest.raises(InputError, match="no job name"):
+        read_events(path, "error")
+
+
 BROKEN = [
     "{not json",
     {"eventType": "START"},
@@ -121,4 +150,8 @@ def test_a_real_build(shared_traces):
     assert logs.n_jobs == 93
     found = profile(logs)
     assert found.tables["dependencies"].num_rows == 19
-    assert found.report == {"jobs: in no operation": 73, "reads of files never written": 1}
+    assert found.report == {
+        "events: outputs of runs that failed": 1,
+        "jobs: in no operation": 73,
+        "reads of files never written": 1,
+    }

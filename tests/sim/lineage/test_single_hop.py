@@ -1,10 +1,11 @@
-"""Reads joined to writes: the rules of §4.2 one by one, and pandas' merge_asof as the oracle."""
+"""Reads joined to writes: the rules of §4.2 one by one, and a relational join as the oracle."""
 
 from __future__ import annotations
 
 import networkx as nx
 import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,8 +13,11 @@ from sim.lineage import logs_of
 from sim.lineage.dependencies import plain_edges, single_hop, without_cycles
 
 
-def logs(rows, n_jobs=6):
-    """Make logs of (time, job, operation, file); jobs run from 0 to 100, named 0, 1, ..."""
+def logs(rows, n_jobs=6, submit_s=None):
+    """Make logs of (time, job, operation, file); jobs run from 0 to 100, named 0, 1, ...
+
+    They may be submitted at other times, but in order of their names.
+    """
     time_s, job, operation, file = zip(*rows, strict=True)
     return logs_of(
         {
@@ -25,14 +29,14 @@ def logs(rows, n_jobs=6):
         {
             "job_id": [str(j) for j in range(n_jobs)],
             "template_name": ["t"] * n_jobs,
-            "submit_s": np.zeros(n_jobs),
+            "submit_s": np.zeros(n_jobs) if submit_s is None else np.array(submit_s, float),
             "finish_s": np.full(n_jobs, 100.0),
         },
     )
 
 
-def edges_of(rows, **given):
-    found = single_hop(logs(rows), **given)
+def edges_of(rows, submit_s=None, **given):
+    found = single_hop(logs(rows, submit_s=submit_s), **given)
     edges = found.dependencies
     pairs = list(zip(edges.upstream.tolist(), edges.downstream.tolist(), strict=True))
     return pairs, found.report
@@ -43,9 +47,45 @@ def test_last_writer_wins():
     assert edges_of(rows) == ([(1, 2)], {})
 
 
-def test_a_read_sees_only_writes_strictly_before_it():
+AFTER, BEFORE = (
+    f"reads at the instant of a write, taken as {side} it" for side in ("after", "before")
+)
+
+
+def test_a_read_sees_writes_before_it():
     rows = [(1, 0, "write", "f"), (2, 1, "write", "f"), (2, 2, "read", "f")]
-    assert edges_of(rows) == ([(0, 2)], {})
+    assert edges_of(rows) == ([(0, 2)], {BEFORE: 1})  # who was submitted at one time ran together
+
+
+@pytest.mark.parametrize("order", [slice(None), slice(None, None, -1)])
+def test_who_starts_as_its_input_ends_has_that_input(order):
+    submit_s = [0, 1, 2, 3, 4, 5]
+    rows = [(9, 1, "write", "f"), (9, 3, "write", "f"), (9, 2, "read", "f"), (9, 4, "read", "f")]
+    rows = [(8, 0, "write", "f"), *rows[order]]
+    pairs, report = edges_of(rows, submit_s)
+    assert pairs == [(1, 2), (3 if order.step is None else 1, 4)]  # the later row of the log wins
+    assert report == {AFTER: 2, "writes at the instant of another job's": 1}
+    early = [(9, 1, "read", "f"), (9, 3, "write", "f"), (8, 0, "write", "f")]
+    assert edges_of(early, submit_s) == ([(0, 1)], {BEFORE: 1})
+
+
+def test_of_jobs_that_take_no_time_the_earlier_row_is_the_earlier_job():
+    rows = [(2, 0, "write", "f"), (2, 1, "read", "f"), (2, 1, "write", "g"), (2, 0, "read", "g")]
+    pairs, report = edges_of(rows, [2, 2, 2, 2, 2, 2])
+    assert pairs == [(0, 1)]
+    assert report == {AFTER: 1, BEFORE: 1, "reads before the first write": 1}
+
+
+def test_who_reads_and_writes_a_file_at_once_reads_what_was_before():
+    rows = [(1, 0, "write", "f"), (2, 1, "write", "f"), (2, 1, "read", "f")]
+    assert edges_of(rows, [0, 2, 3, 3, 3, 3]) == ([(0, 1)], {})
+
+
+def test_a_download_follows_the_write_of_its_instant():
+    rows = [(1, 0, "write", "f"), (2, 1, "write", "f"), (2, None, "download", "f")]
+    found = single_hop(logs(rows))
+    assert found.downloads.job.tolist() == [1]
+    assert found.report == {AFTER.replace("reads", "downloads"): 1}
 
 
 def test_a_write_older_than_the_window_is_not_joined():
@@ -140,34 +180,36 @@ def test_without_cycles_drops_only_edges_inside_components(pairs):
 operation = st.tuples(
     st.integers(0, 12), st.integers(0, 5), st.sampled_from(["read", "write"]), st.integers(0, 3)
 )
+submissions = st.lists(st.integers(0, 6), min_size=6, max_size=6).map(sorted)
 
 
-@given(st.lists(operation, min_size=1, max_size=40), st.integers(1, 8))
+@given(st.lists(operation, min_size=1, max_size=40), submissions, st.integers(1, 8))
 @settings(max_examples=80, deadline=None)
-def test_the_join_equals_pandas_merge_asof(rows, window_s):
-    seen = set()  # of writes of a file at an instant the oracle takes any; keep one
-    rows = [
-        r for r in rows if r[2] == "read" or not ((r[0], r[3]) in seen or seen.add((r[0], r[3])))
-    ]
-    if not rows:
-        return
-    table = pd.DataFrame(rows, columns=["time", "job", "operation", "file"]).sort_values(
-        "time", kind="stable"
-    )
-    reads = table[table.operation == "read"][["time", "job", "file"]]
-    writes = table[table.operation == "write"][["time", "job", "file"]]
-    joined = pd.merge_asof(
-        reads,
-        writes.rename(columns={"job": "writer"}),
-        on="time",
-        by="file",
-        allow_exact_matches=False,
-        tolerance=window_s,
-    ).dropna()
-    want = {(int(w), int(j)) for w, j in zip(joined.writer, joined.job, strict=True) if w != j}
-    found = single_hop(logs(rows), window_s=window_s)
+def test_the_join_equals_a_relational_one(rows, submit_s, window_s):
+    """Every read beside every write of its file; those that may come before it; the last of them.
+
+    By time, and of writes at one instant by row of the log. One comes before a read at its own
+    instant if its job was submitted before the reader, or both at that instant and it first.
+    """
+    table = pd.DataFrame(rows, columns=["time", "job", "operation", "file"])
+    table["row"] = table.index
+    table["submit"] = table.job.map(dict(enumerate(submit_s)))
+    reads = table[table.operation == "read"]
+    both = reads.merge(table[table.operation == "write"], on="file", suffixes=("", "_w"))
+    at_once = both.time_w == both.time
+    others = both[at_once & (both.job_w != both.job)]
+    none_ran = (both.submit_w == both.time) & (both.submit == both.time)
+    after = at_once & ((both.submit_w < both.submit) | (none_ran & (both.job_w < both.job)))
+    last = both[(both.time_w < both.time) | after].sort_values(["time_w", "row_w"])
+    last = last.groupby("row").tail(1)
+    met = last[(last.time - last.time_w <= window_s) & (last.job_w != last.job)]
+    want = set(zip(met.job_w.tolist(), met.job.tolist(), strict=True))
+    found = single_hop(logs(rows, submit_s=submit_s), window_s=window_s)
     edges = found.dependencies
     got = set(zip(edges.upstream.tolist(), edges.downstream.tolist(), strict=True))
     n_cyclic = found.report.get("dependencies that close a cycle", 0)
     assert got <= want
     assert len(got) + n_cyclic == len(want)
+    tied, followed = set(others.row), set(both[after].row)
+    assert found.report.get(AFTER, 0) == len(followed)
+    assert found.report.get(BEFORE, 0) == len(tied - followed)
