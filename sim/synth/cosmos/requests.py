@@ -133,6 +133,9 @@ TOKENS = 100_000
 """Of the whole cluster at capacity 1, whatever the scale."""
 SPREAD = 1.0
 """Of widths, of programs and of ad hoc jobs; not published."""
+LEAN = 0.5
+"""Peaks of organisations' requests go by their queues' sizes to this power, as their numbers of jobs
+do: small queues are fuller. Calibrated on user priorities alone (docs/wing_workload.md)."""
 UNEVEN, FULLEST = 0.5, 1.15
 """Peaks of an organisation's requests, of its queue's size: spread, and most. Not published;
 calibrated on user priorities alone (docs/wing_workload.md)."""
@@ -160,7 +163,7 @@ def draw_widths(
     own = maths.exp(SPREAD * rng.normal(size=len(flows.flow)))
     single = maths.exp(SPREAD * like_their_users(user, rng))
     width = np.where(program >= 0, own[program], single)
-    wish = share * maths.exp(UNEVEN * rng.normal(size=len(share)))
+    wish = maths.power(share, LEAN) * maths.exp(UNEVEN * rng.normal(size=len(share)))
     most = np.maximum(np.floor(WIDEST * share * TOKENS), 1.0)[organisation]
     third = (submit_s >= 0) & (submit_s < WEEK_S)
     rows = [np.flatnonzero(third & (organisation == o)) for o in range(len(share))]
