@@ -117,7 +117,7 @@ def _ad_hoc(recurring: Mask, organisation: I8, priority: F8, dice: F8) -> F8:
     return out
 
 
-USER = 0.8
+USER = 0.6
 """Of the variance of ad hoc jobs' sizes, what their user tells: scripts are inherited (§2.2).
 Calibrated on what oracles gain (docs/wing_workload.md)."""
 
@@ -136,10 +136,10 @@ SPREAD = 1.0
 LEAN = 0.5
 """Peaks of organisations' requests go by their queues' sizes to this power, as their numbers of jobs
 do: small queues are fuller. Calibrated on user priorities alone (docs/wing_workload.md)."""
-UNEVEN, FULLEST = 0.5, 1.15
+UNEVEN, FULLEST = 0.5, 1.8
 """Peaks of an organisation's requests, of its queue's size: spread, and most. Not published;
 calibrated on user priorities alone (docs/wing_workload.md)."""
-WIDEST = 0.12
+WIDEST = 0.1
 """Of its queue that a job holds at most, so that it fits a fifth of the cluster; calibrated too."""
 PEAK_WINDOW_S = 3600.0
 
@@ -223,14 +223,14 @@ NOISE = (-1.9, 0.9)
 """Mean and spread of the logarithm of how much runs of a program differ in value."""
 LAST = 0.75
 """How much more the programs at the end of a workflow are downloaded, as a logarithm."""
-FIRST_H, FIRST_SPREAD = 14.0, 1.0
+FIRST_H, FIRST_SPREAD = 26.0, 1.0
 SOON, SOON_H = 0.05, 0.25
 """From the end of a job to its first download: median over programs, and spread; and programs whose
 output is fetched soon, with their median. Both are what the shiftable jobs ask for."""
-EARLY = 0.5
+EARLY = 0.7
 """The first of n downloads comes n to this power sooner. Calibrated, as `MORE_DAYS` is, on user
 priorities alone."""
-MORE_DAYS = 0.4
+MORE_DAYS = 0.2
 """Mean time from the first download to the others. Not published; calibrated on user priorities
 alone (docs/wing_workload.md)."""
 FAMOUS = 20

@@ -16,7 +16,7 @@ from sim.base.arrays import F8, I8, Mask, ranges
 from sim.base.random import Stream, stream
 from sim.synth.cosmos.flows import WEEK_S, Flows
 
-QUIET, BUSY = 0.3, 6.0
+QUIET, BUSY = 0.4, 8.0
 """Of the busiest hour, what happens at any; and how narrow the busy hours are: six hours away from
 the busiest e^-BUSY of the rest happens. Calibrated on how often requests exceed 40 % of the
 cluster, and on user priorities (docs/wing_workload.md)."""
