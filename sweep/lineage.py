@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from sim.base.errors import InputError
 from sim.base.reading import OnBadRow
-from sim.cli.lineage import add_arguments, options_of, show
+from sim.cli.lineage import add_arguments, more_of, options_of, show
 from sim.lineage.dependencies import SingleHop, acyclic, join, merged
 from sim.lineage.logs import IDLE, Logs, idle, read_jobs, read_operations, split, together
 from sim.lineage.profile import Options, profile
@@ -37,11 +37,12 @@ def profile_on_ray(
     options: Callable[[float], Options],
     n_parts: int = PARTS,
     on_bad_row: OnBadRow = "skip",
+    more: Sequence[str] = (),
 ) -> Store:
-    """Profile logs on the Ray that is started or joined."""
+    """Profile logs on the Ray that is started or joined; of jobs, read `more` columns."""
     import ray
 
-    table, report = read_jobs(jobs, on_bad_row)
+    table, report = read_jobs(jobs, on_bad_row, more)
     given = options(float(table["submit_s"][0].as_py()) if table.num_rows else 0.0)
     jobs_ref = ray.put(table)
     read: Any = ray.remote(_read).options(num_returns=n_parts + 1, max_retries=0)
@@ -102,6 +103,7 @@ def _profiled(args: argparse.Namespace) -> Store:
             lambda begin_s: options_of(args, begin_s),
             args.parts,
             "error" if args.strict else "skip",
+            more_of(args),
         )
     except ray.exceptions.RayTaskError as error:
         if isinstance(error.cause, InputError):

@@ -12,6 +12,7 @@ from policies.registry import register
 from policies.wing.knowledge import Knowledge, Past, Statistic, ratio, truth
 from sim.base.arrays import F8, I8
 from sim.base.errors import InputError
+from sim.base.maths import power
 from sim.base.parameters import Factor, Positive
 from sim.engine.plan import Batch, Event, Plan, World
 from sim.lineage.worth import WAITS_S, after
@@ -27,7 +28,8 @@ class Valued(Policy):
         What the workload's history says of like jobs (`policies.wing.knowledge.Past`), nothing and
         so first come, first served without one; or the truth, from columns (`sim.lineage.worth`).
     noise : float
-        s: the oracle's values are multiplied by a factor uniform on [1/s, s], one a job (§7.2).
+        s: the oracle's values are multiplied by a factor from 1/s to s, one a job, drawn evenly on
+        a log scale, so that a half is as likely as a double (§7.2 gives the range alone).
     """
 
     knowledge: Knowledge = "predicted"
@@ -48,7 +50,8 @@ class Valued(Policy):
         n = len(world.columns.job_submit)
         if self.noise == 1.0:
             return np.ones(n)
-        return world.rng("wing noise").uniform(1.0 / self.noise, self.noise, n)
+        out: F8 = power(self.noise, world.rng("wing noise").uniform(-1.0, 1.0, n))
+        return out
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from sim import dags
 from sim.base.errors import InputError
 from sim.base.files import replacing
 
-Kind = Literal["count", "share", "ratio", "number", "seconds"]
+Kind = Literal["count", "share", "ratio", "number", "seconds", "span"]
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,11 @@ class Statistic:
     key: str
     label: str  # what it is called before people
     value: float  # naN where there is nothing to measure
-    # how it is shown: a whole number, a percentage, a multiple, a plain number, a time
+    # how it is shown: a whole number, a percentage, a multiple, a plain number, a time in seconds,
+    # a time in days, hours or seconds
     kind: Kind = "number"
     group: str = ""  # sub-heading; neighbours with the same one are shown under it
+    why: str = ""  # why there is nothing to measure
 
 
 class Section:
@@ -42,13 +44,18 @@ class Section:
         self.found: list[Statistic] = []
         self.group = ""
 
-    def add(self, key: str, label: str, value: float, kind: Kind = "number") -> None:
-        """Add a measure; see `Statistic`."""
-        self.found.append(Statistic(self.name, key, label, float(value), kind, self.group))
+    def add(
+        self, key: str, label: str, value: float, kind: Kind = "number", *, why: str = ""
+    ) -> None:
+        """Add a measure; see `Statistic`. It is NaN where it is said why there is none."""
+        number = np.nan if why else float(value)
+        self.found.append(Statistic(self.name, key, label, number, kind, self.group, why))
 
-    def share(self, key: str, label: str, hit: NDArray[Any], among: Any = slice(None)) -> None:
+    def share(
+        self, key: str, label: str, hit: NDArray[Any], among: Any = slice(None), *, why: str = ""
+    ) -> None:
         """Add what part of all, or of those `among` them, is hit; NaN of nothing."""
-        self.add(key, label, mean(hit[among]), "share")
+        self.add(key, label, mean(hit[among]), "share", why=why)
 
 
 def to_table(numbers: Iterable[tuple[str, Statistic]]) -> pa.Table:
@@ -97,6 +104,10 @@ def shown(value: float | None, kind: Kind) -> str:
         return f"{100 * value:.2f} %"
     if kind == "ratio":
         return f"{_rounded(value)}×"
+    if kind == "span":
+        named = (("d", 86_400.0), ("h", 3600.0), ("s", 1.0))
+        unit, size = next((n, s) for n, s in named if abs(value) >= 2 * s or s == 1.0)
+        return f"{_rounded(value / size)} {unit}"
     if kind == "seconds":
         return f"{_rounded(value)} s"
     return _rounded(value)

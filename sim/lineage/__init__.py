@@ -9,5 +9,6 @@ from sim.lineage.logs import Logs, logs_of, read_logs
 from sim.lineage.profile import Options, profile
 from sim.lineage.store import Store
 from sim.lineage.window import workload
+from sim.lineage.written import write as write_logs
 
-__all__ = ["Logs", "Options", "Store", "logs_of", "profile", "read_logs", "workload"]
+__all__ = ["Logs", "Options", "Store", "logs_of", "profile", "read_logs", "workload", "write_logs"]

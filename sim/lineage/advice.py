@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -16,6 +17,22 @@ HOUR_S: Final = 3600.0
 
 SHIFTS_H: Final = (1, 3, 6, 12)
 """By how many hours jobs might be shifted (Observation 6)."""
+
+
+NAMED: Final = {
+    "inversions": ("template", "downstream"), "blind": ("template",), "costliest": ("template",),
+    "template_dependencies": ("upstream", "downstream"), "predictions": ("upstream", "downstream"),
+}  # fmt: skip
+"""Columns of tables that are rows of ``templates``; ``<column>_name`` stands beside each."""
+
+
+def named(table: pa.Table, columns: Sequence[str], names: pa.ChunkedArray) -> pa.Table:
+    """Put the names of templates beside their rows."""
+    for column in columns:
+        spelled = names.take(table[column])
+        at = table.column_names.index(column) + 1
+        table = table.add_column(at, f"{column}_name", spelled)
+    return table
 
 
 def template_dependencies(

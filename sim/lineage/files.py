@@ -9,7 +9,7 @@ may be whole numbers.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -57,15 +57,29 @@ JOBS: Final = (
 TABLES: Final = {"operations": OPERATIONS, "jobs": JOBS}
 
 
+def columns_of(name: str, more: Sequence[str] = ()) -> Columns:
+    """Return the columns of a log, with numbers that are asked for beside them.
+
+    Those must be there, but not in every row (NaN).
+    """
+    known = {c.name for c in TABLES[name]}
+    asked = (Column(m, pa.float64(), "number", "asked for", np.nan) for m in more)
+    return (*TABLES[name], *(c for c in asked if c.name not in known))
+
+
 _PARQUET = b"PAR1"
 
 
 def read_table(
-    name: str, path: PathLike, on_bad_row: OnBadRow = "skip", bad: dict[str, int] | None = None
+    name: str,
+    path: PathLike,
+    on_bad_row: OnBadRow = "skip",
+    bad: dict[str, int] | None = None,
+    more: Sequence[str] = (),
 ) -> pa.Table:
     """Read a log, Parquet or CSV (told by its first bytes; CSV may be gzipped, with a header)."""
     counted = {} if bad is None else bad
-    columns = TABLES[name]
+    columns = columns_of(name, more)
     if Path(path).is_dir() or _starts_with(path, _PARQUET):
         return _read_parquet(columns, path, on_bad_row, counted)
     return _read_csv(columns, path, on_bad_row, counted)
@@ -218,7 +232,8 @@ def _is_number(column: Column) -> bool:
 
 def _check_names(columns: Columns, names: tuple[str, ...], path: PathLike) -> None:
     for column in columns:
-        if column.default is REQUIRED and column.name not in names:
+        needed = column.default is REQUIRED or column.default is np.nan
+        if needed and column.name not in names:
             raise InputError(
                 f"there is no column {column.name!r} ({column.meaning}); "
                 f"{hint(column.name, names)}found: {', '.join(names) or '(none)'}",
@@ -227,9 +242,11 @@ def _check_names(columns: Columns, names: tuple[str, ...], path: PathLike) -> No
             )
 
 
-def as_table(name: str, columns: Mapping[str, Any] | pa.Table) -> pa.Table:
+def as_table(
+    name: str, columns: Mapping[str, Any] | pa.Table, more: Sequence[str] = ()
+) -> pa.Table:
     """Bring columns in memory to the schema of the table called `name`."""
     source = columns if isinstance(columns, pa.Table) else pa.table(dict(columns))
-    wanted = TABLES[name]
+    wanted = columns_of(name, more)
     _check_names(wanted, tuple(source.column_names), f"<{name}>")
     return _in_schema(wanted, _usable(wanted, source, f"<{name}>", "error", {}), f"<{name}>")

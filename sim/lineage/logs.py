@@ -89,17 +89,21 @@ class Logs:
         return out
 
 
-def read_logs(operations: PathLike, jobs: PathLike, on_bad_row: OnBadRow = "skip") -> Logs:
-    """Read both logs from files; see `sim.lineage.files.read_table`."""
-    table, report = read_jobs(jobs, on_bad_row)
+def read_logs(
+    operations: PathLike, jobs: PathLike, on_bad_row: OnBadRow = "skip", more: Sequence[str] = ()
+) -> Logs:
+    """Read both logs from files, of jobs with `more` columns of numbers; see `read_table`."""
+    table, report = read_jobs(jobs, on_bad_row, more)
     return read_operations(operations, table, report, on_bad_row)
 
 
-def read_jobs(path: PathLike, on_bad_row: OnBadRow = "skip") -> tuple[pa.Table, dict[str, int]]:
+def read_jobs(
+    path: PathLike, on_bad_row: OnBadRow = "skip", more: Sequence[str] = ()
+) -> tuple[pa.Table, dict[str, int]]:
     """Read the log of jobs; return it as `Logs.jobs`, and what was odd, by rule."""
     bad: dict[str, int] = {}
     report: dict[str, int] = {}
-    jobs = _mended(_each_once(read_table("jobs", path, on_bad_row, bad), report), report)
+    jobs = _mended(_each_once(read_table("jobs", path, on_bad_row, bad, more), report), report)
     return jobs, report | {f"jobs: {rule}": n for rule, n in bad.items() if n}
 
 
@@ -114,8 +118,12 @@ def read_operations(
     return logs
 
 
-def logs_of(operations: Mapping[str, Any] | pa.Table, jobs: Mapping[str, Any] | pa.Table) -> Logs:
-    """Make logs of columns in memory, named as in `sim.lineage.files`.
+def logs_of(
+    operations: Mapping[str, Any] | pa.Table,
+    jobs: Mapping[str, Any] | pa.Table,
+    more: Sequence[str] = (),
+) -> Logs:
+    """Make logs of columns in memory, named as in `sim.lineage.files`; of jobs, `more` numbers.
 
     Raises
     ------
@@ -123,7 +131,7 @@ def logs_of(operations: Mapping[str, Any] | pa.Table, jobs: Mapping[str, Any] | 
         On a missing column or value, or a wrong type.
     """
     report: dict[str, int] = {}
-    mended = _mended(_each_once(as_table("jobs", jobs), report), report)
+    mended = _mended(_each_once(as_table("jobs", jobs, more), report), report)
     return _joined(as_table("operations", operations), mended, report)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,7 +14,7 @@ from sim.base import html, maths
 from sim.base.arrays import F8
 from sim.base.files import write_text
 from sim.base.html.figures import Figure, line, of_section, plot
-from sim.describe.statistics import shown
+from sim.describe.statistics import Statistic, shown
 from sim.lineage.observations import WORDS, published
 from sim.lineage.store import Store
 
@@ -24,7 +24,12 @@ _POINTS = 200  # of a curve over ranks
 def figures(of: Store) -> list[Figure]:
     """Draw everything that has something to draw."""
     drawn = [*_prediction(of), *_value(of), *_components(of)]
-    return [figure for figure in drawn if any(part["x"] for part in figure.plot["data"])]
+    return [figure for figure in drawn if any(map(_is_drawn, figure.plot["data"]))]
+
+
+def _is_drawn(part: dict[str, Any]) -> bool:
+    """Whether a part of a plot has a point."""
+    return any(None not in point for point in zip(part["x"], part["y"], strict=True))
 
 
 def _prediction(of: Store) -> Iterable[Figure]:
@@ -42,6 +47,8 @@ def _prediction(of: Store) -> Iterable[Figure]:
 
 def _value(of: Store) -> Iterable[Figure]:
     table, jobs = of.tables["convergence"], of.tables["jobs"]
+    if not np.nansum(jobs["aggregate_value"].to_numpy()) > 0:
+        return
     lines = [
         line(at, words, table["round"].to_pylist(), table[column].to_pylist())
         for at, (column, words) in enumerate(
@@ -54,7 +61,7 @@ def _value(of: Store) -> Iterable[Figure]:
         line(at, kind, *_by_rank(jobs[f"{kind}_value"].to_numpy())) | {"mode": "lines"}
         for at, kind in enumerate(("local", "aggregate"))
     ]
-    drawn = plot(lines, "rank", "downloads", x_log=True, y_log=True, legend=True)
+    drawn = plot(lines, "rank", of.valued, x_log=True, y_log=True, legend=True)
     yield Figure("value", "Value by rank of job", drawn)
 
 
@@ -75,6 +82,12 @@ def _by_rank(values: F8) -> tuple[list[int], list[float]]:
 
 N_LISTED: Final = 20
 """Rows of each list of advice on the page; the Parquet files hold them all."""
+N_TOLD: Final = 3
+"""And on a terminal."""
+_OWN: Final = {
+    "downloads": "downloads of a job's own output", "jobs": "1 a job",
+    "compute": "a job's resource-time",
+}  # fmt: skip
 _HERE = Path(__file__).parent
 
 
@@ -90,11 +103,15 @@ def page(of: Store) -> str:
     drawn = figures(of)
     sections = []
     for key, words in WORDS.items():
-        tables = [table for table in (_measures(of, key), _advice(of, key)) if table["body"]]
+        both = (_measures(of, key), _advice(of, key, N_LISTED))
+        tables = [table for table in both if table["body"]]
         if key == "overview" and of.report:
             body = [[rule, f"{n:,}"] for rule, n in of.report.items()]
-            tables.append({"caption": "What was odd", "heads": ["rule", "times"], "body": body})
-        about = {"id": key, "title": words["title"], "note": words.get("note", "")}
+            tables.append(
+                {"caption": "What was odd", "heads": ["rule", "times"], "body": body, "texts": {0}}
+            )
+        note = words.get("note", "").format(own=_OWN.get(of.valued, f"{of.valued} of a job"))
+        about = {"id": key, "title": words["title"], "note": note}
         sections.append({**about, "plots": of_section(drawn, key), "tables": tables})
     context = {
         "title": "Dependencies between jobs",
@@ -112,48 +129,89 @@ def lead(of: Store) -> str:
 
 
 def text(of: Store) -> Iterator[str]:
-    """Give the lines that a terminal shows: each measure, with the paper's beside it."""
+    """Give the lines that a terminal shows: measures, with the paper's beside them, and advice."""
     width = max(len(m.label) for m in of.measures) + 2
     for key, words in WORDS.items():
         rows = [m for m in of.measures if m.section == key]
         if rows:
             yield f"{words['title']:<{width}}{'here':>14}{'paper':>14}".rstrip()
-            for m in rows:
-                paper = shown(published().get((key, m.key)), m.kind)
-                yield f"  {m.label:<{width - 2}}{shown(m.value, m.kind):>14}{paper:>14}".rstrip()
+            for m, why in zip(rows, _whys(rows), strict=True):
+                line = f"  {m.label:<{width - 2}}{shown(m.value, m.kind):>14}{_paper(of, m):>14}"
+                yield f"{line}  {why}".rstrip()
+            yield from _told(_advice(of, key, N_TOLD))
             yield ""
+
+
+def _told(advice: dict[str, Any]) -> Iterator[str]:
+    """Give a list of advice as lines, its columns below each other."""
+    if not advice["body"]:
+        return
+    rows = [advice["heads"], *advice["body"]]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    named = [kind is None for kind in advice["kinds"]]
+    yield f"  {advice['caption']}"
+    for row in rows:
+        cells = zip(row, widths, named, strict=True)
+        line = "  ".join(f"{t:<{w}}" if left else f"{t:>{w}}" for t, w, left in cells)
+        yield f"    {line}".rstrip()
+
+
+def _whys(rows: Sequence[Statistic]) -> list[str]:
+    """Say why there is nothing to measure, once for neighbours with the same reason."""
+    before = ["", *(m.why for m in rows)]
+    return ["" if m.why == last else m.why for m, last in zip(rows, before, strict=False)]
+
+
+def _paper(of: Store, measure: Statistic) -> str:
+    """Word what the paper has of a measure; its values are downloads."""
+    if measure.section == "value" and of.valued != "downloads":
+        return ""
+    return shown(published().get((measure.section, measure.key)), measure.kind)
 
 
 def _measures(of: Store, section: str) -> dict[str, Any]:
     rows = [m for m in of.measures if m.section == section]
-    has_paper = any((section, m.key) in published() for m in rows)
-    body = [
-        [m.label, shown(m.value, m.kind)]
-        + ([shown(published().get((section, m.key)), m.kind)] if has_paper else [])
-        for m in rows
-    ]
-    return {"caption": "", "heads": ["", "here", *(["paper"] if has_paper else [])], "body": body}
+    columns = {
+        "": [m.label for m in rows],
+        "here": [shown(m.value, m.kind) for m in rows],
+        "paper": [_paper(of, m) for m in rows],
+        "why": _whys(rows),
+    }
+    kept = {head: texts for head, texts in columns.items() if any(texts)}
+    body = [list(row) for row in zip(*kept.values(), strict=True)]
+    texts = {at for at, head in enumerate(kept) if head in ("", "why")}
+    return {"caption": "", "heads": list(kept), "body": body, "texts": texts}
 
 
-def _advice(of: Store, section: str) -> dict[str, Any]:
+def _advice(of: Store, section: str, n: int) -> dict[str, Any]:
+    """Return the first rows of a list of advice."""
     if "advice" not in WORDS[section]:
         return {"body": []}
     name, caption, columns = (WORDS[section]["advice"][k] for k in ("table", "caption", "columns"))
-    table = _crossing(of) if name == "crossing" else of.tables[name]
-    names = of.tables["templates"]["template"]
+    pick = {"template_dependencies": _crossing, "components": _joined}.get(name)
+    table = pick(of) if pick else of.tables[name]
     body = [
         [
-            names[row[c["column"]]].as_py()
+            row[f"{c['column']}_name"]
             if c["kind"] is None
             else shown(float(row[c["column"]]), c["kind"])
             for c in columns
         ]
-        for row in table.slice(0, N_LISTED).to_pylist()
+        for row in table.slice(0, n).to_pylist()
     ]
-    more = table.num_rows - len(body)
-    if more > 0:
+    if table.num_rows > len(body):
         caption += f" (the first {len(body)} of {table.num_rows:,}; all in {name}.parquet)"
-    return {"caption": caption, "heads": [c["head"] for c in columns], "body": body}
+    kinds = [c["kind"] for c in columns]
+    return {
+        "caption": caption, "heads": [c["head"] for c in columns], "body": body, "kinds": kinds,
+        "texts": {at for at, kind in enumerate(kinds) if kind is None},
+    }  # fmt: skip
+
+
+def _joined(of: Store) -> pa.Table:
+    """Return the components that are more than a job by itself."""
+    table = of.tables["components"]
+    return table.filter(pa.array(table["n_jobs"].to_numpy() > 1))
 
 
 def _crossing(of: Store) -> pa.Table:

@@ -86,20 +86,58 @@ def first_uses(edges: Dependencies, template: I4, submit_s: F8, recurring: Mask)
     return Uses(up, to[first], come_s, come_s - submit_s[up])
 
 
-def learn(uses: Uses, template: I4, learnt: Mask, n_templates: int) -> Model:
-    """Learn from some jobs."""
-    seen = uses.where(learnt[uses.job])
-    n_jobs = np.bincount(template[learnt], minlength=n_templates)
-    pair = template[seen.job].astype(np.int64) * n_templates + seen.template
-    pairs, of = np.unique(pair, return_inverse=True)
-    up = (pairs // max(n_templates, 1)).astype(np.int32)
-    n_used = np.bincount(of, minlength=len(pairs))
+def learn(
+    uses: Uses, template: I4, submit_s: F8, within: tuple[float, float], n_templates: int
+) -> Model:
+    """Learn from the jobs submitted within a time, of what was seen by its end.
+
+    Who was not used, but is not yet due, was not missed: so the share of a pair is of jobs of as
+    long a time that ended earlier, by the longest that its uses took.
+
+    Parameters
+    ----------
+    uses : Uses
+        Of all jobs; those that came at the end of the time or later are not looked at.
+    template : (N,) int32
+        Of each job; -1 for jobs that are not learnt from.
+    submit_s : (N,) float64
+        When each job was submitted.
+    within : (float, float)
+        The time, s: from when, and before when.
+    n_templates : int
+        How many templates there are.
+    """
+    begin, end = within
+    n = max(n_templates, 1)
+    seen = uses.where((uses.come_s < end) & (template[uses.job] >= 0))
+    pair = template[seen.job].astype(np.int64) * n + seen.template
+    at_s = submit_s[seen.job]
+    recent = (at_s >= begin) & (at_s < end)
+    pairs, of = np.unique(pair[recent], return_inverse=True)
+    up, took_s = (pairs // n).astype(np.int32), seen.time_s[recent]
+    late_s = np.zeros(len(pairs))
+    np.maximum.at(late_s, of, took_s)
+    first_s, last_s = begin - late_s, end - late_s
+    place = np.searchsorted(pairs, pair)
+    known = np.isin(pair, pairs)
+    place, at_s = place[known], at_s[known]
+    counted = (at_s >= first_s[place]) & (at_s < last_s[place])
+    n_used = np.bincount(place[counted], minlength=len(pairs))
+    last, first = (_submitted(template, submit_s, up, s) for s in (last_s, first_s))
+    n_jobs = last - first
     return Model(
-        up,
-        (pairs % max(n_templates, 1)).astype(np.int32),
-        n_used / n_jobs[up],
-        medians(seen.time_s, of.astype(np.int32), len(pairs)),
-    )
+        up, (pairs % n).astype(np.int32), n_used / np.maximum(n_jobs, 1),
+        medians(took_s, of.astype(np.int32), len(pairs)),
+    )  # fmt: skip
+
+
+def _submitted(template: I4, submit_s: F8, of: I4, before_s: F8) -> I8:
+    """Return how many jobs of some templates were submitted before a time each."""
+    ordered, n = np.sort(submit_s), np.int64(len(submit_s) + 1)
+    key = np.sort(template * n + np.searchsorted(ordered, submit_s))
+    last = np.searchsorted(key, of * n + np.searchsorted(ordered, before_s))
+    out: I8 = last - np.searchsorted(key, of * n)
+    return out
 
 
 def forecast(model: Model, uses: Uses, template: I4, jobs: I8, n_templates: int) -> Forecast:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.arrays import F8, I4, Mask
-from sim.base.errors import InputError
+from sim.base.errors import InputError, unknown
 from sim.lineage import advice, predict
 from sim.lineage.aggregates import aggregate, bounds, convergence, count_downstream
 from sim.lineage.dependencies import (
@@ -68,6 +68,9 @@ class Options:
         Up to so many valid jobs values under ω are exact; beyond, they are enclosed.
     jobs_per_cut : int
         How many jobs share the cut-offs that enclose theirs.
+    value : str
+        What a job is worth by itself: ``downloads`` of its output, 1 each (``jobs``), its
+        resource-time (``compute``), or what a column of the job log says (§4.3, §4.5.2).
     """
 
     window_s: float = WINDOW_S
@@ -77,6 +80,7 @@ class Options:
     thresholds: Thresholds = field(default_factory=Thresholds)
     exact_jobs: int = 100_000
     jobs_per_cut: int = 400
+    value: str = "downloads"
 
     def __post_init__(self) -> None:
         for name in ("window_s", "omega_s"):
@@ -134,13 +138,13 @@ def profile(
     omega = min(given.omega_s, span / 4)
     within = window(submit_s, finish_s, omega)
     numbered = graph(edges)
-    local = downloads.per_job(logs.n_jobs)
+    local, report = own_value(logs, downloads, given.value)
     value, value_error = _within(edges, local, within, numbered, given, spread)
     compute, _ = _within(edges, logs.column("compute_s"), within, numbered, given, spread)
     gap_s = advice.gap_before_use_s(logs, edges, downloads)
     component, parts = advice.components(edges)
     pairs = advice.template_dependencies(logs, templates, edges, character)
-    jobs = _jobs(logs, templates, character, edges, downloads)
+    jobs = _jobs(logs, templates, character, edges, local)
     jobs |= {
         "component": component,
         "gap_s": gap_s,
@@ -163,8 +167,36 @@ def profile(
         **_predictions(logs, templates, character, edges),
     }
     tables["costliest"] = _costliest(tables["templates"])
-    measures = observations(logs, character, hops, tables, gap_s, omega)
-    return Store(tables, measures, {**logs.report, **hops.report})
+    for name, columns in advice.NAMED.items():
+        tables[name] = advice.named(tables[name], columns, tables["templates"]["template"])
+    measures = observations(logs, character, hops, tables, gap_s, omega, given.value)
+    return Store(tables, measures, {**logs.report, **hops.report, **report}, given.value)
+
+
+VALUES: Final = ("downloads", "jobs", "compute")
+"""What jobs may be valued by, beside a column of the log of jobs."""
+
+
+def own_value(logs: Logs, downloads: Downloads, value: str) -> tuple[F8, dict[str, int]]:
+    """Return what each job is worth by itself (§4.3), and what was odd, by rule."""
+    if value == "downloads":
+        return downloads.per_job(logs.n_jobs), {}
+    if value == "jobs":
+        return np.ones(logs.n_jobs), {}
+    columns = [n for n in logs.jobs.column_names if pa.types.is_floating(logs.jobs[n].type)]
+    name = "compute_s" if value == "compute" else value
+    if name not in columns:
+        raise InputError(unknown("value", value, [*VALUES, *columns]), rule="wrong option")
+    of = logs.column(name).astype(np.float64)
+    bad = np.flatnonzero((of < 0) | np.isinf(of))
+    if len(bad):
+        raise InputError(
+            f"a value must be finite and 0 or more, not {of[bad[0]]:g} ({name} of job "
+            f"{logs.jobs['job_id'][int(bad[0])].as_py()!r})",
+            rule="number out of range",
+        )
+    n_unknown = int(np.isnan(of).sum())
+    return np.nan_to_num(of), {f"jobs: without {name}, worth 0": n_unknown} if n_unknown else {}
 
 
 def _within(
@@ -204,7 +236,7 @@ def _jobs(
     templates: Templates,
     character: Character,
     edges: Dependencies,
-    downloads: Downloads,
+    local: F8,
 ) -> dict[str, object]:
     plain = ("job_id", "user", "queue", "organisation", "priority", "submit_s", "start_s")
     more = ("finish_s", "requested", "compute_s", "outcome")
@@ -219,7 +251,7 @@ def _jobs(
         "input_mode": modes,
         "fan_in": edges.n_upstream().astype(np.int32),
         "fan_out": edges.n_downstream().astype(np.int32),
-        "local_value": downloads.per_job(logs.n_jobs),
+        "local_value": local,
     }
 
 
@@ -326,9 +358,7 @@ def _predictions(
     middle = end - 2 * week  # what the test week's jobs lead to may take a week more
     of, recurring = templates.of_job, character.recurring
     uses = predict.first_uses(edges, of, submit_s, recurring)
-    seen = uses.where(uses.come_s < middle)
-    learnt = (submit_s >= middle - week) & (submit_s < middle)
-    model = predict.learn(seen, of, learnt, len(recurring))
+    model = predict.learn(uses, of, submit_s, (middle - week, middle), len(recurring))
     then = (submit_s >= middle) & (submit_s < middle + week) & recurring[of]
     tested = predict.forecast(model, uses, of, np.flatnonzero(then), len(recurring))
     table = predict.by_threshold(tested)

@@ -36,11 +36,14 @@ class Store:
         The numbers of the report.
     report : dict of str to int
         What was odd in the logs, by rule.
+    valued : str
+        What jobs are valued by, see `sim.lineage.profile.Options`.
     """
 
     tables: Mapping[str, pa.Table]
     measures: Sequence[Statistic] = ()
     report: Mapping[str, int] = field(default_factory=dict)
+    valued: str = "downloads"
 
     def value(self, section: str, key: str) -> float:
         """Return one of the measures; KeyError if there is no such."""
@@ -96,6 +99,9 @@ class Store:
             }
         )
         measures = to_table(("", m) for m in self.measures)
+        whys = pa.array([m.why for m in self.measures], pa.string())
+        measures = measures.append_column("why", whys)
+        measures = measures.replace_schema_metadata({"value": self.valued})
         return write_tables({**self.tables, "measures": measures, "report": rules}, folder)[1]
 
     @classmethod
@@ -115,11 +121,12 @@ class Store:
                     file=path,
                 ) from error
         measures = [
-            Statistic(r["section"], r["key"], r["label"], r["value"], r["kind"], r["group"])
-            for r in tables.pop("measures").to_pylist()
+            Statistic(*(r[k] for k in ("section", "key", "label", "value", "kind", "group", "why")))
+            for r in tables["measures"].to_pylist()
         ]
+        valued = tables.pop("measures").schema.metadata[b"value"].decode()
         rules = tables.pop("report").to_pydict()
-        return cls(tables, measures, dict(zip(rules["rule"], rules["n"], strict=True)))
+        return cls(tables, measures, dict(zip(rules["rule"], rules["n"], strict=True)), valued)
 
     def _neighbours(self, template: str, here: str, there: str) -> list[dict[str, Any]]:
         place = self._place("templates", "template", template)

@@ -9,18 +9,28 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from sim.base.arrays import I4, I8, Mask
+from sim.base.arrays import F8, I4, I8, Mask
 from sim.base.errors import InputError
-from sim.lineage.dependencies import DAY_S, Dependencies, SingleHop, acyclic, join, without_cycles
+from sim.lineage.dependencies import (
+    DAY_S,
+    Dependencies,
+    Downloads,
+    SingleHop,
+    acyclic,
+    join,
+    without_cycles,
+)
 from sim.lineage.logs import Logs
-from sim.lineage.profile import Options
+from sim.lineage.profile import Options, own_value
 from sim.lineage.templates import Templates, characterise, find_templates, medians
 from sim.lineage.worth import BLIND, NONE, POLL, Past, Recorded, week
+from sim.workload.schema import DEFAULT_QUANTUM
 from sim.workload.tables import plain
 from sim.workload.workload import Workload
 
 SEEN: Final = 2 / 3
 """Most of the time before the window that ω may last, so that some jobs' worth is known."""
+_MOST: Final = 1e6
 
 
 def workload(
@@ -53,11 +63,14 @@ def workload(
     begin, end : float
         The window, s, in the logs' time; in the workload it begins at 0.
     options : Options, optional
-        Windows and thresholds. ω is at most two thirds of the time before `begin`.
+        Windows and thresholds. ω is at most two thirds of the time before `begin`. What is not
+        valued by downloads is worth its value if it completes within ω of when it did.
     rounds : int, optional
         How far downstream worth is counted: 2^rounds hops; left out, all the way.
     meta : mapping, optional
-        Added to the workload's ``meta``, where ``report`` counts what was odd, by rule.
+        Put into the workload's ``meta``, in place of its own: ``report`` counts what was odd, by
+        rule, ``known`` has shares of what was told apart, ``peak_tokens`` is the most held if no
+        job waits, and ``queue_share`` divides a cluster by each queue's peak.
 
     Raises
     ------
@@ -71,17 +84,51 @@ def workload(
     joined = join(logs, given.window_s)
     known = _learn(logs, templates, joined.dependencies, begin, given)
     hops = acyclic(joined)
-    recorded, report = _recorded(logs, templates, hops, known, begin)
-    whole = bool((recorded.tokens == np.rint(recorded.tokens)).all())
-    return week(
-        recorded, end - begin, rounds,
-        {
-            "name": "lineage", "begin_s": float(begin), "end_s": float(end),
-            "quantum": {"tokens": 1.0 if whole else 1e-6},
-            "report": {**logs.report, **hops.report, **report}, **(meta or {}),
-        },
-        omega_s=min(given.omega_s, SEEN * (begin - first_s)),
-    )  # fmt: skip
+    omega_s = min(given.omega_s, SEEN * (begin - first_s))
+    taken, odd = _taken(logs, hops, given.value, omega_s)
+    of, report = _recorded(logs, templates, hops.dependencies, taken, known, begin)
+    whole = bool((of.tokens == np.rint(of.tokens)).all())
+    inside = (of.past.submit_s >= 0) & (of.past.submit_s < end - begin)
+    said = {
+        "name": "lineage", "begin_s": float(begin), "end_s": float(end),
+        "quantum": {"tokens": 1.0 if whole else DEFAULT_QUANTUM},
+        "report": {**logs.report, **hops.report, **odd, **report}, "known": _shares(of, inside),
+        "peak_tokens": _peak(of, inside), "queue_share": _queue_shares(of, inside),
+    }  # fmt: skip
+    return week(of, end - begin, rounds, said | dict(meta or {}), omega_s)
+
+
+def peak(begin_s: F8, end_s: F8, size: F8 | I8) -> float:
+    """Return the most that is held at once of what is held for some time each."""
+    at, change = np.concatenate([begin_s, end_s]), np.concatenate([size, -size])
+    return float(np.cumsum(change[np.lexsort((change, at))]).max(initial=0.0))
+
+
+def _peak(of: Recorded, rows: Mask) -> float:
+    end_s = of.past.finish_s[rows]
+    return peak(end_s - of.duration_s[rows], end_s, of.tokens[rows])
+
+
+def _queue_shares(of: Recorded, inside: Mask) -> dict[str, float]:
+    """Return a share for each queue of the window, in proportion to the peak of its requests."""
+    codes, names = of.queue
+    peaks = {
+        names[code]: max(_peak(of, inside & (codes == code)), 1e-3)
+        for code in np.unique(codes[inside]).tolist()
+    }
+    return {name: held / sum(peaks.values()) for name, held in peaks.items()}
+
+
+def _shares(of: Recorded, inside: Mask) -> dict[str, float]:
+    recurring = (of.template[0] > 0) & inside
+    edge = inside[of.past.up] & inside[of.past.down]
+    parts = {
+        "jobs of recurring programs": (recurring, inside),
+        "of these, polling": (of.mode == POLL, recurring),
+        "of these, blind to inputs that they can't do without": (of.mode == BLIND, recurring),
+        "hard, of dependencies in the window": (of.past.hard, edge),
+    }
+    return {name: float(np.mean(hit[all_])) for name, (hit, all_) in parts.items() if all_.any()}
 
 
 def _check(logs: Logs, begin: float, end: float) -> None:
@@ -151,12 +198,34 @@ def _learn(
     return _Known(found.recurring, found.template_polls, np.unique(pair[hard]))
 
 
+def _taken(
+    logs: Logs, hops: SingleHop, value: str, omega_s: float
+) -> tuple[Downloads, dict[str, int]]:
+    """Return the downloads; of another value, as many of each job ω after its end as it is worth.
+
+    What is no whole number is counted in millionths of the greatest.
+    """
+    if value == "downloads":
+        return hops.downloads, {}
+    worth, odd = own_value(logs, hops.downloads, value)
+    if (worth != np.rint(worth)).any() or worth.max() > _MOST:
+        worth = np.where(worth > 0, np.maximum(worth * (_MOST / worth.max()), 1.0), 0.0)
+    rows = np.flatnonzero(worth).astype(np.int32)
+    times_s = logs.column("finish_s")[rows] + omega_s
+    return Downloads(rows, times_s, np.rint(worth[rows]).astype(np.int32)), odd
+
+
 def _recorded(
-    logs: Logs, templates: Templates, hops: SingleHop, known: _Known, begin: float
+    logs: Logs,
+    templates: Templates,
+    edges: Dependencies,
+    loads: Downloads,
+    known: _Known,
+    begin: float,
 ) -> tuple[Recorded, dict[str, int]]:
     times = ("submit_s", "start_s", "finish_s")
     submit_s, start_s, finish_s = (logs.column(name) - begin for name in times)
-    of, edges = templates.of_job, hops.dependencies
+    of = templates.of_job
     up, down = edges.upstream.astype(np.int64), edges.downstream.astype(np.int64)
     hard = known.is_hard(of, edges)
     late = hard & (finish_s[up] > submit_s[down])
@@ -170,7 +239,6 @@ def _recorded(
     before = polls & (finish_s < 0)
     usual_s = medians(lag_s[before], of[before], len(templates))[of]
     lag_s = np.where(polls, np.fmin(lag_s, usual_s), 0.0)
-    loads = hops.downloads
     past = Past(
         submit_s, finish_s, logs.column("compute_s"), up, down, hard, polls[down],
         loads.job.astype(np.int64), loads.time_s - begin, loads.n.astype(np.int64),

@@ -175,6 +175,25 @@ _WAVES = {
     "fresh_durations": {"2": [], "4": [900]},
 }
 _SPARK = {"2g": {"1": {"adj": [[0, 1], [0, 0]], "dur": {"0": _WAVES, "1": _WAVES}}}}
+_WORKFLOW = {
+    "name": "w", "schemaVersion": "1.5",
+    "workflow": {
+        "specification": {
+            "tasks": [
+                {"id": "a_ID1", "name": "a_ID1", "parents": [], "outputFiles": ["f"]},
+                {"id": "b", "name": "b", "parents": ["a_ID1"], "inputFiles": ["f", "in"],
+                 "outputFiles": ["g"]},
+            ],
+            "files": [{"id": "f", "sizeInBytes": 10}],
+        },
+        "execution": {
+            "tasks": [
+                {"id": "b", "runtimeInSeconds": 2, "avgCPU": 150.0, "memoryInBytes": 1e9},
+                {"id": "a_ID1", "runtimeInSeconds": 1.5, "coreCount": 2},
+            ]
+        },
+    },
+}  # fmt: skip
 _EVENT = {
     "eventType": "START",
     "eventTime": "2024-01-01T00:00:00Z",
@@ -233,6 +252,10 @@ TARGETS: dict[str, Target] = {
     ),
     "spark_tpch": Target(
         _trace("spark_tpch", executors=4, trained_at=2), (json.dumps(_SPARK).encode(),)
+    ),
+    "wfcommons": Target(_trace("wfcommons"), (json.dumps(_WORKFLOW).encode(),)),
+    "wfcommons, logs": Target(
+        _trace("wfcommons", read_as="logs", copies=1), (json.dumps(_WORKFLOW).encode(),)
     ),
     "bqetl": Target(
         _tables,

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sim.base.arrays import I8
-from sim.lineage.files import DOWNLOAD, OPERATIONS_NAMES, READ, WRITE
 from sim.lineage.logs import logs_of
 from sim.lineage.window import workload as of_window
 from sim.lineage.worth import POLL, Past, Recorded, category, week
+from sim.lineage.written import operations
 from sim.synth.cosmos.flows import WEEK_S
 from sim.synth.cosmos.month import Month, letters
 from sim.synth.cosmos.statistics import wanted_got
@@ -72,39 +71,14 @@ def _past(month: Month) -> Past:
 def tables(month: Month, weeks: tuple[int, int] = (-2, 2)) -> tuple[pa.Table, pa.Table]:
     """Return operations and jobs of some of the weeks, with the columns of `sim.lineage.files`.
 
-    A job reads what it depends on when it is submitted, and writes one file when it ends. An ad hoc
-    job has a name of its own.
+    An ad hoc job has a name of its own.
     """
     end_s = weeks[1] * WEEK_S
-    kept = month.week(weeks[0], weeks[1]) & (month.finish_s < end_s)
-    rows = np.flatnonzero(kept)
-    number = np.cumsum(kept) - 1
+    rows, past = _past(month).where(
+        month.week(weeks[0], weeks[1]) & (month.finish_s < end_s), end_s
+    )
     ids = job_ids(rows)
-    reads = np.flatnonzero(kept[month.up] & kept[month.down])
-    loads = month.downloads
-    taken = np.flatnonzero(kept[loads.job] & (loads.time_s < end_s))
-    job = np.concatenate(
-        [number[month.down[reads]], np.arange(len(rows)), np.full(len(taken), len(rows))]
-    )
-    file = np.concatenate([number[month.up[reads]], np.arange(len(rows)), number[loads.job[taken]]])
-    count = (len(reads), len(rows), len(taken))
-    kind = np.repeat(np.array([READ, WRITE, DOWNLOAD]), count)
-    n = np.concatenate([np.ones(len(reads) + len(rows), np.int64), loads.n[taken]])
-    time = np.concatenate(
-        [month.submit_s[month.down[reads]], month.finish_s[rows], loads.time_s[taken]]
-    )
-    order = np.lexsort((kind, time))
-    files = pc.binary_join_element_wise("out/", ids, "")
-    operations = pa.table(
-        {
-            "time_s": time[order],
-            "job": _coded(job[order], pa.concat_arrays([ids, pa.array([""])])),
-            "operation": _coded(kind[order], pa.array(OPERATIONS_NAMES)),
-            "file": _coded(file[order], files),
-            "n": n[order].astype(np.int32),
-        }
-    )
-    return operations, _jobs(month, rows, ids)
+    return operations(past, ids), _jobs(month, rows, ids)
 
 
 def _jobs(month: Month, rows: I8, ids: pa.Array) -> pa.Table:
@@ -128,7 +102,3 @@ def _jobs(month: Month, rows: I8, ids: pa.Array) -> pa.Table:
             "requested": month.tokens[rows].astype(np.float64),
         }
     )
-
-
-def _coded(codes: I8, values: pa.Array) -> pa.DictionaryArray:
-    return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), values)

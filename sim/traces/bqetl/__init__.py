@@ -19,7 +19,10 @@ from sim.base import maths
 from sim.base.arrays import F8, I4, I8, Mask, ranges
 from sim.base.random import stream
 from sim.base.reading import OnBadRow, check_choice, nothing_left
-from sim.lineage.worth import BLIND, NONE, POLL, Past, Recorded, week
+from sim.lineage.logs import Logs, logs_of
+from sim.lineage.window import peak, workload
+from sim.lineage.worth import BLIND, NONE, POLL, Past, Recorded, category, week
+from sim.lineage.written import operations
 from sim.traces.bqetl.files import TableJobs, read_files, run_times
 from sim.workload.workload import Workload
 
@@ -40,6 +43,7 @@ def read(
     across: Mode = "blind",
     seed: int = 0,
     rounds: int | None = None,
+    history: History = "logs",
     on_bad_row: OnBadRow = "error",
 ) -> Workload:
     """Read the graph, let it run by its schedules for four weeks, and return the third of them.
@@ -63,6 +67,9 @@ def read(
         Of what is drawn.
     rounds : int, optional
         How far downstream worth is counted: 2^rounds hops; left out, all the way.
+    history : {"logs", "truth"}
+        Whether programs, hard dependencies and polling jobs are as the profiler finds them in the
+        logs of the two weeks before (`sim.lineage.workload`), or as the files have them.
     on_bad_row : {"error", "skip"}
         What to do with a line that breaks a rule.
 
@@ -83,6 +90,7 @@ def read(
     """
     check_choice("inside", inside, ("poll", "blind"))
     check_choice("across", across, ("poll", "blind"))
+    check_choice("history", history, ("logs", "truth"))
     check_choice("on_bad_row", on_bad_row, ("error", "skip"))
     tables = read_files(path, on_bad_row)
     runs = run_tables(tables, inside, across, seed)
@@ -101,8 +109,23 @@ def read(
             "bad_rows": tables.bad_rows,
         },
         "drawn": {"seed": int(seed), "inside": inside, "across": across, "rounds": rounds},
+        "history": history,
     }
+    if history == "logs":
+        return workload(_logs(recorded), 0.0, WEEK_S, rounds=rounds, meta=meta)
     return week(recorded, WEEK_S, rounds, meta)
+
+
+def _logs(of: Recorded) -> Logs:
+    """Return what a data platform would have kept of the four weeks."""
+    ids = of.job_ids(np.arange(len(of.priority)))
+    program = category(*of.template)
+    jobs = {
+        "job_id": ids, "template_name": program, "signature": program, "user": category(*of.user),
+        "queue": category(*of.queue), "priority": of.priority, "submit_s": of.past.submit_s,
+        "finish_s": of.past.finish_s, "requested": of.tokens.astype(np.float64),
+    }  # fmt: skip
+    return logs_of(operations(of.past, ids), jobs)
 
 
 def _recorded(tables: TableJobs, runs: Runs, seed: int) -> tuple[Recorded, dict[str, float]]:
@@ -169,10 +192,7 @@ def _tokens(runs: Runs, owner_of: I8, seed: int) -> tuple[I8, F8]:
 
 def _peak(runs: Runs, size: F8, chosen: Mask) -> float:
     """Return the most that some runs hold at once."""
-    at = np.concatenate([runs.submit_s[chosen], runs.finish_s[chosen]])
-    change = np.concatenate([size[chosen], -size[chosen]])
-    held = np.cumsum(change[np.lexsort((change, at))])
-    return float(held.max(initial=0.0))
+    return peak(runs.submit_s[chosen], runs.finish_s[chosen], size[chosen])
 
 
 def _downloads(tables: TableJobs, runs: Runs, seed: int) -> tuple[I8, F8]:
@@ -196,6 +216,7 @@ def _downloads(tables: TableJobs, runs: Runs, seed: int) -> tuple[I8, F8]:
 
 
 Mode = Literal["poll", "blind"]
+History = Literal["logs", "truth"]
 
 WEEK_S = 7 * 86_400.0
 WEEKS = (-2, 2)

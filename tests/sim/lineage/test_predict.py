@@ -37,7 +37,7 @@ TESTED = np.flatnonzero(SUBMIT >= 100)
 
 
 def model(end=50.0):
-    return learn(USES.where(USES.come_s < end), TEMPLATE, end > SUBMIT, 3)
+    return learn(USES, TEMPLATE, SUBMIT, (0.0, end), 3)
 
 
 def test_first_uses_take_the_first_job_of_each_template():
@@ -61,9 +61,23 @@ def test_learnt_shares_and_medians():
 
 
 def test_what_came_after_the_end_is_not_learnt():
-    found = model(22.0)
-    assert found.share.tolist() == [2 / 3, 1 / 3]
+    found = model(22.0)  # the job of 20 is used at 28: it is neither used yet nor missed
+    assert found.share.tolist() == [1.0, 0.5]
     assert found.time_s.tolist() == [3.0, 5.0]
+
+
+def test_a_pair_is_learnt_from_a_whole_week_that_ended_as_long_before_as_a_use_takes():
+    submit_s = np.arange(0.0, 20.0)  # of one template; a job is used 5 later, but 2, 9 and 16
+    took_s = np.where(np.arange(20) % 7 == 2, np.inf, 5.0)
+    used = np.flatnonzero(np.isfinite(took_s)).astype(np.int32)
+    uses = Uses(used, np.ones(len(used), np.int32), submit_s[used] + 5.0, took_s[used])
+    template = np.zeros(20, np.int32)
+    found = learn(uses, template, submit_s, (13.0, 20.0), 2)
+    assert found.share.tolist() == [6 / 7]  # of the jobs from 8 to 14
+    template[[10, 11]] = -1  # not learnt from
+    assert learn(uses, template, submit_s, (13.0, 20.0), 2).share.tolist() == [4 / 5]
+    nothing = learn(uses, template, submit_s, (0.0, 5.0), 2)
+    assert len(nothing.share) == 0
 
 
 def test_forecast_against_what_came():
@@ -114,7 +128,7 @@ def test_percentage_errors_and_nothing_to_predict():
 
 @pytest.fixture(scope="module")
 def week():
-    return sim.synthesize("cosmos", scale=0.02, seed=3)
+    return sim.synthesize("cosmos", scale=0.02, seed=3, history="truth")
 
 
 def test_columns_say_what_uses_do():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 
@@ -9,10 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import csv
 
 from sim.base.errors import InputError
 from sim.cli.main import main
-from sim.lineage.page import write_page
+from sim.describe.statistics import shown
+from sim.lineage import advice
+from sim.lineage.page import page, text, write_page
 from sim.lineage.profile import Options, profile
 from sim.lineage.store import TABLES, Store
 from sim.lineage.templates import medians, quantiles
@@ -30,6 +34,18 @@ def store():
         )  # fmt: skip
     downloads = [(day * DAY_S + 8 * HOUR, f"{day}b", day) for day in range(21)]
     return profile(small_logs(jobs, downloads), Options(omega_s=DAY_S))
+
+
+@pytest.mark.parametrize("n_days", [15, 21, 28])
+def test_what_was_always_read_has_a_share_of_one(n_days):
+    """Whenever the log ends: a daily pair whose last reader was to come had 6 of 7."""
+    jobs = []
+    for day in range(n_days):
+        load = {"name": "load", "submit": day * DAY_S, "writes": [f"{day}"]}
+        use = {"name": "use", "submit": day * DAY_S + 2 * HOUR, "reads": [f"{day}"]}
+        jobs += [job | {"finish": job["submit"] + HOUR} for job in (load, use)]
+    found = profile(small_logs(jobs)).dependents("load")
+    assert [(d["template"], d["share"], d["time_s"]) for d in found] == [("use", 1.0, 2 * HOUR)]
 
 
 def test_look_up_by_template(store):
@@ -100,10 +116,108 @@ def test_the_page_needs_nothing_else(store, tmp_path):
     assert len(figures) >= 4
 
 
+def test_templates_are_named_in_the_files_of_advice(store, tmp_path):
+    store.write(tmp_path)
+    for name, columns in advice.NAMED.items():
+        table = pq.read_table(tmp_path / f"{name}.parquet")
+        assert table.num_rows
+        for column in columns:
+            spelled = [store.tables["templates"]["template"][i].as_py() for i in table[column]
+                       .to_pylist()]  # fmt: skip
+            assert table[f"{column}_name"].to_pylist() == spelled
+    inverted = pq.read_table(tmp_path / "inversions.parquet")
+    assert inverted["template_name"].to_pylist() == ["a", "b"]
+
+
+def test_a_terminal_shows_the_first_three_of_each_list_by_name(store):
+    lines = list(text(store))
+    at = lines.index("  Priority inversions")
+    assert [" ".join(line.split()) for line in lines[at + 1 : at + 5]] == [
+        "template its priority read by of priority mended by",
+        "a 1.00 b 2.00 3.00", "b 2.00 c 3.00 3.00", "",
+    ]  # fmt: skip
+    caption = "  Largest components (the first 3 of 21; all in components.parquet)"
+    assert lines[lines.index(caption) + 5] == ""
+    alone = {"name": "alone", "submit": 0, "finish": 1}
+    assert caption in text(profile(small_logs([alone, *chain((1, 1, 1))])))  # but it
+
+
+LACKING = {
+    ("priorities", "templates_inverted"): "all jobs have the same priority",
+    ("priorities", "jobs_on_lower"): "all jobs have the same priority",
+    ("coordination", "missed"): "the log says of no job that an input was missing",
+    ("organisations", "organisations"): "all jobs are of the same organisation",
+    ("organisations", "template_dependencies"): "all jobs are of the same organisation",
+    ("value", "hidden"): "the log has no downloads; --value ranks by another value",
+}
+
+
+def test_what_a_log_lacks_is_not_measured_and_the_reason_is_shown(tmp_path):
+    found = profile(small_logs(chain((1, 1, 1))))
+    shown = "\n".join(text(found))
+    page = write_page(found, tmp_path).read_text()
+    found.write(tmp_path)
+    for of in (found, Store.read(tmp_path)):
+        for (section, key), why in LACKING.items():
+            measure = next(m for m in of.measures if (m.section, m.key) == (section, key))
+            assert np.isnan(measure.value)
+            assert measure.why == why
+    for why in LACKING.values():
+        assert why in shown
+        assert why in page
+    assert re.search(r"ones of higher priority in their queue +– +21.00 %  all jobs have", shown)
+    assert found.value("recurring", "dependencies") == 1
+
+
+def test_a_log_in_which_nothing_recurs_says_so():
+    jobs = [
+        {"name": "once", "submit": 0, "finish": 1, "writes": ["f"]},
+        {"name": "then", "submit": 2, "finish": 3},
+    ]
+    found = profile(small_logs(jobs))
+    whys = {(m.section, m.key): m.why for m in found.measures}
+    assert whys["recurring", "hard"] == "no job read what another one wrote"
+    assert whys["coordination", "blind"] == whys["shifting", "1h"] == "no template recurs"
+    assert whys["prediction", "recall"] == "no dependency recurs in the two weeks compared"
+    assert all(m.why for m in found.measures if np.isnan(m.value))
+    assert shown(found.value("overview", "observed_s"), "span") == "3.00 s"
+    assert page(found).count('class="plot"') == 1  # of components; the others have no point
+
+
+@pytest.mark.parametrize(
+    ("value", "worth"),
+    [("jobs", [3.0, 2.0, 1.0]), ("compute", [6 * HOUR, 4 * HOUR, 2 * HOUR]),
+     ("dollars", [7.0, 5.0, 5.0])],
+)  # fmt: skip
+def test_a_log_without_downloads_is_ranked_by_another_value(value, worth):
+    jobs = [j | {"requested": 2.0} for j in chain((1, 1, 1))]
+    logs = small_logs(jobs)
+    dollars = pa.array([[2.0, None, 5.0][i % 3] for i in range(len(jobs))])
+    logs = dataclasses.replace(logs, jobs=logs.jobs.append_column("dollars", pa.chunked_array([
+        dollars.fill_null(np.nan)])))  # fmt: skip
+    found = profile(logs, Options(omega_s=DAY_S, value=value))
+    table = found.tables["costliest"]
+    assert table["template_name"].to_pylist() == ["a", "b", "c"]
+    assert table["aggregate_value"].to_pylist() == worth
+    assert not next(m for m in found.measures if m.key == "hidden").why
+    shown = "\n".join(text(found))
+    assert re.search(r"value hidden from who looks at jobs alone +[0-9.]+ %\n", shown)  # no paper's
+    if value == "dollars":
+        assert found.report == {"jobs: without dollars, worth 0": 21}
+
+
+def test_values_that_are_none():
+    with pytest.raises(InputError, match=r"unknown value 'dollar'.*priority"):
+        profile(small_logs(chain((1, 1, 1))), Options(value="dollar"))
+    with pytest.raises(InputError, match=r"0 or more, not -1 .priority of job '2'"):
+        profile(small_logs(chain((0, 1, -1))), Options(value="priority"))
+
+
 @pytest.fixture
 def files(tmp_path):
     logs = small_logs(chain((1, 2, 3)), [(9 * HOUR, "0c", 3)])
     jobs = logs.jobs.drop_columns(["start_s", "compute_s"])
+    jobs = jobs.append_column("dollars", pa.array([None, *range(1, 63)], pa.int32()))
     ids = pa.array([None if j < 0 else jobs["job_id"][int(j)].as_py() for j in logs.job])
     operations = {
         "time_s": logs.time_s,
@@ -126,6 +240,23 @@ def test_the_verb_prints_and_writes(files, tmp_path, capsys):
     assert re.search(r"recurring jobs, of all +100.00 % +68.00 %", printed)
     assert f"written to {out / 'lineage.html'}" in printed
     assert Store.read(out).value("overview", "omega_s") == DAY_S
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv"])
+def test_the_verb_takes_a_column_of_the_log_for_the_value(files, tmp_path, form, capsys):
+    if form == "csv":
+        csv.write_csv(pq.read_table(files[2]), tmp_path / "j.csv")
+        files = [files[0], "--jobs", str(tmp_path / "j.csv")]
+    out = str(tmp_path / "p")
+    assert main(["lineage", *files, "--out", out, "--value", "dollars"]) == 0
+    assert "jobs: without dollars, worth 0: 1\n" in capsys.readouterr().out
+    found = Store.read(out)
+    assert found.valued == "dollars"
+    assert found.tables["jobs"]["local_value"].to_pylist() == list(range(63))
+    assert main(["lineage", *files, "--out", out, "--value", "dollar"]) == 2
+    assert "there is no column 'dollar' (asked for); did you mean 'dollars'" in (
+        capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize(

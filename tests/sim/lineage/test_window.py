@@ -61,6 +61,8 @@ def test_the_jobs_are_those_of_the_window_with_their_own_times(week):
     assert week.jobs["priority"].to_pylist()[:4] == [3.0, 0.0, 0.0, 0.0]
     assert week.stages["demand_tokens"].to_pylist()[:4] == [1.0, 1.0, 1.0, 2.0]
     assert week.meta["begin_s"] == BEGIN
+    assert week.meta["peak_tokens"] == 2.0
+    assert week.meta["queue_share"] == {"q": 1.0}
     assert week.downloads["n"].to_pylist() == [5] * 7
 
 
@@ -173,6 +175,22 @@ def test_thresholds_are_options():
     never = Options(thresholds=Thresholds(min_submissions=1000))
     w = workload(small_logs(*daily()), BEGIN, END, never)
     assert set(w.jobs["template"].to_pylist()) == {""}
+
+
+def test_what_is_not_valued_by_downloads_is_attained_within_the_window_of_worth():
+    logs = small_logs(*daily())
+    w = workload(logs, BEGIN, END, Options(value="jobs"))
+    assert w.downloads["n"].to_pylist() == [1] * 28
+    ends = w.jobs["submit_s"].to_numpy() + w.tasks["duration_s"].to_numpy()
+    assert w.downloads["time_s"].to_numpy() == pytest.approx(ends + 7 * DAY)
+    assert w.jobs["value"].to_pylist() == [1.0] * 28
+    assert np.isfinite(w.history["value"].to_numpy()).sum() == 4 * 7
+    costs = workload(logs, BEGIN, END, Options(value="compute")).jobs
+    assert costs["value"].to_numpy() == pytest.approx(costs["compute_s"].to_numpy())
+    parts = small_logs([j | {"requested": 1 / 7} for j in daily()[0]], daily()[1])
+    of = workload(parts, BEGIN, END, Options(value="compute"))
+    assert of.jobs["value"].to_numpy().max() == 1e6
+    assert of.stages["demand_tokens"].to_numpy() == pytest.approx(1 / 7)
 
 
 @pytest.mark.parametrize(

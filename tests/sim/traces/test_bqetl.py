@@ -30,8 +30,8 @@ def written(folder, jobs=HEAD + ROWS, reads=READS):
     return folder
 
 
-def load(folder, **options):
-    return sim.read_trace("bqetl", folder, **options)
+def load(folder, history="truth", **options):
+    return sim.read_trace("bqetl", folder, history=history, **options)
 
 
 def rows(w, template):
@@ -90,10 +90,25 @@ def test_the_same_seed_gives_the_same_bytes_and_another_does_not(tmp_path):
     assert load(tmp_path, seed=3).digest != load(tmp_path, seed=4).digest
 
 
-def test_the_real_graph(shared_traces):
-    w = load(shared_traces / "lineage")
+def test_what_the_logs_show_is_what_the_files_say(tmp_path):
+    written(tmp_path)
+    found, true = load(tmp_path, history="logs"), load(tmp_path)
+    assert found.jobs["template"].equals(true.jobs["template"])
+    assert found.job_edges.equals(true.job_edges)
+    assert found.jobs["input_mode"].equals(true.jobs["input_mode"])
+    assert (found.meta["history"], true.meta["history"]) == ("logs", "truth")
+
+
+@pytest.mark.parametrize("history", ["logs", "truth"])
+def test_the_real_graph(shared_traces, history):
+    w = load(shared_traces / "lineage", history)
     assert (w.meta["report"]["jobs"], w.meta["report"]["edges"]) == (874, 614)
     assert w.n_jobs > 20_000
+    assert w.job_edges.num_rows > 20_000
+    assert np.mean(np.array(w.jobs["template"].to_pylist()) != "") > 0.99
+    modes = dict(zip(*np.unique(w.jobs["input_mode"].to_pylist(), return_counts=True), strict=True))
+    # an eighth of those that wait come like clockwork, as their inputs' run times hardly differ
+    assert 0.3 < modes["poll"] / w.n_jobs < (0.36 if history == "logs" else 0.42)
     cluster = sim.Cluster.machines(1, tokens=bqetl.TOKENS).with_queues(
         "hard", w.meta["queue_share"]
     )

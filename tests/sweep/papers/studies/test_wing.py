@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from sim.published import numbers
 from tests.sweep.papers.looked import looked
 
 
@@ -17,3 +18,13 @@ def test_value_by_rank_is_shown_beside_zipfs() -> None:
     assert found["local value over Zipf's", "rank 1"].ours == 1.0
     assert found["local value over Zipf's", "rank 4"].ours == pytest.approx(4 / 8)
     assert found["aggregate value over Zipf's", "rank 4"].ours == pytest.approx(4 / 20)
+
+
+def test_failures_of_predicted_wing_agg_are_those_of_both_kinds_of_jobs():
+    paper = numbers("wing")
+    failed = paper["fig10"]["jobs_failed"][0.2]
+    kinds, recurring = paper["kinds"], paper["recurring"]["jobs"]
+    mean = recurring * kinds["jobs_failed_recurring"]["wing_agg"]
+    mean += (1 - recurring) * kinds["jobs_failed_ad_hoc"]["wing_agg"]
+    assert failed["wing_agg"] == f"about {mean:.0f}"
+    assert failed["wing_oracle/agg"] == 26  # §7.3 tells it of the oracle

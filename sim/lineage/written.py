@@ -1,0 +1,59 @@
+"""Logs of jobs whose dependencies are known: what a data platform would have kept of them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sim.base.arrays import I1, I4, I8
+from sim.describe.statistics import write_tables
+from sim.lineage.files import DOWNLOAD, OPERATIONS_NAMES, READ, WRITE
+from sim.lineage.logs import Logs
+from sim.lineage.worth import Past
+
+
+def operations(past: Past, ids: pa.Array) -> pa.Table:
+    """Return a log of operations, with the columns of `sim.lineage.files`, by time.
+
+    A job reads what it depends on when it is submitted, and writes one file when it ends.
+    """
+    jobs, taken = np.arange(len(ids)), np.full(len(past.taken), len(ids))
+    job = np.concatenate([past.down, jobs, taken])
+    file = np.concatenate([past.up, jobs, past.taken])
+    count = (len(past.up), len(ids), len(taken))
+    kind = np.repeat(np.array([READ, WRITE, DOWNLOAD]), count)
+    n = np.concatenate([np.ones(count[0] + count[1], np.int64), past.n])
+    time = np.concatenate([past.submit_s[past.down], past.finish_s, past.times_s])
+    order = np.lexsort((kind, time))
+    return pa.table(
+        {
+            "time_s": time[order],
+            "job": _coded(job[order], pa.concat_arrays([ids, pa.array([""])])),
+            "operation": _coded(kind[order], pa.array(OPERATIONS_NAMES)),
+            "file": _coded(file[order], pc.binary_join_element_wise("out/", ids, "")),
+            "n": n[order].astype(np.int32),
+        }
+    )
+
+
+def write(logs: Logs, folder: str | os.PathLike[str]) -> list[Path]:
+    """Write logs as ``operations.parquet`` and ``jobs.parquet``, as `read_logs` reads them."""
+    ids = pa.concat_arrays([logs.jobs["job_id"].combine_chunks(), pa.array([""])])
+    table = pa.table(
+        {
+            "time_s": logs.time_s,
+            "job": _coded(np.where(logs.job < 0, logs.n_jobs, logs.job), ids),
+            "operation": _coded(logs.operation, pa.array(OPERATIONS_NAMES)),
+            "file": _coded(logs.file, logs.files),
+            "n": logs.n,
+        }
+    )
+    return write_tables({"operations": table, "jobs": logs.jobs}, folder)[1]
+
+
+def _coded(codes: I8 | I4 | I1, values: pa.Array) -> pa.DictionaryArray:
+    return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), values)

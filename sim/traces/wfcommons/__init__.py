@@ -1,0 +1,127 @@
+"""Runs of real scientific workflows in WfFormat 1.5, as WfCommons collects them.
+
+Source: Coleman et al., *WfCommons: a framework for enabling scientific workflow research and
+development*, Future Generation Computer Systems 128 (2022); https://wfcommons.org.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from sim.base.arrays import offsets
+from sim.base.parameters import NotNegative, Whole, checked
+from sim.traces.wfcommons.instances import Instance, read_instances
+from sim.workload.workload import Workload
+
+if TYPE_CHECKING:
+    from sim.lineage import Logs
+
+__all__ = ["logs", "read"]
+
+
+@checked
+def read(
+    path: str | os.PathLike[str],
+    *,
+    read_as: Literal["dag", "logs"] = "dag",
+    every_s: NotNegative = 0.0,
+    gap_s: NotNegative = 1.0,
+    copies: Whole = 0,
+    seed: int = 0,
+    rounds: Whole | None = None,
+) -> Workload:
+    """Read workflows, each as one job, or each of their tasks as a job.
+
+    Parameters
+    ----------
+    path : path-like
+        A file, plain or gzipped JSON, or a folder of ``*.json`` and ``*.json.gz``.
+    read_as : {"dag", "logs"}
+        dag: a workflow is a job, and a task is a stage of one task that waits for its parents and
+        demands ``cpu`` (its ``coreCount``, else its mean use, rounded up) and ``mem`` in GiB. logs:
+        a task is a job that reads and writes files (`logs`), and what depends on what is found in
+        these; it holds as many ``tokens`` as cores, and is submitted `gap_s` after its inputs.
+    every_s : float
+        Time between the beginnings of workflows that run once, s.
+    gap_s : float
+        Time between the end of a task and the start of those that wait for it, s.
+    copies : int
+        How often each workflow recurs, of ``read_as="logs"``: 0 for one run of each, without a
+        past. Else its copies recur for four weeks, of which the third is the workload, known by
+        what the logs before it show (`sim.lineage.workload`); what is drawn for that is said in
+        `sim.traces.wfcommons.weeks`.
+    seed : int
+        Of what is drawn.
+    rounds : int, optional
+        How far downstream worth is counted: 2^rounds hops; left out, all the way.
+
+    Returns
+    -------
+    Workload
+        ``meta["report"]`` counts workflows, tasks, edges and files.
+
+    Raises
+    ------
+    InputError
+        With the file and rule: "not JSON", "wrong shape", "empty workflow", "duplicate id",
+        "unknown task", "no run time", "number out of range", "cycle", "missing file".
+    """
+    instances = read_instances(path)
+    report = {
+        "workflows": len(instances),
+        "tasks": sum(i.n for i in instances),
+        "edges": sum(len(i.up) for i in instances),
+        "files": sum(len(i.file) for i in instances),
+    }
+    meta = {"name": "wfcommons", "report": report}
+    if read_as == "dag":
+        return _dags(instances, every_s, meta)
+    from sim.traces.wfcommons import weeks  # loads the profiler, which DAGs need not
+
+    if copies:
+        return weeks.third_week(instances, copies, gap_s, seed, rounds, meta)
+    return weeks.once(instances, every_s, gap_s, rounds, meta)
+
+
+def logs(path: str | os.PathLike[str], *, every_s: float = 0.0, gap_s: float = 1.0) -> Logs:
+    """Return what a data platform would have kept of one run of each workflow.
+
+    A task starts `gap_s` after the last of its parents has ended, reads its input files then, and
+    writes its output files when it ends.
+    """
+    from sim.traces.wfcommons import weeks  # as above
+
+    return weeks.logs_once(read_instances(path), every_s, gap_s)
+
+
+def _dags(instances: list[Instance], every_s: float, meta: dict[str, Any]) -> Workload:
+    first = offsets(np.array([i.n for i in instances]))
+    job = np.repeat(np.arange(len(instances), dtype=np.int32), np.diff(first))
+
+    def joined(name: str) -> Any:
+        return np.concatenate([getattr(i, name) for i in instances])
+
+    def edges(name: str) -> Any:
+        of = (getattr(i, name) + begin for i, begin in zip(instances, first[:-1], strict=True))
+        return np.concatenate(list(of)).astype(np.int32)
+
+    return Workload.from_tables(
+        jobs={
+            "job_id": [i.name for i in instances],
+            "submit_s": every_s * np.arange(len(instances)),
+            "template": [i.workflow for i in instances],
+        },
+        stages={
+            "job": job,
+            "name": [name for i in instances for name in i.task_id],
+            "n_tasks": np.ones(len(job), np.int32),
+            "duration_s": joined("duration_s"),
+            "demand_cpu": joined("cores").astype(np.float64),
+            "demand_mem": joined("mem_gib"),
+        },
+        stage_edges={"parent": edges("up"), "child": edges("down")},
+        meta={"quantum": {"cpu": 1.0, "mem": 1e-6}, **meta},
+    )
