@@ -134,8 +134,8 @@ TOKENS = 100_000
 SPREAD = 1.0
 """Of widths, of programs and of ad hoc jobs; not published."""
 LEAN = 0.5
-"""Peaks of organisations' requests go by their queues' sizes to this power, as their numbers of jobs
-do: small queues are fuller. Calibrated on user priorities alone (docs/wing_workload.md)."""
+"""Peaks of organisations' requests go by their queues' sizes to this power, as their numbers of
+jobs do: small queues are fuller. Calibrated on user priorities (docs/wing_workload.md)."""
 UNEVEN, FULLEST = 0.5, 1.8
 """Peaks of an organisation's requests, of its queue's size: spread, and most. Not published;
 calibrated on user priorities alone (docs/wing_workload.md)."""
