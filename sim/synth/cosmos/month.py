@@ -238,8 +238,8 @@ def _joined(
         flows, program, organisation, user, submit, duration, np.array(list(shares.values())), seed
     )
     return Month(
-        shares, program, organisation, user, submit, duration, lag, mode, priority, tokens, up, down,
-        hard, downloads,
+        shares, program, organisation, user, submit, duration, lag, mode, priority, tokens, up,
+        down, hard, downloads,
     )  # fmt: skip
 
 
