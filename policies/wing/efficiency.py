@@ -156,13 +156,18 @@ class ByDecay(Valued):
             length_s = np.bincount(c.stage_job, c.stage_max_s, len(c.job_submit)).astype(np.float64)
         else:
             past = Past(world, self.statistic)
-            known = [past.expected(past.column(c)) for c in [*columns, self.compute]]
+            known = [past.expected(past.column(c)) for c in columns]
+            known.append(self.expected_compute(world, past))
             length_s = past.expected(past.column("mean_task_s"))
         value = np.nan_to_num(np.stack(known[:-1], axis=1)) * self.factors(world)[:, None]
         waiting = Waiting(value, np.nan_to_num(known[-1]), np.nan_to_num(length_s))
         plan.set_jobs(key=waiting.key)
         plan.timer_s = world.columns.job_submit.min(initial=0.0) + self.refresh_s
         return waiting
+
+    def expected_compute(self, world: World, past: Past) -> F8:
+        """Return what the worth of each job is expected to be divided by, (J,)."""
+        return past.expected(past.column(self.compute))
 
     def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
         """Order the jobs that wait anew, by what is left of their value."""
@@ -213,11 +218,24 @@ class WingDep(ByDecay):
     """A job's value by what it can still rescue; beyond the paper, on what its §7.1 points at.
 
     Wing is Chung et al., OSDI 2020. Only dependent jobs that do not wait for their input are given
-    up when they are submitted; those that poll are not. And what is expected of a job is the mean
-    of the past, not the median: what is wanted is much value in all, and few runs have most of it.
+    up when they are submitted; those that poll are not. What is expected of a job is the mean of
+    the past, not the median: what is wanted is much value in all, and few runs have most of it. And
+    its own resource-time is scaled by what it asks for, over what jobs like it asked for.
     """
 
     value: ClassVar[str] = "agg_value"
     decayed: ClassVar[str] = "rescued"
     compute: ClassVar[str] = "agg_compute_s"
     statistic: ClassVar[Statistic] = "mean"
+
+    def expected_compute(self, world: World, past: Past) -> F8:
+        """Return aggregate resource-time, with a job's own by what it asks for, (J,)."""
+        c = world.columns
+        asked = np.bincount(c.stage_job, c.stage_demand_f[:, 0], len(c.job_submit))
+        own_s, length_s = past.column("compute_s"), past.column("mean_task_s")
+        usual = past.expected(np.divide(own_s, length_s, where=length_s > 0, out=0 * own_s))
+        own, whole = past.expected(own_s), past.expected(past.column(self.compute))
+        known = (usual > 0) & (own > 0)
+        more = np.divide(asked, usual, out=np.ones(len(asked)), where=known) - 1.0
+        out: F8 = np.where(known, whole + own * more, whole)
+        return out

@@ -256,7 +256,9 @@ def hard_edges(
 
     For each pair of recurring templates the jobs of the downstream one are looked at that were
     submitted once the upstream one's first output had been read: (b) if more than `hard_share` of
-    them consume the output of exactly one job, or (c) if all consume equally many.
+    them consume the output of exactly one job, or (c) if all consume equally many. Of those that
+    read the runs of some days, the first find fewer where the log begins: these are left out, as
+    long as they are not more than the others.
     """
     hard = ~edge_recurring
     place = np.flatnonzero(edge_recurring)
@@ -278,12 +280,14 @@ def hard_edges(
     key = template[by_template].astype(np.int64) * len(submit_s) + by_template
     n_jobs = start[code + 1] - np.searchsorted(key, code * np.int64(len(submit_s)) + first_job)
     n_one = np.bincount(of_entry, n_consumed == 1, len(pairs))
-    least = np.full(len(pairs), np.iinfo(np.int64).max)
-    np.minimum.at(least, of_entry, n_consumed)
     most = np.zeros(len(pairs), np.int64)
     np.maximum.at(most, of_entry, n_consumed)
-    n_entries = np.bincount(of_entry, minlength=len(pairs))
-    is_hard = (n_one > hard_share * n_jobs) | ((least == most) & (n_entries == n_jobs))
+    job, full = entry % len(submit_s), n_consumed == most[of_entry]
+    first_full = np.full(len(pairs), len(submit_s), np.int64)
+    np.minimum.at(first_full, of_entry[full], job[full])
+    n_from = start[code + 1] - np.searchsorted(key, code * np.int64(len(submit_s)) + first_full)
+    n_full = np.bincount(of_entry, full, len(pairs))
+    is_hard = (n_one > hard_share * n_jobs) | ((n_full == n_from) & (2 * n_full >= n_jobs))
     hard[place] = is_hard[of]
     return hard
 

@@ -38,20 +38,26 @@ READERS, PUBLIC = 0.175, 0.05
 """Of recurring jobs: those that read, and those that make, data shared between organisations."""
 READ_BY_AD_HOC = 0.84
 """Dependencies of ad hoc jobs, a job of any kind."""
-CROSS_READS = 0.77
+CROSS_READS = 0.65
 """Dependencies of recurring jobs on shared data, a job of any kind."""
 MOST_CROSS = 12
 """Shared data sets that one program reads, at most."""
-WINDOWS = np.array([2, 4, 8, 24])
-"""How many of the last runs of a shared data set are read, where it is more than one."""
-OLDEST_DAYS = 3.0
-"""And over how many days these may go back."""
+WINDOWS = np.array([72, 96, 144])
+"""Hours whose runs are read at once, by the few that read more than the last run: large windows of
+few programs hold a third of all dependencies, as in real workflows (docs/wing_workload.md)."""
+FAST = 56.0
+"""Runs a week, at least, of what is read in windows."""
+MORE = 0.7
+"""Programs that read one other of their workflow, of those that read any; of the rest as many read
+two, and so on. Real programs have one or two inputs in the median."""
 NEIGHBOUR = 0.10
 """Templates that read another workflow of their own organisation."""
 OWN = 0.28
 """Templates that read their own last run."""
 OPTIONAL, CHANGING = 0.15, 0.10
 """Reads beyond the first one that are not made every time; that begin or end within four weeks."""
+OWN_READ = (0.5, 0.9)
+"""How often a program that reads its own last run does: it can do without."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,20 +110,28 @@ def draw_flows(scale: float, active: F8, seed: int) -> Flows:
     leaf = place >= _trunk(size)[flow]
     linked = some(np.bincount(flow, weight), may_link, LINKED * weight.sum(), rng)
     sharing = linked[flow] & (weight > 1) & (weight < 0.4 * PUBLIC * weight.sum())
-    public = some(weight, sharing, PUBLIC * weight.sum(), rng)
+    fast = weight >= FAST
+    public = np.zeros(len(flow), dtype=bool)
+    for kind in (fast, ~fast):
+        public |= some(weight, sharing & kind, 0.5 * PUBLIC * weight.sum(), rng)
     shares = np.bincount(flow, public, n_flows) > 0
     readers = some(
         weight, linked[flow] & (leaf | ~shares[flow]) & ~public, READERS * weight.sum(), rng
     )
     near = _neighbours(flow, organisation, linked, leaf, rng)
     reads = (DEPENDENCIES_PER_JOB - READ_BY_AD_HOC - CROSS_READS) / RECURRING * weight.sum()
-    up, down = _within(flow, place, size, at, weight, reads - weight[near[1]].sum(), rng)
+    up, down = _within(flow, place, size, at, weight, rng)
     others = len(near[0]) + int((up != down).sum())
     n_cross = round(others * CROSS_TEMPLATES / (1 - CROSS_TEMPLATES))
     crossing = _crossing(readers, public, organisation[flow], weight, n_cross, rng)
-    from_, into, window = (np.concatenate(pair) for pair in zip(crossing, near, strict=True))
     first = _is_first(up, down)
     optional = np.where(~first & (rng.random(len(up)) < OPTIONAL), rng.random(len(up)), 1.0)
+    optional = np.where(up == down, rng.uniform(*OWN_READ, len(up)), optional)
+    left = reads - weight[near[1]].sum() - (weight[down] * optional).sum()
+    rolled = _rolled_up(flow, organisation, linked, leaf, weight, left, rng)
+    from_, into, window = (
+        np.concatenate(parts) for parts in zip(crossing, near, rolled, strict=True)
+    )
     changes = np.where(first, 1.0, rng.random(len(up))) < CHANGING
     when, begins = rng.random(len(up)), rng.random(len(up)) < 0.5
     fed = np.zeros(len(flow), dtype=bool)
@@ -195,7 +209,7 @@ def _crossing(
     As many as `wanted`, and so many of their last runs at once that `CROSS_READS` come out.
     """
     into = np.repeat(np.flatnonzero(readers), MOST_CROSS)
-    shared = rng.permutation(np.flatnonzero(public))
+    shared = by_fame(public, weight, rng)
     fame = 1.0 / (np.arange(len(shared)) + 3)
     from_ = rng.choice(shared, size=len(into), p=fame / fame.sum())
     from_, into = _distinct(from_, into, owner[from_] != owner[into])
@@ -203,16 +217,40 @@ def _crossing(
     order = np.concatenate([first, rng.permutation(np.setdiff1d(np.arange(len(into)), first))])
     kept = order[: max(wanted, len(first))]
     from_, into = from_[kept], into[kept]
-    window = np.ones(len(into), dtype=np.int64)
     left = CROSS_READS / RECURRING * weight.sum() - float(weight[into].sum())
-    most = np.minimum(WINDOWS[-1], OLDEST_DAYS / 7 * weight[from_])
-    wish = np.minimum(rng.choice(WINDOWS, size=len(into)), most).astype(np.int64)
-    for row in rng.permutation(np.flatnonzero(wish > 1)).tolist():
+    return from_, into, _windows(from_, into, weight, left, rng)
+
+
+def by_fame(public: Mask, weight: F8, rng: Stream) -> I8:
+    """Return the programs whose data are shared, the most read first: what is made often."""
+    shared = rng.permutation(np.flatnonzero(public))
+    return shared[np.argsort(weight[shared] < FAST, kind="stable")]
+
+
+def _windows(from_: I8, into: I8, weight: F8, left: float, rng: Stream) -> I8:
+    """Draw how many of the last runs each read is of: few of many, so that `left` more come out."""
+    window = np.ones(len(into), dtype=np.int64)
+    wish = (rng.choice(WINDOWS, size=len(into)) / 168.0 * weight[from_]).astype(np.int64)
+    may = (weight[from_] >= FAST) & (weight[into] < FAST)
+    for row in rng.permutation(np.flatnonzero(may)).tolist():
         more = float(weight[into[row]] * (wish[row] - 1))
         if more <= left:
             window[row] = wish[row]
             left -= more
-    return from_, into, window
+    return window
+
+
+def _rolled_up(
+    flow: I8, organisation: I8, linked: Mask, leaf: Mask, weight: F8, left: float, rng: Stream
+) -> tuple[I8, I8, I8]:
+    """Draw who reads all of an organisation's frequent runs of some days; `left` runs a week."""
+    into = np.repeat(np.flatnonzero(linked[flow] & leaf & (weight < FAST)), 3)
+    fast = np.flatnonzero(linked[flow] & (weight >= FAST))
+    from_ = _of_same_owner(into, fast, organisation[flow], rng)
+    from_, into = _distinct(from_, into, from_ >= 0)
+    window = _windows(from_, into, weight, left, rng)
+    kept = window > 1
+    return from_[kept], into[kept], window[kept]
 
 
 def _neighbours(
@@ -220,14 +258,18 @@ def _neighbours(
 ) -> tuple[I8, I8, I8]:
     """Draw reads between an organisation's workflows, of those that are linked anyway."""
     into = np.flatnonzero(linked[flow] & leaf & (rng.random(len(flow)) < NEIGHBOUR))
-    open_ = np.flatnonzero(linked[flow])
-    by_owner = open_[np.argsort(organisation[flow[open_]], kind="stable")]
-    owner = organisation[flow][by_owner]
-    low = np.searchsorted(owner, organisation[flow[into]], "left")
-    high = np.searchsorted(owner, organisation[flow[into]], "right")
-    from_ = by_owner[low + (rng.random(len(into)) * (high - low)).astype(np.int64)]
+    from_ = _of_same_owner(into, np.flatnonzero(linked[flow]), organisation[flow], rng)
     from_, into = _distinct(from_, into, flow[from_] != flow[into])
     return from_, into, np.ones(len(into), dtype=np.int64)
+
+
+def _of_same_owner(into: I8, among: I8, owner: I8, rng: Stream) -> I8:
+    """Draw one of the programs `among` for each of `into`, of the same owner; -1 for none."""
+    by_owner = among[np.argsort(owner[among], kind="stable")]
+    low = np.searchsorted(owner[by_owner], owner[into], "left")
+    high = np.searchsorted(owner[by_owner], owner[into], "right")
+    at = low + (rng.random(len(into)) * (high - low)).astype(np.int64)
+    return np.where(high > low, by_owner[np.minimum(at, len(by_owner) - 1)], -1)
 
 
 def _distinct(from_: I8, into: I8, ok: Mask) -> tuple[I8, I8]:
@@ -242,10 +284,8 @@ def _trunk(size: I8) -> I8:
     return out
 
 
-def _within(
-    flow: I8, place: I8, size: I8, at: I8, weight: F8, wanted: float, rng: Stream
-) -> tuple[I8, I8]:
-    """Draw reads within workflows: one or none each, last runs, and as many more as wanted."""
+def _within(flow: I8, place: I8, size: I8, at: I8, weight: F8, rng: Stream) -> tuple[I8, I8]:
+    """Draw reads within workflows: one or none each, last runs, and of some programs more."""
     trunk = _trunk(size)[flow]
     source = (place == 0) | ((place < trunk) & (rng.random(len(flow)) < SOURCES))
     later = np.flatnonzero(~source)
@@ -262,10 +302,9 @@ def _within(
     up, down = np.concatenate(ups), np.concatenate(downs)
     fresh = ~np.isin(up * len(flow) + down, first * len(flow) + later)
     up, down = up[fresh], down[fresh]
-    order = rng.permutation(len(up))
-    left = wanted - weight[later].sum() - weight[itself].sum()
-    usual = (1 - OPTIONAL / 2) * (1 - CHANGING / 2)
-    chosen = order[np.cumsum(weight[down[order]]) * usual < left]
+    order = np.lexsort((rng.random(len(up)), down))
+    turn = np.arange(len(order)) - np.searchsorted(down[order], down[order], "left")
+    chosen = order[turn < (rng.geometric(MORE, len(flow)) - 1)[down[order]]]
     up = np.concatenate([first, itself, up[chosen]])
     down = np.concatenate([later, itself, down[chosen]])
     order = np.lexsort((up, down))

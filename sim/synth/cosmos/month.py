@@ -15,15 +15,24 @@ from sim.base.random import Stream, stream
 from sim.lineage.worth import BLIND, NONE, POLL
 from sim.published import numbers
 from sim.synth.cosmos.flows import (
+    FAST,
     READ_BY_AD_HOC,
     WEEK_S,
+    WINDOWS,
     Flows,
+    by_fame,
     closed,
     draw_flows,
     some,
     team_sizes,
 )
-from sim.synth.cosmos.requests import Downloads, draw_downloads, draw_priorities, draw_widths
+from sim.synth.cosmos.requests import (
+    Downloads,
+    draw_downloads,
+    draw_priorities,
+    draw_widths,
+    like_their_users,
+)
 from sim.synth.cosmos.runs import BEGIN_S, END_S, Finished, Runs, ad_hoc_times, distinct, draw_runs
 
 JOBS_A_DAY = numbers("wing")["cosmos"]["jobs_a_day"]
@@ -39,6 +48,9 @@ OLD, OLD_DAYS, OLD_SPREAD = 0.5, 1.2, 1.3
 """Reads of older data, how old they are in the median, and the spread."""
 MEDIAN_S, SPREAD, LONGEST_S = 600.0, 1.8, 8 * 3600.0
 """Of run times."""
+ONE = 0.65
+"""Ad hoc jobs that read one program, of those that read any; of the rest as many read two, and so
+on. Beyond these, a few read a large window of one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,11 +74,11 @@ def draw_ad_hoc(flows: Flows, runs: Runs, scale: float, active: F8, seed: int) -
     team = team_sizes(active)
     rank = np.minimum((team[organisation] * rng.random(n) ** 2), team[organisation] - 1)
     user = (np.cumsum(team) - team)[organisation] + rank.astype(np.int64)
-    duration = np.clip(MEDIAN_S * maths.exp(SPREAD * rng.normal(size=n)), 10.0, LONGEST_S)
+    size = like_their_users(user, rng)
+    duration = np.clip(MEDIAN_S * maths.exp(SPREAD * size), 10.0, LONGEST_S)
 
     reads = np.flatnonzero(rng.random(n) < READS)
-    mean = READ_BY_AD_HOC / (1 - RECURRING) / READS
-    count = np.minimum(rng.geometric(1 / (1.14 * mean), len(reads)), 24)
+    count = np.minimum(rng.geometric(ONE, len(reads)), 24)
     busy = np.bincount(user[reads], minlength=int(team.sum())).astype(np.float64)
     may = ~np.isin(np.repeat(np.arange(len(active)), team), closed(len(active)))
     crosses = some(busy, may, CROSS * len(reads), rng)[user[reads]]
@@ -77,12 +89,27 @@ def draw_ad_hoc(flows: Flows, runs: Runs, scale: float, active: F8, seed: int) -
     by = submit[down] - np.where(old, age, 0.0)
     home = _homes(flows, team, rng)[user[down]]
     program = _programs(flows, organisation[down], home, across, rng)
+    more = READ_BY_AD_HOC * n / (1 - RECURRING) - len(down)
+    window = _large_windows(flows, program, across & (number == 0), more, rng)
+    back = ranges(np.zeros(len(down), dtype=np.int64), window)
+    down, across, by, program = (np.repeat(x, window) for x in (down, across, by, program))
     done = Finished(runs.program, runs.submit_s + runs.duration_s, len(flows.flow))
-    up = done.last(program, by, np.where(across, number // 2, 0))
+    up = done.last(program, by, back)
     own = ~across & (rng.random(len(down)) < OWN)
     up[own] = _own(user, submit, duration, down[own], len(runs.program))
     up, down, _ = distinct(up, down, own)
     return AdHoc(organisation, user, submit, duration, up, down)
+
+
+def _large_windows(flows: Flows, program: I8, may: Mask, left: float, rng: Stream) -> I8:
+    """Draw how many of the last runs each read is of: one, but of few that `may`; `left` more."""
+    window = np.ones(len(program), dtype=np.int64)
+    weight = flows.weight[program]
+    rows = rng.permutation(np.flatnonzero(may & (weight >= FAST)))
+    wish = (rng.choice(WINDOWS, size=len(rows)) / 168.0 * weight[rows]).astype(np.int64)
+    kept = np.cumsum(wish - 1) <= left
+    window[rows[kept]] = wish[kept]
+    return window
 
 
 def _homes(flows: Flows, team: I8, rng: Stream) -> I8:
@@ -97,7 +124,7 @@ def _homes(flows: Flows, team: I8, rng: Stream) -> I8:
 
 def _programs(flows: Flows, organisation: I8, home: I8, across: Mask, rng: Stream) -> I8:
     """Draw whose output each read is of: shared data, or the user's workflow."""
-    shared = rng.permutation(np.flatnonzero(flows.public))
+    shared = by_fame(flows.public, flows.weight, rng)
     fame = 1.0 / (np.arange(len(shared)) + 3)
     owner = flows.organisation[flows.flow[shared]]
     drawn = rng.choice(len(shared), size=(4, len(organisation)), p=fame / fame.sum())
@@ -206,12 +233,13 @@ def _joined(
     lag = np.where(mode == POLL, np.clip(submit - ready - _HAIR_S, 0.0, lag), 0.0)
     downloads = draw_downloads(flows, program, submit, submit + duration, up, down, seed)
     priority = draw_priorities(flows, program, organisation, up, down, submit, seed)
+    user = np.concatenate([flows.user[flow], single.user])[order]
     tokens = draw_widths(
-        flows, program, organisation, submit, duration, np.array(list(shares.values())), seed
+        flows, program, organisation, user, submit, duration, np.array(list(shares.values())), seed
     )
     return Month(
-        shares, program, organisation, np.concatenate([flows.user[flow], single.user])[order],
-        submit, duration, lag, mode, priority, tokens, up, down, hard, downloads,
+        shares, program, organisation, user, submit, duration, lag, mode, priority, tokens, up,
+        down, hard, downloads,
     )  # fmt: skip
 
 

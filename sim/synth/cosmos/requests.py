@@ -24,6 +24,10 @@ PEAK = numbers("wing")["cosmos"]["peak"]
 
 INHERITED = 0.7
 """Workflows whose priority is that of an earlier one of the organisation; an assumption (§2.2)."""
+SLOW = 1.0
+"""Programs above what they read are of slow workflows first: few jobs, for so many programs."""
+PARTS = (1.0, 0.75, 0.5, 0.35, 0.25, 0.18, 0.12)
+"""Shares of programs that may be: fewer of more workflows."""
 HIGHEST = 1000
 STEP = 10
 """Priorities are whole multiples of the step, from one step to the highest."""
@@ -54,11 +58,10 @@ def draw_priorities(
     np.maximum.at(above, b, lifted[a])
     above += STEP * (1 + np.floor(rng.random(len(own)) * 20))
     dice = rng.random((2, len(program)))
-    low, high = 0.0, 1.0
     best, least = np.zeros(0), np.inf
-    for _ in range(8):
-        part = (low + high) / 2
-        turn = np.argsort(rng.permutation(len(flows.organisation)), kind="stable")[flows.flow]
+    for part in PARTS:
+        late = SLOW * maths.log(168.0 / flows.period_h) + rng.random(len(flows.organisation))
+        turn = np.argsort(np.argsort(late, kind="stable"), kind="stable")[flows.flow]
         may = np.unique(b[ticket[b] < part])
         may = may[np.lexsort((ticket[may], turn[may]))]
         of_program = _raised(may, above, lifted, a, b)
@@ -66,10 +69,10 @@ def draw_priorities(
         priority = np.where(recurring, priority, _ad_hoc(recurring, organisation, priority, dice))
         behind = np.zeros(len(program), dtype=bool)
         behind[down[priority[up] < priority[down]]] = True
-        off = float(behind.mean()) - INVERTED_JOBS
-        if abs(off) < least:
-            best, least = priority, abs(off)
-        low, high = (low, part) if off > 0 else (part, high)
+        above_them = len(np.unique(a[of_program[a] < of_program[b]])) / len(own)
+        off = abs(behind.mean() - INVERTED_JOBS) + abs(above_them - INVERTED_TEMPLATES)
+        if off < least:
+            best, least = priority, float(off)
     return best
 
 
@@ -114,20 +117,42 @@ def _ad_hoc(recurring: Mask, organisation: I8, priority: F8, dice: F8) -> F8:
     return out
 
 
+USER = 0.6
+"""Of the variance of ad hoc jobs' sizes, what their user tells: scripts are inherited (§2.2).
+Calibrated on what oracles gain (docs/wing_workload.md)."""
+
+
+def like_their_users(user: I8, rng: Stream) -> F8:
+    """Draw normal numbers for jobs, of which their users' part is `USER` of the variance."""
+    part = rng.normal(size=int(user.max(initial=0)) + 1)[user]
+    out: F8 = np.sqrt(USER) * part + np.sqrt(1 - USER) * rng.normal(size=len(user))
+    return out
+
+
 TOKENS = 100_000
 """Of the whole cluster at capacity 1, whatever the scale."""
 SPREAD = 1.0
 """Of widths, of programs and of ad hoc jobs; not published."""
-UNEVEN, FULLEST = 0.5, 1.15
+LEAN = 0.5
+"""Peaks of organisations' requests go by their queues' sizes to this power, as their numbers of
+jobs do: small queues are fuller. Calibrated on user priorities (docs/wing_workload.md)."""
+UNEVEN, FULLEST = 0.5, 1.8
 """Peaks of an organisation's requests, of its queue's size: spread, and most. Not published;
 calibrated on user priorities alone (docs/wing_workload.md)."""
-WIDEST = 0.12
+WIDEST = 0.1
 """Of its queue that a job holds at most, so that it fits a fifth of the cluster; calibrated too."""
 PEAK_WINDOW_S = 3600.0
 
 
 def draw_widths(
-    flows: Flows, program: I8, organisation: I8, submit_s: F8, duration_s: F8, share: F8, seed: int
+    flows: Flows,
+    program: I8,
+    organisation: I8,
+    user: I8,
+    submit_s: F8,
+    duration_s: F8,
+    share: F8,
+    seed: int,
 ) -> I8:
     """Draw how many tokens each job holds; see `sim.synth.cosmos.month.Month`.
 
@@ -136,9 +161,9 @@ def draw_widths(
     """
     rng = stream(seed, "synth", "cosmos", "widths")
     own = maths.exp(SPREAD * rng.normal(size=len(flows.flow)))
-    single = maths.exp(SPREAD * rng.normal(size=len(program)))
+    single = maths.exp(SPREAD * like_their_users(user, rng))
     width = np.where(program >= 0, own[program], single)
-    wish = share * maths.exp(UNEVEN * rng.normal(size=len(share)))
+    wish = maths.power(share, LEAN) * maths.exp(UNEVEN * rng.normal(size=len(share)))
     most = np.maximum(np.floor(WIDEST * share * TOKENS), 1.0)[organisation]
     third = (submit_s >= 0) & (submit_s < WEEK_S)
     rows = [np.flatnonzero(third & (organisation == o)) for o in range(len(share))]
@@ -198,11 +223,14 @@ NOISE = (-1.9, 0.9)
 """Mean and spread of the logarithm of how much runs of a program differ in value."""
 LAST = 0.75
 """How much more the programs at the end of a workflow are downloaded, as a logarithm."""
-FIRST_H, FIRST_SPREAD = 14.0, 1.0
+FIRST_H, FIRST_SPREAD = 26.0, 1.0
 SOON, SOON_H = 0.05, 0.25
 """From the end of a job to its first download: median over programs, and spread; and programs whose
 output is fetched soon, with their median. Both are what the shiftable jobs ask for."""
-MORE_DAYS = 0.4
+EARLY = 0.7
+"""The first of n downloads comes n to this power sooner. Calibrated, as `MORE_DAYS` is, on user
+priorities alone."""
+MORE_DAYS = 0.2
 """Mean time from the first download to the others. Not published; calibrated on user priorities
 alone (docs/wing_workload.md)."""
 FAMOUS = 20
@@ -291,6 +319,7 @@ def _times(flows: Flows, program: I8, finish_s: F8, value: I8, rng: Stream) -> D
     single = 3600.0 * _first_h(rng.random(len(program)))
     first = np.where(program >= 0, typical[program], single)
     first *= maths.exp(0.3 * rng.normal(size=len(program)))
+    first *= maths.power(np.maximum(value, 1).astype(np.float64), -EARLY)
     count = np.minimum(value, MOST_TIMES)
     job = np.repeat(np.arange(len(program)), count)
     number = ranges(np.zeros(len(program), dtype=np.int64), count)

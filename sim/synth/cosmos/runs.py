@@ -16,9 +16,10 @@ from sim.base.arrays import F8, I8, Mask, ranges
 from sim.base.random import Stream, stream
 from sim.synth.cosmos.flows import WEEK_S, Flows
 
-AMPLITUDE = 0.4
-"""How much more than on average happens at the busiest hour. Not published; calibrated on user
-priorities alone (docs/wing_workload.md)."""
+QUIET, BUSY = 0.4, 8.0
+"""Of the busiest hour, what happens at any; and how narrow the busy hours are: six hours away from
+the busiest e^-BUSY of the rest happens. Calibrated on how often requests exceed 40 % of the
+cluster, and on user priorities (docs/wing_workload.md)."""
 BUSIEST_H = 10.0
 
 WEEKEND = 0.7
@@ -28,18 +29,18 @@ _DAY_S = 86_400.0
 
 def daily_offset(period_s: F8, rng: Stream) -> F8:
     """Draw when within their period workflows start, most of the daily ones in busy hours."""
-    hour = hours(len(period_s), AMPLITUDE, rng)
+    hour = hours(len(period_s), rng)
     day = np.floor(rng.random(len(period_s)) * np.maximum(period_s / _DAY_S, 1.0))
     return (day * _DAY_S + hour * 3600.0) % period_s
 
 
-def hours(n: int, amplitude: float, rng: Stream) -> F8:
-    """Draw hours of the day with density 1 + amplitude cos(2π (h - busiest) / 24)."""
+def hours(n: int, rng: Stream) -> F8:
+    """Draw hours of the day with density QUIET + e^(BUSY (cos(2π (h - busiest) / 24) - 1))."""
     grid = np.linspace(0.0, 24.0, 1441)
-    angle = 2 * np.pi / 24.0
-    below = grid + amplitude / angle * (
-        maths.sin(angle * (grid - BUSIEST_H)) + maths.sin(angle * BUSIEST_H)
-    )
+    middle = 0.5 * (grid[1:] + grid[:-1]) - BUSIEST_H
+    angle = 2 * np.pi / 24.0 * middle + 0.5 * np.pi
+    density = QUIET + maths.exp(BUSY * (maths.sin(angle) - 1.0))
+    below = np.concatenate([[0.0], np.cumsum(density)])
     out: F8 = maths.interp(rng.random(n) * below[-1], below, grid)
     return out
 
@@ -48,7 +49,7 @@ def ad_hoc_times(n: int, weeks: int, rng: Stream) -> F8:
     """Draw times in so many weeks from 0, ascending: more by day, and on weekdays."""
     weight = np.array([1.0, 1.0, 1.0, 1.0, 1.0, WEEKEND, WEEKEND])
     day = rng.choice(7, size=n, p=weight / weight.sum()) + 7 * rng.integers(weeks, size=n)
-    return np.sort(day * _DAY_S + hours(n, AMPLITUDE, rng) * 3600.0)
+    return np.sort(day * _DAY_S + hours(n, rng) * 3600.0)
 
 
 class Finished:
@@ -114,8 +115,8 @@ class Runs:
     lag_s: F8  # from the last input to the submission of a job that polls
     up: I8  # rows that were read, and that read them
     down: I8
-    # whether the job can't do without: it reads that program every time, and of several runs this
-    # is the last. Its own last run it can do without, as it would never recover otherwise
+    # whether the job can't do without: it reads that program every time, one run or as many as
+    # always. Its own last run it can do without, as it would never recover otherwise
     hard: Mask
 
 
@@ -264,11 +265,11 @@ def _there(
 def _from_elsewhere(
     flows: Flows, program: I8, submit_s: F8, finish_s: F8, first: I8, n_runs: I8
 ) -> tuple[I8, I8, Mask]:
-    """Return rows of other workflows' runs, rows that read them, and whether it is the last one."""
+    """Return rows of other workflows' runs, rows that read them, and that they must be there."""
     count = n_runs[flows.into] * flows.window
     of = np.repeat(np.arange(len(count)), count)
     at = ranges(np.zeros(len(count), dtype=np.int64), count)
     down = first[flows.into[of]] + at // flows.window[of]
     done = Finished(program, finish_s, len(flows.flow))
     back = at % flows.window[of]
-    return done.last(flows.from_[of], submit_s[down], back), down, back == 0
+    return done.last(flows.from_[of], submit_s[down], back), down, np.ones(len(of), dtype=bool)

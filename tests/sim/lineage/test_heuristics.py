@@ -163,6 +163,23 @@ def test_hard_if_all_consume_equally_many_outputs():
     assert not hard(fewer)
 
 
+def test_hard_if_all_consume_equally_many_but_where_the_log_begins():
+    def windows(days, last=0):
+        """Return daily sources, and sinks that read those of so many days, as far as logged."""
+        day = 86_400.0
+        jobs = [{"name": "source", "job_id": f"source {d}", "submit": d * day,
+                 "finish": d * day + 60, "writes": [f"f{d}"]} for d in range(21)]  # fmt: skip
+        for d in range(21):
+            reads = [f"f{k}" for k in range(max(0, d - days + 1), d + 1 - (last if d == 20 else 0))]
+            at = d * day + 3600
+            jobs.append({"name": "sink", "submit": at, "finish": at + 60, "reads": reads})
+        return jobs
+
+    assert hard(windows(days=7))
+    assert not hard(windows(days=7, last=1))
+    assert not hard(windows(days=14))  # fewer in two weeks of three
+
+
 def test_ad_hoc_dependencies_are_hard():
     jobs = [
         {"name": "a", "submit": 0, "finish": 1, "writes": ["f"]},

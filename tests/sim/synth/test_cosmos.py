@@ -55,6 +55,23 @@ def test_the_published_figures_come_out(scale, seed):
     assert {k: got[k] for k, least in AT_LEAST.items() if got[k] < least} == {}
 
 
+def test_inputs_and_hours_are_as_the_rules_of_calibration_have_them():
+    month = draw_month(0.2, 1)
+    third = month.week(0, 1)
+    inputs = np.bincount(month.down, minlength=len(third))[third]
+    some, top = inputs[inputs > 0], np.sort(inputs)[::-1][: len(inputs) // 100]
+    assert np.median(some) in (1, 2)
+    assert np.quantile(some, 0.9) <= 4
+    assert np.quantile(some, 0.99) >= 16
+    assert top.sum() / inputs.sum() > 0.3
+    used = held(month.submit_s[third], month.duration_s[third], month.tokens[third]) / TOKENS
+    assert 0.1 < np.mean(used > 0.4) < 0.4
+    single = third & ~month.recurring
+    length = np.log(month.duration_s[single])
+    mean = np.bincount(month.user[single], length) / np.bincount(month.user[single])
+    assert np.var(mean[month.user[single]]) / np.var(length) > 0.5
+
+
 def test_the_workload_says_what_was_wanted_and_what_came_out(week, drawn):
     pairs = drawn.meta["wanted, got"]
     assert set(pairs) == set(TARGETS) | set(AT_LEAST)
