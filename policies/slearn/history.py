@@ -221,11 +221,15 @@ def _days_of(features: Features) -> float:
 
 
 def _moments(features: Features) -> list[tuple[float, bool, int]]:
-    """List when jobs of the history end and come, in time; at one instant ends go first."""
+    """List when jobs of the history end and come, in time; at one instant ends go first.
+
+    Of those without times each ends before the next one comes, and all before any other.
+    """
     submit, finish = features.past("submit_s"), features.past("finish_s")
     rows = np.arange(len(submit))
     time = np.concatenate([finish, submit])
     comes = np.concatenate([np.zeros(len(rows), bool), np.ones(len(rows), bool)])
     row = np.concatenate([rows, rows])
-    order = np.lexsort((row, comes, time))
+    turn = np.where(features.untimed[row], 2 * row + ~comes - 2 * len(row), comes)
+    order = np.lexsort((row, turn, time))
     return list(zip(time[order].tolist(), comes[order].tolist(), row[order].tolist(), strict=True))

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sim.base.arrays import F8, I4
-from sim.workload.tables import names, values
+from sim.base.arrays import I4, Mask
+from sim.workload.tables import names, or_nan, values
 
 NAMES = ("application", "job_name", "user", "day", "hour", "requested")
 """The features, in the order of their columns (Jajoo et al., NSDI 2022, §4.2)."""
@@ -23,8 +23,10 @@ DAY_S, HOUR_S = 86_400.0, 3600.0
 class Features:
     """The features of stages and of the jobs of the past, as codes of one vocabulary.
 
-    The day is that of the week and the hour that of the day, both counted from time 0. A stage
-    without an application, name or request of its own has its job's.
+    The day is that of the week and the hour that of the day: those of the columns of these names,
+    or else counted from time 0. A stage without an application, name or request of its own has its
+    job's. A job of the past without times counts as one of the begin: that of the trace, or of the
+    earliest of the past that has a time.
     """
 
     jobs: pa.Table  # those of the workload
@@ -39,8 +41,8 @@ class Features:
         past = np.full((self.history.num_rows, len(NAMES)), -1, dtype=np.int32)
         for f, name in enumerate(NAMES):
             if name in ("day", "hour"):
-                now[:, f] = _moment(name, values(self.jobs, "submit_s"))[job]
-                past[:, f] = _moment(name, values(self.history, "submit_s"))
+                now[:, f] = _moment(self.jobs, name)[job]
+                past[:, f] = _moment(self.history, name)
                 continue
             known: dict[str, int] = {}
             past[:, f] = _coded(self.history, name, known)
@@ -51,12 +53,24 @@ class Features:
 
     def past(self, column: str) -> NDArray[Any]:
         """Return a column of numbers of the history, (H,), in the order in which its jobs end."""
-        return values(self.history, column)
+        if column not in ("submit_s", "finish_s") or not self.untimed.any():
+            return values(self.history, column)
+        begin = np.fmin.reduce(or_nan(self.history, "submit_s"), initial=0.0)
+        return np.where(self.untimed, begin, or_nan(self.history, column))
+
+    @cached_property
+    def untimed(self) -> Mask:
+        """Of which jobs of the past only the order is known, (H,)."""
+        mask: Mask = np.isnan(or_nan(self.history, "submit_s"))
+        return mask
 
 
-def _moment(name: str, submit_s: F8) -> I4:
+def _moment(table: pa.Table, name: str) -> I4:
+    if name in table.column_names:
+        return values(table, name)
     unit, cycle = (DAY_S, 7) if name == "day" else (HOUR_S, 24)
-    return (np.floor(submit_s / unit) % cycle).astype(np.int32)
+    at = np.floor(or_nan(table, "submit_s") / unit) % cycle
+    return np.where(np.isnan(at), -1, at).astype(np.int32)
 
 
 def _coded(table: pa.Table, column: str, known: dict[str, int]) -> I4:

@@ -151,6 +151,17 @@ def test_the_feature_that_was_least_wrong_is_taken():
     assert predictor(made).predict(0, 0.0) == 5.0
 
 
+def test_of_records_without_times_each_ends_before_the_next_comes():
+    never = float("nan")
+    untimed = [(never, never, mean, "a", "u") for mean in (10.0, 4.0)]
+    w = workload([(-5.0, -1.0, 1.0, "a", "u"), *untimed], application="a")
+    history = predictor(w)
+    history.predict(0, 0.0)
+    group = history._groups[0][0].since(-100)
+    # the second was expected to last 10 s, and the one with times the median of 10 and 4
+    assert (group.told, group.error_s) == (2, 6.0 + 6.0)
+
+
 def test_without_errors_the_first_feature_goes():
     made = workload(
         [(-2.0, -1.0, 5.0, "a", "v"), (-2.0, -1.0, 9.0, "b", "u")], application="a", user="u"
