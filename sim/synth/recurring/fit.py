@@ -24,6 +24,8 @@ MOST_QUANTILES = 40
 DAY_S = 86_400.0
 LARGE = 0.03
 """Share of the runs with a large input: assumed."""
+UNTIMED_DAYS = 3
+"""Length of a history of which only the order is known: the paper's window for Google."""
 _GONE = 0.5
 """From which logarithm on a history counts as longer than its jobs for more than chance."""
 
@@ -70,7 +72,7 @@ def fit(workload: Workload, n_slots: int, note: str | None = None) -> Tables:
         )
     loads = load_statistics(window_loads(columns.job_submit, work_s, n_slots))
     since_s = float(columns.job_submit[0] - columns.features.past("submit_s").min())
-    days = max(math.ceil(since_s / DAY_S), 1)
+    days = UNTIMED_DAYS if columns.features.untimed.any() else max(math.ceil(since_s / DAY_S), 1)
     over_time = jobs_over_time(workload, days * DAY_S)
     return Tables(
         strata=tuple(strata),
