@@ -80,7 +80,9 @@ def _add_fit(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--note", metavar="TEXT", help="where the sample is from")
     parser.add_argument(
-        "--generator", default="alibaba2018", choices=("alibaba2018", "recurring"),
+        "--generator",
+        default="alibaba2018",
+        choices=("alibaba2018", "recurring"),
         help="whose tables: recurring wants a history and features; default: alibaba2018",
     )
     parser.add_argument(

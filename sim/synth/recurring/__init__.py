@@ -15,11 +15,13 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 from sim.base.errors import InputError, unknown
-from sim.base.parameters import Between, Count, NotNegative, Positive, Share, Whole, checked
-from sim.synth.recurring.presets import given, preset as preset_tables
+from sim.base.parameters import Between, Count, NotNegative, Positive, Share, checked
+from sim.synth.recurring.presets import given
+from sim.synth.recurring.presets import preset as preset_tables
 from sim.synth.recurring.programs import Drift
 from sim.synth.recurring.tables import read_tables
 
@@ -98,7 +100,7 @@ def synthesize(
     source = preset_tables(name) if tables is None else read_tables(tables)
     if recurring is None and tables is None:
         recurring = given()[name].get("recurring")
-    changes = {}
+    changes: dict[str, Any] = {}
     for key, pair in (("over_time", over_time), ("over_space", over_space), ("stale", stale)):
         if pair is not None:
             changes[key] = (float(pair[0]), float(pair[1]))
@@ -109,5 +111,5 @@ def synthesize(
     drift = Drift(updates, hardware, inputs, update_days)
     if updates + hardware + inputs <= 0:
         raise InputError("one of updates, hardware and inputs must be positive")
-    label = name if tables is None else os.path.basename(tables)
+    label = name if tables is None else Path(tables).name
     return make(label, replace(source, **changes), jobs, history, recurring, slots, drift, seed)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
-from typing import Any
 
 import numpy as np
 
@@ -24,7 +24,7 @@ N_SURGES = 3
 """How many times jobs come in quick succession."""
 SURGE_PACES = (0.01, 0.04, 0.16)
 """Mean gap between jobs in a surge, over that between others: the first that does."""
-_SURGING, _LAST_STEP = (0.0, 0.9, 10), 0.002
+_SURGING, _LAST_STEP = (0.0, 0.9, 7), 0.01
 _NEAR, _LOAD_NEAR_ENOUGH, _HOPELESS = 0.01, 0.04, 0.4
 
 
@@ -37,14 +37,12 @@ def fitted(
     """
     tried: list[tuple[float, F8]] = []
     for number, pace in product(range(draws), SURGE_PACES):
-        draw = _drawn(len(work_s), seed, number)
+        submit_s = partial(
+            _submitted, _drawn(len(work_s), seed, number), pace, work_s, load[0], n_slots
+        )
 
-        def submit_s(surging: float, rounds: int, draw: Any = draw, pace: float = pace) -> F8:
-            gaps = _gaps(*draw, surging, pace)
-            return _stretched(gaps, work_s, load[0], n_slots, rounds)
-
-        def off(surging: float, at: Any = submit_s) -> float:
-            return error_of(at(surging, 2), work_s, load, n_slots)
+        def off(surging: float, at: Callable[[float, int], F8] = submit_s) -> float:
+            return error_of(at(surging, 0), work_s, load, n_slots)
 
         surging, error = _least(off)
         tried.append((error, submit_s(surging, 3)))
@@ -52,6 +50,13 @@ def fitted(
             break
     best = min(tried, key=lambda each: each[0])[1]
     return best, error_of(best, work_s, load, n_slots)
+
+
+def _submitted(
+    draw: tuple[F8, F8], pace: float, work_s: F8, mean: float, n_slots: int,
+    surging: float, rounds: int,
+) -> F8:  # fmt: skip
+    return _stretched(_gaps(*draw, surging, pace), work_s, mean, n_slots, rounds)
 
 
 def _least(off: Callable[[float], float]) -> tuple[float, float]:
@@ -101,7 +106,7 @@ Pair = tuple[float, float]
 
 WELL = 0.08
 """How far the worst figure may be off, as a logarithm, for a draft to be good."""
-_ROUNDS, _DRAWS, _STEPS = 4, 6, 8
+_ROUNDS, _DRAWS, _STEPS = 3, 2, 6
 _NEAR_ENOUGH = 0.05
 _LARGEST_AMPLITUDE = 0.8
 _TAIL = 1.4
@@ -164,10 +169,10 @@ def _work(draft: Draft) -> F8:
 def means(draft: Draft) -> F8:
     """Return the mean task duration of each run.
 
-    Thin and wide jobs have exactly the sizes that there are for them, in the order of what is typical of
-    their programs and of how far they are from it. A run of the history is as large as the job
-    that is next below it in that order, and larger by what lies between; and larger still where
-    its program was slower.
+    Thin and wide jobs have exactly the sizes that there are for them, in the order of what is
+    typical of their programs and of how far they are from it. A run of the history is as large as
+    the job that is next below it in that order, and larger by what lies between; and larger still
+    where its program was slower.
     """
     programs = draft.programs
     program, n_jobs = programs.program, programs.n_jobs

@@ -22,7 +22,7 @@ from sim.workload.workload import Workload
 
 MOST_QUANTILES = 40
 DAY_S = 86_400.0
-LARGE = 0.03
+LARGE = 0.06
 """Share of the runs with a large input: assumed."""
 UNTIMED_DAYS = 3
 """Length of a history of which only the order is known: the paper's window for Google."""
@@ -44,7 +44,9 @@ def fit(workload: Workload, n_slots: int, note: str | None = None) -> Tables:
         )
     if workload.n_stages != workload.n_jobs:
         raise InputError("a fit of recurring jobs needs jobs of one stage", rule="several stages")
-    now, past = (side[:, NAMES.index("application")] for side in columns.features.codes)
+    now, past = (
+        side[:, NAMES.index("application")].astype(np.int64) for side in columns.features.codes
+    )
     alone = int(max(now.max(), past.max())) + 1 + np.arange(len(now))
     now = np.where(now < 0, alone, now)  # without a name a job is a program of its own
     past_s, past = columns.features.past("mean_task_s")[past >= 0], past[past >= 0]
@@ -76,14 +78,21 @@ def fit(workload: Workload, n_slots: int, note: str | None = None) -> Tables:
     over_time = jobs_over_time(workload, days * DAY_S)
     return Tables(
         strata=tuple(strata),
-        gone=(_per(np.sum(~is_now & (n_past > 0)), now), _per(n_past[~is_now].sum(), now)),
+        gone=(
+            _per(int((~is_now & (n_past > 0)).sum()), now),
+            _per(int(n_past[~is_now].sum()), now),
+        ),
         users=_shared(columns, "user", len(now)),
         requests=_shared(columns, "requested", len(now)),
         stale=_stale(now, past, work_s / n_tasks, past_s),
         large=LARGE,
         over_time=_pair(over_time),
         over_space=_pair(over_space),
-        load=(*(_short(loads[key]) for key in ("load_average", "load_p50", "load_p90")),),
+        load=(
+            _short(loads["load_average"]),
+            _short(loads["load_p50"]),
+            _short(loads["load_p90"]),
+        ),  # fmt: skip
         history_days=days,
         provenance={
             "made_by": "python -m sim fit --generator recurring",
@@ -110,13 +119,17 @@ def _home(now: I8, stratum: I8, n_programs: int) -> I8:
     return np.where(n_runs > 0, stratum[order][at], -1)
 
 
-def _runs(jobs: I8, n_past: I8, programs: I8, n_jobs: int) -> tuple[tuple[float, float, float], ...]:
-    """Return for each class of programs its share of the jobs, and programs and past for each job."""
+def _runs(
+    jobs: I8, n_past: I8, programs: I8, n_jobs: int
+) -> tuple[tuple[float, float, float], ...]:
+    """Return for each class of programs its share of the jobs, programs and runs of the past."""
     found = []
     for low, high in ((0, 0), (1, 1), (2, np.inf)):
         mine = programs & (n_past >= low) & (n_past <= high)
         share = float(np.mean((n_past[jobs] >= low) & (n_past[jobs] <= high)))
-        found.append((_short(share), _short(mine.sum() / n_jobs), _short(n_past[mine].sum() / n_jobs)))
+        found.append(
+            (_short(share), _short(mine.sum() / n_jobs), _short(n_past[mine].sum() / n_jobs))
+        )
     return tuple(found)
 
 
@@ -162,11 +175,17 @@ def _shared(columns: Columns, feature: str, n_jobs: int) -> tuple[float, float]:
     """
     features, at = columns.features, NAMES.index(feature)
     codes = np.concatenate(features.codes)
-    mean_s = np.concatenate([columns.stage_work / columns.stage_n_tasks, features.past("mean_task_s")])
-    good = np.flatnonzero((codes[:, at] >= 0) & (codes[:, NAMES.index("application")] >= 0) & (mean_s > 0))
+    mean_s = np.concatenate(
+        [columns.stage_work / columns.stage_n_tasks, features.past("mean_task_s")]
+    )
+    good = np.flatnonzero(
+        (codes[:, at] >= 0) & (codes[:, NAMES.index("application")] >= 0) & (mean_s > 0)
+    )
     if len(good) == 0:
         return 1.0, 0.0
-    pairs, program = np.unique(codes[good][:, [NAMES.index("application"), at]], axis=0, return_inverse=True)
+    pairs, program = np.unique(
+        codes[good][:, [NAMES.index("application"), at]], axis=0, return_inverse=True
+    )
     program = program.reshape(-1)
     log_s = np.bincount(program, maths.log(mean_s[good])) / np.bincount(program)
     values, value = np.unique(pairs[:, 1], return_inverse=True)

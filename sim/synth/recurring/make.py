@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from sim.describe.slearn import (
     spread,
     window_loads,
 )
-from sim.synth.recurring.draft import WELL, Draft, Pair, fitted_draft, longest, means
+from sim.synth.recurring.draft import WELL, Draft, fitted_draft, longest, means
 from sim.synth.recurring.programs import DAY_S, Drift, Programs, draw_programs
 from sim.synth.recurring.tables import Tables
 from sim.workload.workload import Workload
@@ -77,7 +76,7 @@ def durations(n_tasks: I8, mean_s: F8, over_space: F8, seed: int) -> F8:
     return part * np.repeat(mean_s, n_tasks)
 
 
-_ATTEMPTS = 8
+_ATTEMPTS = 3
 
 
 def make(

@@ -1,4 +1,4 @@
-"""The three published workloads (Jajoo et al., NSDI 2022): one fitted, two that are assumed like it.
+"""The three workloads of Jajoo et al., NSDI 2022: one fitted, two that are assumed like it.
 
 `presets.yaml` beside this file says in what the others differ from the fitted one, and why.
 """
@@ -32,7 +32,7 @@ def given() -> dict[str, dict[str, Any]]:
 
 def preset(name: str) -> Tables:
     """Return the tables of a preset."""
-    changes = {
+    changes: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value
         for key, value in given()[name].items()
     }
@@ -40,7 +40,10 @@ def preset(name: str) -> Tables:
     bins, job_work_s = changes.pop("bins", None), changes.pop("job_work_s", None)
     for number, by in enumerate(changes.pop("stretch", ())):
         rows = [_like(each, number) for each in tables.strata]
-        strata = [_longer(each, by) if mine else each for each, mine in zip(tables.strata, rows, strict=True)]
+        strata = [
+            _longer(each, by) if mine else each
+            for each, mine in zip(tables.strata, rows, strict=True)
+        ]
         tables = replace(tables, strata=tuple(strata))
     widths = changes.pop("widths", None)
     if bins is not None:

@@ -70,7 +70,9 @@ def draw_programs(
         log_work=log_work,
         width=width,
         user=_shared(mean, max(round(tables.users[0] * n_jobs), 1), tables.users[1], names),
-        request=_shared(mean, max(round(tables.requests[0] * n_jobs), 1), tables.requests[1], names),
+        request=_shared(
+            mean, max(round(tables.requests[0] * n_jobs), 1), tables.requests[1], names
+        ),
         amplitude=_normal(weight, stream(seed, "recurring", "amplitudes")),
         steadiness=stream(seed, "recurring", "steadiness").standard_normal(n),
         stale=_stale(weight, tables.stale, stream(seed, "recurring", "stale")),
@@ -138,7 +140,8 @@ def _at(logs: F8, share: F8) -> F8:
     place = np.clip(share * len(logs) - 0.5, 0, len(logs) - 1)
     low = np.minimum(place.astype(np.int64), max(len(logs) - 2, 0))
     high = np.minimum(low + 1, len(logs) - 1)
-    return logs[low] + (place - low) * (logs[high] - logs[low])
+    found: F8 = logs[low] + (place - low) * (logs[high] - logs[low])
+    return found
 
 
 def _shared(mean_s: F8, n_values: int, between: float, rng: Stream) -> I8:
