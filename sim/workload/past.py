@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -58,6 +59,16 @@ class Features:
         begin = np.fmin.reduce(or_nan(self.history, "submit_s"), initial=0.0)
         return np.where(self.untimed, begin, or_nan(self.history, column))
 
+    def numbered(self, every: int) -> frozenset[int]:
+        """Rows of the jobs whose number is a multiple of `every`; none for 0.
+
+        The number is what `job_id` ends in; a job whose id ends in no digit has none.
+        """
+        if every == 0:
+            return frozenset()
+        ends = [re.search(r"[0-9]+$", job_id) for job_id in self.jobs["job_id"].to_pylist()]
+        return frozenset(j for j, end in enumerate(ends) if end and int(end[0]) % every == 0)
+
     @cached_property
     def untimed(self) -> Mask:
         """Of which jobs of the past only the order is known, (H,)."""
@@ -82,6 +93,15 @@ def _coded(table: pa.Table, column: str, known: dict[str, int]) -> I4:
         np.array(lookup, dtype=np.int32)[values(table, column)] if lookup else np.zeros(0, "i4")
     )
     return coded
+
+
+def learnable(jobs: pa.Table, stages: pa.Table, history: pa.Table) -> list[str]:
+    """Return which of "history" and "features" (but for when jobs come) a workload has."""
+    named = [name for name in NAMES if name not in ("day", "hour")]
+    tables = [(table, name) for table in (jobs, stages) for name in named]
+    known = any(any(names(t, name)) for t, name in tables if name in t.column_names)
+    found = {"history": history.num_rows > 0, "features": known}
+    return [what for what, there in found.items() if there]
 
 
 @dataclass(frozen=True)
