@@ -92,7 +92,7 @@ def fit(workload: Workload, n_slots: int, note: str | None = None) -> Tables:
             _short(loads["load_average"]),
             _short(loads["load_p50"]),
             _short(loads["load_p90"]),
-        ),  # fmt: skip
+        ),
         history_days=days,
         provenance={
             "made_by": "python -m sim fit --generator recurring",

@@ -33,7 +33,19 @@ LIMITS = ("thin/below2", "slearn", *(f"thin/below{limit}" for limit in (4, 5, 6)
 """Schemes of Tables 6 and 9; SLearn's own ratio is adaptive, and its limit 3."""
 
 OF: dict[str, dict[str, tuple[str, ...]]] = {
-    "slearn/fig6": {"slearn": (), "threesigma": ("point",), "las": ("fifo",)},
+    "slearn/fig6": {
+        "slearn": ("threesigma", "threesigma_tl", "point", "las", "fifo", "oracle"),
+        "slearn_code": (
+            "threesigma_code",
+            "threesigma_tl_code",
+            "point_code",
+            "las_code",
+            "fifo",
+            "oracle_code",
+        ),
+        "threesigma": ("point",),
+        "las": ("fifo",),
+    },
     "slearn/real": {"slearn": ()},
     "slearn/table6": dict.fromkeys(RATIOS, ("threesigma",)),
     "slearn/table9": dict.fromkeys(LIMITS, ("threesigma",)),
@@ -90,7 +102,8 @@ def _p50(finished: Finished, near: Row, far: Row) -> float:
 
 def _printed_speedup(experiment: str, trace: str, scheme: str, other: str) -> tuple[str, str]:
     """Return the paper's speed-up of the mean, and the median of the jobs' own."""
-    if experiment == "slearn/fig6" and scheme == "slearn":
+    if experiment == "slearn/fig6" and scheme in ("slearn", "slearn_code"):
+        other = other.removesuffix("_code")
         return printed("slearn", "fig6", trace, other), printed("slearn", "fig6_p50", trace, other)
     keys = {
         "slearn/table6": ("table6", trace, "speed_up", scheme),
