@@ -46,7 +46,7 @@ OF: dict[str, dict[str, tuple[str, ...]]] = {
         "threesigma": ("point",),
         "las": ("fifo",),
     },
-    "slearn/real": {"slearn": ()},
+    "slearn/real": {"slearn": (), "slearn_code": ("threesigma_code", "point_code")},
     "slearn/table6": dict.fromkeys(RATIOS, ("threesigma",)),
     "slearn/table9": dict.fromkeys(LIMITS, ("threesigma",)),
     "slearn/fig10": {"slearn_dag": ()},
