@@ -283,7 +283,7 @@ def jobs(finished: Finished) -> list[Finding]:
                 figure = f"{where}, {SLEARN} against {row['policy']}"
                 note(figure, row["policy"], TWO[experiment](near, far))
         for (figure, policy, name), values in numbers.items():
-            paper = _paper(trace, policy, name)
+            paper = _paper(trace, policy.removesuffix("_code"), name)
             findings.append(Finding.of(figure, name, values, paper=paper))
     return findings
 
