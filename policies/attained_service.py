@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -21,7 +22,7 @@ class MultilevelQueues(Policy):
 
     Queue q is for jobs of less than ``first_threshold_s · growth^q`` task seconds, the last for
     all others. Room goes to the queue with the least use over weight, which keeps long jobs from
-    starving. The defaults are those of §5.2.1: 10^6 ms, 10, 10, 10.
+    starving, unless priorities are strict. The defaults are those of §5.2.1: 10^6 ms, 10, 10, 10.
 
     Attributes
     ----------
@@ -33,12 +34,16 @@ class MultilevelQueues(Policy):
         Number of queues.
     weight_decay : float
         Each queue's weight over that of the next.
+    between : {"weights", "strict"}
+        Whether queues share by their weights, or each is served only when those before it have
+        nothing that can start.
     """
 
     first_threshold_s: Positive = 1000.0
     growth: Factor = 10.0
     queues: Annotated[int, Between(1, 1000)] = 10
     weight_decay: Factor = 10.0
+    between: Literal["weights", "strict"] = "weights"
 
     @property
     def thresholds_s(self) -> F8:
@@ -48,14 +53,17 @@ class MultilevelQueues(Policy):
         threshold[-1] = np.inf
         return threshold
 
-    def make_queues(self, *, surplus: bool = False) -> Queues:
-        """Make the queues, for `Plan.queues`; with `surplus`, one more that takes what is left."""
-        weight = maths.power(self.weight_decay, -np.arange(self.queues, dtype=np.float64))
-        if not surplus:
-            return Queues.make(self.queues, weight=weight, order=Order.FIFO)
-        tier = [0] * self.queues + [1]
-        weight = np.append(weight, 1.0)
-        return Queues.make(self.queues + 1, weight=weight, tier=tier, order=Order.FIFO)
+    def make_queues(self, more: Sequence[float] = ()) -> Queues:
+        """Make the queues, for `Plan.queues`, and `more` of them, each at its place among them.
+
+        One at 0.5 comes second and has a weight between those of its neighbours; one at inf takes
+        what no other wants. Of queues of equal use over weight the first goes.
+        """
+        place = np.sort(np.append(np.arange(self.queues, dtype=np.float64), more))
+        last = place == np.inf
+        weight = maths.power(self.weight_decay, -np.where(last, 0.0, place))
+        tier = np.arange(len(place)) if self.between == "strict" else last
+        return Queues.make(len(place), weight=weight, tier=tier, order=Order.FIFO)
 
 
 @register("las")

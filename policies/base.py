@@ -53,6 +53,15 @@ class Policy:
         shown = (f"{name}={value!r}" for name, value in given if value != usual[name])
         return f"{self.name or type(self).__name__}({', '.join(shown)})"
 
+    @property
+    def learns_from(self) -> tuple[str, ...]:
+        """What of a workload its decisions rest on, and a workload may lack.
+
+        Of ``history`` and ``features`` (`sim.workload.past.learnable`); who runs the policy says so
+        where they are not there.
+        """
+        return ()
+
     def prepare(self, world: World, plan: Plan) -> object:
         """Fill `plan` before the run; return what `react` will need (None if nothing)."""
         return None

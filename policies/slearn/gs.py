@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 import numpy as np
@@ -21,10 +21,11 @@ from policies.slearn.pilots import Pilots
 from policies.slearn.posterior import Posterior
 from sim.base.arrays import I4, I8
 from sim.base.parameters import Between, NotNegative, Whole
-from sim.engine.plan import NO_LIMIT, Batch, Event, Plan, World
+from sim.engine.plan import NO_LIMIT, Batch, Event, Order, Plan, World
+from sim.workload.past import NAMES
 
 EstimatorName = Literal["oracle", "history", "pilots", "posterior"]
-Statistic = Literal["utility", "median", "mean"]
+Statistic = Literal["utility", "median", "quantile", "mean"]
 LaterStages = Literal["pilots", "history"]
 
 # plain numbers: comparing with a flag takes longer than the rest of a callback's dispatch
@@ -40,9 +41,9 @@ class GenericScheduler(MultilevelQueues):
     """Jobs wait in the queue of their estimated total size (SLearn, NSDI 2022, §5.1.1).
 
     The estimator says how large a job is: at once, or after some of its tasks, the pilots, have
-    run. Pilots wait in the second queue (the sampling queue) in their turn; what else their job
-    has may take room that nothing else wants, first come, first served. A thin job goes to the
-    first queue unasked, and so does one of whose size nothing is known.
+    run. Pilots wait in the sampling queue, which comes after the first, in their turn; what else
+    their job has may take room that nothing else wants, first come, first served. A thin job goes
+    to the first queue unasked, and so does one of whose size nothing is known.
 
     Attributes
     ----------
@@ -55,24 +56,61 @@ class GenericScheduler(MultilevelQueues):
     sampling_percent : float
         How many percent of a job's tasks are pilots; 0 for the adaptive ratio, or, with
         "posterior", for the number of greatest expected gain.
+    turns : {"submitted", "entered"}
+        What first come, first served is inside a queue: by when jobs were submitted, or by when
+        they came to that queue.
+    sampling_queue : {"own", "second"}
+        Whether pilots have a queue of their own between the first and the second, or share the
+        second with the jobs of its size.
+    pilots_up : bool
+        Whether that percentage is rounded up rather than down.
+    pilot_order : {"random", "given"}
+        Whether the tasks of a stage come in a random order or in that of the trace.
+    evidence : {"pilots", "ended"}
+        What the estimate is made of, and waits for: the first tasks to start, or the first to end.
     later_stages : {"pilots", "history"}
         Whether pilots speak for all stages of a job, or correct what history says of later ones.
-    statistic : {"utility", "median", "mean"}
-        What of the history's distribution is the estimate.
+    statistic : {"utility", "median", "quantile", "mean"}
+        What of the history's distribution is the estimate (`policies.slearn.histogram`; `quantile`
+        is the median as Hive interpolates it).
     window_days : float
         How far back history reaches; 0 for as many days as the workload's own history covers.
     bins : int
         Most bins of a histogram of history.
+    features : {"all", "user"}
+        By which features jobs are alike.
+    judged_by : {"statistic", "points"}
+        By which of their past estimates groups are ranked: `statistic`, or the best of
+        `policies.slearn.history.Points`.
+    untold : {"last", "first", "never"}
+        Whether a group that never gave an estimate ranks after the others, before them, or is not
+        asked.
+    unknown : {"all", "first", "last"}
+        A job that no group is asked about counts as any job, or goes to the first queue, or to the
+        last.
+    leak_every : int
+        Jobs whose number (the digits at the end of ``job_id``) is a multiple of this are part of
+        history from when they come: truth that leaks. 0 for none.
     """
 
     estimator: EstimatorName = "oracle"
     thin_limit: Whole = 0
     adaptive_thin: bool = False
     sampling_percent: Annotated[float, Between(0, 100)] = 0.0
+    turns: Literal["submitted", "entered"] = "submitted"
+    sampling_queue: Literal["own", "second"] = "own"
+    pilots_up: bool = False
+    pilot_order: Literal["random", "given"] = "random"
+    evidence: Literal["pilots", "ended"] = "pilots"
     later_stages: LaterStages = "pilots"
     statistic: Statistic = "utility"
     window_days: NotNegative = 0.0
     bins: Annotated[int, Between(2)] = 80
+    features: Literal["all", "user"] = "all"
+    judged_by: Literal["statistic", "points"] = "statistic"
+    untold: Literal["last", "first", "never"] = "last"
+    unknown: Literal["all", "first", "last"] = "all"
+    leak_every: Whole = 0
 
     @property
     def events(self) -> Event:  # type: ignore[override]
@@ -92,6 +130,11 @@ class GenericScheduler(MultilevelQueues):
         return self.estimator in ("pilots", "posterior")
 
     @property
+    def learns_from(self) -> tuple[str, ...]:
+        """What history predicts by."""
+        return ("history", "features") if self._remembers else ()
+
+    @property
     def _remembers(self) -> bool:
         return self.estimator in ("history", "posterior") or (
             self.samples and self.later_stages == "history"
@@ -99,16 +142,24 @@ class GenericScheduler(MultilevelQueues):
 
     def prepare(self, world: World, plan: Plan) -> _Memory:
         """Set up the queues; where there will be pilots, let every job wait for its own."""
-        plan.queues = self.make_queues(surplus=self.samples)
         thin = job_widths(world) < (0 if self.adaptive_thin else self.thin_limit)
-        if self.samples:
+        if not self.samples:
+            plan.queues = self.make_queues()
+            return _Memory(self, world, plan)
+        own = self.sampling_queue == "own"
+        plan.queues = self.make_queues((0.5, math.inf) if own else (math.inf,))
+        if self.turns == "entered":
+            plan.queues = replace(plan.queues, order=np.full_like(plan.queues.tier, Order.KEY))
+            plan.set_jobs(key=world.columns.job_submit)
+        plan.first_ended = self.evidence == "ended"
+        if self.pilot_order == "random":
             plan.task_order = random_turns(world)
-            plan.set_jobs(
-                queue=np.where(thin, 0, min(1, self.queues - 1)),
-                start_gate=np.where(thin, NO_LIMIT, 1),
-                notify_at=np.where(thin, 0, 1),
-                overflow_queue=self.queues,
-            )
+        plan.set_jobs(
+            queue=np.where(thin, 0, 1 if own else min(1, self.queues - 1)),
+            start_gate=np.where(thin, NO_LIMIT, 1),
+            notify_at=np.where(thin, 0, 1),
+            overflow_queue=self.queues + own,
+        )
         return _Memory(self, world, plan)
 
     def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
@@ -120,15 +171,18 @@ class GenericScheduler(MultilevelQueues):
         """Make the estimator of one run."""
         history = None
         if self._remembers:
-            features = world.columns.features
-            history = History(features, self.statistic, self.window_days, self.bins)
+            history = History(
+                world.columns.features, self.statistic, self.window_days, self.bins,
+                asked=("user",) if self.features == "user" else NAMES,
+                judged_by=self.judged_by, untold=self.untold, falls_back=self.unknown == "all",
+            )  # fmt: skip
         if self.estimator == "oracle":
             return Oracle(world)
         if self.estimator == "pilots":
-            return Pilots(world, self.sampling_percent, history)
+            return Pilots(world, self.sampling_percent, history, up=self.pilots_up)
         assert history is not None
         if self.estimator == "history":
-            return HistoryEstimator(world, history)
+            return HistoryEstimator(world, history, self.leak_every)
         return Posterior(world, self.sampling_percent, history, self.thresholds_s.tolist())
 
 
@@ -139,6 +193,9 @@ class _Memory:
         self._estimator = policy.make_estimator(world)
         self._plan = plan
         self._thresholds = policy.thresholds_s.tolist()
+        self._enters = policy.turns == "entered" and policy.samples
+        self._unknown = policy.queues - 1 if policy.unknown == "last" else 0
+        self._sampling = policy.samples and policy.sampling_queue == "own"
         self._width = job_widths(world).tolist()
         self._thin_limit, self._adaptive = policy.thin_limit, policy.adaptive_thin
         self._view, self._samples = world.view, policy.samples
@@ -178,8 +235,12 @@ class _Memory:
     def _place(self, job: int, now: float) -> None:
         size = self._estimator.size_s(job, now)
         self._plan.estimate_s[job] = size
-        queue = 0 if math.isnan(size) else bisect_right(self._thresholds, size)
+        queue = self._unknown if math.isnan(size) else bisect_right(self._thresholds, size)
+        if queue > 0 and self._sampling:
+            queue += 1
         self._plan.set_jobs(job, queue=queue, start_gate=NO_LIMIT)
+        if self._enters:
+            self._plan.set_jobs(job, key=now)
 
 
 def thin_limit_at(load: float, most: int) -> int:

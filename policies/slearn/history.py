@@ -3,24 +3,65 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 import numpy as np
 
 from policies.slearn.estimators import Estimator, Jobs
-from policies.slearn.histogram import Histogram, by_mean, by_median, by_utility
+from policies.slearn.histogram import Histogram, by_mean, by_median, by_quantile, by_utility
 from sim.engine.plan import World
 from sim.workload.past import DAY_S, NAMES, Features
 
 NAN = float("nan")
-NOTHING = [NAN] * len(NAMES)
+NOTHING: list[tuple[float, ...]] = [()] * len(NAMES)
+RECENT = 200
+"""How many estimates of each of its points a group is judged by (3Sigma, EuroSys 2018)."""
 LONGEST_DAYS = 14.0
 """The longest window that the paper looks at (NSDI 2022, §4.2)."""
 STATISTICS: dict[str, Callable[[Histogram], float]] = {
     "utility": by_utility,
     "median": by_median,
+    "quantile": by_quantile,
     "mean": by_mean,
 }
+
+
+class Points:
+    """How wrong the best of a group's point estimators was, whatever its estimate is made of.
+
+    As SLearn's authors' simulator has them: the mean; a moving mean, of which each job is 0.4; and
+    the first value, which is what becomes there of the mean and of the median of the last 20. How
+    wrong one was is the mean of its last `RECENT` absolute errors over the mean of all truths.
+    """
+
+    __slots__ = ("_errors", "_n", "_truths_s", "now", "told")
+
+    def __init__(self) -> None:
+        self.now: tuple[float, ...] = ()
+        self._n = self.told = 0
+        self._truths_s = 0.0
+        self._errors: list[deque[float]] = [deque(maxlen=RECENT) for _ in range(3)]
+
+    def add(self, value: float, told: tuple[float, ...]) -> None:
+        """Take in what a job took, and what the points were when it came, () for nothing."""
+        if told:
+            self.told += 1
+            self._truths_s += value
+            for errors, point in zip(self._errors, told, strict=True):
+                errors.append(abs(point - value))
+        mean, moving, first = self.now or (value, value, value)
+        n = self._n = self._n + 1
+        self.now = (mean + (value - mean) / n, 0.6 * moving + 0.4 * value, first)
+
+    @property
+    def wrong(self) -> float:
+        """How wrong the best of them was; inf if there was no estimate."""
+        if not self.told or self._truths_s == 0.0:
+            return math.inf
+        mean = self._truths_s / self.told
+        return min(sum(errors) / len(errors) for errors in self._errors) / mean
 
 
 class Day:
@@ -64,23 +105,29 @@ class Day:
 class Group:
     """The jobs that share one value of one feature: by the day on which they ended, and together.
 
-    All days of the window are one histogram, which is made anew when one of them leaves it.
+    All days of the window are one histogram, which is made anew when one of them leaves it. Where
+    the group is judged by `points`, these forget by themselves.
     """
 
-    __slots__ = ("_bins", "_days", "window")
+    __slots__ = ("_bins", "_days", "points", "window")
 
-    def __init__(self, bins: int) -> None:
+    def __init__(self, bins: int, points: Points | None = None) -> None:
         self._bins = bins
         self._days: list[Day] = []
         self.window = Day(0, Histogram(bins))
+        self.points = points
 
-    def add(self, today: int, mean_task_s: float, told: float) -> None:
-        """Take in a job that ended today; see `Day.add`."""
+    def add(self, today: int, mean_task_s: float, told: tuple[float, ...]) -> None:
+        """Take in a job that ended today, and what was told of it when it came, if anything."""
         days = self._days
         if not days or days[-1].number != today:
             days.append(Day(today, Histogram(self._bins)))
-        days[-1].add(mean_task_s, told)
-        self.window.add(mean_task_s, told)
+        expected = told[0] if told else NAN
+        if self.points is not None:
+            self.points.add(mean_task_s, told)
+            expected = NAN
+        days[-1].add(mean_task_s, expected)
+        self.window.add(mean_task_s, expected)
 
     def since(self, first: int) -> Day:
         """Forget the days before `first`; return the others as one."""
@@ -106,18 +153,35 @@ class History:
     `sim.workload.past.NAMES` goes. Where no feature has a group, the distribution of all jobs
     serves; where nothing has ended yet, there is no estimate.
 
+    Otherwise: only the features `asked`; groups ranked by their `Points`; those that never gave an
+    estimate first, or not asked; and no estimate rather than one that `falls_back` on all jobs.
+
     Everything that ended by `now` counts, history and simulated jobs alike, and nothing else.
     """
 
-    def __init__(self, features: Features, statistic: str, window_days: float, bins: int) -> None:
-        now, past = features.codes
+    def __init__(
+        self,
+        features: Features,
+        statistic: str,
+        window_days: float,
+        bins: int,
+        *,
+        asked: Sequence[str] = NAMES,
+        judged_by: Literal["statistic", "points"] = "statistic",
+        untold: Literal["last", "first", "never"] = "last",
+        falls_back: bool = True,
+    ) -> None:
+        mask = np.isin(NAMES, asked)
+        now, past = (np.where(mask, codes, -1) for codes in features.codes)
+        self._by_points, self._falls_back = judged_by == "points", falls_back
+        self._rank_untold = {"last": math.inf, "first": -1.0, "never": NAN}[untold]
         self.codes: list[list[int]] = now.tolist()
         self.window_days = window_days or _days_of(features)
         self.bins = bins
         self._statistic = STATISTICS[statistic]
         self._groups: list[dict[int, Group]] = [{} for _ in NAMES]
         self._all = Group(bins)
-        self._told: dict[int, list[float]] = {}
+        self._told: dict[int, list[tuple[float, ...]]] = {}
         self._asked: tuple[int, float, Histogram] | None = None
         self._past = past.tolist()
         self._past_mean = features.past("mean_task_s").tolist()
@@ -144,11 +208,12 @@ class History:
         self._catch_up(now)
         self._add(self.codes[stage], self._told.pop(stage, NOTHING), mean_task_s, now)
 
-    def _ask(self, codes: Sequence[int], now: float) -> tuple[list[float], Histogram]:
-        """Return each feature's estimate, and the distribution to go by."""
+    def _ask(self, codes: Sequence[int], now: float) -> tuple[list[tuple[float, ...]], Histogram]:
+        """Return what each feature's group tells, and the distribution to go by."""
         first = math.floor(now / DAY_S - self.window_days)
         told = NOTHING.copy()
         best: Day | None = None
+        least = math.inf
         for f, code in enumerate(codes):
             group = self._groups[f].get(code)
             if group is None:
@@ -156,22 +221,31 @@ class History:
             window = group.since(first)
             runtimes = window.runtimes
             if runtimes.n:
-                told[f] = self._statistic(runtimes)
-                if best is None or window.wrong < best.wrong:
-                    best = window
+                judged = group.points or window
+                told[f] = group.points.now if group.points else (self._statistic(runtimes),)
+                rank = judged.wrong if judged.told else self._rank_untold
+                if rank < least or (best is None and rank == least):
+                    best, least = window, rank
+        if best is None and not self._falls_back:
+            return told, Histogram(self.bins)
         return told, (best or self._all.since(first)).runtimes
 
     def _add(
-        self, codes: Sequence[int], told: Sequence[float], mean_task_s: float, now: float
+        self,
+        codes: Sequence[int],
+        told: Sequence[tuple[float, ...]],
+        mean_task_s: float,
+        now: float,
     ) -> None:
         today = math.floor(now / DAY_S)
         for groups, code, expected in zip(self._groups, codes, told, strict=True):
             if code >= 0:
                 group = groups.get(code)
                 if group is None:
-                    group = groups[code] = Group(self.bins)
+                    points = Points() if self._by_points else None
+                    group = groups[code] = Group(self.bins, points)
                 group.add(today, mean_task_s, expected)
-        self._all.add(today, mean_task_s, NAN)
+        self._all.add(today, mean_task_s, ())
 
     def _catch_up(self, now: float) -> None:
         """Replay what of the history came and ended by `now`."""
@@ -190,12 +264,15 @@ class History:
 class HistoryEstimator(Estimator):
     """Sums what history says of each stage: mean task duration times tasks (NSDI 2022, §4.3, §6).
 
-    With the utility it is 3Sigma, with the median Point-Est.
+    With the utility it is 3Sigma, with the median Point-Est. Every so manieth job, by its number,
+    may be learnt as it comes instead of when it has ended: truth that leaks.
     """
 
-    def __init__(self, world: World, history: History) -> None:
+    def __init__(self, world: World, history: History, leak_every: int = 0) -> None:
         self._jobs = Jobs(world)
         self._history = history
+        self._leaks = world.columns.features.numbered(leak_every)
+        self._leaked: set[int] = set()
 
     def arrived(self, job: int, now: float, thin: bool) -> int:
         """Want no pilots; predict what will be judged when the job ends."""
@@ -207,11 +284,17 @@ class HistoryEstimator(Estimator):
         """Return the sum over the job's stages of predicted mean times number of tasks."""
         jobs, predict = self._jobs, self._history.predict
         stages = range(jobs.stage0[job], jobs.stage0[job + 1])
-        return sum([predict(g, now) * jobs.n_tasks[g] for g in stages])
+        size = sum([predict(g, now) * jobs.n_tasks[g] for g in stages])
+        if job in self._leaks:
+            for g in stages:
+                self._history.learn(g, jobs.mean_task_s(g), now)
+            self._leaked.update(stages)
+        return size
 
     def stage_done(self, stage: int, now: float) -> None:
-        """Add it to the history."""
-        self._history.learn(stage, self._jobs.mean_task_s(stage), now)
+        """Add it to the history, unless it is there."""
+        if stage not in self._leaked:
+            self._history.learn(stage, self._jobs.mean_task_s(stage), now)
 
 
 def _days_of(features: Features) -> float:
@@ -221,11 +304,15 @@ def _days_of(features: Features) -> float:
 
 
 def _moments(features: Features) -> list[tuple[float, bool, int]]:
-    """List when jobs of the history end and come, in time; at one instant ends go first."""
+    """List when jobs of the history end and come, in time; at one instant ends go first.
+
+    Of those without times each ends before the next one comes, and all before any other.
+    """
     submit, finish = features.past("submit_s"), features.past("finish_s")
     rows = np.arange(len(submit))
     time = np.concatenate([finish, submit])
     comes = np.concatenate([np.zeros(len(rows), bool), np.ones(len(rows), bool)])
     row = np.concatenate([rows, rows])
-    order = np.lexsort((row, comes, time))
+    turn = np.where(features.untimed[row], 2 * row + ~comes - 2 * len(row), comes)
+    order = np.lexsort((row, turn, time))
     return list(zip(time[order].tolist(), comes[order].tolist(), row[order].tolist(), strict=True))

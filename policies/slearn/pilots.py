@@ -12,15 +12,18 @@ from sim.engine.plan import World
 class Pilots(Estimator):
     """Estimates a job's size by the mean duration of its pilots (SLearn, NSDI 2022, §5.1.2).
 
-    max(1, ratio × S) tasks of the job's first stage of S tasks are pilots, rounded down. Their
-    empirical mean stands for the tasks of every stage; or, with a history, for the first stage
-    only, and each later stage has the mean that history predicts, times the ratio of the first
+    max(1, ratio × S) tasks of the job's first stage of S tasks are pilots, rounded down or `up`.
+    Their empirical mean stands for the tasks of every stage; or, with a history, for the first
+    stage only, and each later one has the mean that history predicts, times the ratio of the first
     stage's sampled mean to its predicted one (SLearn-DAG, §6). The ratio is 1 where history
     predicts nothing or no time for the first stage. All tasks of a gang start together, so as many
     are pilots at least.
     """
 
-    def __init__(self, world: World, percent: float, history: History | None = None) -> None:
+    def __init__(
+        self, world: World, percent: float, history: History | None = None, *, up: bool = False
+    ) -> None:
+        self._up = up
         self._jobs = Jobs(world)
         self._view = world.view
         self._percent = percent
@@ -67,7 +70,7 @@ class Pilots(Estimator):
         percent = self._percent
         if percent == 0:
             percent = self._used[job] = self._ratio.percent()
-        return n_pilots(n_tasks, percent)
+        return n_pilots(n_tasks, percent, up=self._up)
 
     def _mean_s(self, job: int, now: float) -> float:
         """Estimate the mean task duration of the first stage."""
@@ -87,9 +90,10 @@ class Pilots(Estimator):
                 self._ratio.update(percent, score)
 
 
-def n_pilots(n_tasks: int, percent: float) -> int:
-    """Return max(1, percent of the tasks, rounded down); never more than there are."""
-    return min(n_tasks, max(1, math.floor(n_tasks * percent / 100 + 1e-9)))
+def n_pilots(n_tasks: int, percent: float, *, up: bool = False) -> int:
+    """Return max(1, percent of the tasks, rounded down, or up); never more than there are."""
+    exact = n_tasks * percent / 100
+    return min(n_tasks, max(1, math.ceil(exact - 1e-9) if up else math.floor(exact + 1e-9)))
 
 
 class AdaptiveRatio:

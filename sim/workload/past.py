@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sim.base.arrays import F8, I4
-from sim.workload.tables import names, values
+from sim.base.arrays import I4, Mask
+from sim.workload.tables import names, or_nan, values
 
 NAMES = ("application", "job_name", "user", "day", "hour", "requested")
 """The features, in the order of their columns (Jajoo et al., NSDI 2022, §4.2)."""
@@ -23,8 +24,10 @@ DAY_S, HOUR_S = 86_400.0, 3600.0
 class Features:
     """The features of stages and of the jobs of the past, as codes of one vocabulary.
 
-    The day is that of the week and the hour that of the day, both counted from time 0. A stage
-    without an application, name or request of its own has its job's.
+    The day is that of the week and the hour that of the day: those of the columns of these names,
+    or else counted from time 0. A stage without an application, name or request of its own has its
+    job's. A job of the past without times counts as one of the begin: that of the trace, or of the
+    earliest of the past that has a time.
     """
 
     jobs: pa.Table  # those of the workload
@@ -39,8 +42,8 @@ class Features:
         past = np.full((self.history.num_rows, len(NAMES)), -1, dtype=np.int32)
         for f, name in enumerate(NAMES):
             if name in ("day", "hour"):
-                now[:, f] = _moment(name, values(self.jobs, "submit_s"))[job]
-                past[:, f] = _moment(name, values(self.history, "submit_s"))
+                now[:, f] = _moment(self.jobs, name)[job]
+                past[:, f] = _moment(self.history, name)
                 continue
             known: dict[str, int] = {}
             past[:, f] = _coded(self.history, name, known)
@@ -51,12 +54,34 @@ class Features:
 
     def past(self, column: str) -> NDArray[Any]:
         """Return a column of numbers of the history, (H,), in the order in which its jobs end."""
-        return values(self.history, column)
+        if column not in ("submit_s", "finish_s") or not self.untimed.any():
+            return values(self.history, column)
+        begin = np.fmin.reduce(or_nan(self.history, "submit_s"), initial=0.0)
+        return np.where(self.untimed, begin, or_nan(self.history, column))
+
+    def numbered(self, every: int) -> frozenset[int]:
+        """Rows of the jobs whose number is a multiple of `every`; none for 0.
+
+        The number is what `job_id` ends in; a job whose id ends in no digit has none.
+        """
+        if every == 0:
+            return frozenset()
+        ends = [re.search(r"[0-9]+$", job_id) for job_id in self.jobs["job_id"].to_pylist()]
+        return frozenset(j for j, end in enumerate(ends) if end and int(end[0]) % every == 0)
+
+    @cached_property
+    def untimed(self) -> Mask:
+        """Of which jobs of the past only the order is known, (H,)."""
+        mask: Mask = np.isnan(or_nan(self.history, "submit_s"))
+        return mask
 
 
-def _moment(name: str, submit_s: F8) -> I4:
+def _moment(table: pa.Table, name: str) -> I4:
+    if name in table.column_names:
+        return values(table, name)
     unit, cycle = (DAY_S, 7) if name == "day" else (HOUR_S, 24)
-    return (np.floor(submit_s / unit) % cycle).astype(np.int32)
+    at = np.floor(or_nan(table, "submit_s") / unit) % cycle
+    return np.where(np.isnan(at), -1, at).astype(np.int32)
 
 
 def _coded(table: pa.Table, column: str, known: dict[str, int]) -> I4:
@@ -68,6 +93,15 @@ def _coded(table: pa.Table, column: str, known: dict[str, int]) -> I4:
         np.array(lookup, dtype=np.int32)[values(table, column)] if lookup else np.zeros(0, "i4")
     )
     return coded
+
+
+def learnable(jobs: pa.Table, stages: pa.Table, history: pa.Table) -> list[str]:
+    """Return which of "history" and "features" (but for when jobs come) a workload has."""
+    named = [name for name in NAMES if name not in ("day", "hour")]
+    tables = [(table, name) for table in (jobs, stages) for name in named]
+    known = any(any(names(t, name)) for t, name in tables if name in t.column_names)
+    found = {"history": history.num_rows > 0, "features": known}
+    return [what for what, there in found.items() if there]
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,7 @@ class Column:
     default : str, int, float, None or REQUIRED
         What a table without the column gets.
     nullable : bool
-        Whether null is a value (only of deadlines).
+        Whether null is a value (of deadlines, and of times of the past).
     choices : tuple of str
         The only values allowed; empty for any.
     low : float or None
@@ -126,6 +126,13 @@ FEATURES: Final = (
     Column("requested", CATEGORY, "text", "resources asked for; '' if unknown", ""),
 )
 """Columns that ``jobs`` may have, and ``stages`` too where a stage has its own."""
+CLOCK: Final = (
+    Column(
+        "day", pa.int32(), "day", "day of the week, any number from 0; -1 if unknown", -1, low=-1
+    ),
+    Column("hour", pa.int32(), "hour", "hour of the day, from 0; -1 if unknown", -1, low=-1),
+)
+"""Columns that ``jobs`` and ``history`` may have; without them ``submit_s`` says it."""
 
 POLL_LAG: Final = Column(
     "poll_lag_s", pa.float64(), "s", "if it polls: from its last hard input to it", 0.0, low=0
@@ -160,15 +167,30 @@ NEW_DEADLINE_AT: Final = Column(
     low=0,
 )
 MAY_HAVE: Final[dict[str, tuple[Column, ...]]] = {
-    "jobs": (POLL_LAG, NEW_DEADLINE, NEW_DEADLINE_AT, *FEATURES),
+    "jobs": (POLL_LAG, NEW_DEADLINE, NEW_DEADLINE_AT, *FEATURES, *CLOCK),
     "stages": (INPUT_HOME, REMOTE_FACTOR, *FEATURES),
+    "history": CLOCK,
 }
 """Columns of the schema that a table may do without, and then is without."""
 
 HISTORY: Final = (
-    Column("submit_s", pa.float64(), "s", "when it was submitted; below 0 is before the start"),
-    Column("finish_s", pa.float64(), "s", "when its last task ended"),
-    Column("n_tasks", pa.int32(), "tasks", "how many tasks it had", low=1),
+    Column(
+        "submit_s",
+        pa.float64(),
+        "s",
+        "when it was submitted; below 0 is before the start; null if only the order is known",
+        None,
+        nullable=True,
+    ),
+    Column(
+        "finish_s",
+        pa.float64(),
+        "s",
+        "when its last task ended; null likewise",
+        None,
+        nullable=True,
+    ),
+    Column("n_tasks", pa.int32(), "tasks", "how many tasks it had; 0 if unknown", 0, low=0),
     Column("mean_task_s", pa.float64(), "s", "mean duration of its tasks", low=0),
     Column("user", CATEGORY, "name", "who submitted it; '' if unknown", ""),
     *FEATURES,
@@ -222,8 +244,9 @@ SORT_KEYS: Final[dict[str, tuple[str, ...]]] = {
     "training": ("template", "run", "stage", "task"),
     "failures": ("task",),
 }
-"""Tables whose rows have no meaning in their order are kept in this one; of the failures of one
-task the first in the table is the first attempt."""
+"""Tables whose rows have no meaning in their order are kept in this one, nulls first; of the
+failures of one task the first in the table is the first attempt, of jobs of the past without times
+the first came and ended before the second came."""
 
 
 def demand_column(resource: str) -> Column:

@@ -181,11 +181,18 @@ def in_order(name: str, table: pa.Table) -> pa.Table:
     """Return the table called `name` with its rows in the order of its sort keys."""
     if name not in SORT_KEYS or table.num_rows < 2:
         return table
-    keys = [values(table, key) for key in SORT_KEYS[name]]
+    keys = [_sort_key(table, key) for key in SORT_KEYS[name]]
     if _is_sorted(keys):
         return table
     rows = pa.array(np.lexsort(keys[::-1]))
     return take_rows(table, rows)
+
+
+def _sort_key(table: pa.Table, column: str) -> NDArray[Any]:
+    if not table[column].null_count:
+        return values(table, column)
+    key = or_nan(table, column)
+    return np.where(np.isnan(key), -np.inf, key)
 
 
 def take_rows(table: pa.Table, rows: pa.Array | I8) -> pa.Table:
@@ -217,6 +224,12 @@ def values(table: pa.Table, column: str) -> NDArray[Any]:
         array = array.indices
     out: NDArray[Any] = array.to_numpy(zero_copy_only=True)
     return out
+
+
+def or_nan(table: pa.Table, column: str) -> F8:
+    """Return a column of numbers that may be null, NaN where it is."""
+    array: F8 = table[column].chunk(0).to_numpy(zero_copy_only=False)
+    return array
 
 
 def names(table: pa.Table, column: str) -> tuple[str, ...]:

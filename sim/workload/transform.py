@@ -7,6 +7,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import ArrayLike
 
 from sim.base import maths
@@ -83,7 +84,7 @@ def slice_time(workload: W, begin_s: float, end_s: float) -> W:
     kept = take(workload, np.arange(first, last))
     history = kept.history
     for column in ("submit_s", "finish_s"):
-        history = replaced(history, column, values(history, column) - begin_s)
+        history = replaced(history, column, pc.subtract(history[column].chunk(0), begin_s))
     return _with_times(
         kept,
         values(kept.jobs, "submit_s") - begin_s,

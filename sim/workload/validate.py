@@ -22,7 +22,7 @@ from sim.workload.schema import (
     TABLES,
     demand_column,
 )
-from sim.workload.tables import values
+from sim.workload.tables import or_nan, values
 
 _MAX_QUANTA = 2.0**45
 
@@ -194,7 +194,15 @@ def _check_deadlines(workload: Tables) -> None:
 
 
 def _check_history(workload: Tables) -> None:
-    submit, finish = (values(workload.history, f"{name}_s") for name in ("submit", "finish"))
+    for column in MAY_HAVE["history"]:
+        if column.name in workload.history.column_names:
+            check_column(workload, "history", workload.history, column)
+    submit, finish = (or_nan(workload.history, f"{name}_s") for name in ("submit", "finish"))
+    refuse(
+        workload, "history", np.isnan(submit) != np.isnan(finish),
+        lambda _: "it has one of submit_s and finish_s; give both, or neither",
+        "half a time",
+    )  # fmt: skip
     refuse(
         workload, "history", finish < submit,
         lambda i: f"finish_s is {finish[i]}, before the submit_s of {submit[i]}",

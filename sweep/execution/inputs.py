@@ -52,7 +52,7 @@ class Inputs:
         return self._ids[pair][0]
 
     def describe(self, name: str) -> dict[str, Any]:
-        """Describe a workload: ``digest``, ``n_jobs``, ``n_stages``, ``n_tasks``, ``meta``."""
+        """Describe a workload: ``digest``, sizes, what can be learnt from, ``meta``."""
         if name not in self._known:
             kept = files.read_json(self._folder / f"{name}.json")
             if isinstance(kept, dict) and kept.pop("checksum", None) == _checksum(kept):
@@ -95,12 +95,15 @@ class Inputs:
     def _remember(self, name: str, workload: Workload) -> None:
         if name in self._known:
             return
+        from sim.workload.past import learnable  # loads Arrow, which a workload has loaded
+
         meta = {key: value for key, value in workload.meta.items() if key != "quantum"}
         about = {
             "digest": workload.digest,
             "n_jobs": workload.n_jobs,
             "n_stages": workload.n_stages,
             "n_tasks": workload.n_tasks,
+            "learnable": learnable(workload.jobs, workload.stages, workload.history),
             "meta": meta,
         }
         about = json.loads(canonical(about))  # as it will be read back

@@ -11,8 +11,10 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+import policies
 from sim.base.text import printable
-from sweep.execution.plan import Prepared
+from sim.measures import NO_POLICY
+from sweep.execution.plan import Planned, Prepared
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -57,8 +59,27 @@ def traces(prepared: Prepared) -> None:
         if dropped:
             trace = about["meta"].get("name", "trace")
             lines.append(f"  {trace}: {about['n_jobs']:,} jobs; {dropped}")
+    lines += [line for planned in prepared.planned if (line := _unfounded(prepared, planned))]
     for line in dict.fromkeys(lines):
         note(line)
+
+
+def _unfounded(prepared: Prepared, planned: Planned) -> str:
+    """Word that a policy learns from what the workload does not have; '' if it does not."""
+    policy = planned.cell.policy
+    if policy["name"] == NO_POLICY:
+        return ""
+    built = policies.build(policy["name"], module=policy.get("module"), **policy["params"])
+    wanted = built.learns_from
+    there = prepared.inputs.describe(planned.input).get("learnable", wanted)
+    missing = " and ".join(f"no {what}" for what in wanted if what not in there)
+    if not missing:
+        return ""
+    labels = planned.cell.labels
+    return (
+        f"  {labels['policy']} on {labels['trace']}: the workload has {missing} of jobs to predict "
+        "by, so that its estimates tell little (docs/your_own_trace.md)"
+    )
 
 
 def interrupted(prepared: Prepared, n_todo: int) -> None:

@@ -79,6 +79,12 @@ def _tables(content: bytes, folder: Path) -> object:
     return sim.read_trace("bqetl", folder, rounds=1)
 
 
+def _past(content: bytes, folder: Path) -> object:
+    (folder / "x.trace").write_text(json.dumps(_PILOT))
+    (folder / "x.3SigmaWarmUp").write_bytes(content)
+    return sim.read_trace("slearn_authors", folder)
+
+
 def _logs(content: bytes, folder: Path) -> object:
     first, _, second = content.partition(BETWEEN)
     (folder / "operations").write_bytes(first)
@@ -169,6 +175,7 @@ _JOB = {
     **{"cpu": 0.0125, "mem": 0.5, "disk": 0.0001, "submit_s": 9.0, "job_end_event": 4},
     **{"job_end_s": 20.0, "start_s": [10.0, 12.0], "dur_s": [5.0, 8.0]},
 }
+_PILOT = {"job.id": "job_7", "job.start.ms": 5, "job.tasks": [{"c.dur": 2000}, {"c.dur": 9}]}
 _WAVES = {
     "first_wave": {"2": [4000, 2000], "4": [1000]},
     "rest_wave": {"2": [1000], "4": [500]},
@@ -216,6 +223,20 @@ TARGETS: dict[str, Target] = {
                 "end_event",
                 "1,0,1,10,20,1.0,2.0,700.0,4",
                 "2,0,1,10,20,0.0,605.0,700.0,4",
+            ),
+        ),
+    ),
+    "slearn_authors": Target(
+        _trace("slearn_authors"),
+        (json.dumps(_PILOT).encode() + b"\n" + json.dumps({**_PILOT, "job.id": "job_8"}).encode(),),
+    ),
+    "slearn_authors_past": Target(
+        _past,
+        (
+            _lines(
+                "job_id,application_name,day_of_the_week,hour_of_the_day,job_name,"
+                "resource_requested,user_name,job_runtime",
+                "7,a,1,13,n,1:2,ann,2500",
             ),
         ),
     ),

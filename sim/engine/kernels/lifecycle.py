@@ -9,6 +9,7 @@ from sim.engine.kernels.service import accrue, forget, watch
 from sim.engine.kernels.state import (
     EVENTS,
     FAILS,
+    FIRST_ENDED,
     GANGS,
     INPUTS,
     JOBS_LEFT,
@@ -169,7 +170,10 @@ def end_task(st, slot):
         st.state_job_gang[j] += 1
     else:
         give(st, j, g, st.state_slot_machine[slot])
-    if flag & FIRST_K:
+    counts = flag & FIRST_K
+    if st.state_i[FIRST_ENDED]:
+        counts = st.state_job_notify[j] < st.p_job_notify_at[j]
+    if counts:
         st.state_job_notify[j] += 1
         st.state_job_first_work[j] += duration
         if st.state_job_notify[j] == st.p_job_notify_at[j]:

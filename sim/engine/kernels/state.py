@@ -331,8 +331,9 @@ PACK_REMAINING, PACK_REMOTE, PACK_UNFAIRNESS, PACK_ORDER = range(4)
     MAKES_WAY,
     REBASED,
     PENDING,
-) = range(38)
-N_I = 38
+    FIRST_ENDED,
+) = range(39)
+N_I = 39
 # What the configuration registers mean: SHARE is a `sim.engine.plan` code; UNIT a pool of slots;
 # EVENTS the mask subscribed to; RECORD whether task columns are kept; HARD whether organisations
 # have caps; TASK_ORDER whether p_task_order is given; PER_TASK whether there are one-to-one edges;
@@ -341,8 +342,9 @@ N_I = 38
 # take longer where their input is remote; FAILS whether attempts fail; OVERBOOKS and MAKES_WAY
 # whether machines are overbooked and tasks evicted, in a variant that can; REBASED whether
 # p_turn_priority counts tasks of what is left of a job; PENDING whether state_job_remaining is of
-# the tasks that have not started. What costs more than a look at a register is a feature
-# (`if GANGS:`). WORTHS and LEFTS are sums over the tasks placed (`sim.engine.plan.queues`).
+# the tasks that have not started; FIRST_ENDED whether a job's first k tasks are those to end. What
+# costs more than a look at a register is a feature (`if GANGS:`). WORTHS and LEFTS are sums over
+# the tasks placed (`sim.engine.plan.queues`).
 
 State = namedtuple("State", NAMES)  # type: ignore[misc]  # the fields are listed once, above
 

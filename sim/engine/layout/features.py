@@ -138,6 +138,7 @@ def registers(
     flags[has.FAILS] = bool(len(columns.attempt_s))
     flags[has.REBASED] = plan.packing.rebased
     flags[has.PENDING] = plan.fit == Fit.PACK and plan.packing.pending
+    flags[has.FIRST_ENDED] = plan.first_ended
     flags[has.JOBS_LEFT] = len(columns.job_submit)
     return flags
 

@@ -75,6 +75,9 @@ class Plan:
         Whether a job that runs fewer tasks than its ``run_limit``, and finds no room, gets that of
         tasks which other jobs run beyond theirs: these start again later, the last started go
         first. Only with Fit.STRICT and without gangs. False by default.
+    first_ended : bool
+        Whether the first ``notify_at`` tasks of a job are those to end rather than those to start.
+        False by default.
     timer_s : float
         Time of the next TIMER event, s; inf for none. A tick sets it to inf: set it again then.
     estimate_s : (J,) float64
@@ -108,6 +111,7 @@ class Plan:
         self.task_priority: F8 | None = None
         self.task_prefers: I4 | None = None
         self.evict = False
+        self.first_ended = False
         self.timer_s = np.inf
         self.n_tasks = n_tasks
         self.estimate_s = np.full(n_jobs, np.nan)

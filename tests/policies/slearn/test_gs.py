@@ -10,6 +10,7 @@ import pytest
 import policies
 import sim
 from policies.slearn.gs import thin_limit_at
+from policies.slearn.pilots import n_pilots
 from sim.engine.plan import Batch, Event, Plan, World
 
 SAMPLING = ("slearn", "slearn_dag", "bayes", "adaptive_thin")
@@ -84,12 +85,80 @@ def test_pilots_run_before_the_others_of_their_job():
     assert r.estimate_s.tolist() == [12000.0, 30.0]
 
 
-def test_sampling_queue_is_the_second_and_first_come_first_served():
-    # 3 x 400 s is the second queue, where the first job stands before the second's pilot
+def test_pilots_have_a_queue_between_the_first_and_the_second_or_share_the_second():
+    # 3 x 400 s is the second queue, where the first job would stand before the second's pilot
     jobs = [job(0, 400.0, 400.0, 400.0), job(1, 10.0, 10.0, 10.0)]
     r = run("slearn", jobs, 1)
-    assert starts(r, 0) == [0.0, 400.0, 800.0]
-    assert starts(r, 1) == [1200.0, 1210.0, 1220.0]
+    assert starts(r, 0) == [0.0, 430.0, 830.0]
+    assert starts(r, 1) == [400.0, 410.0, 420.0]
+    shared = run("slearn", jobs, 1, sampling_queue="second")
+    assert starts(shared, 0) == [0.0, 400.0, 800.0]
+    assert starts(shared, 1) == [1200.0, 1210.0, 1220.0]
+
+
+def test_strict_priority_leaves_nothing_to_later_queues():
+    # of 11 slots the second queue has one by its weight, and none while the first wants all
+    jobs = [job(0, *[10.0] * 99), job(0, *[10.0] * 500)]
+    assert starts(run("oracle", jobs, 11, between="strict"), 1)[0] == 90.0
+    assert starts(run("las", jobs, 11, between="strict"), 1)[0] == 90.0
+
+
+def test_strict_priority_serves_pilots_after_the_first_queue_and_before_the_second():
+    # one slot: the first's others are of the second queue, a thin job and a pilot come meanwhile
+    jobs = [job(0, *[400.0] * 3), job(1, *[500.0] * 3), job(2, 30.0)]
+    r = run("slearn", jobs, 1, between="strict")
+    assert (starts(r, 2), starts(r, 1)[0], starts(r, 0)[1]) == ([400.0], 430.0, 930.0)
+
+
+def test_inside_a_queue_by_submission_or_by_entry():
+    # the pilot of the third ends at 401, that of the second at 500, and both are of one queue
+    jobs = [job(0, 1.0), job(0, *[500.0] * 3), job(1, *[400.0] * 3)]
+    submitted, entered = (run("slearn", jobs, 2, turns=t) for t in ("submitted", "entered"))
+    assert (starts(submitted, 1)[1], starts(submitted, 2)[2]) == (500.0, 1000.0)
+    assert (starts(entered, 1)[1], starts(entered, 2)[2]) == (801.0, 500.0)
+
+
+@pytest.mark.parametrize(("up", "n"), [(False, 1), (True, 2)])
+def test_pilots_are_rounded_down_or_up(up, n):
+    r = run("slearn", [job(0, *[10.0] * 40)], 1, sampling_percent=3, pilots_up=up)
+    assert r.estimate_s[0] == 400.0
+    assert n_pilots(40, 3, up=up) == n
+
+
+def test_in_the_given_order_nothing_is_drawn():
+    r = run("slearn", [job(0, 5.0, 20.0, 80.0, 320.0)], 4, pilot_order="given")
+    assert r.estimate_s[0] == 4 * 5.0
+    last = run("slearn", [job(0, 320.0, 80.0, 20.0, 5.0)], 4, pilot_order="given")
+    assert last.estimate_s[0] == 4 * 320.0
+
+
+def test_what_ends_first_may_be_the_evidence():
+    # all run at once, and the pilot is the longest
+    jobs = [job(0, 320.0, 80.0, 20.0, 5.0)]
+    given = {"pilot_order": "given", "sampling_percent": 50}
+    assert run("slearn", jobs, 4, **given).estimate_s[0] == 2 * (320.0 + 80.0)
+    assert run("slearn", jobs, 4, evidence="ended", **given).estimate_s[0] == 2 * (5.0 + 20.0)
+
+
+def test_an_unknown_job_counts_as_any_or_goes_first_or_last():
+    known = past(mean_task_s=[5000.0] * 4, user=["v"] * 4)
+    crowd = [job(0, *[1.0] * 2), job(0, 1.0, 1.0, user="w")]
+    for unknown, size in (("all", 10_000.0), ("first", None), ("last", None)):
+        r = run("point", crowd, 1, known, unknown=unknown, untold="never", features="user")
+        assert r.estimate_s[1] == size if size else math.isnan(r.estimate_s[1])
+    assert queue_of("threesigma", 1.0, unknown="last") == 9
+    assert queue_of("threesigma", 1.0, unknown="first") == 0
+
+
+def test_every_so_manieth_job_may_be_known_as_it_comes():
+    # the second comes while the first runs, which took 8 s in truth; one job of 2 s has ended
+    jobs = [job(0, 8.0, job_id="a-6", user="u"), job(1, 8.0, job_id="b", user="u")]
+    known = past(mean_task_s=[2.0], user=["u"])
+    mean = {"statistic": "mean", "features": "user"}
+    assert run("threesigma", jobs, 1, known, **mean).estimate_s.tolist() == [2.0, 2.0]
+    leaks = run("threesigma", jobs, 1, known, leak_every=3, **mean)
+    assert leaks.estimate_s.tolist() == [2.0, 5.0]
+    assert run("threesigma", jobs, 1, known, leak_every=4, **mean).estimate_s[1] == 2.0
 
 
 def test_thin_jobs_go_first_unasked():
@@ -166,6 +235,14 @@ def test_adaptive_thin_follows_what_waits():
     behind = run("adaptive_thin", [*crowd, job(1, 5.0, 5.0, 5.0, 5.0)], 2)
     assert np.isnan(alone.estimate_s[0])  # thin: fewer than 6
     assert behind.estimate_s[1] == 20.0  # 8 tasks for 2 slots: sampled, as only below 2 is thin
+
+
+@pytest.mark.parametrize("code", ["oracle", "las", "slearn", "threesigma", "point"])
+def test_the_presets_of_the_authors_code_finish_what_there_is(code):
+    jobs = [job(at, *[1.0 + at] * (at + 1), job_id=f"job_{at}", user="u") for at in range(6)]
+    for slots in (1, 3, sim.Cluster.machines(2, cpu=2)):
+        r = run(f"{code}_code", jobs, slots, past(mean_task_s=[3.0]))
+        assert np.isfinite(r.job_finish).all()
 
 
 @pytest.mark.parametrize("policy", EVERY)

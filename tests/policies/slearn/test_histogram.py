@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from policies.slearn.histogram import Histogram, by_mean, by_median, by_utility
+from policies.slearn.histogram import Histogram, by_mean, by_median, by_quantile, by_utility
 
 
 def filled(values, most=80):
@@ -96,3 +96,15 @@ def test_nothing_and_no_length():
         assert math.isnan(statistic(Histogram(3)))
         assert statistic(filled([0.0, 0.0])) == 0.0
     assert by_utility(filled([0.0, 5.0])) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("values", "median"),
+    [([4.0], 4.0), ([4.0, 8.0], 4.0), ([2.0, 4.0, 8.0], 3.0), ([2.0, 4.0, 8.0, 9.0], 4.0)],
+)
+def test_the_median_as_hive_interpolates_it(values, median):
+    made = Histogram(80)
+    for value in values:
+        made.add(value)
+    assert by_quantile(made) == median
+    assert math.isnan(by_quantile(Histogram(80)))

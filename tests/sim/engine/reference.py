@@ -346,6 +346,8 @@ class _Run:
             self.idle[j].append(machine)
         else:
             self._take(j, self.demand[g], machine, -1)
+        if self.plan.first_ended:
+            first = self.first_done[j] < self.plan.jobs["notify_at"][j]
         if first:
             self.first_done[j] += 1
             view["first_work"][j] += c.task_duration[task]

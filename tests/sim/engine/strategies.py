@@ -187,6 +187,7 @@ class AnyPlan(Policy):
         self.fill_packing(rng, world, plan)
         if rng.random() < 0.5:
             plan.timer_s = float(rng.uniform(0.1, 3.0))
+        plan.first_ended = bool(rng.random() < 0.5)
         return rng
 
     def fill_packing(self, rng: np.random.Generator, world: World, plan: Plan) -> None:

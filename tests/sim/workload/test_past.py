@@ -126,9 +126,9 @@ def test_transforms_keep_the_history():
     ("columns", "rule"),
     [
         ({"finish_s": [-6 * DAY, -11.0, -5.0]}, "ends before submission"),
-        ({"n_tasks": [1, 0, 1]}, "number too small"),
+        ({"n_tasks": [1, -1, 1]}, "negative number"),
         ({"mean_task_s": [1.0, -2.0, 1.0]}, "negative number"),
-        ({"submit_s": [np.nan, 0.0, 0.0]}, "non-finite number"),
+        ({"submit_s": [np.inf, 0.0, 0.0]}, "non-finite number"),
         ({"n_tasks": ["a", "b", "c"]}, "wrong type"),
         ({"n_tasks": [1, None, 1]}, "missing value"),
     ],
@@ -144,3 +144,44 @@ def test_the_printed_schema_names_history_and_features():
     assert "\nhistory, if there is any\n" in text
     for column in (*schema.HISTORY, *schema.FEATURES):
         assert f"  {column.name} " in text
+
+
+def test_of_some_of_the_past_only_the_order_is_known():
+    none = {
+        "submit_s": [None, 5.0, None],
+        "finish_s": [None, 6.0, None],
+        "mean_task_s": [1.0, 2.0, 3.0],
+    }
+    w = known(**none)
+    assert w.history["mean_task_s"].to_pylist() == [1.0, 3.0, 2.0]
+    assert w.columns.features.untimed.tolist() == [True, True, False]
+    assert w.columns.features.past("finish_s").tolist() == [0.0, 0.0, 6.0]
+    later = w.slice_time(1.0, 1e6)
+    assert later.history["submit_s"].to_pylist() == [None, None, 4.0]
+    assert later.columns.features.past("submit_s").tolist() == [0.0, 0.0, 4.0]
+
+
+def test_a_record_has_both_times_or_none():
+    with pytest.raises(sim.InputError, match="both, or neither"):
+        known(finish_s=[None, -1.0, -5.0])
+
+
+def test_a_history_needs_no_times_and_no_numbers_of_tasks():
+    w = known().with_history({"mean_task_s": [3.0, 1.0]})
+    assert w.history["mean_task_s"].to_pylist() == [3.0, 1.0]
+    assert w.history["n_tasks"].to_pylist() == [0, 0]
+
+
+def test_day_and_hour_are_those_of_the_columns_whatever_arrivals_are_stretched_by():
+    jobs = [
+        {"submit_s": at, "stages": [{"durations_s": [1.0]}], "day": 3, "hour": hour}
+        for at, hour in ((0.0, 23), (10.0, -1))
+    ]
+    w = sim.Workload.from_jobs(jobs).with_history({"mean_task_s": [1.0], "day": [3]})
+    day, hour = (features.NAMES.index(name) for name in ("day", "hour"))
+    now, past = w.columns.features.codes
+    assert now[:, day].tolist() == [3, 3]
+    assert now[:, hour].tolist() == [23, -1]
+    assert (past[0, day], past[0, hour]) == (3, -1)
+    with pytest.raises(sim.InputError, match="day is -2"):
+        w.with_history({"mean_task_s": [1.0], "day": [-2]})

@@ -36,6 +36,7 @@ OF_FILES = {
     "alibaba_hour_rewired": ("trace.knobs.hour_of.jobs=3000",),
     "alibaba_small_hour": (),
     "bqetl": (),
+    "slearn_authors": (),
     "slearn_google2011_real": (),
     "tpcds_burst": (),
     "tpcds_stream": (),

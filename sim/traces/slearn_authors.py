@@ -1,0 +1,259 @@
+"""What the simulator of SLearn's authors reads: jobs, their features, and jobs of the past.
+
+Three files of one name. ``NAME.trace`` is a sequence of JSON objects, one a job: ``job.id``
+("job_" and a number), ``job.start.ms``, ``job.tasks[]`` with ``c.dur`` in ms.
+``NAME.3SigmaFeatures.csv`` has a row for each job, by the number in its id: `FEATURES`.
+``NAME.3SigmaWarmUp.csv`` lists jobs of the past in order, without times, with their features and
+``job_runtime``, the mean duration of their tasks in ms. It is the workload of Jajoo et al., NSDI
+2022, as their published simulator has it.
+"""
+
+from __future__ import annotations
+
+import bisect
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sim.base.arrays import F8
+from sim.base.errors import InputError
+from sim.base.parameters import Positive, checked
+from sim.base.reading import (
+    BadLineError,
+    Field,
+    Layout,
+    OnBadRow,
+    count_rule,
+    first_line,
+    nothing_left,
+    one_line,
+    open_text,
+    read_columns,
+    whole_text,
+)
+from sim.workload.workload import Workload
+
+FEATURES = {
+    "application": "application_name",
+    "job_name": "job_name",
+    "requested": "resource_requested",
+    "user": "user_name",
+    "day": "day_of_the_week",
+    "hour": "hour_of_the_day",
+}
+"""Columns of a workload, and what they are called in the files."""
+_CLOCK = ("day", "hour")
+_PREFIX = "job_"
+
+
+@checked
+def read(
+    path: str | os.PathLike[str], *, stretch: Positive = 1.0, on_bad_row: OnBadRow = "error"
+) -> Workload:
+    """Read the jobs, and what the other two files, where they are there, tell of them and before.
+
+    A job has one stage of tasks that take a slot each. ``jobs`` has the six features that
+    predictors look for, ``day`` and ``hour`` as the file says, whatever the arrivals are stretched
+    by; ``template`` is the application. The history has an order and no times.
+
+    Parameters
+    ----------
+    path : path-like
+        ``NAME.trace``, or the folder of one; plain or gzipped (told by content), with or without
+        ``.gz``, and so the files beside it.
+    stretch : float
+        By what submission times are multiplied; positive.
+    on_bad_row : {"error", "skip"}
+        Jobs and lines whose values can't be: raise, or leave out and count. What is no JSON at all
+        is an error.
+
+    Returns
+    -------
+    Workload
+        Jobs by submission. ``meta["report"]`` counts by rule what was ``dropped`` (a job that came
+        before in the file), ``noticed`` (jobs without features) and ``bad_rows``.
+
+    Raises
+    ------
+    InputError
+        With file, line and rule: "wrong line", "missing value", "wrong type", "number out of
+        range" and those of `sim.base.reading.read_blocks`; "missing file", "empty file", "no job
+        left".
+    """
+    trace = _trace(path)
+    bad: dict[str, int] = {}
+    ids, submit_s, durations = _jobs(trace, on_bad_row, bad)
+    first = np.array(list({name: row for row, name in reversed(list(enumerate(ids)))}.values()))
+    rows = np.sort(first)
+    rows = rows[np.argsort(submit_s[rows], kind="stable")]
+    dropped = {"job of an earlier line": len(ids) - len(rows)} if len(rows) < len(ids) else {}
+    chosen = [ids[row] for row in rows]
+    n_tasks = np.array([len(durations[row]) for row in rows], dtype=np.int32)
+    noticed: dict[str, int] = {}
+    known = _beside(trace, "3SigmaFeatures", on_bad_row, bad)
+    past = _beside(trace, "3SigmaWarmUp", on_bad_row, bad, runtime=True)
+    return Workload.from_tables(
+        jobs={
+            "job_id": chosen,
+            "submit_s": submit_s[rows] * stretch,
+            **_features_of(chosen, known, noticed),
+        },
+        stages={"job": np.arange(len(rows), dtype=np.int32), "n_tasks": n_tasks},
+        tasks={
+            "stage": np.repeat(np.arange(len(rows), dtype=np.int32), n_tasks),
+            "duration_s": np.concatenate([durations[row] for row in rows]),
+        },
+        history=None if past is None else _history(past),
+        meta={
+            "name": "slearn_authors",
+            "report": {
+                "rows": len(ids),
+                "jobs": len(rows),
+                "dropped": dropped,
+                "noticed": noticed,
+                "bad_rows": bad,
+            },
+        },
+    )
+
+
+def _trace(path: str | os.PathLike[str]) -> Path:
+    """Return the file of jobs: the one that is named, or the only one of its kind in a folder."""
+    folder = Path(path)
+    if not folder.is_dir():
+        return folder
+    found = sorted(file for file in folder.iterdir() if re.search(r"\.trace(\.gz)?$", file.name))
+    if len(found) != 1:
+        names = ", ".join(file.name for file in found) or "none"
+        text = f"the folder must hold one file named *.trace, or say which; it has {names}"
+        raise InputError(text, file=path, rule="missing file")
+    return found[0]
+
+
+def _jobs(path: Path, on_bad_row: OnBadRow, bad: dict[str, int]) -> tuple[list[str], F8, list[F8]]:
+    """Return id, submission and task durations, s, of each job in the file."""
+    ids: list[str] = []
+    starts: list[float] = []
+    durations: list[F8] = []
+    for line, job in _objects(path):
+        with one_line(path, line, on_bad_row, bad):
+            name, start, lasts = _job(job)
+            ids.append(name)
+            starts.append(start)
+            durations.append(lasts)
+    if not ids:
+        raise nothing_left(path, bad)
+    return ids, np.array(starts) / 1000.0, durations
+
+
+def _objects(path: Path) -> Iterator[tuple[int, Any]]:
+    """Yield each JSON value of the file, with the line that it begins in."""
+    text = whole_text(path)
+    ends = [match.start() for match in re.finditer("\n", text)]
+    decode, blank = json.JSONDecoder().raw_decode, re.compile(r"\s*")
+    at = blank.match(text).end()  # type: ignore[union-attr]
+    while at < len(text):
+        line = bisect.bisect_left(ends, at) + 1
+        try:
+            value, end = decode(text, at)
+        except (ValueError, RecursionError) as error:
+            raise InputError(
+                f"the job that begins here is no JSON ({error})",
+                file=path, line=line, rule="wrong line",
+            ) from None  # fmt: skip
+        yield line, value
+        at = blank.match(text, end).end()  # type: ignore[union-attr]
+
+
+def _job(job: Any) -> tuple[str, float, F8]:
+    if not isinstance(job, dict):
+        raise BadLineError("wrong line", "a job must be a JSON object")
+    for key in ("job.id", "job.start.ms", "job.tasks"):
+        if job.get(key) is None:
+            raise BadLineError("missing value", f"{key} is missing")
+    tasks = job["job.tasks"]
+    if not isinstance(tasks, list) or not tasks:
+        raise BadLineError("no tasks", "job.tasks must be a list of one task at least")
+    if any(not isinstance(task, dict) or task.get("c.dur") is None for task in tasks):
+        raise BadLineError("missing value", "a task lacks c.dur")
+    name = str(job["job.id"])
+    try:
+        name.encode()
+    except UnicodeEncodeError as error:  # half of a surrogate pair, which JSON can spell
+        raise BadLineError("not UTF-8", f"job.id is no text ({error})") from None
+    start = _numbers("job.start.ms", [job["job.start.ms"]])
+    return name, float(start[0]), _numbers("c.dur", [task["c.dur"] for task in tasks]) / 1000.0
+
+
+def _numbers(key: str, given: list[Any]) -> F8:
+    if any(type(x) not in (int, float) for x in given):
+        raise BadLineError("wrong type", f"{key} must be a number of ms")
+    try:
+        numbers = np.array(given, dtype=np.float64)
+    except OverflowError:
+        raise BadLineError("number out of range", f"{key} is beyond 1e308") from None
+    if not (np.isfinite(numbers) & (numbers >= 0)).all():
+        raise BadLineError("number out of range", f"{key} must be a number of at least 0")
+    return numbers
+
+
+def _beside(
+    trace: Path, kind: str, on_bad_row: OnBadRow, bad: dict[str, int], *, runtime: bool = False
+) -> dict[str, Any] | None:
+    """Return the columns of the table of that kind beside the trace; None if there is none."""
+    stem = re.sub(r"(\.trace)?(\.gz)?$", "", trace.name)
+    files = [trace.with_name(f"{stem}.{kind}{end}") for end in (".csv", ".csv.gz", "", ".gz")]
+    file = next((file for file in files if file.is_file()), None)
+    if file is None:
+        return None
+    header = tuple(name.strip() for name in first_line(file).split(","))
+    wanted = {"job_id": "job_id", **FEATURES, **({"job_runtime": "job_runtime"} if runtime else {})}
+    lacks = [name for name in wanted.values() if header.count(name) != 1]
+    if lacks:
+        text = f"the first line must name {', '.join(wanted.values())}; it lacks {', '.join(lacks)}"
+        raise InputError(text, file=file, line=1, rule="wrong line")
+    fields = {of: Field("text", required=name == "job_id") for name, of in wanted.items()}
+    fields |= {FEATURES[name]: Field("number", high=2**31 - 1) for name in _CLOCK}
+    if runtime:
+        fields["job_runtime"] = Field("number", required=True, high=1e15)
+    with open_text(file) as stream:
+        columns = read_columns(file, stream, Layout(header, skip_lines=1), fields, on_bad_row, bad)
+    return {name: columns[of] for name, of in wanted.items()}
+
+
+def _features_of(
+    ids: list[str], known: Mapping[str, Any] | None, noticed: dict[str, int]
+) -> dict[str, Any]:
+    """Return the features of these jobs, as columns; of one that is not known, unknown ones."""
+    if known is None:
+        return {}
+    row_of = {name: row for row, name in reversed(list(enumerate(known["job_id"].to_pylist())))}
+    rows = np.array([row_of.get(name.removeprefix(_PREFIX), -1) for name in ids])
+    count_rule(noticed, "no features", rows < 0)
+    at = pa.array(rows, mask=rows < 0)
+    columns: dict[str, Any] = {
+        name: _coded(known[name].take(at)) for name in FEATURES if name not in _CLOCK
+    }
+    for name in _CLOCK:
+        columns[name] = np.where(rows < 0, -1, _clock(known[name])[rows])
+    return {"template": columns["application"], **columns}
+
+
+def _history(past: Mapping[str, Any]) -> dict[str, Any]:
+    texts = {name: _coded(past[name]) for name in FEATURES if name not in _CLOCK}
+    clock = {name: _clock(past[name]) for name in _CLOCK}
+    return {"mean_task_s": past["job_runtime"] / 1000.0, **texts, **clock}
+
+
+def _coded(texts: Any) -> Any:
+    return texts.fill_null("").dictionary_encode()
+
+
+def _clock(numbers: F8) -> Any:
+    return np.where(np.isnan(numbers), -1, numbers).astype(np.int32)
