@@ -17,14 +17,15 @@ from policies.attained_service import MultilevelQueues
 from policies.registry import register
 from policies.slearn.estimators import Estimator, Oracle
 from policies.slearn.history import History, HistoryEstimator
-from policies.slearn.pilots import Pilots
+from policies.slearn.pilots import Pilots, Told
 from policies.slearn.posterior import Posterior
+from policies.slearn.priors import Priors
 from sim.base.arrays import I4, I8
 from sim.base.parameters import Between, NotNegative, Whole
-from sim.engine.plan import NO_LIMIT, Batch, Event, Order, Plan, World
+from sim.engine.plan import NO_LIMIT, Batch, Event, Order, Plan, Queues, World
 from sim.workload.past import NAMES
 
-EstimatorName = Literal["oracle", "history", "pilots", "posterior"]
+EstimatorName = Literal["oracle", "history", "pilots", "told", "posterior"]
 Statistic = Literal["utility", "median", "quantile", "mean"]
 LaterStages = Literal["pilots", "history"]
 
@@ -47,8 +48,9 @@ class GenericScheduler(MultilevelQueues):
 
     Attributes
     ----------
-    estimator : {"oracle", "history", "pilots", "posterior"}
-        Who says how large a job is (`policies.slearn.estimators`); told the truth by default.
+    estimator : {"oracle", "history", "pilots", "told", "posterior"}
+        Who says how large a job is (`policies.slearn.estimators`); told the truth by default, and
+        with "told" once pilots have ended.
     thin_limit : int
         Jobs of fewer tasks are thin.
     adaptive_thin : bool
@@ -91,6 +93,8 @@ class GenericScheduler(MultilevelQueues):
     leak_every : int
         Jobs whose number (the digits at the end of ``job_id``) is a multiple of this are part of
         history from when they come: truth that leaks. 0 for none.
+    sinks : bool
+        Whether a job that has had more service than jobs of its queue need goes on to the next.
     """
 
     estimator: EstimatorName = "oracle"
@@ -111,6 +115,7 @@ class GenericScheduler(MultilevelQueues):
     untold: Literal["last", "first", "never"] = "last"
     unknown: Literal["all", "first", "last"] = "all"
     leak_every: Whole = 0
+    sinks: bool = False
 
     @property
     def events(self) -> Event:  # type: ignore[override]
@@ -127,7 +132,7 @@ class GenericScheduler(MultilevelQueues):
     @property
     def samples(self) -> bool:
         """Whether some jobs have pilots."""
-        return self.estimator in ("pilots", "posterior")
+        return self.estimator in ("pilots", "told", "posterior")
 
     @property
     def learns_from(self) -> tuple[str, ...]:
@@ -148,6 +153,8 @@ class GenericScheduler(MultilevelQueues):
             return _Memory(self, world, plan)
         own = self.sampling_queue == "own"
         plan.queues = self.make_queues((0.5, math.inf) if own else (math.inf,))
+        if self.sinks:
+            plan.queues = self._sinking(plan.queues, own)
         if self.turns == "entered":
             plan.queues = replace(plan.queues, order=np.full_like(plan.queues.tier, Order.KEY))
             plan.set_jobs(key=world.columns.job_submit)
@@ -162,6 +169,14 @@ class GenericScheduler(MultilevelQueues):
         )
         return _Memory(self, world, plan)
 
+    def _sinking(self, queues: Queues, own: bool) -> Queues:
+        """Let jobs go on to the next queue where they have had what those of theirs need."""
+        at, to = queues.demote_at.copy(), queues.demote_to.copy()
+        place = np.arange(self.queues)
+        place[1:] += own
+        at[place], to[place[:-1]] = self.thresholds_s, place[1:]
+        return replace(queues, demote_at=at, demote_to=to)
+
     def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
         """Hand on what happened, and put jobs where they belong now."""
         assert isinstance(memory, _Memory)
@@ -169,6 +184,9 @@ class GenericScheduler(MultilevelQueues):
 
     def make_estimator(self, world: World) -> Estimator:
         """Make the estimator of one run."""
+        if self.estimator == "posterior":
+            priors = Priors(world.columns.features)
+            return Posterior(world, self.sampling_percent, priors, self.thresholds_s.tolist())
         history = None
         if self._remembers:
             history = History(
@@ -180,10 +198,10 @@ class GenericScheduler(MultilevelQueues):
             return Oracle(world)
         if self.estimator == "pilots":
             return Pilots(world, self.sampling_percent, history, up=self.pilots_up)
+        if self.estimator == "told":
+            return Told(world, self.sampling_percent, up=self.pilots_up)
         assert history is not None
-        if self.estimator == "history":
-            return HistoryEstimator(world, history, self.leak_every)
-        return Posterior(world, self.sampling_percent, history, self.thresholds_s.tolist())
+        return HistoryEstimator(world, history, self.leak_every)
 
 
 class _Memory:
@@ -343,5 +361,4 @@ class Bayes(GenericScheduler):
 
     estimator: EstimatorName = "posterior"
     thin_limit: Whole = 3
-    later_stages: LaterStages = "history"
-    statistic: Statistic = "mean"
+    sinks: bool = True
