@@ -79,10 +79,23 @@ def _add_fit(parser: argparse.ArgumentParser) -> None:
         help="with histograms: a workload that tells of edges and of attributes together",
     )
     parser.add_argument("--note", metavar="TEXT", help="where the sample is from")
+    parser.add_argument(
+        "--generator",
+        default="alibaba2018",
+        choices=("alibaba2018", "recurring"),
+        help="whose tables: recurring wants a history and features; default: alibaba2018",
+    )
+    parser.add_argument(
+        "--slots", metavar="N", type=int, default=150,
+        help="recurring: how many tasks can run at once where the load is 1; default: 150",
+    )  # fmt: skip
 
 
 def _fit(args: argparse.Namespace) -> None:
     """Fit, and print what was counted, dropped and pooled."""
+    if args.generator == "recurring":
+        _fit_recurring(args)
+        return
     from sim.synth.alibaba2018.fit import fit  # late: `--help` answers at once
     from sim.synth.alibaba2018.tables_file import write_tables
 
@@ -100,6 +113,19 @@ def _fit(args: argparse.Namespace) -> None:
         print_counts({"pooled for edges": tables.links.provenance["pooled"]})
     print(f"written to {args.out}")
     print(f"next: python -m sim synth alibaba2018 OUT --tables {args.out}")
+
+
+def _fit_recurring(args: argparse.Namespace) -> None:
+    from sim.synth.recurring.fit import fit  # late: `--help` answers at once
+    from sim.synth.recurring.tables import write_tables
+    from sim.workload.workload import Workload
+
+    tables = fit(Workload.read(args.source), args.slots, args.note)
+    write_tables(tables, args.out)
+    print(f"fitted {args.source}")
+    print_counts({"counted": tables.provenance["counted"]})
+    print(f"written to {args.out}")
+    print(f"next: python -m sim synth recurring OUT --tables {args.out}")
 
 
 def _add_bound(parser: argparse.ArgumentParser) -> None:
@@ -175,6 +201,7 @@ FIT = Verb(
     "Make probability tables from a workload, so that `synth` can make more of the same.",
     """examples:
   python -m sim fit work/mine mine.json
+  python -m sim fit work/past past.json --generator recurring --slots 150
   python -m sim fit full_trace_histograms.json.gz tables.json --sample work/sample""",
     _add_fit,
     _fit,

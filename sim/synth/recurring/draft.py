@@ -9,72 +9,54 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 
 import numpy as np
 
 from sim.base import maths
-from sim.base.arrays import F8, I4, I8, Mask
+from sim.base.arrays import F8, I4, I8
 from sim.base.random import stream
 from sim.describe.slearn import SAMPLED, Similar, window_loads
-from sim.synth.recurring.programs import (
-    DAY_S,
-    LARGEST,
-    SMALL_S,
-    Drift,
-    Group,
-    Preset,
-    Programs,
-    deviations,
-)
+from sim.synth.recurring.programs import DAY_S, LARGEST, Drift, Programs, deviations
+from sim.synth.recurring.tables import Tables
 
 N_SURGES = 3
 """How many times jobs come in quick succession."""
-SURGE_PACE = 0.01
-"""Mean gap between jobs in a surge, over that between others."""
-_SIZES = (0.2, 0.5, 0.8, 1.1, 1.4, 1.7, 2.0, 2.5, 3.0)
-_SURGING, _LAST_STEP = (0.0, 0.9, 10), 0.002
+SURGE_PACES = (0.01, 0.04, 0.16)
+"""Mean gap between jobs in a surge, over that between others: the first that does."""
+_SURGING, _LAST_STEP = (0.0, 0.9, 7), 0.01
 _NEAR, _LOAD_NEAR_ENOUGH, _HOPELESS = 0.01, 0.04, 0.4
 
 
 def fitted(
-    work_of: Callable[[float], F8],
-    n_jobs: int,
-    load: tuple[float, float, float],
-    n_slots: int,
-    seed: int,
-    size: float | None = None,
-    draws: int = 1,
-) -> tuple[F8, tuple[float, float], float]:
+    work_s: F8, load: tuple[float, float, float], n_slots: int, seed: int, draws: int = 1
+) -> tuple[F8, float]:
     """Draw when jobs come: at random, but for a share of them that come in a few surges.
 
-    It is searched for, and time stretched, so that the load in windows comes near to `load`. Sizes
-    spread as little as they can for that: else a few jobs would make up most of the work.
+    It is searched for, and time stretched, so that the load in windows comes near to `load`.
     """
-    works: dict[float, F8] = {}
+    tried: list[tuple[float, F8]] = []
+    for number, pace in product(range(draws), SURGE_PACES):
+        submit_s = partial(
+            _submitted, _drawn(len(work_s), seed, number), pace, work_s, load[0], n_slots
+        )
 
-    def at(shape: tuple[float, float], draw: tuple[F8, F8], rounds: int) -> tuple[F8, F8]:
-        spread, surging = shape
-        if spread not in works:
-            works[spread] = work_of(spread)
-        work_s = works[spread]
-        return _stretched(_gaps(*draw, surging), work_s, load[0], n_slots, rounds), work_s
+        def off(surging: float, at: Callable[[float, int], F8] = submit_s) -> float:
+            return error_of(at(surging, 0), work_s, load, n_slots)
 
-    def off(draw: tuple[F8, F8], spread: float, surging: float) -> float:
-        return error_of(*at((spread, surging), draw, 2), load, n_slots)
-
-    tried: list[tuple[float, tuple[float, float], tuple[F8, F8]]] = []
-    for number in range(draws):
-        draw = _drawn(n_jobs, seed, number)
-        for spread in _SIZES if size is None else (size,):
-            surging, error = _least(partial(off, draw, spread))
-            tried.append((error, (spread, surging), draw))
-            if error <= _LOAD_NEAR_ENOUGH:
-                break
-        if tried[-1][0] <= _LOAD_NEAR_ENOUGH:
+        surging, error = _least(off)
+        tried.append((error, submit_s(surging, 3)))
+        if error <= _LOAD_NEAR_ENOUGH:
             break
-    _, best, draw = min(tried, key=lambda each: each[0])
-    submit_s, work_s = at(best, draw, 3)
-    return submit_s, best, error_of(submit_s, work_s, load, n_slots)
+    best = min(tried, key=lambda each: each[0])[1]
+    return best, error_of(best, work_s, load, n_slots)
+
+
+def _submitted(
+    draw: tuple[F8, F8], pace: float, work_s: F8, mean: float, n_slots: int,
+    surging: float, rounds: int,
+) -> F8:  # fmt: skip
+    return _stretched(_gaps(*draw, surging, pace), work_s, mean, n_slots, rounds)
 
 
 def _least(off: Callable[[float], float]) -> tuple[float, float]:
@@ -105,11 +87,11 @@ def _drawn(n: int, seed: int, number: int) -> tuple[F8, F8]:
     return gap, stream(seed, "recurring", "surges", number).random(N_SURGES)
 
 
-def _gaps(gap: F8, late: F8, surging: float) -> F8:
+def _gaps(gap: F8, late: F8, surging: float, pace: float) -> F8:
     """Return the time from each job to the next one: a surge in each of equal parts of the jobs."""
     part, place = np.divmod(np.arange(len(gap)) * (N_SURGES / len(gap)), 1.0)
     since = place - (0.8 * (1 - surging) * late)[part.astype(np.int64)]
-    return np.where((since >= 0) & (since < surging), SURGE_PACE * gap, gap)
+    return np.where((since >= 0) & (since < surging), pace * gap, gap)
 
 
 def _stretched(gap: F8, work_s: F8, mean: float, n_slots: int, rounds: int = 3) -> F8:
@@ -124,11 +106,10 @@ Pair = tuple[float, float]
 
 WELL = 0.08
 """How far the worst figure may be off, as a logarithm, for a draft to be good."""
-_ROUNDS, _FREE_ROUNDS, _DRAWS, _STEPS = 4, 2, 6, 8
+_ROUNDS, _DRAWS, _STEPS = 3, 2, 6
 _NEAR_ENOUGH = 0.05
 _LARGEST_AMPLITUDE = 0.8
 _TAIL = 1.4
-_EXTREME = 2.0
 _MOST_USUAL = 1.0
 """Amplitude up to which updates, machines and usual inputs count: what varies more than by about a
 factor of e does so by large inputs, else the rest of its runs would take next to nothing."""
@@ -140,7 +121,7 @@ SHORTEST_S = 1.0
 class Draft:
     """Runs with their times; what is not drawn yet follows from `scale`."""
 
-    preset: Preset
+    tables: Tables
     programs: Programs
     time_s: F8  # when each run is submitted, the history before 0
     usual: F8  # see `deviations`
@@ -148,32 +129,29 @@ class Draft:
     version: I8  # of the code
     # mean and spread over programs of the logarithm of the amplitude of runs
     scale: tuple[float, float] = (-0.5, 0.8)
-    # spread of the sizes of programs, and share of the jobs that come in surges
-    shape: tuple[float, float] = (1.0, 0.0)
 
 
 def fitted_draft(
-    preset: Preset, programs: Programs, over_time: Pair, n_slots: int, drift: Drift, seed: int
+    tables: Tables, programs: Programs, over_time: Pair, n_slots: int, drift: Drift, seed: int
 ) -> tuple[Draft, float]:
-    """Fit load and variation over time in turn; the latter sizes are kept once they are found."""
+    """Fit load and variation over time in turn."""
     n_jobs = programs.n_jobs
     n_history = len(programs.program) - n_jobs
-    past_s = -preset.history_days * DAY_S * stream(seed, "recurring", "past").random(n_history)
-    span_s = n_jobs * preset.job_work_s / (n_slots * preset.load[0])
+    past_s = -tables.history_days * DAY_S * stream(seed, "recurring", "past").random(n_history)
+    span_s = sum(float(work.sum()) for work in programs.job_work) / (n_slots * tables.load[0])
     time_s = np.concatenate([np.linspace(0.0, span_s, n_jobs), past_s])
-    noise = deviations(programs, time_s, drift, preset.large, seed)
-    draft = best = Draft(preset, programs, time_s, *noise)
+    noise = deviations(programs, time_s, drift, tables.large, seed)
+    draft = best = Draft(tables, programs, time_s, *noise)
     least = np.inf
     for number in range(_ROUNDS):
-        submit_s, shape, load_error = fitted(
-            partial(_work, draft), n_jobs, preset.load, n_slots, seed,
-            size=None if number < _FREE_ROUNDS else draft.shape[0], draws=_DRAWS if number else 1,
-        )  # fmt: skip
-        draft = replace(draft, time_s=np.concatenate([submit_s, past_s]), shape=shape)
+        submit_s, load_error = fitted(
+            _work(draft), tables.load, n_slots, seed, _DRAWS if number else 1
+        )
+        draft = replace(draft, time_s=np.concatenate([submit_s, past_s]))
         for is_calibrated in (False, True):
             if is_calibrated:
                 draft = _calibrated(draft, _similar(draft), over_time)
-                load_error = error_of(submit_s, _work(draft, shape[0]), preset.load, n_slots)
+                load_error = error_of(submit_s, _work(draft), tables.load, n_slots)
             error = max(load_error, float(np.abs(_off(draft, _similar(draft), over_time)).max()))
             if error < least:
                 best, least = draft, error
@@ -182,65 +160,56 @@ def fitted_draft(
     return best, least
 
 
-def _work(draft: Draft, spread: float) -> F8:
-    """Return the work of each job if sizes of programs had that spread, (J,) s."""
-    programs, n_jobs = draft.programs, draft.programs.n_jobs
-    mean_s = means(replace(draft, shape=(spread, 0.0)))
-    return (mean_s * programs.width[programs.program])[:n_jobs]
+def _work(draft: Draft) -> F8:
+    """Return the work of each job, (J,) s."""
+    width = draft.programs.width[draft.programs.program]
+    return (means(draft) * width)[: draft.programs.n_jobs]
 
 
 def means(draft: Draft) -> F8:
-    """Return the mean task duration of each run, so that groups have their sizes and shares.
+    """Return the mean task duration of each run.
 
-    Those are of the workload's jobs; the history's are longer where their programs were slower.
+    Thin and wide jobs have exactly the sizes that there are for them, in the order of what is
+    typical of their programs and of how far they are from it. A run of the history is as large as
+    the job that is next below it in that order, and larger by what lies between; and larger still
+    where its program was slower.
     """
-    programs, preset = draft.programs, draft.preset
-    program = programs.program
+    programs = draft.programs
+    program, n_jobs = programs.program, programs.n_jobs
     center, spread = draft.scale
     amplitude = maths.exp(center + spread * np.clip(programs.amplitude, -_TAIL, _TAIL))
-    usual = np.minimum(amplitude, _MOST_USUAL)[program] * draft.usual
-    off = maths.exp(usual + np.minimum(amplitude[program] * draft.large, LARGEST))
-    typical = maths.exp(draft.shape[0] * np.clip(programs.size, -_EXTREME, _EXTREME))
-    typical /= np.bincount(program, off) / np.maximum(np.bincount(program), 1)
-    work = typical[program] * off
-    group = programs.group[program]
-    for number, of in enumerate(preset.groups):
-        rows = np.flatnonzero(group == number)
-        total = of.work * preset.job_work_s * programs.n_jobs
-        least = SHORTEST_S * programs.width[program[rows]].astype(np.float64)
-        work[rows] = _in_group(work[rows], rows < programs.n_jobs, of, total, least)
-    work[programs.n_jobs :] *= maths.exp(programs.stale[program[programs.n_jobs :]])
-    return work / programs.width[program]
-
-
-def _in_group(work: F8, is_job: Mask, group: Group, total: float, least: F8) -> F8:
-    """Scale the runs of a group so that the workload's add up to `total`; none is below `least`."""
-    if not is_job.any():
-        return work
-    low: F8 = np.maximum(least, SMALL_S * (1 + 1e-6)) if group.large else least
-    high = np.inf if group.large else SMALL_S * (1 - 1e-6)
-    for _ in range(12):
-        work = work * (total / work[is_job].sum())
-        under, over = work < low, work > high
-        if not (under | over)[is_job].any():
-            break
-        work = np.where(under, low * np.minimum(low / work, 3.0), work)
-        work = np.where(over, high * np.maximum(high / work, 1 / 3), work)
-    return np.clip(work, low, high)
+    off = np.minimum(amplitude, _MOST_USUAL)[program] * draft.usual
+    off += np.minimum(amplitude[program] * draft.large, LARGEST)
+    value = programs.log_work[program] + off
+    wide = programs.wide[program]
+    log_work = np.empty(len(value))
+    for number, sizes in enumerate(programs.job_work):
+        rows = np.flatnonzero(wide == number)
+        mine, past = rows[rows < n_jobs], rows[rows >= n_jobs]
+        if not len(mine):
+            log_work[past] = value[past]
+            continue
+        order = mine[np.argsort(value[mine], kind="stable")]
+        logs = maths.log(sizes)
+        log_work[order] = logs
+        below = np.maximum(np.searchsorted(value[order], value[past], side="right") - 1, 0)
+        log_work[past] = logs[below] + value[past] - value[order[below]]
+    log_work[n_jobs:] += programs.stale[program[n_jobs:]]
+    return np.maximum(maths.exp(log_work) / programs.width[program], SHORTEST_S)
 
 
 def _similar(draft: Draft) -> Similar:
     """Find the runs like each job; each is taken to last as long as its longest task."""
     jobs = np.arange(draft.programs.n_jobs)
     n_tasks = draft.programs.width[draft.programs.program]
-    finish_s = draft.time_s + means(draft) * longest(n_tasks, draft.preset)
-    window_s = draft.preset.history_days * DAY_S
+    finish_s = draft.time_s + means(draft) * longest(n_tasks, draft.tables)
+    window_s = draft.tables.history_days * DAY_S
     return Similar(codes(draft), draft.time_s, finish_s, jobs, window_s)
 
 
-def longest(n_tasks: I8, preset: Preset) -> F8:
+def longest(n_tasks: I8, tables: Tables) -> F8:
     """Return about how much longer than the mean the longest of a job's tasks lasts."""
-    usual = preset.over_space[0] * np.sqrt(SAMPLED * n_tasks)
+    usual = tables.over_space[0] * np.sqrt(SAMPLED * n_tasks)
     found: F8 = 1 + usual * np.sqrt(2 * maths.log(n_tasks))
     return found
 

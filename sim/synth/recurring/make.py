@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,16 +18,9 @@ from sim.describe.slearn import (
     spread,
     window_loads,
 )
-from sim.synth.recurring.draft import WELL, Draft, Pair, fitted_draft, longest, means
-from sim.synth.recurring.programs import (
-    DAY_S,
-    PRESETS,
-    REQUESTS,
-    Drift,
-    Preset,
-    Programs,
-    draw_programs,
-)
+from sim.synth.recurring.draft import WELL, Draft, fitted_draft, longest, means
+from sim.synth.recurring.programs import DAY_S, Drift, Programs, draw_programs
+from sim.synth.recurring.tables import Tables
 from sim.workload.workload import Workload
 
 SHORTEST = 0.01
@@ -39,19 +31,25 @@ _STEPS = 48
 _STEEPEST = 64.0
 
 
-def variations(programs: Programs, over_space: tuple[float, float], seed: int) -> F8:
-    """Return the wanted σ₁ / (√(0.03 n) μ) of each job, log-normal over jobs of several tasks."""
+def variations(tables: Tables, programs: Programs, seed: int) -> F8:
+    """Return the wanted σ₁ / (√(0.03 n) μ) of each job, log-normal over jobs of several tasks.
+
+    Which jobs have the greater ones follows from what the strata have.
+    """
     program = programs.program[: programs.n_jobs]
     own = stream(seed, "recurring", "spread").standard_normal(len(program))
-    score = np.sqrt(ALIKE) * programs.steadiness[program] + np.sqrt(1 - ALIKE) * own
+    normal = np.sqrt(ALIKE) * programs.steadiness[program] + np.sqrt(1 - ALIKE) * own
+    pairs = np.maximum([each.over_space for each in tables.strata], 1e-6)
+    middle, high = maths.log(pairs[programs.stratum[program]]).T
+    score = middle + normal * (high - middle) / maths.normal_quantile(0.9)
     rows = np.flatnonzero(programs.width[program] > 1)
     wanted = np.zeros(len(program))
     if len(rows):
         rank = np.argsort(np.argsort(score[rows], kind="stable"), kind="stable")
-        median, high = over_space
+        median, at_90 = tables.over_space
         normal = maths.normal_quantile((rank + 0.5) / len(rows))
         wanted[rows] = median * maths.exp(
-            normal * maths.log(high / median) / maths.normal_quantile(0.9)
+            normal * maths.log(at_90 / median) / maths.normal_quantile(0.9)
         )
     return wanted
 
@@ -78,37 +76,35 @@ def durations(n_tasks: I8, mean_s: F8, over_space: F8, seed: int) -> F8:
     return part * np.repeat(mean_s, n_tasks)
 
 
-_ATTEMPTS = 8
+_ATTEMPTS = 3
 
 
 def make(
     name: str,
+    tables: Tables,
     n_jobs: int,
-    n_history: int,
-    over_time: Pair,
-    over_space: Pair,
-    recurring: float,
-    stale: Pair,
+    n_history: int | None,
+    recurring: float | None,
     n_slots: int,
     drift: Drift,
     seed: int,
 ) -> Workload:
     """Make the workload: drawn anew, a few times at most, until it comes near to what is wanted."""
-    drafts, preset = [], replace(PRESETS[name], stale=stale)
+    drafts = []
     for attempt in range(_ATTEMPTS):
         own = int(stream(seed, "recurring", attempt).integers(2**62))
-        programs = draw_programs(preset, n_jobs, n_history, recurring, own)
-        draft, error = fitted_draft(preset, programs, over_time, n_slots, drift, own)
+        programs = draw_programs(tables, n_jobs, n_history, recurring, own)
+        draft, error = fitted_draft(tables, programs, tables.over_time, n_slots, drift, own)
         drafts.append((error, draft, own))
         if error <= WELL:
             break
     _, draft, own = min(drafts, key=lambda each: each[0])
     n_tasks, mean_s = draft.programs.width[draft.programs.program], means(draft)
-    wanted = variations(draft.programs, over_space, own)
+    wanted = variations(tables, draft.programs, own)
     task_s = durations(n_tasks[:n_jobs], mean_s[:n_jobs], wanted, own)
     workload = _workload(name, draft, mean_s, task_s)
-    got = _got(workload, draft.preset, n_slots)
-    targets = dict(zip(got, (*over_time, *over_space, *draft.preset.load), strict=True))
+    got = _got(workload, tables, n_slots)
+    targets = dict(zip(got, (*tables.over_time, *tables.over_space, *tables.load), strict=True))
     pairs = {key: [float(targets[key]), value] for key, value in got.items()}
     return workload.with_meta({"seed": seed, "wanted, got": pairs})
 
@@ -124,7 +120,7 @@ def _workload(name: str, draft: Draft, mean_s: F8, task_s: F8) -> Workload:
             f"job-{p}" if v < 0 else f"job-{p}-v{v}" for p, v in zip(program, version, strict=True)
         ],
         "user": np.char.add("user-", programs.user[program].astype(str)),
-        "requested": np.array(REQUESTS)[programs.request[program]],
+        "requested": np.char.add("request-", programs.request[program].astype(str)),
     }
     names = {k: pa.array(list(v), pa.string()).dictionary_encode() for k, v in texts.items()}
     stage = np.arange(n_jobs, dtype=np.int32)
@@ -140,7 +136,7 @@ def _workload(name: str, draft: Draft, mean_s: F8, task_s: F8) -> Workload:
         tasks={"stage": np.repeat(stage, n_tasks[:n_jobs]), "duration_s": task_s},
         history={
             "submit_s": draft.time_s[past],
-            "finish_s": (draft.time_s + mean_s * longest(n_tasks, draft.preset))[past],
+            "finish_s": (draft.time_s + mean_s * longest(n_tasks, draft.tables))[past],
             "n_tasks": n_tasks[past].astype(np.int32),
             "mean_task_s": mean_s[past],
             **{key: column[n_jobs:] for key, column in names.items()},
@@ -149,12 +145,12 @@ def _workload(name: str, draft: Draft, mean_s: F8, task_s: F8) -> Workload:
     )
 
 
-def _got(workload: Workload, preset: Preset, n_slots: int) -> dict[str, float]:
+def _got(workload: Workload, tables: Tables, n_slots: int) -> dict[str, float]:
     """Measure what the workload was aimed at."""
     columns = workload.columns
     got: dict[str, float] = {}
     for name, numbers in (
-        ("over_time", jobs_over_time(workload, preset.history_days * DAY_S)),
+        ("over_time", jobs_over_time(workload, tables.history_days * DAY_S)),
         ("over_space", jobs_over_space(workload)),
     ):
         p50, p90 = np.nanquantile(numbers, [0.5, 0.9])

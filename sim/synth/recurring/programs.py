@@ -1,143 +1,163 @@
-"""Three published workloads (Jajoo et al., NSDI 2022), and who runs what how often in them.
+"""Who runs what how often: programs, their users and names, and the runs of each.
 
-Programs, their users and names, and the runs of each; runs of one program differ by updates of the
-code, the mix of hardware, and the input's size.
+Runs of one program differ by updates of the code, the mix of hardware, and the input's size.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 from numpy.typing import NDArray
 
 from sim.base import maths
 from sim.base.arrays import F8, I8, Mask
 from sim.base.random import Stream, stream
+from sim.synth.recurring.tables import Stratum, Tables
 
-
-@dataclass(frozen=True)
-class Group:
-    """Jobs of about one width, all small or all large."""
-
-    jobs: float  # share of the jobs, and of their summed task durations
-    work: float
-    # fewest tasks, median, most, and the standard deviation of the logarithm
-    width: tuple[int, float, int, float]
-    large: bool  # whether a job's tasks add up to `SMALL_S` or more
-
-
-@dataclass(frozen=True)
-class Preset:
-    """What a workload is drawn from."""
-
-    groups: tuple[Group, ...]  # shares of each add up to 1
-    job_work_s: float  # mean of a job's summed task durations, s
-    # share of the runs with an input much larger than usual: assumed. The rarer, the higher a
-    # variation over time can be
-    large: float
-    # targets: Table 4's median and 90th percentile of either variation; Table 5's mean, median
-    # and 90th percentile of the load in windows
-    over_time: tuple[float, float]
-    over_space: tuple[float, float]
-    load: tuple[float, float, float]
-    recurring: float  # share of the jobs whose program runs more than once
-    history_days: int  # length of the history, and of the window that `over_time` is measured in
-    # share of the jobs whose program has become faster since the history, and the mean of the
-    # logarithm by which it has (exponential, at most 100-fold)
-    stale: tuple[float, float]
-
-
-SMALL_S = 1000.0
-"""Where small ends and large begins, summed task durations of a job, s (Table 8)."""
-
-
-def _presets() -> Iterator[tuple[str, Preset]]:
-    """Read what is drawn from, and why, of the file beside this one."""
-    text = Path(__file__).with_name("presets.yaml").read_text(encoding="utf-8")
-    for name, given in yaml.safe_load(text).items():
-        tuples: dict[str, Any] = {
-            key: tuple(v) if isinstance(v, list) else v for key, v in given.items()
-        }
-        groups = (
-            Group(jobs, work, tuple(width), large)
-            for jobs, work, width, large in given.pop("groups")
-        )
-        yield name, Preset(**{**tuples, "groups": tuple(groups)})
-
-
-PRESETS = dict(_presets())
-
-RUNS_PER_PROGRAM = 25.0
-"""Mean number of runs of a program that comes back, in the workload itself."""
 POPULARITY = 0.5
 """By which power of its rank the popularity of a program falls."""
-PROGRAMS_PER_USER = 6
-REQUESTS = tuple(f"cpu={c:g} mem={m:g}" for c in (0.5, 1, 2, 4, 8) for m in (1, 2, 4, 8, 16, 32))
 
 
 @dataclass(frozen=True)
 class Programs:
     """P programs and the N runs of them, those of the history last."""
 
-    group: I8  # group of the preset, number of tasks, user and place in `REQUESTS` of each program
-    width: I8
+    stratum: I8  # of the tables, in which what is typical of it is
+    wide: I8  # 0 or 1: whether its jobs are wide
+    log_work: F8  # of what is typical of its jobs, summed task durations, s
+    width: I8  # number of tasks, user, and which request
     user: I8
     request: I8
-    size: F8  # standard normal: how large its jobs are among those of the group
     amplitude: F8  # standard normal: how much its runs vary among programs
     steadiness: F8  # standard normal: how much its tasks vary among programs
     stale: F8  # by how much, as a logarithm, its runs of the history last longer than those since
     renamed: Mask  # whether every update of its code gives it another job name
     program: I8  # program of each run
     n_jobs: int  # how many of the runs are of the workload itself
+    job_work: tuple[F8, F8]  # sizes of the thin jobs, ascending, and of the wide ones, s
 
 
 def draw_programs(
-    preset: Preset, n_jobs: int, n_history: int, recurring: float, seed: int
+    tables: Tables, n_jobs: int, n_history: int | None, recurring: float | None, seed: int
 ) -> Programs:
-    """Draw programs so that each group has its share of the jobs, popularity falling with rank."""
-    counts = apportioned(np.array([group.jobs for group in preset.groups]), n_jobs)
-    groups, runs, widths = [], [], []
-    for number, (like, n) in enumerate(zip(preset.groups, counts.tolist(), strict=True)):
-        again = round(recurring * n)
-        n_programs = min(max(round(again / RUNS_PER_PROGRAM), 1), again)
-        popular = (
-            apportioned(
-                maths.power(np.arange(1.0, n_programs + 1), -POPULARITY), again - n_programs
-            )
-            + 1
-        )
-        of = np.concatenate([popular[:n_programs], np.ones(n - again, np.int64)])
-        groups.append(np.full(len(of), number))
-        runs.append(of)
-        widths.append(_widths(like, of, stream(seed, "recurring", "widths", number)))
-    group, n_runs = np.concatenate(groups), np.concatenate(runs)
-    n_programs = len(group)
-    known = n_runs > 1
-    past = apportioned(np.where(known, n_runs, 0.0), n_history)
-    order = stream(seed, "recurring", "order")
-    mine = np.repeat(np.arange(n_programs), n_runs)
-    before = np.repeat(np.arange(n_programs), past)
+    """Draw programs so that each stratum has its jobs, and its programs their past."""
+    shares = np.array([each.jobs for each in tables.strata])
+    counts = apportioned(shares, n_jobs).tolist()
+    known = _known(tables, recurring)
+    parts = []
+    for number, (each, n) in enumerate(zip(tables.strata, counts, strict=True)):
+        for now, past in _runs(each, n, n_jobs, known):
+            parts.append((np.full(len(now), number), now, past))
+    n_gone, past_gone = (round(each * n_jobs) for each in tables.gone)
     names = stream(seed, "recurring", "names")
-    n_users = max(n_programs // PROGRAMS_PER_USER, 1)
+    where = names.choice(len(shares), n_gone, p=shares)
+    rest = apportioned(np.ones(n_gone), max(past_gone, n_gone))
+    parts.append((where, np.zeros(n_gone, np.int64), rest))
+    stratum, now, past = (np.concatenate(column) for column in zip(*parts, strict=True))
+    if n_history is not None:
+        past = apportioned(past, n_history)
+    n = len(now)
+    order = stream(seed, "recurring", "order")
+    programs = np.arange(n)
+    log_work, width, works = _sizes(tables, stratum, now, counts, seed)
+    weight, mean = np.maximum(now, 1e-6), log_work - maths.log(width)
     return Programs(
-        group=group,
-        width=np.concatenate(widths),
-        user=np.minimum(names.zipf(1.5, n_programs) - 1, n_users - 1),
-        request=names.integers(len(REQUESTS), size=n_programs),
-        size=_even(n_runs * 1.0, stream(seed, "recurring", "sizes"), group),
-        amplitude=_even(n_runs * 1.0, stream(seed, "recurring", "amplitudes")),
-        steadiness=stream(seed, "recurring", "steadiness").standard_normal(n_programs),
-        stale=_stale(n_runs * 1.0, preset.stale, stream(seed, "recurring", "stale")),
-        renamed=names.random(n_programs) < 0.5,
-        program=np.concatenate([order.permutation(mine), order.permutation(before)]),
+        stratum=stratum,
+        wide=np.array([int(not each.thin) for each in tables.strata])[stratum],
+        log_work=log_work,
+        width=width,
+        user=_shared(mean, max(round(tables.users[0] * n_jobs), 1), tables.users[1], names),
+        request=_shared(
+            mean, max(round(tables.requests[0] * n_jobs), 1), tables.requests[1], names
+        ),
+        amplitude=_normal(weight, stream(seed, "recurring", "amplitudes")),
+        steadiness=stream(seed, "recurring", "steadiness").standard_normal(n),
+        stale=_stale(weight, tables.stale, stream(seed, "recurring", "stale")),
+        renamed=names.random(n) < 0.5,
+        program=np.concatenate(
+            [order.permutation(np.repeat(programs, runs)) for runs in (now, past)]
+        ),
         n_jobs=n_jobs,
+        job_work=works,
     )
+
+
+def _known(tables: Tables, recurring: float | None) -> tuple[float, float]:
+    """Return by what to multiply the share of jobs with a past, and that of those without."""
+    if recurring is None:
+        return 1.0, 1.0
+    has = sum(each.jobs * sum(runs[0] for runs in each.runs[1:]) for each in tables.strata)
+    return (min(recurring / has, 1.0) if has else 1.0), min((1 - recurring) / (1 - has), 1.0)
+
+
+def _runs(
+    each: Stratum, n: int, n_jobs: int, known: tuple[float, float]
+) -> Iterator[tuple[I8, I8]]:
+    """Draw runs of each program, now and in the past, for each class of programs."""
+    new, once, often = (runs[0] for runs in each.runs)
+    with_past = (1 - new) * known[0] if known[0] < 1 else 1 - new * known[1]
+    total = max(once + often, 1e-12)
+    shares = np.array([1 - with_past, with_past * once / total, with_past * often / total])
+    jobs = apportioned(shares, n).tolist()
+    for number, (share, programs, past) in enumerate(each.runs):
+        if not jobs[number]:
+            continue
+        more = jobs[number] / (share * n) if share else 1.0
+        n_programs = min(max(round(programs * n_jobs * more), 1), jobs[number])
+        popular = maths.power(np.arange(1.0, n_programs + 1), -POPULARITY)
+        now = 1 + apportioned(popular, jobs[number] - n_programs)
+        least = number  # of the past: none, one, two
+        rest = max(round(past * n_jobs * more) - least * n_programs, 0) if number == 2 else 0
+        yield now, least + apportioned(now, rest)
+
+
+def _sizes(
+    tables: Tables, stratum: I8, now: I8, counts: list[int], seed: int
+) -> tuple[F8, I8, tuple[F8, F8]]:
+    """Return what is typical of each program, its width, and the sizes of thin and wide jobs."""
+    log_work, width = np.empty(len(now)), np.empty(len(now), np.int64)
+    works: tuple[list[F8], list[F8]] = ([], [])
+    for number, (each, n) in enumerate(zip(tables.strata, counts, strict=True)):
+        rows = np.flatnonzero(stratum == number)
+        logs = maths.log(np.array(each.work_s))
+        works[not each.thin].append(_at(logs, (np.arange(n) + 0.5) / max(n, 1)))
+        weight = np.maximum(now[rows], 1e-6)
+        log_work[rows] = _at(logs, _even(weight, stream(seed, "recurring", "sizes", number)))
+        upto = np.cumsum([share for _, share in each.widths])
+        place = _even(weight, stream(seed, "recurring", "widths", number)) * upto[-1]
+        width[rows] = np.array([n_tasks for n_tasks, _ in each.widths])[
+            np.searchsorted(upto, place, side="right")
+        ]
+    thin, wide = (maths.exp(np.sort(np.concatenate([*each, []]))) for each in works)
+    return log_work, width, (thin, wide)
+
+
+def _at(logs: F8, share: F8) -> F8:
+    """Return quantiles given at the probabilities (i + 0.5) / n, at others."""
+    place = np.clip(share * len(logs) - 0.5, 0, len(logs) - 1)
+    low = np.minimum(place.astype(np.int64), max(len(logs) - 2, 0))
+    high = np.minimum(low + 1, len(logs) - 1)
+    found: F8 = logs[low] + (place - low) * (logs[high] - logs[low])
+    return found
+
+
+def _shared(mean_s: F8, n_values: int, between: float, rng: Stream) -> I8:
+    """Give programs one of some values each, the k-th of them to about 1 / k of the programs.
+
+    Programs of one value have alike mean task durations, so that this share of the variance of
+    their logarithms, by rank, is between values.
+    """
+    n = len(mean_s)
+    rank = np.argsort(np.argsort(mean_s, kind="stable"), kind="stable")
+    score = np.sqrt(between) * maths.normal_quantile((rank + 0.5) / n)
+    score += np.sqrt(1 - between) * rng.standard_normal(n)
+    sizes = rng.permutation(apportioned(1.0 / np.arange(1, n_values + 1), n))
+    found = np.empty(n, np.int64)
+    found[np.argsort(score, kind="stable")] = np.repeat(np.arange(n_values), sizes)
+    return found
 
 
 def apportioned(share: NDArray[Any], n: int) -> I8:
@@ -152,31 +172,27 @@ def apportioned(share: NDArray[Any], n: int) -> I8:
     return found
 
 
-def _widths(group: Group, weight: I8, rng: Stream) -> I8:
-    low, median, high, spread = group.width
-    drawn = median * maths.exp(spread * _even(weight * 1.0, rng))
-    return np.clip(np.rint(drawn), low, high).astype(np.int64)
-
-
 def _stale(weight: F8, changed: tuple[float, float], rng: Stream) -> F8:
     """Return 0, or for a share of the jobs an exponential number of some mean, at most log 100."""
     share, mean = changed
     if not share:
         return np.zeros(len(weight))
-    beyond = 1.0 - maths.normal_cdf(_even(weight, rng))
+    beyond = 1.0 - _even(weight, rng)
     found: F8 = np.clip(-mean * maths.log(beyond / share), 0.0, LARGEST)
     return found
 
 
-def _even(weight: NDArray[Any], rng: Stream, within: I8 | None = None) -> F8:
-    """Return standard normal numbers whose quantiles hold for jobs, by `weight`, not programs."""
+def _even(weight: NDArray[Any], rng: Stream) -> F8:
+    """Return numbers between 0 and 1 whose quantiles hold for jobs, by `weight`, not programs."""
     place = rng.permutation(len(weight))
-    groups = np.zeros(len(weight), np.int64) if within is None else within
-    normal = np.empty(len(weight))
-    for group in np.unique(groups):
-        rows = place[groups[place] == group]
-        end = np.cumsum(weight[rows])
-        normal[rows] = maths.normal_quantile((end - weight[rows] / 2) / end[-1])
+    even = np.empty(len(weight))
+    end = np.cumsum(weight[place])
+    even[place] = (end - weight[place] / 2) / (end[-1] if len(end) else 1.0)
+    return even
+
+
+def _normal(weight: NDArray[Any], rng: Stream) -> F8:
+    normal: F8 = maths.normal_quantile(np.clip(_even(weight, rng), 1e-12, 1 - 1e-12))
     return normal
 
 
@@ -212,7 +228,7 @@ def deviations(
     version = _versions(programs, time_s - begin, end - begin, drift.update_days, seed)
     version[: programs.n_jobs] += programs.stale[programs.program[: programs.n_jobs]] > 0
     n_versions = int(version.max()) + 1
-    levels = stream(seed, "recurring", "levels").standard_normal((n_versions, len(programs.group)))
+    levels = stream(seed, "recurring", "levels").standard_normal((n_versions, len(programs.wide)))
     age = (time_s - begin) / max(end - begin, 1.0)
     share = drift.newer[0] + (drift.newer[1] - drift.newer[0]) * age
     newer = stream(seed, "recurring", "hardware").random(len(time_s)) < share
@@ -241,7 +257,7 @@ def _versions(programs: Programs, since_s: F8, span_s: float, update_days: float
     """Count each program's updates, a Poisson process, up to each run."""
     rng = stream(seed, "recurring", "updates")
     most = int(3 + 3 * span_s / (update_days * DAY_S))
-    gaps = rng.exponential(update_days * DAY_S, (most, len(programs.group)))
+    gaps = rng.exponential(update_days * DAY_S, (most, len(programs.wide)))
     times = np.cumsum(gaps, axis=0)
     version: I8 = (times[:, programs.program] <= since_s).sum(axis=0).astype(np.int64)
     return version

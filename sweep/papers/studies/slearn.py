@@ -9,7 +9,6 @@ of its name; each gives numbers of one cell, or of a pair of one workload, avera
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -34,7 +33,19 @@ LIMITS = ("thin/below2", "slearn", *(f"thin/below{limit}" for limit in (4, 5, 6)
 """Schemes of Tables 6 and 9; SLearn's own ratio is adaptive, and its limit 3."""
 
 OF: dict[str, dict[str, tuple[str, ...]]] = {
-    "slearn/fig6": {"slearn": (), "threesigma": ("point",), "las": ("fifo",)},
+    "slearn/fig6": {
+        "slearn": ("threesigma", "threesigma_tl", "point", "las", "fifo", "oracle"),
+        "slearn_code": (
+            "threesigma_code",
+            "threesigma_tl_code",
+            "point_code",
+            "las_code",
+            "fifo",
+            "oracle_code",
+        ),
+        "threesigma": ("point",),
+        "las": ("fifo",),
+    },
     "slearn/real": {"slearn": ()},
     "slearn/table6": dict.fromkeys(RATIOS, ("threesigma",)),
     "slearn/table9": dict.fromkeys(LIMITS, ("threesigma",)),
@@ -87,7 +98,8 @@ def _p50(finished: Finished, near: Row, far: Row) -> float:
 
 def _printed_speedup(experiment: str, trace: str, scheme: str, other: str) -> tuple[str, str]:
     """Return the paper's speed-up of the mean, and the median of the jobs' own."""
-    if experiment == "slearn/fig6" and scheme == "slearn":
+    if experiment == "slearn/fig6" and scheme in ("slearn", "slearn_code"):
+        other = other.removesuffix("_code")
         return printed("slearn", "fig6", trace, other), printed("slearn", "fig6_p50", trace, other)
     keys = {
         "slearn/table6": ("table6", trace, "speed_up", scheme),
@@ -119,9 +131,8 @@ Numbers = dict[str, float]
 WIDE, LARGE_S = 3, 1000.0
 """From how many tasks on a job is wide, and from which size on large (NSDI 2022, Table 8)."""
 
-SLEARN, HISTORY = "slearn", "threesigma"
+SLEARN = "slearn"
 RIGHT = "right queue %"
-CHOSEN_BY = ("error %, P50", "error %, P90", RIGHT)
 TABLES = ("fig3", "table7", "table10", "table8", "fig7")
 """Where the paper has what is measured here; no name stands in two."""
 
@@ -142,6 +153,22 @@ def right_queue(jobs: Jobs) -> Numbers:
         RIGHT: 100.0 * float((step == 0).mean()),
         "overestimated into a lower queue %": 100.0 * float((step > 0).mean()),
         "underestimated into a higher queue %": 100.0 * float((step < 0).mean()),
+    }
+
+
+def by_work(jobs: Jobs) -> Numbers:
+    """Return the error with its sign and who is in a wrong queue, weighted by work, in percent.
+
+    Of all jobs with an estimate; what the stand-ins were chosen by (docs/slearn_workloads.md).
+    """
+    known = ~np.isnan(jobs["estimate_s"])
+    size_s, estimate_s = jobs["size_s"][known], jobs["estimate_s"][known]
+    step = (jobs["queue"] - jobs["right_queue"])[known]
+    whole = size_s.sum()
+    return {
+        "signed error by work %": 100.0 * float(estimate_s.sum() / whole - 1.0),
+        "work in too low a queue %": 100.0 * float(size_s[step > 0].sum() / whole),
+        "work in too high a queue %": 100.0 * float(size_s[step < 0].sum() / whole),
     }
 
 
@@ -219,7 +246,7 @@ def table10(jobs: Jobs) -> Numbers:
 
 ONE: dict[str, tuple[Callable[[Jobs], Numbers], ...]] = {
     "slearn/fig3": (errors,),
-    "slearn/table7": (right_queue,),
+    "slearn/table7": (right_queue, by_work),
     "slearn/load": (table10,),
 }
 TWO: dict[str, Callable[[Jobs, Jobs], Numbers]] = {
@@ -252,36 +279,6 @@ def jobs(finished: Finished) -> list[Finding]:
         for (figure, policy, name), values in numbers.items():
             paper = _paper(trace, policy, name)
             findings.append(Finding.of(figure, name, values, paper=paper))
-    return findings
-
-
-def choice(finished: Finished) -> list[Finding]:
-    """Average the errors of jobs unlike their history, and say how far they are from the paper's.
-
-    What the presets' free parameters are chosen by: the percentiles of 3Sigma's error (§4.3), and
-    how many wide jobs are in a wrong queue (Table 7); how long jobs take is not looked at. The
-    distance is the sum of the three logarithms of ours over the paper's, of the jobs in a wrong
-    queue for the third.
-    """
-    choices: dict[tuple[str, float, float, float], list[Jobs]] = {}
-    for row in finished.cells:
-        share, mean = json.loads(row["trace.stale"])
-        key = (row["trace"], float(row["trace.recurring"]), float(share), float(mean))
-        choices.setdefault(key, []).append(_jobs(finished, row))
-    findings = []
-    for (trace, recurring, share, mean), cells in choices.items():
-        rows = [{**errors(of_cell), **right_queue(of_cell)} for of_cell in cells]
-        figure = f"{PRESETS[trace]}: recurring {recurring:g}, stale {share:g} and {mean:g}"
-        values = {name: [row[name] for row in rows] for name in CHOSEN_BY}
-        paper = {name: _paper(trace, HISTORY, name) for name in CHOSEN_BY}
-        findings += [Finding.of(figure, name, values[name], paper=paper[name]) for name in values]
-        distance = 0.0
-        for name, text in paper.items():
-            ours, wanted = float(np.mean(values[name])), float(text)
-            if name == RIGHT:
-                ours, wanted = 100.0 - ours, 100.0 - wanted
-            distance += abs(math.log(ours / wanted))
-        findings.append(Finding(figure, "distance", distance))
     return findings
 
 

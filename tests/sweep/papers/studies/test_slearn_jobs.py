@@ -39,22 +39,12 @@ def test_errors_and_queues_are_of_wide_jobs() -> None:
     assert of["2Sigma, threesigma", name].ours == pytest.approx(100 / 3)
 
 
-def test_choices_are_as_far_from_the_paper_as_their_errors() -> None:
-    choice = {"trace.recurring": 0.92, "trace.stale": "[0.6, 2.5]"}
-    other = {"trace.recurring": 0.8, "trace.stale": "[0.5, 3.0]"}
-    rows = [
-        {**sized("threesigma", 0, queue=[-1, 0, 0, 2, 3]), **choice},
-        {**sized("threesigma", 1, queue=[-1, 0, 0, 2, 4]), **choice},
-        {**sized("threesigma", 0, queue=[-1, 1, 0, 1, 3]), **other},
-    ]
-    of = looked("slearn/choice", rows, *choice)
-    figure = "2Sigma: recurring 0.92, stale 0.6 and 2.5"
-    assert of[figure, "error %, P50"].ours == pytest.approx(50.0)
-    assert of[figure, "right queue %"].ours == pytest.approx(50.0)
-    wrong = abs(np.log(50.0 / (100 - 73.84)))
-    far = np.log(50.0 / 36.57) + abs(np.log(70.0 / 475.78)) + wrong
-    assert of[figure, "distance"].ours == pytest.approx(far)
-    assert len(of) == 2 * 4
+def test_errors_by_work_have_a_sign_and_count_what_is_known() -> None:
+    of = looked("slearn/table7", [sized("threesigma", queue=[-1, 1, 0, 1, 3])])
+    figure = "2Sigma, threesigma"
+    assert of[figure, "signed error by work %"].ours == pytest.approx(100 * (201_151 / 206_100 - 1))
+    assert of[figure, "work in too low a queue %"].ours == pytest.approx(100 * 100 / 206_100)
+    assert of[figure, "work in too high a queue %"].ours == pytest.approx(100 * 2000 / 206_100)
 
 
 def test_bins_are_those_of_table_8() -> None:

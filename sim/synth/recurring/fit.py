@@ -1,0 +1,204 @@
+"""Tables of recurring jobs from a workload that has a history and features."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from sim.base import maths
+from sim.base.arrays import F8, I8
+from sim.base.errors import InputError
+from sim.describe.slearn import (
+    jobs_over_space,
+    jobs_over_time,
+    load_statistics,
+    window_loads,
+)
+from sim.synth.recurring.tables import BOUNDS_S, WIDE, Stratum, Tables
+from sim.workload.columns import Columns
+from sim.workload.past import NAMES
+from sim.workload.workload import Workload
+
+MOST_QUANTILES = 40
+DAY_S = 86_400.0
+LARGE = 0.06
+"""Share of the runs with a large input: assumed."""
+UNTIMED_DAYS = 3
+"""Length of a history of which only the order is known: the paper's window for Google."""
+_GONE = 0.5
+"""From which logarithm on a history counts as longer than its jobs for more than chance."""
+
+
+def fit(workload: Workload, n_slots: int, note: str | None = None) -> Tables:
+    """Count what `sim.synth.recurring` draws from; a program is one value of ``application``.
+
+    Arrivals are taken as they are: stretch them first, if the trace wants it. The runs of a
+    program are put into the stratum of its median job.
+    """
+    columns = workload.columns
+    if workload.history.num_rows == 0 or "application" not in workload.jobs.column_names:
+        raise InputError(
+            "a fit of recurring jobs needs a history and the feature application",
+            rule="no history",
+        )
+    if workload.n_stages != workload.n_jobs:
+        raise InputError("a fit of recurring jobs needs jobs of one stage", rule="several stages")
+    now, past = (
+        side[:, NAMES.index("application")].astype(np.int64) for side in columns.features.codes
+    )
+    alone = int(max(now.max(), past.max())) + 1 + np.arange(len(now))
+    now = np.where(now < 0, alone, now)  # without a name a job is a program of its own
+    past_s, past = columns.features.past("mean_task_s")[past >= 0], past[past >= 0]
+    n_tasks, work_s = np.diff(columns.stage_task0), columns.job_work
+    n_programs = int(max(now.max(initial=0), past.max(initial=0))) + 1
+    n_past = np.bincount(past, minlength=n_programs)
+    stratum = _strata(n_tasks, work_s)
+    home = _home(now, stratum, n_programs)
+    is_now = np.bincount(now, minlength=n_programs) > 0
+    over_space = jobs_over_space(workload)
+    strata = []
+    for number in np.unique(stratum):
+        rows = np.flatnonzero(stratum == number)
+        widths, weights = np.unique(n_tasks[rows], return_counts=True)
+        strata.append(
+            Stratum(
+                thin=bool(number % 2),
+                large=bool(number > 1),
+                jobs=_short(len(rows) / len(now)),
+                work_s=_quantiles(work_s[rows]),
+                widths=tuple(zip(widths.tolist(), weights.tolist(), strict=True)),
+                runs=_runs(now[rows], n_past, is_now & (home == number), len(now)),
+                over_space=_pair(over_space[rows]),
+            )
+        )
+    loads = load_statistics(window_loads(columns.job_submit, work_s, n_slots))
+    since_s = float(columns.job_submit[0] - columns.features.past("submit_s").min())
+    days = UNTIMED_DAYS if columns.features.untimed.any() else max(math.ceil(since_s / DAY_S), 1)
+    over_time = jobs_over_time(workload, days * DAY_S)
+    return Tables(
+        strata=tuple(strata),
+        gone=(
+            _per(int((~is_now & (n_past > 0)).sum()), now),
+            _per(int(n_past[~is_now].sum()), now),
+        ),
+        users=_shared(columns, "user", len(now)),
+        requests=_shared(columns, "requested", len(now)),
+        stale=_stale(now, past, work_s / n_tasks, past_s),
+        large=LARGE,
+        over_time=_pair(over_time),
+        over_space=_pair(over_space),
+        load=(
+            _short(loads["load_average"]),
+            _short(loads["load_p50"]),
+            _short(loads["load_p90"]),
+        ),
+        history_days=days,
+        provenance={
+            "made_by": "python -m sim fit --generator recurring",
+            "source": note or f"workload {workload.meta.get('name', '')}".strip(),
+            "input_sha256": workload.digest,
+            "counted": {"jobs": len(now), "history": len(past), "programs": int(is_now.sum())},
+        },
+    )
+
+
+def _strata(n_tasks: I8, work_s: F8) -> I8:
+    """Return for each job twice its queue, and one more for thin jobs; thin large ones are one."""
+    queue = np.searchsorted(BOUNDS_S, work_s, side="right")
+    thin = n_tasks < WIDE
+    return np.where(thin, 2 * np.minimum(queue, 1) + 1, 2 * queue)
+
+
+def _home(now: I8, stratum: I8, n_programs: int) -> I8:
+    """Return the stratum of each program's jobs: the lower median."""
+    order = np.lexsort((stratum, now))
+    n_runs = np.bincount(now, minlength=n_programs)
+    first = np.cumsum(n_runs) - n_runs
+    at = np.minimum(first + (n_runs - 1) // 2, len(now) - 1)
+    return np.where(n_runs > 0, stratum[order][at], -1)
+
+
+def _runs(
+    jobs: I8, n_past: I8, programs: I8, n_jobs: int
+) -> tuple[tuple[float, float, float], ...]:
+    """Return for each class of programs its share of the jobs, programs and runs of the past."""
+    found = []
+    for low, high in ((0, 0), (1, 1), (2, np.inf)):
+        mine = programs & (n_past >= low) & (n_past <= high)
+        share = float(np.mean((n_past[jobs] >= low) & (n_past[jobs] <= high)))
+        found.append(
+            (_short(share), _short(mine.sum() / n_jobs), _short(n_past[mine].sum() / n_jobs))
+        )
+    return tuple(found)
+
+
+def _quantiles(work_s: F8) -> tuple[float, ...]:
+    n = min(len(work_s), MOST_QUANTILES)
+    at = (np.arange(n) + 0.5) / n
+    place = (np.arange(len(work_s)) + 0.5) / len(work_s)
+    logs = np.interp(at, place, maths.log(np.sort(work_s)))
+    return tuple(_short(each) for each in maths.exp(logs).tolist())
+
+
+def _stale(now: I8, past: I8, mean_s: F8, past_s: F8) -> tuple[float, float]:
+    """Return which share of the jobs took less than their history, and by what, as a logarithm.
+
+    Of programs with two runs of the past and more the median; where it is `_GONE` above the job's
+    own, the excess is taken to be exponential.
+    """
+    order = np.lexsort((past_s, past))
+    key, value = past[order], past_s[order]
+    low, high = np.searchsorted(key, now, "left"), np.searchsorted(key, now, "right")
+    known = high - low >= 2
+    middle = value[(low + (high - low) // 2)[known]]
+    off = maths.log(middle / mean_s[known])
+    above = off[off > _GONE] - _GONE
+    if not len(above):
+        return 0.0, 1.0
+    mean = float(above.mean())
+    share = len(above) / len(off) * float(maths.exp(_GONE / mean))
+    return _short(min(share, 1.0)), _short(mean)
+
+
+def _pair(numbers: F8) -> tuple[float, float]:
+    if np.isnan(numbers).all():
+        return 0.0, 0.0
+    p50, p90 = np.nanquantile(numbers, [0.5, 0.9])
+    return _short(float(p50)), _short(float(p90))
+
+
+def _shared(columns: Columns, feature: str, n_jobs: int) -> tuple[float, float]:
+    """Return how many values a feature has for each job, and which share of variance they explain.
+
+    The variance is that of the logarithms of programs' mean task durations, between values.
+    """
+    features, at = columns.features, NAMES.index(feature)
+    codes = np.concatenate(features.codes)
+    mean_s = np.concatenate(
+        [columns.stage_work / columns.stage_n_tasks, features.past("mean_task_s")]
+    )
+    good = np.flatnonzero(
+        (codes[:, at] >= 0) & (codes[:, NAMES.index("application")] >= 0) & (mean_s > 0)
+    )
+    if len(good) == 0:
+        return 1.0, 0.0
+    pairs, program = np.unique(
+        codes[good][:, [NAMES.index("application"), at]], axis=0, return_inverse=True
+    )
+    program = program.reshape(-1)
+    log_s = np.bincount(program, maths.log(mean_s[good])) / np.bincount(program)
+    values, value = np.unique(pairs[:, 1], return_inverse=True)
+    inside = log_s - (np.bincount(value, log_s) / np.bincount(value))[value]
+    whole = log_s - log_s.mean()
+    freedom = max(len(log_s) - len(values), 1) / max(len(log_s) - 1, 1)
+    between = 1 - float(inside @ inside) / max(float(whole @ whole), 1e-300) / freedom
+    return _short(len(values) / n_jobs), _short(min(max(between, 0.0), 1.0))
+
+
+def _per(count: int, jobs: I8) -> float:
+    return _short(float(count) / len(jobs))
+
+
+def _short(number: float) -> float:
+    return float(f"{number:.4g}")
