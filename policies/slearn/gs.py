@@ -22,7 +22,7 @@ from policies.slearn.posterior import Posterior
 from policies.slearn.priors import Priors
 from sim.base.arrays import I4, I8
 from sim.base.parameters import Between, NotNegative, Whole
-from sim.engine.plan import NO_LIMIT, Batch, Event, Order, Plan, Queues, World
+from sim.engine.plan import NO_LIMIT, Batch, Event, Order, Plan, World
 from sim.workload.past import NAMES
 
 EstimatorName = Literal["oracle", "history", "pilots", "told", "posterior"]
@@ -93,8 +93,6 @@ class GenericScheduler(MultilevelQueues):
     leak_every : int
         Jobs whose number (the digits at the end of ``job_id``) is a multiple of this are part of
         history from when they come: truth that leaks. 0 for none.
-    sinks : bool
-        Whether a job that has had more service than jobs of its queue need goes on to the next.
     """
 
     estimator: EstimatorName = "oracle"
@@ -115,7 +113,6 @@ class GenericScheduler(MultilevelQueues):
     untold: Literal["last", "first", "never"] = "last"
     unknown: Literal["all", "first", "last"] = "all"
     leak_every: Whole = 0
-    sinks: bool = False
 
     @property
     def events(self) -> Event:  # type: ignore[override]
@@ -153,8 +150,6 @@ class GenericScheduler(MultilevelQueues):
             return _Memory(self, world, plan)
         own = self.sampling_queue == "own"
         plan.queues = self.make_queues((0.5, math.inf) if own else (math.inf,))
-        if self.sinks:
-            plan.queues = self._sinking(plan.queues, own)
         if self.turns == "entered":
             plan.queues = replace(plan.queues, order=np.full_like(plan.queues.tier, Order.KEY))
             plan.set_jobs(key=world.columns.job_submit)
@@ -168,14 +163,6 @@ class GenericScheduler(MultilevelQueues):
             overflow_queue=self.queues + own,
         )
         return _Memory(self, world, plan)
-
-    def _sinking(self, queues: Queues, own: bool) -> Queues:
-        """Let jobs go on to the next queue where they have had what those of theirs need."""
-        at, to = queues.demote_at.copy(), queues.demote_to.copy()
-        place = np.arange(self.queues)
-        place[1:] += own
-        at[place], to[place[:-1]] = self.thresholds_s, place[1:]
-        return replace(queues, demote_at=at, demote_to=to)
 
     def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
         """Hand on what happened, and put jobs where they belong now."""
@@ -355,10 +342,10 @@ class PointEstimate(ThreeSigma):
 class Bayes(GenericScheduler):
     """Learning in time and space: history is the prior, pilots are the evidence.
 
-    The posterior is that of SLearn, NSDI 2022, §4.1.2; how many pilots run is chosen by expected
-    gain (`policies.slearn.posterior`), which the paper leaves open (§7).
+    The posterior is that of SLearn, NSDI 2022, §4.1.2; whether pilots run, and how many, is chosen
+    by expected gain (`policies.slearn.posterior`), which the paper leaves open (§7). What history
+    says, and how sure it is, is `policies.slearn.priors`; `statistic` and the like don't count.
     """
 
     estimator: EstimatorName = "posterior"
     thin_limit: Whole = 3
-    sinks: bool = True

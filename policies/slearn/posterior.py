@@ -16,17 +16,14 @@ from sim.base.random import Normal, posterior
 from sim.engine.plan import World
 from sim.workload.past import NAMES
 
-MOST_PERCENT = 5
-"""The largest of SLearn's sampling ratios (NSDI 2022, §5.1.2)."""
+MOST_PERCENT = 3
+"""The ratio that SLearn begins with (NSDI 2022, §5.1.2)."""
 
 RECENT = 100
 """How many jobs the mean stretch is taken over: the T of SLearn's Fig. 4."""
 
 MOST_OFF = 10.0
 """How much the squared error of one prior over its variance counts at most."""
-
-CONTRADICTED = 2.0
-"""By how many standard deviations pilots differ from a prior that is dropped."""
 
 _NODES = (1.0232556637891326, 2.07684797867783, 3.20542900285647, 4.512745863399783)
 _WEIGHTS = (
@@ -51,12 +48,12 @@ class Posterior(Pilots):
 
     Jobs change, so that a prior may be surer than it is right. The variance of priors is multiplied
     by the mean squared error of recent ones over their own variance, where that is above 1 (Birge,
-    Phys. Rev. 40, 1932, of measurements that disagree), each counting `MOST_OFF` at most. And a
-    prior that is off from the pilots by more than `CONTRADICTED` standard deviations is dropped:
-    the job is not like those before it, and the pilots are all that is known.
+    Phys. Rev. 40, 1932, of measurements that disagree), each counting `MOST_OFF` at most.
 
-    The number of pilots, up to five percent of the tasks, is that of greatest expected gain
-    (`gain`), and none where no number gains anything: then the prior's mean is the estimate.
+    The number of pilots, up to `MOST_PERCENT` of the tasks, is that of greatest expected gain
+    (`gain`), and none where no number gains anything: then the prior's mean is the estimate. Where
+    pilots ran, they alone are: a job that history was not sure of is often unlike it, and to weigh
+    both by their variances was no better (docs/slearn_beyond.md).
     """
 
     def __init__(
@@ -111,19 +108,7 @@ class Posterior(Pilots):
 
     def _mean_s(self, job: int, now: float) -> float:
         prior = self._prior.pop(job)
-        m = self._n_pilots.pop(job, 0)
-        if m == 0:
-            return maths.exp(prior.mean)
-        sampled = float(self._view["first_work"][job]) / m
-        if sampled == 0 or math.isinf(prior.variance):
-            return sampled
-        seen, variance = maths.log(sampled), maths.log1p(self._spread.of(self._jobs.sampled[job]))
-        off = (seen - prior.mean) ** 2 / (prior.variance + variance / m)
-        return (
-            sampled
-            if off > CONTRADICTED**2
-            else maths.exp(posterior(prior, m, seen, variance).mean)
-        )
+        return super()._mean_s(job, now) if job in self._n_pilots else maths.exp(prior.mean)
 
     def stage_done(self, stage: int, now: float) -> None:
         """Add it to the history, and how its tasks differed."""

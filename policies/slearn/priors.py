@@ -1,4 +1,4 @@
-"""What the past says of a stage as a distribution, as wide as such predictions were wrong lately."""
+"""What the past says of a stage, as a distribution: as wide as such predictions were off lately."""
 
 from __future__ import annotations
 
@@ -68,12 +68,12 @@ class Priors:
     The runs of the same value of a feature predict it in two ways: by their mean, and by a mean of
     which the last run is a half, the one before a quarter, and so on. How far off a way is, is the
     mean square of what it was off by when like jobs came: the late errors of those runs, and
-    beside them, as `LIKE` more, the late errors of all groups of the kind, which are those of the
-    same feature that had seen about as many runs (1, 2 to 3, 4 to 7, ...), and one as if by the mean
-    of all that ended: what was hardly tried is not sure. Of a job whose first
-    feature nobody had before only such jobs' errors count, not its groups' own: groups that tell
-    known programs well may tell new ones badly. The mean square that is least is the variance of
-    the prior, and that way's prediction its mean. All that ended is a group too.
+    beside them, as `LIKE` more, those of all groups of the kind, which are of the same feature and
+    had seen about as many runs (1, 2 to 3, 4 to 7, ...), and one as by the mean of all that ended,
+    so that what was hardly tried is not sure. Of a job whose first feature nobody had before only
+    such jobs' errors count, not its groups' own: groups that tell known programs well may tell new
+    ones badly. The least mean square is the variance of the prior, and that way's prediction its
+    mean. All that ended is a group too.
 
     So a program with one run behind it is as sure as such programs were, and one that changed is
     not for a while. Everything that ended by `now` counts, history and simulated jobs alike, and
