@@ -67,6 +67,7 @@ class Posterior(Pilots):
         self._prior: dict[int, Normal] = {}
         self._told: dict[int, Normal] = {}
         self._surprise: deque[float] = deque(maxlen=RECENT)
+        self._there: deque[int] = deque(maxlen=RECENT)
 
     def arrived(self, job: int, now: float, thin: bool) -> int:
         """Want as many pilots as gain most; what is known of a thin job is judged later too."""
@@ -94,14 +95,16 @@ class Posterior(Pilots):
         jobs, stage = self._jobs, self._jobs.sampled[job]
         stretch = sum(self._stretch) / len(self._stretch) if self._stretch else math.inf
         size = sum(jobs.n_tasks[jobs.stage0[job] : jobs.stage0[job + 1]])
-        waiting = int(np.count_nonzero(self._view["left"][:job]))
+        self._there.append(int(np.count_nonzero(self._view["left"][:job])))
+        # in a lull many others come later all the same
+        others = max(self._there[-1], sum(self._there) / len(self._there))
         most = n_pilots(n_tasks, MOST_PERCENT)
         chance = chances_of_other_queue(
             prior, most, maths.log1p(self._spread.of(stage)), self._bounds - maths.log(size)
         ).tolist()
         best, gained = 0, 0.0
         for m in range(1, most + 1):
-            gains = gain(chance[0] - chance[m], stretch, size, jobs.slots[job], waiting, m)
+            gains = gain(chance[0] - chance[m], stretch, size, jobs.slots[job], others, m)
             if gains > gained:
                 best, gained = m, gains
         return best
@@ -193,15 +196,15 @@ def chances_of_other_queue(prior: Normal, most: int, task_variance: float, bound
     return chances
 
 
-def gain(better: float, stretch: float, n_tasks: int, slots: int, waiting: int, m: int) -> float:
+def gain(better: float, stretch: float, n_tasks: int, slots: int, others: float, m: int) -> float:
     """Return what m pilots gain, in mean task durations of the job.
 
     What is left of a job in a wrong queue loses about its completion time, which is its ideal one,
     of ``(n_tasks - m) / slots`` task durations, times the stretch that jobs now see; so do, one by
-    one, the jobs that it lets pass, or that have to let it pass, wrongly: those that are there, at
-    half of them. Pilots cost one task duration, for which the others wait, and what they use before
-    their turn.
+    one, the jobs that it lets pass, or that have to let it pass, wrongly: half of the `others`,
+    which are there or will come while it is. Pilots cost one task duration, for which the others
+    wait, and what they use before their turn.
     """
     if better <= 0:
         return 0.0
-    return better * stretch * (n_tasks - m) / slots * (1 + waiting / 2) - 1.0 - m / slots
+    return better * stretch * (n_tasks - m) / slots * (1 + others / 2) - 1.0 - m / slots
