@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from policies.slearn.pilots import Pilots, n_pilots
-from policies.slearn.priors import UNKNOWN, Priors
+from policies.slearn.priors import SHORTEST_S, UNKNOWN, Priors
 from sim.base import maths
 from sim.base.arrays import F8
 from sim.base.random import Normal, posterior
@@ -111,7 +111,10 @@ class Posterior(Pilots):
 
     def _mean_s(self, job: int, now: float) -> float:
         prior = self._prior.pop(job)
-        return super()._mean_s(job, now) if job in self._n_pilots else maths.exp(prior.mean)
+        if job in self._n_pilots:
+            return super()._mean_s(job, now)
+        mean_s = maths.exp(prior.mean)
+        return mean_s if mean_s > SHORTEST_S * (1 + 1e-9) else 0.0
 
     def stage_done(self, stage: int, now: float) -> None:
         """Add it to the history, and how its tasks differed."""
