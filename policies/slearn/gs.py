@@ -17,14 +17,15 @@ from policies.attained_service import MultilevelQueues
 from policies.registry import register
 from policies.slearn.estimators import Estimator, Oracle
 from policies.slearn.history import History, HistoryEstimator
-from policies.slearn.pilots import Pilots
+from policies.slearn.pilots import Pilots, Told
 from policies.slearn.posterior import Posterior
+from policies.slearn.priors import Priors
 from sim.base.arrays import I4, I8
 from sim.base.parameters import Between, NotNegative, Whole
 from sim.engine.plan import NO_LIMIT, Batch, Event, Order, Plan, World
 from sim.workload.past import NAMES
 
-EstimatorName = Literal["oracle", "history", "pilots", "posterior"]
+EstimatorName = Literal["oracle", "history", "pilots", "told", "posterior"]
 Statistic = Literal["utility", "median", "quantile", "mean"]
 LaterStages = Literal["pilots", "history"]
 
@@ -47,8 +48,9 @@ class GenericScheduler(MultilevelQueues):
 
     Attributes
     ----------
-    estimator : {"oracle", "history", "pilots", "posterior"}
-        Who says how large a job is (`policies.slearn.estimators`); told the truth by default.
+    estimator : {"oracle", "history", "pilots", "told", "posterior"}
+        Who says how large a job is (`policies.slearn.estimators`); told the truth by default, and
+        with "told" once pilots have ended.
     thin_limit : int
         Jobs of fewer tasks are thin.
     adaptive_thin : bool
@@ -127,7 +129,7 @@ class GenericScheduler(MultilevelQueues):
     @property
     def samples(self) -> bool:
         """Whether some jobs have pilots."""
-        return self.estimator in ("pilots", "posterior")
+        return self.estimator in ("pilots", "told", "posterior")
 
     @property
     def learns_from(self) -> tuple[str, ...]:
@@ -169,6 +171,9 @@ class GenericScheduler(MultilevelQueues):
 
     def make_estimator(self, world: World) -> Estimator:
         """Make the estimator of one run."""
+        if self.estimator == "posterior":
+            priors = Priors(world.columns.features)
+            return Posterior(world, self.sampling_percent, priors, self.thresholds_s.tolist())
         history = None
         if self._remembers:
             history = History(
@@ -180,10 +185,10 @@ class GenericScheduler(MultilevelQueues):
             return Oracle(world)
         if self.estimator == "pilots":
             return Pilots(world, self.sampling_percent, history, up=self.pilots_up)
+        if self.estimator == "told":
+            return Told(world, self.sampling_percent, up=self.pilots_up)
         assert history is not None
-        if self.estimator == "history":
-            return HistoryEstimator(world, history, self.leak_every)
-        return Posterior(world, self.sampling_percent, history, self.thresholds_s.tolist())
+        return HistoryEstimator(world, history, self.leak_every)
 
 
 class _Memory:
@@ -337,11 +342,10 @@ class PointEstimate(ThreeSigma):
 class Bayes(GenericScheduler):
     """Learning in time and space: history is the prior, pilots are the evidence.
 
-    The posterior is that of SLearn, NSDI 2022, §4.1.2; how many pilots run is chosen by expected
-    gain (`policies.slearn.posterior`), which the paper leaves open (§7).
+    The posterior is that of SLearn, NSDI 2022, §4.1.2; whether pilots run, and how many, is chosen
+    by expected gain (`policies.slearn.posterior`), which the paper leaves open (§7). What history
+    says, and how sure it is, is `policies.slearn.priors`; `statistic` and the like don't count.
     """
 
     estimator: EstimatorName = "posterior"
     thin_limit: Whole = 3
-    later_stages: LaterStages = "history"
-    statistic: Statistic = "mean"

@@ -185,7 +185,7 @@ class History:
         self._asked: tuple[int, float, Histogram] | None = None
         self._past = past.tolist()
         self._past_mean = features.past("mean_task_s").tolist()
-        self._moments = _moments(features)
+        self._moments = moments(features)
         self._moment = 0
 
     def predict(self, stage: int, now: float) -> float:
@@ -303,7 +303,7 @@ def _days_of(features: Features) -> float:
     return float(math.ceil(-first_s / DAY_S)) or LONGEST_DAYS
 
 
-def _moments(features: Features) -> list[tuple[float, bool, int]]:
+def moments(features: Features) -> list[tuple[float, bool, int]]:
     """List when jobs of the history end and come, in time; at one instant ends go first.
 
     Of those without times each ends before the next one comes, and all before any other.

@@ -8,23 +8,22 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from policies.slearn.histogram import Histogram
-from policies.slearn.history import History
 from policies.slearn.pilots import Pilots, n_pilots
+from policies.slearn.priors import SHORTEST_S, UNKNOWN, Priors
 from sim.base import maths
 from sim.base.arrays import F8
 from sim.base.random import Normal, posterior
 from sim.engine.plan import World
 from sim.workload.past import NAMES
 
-MOST_PERCENT = 5
-"""The largest of SLearn's sampling ratios (NSDI 2022, §5.1.2)."""
+MOST_PERCENT = 3
+"""The ratio that SLearn begins with (NSDI 2022, §5.1.2)."""
 
 RECENT = 100
 """How many jobs the mean stretch is taken over: the T of SLearn's Fig. 4."""
 
-NO_LENGTH = Normal(-math.inf, 0.0)
-"""What is known of the logarithm of a duration that was never anything but 0."""
+MOST_OFF = 10.0
+"""How much the squared error of one prior over its variance counts at most."""
 
 _NODES = (1.0232556637891326, 2.07684797867783, 3.20542900285647, 4.512745863399783)
 _WEIGHTS = (
@@ -43,72 +42,89 @@ class Posterior(Pilots):
     """The posterior of §4.1.2 of SLearn: history is the prior, the pilots are the evidence.
 
     Durations spread over orders of magnitude, so that it is their logarithms that are taken to be
-    normal. The prior of a job's mean task duration has mean and variance of what similar jobs took
-    (`policies.slearn.history`), the variance being that of a new job of a normal
-    population seen n times, s² (1 + 1/n) (n - 1) / (n - 3), of three jobs or fewer infinite. A
-    task's variance around its job's mean is that of the logarithm at the mean squared coefficient
+    normal. The prior of a job's mean task duration is that of `policies.slearn.priors`. A task's
+    variance around its job's mean is that of the logarithm at the mean squared coefficient
     of variation of the tasks of like jobs that have ended (`Spread`).
 
     Jobs change, so that a prior may be surer than it is right. The variance of priors is multiplied
     by the mean squared error of recent ones over their own variance, where that is above 1 (Birge,
-    Phys. Rev. 40, 1932, of measurements that disagree).
+    Phys. Rev. 40, 1932, of measurements that disagree), each counting `MOST_OFF` at most.
 
-    The number of pilots, up to five percent of the tasks, is that of greatest expected gain
-    (`gain`), and none where no number gains anything: then the prior's mean is the estimate.
+    The number of pilots, up to `MOST_PERCENT` of the tasks, is that of greatest expected gain
+    (`gain`), and none where no number gains anything: then the prior's mean is the estimate. Where
+    pilots ran, they alone are: a job that history was not sure of is often unlike it, and to weigh
+    both by their variances was no better (docs/slearn_beyond.md).
     """
 
     def __init__(
-        self, world: World, percent: float, history: History, thresholds: Sequence[float]
+        self, world: World, percent: float, priors: Priors, thresholds: Sequence[float]
     ) -> None:
-        super().__init__(world, percent, history)
-        self._past: History = history
-        self._thresholds = thresholds
-        self._spread = Spread(world, history.codes)
+        super().__init__(world, percent)
+        self._priors = priors
+        self._bounds = maths.log(thresholds)
+        self._spread = Spread(world, priors.codes)
         self._stretch: deque[float] = deque(maxlen=RECENT)
         self._prior: dict[int, Normal] = {}
         self._told: dict[int, Normal] = {}
         self._surprise: deque[float] = deque(maxlen=RECENT)
+        self._there: deque[int] = deque(maxlen=RECENT)
+
+    def arrived(self, job: int, now: float, thin: bool) -> int:
+        """Want as many pilots as gain most; what is known of a thin job is judged later too."""
+        jobs = self._jobs
+        stages = range(jobs.stage0[job], jobs.stage0[job + 1])
+        told = [self._priors.prior(g, now) for g in stages]
+        if thin:
+            return 0
+        first = jobs.sampled[job]
+        if len(stages) > 1:
+            self._predicted[job] = [
+                math.nan if math.isinf(each.variance) else maths.exp(each.mean) for each in told
+            ]
+        known = self._told[first] = told[first - stages[0]]
+        self._prior[job] = Normal(known.mean, known.variance * self._distrust())
+        wanted = self._wanted(job, jobs.n_tasks[first], now)
+        if wanted:
+            wanted = self._n_pilots[job] = max(wanted, jobs.gang[job])
+        return wanted
 
     def _wanted(self, job: int, n_tasks: int, now: float) -> int:
-        jobs, stage = self._jobs, self._jobs.sampled[job]
-        told = self._told[stage] = prior_of(self._past.similar(stage, now))
-        prior = self._prior[job] = Normal(told.mean, told.variance * self._distrust())
-        if self._percent == 0 and prior == NO_LENGTH:
-            return 0
+        prior = self._prior[job]
         if self._percent > 0 or math.isinf(prior.variance):
             return n_pilots(n_tasks, self._percent or 3)
-        task_variance = maths.log1p(self._spread.of(stage))
+        jobs, stage = self._jobs, self._jobs.sampled[job]
         stretch = sum(self._stretch) / len(self._stretch) if self._stretch else math.inf
         size = sum(jobs.n_tasks[jobs.stage0[job] : jobs.stage0[job + 1]])
-        waiting = int(np.count_nonzero(self._view["left"][:job]))
-        bounds = maths.log(np.array(self._thresholds) / size)
-        best, most = 0, 0.0
-        unasked = chance_of_other_queue(prior, 0, task_variance, bounds)
-        for m in range(1, n_pilots(n_tasks, MOST_PERCENT) + 1):
-            asked = chance_of_other_queue(prior, m, task_variance, bounds)
-            gained = gain(unasked - asked, stretch, size, jobs.slots[job], waiting, m)
-            if gained > most:
-                best, most = m, gained
+        self._there.append(int(np.count_nonzero(self._view["left"][:job])))
+        # in a lull many others come later all the same
+        others = max(self._there[-1], sum(self._there) / len(self._there))
+        most = n_pilots(n_tasks, MOST_PERCENT)
+        chance = chances_of_other_queue(
+            prior, most, maths.log1p(self._spread.of(stage)), self._bounds - maths.log(size)
+        ).tolist()
+        best, gained = 0, 0.0
+        for m in range(1, most + 1):
+            gains = gain(chance[0] - chance[m], stretch, size, jobs.slots[job], others, m)
+            if gains > gained:
+                best, gained = m, gains
         return best
 
     def _mean_s(self, job: int, now: float) -> float:
         prior = self._prior.pop(job)
-        m = self._n_pilots.pop(job, 0)
-        if m == 0:
-            return maths.exp(prior.mean)
-        sampled = float(self._view["first_work"][job]) / m
-        if sampled == 0 or math.isinf(prior.variance) or prior == NO_LENGTH:
-            return sampled
-        variance = maths.log1p(self._spread.of(self._jobs.sampled[job]))
-        return maths.exp(posterior(prior, m, maths.log(sampled), variance).mean)
+        if job in self._n_pilots:
+            return super()._mean_s(job, now)
+        mean_s = maths.exp(prior.mean)
+        return mean_s if mean_s > SHORTEST_S * (1 + 1e-9) else 0.0
 
     def stage_done(self, stage: int, now: float) -> None:
         """Add it to the history, and how its tasks differed."""
-        super().stage_done(stage, now)
+        took = self._jobs.mean_task_s(stage)
+        self._priors.learn(stage, took, now)
         self._spread.learn(stage)
-        told, took = self._told.pop(stage, NO_LENGTH), self._jobs.mean_task_s(stage)
+        told = self._told.pop(stage, UNKNOWN)
         if 0 < told.variance < math.inf and took > 0:
-            self._surprise.append((maths.log(took) - told.mean) ** 2 / told.variance)
+            off = (maths.log(took) - told.mean) ** 2 / told.variance
+            self._surprise.append(min(off, MOST_OFF))
 
     def _distrust(self) -> float:
         """Return by how much the variance of priors is to be multiplied, at least 1."""
@@ -164,53 +180,34 @@ class Spread:
         return total / n if n else 1.0
 
 
-def prior_of(similar: Histogram) -> Normal:
-    """Return what similar jobs say of the logarithm of the next one's mean task duration.
-
-    Jobs of no length count as of the shortest there is; `NO_LENGTH` where there are no others.
-    """
-    n = similar.n
-    if n == 0:
-        return Normal(0.0, math.inf)
-    least = next((a for a in similar.at if a > 0), 0.0)
-    if least == 0.0:
-        return NO_LENGTH
-    logs_of = maths.log(np.maximum(similar.at, least)).tolist()
-    logs = list(zip(logs_of, similar.count, strict=True))
-    mean = sum([a * c for a, c in logs]) / n
-    if n <= 3:
-        return Normal(mean, math.inf)
-    squares = sum([c * (a - mean) ** 2 for a, c in logs])
-    return Normal(mean, squares * (1 + 1 / n) / (n - 3))
-
-
-def chance_of_other_queue(prior: Normal, m: int, task_variance: float, bounds: F8) -> float:
-    """Return how likely it is that x and its estimate from m samples lie in different queues.
+def chances_of_other_queue(prior: Normal, most: int, task_variance: float, bounds: F8) -> F8:
+    """Return how likely x and its estimate from 0 to `most` samples lie in different queues.
 
     The estimate is normal with what the samples take from the prior's variance; around it, x is
     normal with what they leave. The mean over the estimate is by nine nodes of Gauss and Hermite.
     All is in logarithms.
     """
-    left = posterior(prior, m, prior.mean, task_variance).variance
-    spread = math.sqrt(max(0.0, prior.variance - left))
-    if left == 0:
-        return 0.0
-    estimate = prior.mean + spread * NODES
+    m = np.arange(most + 1)
+    left = np.array([posterior(prior, n, prior.mean, task_variance).variance for n in m.tolist()])
+    estimate = prior.mean + np.sqrt(np.maximum(0.0, prior.variance - left))[:, None] * NODES
     queue = np.searchsorted(bounds, estimate, side="right")
-    ends = np.append(bounds, -math.inf)[[queue, queue - 1]]
-    above, below = maths.normal_cdf((ends - estimate) / math.sqrt(left))
-    return float(((1.0 - (above - below)) * WEIGHTS).sum() / math.sqrt(2 * math.pi))
+    ends = np.append(bounds, -math.inf)[np.stack([queue, queue - 1])]
+    deviation = np.where(left > 0, np.sqrt(left), 1.0)[:, None]
+    above, below = maths.normal_cdf((ends - estimate) / deviation)
+    chances: F8 = ((1.0 - (above - below)) * WEIGHTS).sum(axis=1) / math.sqrt(2 * math.pi)
+    chances[left == 0] = 0.0
+    return chances
 
 
-def gain(better: float, stretch: float, n_tasks: int, slots: int, waiting: int, m: int) -> float:
+def gain(better: float, stretch: float, n_tasks: int, slots: int, others: float, m: int) -> float:
     """Return what m pilots gain, in mean task durations of the job.
 
     What is left of a job in a wrong queue loses about its completion time, which is its ideal one,
     of ``(n_tasks - m) / slots`` task durations, times the stretch that jobs now see; so do, one by
-    one, the jobs that it lets pass, or that have to let it pass, wrongly: those that are there, at
-    half of them. Pilots cost one task duration, for which the others wait, and what they use before
-    their turn.
+    one, the jobs that it lets pass, or that have to let it pass, wrongly: half of the `others`,
+    which are there or will come while it is. Pilots cost one task duration, for which the others
+    wait, and what they use before their turn.
     """
     if better <= 0:
         return 0.0
-    return better * stretch * (n_tasks - m) / slots * (1 + waiting / 2) - 1.0 - m / slots
+    return better * stretch * (n_tasks - m) / slots * (1 + others / 2) - 1.0 - m / slots

@@ -50,10 +50,6 @@ OF: dict[str, dict[str, tuple[str, ...]]] = {
     "slearn/table6": dict.fromkeys(RATIOS, ("threesigma",)),
     "slearn/table9": dict.fromkeys(LIMITS, ("threesigma",)),
     "slearn/fig10": {"slearn_dag": ()},
-    "slearn/beyond": {
-        "bayes": ("slearn", "threesigma"),
-        "adaptive_thin": ("slearn", "threesigma"),
-    },
 }
 """By experiment, each scheme and what it is compared with; with all others where that is empty."""
 
@@ -124,10 +120,8 @@ def _wanted(trace: str, scheme: str, other: str) -> dict[str, float]:
     if trace not in PRESETS or other == "oracle":
         return {}
     is_wanted = (
-        (scheme in ("threesigma", "slearn") and other in ("threesigma", "threesigma_tl", "point"))
-        or (trace == "slearn_2sigma" and scheme in FIRST and other in ("las", "fifo"))
-        or scheme == "bayes"
-    )
+        scheme in ("threesigma", "slearn") and other in ("threesigma", "threesigma_tl", "point")
+    ) or (trace == "slearn_2sigma" and scheme in FIRST and other in ("las", "fifo"))
     return {"at_least": 1.0} if is_wanted else {}
 
 

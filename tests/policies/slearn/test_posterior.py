@@ -9,8 +9,7 @@ import pytest
 
 import policies
 import sim
-from policies.slearn.histogram import Histogram
-from policies.slearn.posterior import chance_of_other_queue, gain, prior_of
+from policies.slearn.posterior import chances_of_other_queue, gain
 from sim.base.random import Normal, posterior
 
 
@@ -38,22 +37,6 @@ def test_posterior_at_its_ends():
     assert posterior(Normal(0.0, math.inf), 3, 13.0, 9.0) == Normal(13.0, 3.0)
 
 
-def test_prior_is_what_a_new_job_of_the_population_takes():
-    values = np.array([1.0, 2.0, 3.0, 4.0, 10.0])
-    prior = prior_of_values(values)
-    logs = np.log(values)
-    assert prior.mean == pytest.approx(logs.mean())
-    assert prior.variance == pytest.approx(logs.var(ddof=1) * (1 + 1 / 5) * 4 / 2)
-    three = prior_of_values([1.0, 2.0, 4.0])
-    assert three.mean == pytest.approx(math.log(2.0))
-    assert three.variance == prior_of(Histogram(80)).variance == math.inf
-
-
-def test_jobs_of_no_length_are_taken_for_the_shortest():
-    assert prior_of_values([0.0, 5.0]).mean == pytest.approx(math.log(5.0))
-    assert prior_of_values([0.0] * 5) == Normal(-math.inf, 0.0)
-
-
 @pytest.mark.parametrize(
     ("mean", "sd0", "sd1", "m"), [(30.0, 4.0, 3.0, 0), (30.0, 4.0, 3.0, 2), (80.0, 30.0, 10.0, 1)]
 )
@@ -68,8 +51,16 @@ def test_chance_of_another_queue_is_that_of_draws(mean, sd0, sd1, m):
         estimate = (w0 * mean + w1 * y) / (w0 + w1)
     inner = bounds[:-1]
     other = np.searchsorted(inner, x, "right") != np.searchsorted(inner, estimate, "right")
-    got = chance_of_other_queue(Normal(mean, sd0**2), m, sd1**2, bounds)
-    assert got == pytest.approx(other.mean(), abs=0.06)  # nine nodes across a jump
+    got = chances_of_other_queue(Normal(mean, sd0**2), 3, sd1**2, np.array(bounds))
+    assert got[m] == pytest.approx(other.mean(), abs=0.06)  # nine nodes across a jump
+
+
+def test_what_is_sure_is_in_its_queue():
+    bounds = np.array([10.0, math.inf])
+    assert chances_of_other_queue(Normal(9.0, 0.0), 2, 1.0, bounds).tolist() == [0.0] * 3
+    unsure, *asked = chances_of_other_queue(Normal(10.0, 4.0), 2, 0.0, bounds).tolist()
+    assert unsure > 0.4
+    assert asked == [0.0, 0.0]
 
 
 def test_gain_by_hand():
@@ -82,60 +73,56 @@ def test_gain_by_hand():
     assert gain(0.1, math.inf, 20, 10, 0, 2) == math.inf
 
 
-def history(mean_task_s):
+def past(mean_task_s):
+    """Return runs that came and ended one after the other."""
     n = len(mean_task_s)
+    came = [-100.0 * (n - i) for i in range(n)]
     return {
-        "submit_s": [-200.0] * n,
-        "finish_s": [-100.0] * n,
+        "submit_s": came,
+        "finish_s": [s + 50.0 for s in came],
         "n_tasks": [1] * n,
         "mean_task_s": mean_task_s,
-        "user": ["u"] * n,
+        "application": ["a"] * n,
     }
 
 
-def run(past, **params):
-    jobs = [{"submit_s": 0.0, "user": "u", "stages": [{"durations_s": [20.0] * 8}]}]
-    made = sim.Workload.from_jobs(jobs).with_history(past)
+def run(history, submits=(0.0,), durations=(20.0,) * 8, **params):
+    jobs = [
+        {"submit_s": t, "application": "a", "stages": [{"durations_s": list(durations)}]}
+        for t in submits
+    ]
+    made = sim.Workload.from_jobs(jobs).with_history(history)
     return sim.simulate(made, sim.Cluster.slots(2), policies.build("bayes", **params))
 
 
 def test_a_sure_history_needs_no_pilots():
-    # five jobs of 10 s each: sure, and in the same queue whatever a pilot says
-    assert run(history([10.0] * 5)).estimate_s[0] == pytest.approx(80.0)
+    # always 10 s: sure, and in the same queue whatever a pilot says
+    assert run(past([10.0] * 5)).estimate_s[0] == pytest.approx(80.0)
 
 
 def test_no_history_asks_pilots_alone():
-    assert run(history([])).estimate_s[0] == 160.0
-    assert run(history([10.0] * 3)).estimate_s[0] == 160.0  # of three no variance is known
+    assert run(past([])).estimate_s[0] == 160.0
+    assert run(past([10.0])).estimate_s[0] == 160.0  # how wrong a prior is, is not known yet
 
 
-def test_an_unsure_history_is_weighed_with_the_pilots():
-    took = [1.0, 5.0, 9.0, 300.0, 600.0]
-    prior = prior_of_values(took)
-    # one pilot took 20 s; a task varies by as much as its mean, nothing else being known
-    expected = math.exp(posterior(prior, 1, math.log(20.0), math.log(2.0)).mean) * 8
-    assert run(history(took)).estimate_s[0] == pytest.approx(expected)
+def test_where_history_is_unsure_pilots_alone_count():
+    took = [1.0, 50.0, 9.0, 300.0, 20.0, 4000.0]
+    assert run(past(took), durations=(400.0,) * 8).estimate_s[0] == 3200.0
+    assert run(past([10.0] * 5), sampling_percent=1.0).estimate_s[0] == 160.0
 
 
-def test_priors_that_were_surer_than_right_are_widened():
-    took = [9.0, 10.0, 11.0, 10.0, 10.0]
-    durations = [15.0, 25.0] * 4
-    jobs = [
-        {"submit_s": t, "user": "u", "stages": [{"durations_s": durations}]} for t in (0.0, 1000.0)
-    ]
-    made = sim.Workload.from_jobs(jobs).with_history(history(took))
-    r = sim.simulate(made, sim.Cluster.slots(2), policies.build("bayes", sampling_percent=1.0))
-    first, second = prior_of_values(took), prior_of_values([*took, 20.0])
-    wider = (math.log(20.0) - first.mean) ** 2 / first.variance
-    assert wider > 10
-    prior = Normal(second.mean, second.variance * wider)
-    differ = math.log1p(8 * 5.0**2 / 7 / 20.0**2)
-    expected = [8 * math.exp(posterior(prior, 1, math.log(y), differ).mean) for y in (15.0, 25.0)]
-    assert min(abs(r.estimate_s[1] - one) for one in expected) < 1e-6
+def test_priors_that_were_surer_than_right_are_widened(monkeypatch):
+    # the second job's prior is near a queue's bound, 125 s a task, and sure
+    took = [100.0, 101.0, 99.0, 100.0, 100.0, 101.0]
+    again = {"submits": (0.0, 90_000.0), "durations": (60.0,) * 8}
 
+    def widened() -> float:
+        seen: list[float] = []
+        chances = "policies.slearn.posterior.chances_of_other_queue"
+        monkeypatch.setattr(chances, lambda p, *a: seen.append(p.variance) or np.zeros(2))
+        run(past(took), **again)
+        return seen[1]
 
-def prior_of_values(values):
-    seen = Histogram(80)
-    for value in values:
-        seen.add(value)
-    return prior_of(seen)
+    trusting = widened()
+    monkeypatch.setattr("policies.slearn.posterior.MOST_OFF", 1.0)
+    assert trusting == pytest.approx(10.0 * widened())

@@ -1,0 +1,82 @@
+"""Priors from history: by hand."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import sim
+from policies.slearn.priors import LIKE, OWN_RECENT, RECENT, Priors
+
+
+def priors(history, jobs=({"application": "a"},)):
+    """Make priors of jobs that come at 0, after a history of (application, user, seconds)."""
+    n = len(history)
+    came = [-100.0 * (n - i) for i in range(n)]
+    made = sim.Workload.from_jobs(
+        [{"submit_s": 0.0, **job, "stages": [{"durations_s": [1.0]}]} for job in jobs]
+    ).with_history(
+        {
+            "submit_s": came,
+            "finish_s": [s + 50.0 for s in came],
+            "n_tasks": [1] * n,
+            "mean_task_s": [s for _, _, s in history],
+            "application": [a for a, _, _ in history],
+            "user": [u for _, u, _ in history],
+        }
+    )
+    return Priors(made.columns.features)
+
+
+def test_nothing_is_known_before_anything_was_predicted():
+    assert priors([]).prior(0, 0.0).variance == math.inf
+    assert priors([("a", "u", 5.0)]).prior(0, 0.0).variance == math.inf
+
+
+def test_a_steady_program_is_predicted_by_its_runs():
+    got = priors([("a", "u", 10.0)] * 6).prior(0, 0.0)
+    assert got.mean == pytest.approx(math.log(10.0))
+    assert got.variance == 0.0
+
+
+def test_the_variance_is_what_predictions_were_off_by():
+    took = [math.log(s) for s in (2.0, 8.0, 2.0)]
+    first, second = took[1] - took[0], took[2] - (took[0] + took[1]) / 2
+    got = priors([("a", "u", math.exp(s)) for s in took]).prior(0, 0.0)
+    # its own errors, and those of groups that had seen 2 to 3 runs, of which there is one, and one
+    # as by the mean of all
+    own = first**2 * (1 - 1 / OWN_RECENT) + second**2
+    broad = (first**2 * (1 - 1 / RECENT) + second**2) / (2 - 1 / RECENT)
+    like = LIKE * (second**2 + broad) / 2
+    assert got.mean == pytest.approx(sum(took) / 3)
+    assert got.variance == pytest.approx((like + own) / (LIKE + 2 - 1 / OWN_RECENT))
+
+
+def test_a_program_that_moved_is_predicted_by_its_last_runs():
+    got = priors([("a", "u", s) for s in (10.0,) * 6 + (1000.0,) * 6]).prior(0, 0.0)
+    assert got.mean == pytest.approx(math.log(1000.0), abs=0.1)
+
+
+def test_new_programs_are_judged_by_new_ones_errors():
+    # a user's known programs take 1 s always, new ones anything
+    history = [("known", "u", 1.0)] * 20
+    for i in range(6):
+        history += [(f"new-{i}", "u", 10.0**i), *[("known", "u", 1.0)] * 3]
+    known, new = ({"application": name, "user": "u"} for name in ("known", "another"))
+    sure = priors(history, [known]).prior(0, 0.0)
+    unsure = priors(history, [new]).prior(0, 0.0)
+    assert sure.variance < 0.5
+    assert unsure.variance > 4.0
+
+
+def test_what_takes_no_time_counts_as_a_millisecond():
+    assert priors([("a", "u", 0.0)] * 4).prior(0, 0.0).mean == pytest.approx(math.log(1e-3))
+
+
+def test_only_what_has_ended_counts():
+    some = priors([("a", "u", 10.0)] * 6)
+    assert math.isinf(some.prior(0, -560.0).variance)
+    assert some.prior(0, 0.0).variance == 0.0
+    some.learn(0, 40.0, 0.0)
+    assert some.prior(0, 0.0).variance > 0

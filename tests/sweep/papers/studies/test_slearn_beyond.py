@@ -1,0 +1,46 @@
+"""What is judged beyond the paper, worked out by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.sweep.papers.looked import looked
+
+
+def cell(policy: str, seed: int, jct_s: float, **more: Any) -> dict[str, Any]:
+    row = {"policy": policy, "trace": "slearn_2sigma", "seed": seed, "jct_mean_s": jct_s}
+    return {**row, **more}
+
+
+def test_the_better_of_both_is_that_of_all_seeds() -> None:
+    rows = [
+        cell("bayes", 0, 2.0), cell("bayes", 1, 2.0),
+        cell("slearn", 0, 1.0), cell("slearn", 1, 3.0),  # 2 on average
+        cell("threesigma", 0, 9.0), cell("threesigma", 1, 1.0),
+        cell("pilots/told", 0, 1.0), cell("pilots/told", 1, 2.0),
+    ]  # fmt: skip
+    of = looked("slearn/beyond", rows)
+    figure = "2Sigma, mean JCT"
+    judged = of[figure, "slearn, the better of both, over bayes"]
+    assert judged.ours == pytest.approx(1.0)
+    assert (judged.wanted, judged.is_met) == ("≥ 0.98", True)
+    assert of[figure, "threesigma over bayes"].ours == pytest.approx(2.5)
+    assert of[figure, "slearn over pilots/told"].ours == pytest.approx((1.0 + 1.5) / 2)
+    assert (figure, "slearn over oracle") not in of
+    assert (figure, "bayes over bayes") not in of
+
+
+def test_shares_of_programs_that_come_back_stand_apart() -> None:
+    rows = [
+        cell(policy, 0, jct_s, **{"trace.recurring": share})
+        for share, ours in ((0.25, 2.0), (0.5, 1.0))
+        for policy, jct_s in (("bayes", ours), ("slearn", 3.0), ("threesigma", 1.5))
+    ]
+    of = looked("slearn/mixed", rows, "trace.recurring")
+    what = "threesigma, the better of both, over bayes"
+    few = of["2Sigma, recurring 0.25, mean JCT", what]
+    half = of["2Sigma, recurring 0.5, mean JCT", what]
+    assert (few.ours, few.wanted, few.is_met) == (0.75, "≥ 1", False)
+    assert (half.ours, half.is_met) == (1.5, True)
