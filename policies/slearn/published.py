@@ -69,6 +69,14 @@ class PublishedThreeSigma(ThreeSigma):
     leak_every: Whole = 3
 
 
+@register("threesigma_tl_code")
+@dataclass(frozen=True)
+class PublishedThreeSigmaThin(PublishedThreeSigma):
+    """The same, with thin jobs going first as in SLearn (simulator of NSDI 2022)."""
+
+    thin_limit: Whole = 3
+
+
 @register("point_code")
 @dataclass(frozen=True)
 class PublishedPoint(PointEstimate):

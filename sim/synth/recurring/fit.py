@@ -15,7 +15,7 @@ from sim.describe.slearn import (
     load_statistics,
     window_loads,
 )
-from sim.synth.recurring.tables import BOUNDS_S, WIDE, Stratum, Tables
+from sim.synth.recurring.tables import BOUNDS_S, WIDE, Stratum, Tables, quantiles_at
 from sim.workload.columns import Columns
 from sim.workload.past import NAMES
 from sim.workload.workload import Workload
@@ -135,9 +135,7 @@ def _runs(
 
 def _quantiles(work_s: F8) -> tuple[float, ...]:
     n = min(len(work_s), MOST_QUANTILES)
-    at = (np.arange(n) + 0.5) / n
-    place = (np.arange(len(work_s)) + 0.5) / len(work_s)
-    logs = np.interp(at, place, maths.log(np.sort(work_s)))
+    logs = quantiles_at(maths.log(np.sort(work_s)), (np.arange(n) + 0.5) / n)
     return tuple(_short(each) for each in maths.exp(logs).tolist())
 
 
@@ -192,7 +190,9 @@ def _shared(columns: Columns, feature: str, n_jobs: int) -> tuple[float, float]:
     inside = log_s - (np.bincount(value, log_s) / np.bincount(value))[value]
     whole = log_s - log_s.mean()
     freedom = max(len(log_s) - len(values), 1) / max(len(log_s) - 1, 1)
-    between = 1 - float(inside @ inside) / max(float(whole @ whole), 1e-300) / freedom
+    between = (
+        1 - float((inside * inside).sum()) / max(float((whole * whole).sum()), 1e-300) / freedom
+    )
     return _short(len(values) / n_jobs), _short(min(max(between, 0.0), 1.0))
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sim.base import maths
 from sim.base.arrays import F8, I8, Mask
 from sim.base.random import Stream, stream
-from sim.synth.recurring.tables import Stratum, Tables
+from sim.synth.recurring.tables import Stratum, Tables, quantiles_at
 
 POPULARITY = 0.5
 """By which power of its rank the popularity of a program falls."""
@@ -123,9 +123,11 @@ def _sizes(
     for number, (each, n) in enumerate(zip(tables.strata, counts, strict=True)):
         rows = np.flatnonzero(stratum == number)
         logs = maths.log(np.array(each.work_s))
-        works[not each.thin].append(_at(logs, (np.arange(n) + 0.5) / max(n, 1)))
+        works[not each.thin].append(quantiles_at(logs, (np.arange(n) + 0.5) / max(n, 1)))
         weight = np.maximum(now[rows], 1e-6)
-        log_work[rows] = _at(logs, _even(weight, stream(seed, "recurring", "sizes", number)))
+        log_work[rows] = quantiles_at(
+            logs, _even(weight, stream(seed, "recurring", "sizes", number))
+        )
         upto = np.cumsum([share for _, share in each.widths])
         place = _even(weight, stream(seed, "recurring", "widths", number)) * upto[-1]
         width[rows] = np.array([n_tasks for n_tasks, _ in each.widths])[
@@ -133,15 +135,6 @@ def _sizes(
         ]
     thin, wide = (maths.exp(np.sort(np.concatenate([*each, []]))) for each in works)
     return log_work, width, (thin, wide)
-
-
-def _at(logs: F8, share: F8) -> F8:
-    """Return quantiles given at the probabilities (i + 0.5) / n, at others."""
-    place = np.clip(share * len(logs) - 0.5, 0, len(logs) - 1)
-    low = np.minimum(place.astype(np.int64), max(len(logs) - 2, 0))
-    high = np.minimum(low + 1, len(logs) - 1)
-    found: F8 = logs[low] + (place - low) * (logs[high] - logs[low])
-    return found
 
 
 def _shared(mean_s: F8, n_values: int, between: float, rng: Stream) -> I8:

@@ -13,6 +13,9 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from sim.base.arrays import F8
 from sim.base.errors import InputError
 from sim.base.files import write_text
 
@@ -124,3 +127,12 @@ def _tupled(raw: dict[str, Any]) -> dict[str, Any]:
         return tuple(of(each) for each in value) if isinstance(value, list) else value
 
     return {key: of(value) for key, value in raw.items()}
+
+
+def quantiles_at(logs: F8, share: F8) -> F8:
+    """Return quantiles given at the probabilities (i + 0.5) / n, at others."""
+    place = np.clip(share * len(logs) - 0.5, 0, len(logs) - 1)
+    low = np.minimum(place.astype(np.int64), max(len(logs) - 2, 0))
+    high = np.minimum(low + 1, len(logs) - 1)
+    found: F8 = logs[low] + (place - low) * (logs[high] - logs[low])
+    return found

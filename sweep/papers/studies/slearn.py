@@ -46,7 +46,7 @@ OF: dict[str, dict[str, tuple[str, ...]]] = {
         "threesigma": ("point",),
         "las": ("fifo",),
     },
-    "slearn/real": {"slearn": ()},
+    "slearn/real": {"slearn": (), "slearn_code": ("threesigma_code", "point_code")},
     "slearn/table6": dict.fromkeys(RATIOS, ("threesigma",)),
     "slearn/table9": dict.fromkeys(LIMITS, ("threesigma",)),
     "slearn/fig10": {"slearn_dag": ()},
@@ -277,7 +277,7 @@ def jobs(finished: Finished) -> list[Finding]:
                 figure = f"{where}, {SLEARN} against {row['policy']}"
                 note(figure, row["policy"], TWO[experiment](near, far))
         for (figure, policy, name), values in numbers.items():
-            paper = _paper(trace, policy, name)
+            paper = _paper(trace, policy.removesuffix("_code"), name)
             findings.append(Finding.of(figure, name, values, paper=paper))
     return findings
 

@@ -46,6 +46,16 @@ def test_synth_takes_tables_and_further_options(tmp_path, folder):
     assert max(made.stages["n_tasks"].to_pylist()) <= 7
 
 
+def test_fit_makes_tables_of_recurring_jobs_that_synth_takes(tmp_path, capsys):
+    folder, tables, out = (str(tmp_path / name) for name in ("w", "t.json", "more"))
+    made = ["synth", "recurring", folder, "--jobs", "60", "--set", "preset=google2011"]
+    assert main(made) == 0
+    assert main(["fit", folder, tables, "--generator", "recurring", "--slots", "150"]) == 0
+    assert f"python -m sim synth recurring OUT --tables {tables}" in capsys.readouterr().out
+    assert main(["synth", "recurring", out, "--jobs", "60", "--tables", tables]) == 0
+    assert sim.Workload.read(out).n_jobs == 60
+
+
 def test_fit_prints_what_it_pooled(tmp_path, folder, capsys):
     out = tmp_path / "t.json"
     assert main(["fit", folder, str(out)]) == 0
