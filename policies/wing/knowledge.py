@@ -25,7 +25,7 @@ def truth(world: World, policy: str, column: str) -> F8:
     if column not in jobs.column_names:
         raise PolicyError(
             f"policy {policy} with knowledge=oracle needs the column {column!r} of jobs, which "
-            "this workload does not have; trace=cosmos does (sim.lineage.worth makes it of logs), "
+            "this workload does not have; trace=cosmos does (sim.lineage.workload makes it of logs), "
             "or take knowledge=predicted"
         )
     out: F8 = values(jobs, column)
