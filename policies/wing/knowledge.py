@@ -25,8 +25,8 @@ def truth(world: World, policy: str, column: str) -> F8:
     if column not in jobs.column_names:
         raise PolicyError(
             f"policy {policy} with knowledge=oracle needs the column {column!r} of jobs, which "
-            "this workload does not have; trace=cosmos does (sim.lineage.worth makes it of logs), "
-            "or take knowledge=predicted"
+            "this workload does not have; trace=cosmos does, as do workloads of logs "
+            "(sim.lineage.workload), or take knowledge=predicted"
         )
     out: F8 = values(jobs, column)
     return out
