@@ -1,16 +1,11 @@
-"""What jobs with deadlines can be worth at most, whatever serves them: an integer program."""
+"""What jobs with deadlines can be worth at most, whatever serves them: a linear program."""
 
 from __future__ import annotations
-
-from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from policies.jockey.control import Utility
-
-NODES: Final = 20
-"""After so many the program's bound is taken as it is."""
 
 
 def utility_bound(
@@ -22,14 +17,15 @@ def utility_bound(
     worth: Utility,
     step_s: float = 60.0,
 ) -> float:
-    """Return an upper bound on the sum of the utilities of J jobs, by an integer program.
+    """Return an upper bound on the sum of the utilities of J jobs, by a linear program.
 
     Each job finishes in some step of time, and is worth what it is at the step's begin. By the end
     of a step the jobs that are done by then, of those submitted since any instant, can have taken
-    no more than all tokens all that time. What is returned is the program's own bound, within 1 %
-    of its solution or after a number of steps that is always the same.
+    no more than all tokens all that time. A job may be split over several ends: that only loosens
+    the bound.
     """
-    from scipy import optimize, sparse  # slow to import, and every command lists the policies
+    from scipy import sparse  # slow to import, and every command lists the policies
+    from scipy.optimize import linprog
 
     submit, work = np.asarray(submit_s, dtype=float), np.asarray(work_s, dtype=float)
     earliest = submit + np.maximum(shortest_s, work / tokens)
@@ -51,14 +47,13 @@ def utility_bound(
                 continue
             rows.append(np.where(mine & (step <= k), work[job], 0.0))
             limits.append(tokens * (end - since))
-    limited = optimize.LinearConstraint(sparse.csr_array(np.array(rows)), -np.inf, limits)
-    once = optimize.LinearConstraint(whole, 1.0, 1.0)
-    solved = optimize.milp(
+    solved = linprog(
         -value,
-        constraints=[limited, once],
-        bounds=optimize.Bounds(0.0, 1.0),
-        integrality=np.ones(len(job)),
-        options={"node_limit": NODES, "mip_rel_gap": 0.01},
+        A_ub=sparse.csr_array(np.array(rows)),
+        b_ub=np.array(limits),
+        A_eq=whole,
+        b_eq=np.ones(len(submit)),
+        bounds=(0, 1),
     )
-    assert solved.mip_dual_bound is not None, solved.message
-    return float(-solved.mip_dual_bound)
+    assert solved.status == 0, solved.message
+    return float(-solved.fun)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sim.measures import Measured, Simulate
 from sim.workload.columns import final_deadline_s
@@ -25,10 +26,12 @@ def measure(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) 
     table : pyarrow.Table
         A row a job with a deadline: ``submit_s``; ``finish_s`` (NaN if never); ``deadline_s``, the
         one that held at the end, from the submission; ``work_s``, the sum of its tasks' durations;
-        ``shortest_s``, its critical path; ``tokens``, how many slots the cluster has.
+        ``shortest_s``, its critical path; ``tokens``, how many slots the cluster has;
+        ``guaranteed``, whether it ever had a run limit above 0, or none.
     """
     result = run(workload, cluster, policy, seed=seed, record="tasks")
-    columns = result.workload.columns
+    columns, limits = result.workload.columns, result.limits
+    assert limits is not None
     rows = np.flatnonzero(~np.isnan(columns.job_deadline))
     finish_s = np.where(result.job_failed, np.nan, result.job_finish)
     deadline_s = final_deadline_s(columns, finish_s - columns.job_submit)
@@ -39,5 +42,6 @@ def measure(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) 
         "work_s": columns.job_work[rows],
         "shortest_s": critical_path_s(columns)[rows],
         "tokens": np.full(len(rows), int(cluster.total[0])),
+        "guaranteed": np.isin(rows, limits.filter(pc.field("tokens") > 0)["job"].to_numpy()),
     }
     return {name: float(value) for name, value in result.metrics.items()}, pa.table(table)

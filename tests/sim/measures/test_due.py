@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 import sim
+from policies.base import Policy
+from policies.jockey.control import share_out
 from sim.engine.recording import FirstComeFirstServed
 from sim.measures import measure
+
+
+class OneOfTheTwo(Policy):
+    """The last job has tokens of its own, the others run on spare ones."""
+
+    def prepare(self, world, plan):
+        share_out(world, plan, True)
+        plan.set_jobs(2, run_limit=1)
 
 
 def test_a_row_for_each_job_with_a_deadline():
@@ -32,5 +42,8 @@ def test_a_row_for_each_job_with_a_deadline():
         "work_s": [9.0, 9.0],
         "shortest_s": [7.0, 7.0],
         "tokens": [6, 6],
+        "guaranteed": [True, True],
     }
     assert metrics["deadlines_missed"] == 0.0
+    _, table = measure("due", sim.simulate, w, sim.Cluster.slots(6), OneOfTheTwo(), 0)
+    assert table["guaranteed"].to_pylist() == [False, True]
