@@ -72,7 +72,7 @@ def main() -> int:
 
     def simulate(name: str, effort: model.Effort) -> None:
         model._MADE.clear()
-        model.simulated_model(profile, name, 1.0, 100, effort)
+        model.simulated_model(profile, name, 1.0, 100, effort, keep=False)
 
     for name in NAMES:  # compiles
         simulate(name, model.Effort(2, 2))

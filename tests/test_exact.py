@@ -20,7 +20,7 @@ INEXACT = {
 """What NumPy, the C library and BLAS do otherwise on another processor."""
 FOREIGN = ("scipy.special", "scipy.stats", "scipy.linalg", "scipy.optimize")
 ALLOWED = {
-    "policies.jockey.arbiter": "a bound that a test holds policies against; no cell has it",
+    "policies.jockey.bound": "a bound that a test holds policies against; no cell has it",
     "policies.jockey.job_simulator": "ranks among the runs, and a bound that is said of them",
     "sim.dags.random_dags": "powers of whole numbers",
 }

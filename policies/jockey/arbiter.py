@@ -1,35 +1,40 @@
 """An arbiter between jobs with deadlines: beyond the paper, which leaves it open (§1, §4.4).
 
-Who gets how many tokens, from when on: jobs are rectangles of tokens × time on one cluster. Each
-has a few allocations to choose from, each with the time that it then takes. Jobs are placed one
-after the other where their expected utility is greatest; what is searched for is the order in which
-that gives the most utility together. `utility_bound` says what they can be worth at most.
+Where what the jobs need fits within the cluster, each has what Jockey gives it. Where it does not,
+tokens go by turns: a job takes all that it can use of what those before it leave. What is looked
+for is the order of turns that is worth most, looking ahead to when each job ends in it.
+`policies.jockey.bound` says what jobs can be worth at most.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from policies.jockey.control import Job, Running, Utility
+from policies.jockey.control import Job, Running, need
 from policies.jockey.model import Simulated, serial_s
 from policies.jockey.policy import Jockey
 from policies.jockey.profile import Profile
 from policies.registry import register
 from sim.base import maths
 from sim.base.arrays import F8, I8
-from sim.base.parameters import Whole
-from sim.engine.plan import Event, World
+from sim.engine.plan import Batch, Event, Plan, World
 
 PRIOR: Final = 0.05
 """That a job needs as much as in training counts like having seen this part of its work."""
 
-TRIED: Final = 4
-"""How many of the jobs that lose most are tried elsewhere in the order at a time."""
+MOVED: Final = 20
+"""How many of the jobs that lose most are tried at every other place in the order."""
+
+ROUNDS: Final = 20
+"""How many jobs are moved at a look, at most."""
+
+HAIR: Final = 1e-6
+"""Utility that is no gain."""
 
 
 @dataclass(eq=False)
@@ -40,6 +45,7 @@ class Pace:
     looked_s: float  # when it was looked at last, s
     running: int = 0  # how many of its tasks ran then
     held_s: float = 0.0  # token seconds until then
+    turn: int = 0  # how many jobs go before it
 
     def look(self, now: float, running: int) -> None:
         """Count the time since the last look, with as many tasks as ran on average of the two."""
@@ -67,193 +73,150 @@ class JockeyArbiter(Jockey):
     """Tokens go to the jobs in which they are worth most: total expected utility is maximised.
 
     Ferguson et al. (EuroSys 2012, §4.4) plan an arbiter that shifts resources from jobs of low to
-    jobs of high expected marginal utility. Here all jobs with a deadline are planned anew each
-    period, and when one comes or goes, as rectangles of tokens × time (see `best_timetable`);
-    a job holds the tokens of its rectangle once that begins, and runs on spare ones before.
+    jobs of high expected marginal utility. Here all jobs with a deadline are looked at together
+    each period, and when one comes or goes. If what they need to meet their deadlines adds up to
+    no more than the cluster has, those are their tokens. If not, or if one must be late, each may
+    have all tokens, and they are served in the order of `best_order`: a job that nothing saves
+    goes where that costs the least together.
 
-    A job's utility is the mean over the simulated runs in three cases: what is left is as
-    predicted, `slack` times as long with the dead zone on top, and both twice over. Predictions are
-    stretched by the work that the job turned out to need so far (`Pace`), and are
+    Predictions are stretched by the work that a job turned out to need so far (`Pace`), and are
     never less than the serial work that is left nor all of it over the tokens: C(p, a) is of jobs
     whose tasks kept running, and one whose tokens were taken has none under way. Nothing is
-    smoothed, since shares must add up.
-
-    Attributes
-    ----------
-    total_tokens : int
-        How many tokens there are for jobs with a deadline; 0 for as many as the cluster has slots.
+    smoothed.
     """
-
-    total_tokens: Whole = 0
 
     events = Event.JOB_ARRIVED | Event.JOB_DONE | Event.TIMER
     together = True
 
-    def allocate(self, memory: Running, due: Sequence[Job], now: float, world: World) -> None:
-        """Share the tokens out among all jobs that run."""
-        total = self.total_tokens or int(world.cluster.total[0])
-        jobs = [self._choice(job, now, world, total) for job in due]
-        due_s = [job.submit_s + job.deadline_at(now - job.submit_s) for job in due]
-        least = [float((c.tokens * c.takes_s).min()) for c in jobs]
-        orders = [np.argsort(x, kind="stable").tolist() for x in (due_s, least)]
-        orders.append(np.argsort([c.late_s.min() for c in jobs], kind="stable")[::-1].tolist())
-        plan = best_timetable(jobs, orders, total, self.worth, self.period_s)
-        for job, share, start in zip(due, plan.tokens.tolist(), plan.start.tolist(), strict=True):
-            job.raw = job.allocation = float(share) if start == 0 else 0.0
+    def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
+        """See `Jockey`; then set whose turn it is."""
+        super().react(memory, batch, world, plan)
+        assert isinstance(memory, Running)
+        for job in memory.live.values():
+            assert isinstance(job.notes, Pace)
+            plan.set_jobs(job.row, key=float(job.notes.turn))
 
-    def _choice(self, job: Job, now: float, world: World, total: int) -> Choice:
+    def allocate(self, memory: Running, due: Sequence[Job], now: float, world: World) -> None:
+        """Give each job what it needs, or all that it can use when it has its turn."""
+        total = int(world.cluster.total[0])
+        turns = [self._look(job, now, world, total) for job in due]
+        if sum(job.raw for job in due) <= total:
+            for job in due:
+                job.allocation = job.raw
+            return
+        for job in due:
+            job.raw = job.allocation = float(total)
+        left = Left(*np.array(turns).T)
+        before = np.argsort([_pace(job).turn for job in due], kind="stable")
+        by_deadline = np.argsort(-left.late_s, kind="stable")
+        order = best_order(left, [before, by_deadline], total, self.expected)
+        for turn, j in enumerate(order.tolist()):
+            _pace(due[j]).turn = turn
+
+    def expected(self, late_s: F8, left_s: F8) -> F8:
+        """Return the expected utility of jobs that end in about `left_s` from now.
+
+        They are `late_s` past their deadlines now. What is left is predicted right, or `slack`
+        times too long or too short.
+        """
+        cases = (left_s / self.slack, left_s, left_s * self.slack)
+        return np.asarray(sum(self.worth(late_s + case) for case in cases) / len(cases))
+
+    def _look(self, job: Job, now: float, world: World, total: int) -> tuple[float, float, float]:
+        """Set what a job needs; return how late it is, its work, and its least time."""
         model = job.model
         assert isinstance(model, Simulated)
-        elapsed_s = now - job.submit_s
-        done = job.done(world)
-        pace = job.notes = job.notes if isinstance(job.notes, Pace) else Pace(job.profile, now)
+        elapsed_s, done = now - job.submit_s, job.done(world)
+        if not isinstance(job.notes, Pace):
+            job.notes = Pace(job.profile, now)
+        pace = _pace(job)
         pace.look(now, int(world.view["running"][job.row]))
-        work_s = float(maths.dot(1.0 - done, job.profile.token_s))
+        factor, deadline_s = pace.factor(done), job.deadline_at(elapsed_s)
+        work_s = factor * float(maths.dot(1.0 - done, job.profile.token_s))
+        least_s = factor * serial_s(job.profile, done)
         tokens = np.arange(1, model.max_tokens + 1)
-        least_s = np.maximum(serial_s(job.profile, done), work_s / tokens)
-        left_s = pace.factor(done) * np.maximum(model.left_by_run_s(done), least_s[:, None])
-        grid = model.remaining.tokens
-        grid = grid[grid <= total]
-        left_s = left_s[grid - 1]
-        now_s = elapsed_s - job.deadline_at(elapsed_s)
-        cases = [now_s + self.slack**k * left_s + k * self.dead_zone_s for k in range(3)]
-        return Choice(grid.astype(np.int64), left_s.mean(axis=1), np.concatenate(cases, axis=1))
+        left_s = np.maximum(factor * model.left_s(done), np.maximum(least_s, work_s / tokens))
+        job.raw = float(need(self.law, deadline_s, elapsed_s, left_s))
+        mean_s = max(factor * float(model.left_by_run_s(done)[-1].mean()), work_s / tokens[-1])
+        more_s = work_s * max(1.0 / tokens[-1] - 1.0 / total, 0.0)  # with all tokens it takes less
+        return elapsed_s - deadline_s, work_s, max(least_s, mean_s - more_s)
+
+
+def _pace(job: Job) -> Pace:
+    assert isinstance(job.notes, Pace)
+    return job.notes
 
 
 @dataclass(frozen=True, eq=False)
-class Choice:
-    """What a job may get."""
+class Left:
+    """What is left of J jobs."""
 
-    tokens: I8  # allocations, ascending
-    takes_s: F8  # how long it is expected to hold them, s
-    late_s: F8  # how late it would be, in each of R runs that may come, if it got them now, s
-
-
-@dataclass(frozen=True, eq=False)
-class Timetable:
-    """A plan for J jobs."""
-
-    order: tuple[int, ...]  # in which the jobs were placed
-    tokens: I8  # what each gets, and from which step on; step 0 is now
-    start: I8
-    value: F8  # expected utility of each
-
-    @property
-    def total(self) -> float:
-        """Expected utility of all."""
-        return float(self.value.sum())
+    late_s: F8  # how far they are past their deadlines, s
+    work_s: F8  # how long their tasks will hold tokens, s
+    least_s: F8  # how long they take at least, s
 
 
-def timetable(
-    jobs: Sequence[Choice], order: Sequence[int], total: int, worth: Utility, step_s: float
-) -> Timetable:
-    """Place the jobs in the order given, each where it is worth most; of equals the least work."""
-    steps = [np.maximum(np.ceil(job.takes_s / step_s), 1).astype(np.int64) for job in jobs]
-    work = sum(int((job.tokens * s).min()) for job, s in zip(jobs, steps, strict=True))
-    n_steps = 2 * work // total + max(int(s.min()) for s in steps) + 1
-    free = np.full(n_steps, total, dtype=np.int64)
-    tokens, start = np.zeros(len(jobs), np.int64), np.zeros(len(jobs), np.int64)
-    value = np.zeros(len(jobs))
-    for j in order:
-        job = jobs[j]
-        first = _first_fit(free, job.tokens, steps[j])
-        value_of = worth(job.late_s + step_s * first[:, None]).mean(axis=1)
-        best = np.flatnonzero(value_of >= value_of.max() - 1e-9)
-        i = best[np.argmin((job.tokens * steps[j])[best])]
-        tokens[j], start[j], value[j] = job.tokens[i], first[i], value_of[i]
-        free[first[i] : first[i] + steps[j][i]] -= job.tokens[i]
-    return Timetable(tuple(order), tokens, start, value)
+def finishes_s(left: Left, orders: I8, total: int) -> F8:
+    """Return when jobs end that take turns in each of M orders (M, J): (M, J), s.
 
-
-def _first_fit(free: I8, tokens: I8, steps: I8) -> I8:
-    """Return the first step from which so many tokens are free for so many steps: (A,).
-
-    After the last step of `free` all are taken to be.
+    A job is so much work that runs on any number of tokens up to what would end it in its least
+    time, and takes that of what the jobs before it leave.
     """
-    n = len(free)
-    at = np.arange(n)
-    taken = np.where(free < tokens[:, None], at, np.iinfo(np.int64).max)
-    ends = np.minimum.accumulate(taken[:, ::-1], axis=1)[:, ::-1]
-    fits = ends - at >= steps[:, None]
-    return np.where(fits.any(axis=1), fits.argmax(axis=1), n)
+    work = left.work_s[orders]
+    most = np.minimum(left.work_s / np.maximum(left.least_s, 1e-9), total)[orders]
+    ends, now, runs = np.zeros(work.shape), np.zeros(len(orders)), work > 0
+    while runs.any():
+        wanted = np.where(runs, most, 0.0)
+        rate = np.clip(total - (np.cumsum(wanted, axis=1) - wanted), 0.0, wanted)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ends_in = np.where(rate > 0, work / rate, np.inf)
+        step = ends_in.min(axis=1)
+        step[~np.isfinite(step)] = 0.0
+        now = now + step
+        done = runs & (ends_in <= step[:, None] * (1 + 1e-12))
+        work = work - rate * step[:, None]
+        ends[done] = np.broadcast_to(now[:, None], ends.shape)[done]
+        runs &= ~done
+    of_jobs = np.empty_like(ends)
+    np.put_along_axis(of_jobs, orders, ends, axis=1)
+    return of_jobs
 
 
-def best_timetable(
-    jobs: Sequence[Choice],
-    orders: Sequence[Sequence[int]],
-    total: int,
-    worth: Utility,
-    step_s: float,
-) -> Timetable:
-    """Return the best plan found: of the orders given, and with single jobs moved first or last."""
-    most = np.array([worth(job.late_s).mean(axis=1).max() for job in jobs])
-    best = max((timetable(jobs, o, total, worth, step_s) for o in orders), key=lambda t: t.total)
-    for _ in range(len(jobs)):
-        worst = np.argsort(best.value - most, kind="stable")
-        lost = [j for j in worst.tolist() if best.value[j] < most[j] - 1e-9]
-        tried = (
-            timetable(jobs, order, total, worth, step_s)
-            for j in lost[:TRIED]
-            for order in _moved(best.order, j)
-        )
-        better = next((t for t in tried if t.total > best.total + 1e-6), None)
-        if better is None:
+def best_order(
+    left: Left, starts: Sequence[I8], total: int, expected: Callable[[F8, F8], F8]
+) -> I8:
+    """Return the order of turns of most expected utility: the best start, with jobs moved in it.
+
+    At a time the one job is moved that gains most by it, until none gains anything.
+    """
+
+    def values(orders: I8) -> F8:
+        return expected(left.late_s, finishes_s(left, orders, total))
+
+    alone = expected(left.late_s, np.maximum(left.least_s, left.work_s / total))
+    orders = np.array(starts)
+    value = values(orders)
+    for _ in range(ROUNDS):
+        i = int(value.sum(axis=1).argmax())
+        best, reached = orders[i], value[i]
+        lost = alone - reached
+        if lost.sum() <= HAIR:
             break
-        best = better
-    return best
+        moved = np.sort(np.argsort(-lost[best], kind="stable")[:MOVED])
+        orders = best[_moves(len(best))[moved].reshape(-1, len(best))]
+        value = values(orders)
+        if value.sum(axis=1).max() <= reached.sum() + HAIR:
+            break
+    return np.asarray(best)
 
 
-def _moved(order: Sequence[int], j: int) -> list[list[int]]:
-    rest = [k for k in order if k != j]
-    return [[j, *rest], [*rest, j]]
-
-
-def utility_bound(
-    submit_s: ArrayLike,
-    deadline_s: ArrayLike,
-    work_s: ArrayLike,
-    shortest_s: ArrayLike,
-    tokens: int,
-    worth: Utility,
-    step_s: float = 60.0,
-) -> float:
-    """Return an upper bound on the sum of the utilities of J jobs, by a linear program.
-
-    Each job finishes in some step of time, and is worth what it is at the step's begin. By the end
-    of a step the jobs that are done by then, of those submitted since any instant, can have taken
-    no more than all tokens all that time. A job may be split over several ends: that only loosens
-    the bound.
-    """
-    from scipy import sparse  # slow to import, and every command lists the policies
-    from scipy.optimize import linprog
-
-    submit, work = np.asarray(submit_s, dtype=float), np.asarray(work_s, dtype=float)
-    earliest = submit + np.maximum(shortest_s, work / tokens)
-    due = submit + np.asarray(deadline_s, dtype=float)
-    begin_s = submit.min()
-    last_s = max(submit.max() + work.sum() / tokens, earliest.max()) + step_s
-    ends = begin_s + step_s * np.arange(1, int(np.ceil((last_s - begin_s) / step_s)) + 2)
-    at = np.maximum(earliest[:, None], ends - step_s)  # (J, K)
-    possible = earliest[:, None] <= ends
-    job, step = np.nonzero(possible)
-    value = worth(at - due[:, None])[job, step]
-    column = np.arange(len(job))
-    whole = sparse.coo_array((np.ones(len(job)), (job, column)))
-    rows, limits = [], []
-    for since in np.unique(submit):
-        mine = submit[job] >= since
-        for k, end in enumerate(ends):
-            if end <= since:
-                continue
-            rows.append(np.where(mine & (step <= k), work[job], 0.0))
-            limits.append(tokens * (end - since))
-    solved = linprog(
-        -value,
-        A_ub=sparse.csr_array(np.array(rows)),
-        b_ub=np.array(limits),
-        A_eq=whole,
-        b_eq=np.ones(len(submit)),
-        bounds=(0, 1),
-    )
-    assert solved.status == 0, solved.message
-    return float(-solved.fun)
+@lru_cache(maxsize=64)
+def _moves(n: int) -> I8:
+    """Return orders of n places, the one at the first index moved to the second: (n, n, n)."""
+    places = np.empty((n, n, n), dtype=np.int64)
+    for i in range(n):
+        rest = np.delete(np.arange(n), i)
+        for k in range(n):
+            places[i, k] = np.insert(rest, k, i)
+    places.setflags(write=False)
+    return places

@@ -40,16 +40,26 @@ class Copies:
     workload: sim.Workload  # the copies as jobs
 
     def run(self, tokens: int) -> tuple[F8, F8]:
-        """Run every copy with so many tokens."""
-        result = sim.simulate(self.workload, sim.Cluster.slots(tokens), Policy(), record="tasks")
+        """Run every copy with so many tokens; return when each task starts and finishes, s."""
+        result = self._result(tokens)
         assert result.task_start is not None
+        return self._since(result, result.task_start), self._finish_s(result)
+
+    def finish_s(self, tokens: int) -> F8:
+        """Run every copy with so many tokens; return when each task finishes, s."""
+        return self._finish_s(self._result(tokens))
+
+    def _result(self, tokens: int) -> sim.Result:
+        return sim.simulate(self.workload, sim.Cluster.slots(tokens), Policy(), record="tasks")
+
+    def _finish_s(self, result: sim.Result) -> F8:
         assert result.task_finish is not None
-        submit = result.job_submit[:, None]
-        shape = self.duration_s.shape
-        return (
-            np.maximum(result.task_start.reshape(shape) - submit, 0.0),
-            np.maximum(result.task_finish.reshape(shape) - submit, 0.0),
-        )
+        return self._since(result, result.task_finish)
+
+    def _since(self, result: sim.Result, at_s: F8) -> F8:
+        """Return times since the submission of each copy, s."""
+        since = at_s.reshape(self.duration_s.shape) - result.job_submit[:, None]
+        return np.maximum(since, 0.0, out=since)
 
 
 def resample(profile: Profile, n_copies: int) -> Copies:
@@ -126,13 +136,12 @@ class Remaining:
         simulated = np.minimum.accumulate(self.left_s[:, :, _rank(q, self.n_runs) - 1], axis=0)
         return np.minimum.accumulate(maths.dot(self._between(max_tokens), simulated), axis=0).T
 
-    def by_run(self, level: int, max_tokens: int) -> F8:
-        """Return what is left at a level, by allocation and rank among the runs: (A', R), s.
+    def by_run(self, level: int) -> F8:
+        """Return what is left at a level, by simulated allocation and rank among the runs: (A, R).
 
-        As `quantile` of every rank, for 1 to A' = `max_tokens` tokens.
+        As `quantile` of every rank, s.
         """
-        simulated = np.minimum.accumulate(self.left_s[:, level], axis=0)
-        return np.minimum.accumulate(maths.dot(self._between(max_tokens), simulated), axis=0)
+        return np.minimum.accumulate(self.left_s[:, level], axis=0)
 
     def _between(self, max_tokens: int) -> F8:
         """Return the weight of each simulated allocation in 1 to `max_tokens`: (A', A)."""
@@ -176,7 +185,7 @@ def remaining_of(copies: Copies, indicator: Indicator, tokens: I4) -> Remaining:
     n_tasks = copies.profile.shape.n_tasks
     left = np.empty((len(tokens), LEVELS + 1, len(copies.duration_s)))
     for i, a in enumerate(tokens.tolist()):
-        _, finish_s = copies.run(a)
+        finish_s = copies.finish_s(a)
         reached = indicator.reached(finish_s, n_tasks, levels)
         left[i] = (finish_s.max(axis=1, keepdims=True) - reached).T
     left.sort(axis=2)

@@ -19,6 +19,7 @@ from policies.jockey.job_simulator import (
     resample,
 )
 from policies.jockey.profile import Profile
+from sim.base import kept
 from sim.base.arrays import F8, I8
 
 
@@ -67,9 +68,8 @@ class Simulated:
         return left_s
 
     def left_by_run_s(self, done: F8) -> F8:
-        """Return what is left under 1 to A tokens in each simulated run: (A, R), s."""
-        level = level_of(float(self.indicator.progress(done)))
-        return self.remaining.by_run(level, self.max_tokens)
+        """Return what is left under each of the simulated allocations in each run: (A, R), s."""
+        return self.remaining.by_run(level_of(float(self.indicator.progress(done))))
 
     @cached_property
     def table(self) -> F8:
@@ -86,22 +86,38 @@ class Effort:
 
 
 def simulated_model(
-    profile: Profile, name: str, quantile: float, max_tokens: int, effort: Effort
+    profile: Profile, name: str, quantile: float, max_tokens: int, effort: Effort, keep: bool = True
 ) -> Simulated:
-    """Return the model by simulation; what was simulated once in this process is not again."""
+    """Return the model by simulation, which is made once: in this process, and for all if kept."""
     key = (profile.digest, name, max_tokens, effort)
     if key not in _MADE:
-        copies = resample(profile, effort.runs)
-        start_s, finish_s = copies.run(copies.duration_s.shape[1])
-        whole_s = finish_s.max(axis=1)
-        chosen = indicator(name, profile, _typical(copies, start_s, finish_s))
-        grid = allocations(max_tokens, effort.allocations)
-        _MADE[key] = (chosen, remaining_of(copies, chosen, grid), float(whole_s.min()))
+        made_from = kept.digest(profile.digest, name, max_tokens, effort.runs, effort.allocations)
+
+        def make(_: int = 0) -> kept.Arrays:
+            return _simulated(profile, name, max_tokens, effort)
+
+        found = kept.each(__name__, [made_from], make)[0] if keep else make()
+        chosen = indicator(name, profile, (found["begin"], found["end"]))
+        left = Remaining(found["tokens"], found["left_s"])
+        _MADE[key] = (chosen, left, float(found["shortest_s"]))
         if len(_MADE) > _KEPT:
             _MADE.popitem(last=False)
     _MADE.move_to_end(key)
     chosen, left, shortest_s = _MADE[key]
     return Simulated(profile, chosen, left, quantile, max_tokens, shortest_s)
+
+
+def _simulated(profile: Profile, name: str, max_tokens: int, effort: Effort) -> kept.Arrays:
+    copies = resample(profile, effort.runs)
+    start_s, finish_s = copies.run(copies.duration_s.shape[1])
+    begin, end = _typical(copies, start_s, finish_s)
+    chosen = indicator(name, profile, (begin, end))
+    left = remaining_of(copies, chosen, allocations(max_tokens, effort.allocations))
+    shortest_s = np.array(finish_s.max(axis=1).min())
+    return {
+        "begin": begin, "end": end, "tokens": left.tokens, "left_s": left.left_s,
+        "shortest_s": shortest_s,
+    }  # fmt: skip
 
 
 def foretold(

@@ -96,7 +96,8 @@ class JockeyOnline(Jockey):
         left = np.array(world.view["stage_left"][job.stage0 : job.stage1], dtype=np.int32)
         profile, kept = rest_of(job.profile, left, np.full(len(left), factor))
         effort = Effort(self.refresh_runs, self.allocations)
-        model = simulated_model(profile, self.indicator, self.quantile, self.max_tokens, effort)
+        given = (profile, self.indicator, self.quantile, self.max_tokens, effort)
+        model = simulated_model(*given, keep=False)  # of this run alone
         return Rest(model, kept, left[kept] / job.n_tasks[kept])
 
 

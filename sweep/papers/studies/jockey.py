@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections import defaultdict
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from policies.jockey.arbiter import utility_bound
+from policies.jockey.bound import utility_bound
 from policies.jockey.control import POINTS, utility
 from sim.base.arrays import F8
 from sweep.papers.declared import printed
@@ -26,11 +28,14 @@ STEP_MIN = 5
 
 MODELS = {"jockey": "simulator", "jockey_amdahl": "Amdahl's law"}
 
-FAIR, ARBITER, ALONE = "drf", "jockey_arbiter", "jockey"
+FAIR, ARBITER, ALONE, BOUND = "drf", "jockey_arbiter", "jockey", "bound"
+NEEDED = 630
+"""The tokens that jockey_static gives the jobs A to T together."""
 NEVER_S = 60_000.0
 """How late a job counts that never ends: as the last point of the utility."""
-WAY = 90.0
-"""Percent of the way from fair sharing to the bound that is wanted of the arbiter."""
+WAY, UP_TO, LITTLE = 80.0, 200, 0.5
+"""Percent of the way to the bound that is wanted of the arbiter, up to which need in percent, and
+where there is that much utility to earn."""
 
 
 def fig6(finished: Finished) -> list[Finding]:
@@ -114,35 +119,73 @@ def spark(finished: Finished) -> list[Finding]:
 def arbiter(finished: Finished) -> list[Finding]:
     """Give utility and deadlines met of jobs that need more tokens than there are (beyond §4.4).
 
-    The utility of each is that of §5.1. How far a policy gets is (U - U of fair sharing) over
-    (bound - U of fair sharing), with the bound of `policies.jockey.arbiter`.
+    The utility of each is that of §5.1. By need: how much more the arbiter earns than the better of
+    fair sharing and each its own Jockey, and how far that is of the way to the bound of
+    `policies.jockey.bound`, by means over seeds.
     """
-    worth: dict[str, dict[int, float]] = {}
-    met: dict[str, dict[int, float]] = {}
-    bounds: dict[int, float] = {}
-    for (policy,), cells in finished.by("policy").items():
-        tables = {row["seed"]: finished.table(row) for row in cells}
-        late_s = {seed: _late_s(table) for seed, table in tables.items()}
-        worth[policy] = {seed: float(utility(POINTS)(s).sum()) for seed, s in late_s.items()}
-        met[policy] = {seed: float((s <= 0).sum()) for seed, s in late_s.items()}
-        bounds |= {seed: _bound(table) for seed, table in tables.items() if seed not in bounds}
-    worths = {**worth, "bound": bounds}
-    findings = [Finding.of("total utility", name, list(of.values())) for name, of in worths.items()]
-    findings += [Finding.of("deadlines met", name, list(of.values())) for name, of in met.items()]
-    if FAIR in worth:
-        for policy in [name for name in worth if name != FAIR]:
-            way = [
-                100.0 * (worth[policy][seed] - worth[FAIR][seed]) / (limit - worth[FAIR][seed])
-                for seed, limit in bounds.items()
-                if seed in worth[policy] and seed in worth[FAIR] and limit > worth[FAIR][seed]
-            ]
-            wanted: dict[str, Any] = {"at_least": WAY} if policy == ARBITER else {}
-            findings.append(Finding.of("way from fair to the bound, %", policy, way, **wanted))
-    if ARBITER in met and ALONE in met:
-        shared = sorted(met[ARBITER].keys() & met[ALONE].keys())
-        more = [met[ARBITER][seed] - met[ALONE][seed] for seed in shared]
-        what = f"{ARBITER} more than {ALONE}"
-        findings.append(Finding.of("deadlines met", what, more, at_least=1e-9))
+    worth: dict[int, dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
+    met: dict[int, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for row in finished.cells:
+        table, policy, seed = finished.table(row), row["policy"], row["seed"]
+        need = round(100.0 * NEEDED / table["tokens"][0].as_py())
+        late_s = _late_s(table)
+        worth[need][policy][seed] = float(utility(POINTS)(late_s).sum())
+        met[need][policy].append(float((late_s <= 0).sum()))
+        if seed not in worth[need][BOUND]:
+            worth[need][BOUND][seed] = _bound(table)
+    findings = []
+    for need, of in sorted(worth.items()):
+        for policy in (FAIR, ALONE, ARBITER, BOUND):
+            if policy not in of:
+                continue
+            values = list(of[policy].values())
+            drawn: dict[str, Any] = {"curve": policy, "along": "need, % of the tokens", "at": need}
+            findings.append(Finding.of("total utility", f"{policy}, {need} %", values, **drawn))
+            if policy != BOUND:
+                findings.append(
+                    Finding.of("deadlines met", f"{policy}, {need} %", met[need][policy])
+                )
+        if {FAIR, ALONE, ARBITER} <= of.keys():
+            findings += _judged(need, of)
+    return sorted(findings, key=lambda finding: finding.figure)
+
+
+def _judged(need: int, of: Mapping[str, Mapping[int, float]]) -> list[Finding]:
+    """Hold the arbiter against the better of the others, and against the way to the bound."""
+    mean = {policy: float(np.mean(list(by_seed.values()))) for policy, by_seed in of.items()}
+    other = max((FAIR, ALONE), key=lambda policy: mean[policy])
+    more = [of[ARBITER][seed] - of[other][seed] for seed in sorted(of[ARBITER])]
+    found = Finding.of("arbiter more than the better other", f"{need} %", more)
+    within = 0.0 if math.isnan(found.low) else (found.high - found.low) / 2
+    findings = [dataclasses.replace(found, at_least=-within)]
+    if mean[BOUND] - mean[other] > LITTLE:
+        way = 100.0 * (mean[ARBITER] - mean[other]) / (mean[BOUND] - mean[other])
+        wanted = WAY if need <= UP_TO else -math.inf
+        title = "way from the better other to the bound, %"
+        findings.append(Finding(title, f"{need} %", way, at_least=wanted))
+    return findings
+
+
+def online(finished: Finished) -> list[Finding]:
+    """Give deadlines met and utility of jobs that come and go, by admission (beyond §1, §4.4)."""
+    findings = []
+    for keys, cells in finished.by("trace.every_s", "policy", "policy.admission").items():
+        every_s, policy, admission = keys
+        what = f"a job every {every_s} s, {policy}, {admission}"
+        tables = [finished.table(row) for row in cells]
+        late_s = [_late_s(table) for table in tables]
+        own = [table["guaranteed"].to_numpy() for table in tables]
+        figures = {
+            "accepted, %": [of.mean() for of in own],
+            "deadlines met, % of those accepted": [
+                (s[of] <= 0).mean() for s, of in zip(late_s, own, strict=True) if of.any()
+            ],
+            "deadlines met, % of all": [(s <= 0).mean() for s in late_s],
+        }
+        for figure, parts in figures.items():
+            findings.append(Finding.of(figure, what, [100.0 * float(part) for part in parts]))
+        worth = [float(utility(POINTS)(s).mean()) for s in late_s]
+        findings.append(Finding.of("utility of a job", what, worth))
     return sorted(findings, key=lambda finding: finding.figure)
 
 

@@ -1,4 +1,4 @@
-"""The arbiter's pace and timetable, the bound it is held against, and what it earns."""
+"""The arbiter's pace and order of turns, the bound it is held against, and what it earns."""
 
 from itertools import permutations
 
@@ -10,13 +10,12 @@ import sim
 from policies.base import Policy
 from policies.jockey.arbiter import (
     PRIOR,
-    Choice,
+    Left,
     Pace,
-    _first_fit,
-    best_timetable,
-    timetable,
-    utility_bound,
+    best_order,
+    finishes_s,
 )
+from policies.jockey.bound import utility_bound
 from policies.jockey.control import POINTS, profile_of_job, raw_allocation, utility
 from policies.jockey.profile import profile_of
 from tests.policies.jockey.test_profile import ONE_RUN, TWO_STAGES, records
@@ -49,78 +48,65 @@ U = utility(POINTS)
 MIN = 60.0
 
 
-def choice(tokens, takes_min, deadline_min):
-    takes_s = MIN * np.array(takes_min, dtype=float)
-    return Choice(np.array(tokens), takes_s, (takes_s - MIN * deadline_min)[:, None])
+def left(late_min, work_min, least_min):
+    """What is left of jobs, in minutes."""
+    return Left(*(MIN * np.array(of, dtype=float) for of in (late_min, work_min, least_min)))
 
 
-def drawn(rng, n):
-    jobs = []
-    for _ in range(n):
-        work, serial = rng.uniform(10, 200), rng.uniform(1, 8)
-        tokens = np.array([1, 2, 4, 8])
-        jobs.append(choice(tokens, serial + work / tokens, rng.uniform(5, 60)))
-    return jobs
+def expected(late_s, left_s):
+    return U(late_s + left_s)
 
 
-def test_the_first_fit_is_that_of_a_loop():
+def test_ends_by_hand():
+    """Of three tokens the first takes two at most, the next what it leaves."""
+    jobs = left([0, 0, 0], [20, 30, 0], [10, 10, 0])
+    ends = finishes_s(jobs, np.array([[0, 1, 2], [1, 0, 2], [2, 1, 0]]), 3) / MIN
+    assert ends[0].tolist() == pytest.approx([10, 10 + 20 / 3, 0])
+    assert ends[1].tolist() == ends[2].tolist() == pytest.approx([20, 10, 0])
+
+
+def test_no_work_is_lost_or_made():
     rng = np.random.default_rng(0)
-    for _ in range(50):
-        free = rng.integers(0, 5, 12)
-        tokens, steps = np.array([1, 2, 3, 4]), rng.integers(1, 6, 4)
-        longer = np.concatenate([free, np.full(20, 9)])
-        for a, n, got in zip(tokens, steps, _first_fit(free, tokens, steps), strict=True):
-            want = next(k for k in range(13) if (longer[k : k + n] >= a).all())
-            assert got in (want, 12) if want + n > 12 else got == want
+    for _ in range(20):
+        jobs = left(np.zeros(5), rng.uniform(10, 90, 5), rng.uniform(1, 30, 5))
+        orders = np.array([rng.permutation(5) for _ in range(4)])
+        ends = finishes_s(jobs, orders, 4)
+        assert (ends >= np.maximum(jobs.least_s, jobs.work_s / 4) - 1e-6).all()
+        assert (ends.max(axis=1) >= jobs.work_s.sum() / 4 - 1e-6).all()
+        at_once = finishes_s(jobs, orders, 10**6)
+        np.testing.assert_allclose(at_once, np.tile(jobs.least_s, (4, 1)))
 
 
-def test_a_timetable_by_hand():
-    """Two jobs of 20 and 30 token minutes on two tokens."""
-    jobs = [choice([1, 2], [20, 10], 10), choice([1, 2], [30, 15], 30)]
-    found = timetable(jobs, [0, 1], 2, U, MIN)
-    assert found.tokens.tolist() == [2, 2]
-    assert found.start.tolist() == [0, 10]
-    assert found.value.tolist() == [1.0, 1.0]
-    turned = timetable(jobs, [1, 0], 2, U, MIN)
-    assert turned.tokens.tolist() == [1, 1]  # as little as meets the deadline of the first
-    assert turned.start.tolist() == [0, 0]
-    assert turned.value.tolist() == [-1.0, 1.0]  # ten minutes late
-    best = best_timetable(jobs, [[1, 0]], 2, U, MIN)
-    assert best.total == 2.0
+def test_what_nothing_saves_waits_where_the_others_gain_more():
+    """One token, three jobs of ten minutes due in 10, 20 and 30, and one due long ago."""
+    jobs = left([60, -10, -20, -30], [60, 10, 10, 10], [10] * 4)
+    assert best_order(jobs, [np.arange(4)], 1, expected).tolist() == [1, 2, 3, 0]
+    small = left([60, -20, -30, -40], [10, 10, 10, 10], [10] * 4)  # there is time for it first
+    assert best_order(small, [np.arange(4)[::-1]], 1, expected).tolist()[0] == 0
 
 
-def test_no_instant_takes_more_than_there_is():
-    rng = np.random.default_rng(1)
-    for _ in range(30):
-        jobs = drawn(rng, 6)
-        plan = timetable(jobs, rng.permutation(6).tolist(), 9, U, MIN)
-        used = np.zeros(5000)
-        for job, a, k in zip(jobs, plan.tokens, plan.start, strict=True):
-            takes = job.takes_s[job.tokens == a][0]
-            used[k : k + int(np.ceil(takes / MIN))] += a
-        assert used.max() <= 9
-
-
-def test_the_order_found_is_near_the_best_of_all():
+def test_the_order_found_is_about_the_best_of_all():
     rng = np.random.default_rng(2)
     lost = []
     for _ in range(10):
-        jobs = drawn(rng, 5)
-        every = [timetable(jobs, o, 8, U, MIN).total for o in permutations(range(5))]
-        found = best_timetable(jobs, [range(5), range(4, -1, -1)], 8, U, MIN).total
-        assert found <= max(every) + 1e-9
-        lost.append((max(every) - found) / max(max(every) - np.mean(every), 1e-9))
-    assert np.mean(lost) < 0.25
+        work = rng.uniform(10, 200, 6)
+        jobs = left(-rng.uniform(5, 60, 6), work, work / rng.uniform(1, 8, 6))
+        every = np.array(list(permutations(range(6))))
+        values = expected(jobs.late_s, finishes_s(jobs, every, 8)).sum(axis=1)
+        found = best_order(jobs, [np.arange(6)], 8, expected)
+        value = expected(jobs.late_s, finishes_s(jobs, found[None], 8)).sum()
+        lost.append((values.max() - value) / (values.max() - values.mean()))
+    assert min(lost) >= -1e-9
+    assert np.mean(lost) < 0.05
 
 
 def test_the_bound_by_hand():
     assert utility_bound([0.0], [5 * MIN], [100 * MIN], [0.0], 10, U) == 0.0  # 5 min late
     assert utility_bound([0.0], [5 * MIN], [100 * MIN], [15 * MIN], 10, U) == -1.0
     assert utility_bound([0.0], [20 * MIN], [100 * MIN], [15 * MIN], 10, U) == 1.0
-    # two of ten minutes each, both due in ten: one is in time, the other ten minutes late (0 in
-    # all); the bound lets the late half of both end all the way from there to ten minutes late
+    # two of ten minutes each, both due in ten: one is in time, the other ten minutes late
     two = utility_bound([0.0, 0.0], [600.0] * 2, [6000.0] * 2, [0.0, 0.0], 10, U, step_s=1.0)
-    assert two == pytest.approx(1.0, abs=0.01)
+    assert two == pytest.approx(0.0, abs=0.01)
 
 
 class InOrder(Policy):
@@ -191,25 +177,30 @@ def crowded(seed, over, n=20):
     return workload, sim.Cluster.slots(int(sum(needs) / over))
 
 
-def test_the_arbiter_earns_most_of_what_can_be_earned():
+@pytest.mark.parametrize("over", [1.0, 1.6, 2.2, 3.0])
+def test_the_arbiter_earns_most_of_what_can_be_earned(over):
     """20 jobs whose static needs add up to more than the cluster has."""
-    workload, cluster = crowded(14, 1.5)
+    workload, cluster = crowded(14, over)
     c = workload.columns
     shortest = sim.bounds.bound_arrays(c, cluster, False)["cp_len"]
     bound = utility_bound(
         c.job_submit, c.job_deadline, c.job_work, shortest, int(cluster.total[0]), U
     )
-    earned, late = {}, {}
+    earned = {}
     for name, params in {
         "fair": {},
         "jockey": {"runs": 20},
         "jockey_arbiter": {"runs": 20},
     }.items():
         result = sim.simulate(workload, cluster, policies.build(name, **params))
-        over_s = result.job_finish - c.job_submit - c.job_deadline
-        earned[name], late[name] = float(U(over_s).sum()), int((over_s > 0).sum())
-    assert earned["fair"] < bound - 0.5  # there is something to earn
-    way = (earned["jockey_arbiter"] - earned["fair"]) / (bound - earned["fair"])
-    assert 0.9 <= way <= 1.0 + 1e-9
-    assert late["jockey_arbiter"] == 0
-    assert late["jockey"] < late["fair"]
+        earned[name] = float(U(result.job_finish - c.job_submit - c.job_deadline).sum())
+    assert earned["jockey_arbiter"] <= bound + 1e-6
+    other = max(earned["fair"], earned["jockey"])
+    assert earned["jockey_arbiter"] >= other + (0.5 if over > 2.2 else 0.8) * (bound - other)
+
+
+def test_where_what_is_needed_fits_each_gets_that():
+    workload, cluster = crowded(14, 0.5)
+    result = sim.simulate(workload, cluster, policies.build("jockey_arbiter", runs=20))
+    tokens = result.limits["tokens"].to_numpy()
+    assert 0 < tokens.max() <= 100  # and never all

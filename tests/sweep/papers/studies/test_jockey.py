@@ -20,15 +20,15 @@ def jobs(finish: list[float], deadline: float = 600.0) -> pa.Table:
             "submit_s": [0.0] * n,
             "finish_s": finish,
             "deadline_s": [deadline] * n,
-            "work_s": [3000.0] * n,
+            "work_s": [94_500.0] * n,
             "shortest_s": [60.0] * n,
-            "tokens": [10] * n,
+            "tokens": [315] * n,
         }
     )
 
 
 def test_utility_is_that_of_the_paper_and_the_way_is_towards_the_bound() -> None:
-    # ten tokens do one job of 3000 s in 300 s: both of two can meet 600 s, and the bound is 2
+    # 315 tokens do a job of 94,500 token seconds in 300 s, so that both can meet 600 s
     tables = {
         "drf": jobs([900.0, 900.0]),  # five minutes late: worth 0
         "jockey": jobs([600.0, 900.0]),
@@ -36,16 +36,33 @@ def test_utility_is_that_of_the_paper_and_the_way_is_towards_the_bound() -> None
     }
     rows = [{"policy": policy, "seed": 0, "table": of.to_pydict()} for policy, of in tables.items()]
     found = looked("jockey/arbiter", rows)
-    assert found["total utility", "drf"].ours == pytest.approx(0.0)
-    assert found["total utility", "jockey"].ours == pytest.approx(1.0)
-    assert found["total utility", "bound"].ours == pytest.approx(2.0)
-    assert found["way from fair to the bound, %", "jockey"].ours == pytest.approx(50.0)
-    assert found["way from fair to the bound, %", "jockey_arbiter"].is_met
-    assert found["deadlines met", "jockey_arbiter"].ours == 2.0
-    more = found["deadlines met", "jockey_arbiter more than jockey"]
-    assert (more.ours, more.is_met) == (1.0, True)
+    assert found["total utility", "drf, 200 %"].ours == pytest.approx(0.0)
+    assert found["total utility", "jockey, 200 %"].ours == pytest.approx(1.0)
+    assert found["total utility", "bound, 200 %"].ours == pytest.approx(2.0)
+    assert found["total utility", "bound, 200 %"].curve == "bound"
+    assert found["deadlines met", "jockey_arbiter, 200 %"].ours == 2.0
+    more = found["arbiter more than the better other", "200 %"]
+    assert (more.ours, more.is_met) == (pytest.approx(1.0), True)
+    way = found["way from the better other to the bound, %", "200 %"]
+    assert (way.ours, way.is_met) == (pytest.approx(100.0), True)
+    rows[2]["table"] = jobs([500.0, 960.0]).to_pydict()
+    found = looked("jockey/arbiter", rows)
+    assert not found["arbiter more than the better other", "200 %"].is_met
+    assert not found["way from the better other to the bound, %", "200 %"].is_met
     never = [{"policy": "drf", "seed": 0, "table": jobs([math.nan]).to_pydict()}]
-    assert looked("jockey/arbiter", never)["total utility", "drf"].ours == pytest.approx(-1000.0)
+    found = looked("jockey/arbiter", never)
+    assert found["total utility", "drf, 200 %"].ours == pytest.approx(-1000.0)
+
+
+def test_deadlines_of_accepted_jobs_are_told_from_those_of_all() -> None:
+    cell = {"policy": "jockey", "policy.admission": "fitting", "trace.every_s": 240}
+    table = {**jobs([500.0, 700.0, 900.0]).to_pydict(), "guaranteed": [True, True, False]}
+    found = looked("jockey/online", [{**cell, "seed": 0, "table": table}])
+    of = {figure: finding.ours for (figure, _), finding in found.items()}
+    assert of["accepted, %"] == pytest.approx(200 / 3)
+    assert of["deadlines met, % of those accepted"] == pytest.approx(50.0)
+    assert of["deadlines met, % of all"] == pytest.approx(100 / 3)
+    assert of["utility of a job"] == pytest.approx((1.0 + 2 / 3 + 0.0) / 3)
 
 
 def test_curves_are_tabulated_every_five_minutes_and_plotted_whole() -> None:
