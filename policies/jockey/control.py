@@ -43,6 +43,7 @@ class Law:
     # D: how much earlier than the deadline a job is to finish, and how far it must be behind
     # before it gets more, s
     dead_zone_s: float = 180.0
+    gate: bool = True  # whether D is also how far it must be behind, or only shifts the deadline
 
 
 def raw_allocation(
@@ -67,8 +68,8 @@ def behind_s(
 
 
 def next_allocation(law: Law, previous: float, raw: int, behind: float) -> float:
-    """Return A_t = A_{t-1} + α (A^r - A_{t-1}); raised only if at least D behind."""
-    if raw > previous and behind < law.dead_zone_s:
+    """Return A_t = A_{t-1} + α (A^r - A_{t-1}); with the gate raised only if at least D behind."""
+    if law.gate and raw > previous and behind < law.dead_zone_s:
         return previous
     return previous + law.hysteresis * (raw - previous)
 

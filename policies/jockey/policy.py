@@ -45,6 +45,9 @@ class Jockey(Policy):
     dead_zone_s : float
         D: how much earlier than the deadline a job is to finish, and how far it must be behind
         before it gets more, s.
+    gate : bool
+        Whether it must be so far behind, as printed (§4.3): d - D treated as the deadline, and D
+        behind that. Without, the dead zone shifts the deadline and no more.
     quantile : float
         Which quantile of C(p, a) counts; 1 for the worst case.
     indicator : str
@@ -67,6 +70,7 @@ class Jockey(Policy):
     slack: Annotated[float, Between(1e-3, 1e3)] = 1.2
     hysteresis: Annotated[float, Between(1e-6, 1)] = 0.2
     dead_zone_s: Annotated[float, Between(0, 1e9)] = 180.0
+    gate: bool = True
     quantile: Annotated[float, Between(1e-6, 1)] = 1.0
     indicator: indicators.Name = "totalworkWithQ"
     utility: tuple[tuple[float, ...], ...] = control.POINTS
@@ -87,7 +91,7 @@ class Jockey(Policy):
     @cached_property
     def law(self) -> control.Law:
         """The constants of the control law."""
-        return control.Law(self.slack, self.hysteresis, self.dead_zone_s)
+        return control.Law(self.slack, self.hysteresis, self.dead_zone_s, self.gate)
 
     @cached_property
     def worth(self) -> control.Utility:

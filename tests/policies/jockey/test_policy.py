@@ -69,6 +69,13 @@ def test_only_with_adaptation_a_slower_run_gets_more():
     assert max(tokens(adapted, slo(late)[0])) > 1.5 * tokens(adapted, slo(late)[0])[0]
 
 
+def test_without_the_gate_a_job_gets_more_sooner():
+    late = world(3600.0, factor=2.0, n_background=60)
+    gated, shifted = (run("jockey", late, gate=gate) for gate in (True, False))
+    assert tokens(gated, slo(late)[0])[0] == tokens(shifted, slo(late)[0])[0]
+    assert latency(shifted)[0] < latency(gated)[0]
+
+
 @pytest.mark.parametrize("name", ADAPTIVE)
 def test_a_deadline_that_changes_changes_the_tokens(name):
     change = {"new_deadline_at_s": 300.0}
