@@ -188,7 +188,17 @@ class Jockey(Policy):
 @register("jockey_static")
 @dataclass(frozen=True)
 class JockeyStatic(Jockey):
-    """Jockey without adaptation: tokens as at the start, to the end (EuroSys 2012, §5.1)."""
+    """Jockey without adaptation: tokens as at the start, to the end (EuroSys 2012, §5.1).
+
+    §5.2 gives it the slack of the others and no dead zone, which is there to dampen changes.
+
+    Attributes
+    ----------
+    dead_zone_s : float
+        How much earlier than the deadline a job is to finish, s.
+    """
+
+    dead_zone_s: Annotated[float, Between(0, 1e9)] = 0.0
 
     adapts = False
 

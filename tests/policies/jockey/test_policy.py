@@ -69,6 +69,21 @@ def test_only_with_adaptation_a_slower_run_gets_more():
     assert max(tokens(adapted, slo(late)[0])) > 1.5 * tokens(adapted, slo(late)[0])[0]
 
 
+def test_without_adaptation_there_is_slack_and_no_dead_zone():
+    """§5.2; with the dead zone of the others it begins with their tokens."""
+    workload = world(900.0)
+    first = [
+        tokens(run(name, workload, **params), 0)[0]
+        for name, params in (
+            ("jockey", {}),
+            ("jockey", {"dead_zone_s": 0.0}),
+            ("jockey_static", {}),
+            ("jockey_static", {"dead_zone_s": 180.0}),
+        )
+    ]
+    assert first[2] == first[1] < first[0] == first[3]
+
+
 def test_without_the_gate_a_job_gets_more_sooner():
     late = world(3600.0, factor=2.0, n_background=60)
     gated, shifted = (run("jockey", late, gate=gate) for gate in (True, False))
