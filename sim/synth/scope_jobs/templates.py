@@ -86,6 +86,10 @@ class JobRun:
         """How long each task holds its token, (T,) s."""
         return self.run_s + self.init_s
 
+    def at_once(self) -> JobRun:
+        """Return the run whose vertices need no initialisation."""
+        return JobRun(self.template, self.run_s, np.zeros(len(self.init_s)))
+
 
 def draw_template(
     name: str,
@@ -196,6 +200,7 @@ def of_runs(
             "submit_s": list(submit_s),
             "template": [run.template.name for run in runs],
             "user": [run.template.name for run in runs],
+            "cpu_s": [float(run.run_s.sum()) for run in runs],
             **columns,
         },
         np.repeat(np.arange(len(runs)), n_stages),
@@ -301,13 +306,14 @@ TRAINING_TOKENS = 50
 """With how many tokens, alone on the cluster, a job is run to be recorded."""
 
 
-def training_of(names: Sequence[str]) -> dict[str, Any]:
+def training_of(names: Sequence[str], initialise: bool = True) -> dict[str, Any]:
     """Return the table of recorded tasks (`sim.workload.schema.TRAINING`) of some of the jobs."""
-    return together(names, [_training(name) for name in names])
+    return together(names, [_training(name, initialise) for name in names])
 
 
 @cache
-def _training(name: str) -> dict[str, Any]:
+def _training(name: str, initialise: bool) -> dict[str, Any]:
     run = recorded_run(template(name), stream(0, "synth", "scope_jobs", "training", name))
+    run = run if initialise else run.at_once()
     seed = int(stream(0, "synth", "scope_jobs", "training faults", name).integers(2**31))
     return record(fail_tasks(workload_of(run), seed=seed), TRAINING_TOKENS, run.init_s)
