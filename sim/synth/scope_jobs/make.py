@@ -165,10 +165,12 @@ def make(
     waiting: int,
     every_s: float,
     initialise: bool,
+    largest_input: bool,
 ) -> Workload:
     """Make the workload; see `sim.synth.scope_jobs.synthesize`."""
     drawn = [_run(name, i, seed, like_inputs, work) for i, name in enumerate(names)]
     slowed = [_slowed(run, slow_stage) for run in drawn]
+    inputs = None if not largest_input else "alike" if like_inputs else "all"
     runs = slowed if initialise else [run.at_once() for run in slowed]
     due_s = [deadline_s(name, deadline) for name in names]
     changes = [change_of(change, due) for due in due_s]
@@ -190,7 +192,7 @@ def make(
         pieces.append(_of_background(draw_waiting(waiting, left, until_s, rng), "waiting"))
     workload = Workload.from_tables(
         **joined(pieces),
-        training=training_of(sorted(set(names)), initialise),
+        training=training_of(sorted(set(names)), initialise, inputs),
         meta={"name": "scope_jobs", "synth": {"jobs": list(names), "seed": int(seed)}},
     )
     return fail_tasks(workload, of="deadline", seed=seed) if faults else workload

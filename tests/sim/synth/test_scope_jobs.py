@@ -234,6 +234,21 @@ def test_a_token_need_not_be_held_while_a_vertex_initialises():
     assert free.columns.training.column("init_s").max() == 0
 
 
+def test_the_recorded_run_may_be_of_the_largest_input():
+    """§4.4: at most 5 % more than usual where inputs are alike, and far more where they are not."""
+    usual, alike, every = (
+        training_of(["B"], inputs=inputs)["finish_s"].max() for inputs in (None, "alike", "all")
+    )
+    assert 1.0 < alike / usual <= 1.05
+    assert every / usual > 1.2
+    made, plain = (
+        sim.synthesize("scope_jobs", job="B", utilization=0.0, largest_input=largest)
+        for largest in (True, False)
+    )
+    assert made.training["finish_s"].to_numpy().max() == alike
+    np.testing.assert_array_equal(made.columns.task_duration, plain.columns.task_duration)
+
+
 def test_one_stage_may_be_slow():
     usual, slow = (
         sim.synthesize("scope_jobs", job="E", work=1.0, slow_stage=times, utilization=0.0)
