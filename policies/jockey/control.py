@@ -214,8 +214,8 @@ def share_out(world: World, plan: Plan, spare: bool) -> None:
     plan.evict = strict and not len(gangs)
 
 
-def profile_of_job(columns: Columns, row: int) -> Profile:
-    """Build the profile of a job from the training records of its template."""
+def profile_of_job(columns: Columns, row: int, waits: bool = True) -> Profile:
+    """Build the profile of a job from the training records of its template (`profile_of`)."""
     training, template = columns.training, int(columns.job_template[row])
     picked = np.flatnonzero(training.template == template)
     name = f"job {row} (template {columns.template_names[template]!r})"
@@ -226,7 +226,7 @@ def profile_of_job(columns: Columns, row: int) -> Profile:
             rule="no training",
         )
     records = Records(*(training.column(name)[picked] for name in Records.__dataclass_fields__))
-    return profile_of(shape_of(columns, row), records, name)
+    return profile_of(shape_of(columns, row), records, name, waits)
 
 
 def job_of(columns: Columns, row: int, profile: Profile, model: Model, may_be_late: bool) -> Job:

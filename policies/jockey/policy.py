@@ -52,6 +52,9 @@ class Jockey(Policy):
         Which quantile of C(p, a) counts; 1 for the worst case.
     indicator : str
         The progress indicator (`policies.jockey.indicators`).
+    waits : bool
+        Whether Q_s, of ``totalworkWithQ``, counts what tasks waited for tokens in training, or, as
+        Table 3 has it, what goes before a task runs and no more.
     utility : tuple of (float, float)
         Points (minutes after the deadline, utility), piecewise linear and never rising.
     runs, allocations : int
@@ -73,6 +76,7 @@ class Jockey(Policy):
     gate: bool = True
     quantile: Annotated[float, Between(1e-6, 1)] = 1.0
     indicator: indicators.Name = "totalworkWithQ"
+    waits: bool = True
     utility: tuple[tuple[float, ...], ...] = control.POINTS
     runs: Annotated[int, Between(1, 10**5)] = 100
     allocations: Annotated[int, Between(2, 10**4)] = 20
@@ -103,7 +107,7 @@ class Jockey(Policy):
         control.share_out(world, plan, self.spare)
         may_be_late, jobs = self.infeasible == "run", {}
         for row in with_deadline(world).tolist():
-            profile = profile_of_job(world.columns, row)
+            profile = profile_of_job(world.columns, row, self.waits)
             jobs[row] = control.job_of(
                 world.columns, row, profile, self.model(profile), may_be_late
             )
@@ -163,14 +167,14 @@ class Jockey(Policy):
 
     def predicted_s(self, columns: Columns, row: int) -> F8:
         """Return what a job is predicted to take with 1 to `max_tokens` tokens, s."""
-        profile = profile_of_job(columns, row)
+        profile = profile_of_job(columns, row, self.waits)
         return self.model(profile).left_s(np.zeros(len(profile.shape.n_tasks)))
 
     def foretold(
         self, columns: Columns, row: int, done: F8, tokens: I8
     ) -> dict[str, tuple[F8, F8]]:
         """Return, by indicator, a job's progress and what is left of it, s (`model.foretold`)."""
-        profile = profile_of_job(columns, row)
+        profile = profile_of_job(columns, row, self.waits)
         return foretold(profile, done, tokens, self.quantile, self.max_tokens, self._effort)
 
     def _accepted(self, memory: Running, row: int, now: float, world: World) -> bool:
