@@ -43,6 +43,7 @@ class Law:
     # D: how much earlier than the deadline a job is to finish, and how far it must be behind
     # before it gets more, s
     dead_zone_s: float = 180.0
+    gate: bool = True  # whether D is also how far it must be behind, or only shifts the deadline
 
 
 def raw_allocation(
@@ -67,8 +68,8 @@ def behind_s(
 
 
 def next_allocation(law: Law, previous: float, raw: int, behind: float) -> float:
-    """Return A_t = A_{t-1} + α (A^r - A_{t-1}); raised only if at least D behind."""
-    if raw > previous and behind < law.dead_zone_s:
+    """Return A_t = A_{t-1} + α (A^r - A_{t-1}); with the gate raised only if at least D behind."""
+    if law.gate and raw > previous and behind < law.dead_zone_s:
         return previous
     return previous + law.hysteresis * (raw - previous)
 
@@ -213,8 +214,8 @@ def share_out(world: World, plan: Plan, spare: bool) -> None:
     plan.evict = strict and not len(gangs)
 
 
-def profile_of_job(columns: Columns, row: int) -> Profile:
-    """Build the profile of a job from the training records of its template."""
+def profile_of_job(columns: Columns, row: int, waits: bool = True) -> Profile:
+    """Build the profile of a job from the training records of its template (`profile_of`)."""
     training, template = columns.training, int(columns.job_template[row])
     picked = np.flatnonzero(training.template == template)
     name = f"job {row} (template {columns.template_names[template]!r})"
@@ -225,7 +226,7 @@ def profile_of_job(columns: Columns, row: int) -> Profile:
             rule="no training",
         )
     records = Records(*(training.column(name)[picked] for name in Records.__dataclass_fields__))
-    return profile_of(shape_of(columns, row), records, name)
+    return profile_of(shape_of(columns, row), records, name, waits)
 
 
 def job_of(columns: Columns, row: int, profile: Profile, model: Model, may_be_late: bool) -> Job:

@@ -45,10 +45,16 @@ class Jockey(Policy):
     dead_zone_s : float
         D: how much earlier than the deadline a job is to finish, and how far it must be behind
         before it gets more, s.
+    gate : bool
+        Whether it must be so far behind, as printed (§4.3): d - D treated as the deadline, and D
+        behind that. Without, the dead zone shifts the deadline and no more.
     quantile : float
         Which quantile of C(p, a) counts; 1 for the worst case.
     indicator : str
         The progress indicator (`policies.jockey.indicators`).
+    waits : bool
+        Whether Q_s, of ``totalworkWithQ``, counts what tasks waited for tokens in training, or, as
+        Table 3 has it, what goes before a task runs and no more.
     utility : tuple of (float, float)
         Points (minutes after the deadline, utility), piecewise linear and never rising.
     runs, allocations : int
@@ -67,8 +73,10 @@ class Jockey(Policy):
     slack: Annotated[float, Between(1e-3, 1e3)] = 1.2
     hysteresis: Annotated[float, Between(1e-6, 1)] = 0.2
     dead_zone_s: Annotated[float, Between(0, 1e9)] = 180.0
+    gate: bool = True
     quantile: Annotated[float, Between(1e-6, 1)] = 1.0
     indicator: indicators.Name = "totalworkWithQ"
+    waits: bool = True
     utility: tuple[tuple[float, ...], ...] = control.POINTS
     runs: Annotated[int, Between(1, 10**5)] = 100
     allocations: Annotated[int, Between(2, 10**4)] = 20
@@ -87,7 +95,7 @@ class Jockey(Policy):
     @cached_property
     def law(self) -> control.Law:
         """The constants of the control law."""
-        return control.Law(self.slack, self.hysteresis, self.dead_zone_s)
+        return control.Law(self.slack, self.hysteresis, self.dead_zone_s, self.gate)
 
     @cached_property
     def worth(self) -> control.Utility:
@@ -99,7 +107,7 @@ class Jockey(Policy):
         control.share_out(world, plan, self.spare)
         may_be_late, jobs = self.infeasible == "run", {}
         for row in with_deadline(world).tolist():
-            profile = profile_of_job(world.columns, row)
+            profile = profile_of_job(world.columns, row, self.waits)
             jobs[row] = control.job_of(
                 world.columns, row, profile, self.model(profile), may_be_late
             )
@@ -159,14 +167,14 @@ class Jockey(Policy):
 
     def predicted_s(self, columns: Columns, row: int) -> F8:
         """Return what a job is predicted to take with 1 to `max_tokens` tokens, s."""
-        profile = profile_of_job(columns, row)
+        profile = profile_of_job(columns, row, self.waits)
         return self.model(profile).left_s(np.zeros(len(profile.shape.n_tasks)))
 
     def foretold(
         self, columns: Columns, row: int, done: F8, tokens: I8
     ) -> dict[str, tuple[F8, F8]]:
         """Return, by indicator, a job's progress and what is left of it, s (`model.foretold`)."""
-        profile = profile_of_job(columns, row)
+        profile = profile_of_job(columns, row, self.waits)
         return foretold(profile, done, tokens, self.quantile, self.max_tokens, self._effort)
 
     def _accepted(self, memory: Running, row: int, now: float, world: World) -> bool:
@@ -184,7 +192,17 @@ class Jockey(Policy):
 @register("jockey_static")
 @dataclass(frozen=True)
 class JockeyStatic(Jockey):
-    """Jockey without adaptation: tokens as at the start, to the end (EuroSys 2012, §5.1)."""
+    """Jockey without adaptation: tokens as at the start, to the end (EuroSys 2012, §5.1).
+
+    §5.2 gives it the slack of the others and no dead zone, which is there to dampen changes.
+
+    Attributes
+    ----------
+    dead_zone_s : float
+        How much earlier than the deadline a job is to finish, s.
+    """
+
+    dead_zone_s: Annotated[float, Between(0, 1e9)] = 0.0
 
     adapts = False
 

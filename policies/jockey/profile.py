@@ -89,7 +89,7 @@ class Profile:
     init_s: F8
     n_failed: I4  # the distribution of how many attempts of a task failed
     # t_s and Q_s: the time that all tasks of the stage execute, and that they wait with their
-    # inputs there or initialise, s. Table 3 counts initialisation as queueing, not as work
+    # inputs there or initialise (or only that: Table 3 counts it as queueing, not as work), s
     work_s: F8
     queued_s: F8
     longest_s: F8  # l_s: the time that the longest task of the stage executes, s
@@ -128,8 +128,12 @@ class Profile:
         return sha.hexdigest()
 
 
-def profile_of(shape: Shape, records: Records, name: str = "the job") -> Profile:
+def profile_of(
+    shape: Shape, records: Records, name: str = "the job", waits: bool = True
+) -> Profile:
     """Build the profile of a job from one or more of its runs.
+
+    Q_s counts initialisation, and, with `waits`, what its tasks waited for tokens before.
 
     Totals are means per recorded task times the tasks that the job has now, so that a run with
     some more or fewer tasks in a stage, or with lost records, serves as well.
@@ -153,7 +157,7 @@ def profile_of(shape: Shape, records: Records, name: str = "the job") -> Profile
         init,
         records.n_failed[order].astype(np.int32),
         np.add.reduceat(run_s, first) * per_task,
-        np.add.reduceat(start - ready + init, first) * per_task,
+        np.add.reduceat((start - ready) * waits + init, first) * per_task,
         np.maximum.reduceat(run_s, first),
         begin,
         end,

@@ -14,6 +14,7 @@ import pyarrow as pa
 from sim.base import maths
 from sim.base.arrays import F8
 from sim.engine.plan import NO_LIMIT
+from sim.metrics.tokens import above_oracle, cpu_s
 from sim.workload.columns import final_deadline_s
 
 if TYPE_CHECKING:
@@ -43,9 +44,11 @@ def measure(
         that had a run limit throughout: ``tokens_first``, ``tokens_p50``, ``tokens_max`` and
         ``tokens_last``, of the limit over time (each instant counts alike); ``token_hours``, its
         integral; ``tokens_above_oracle``, how much of it is above the oracle's, late jobs
-        included; ``tokens_changed``, where the deadline changes, the mean limit from then on over
-        that before, less 1; and ``spare_share``, what part of the job's running tasks, counted each
-        step, is beyond the limit.
+        included; ``tokens_over_minimum``, what it is over that of the oracle's up to the deadline,
+        less 1; ``tokens_above_held``, as `allocation_above_oracle` where T counts all that a token
+        is held for, initialisation included; ``tokens_changed``, where the deadline changes, the
+        mean limit from then on over that before, less 1; and ``spare_share``, what part of the
+        job's running tasks, counted each step, is beyond the limit.
     table : pyarrow.Table
         A row for each such job and step: ``job``, ``elapsed_s`` since its submission, ``tokens``,
         ``raw`` (what the policy wanted before it smoothed; NaN if it does not say), ``running``
@@ -58,12 +61,14 @@ def measure(
     jobs = np.flatnonzero(has)
     took_s = result.job_finish - columns.job_submit
     deadline_s = final_deadline_s(columns, took_s)
-    rows = [_Allocation.of(result, int(job), float(deadline_s[job])) for job in jobs]
+    needed_s = cpu_s(result.workload)
+    rows = [_Allocation.of(result, int(j), float(deadline_s[j]), needed_s[j]) for j in jobs]
     limited = [row for row in rows if row is not None]
     metrics = {name: float(value) for name, value in result.metrics.items()}
     metrics["relative_finish"] = _mean(took_s[jobs] / deadline_s[jobs])
-    for name in ("first", "p50", "max", "last", "changed", "above_oracle"):
+    for name in ("first", "p50", "max", "last", "changed", "above_oracle", "over_minimum"):
         metrics[f"tokens_{name}"] = _mean([getattr(row, name) for row in limited])
+    metrics["tokens_above_held"] = above_oracle(result, columns.job_work)
     metrics["token_hours"] = _mean([row.hours for row in limited])
     parts = [_over_time(result, row, watched.raw, step_s) for row in limited]
     metrics["spare_share"] = _mean([_spare_share(part) for part in parts])
@@ -99,10 +104,10 @@ class _Allocation:
     def __init__(self, job: int, submit_s: float, time_s: F8, tokens: F8) -> None:
         self.job, self.submit_s = job, submit_s
         self.time_s, self.tokens = time_s, tokens  # one more time than numbers of tokens
-        self.oracle, self.change_s = 0.0, np.nan
+        self.oracle, self.deadline_s, self.change_s = 0.0, np.nan, np.nan
 
     @classmethod
-    def of(cls, result: Result, job: int, deadline_s: float) -> _Allocation | None:
+    def of(cls, result: Result, job: int, deadline_s: float, needed_s: float) -> _Allocation | None:
         """Return that of a job, None if it had no limit at some time."""
         limits = result.limits
         mine = limits["job"].to_numpy() == job
@@ -113,7 +118,7 @@ class _Allocation:
         submit_s, end_s = float(result.job_submit[job]), float(result.job_finish[job])
         time_s = np.append(limits["time_s"].to_numpy()[mine], end_s)
         made = cls(job, submit_s, time_s, tokens.astype(np.float64))
-        made.oracle = float(np.ceil(columns.job_work[job] / deadline_s))
+        made.oracle, made.deadline_s = float(np.ceil(needed_s / deadline_s)), deadline_s
         made.change_s = submit_s + float(columns.job_new_deadline_at[job])
         return made
 
@@ -149,6 +154,11 @@ class _Allocation:
         given = maths.dot(self.tokens, self.lasts_s)
         above = maths.dot(np.maximum(self.tokens - self.oracle, 0.0), self.lasts_s)
         return float(above / given) if given > 0 else float("nan")
+
+    @property
+    def over_minimum(self) -> float:
+        least = self.oracle * self.deadline_s
+        return float(maths.dot(self.tokens, self.lasts_s) / least - 1) if least > 0 else np.nan
 
     @property
     def changed(self) -> float:

@@ -91,7 +91,8 @@ def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:
       never; where it changes, the one counts that holds when the job ends. NaN where there are
       none.
     - ``allocation_above_oracle``: of the tokens that the policy guaranteed, the fraction that was
-      above ceil(work / deadline), over the jobs that met their deadlines. See
+      above ceil(CPU time / deadline), over the jobs that met their deadlines; the CPU time of a job
+      is all that its tasks last, unless ``jobs.cpu_s`` says otherwise. See
       `sim.metrics.tokens.above_oracle`. NaN where the policy sets no limits.
     - ``prediction_error_p50``, ``prediction_error_p90``: percentiles of |estimate - size| / size
       over the jobs done whose size the policy estimated (`sim.engine.plan.Plan.estimate_s`), the

@@ -10,18 +10,20 @@ from sim.base.arrays import F8, I4
 from sim.engine.plan import NO_LIMIT
 from sim.engine.record import LimitsSet, Run
 from sim.metrics.parts import Metric
-from sim.workload.columns import final_deadline_s
+from sim.workload.columns import final_deadline_s, or_default
+from sim.workload.schema import CPU
+from sim.workload.workload import Workload
 
 METRICS = {
     "allocation_above_oracle": Metric(
-        "1", "lower", "guaranteed tokens above ceil(work / deadline)"
+        "1", "lower", "guaranteed tokens above ceil(CPU time / deadline)"
     ),
 }
 
 
 def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:
     """Compute how far guaranteed tokens were above what was needed."""
-    return {"allocation_above_oracle": above_oracle(run)}
+    return {"allocation_above_oracle": above_oracle(run, cpu_s(run.workload))}
 
 
 def limits_of(limits_set: Sequence[LimitsSet], submit_s: F8, finish_s: F8) -> tuple[I4, F8, I4]:
@@ -38,13 +40,20 @@ def limits_of(limits_set: Sequence[LimitsSet], submit_s: F8, finish_s: F8) -> tu
     return job[keep], time_s[keep], tokens[keep]
 
 
-def above_oracle(run: Run) -> float:
+def cpu_s(workload: Workload) -> F8:
+    """Return what the tasks of each job execute, (J,) s: ``jobs.cpu_s``, or all that they last."""
+    said = or_default(workload.jobs, CPU)
+    return np.where(np.isnan(said), workload.columns.job_work, said)
+
+
+def above_oracle(run: Run, needed_s: F8) -> float:
     """Return how much of what was guaranteed to jobs was more than they needed: a fraction.
 
-    Of a job of T seconds of work that must end within d, the least constant number of tokens that
-    could do is the oracle's, O = ceil(T / d); what is above is the integral of max(0, A - O) over
-    that of A, the run limit, from submission to end (Jockey, EuroSys 2012, §5.1). The mean over
-    the jobs that met their deadline and had a limit throughout; NaN where there are none.
+    Of a job that needs T seconds of a token, of `needed_s` (J,), and must end within d, the least
+    constant number of tokens that could do is the oracle's, O = ceil(T / d); what is above is the
+    integral of max(0, A - O) over that of A, the run limit, from submission to end (Jockey, EuroSys
+    2012, §5.1: T is CPU time). The mean over the jobs that met their deadline and had a limit
+    throughout; NaN where there are none.
     """
     columns = run.workload.columns
     job, time_s, tokens = limits_of(run.limits_set, run.job_submit, run.job_finish)
@@ -54,7 +63,7 @@ def above_oracle(run: Run) -> float:
     lasts = until - time_s
     took = run.job_finish - columns.job_submit
     deadline_s = final_deadline_s(columns, took)
-    oracle = np.ceil(columns.job_work / deadline_s)
+    oracle = np.ceil(needed_s / deadline_s)
     above = np.bincount(job, np.maximum(tokens - oracle[job], 0.0) * lasts, len(oracle))
     given = np.bincount(job, tokens * lasts, len(oracle))
     limited = np.bincount(job, tokens == NO_LIMIT, len(oracle)) == 0

@@ -166,8 +166,17 @@ NEW_DEADLINE_AT: Final = Column(
     nullable=True,
     low=0,
 )
+CPU: Final = Column(
+    "cpu_s",
+    pa.float64(),
+    "s",
+    "what its tasks execute in all, initialisation left out; null: all that they last",
+    None,
+    nullable=True,
+    low=0,
+)
 MAY_HAVE: Final[dict[str, tuple[Column, ...]]] = {
-    "jobs": (POLL_LAG, NEW_DEADLINE, NEW_DEADLINE_AT, *FEATURES, *CLOCK),
+    "jobs": (POLL_LAG, NEW_DEADLINE, NEW_DEADLINE_AT, CPU, *FEATURES, *CLOCK),
     "stages": (INPUT_HOME, REMOTE_FACTOR, *FEATURES),
     "history": CLOCK,
 }

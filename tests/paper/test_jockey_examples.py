@@ -61,6 +61,17 @@ def test_a_deadline_of_60_minutes_is_one_of_57_and_is_acted_on_at_60():
         assert raised == (behind >= 3)
 
 
+def test_without_the_gate_the_dead_zone_only_shifts_the_deadline():
+    """The other reading of §4.3: a job that is to finish at 58 of 60 minutes gets more at once."""
+    left_s = left(48, 20)
+    for gate, tokens in ((True, 1.0), (False, 1.2)):
+        law = Law(1.0, 0.2, 3 * MIN, gate=gate)
+        raw = raw_allocation(law, U, 60 * MIN, 10 * MIN, left_s)
+        behind = behind_s(law, U, 60 * MIN, 10 * MIN, left_s, 1)
+        assert (raw, behind) == (2, MIN)
+        assert next_allocation(law, 1.0, raw, behind) == tokens
+
+
 def test_a_job_that_no_allocation_saves_is_behind_the_same_schedule():
     law = Law(1.0, 0.2, 3 * MIN)
     held = [behind_s(law, U, 60 * MIN, 0.0, left(100, 75, 70), a) / MIN for a in (1, 2, 3)]

@@ -38,6 +38,8 @@ def synthesize(
     utilization: Share = 0.8,
     waiting: Whole = 8,
     every_s: NotNegative = 0.0,
+    initialise: bool = True,
+    largest_input: bool = False,
 ) -> Workload:
     """Synthesize a controlled run of jobs with deadlines, with the background of the cluster.
 
@@ -70,6 +72,11 @@ def synthesize(
         Further jobs, which always have tasks waiting: they have the work of what is left.
     every_s : float
         Time between submissions of the jobs, s.
+    initialise : bool
+        Whether a token is held while a vertex initialises, in training too; if not, what goes
+        before a vertex takes neither token nor time.
+    largest_input : bool
+        Whether the recorded run is of the largest of ten inputs (§4.4), rather than of a usual one.
 
     Returns
     -------
@@ -94,5 +101,5 @@ def synthesize(
         own or deadline,
         seed=seed, change=change, like_inputs=like_inputs, work=work, slow_stage=float(slow_stage),
         faults=faults, slots=slots, utilization=float(utilization), waiting=waiting,
-        every_s=float(every_s),
+        every_s=float(every_s), initialise=initialise, largest_input=largest_input,
     )  # fmt: skip

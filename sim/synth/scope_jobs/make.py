@@ -141,6 +141,7 @@ def _of_background(background: Background, name: str) -> Piece:
             "deadline_s": [NAN] * n,
             "new_deadline_s": [NAN] * n,
             "new_deadline_at_s": [NAN] * n,
+            "cpu_s": [NAN] * n,
         },
         stage // per_job,
         background.n_tasks.ravel(),
@@ -163,10 +164,14 @@ def make(
     utilization: float,
     waiting: int,
     every_s: float,
+    initialise: bool,
+    largest_input: bool,
 ) -> Workload:
     """Make the workload; see `sim.synth.scope_jobs.synthesize`."""
     drawn = [_run(name, i, seed, like_inputs, work) for i, name in enumerate(names)]
-    runs = [_slowed(run, slow_stage) for run in drawn]
+    slowed = [_slowed(run, slow_stage) for run in drawn]
+    inputs = None if not largest_input else "alike" if like_inputs else "all"
+    runs = slowed if initialise else [run.at_once() for run in slowed]
     due_s = [deadline_s(name, deadline) for name in names]
     changes = [change_of(change, due) for due in due_s]
     submit_s = [WARM_UP_S * (utilization > 0) + every_s * i for i in range(len(runs))]
@@ -187,7 +192,7 @@ def make(
         pieces.append(_of_background(draw_waiting(waiting, left, until_s, rng), "waiting"))
     workload = Workload.from_tables(
         **joined(pieces),
-        training=training_of(sorted(set(names))),
+        training=training_of(sorted(set(names)), initialise, inputs),
         meta={"name": "scope_jobs", "synth": {"jobs": list(names), "seed": int(seed)}},
     )
     return fail_tasks(workload, of="deadline", seed=seed) if faults else workload

@@ -86,6 +86,10 @@ class JobRun:
         """How long each task holds its token, (T,) s."""
         return self.run_s + self.init_s
 
+    def at_once(self) -> JobRun:
+        """Return the run whose vertices need no initialisation."""
+        return JobRun(self.template, self.run_s, np.zeros(len(self.init_s)))
+
 
 def draw_template(
     name: str,
@@ -123,7 +127,7 @@ def draw_run(template: Template, rng: Stream, like_inputs: bool = True) -> JobRu
     """
     z_input, z_run = rng.normal(size=2)
     chance, within = rng.random(2)
-    size = maths.exp(input_sigma(template.place) * z_input)
+    size = input_of(template, z_input)
     if like_inputs:
         size = rng.uniform(1 - LIKE, 1 + LIKE)
     slower = float(maths.exp(RUN_SIGMA * (z_run - _score(template.recorded))))
@@ -131,6 +135,11 @@ def draw_run(template: Template, rng: Stream, like_inputs: bool = True) -> JobRu
         slower *= 1 + extra(template.place) * (1 + EXTRA_WITHIN * (2 * within - 1))
     each = maths.exp(STAGE_SIGMA * rng.normal(size=len(template.structure.n_tasks)))
     return _run(template, float(size), slower, each, rng)
+
+
+def input_of(template: Template, z: float) -> float:
+    """Return the size of an input over that of the usual one, by its normal score z."""
+    return float(maths.exp(input_sigma(template.place) * z))
 
 
 def extra(place: float) -> float:
@@ -196,6 +205,7 @@ def of_runs(
             "submit_s": list(submit_s),
             "template": [run.template.name for run in runs],
             "user": [run.template.name for run in runs],
+            "cpu_s": [float(run.run_s.sum()) for run in runs],
             **columns,
         },
         np.repeat(np.arange(len(runs)), n_stages),
@@ -301,13 +311,28 @@ TRAINING_TOKENS = 50
 """With how many tokens, alone on the cluster, a job is run to be recorded."""
 
 
-def training_of(names: Sequence[str]) -> dict[str, Any]:
-    """Return the table of recorded tasks (`sim.workload.schema.TRAINING`) of some of the jobs."""
-    return together(names, [_training(name) for name in names])
+SEEN = 10
+"""Of how many inputs the largest is taken."""
+
+
+def training_of(
+    names: Sequence[str], initialise: bool = True, inputs: str | None = None
+) -> dict[str, Any]:
+    """Return the table of recorded tasks (`sim.workload.schema.TRAINING`) of some of the jobs.
+
+    With `inputs` the recorded run is of the largest of `SEEN` inputs: "alike", or "all".
+    """
+    return together(names, [_training(name, initialise, inputs) for name in names])
 
 
 @cache
-def _training(name: str) -> dict[str, Any]:
+def _training(name: str, initialise: bool, inputs: str | None) -> dict[str, Any]:
     run = recorded_run(template(name), stream(0, "synth", "scope_jobs", "training", name))
+    if inputs is not None:
+        seen = stream(0, "synth", "scope_jobs", "inputs", name)
+        alike = float(seen.uniform(1 - LIKE, 1 + LIKE, SEEN).max())
+        every = input_of(run.template, float(seen.normal(size=SEEN).max()))
+        run = JobRun(run.template, run.run_s * (alike if inputs == "alike" else every), run.init_s)
+    run = run if initialise else run.at_once()
     seed = int(stream(0, "synth", "scope_jobs", "training faults", name).integers(2**31))
     return record(fail_tasks(workload_of(run), seed=seed), TRAINING_TOKENS, run.init_s)

@@ -26,11 +26,16 @@ CURVES = ("raw", "tokens", "running", "oracle")
 ALONG = "minutes since the submission"
 STEP_MIN = 5
 
+DRAWN = ("totalworkWithQ", "cp")
+
 MODELS = {"jockey": "simulator", "jockey_amdahl": "Amdahl's law"}
+
+OWN = 3
+"""Runs of each job at each allocation (§5.3)."""
 
 FAIR, ARBITER, ALONE, BOUND = "drf", "jockey_arbiter", "jockey", "bound"
 NEEDED = 630
-"""The tokens that jockey_static gives the jobs A to T together."""
+"""The tokens that Jockey gives the jobs A to T together at first."""
 NEVER_S = 60_000.0
 """How late a job counts that never ends: as the last point of the utility."""
 WAY, UP_TO, LITTLE = 80.0, 200, 0.5
@@ -57,14 +62,46 @@ def fig6(finished: Finished) -> list[Finding]:
     return findings
 
 
+def fig9(finished: Finished) -> list[Finding]:
+    """Give progress and the end that it foretells, by indicator, over time, and how long it took.
+
+    As `fig6`: every five minutes, and as a plot. The indicators are those that the paper draws.
+    """
+    findings = []
+    for row in finished.cells:
+        case = f"job {row['trace.job']}"
+        looks = [look for look in finished.table(row).to_pylist() if look["indicator"] in DRAWN]
+        for look in looks:
+            minute, name = round(look["elapsed_s"] / 60), look["indicator"]
+            for curve, value in (
+                (f"{name}, progress, %", 100.0 * look["progress"]),
+                (f"{name}, foretold end, min", look["predicted_s"] / 60),
+            ):
+                if minute % STEP_MIN == 0:
+                    findings.append(Finding(f"{case}, {curve}", f"after {minute} min", value))
+                findings.append(Finding(case, "", value, curve=curve, along=ALONG, at=minute))
+    return findings
+
+
 def fig8(finished: Finished) -> list[Finding]:
-    """Give how far the largest prediction is from the slowest run, by allocation, over jobs."""
+    """Give how far the largest prediction is from the slowest run, by allocation, over jobs.
+
+    Each allocation has `OWN` runs of its own, of the seeds in order, or, as the other reading, all
+    have the first `OWN`.
+    """
     findings = []
     for policy, model in MODELS.items():
-        errors = _errors(finished, policy)
-        if not errors:
-            continue
-        title = f"prediction error, {model}, %"
+        for own in (True, False):
+            findings += _of_errors(policy, model, _errors(finished, policy, own), own)
+    return findings
+
+
+def _of_errors(
+    policy: str, model: str, errors: dict[int, dict[str, float]], own: bool
+) -> list[Finding]:
+    findings = []
+    if errors:
+        title = f"prediction error, {model}, %" if own else f"the same runs at all, {model}, %"
         by_job = defaultdict(list)
         for of in errors.values():
             for job, error in of.items():
@@ -79,14 +116,18 @@ def fig8(finished: Finished) -> list[Finding]:
     return findings
 
 
-def _errors(finished: Finished, policy: str) -> dict[int, dict[str, float]]:
+def _errors(finished: Finished, policy: str, own: bool) -> dict[int, dict[str, float]]:
     """Return the error of the largest prediction at the slowest run, by allocation and job, %."""
     took: dict[tuple[int, str], float] = {}
     predicted: dict[tuple[int, str], float] = {}
+    seeds = sorted({row["seed"] for row in finished.cells})
     for row in finished.cells:
         if row["policy"] != policy:
             continue
-        for run in finished.table(row).to_pylist():
+        runs, turn = finished.table(row).to_pylist(), seeds.index(row["seed"]) // OWN
+        for i, run in enumerate(runs):
+            if turn != (i if own else 0):
+                continue
             key = (run["tokens"], row["trace.job"])
             took[key] = max(run["took_s"], took.get(key, 0.0))
             predicted[key] = max(run["predicted_s"], predicted.get(key, 0.0))

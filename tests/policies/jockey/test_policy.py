@@ -69,6 +69,41 @@ def test_only_with_adaptation_a_slower_run_gets_more():
     assert max(tokens(adapted, slo(late)[0])) > 1.5 * tokens(adapted, slo(late)[0])[0]
 
 
+def test_without_adaptation_there_is_slack_and_no_dead_zone():
+    """§5.2; with the dead zone of the others it begins with their tokens."""
+    workload = world(900.0)
+    first = [
+        tokens(run(name, workload, **params), 0)[0]
+        for name, params in (
+            ("jockey", {}),
+            ("jockey", {"dead_zone_s": 0.0}),
+            ("jockey_static", {}),
+            ("jockey_static", {"dead_zone_s": 180.0}),
+        )
+    ]
+    assert first[2] == first[1] < first[0] == first[3]
+
+
+def test_progress_may_count_what_tasks_waited_in_training_or_not():
+    """Filters wait longest of all: with maps done less is done where that counts."""
+    columns, done = world().columns, np.array([[1.0, 0.0, 0.0]])
+    by_waits = [
+        policies.build("jockey", waits=waits, runs=5).foretold(columns, 0, done, np.array([20]))
+        for waits in (True, False)
+    ]
+    waited, not_waited = (float(found["totalworkWithQ"][0][0]) for found in by_waits)
+    plain = [float(found["totalwork"][0][0]) for found in by_waits]
+    assert waited < 0.8 * not_waited
+    assert plain[0] == plain[1]
+
+
+def test_without_the_gate_a_job_gets_more_sooner():
+    late = world(3600.0, factor=2.0, n_background=60)
+    gated, shifted = (run("jockey", late, gate=gate) for gate in (True, False))
+    assert tokens(gated, slo(late)[0])[0] == tokens(shifted, slo(late)[0])[0]
+    assert latency(shifted)[0] < latency(gated)[0]
+
+
 @pytest.mark.parametrize("name", ADAPTIVE)
 def test_a_deadline_that_changes_changes_the_tokens(name):
     change = {"new_deadline_at_s": 300.0}

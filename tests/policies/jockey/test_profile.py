@@ -44,6 +44,15 @@ def test_one_run():
     assert p.end.tolist() == [0.7, 1.0]
 
 
+def test_what_is_queued_may_be_initialisation_alone():
+    """Table 3; the weights of totalworkWithQ follow."""
+    both, init = (profile_of(TWO_STAGES, records(ONE_RUN), waits=waits) for waits in (True, False))
+    assert init.queued_s.sum() == pytest.approx(init.init_s.sum())
+    assert (init.queued_s < both.queued_s).any()
+    assert init.work_s.tolist() == both.work_s.tolist()
+    assert init.digest != both.digest
+
+
 def test_two_runs_are_pooled_and_totals_are_of_the_tasks_there_are_now():
     second = [
         (3, 0, 0, 0.0, 0.0, 6.0, 0.0, 1),

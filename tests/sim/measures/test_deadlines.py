@@ -84,6 +84,17 @@ def test_a_late_job_counts_in_what_is_above_and_a_change_of_deadline_is_seen():
     assert metrics["tokens_changed"] == pytest.approx((40 + 15) / 15 / 4 - 1)
 
 
+def test_the_oracle_counts_cpu_time_and_what_is_held_beside_it():
+    """Of 80 s that its tasks last 40 are CPU time: O = 1, and 2 of all that is held."""
+    metrics, table = looked(Steps((0.0, 1), (10.0, 4), (26.0, 3)), jobs(cpu_s=40.0))
+    assert table["oracle"].to_pylist()[0] == 1.0
+    above = (3 * 16 + 2 * 4) / 86
+    assert metrics["allocation_above_oracle"] == pytest.approx(above)
+    assert metrics["tokens_above_oracle"] == pytest.approx(above)
+    assert metrics["tokens_above_held"] == pytest.approx((2 * 16 + 1 * 4) / 86)
+    assert metrics["tokens_over_minimum"] == pytest.approx(86 / 40 - 1)
+
+
 def test_jobs_without_a_limit_have_no_tokens_to_look_at():
     class Nothing(Steps):
         events = Event.NONE

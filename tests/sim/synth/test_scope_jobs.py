@@ -221,6 +221,34 @@ def test_a_deadline_may_change_and_work_be_given():
     assert once.failures.num_rows == 0
 
 
+def test_a_token_need_not_be_held_while_a_vertex_initialises():
+    held, free = (
+        sim.synthesize("scope_jobs", job="F", utilization=0.0, initialise=initialise)
+        for initialise in (True, False)
+    )
+    assert held.jobs["cpu_s"].to_pylist() == free.jobs["cpu_s"].to_pylist()
+    assert free.columns.job_work[0] == pytest.approx(free.jobs["cpu_s"][0].as_py())
+    n = TABLE_2["F"].n_vertices
+    assert 5.8 * n < held.columns.job_work[0] - free.columns.job_work[0] < 8.0 * n
+    assert held.columns.training.column("init_s").min() > 0
+    assert free.columns.training.column("init_s").max() == 0
+
+
+def test_the_recorded_run_may_be_of_the_largest_input():
+    """§4.4: at most 5 % more than usual where inputs are alike, and far more where they are not."""
+    usual, alike, every = (
+        training_of(["B"], inputs=inputs)["finish_s"].max() for inputs in (None, "alike", "all")
+    )
+    assert 1.0 < alike / usual <= 1.05
+    assert every / usual > 1.2
+    made, plain = (
+        sim.synthesize("scope_jobs", job="B", utilization=0.0, largest_input=largest)
+        for largest in (True, False)
+    )
+    assert made.training["finish_s"].to_numpy().max() == alike
+    np.testing.assert_array_equal(made.columns.task_duration, plain.columns.task_duration)
+
+
 def test_one_stage_may_be_slow():
     usual, slow = (
         sim.synthesize("scope_jobs", job="E", work=1.0, slow_stage=times, utilization=0.0)

@@ -256,13 +256,15 @@ def test_indicators_are_means_in_percent() -> None:
             for metric in ("delta_t", "longest_constant")
             for name in numbers("jockey")["fig10"]["delta_t"]
         }
-        for value in (0.02, 0.04)
+        | {"policy.waits": value != 0.3}
+        for value in (0.02, 0.04, 0.3)
     ]
     found = looked("jockey/fig10", rows)
-    assert found["ΔT, %", "cp"].ours == pytest.approx(3.0)
-    assert found["ΔT, %", "cp"].paper == "3.0"
-    assert found["longest constant interval, %", "minstage-inf"].paper == "26.7"
-    assert len(found) == 12
+    assert found["ΔT, %", "cp, waits=True"].ours == pytest.approx(3.0)
+    assert found["ΔT, %", "cp, waits=True"].paper == "3.0"
+    assert found["ΔT, %", "cp, waits=False"].ours == pytest.approx(30.0)
+    assert found["longest constant interval, %", "minstage-inf, waits=True"].paper == "26.7"
+    assert len(found) == 24
 
 
 def test_errors_of_recorded_tasks_are_in_percent() -> None:

@@ -83,25 +83,52 @@ def test_curves_are_tabulated_every_five_minutes_and_plotted_whole() -> None:
     assert len(data[1]["x"]) == 4
 
 
+def test_two_indicators_are_followed_through_a_run() -> None:
+    table = {
+        "indicator": ["totalworkWithQ", "totalworkWithQ", "cp", "minstage"],
+        "elapsed_s": [0.0, 60.0, 300.0, 0.0],
+        "progress": [0.0, 0.1, 0.25, 0.0],
+        "predicted_s": [1800.0, 1860.0, 1920.0, 60.0],
+    }
+    found = findings("jockey/fig9", [{"trace.job": "G", "table": table}])
+    told = {(f.figure, f.what): f.ours for f in found if f.what}
+    assert told == {
+        ("job G, totalworkWithQ, progress, %", "after 0 min"): 0.0,
+        ("job G, totalworkWithQ, foretold end, min", "after 0 min"): 30.0,
+        ("job G, cp, progress, %", "after 5 min"): 25.0,
+        ("job G, cp, foretold end, min", "after 5 min"): 32.0,
+    }
+    drawn = [(f.curve, f.at) for f in found if not f.what]
+    assert drawn.count(("totalworkWithQ, progress, %", 1)) == 1
+    assert len(drawn) == 6
+
+
 def test_the_largest_prediction_is_held_against_the_slowest_run() -> None:
-    def cell(job: str, took: list[float], predicted: list[float]) -> dict[str, Any]:
+    """Of three runs at each allocation: seeds 0 to 2 at 10 tokens, and 3 to 5 at 20."""
+
+    def cell(seed: int, job: str, took: list[float], predicted: list[float]) -> dict[str, Any]:
         columns = {"job": [0, 0], "tokens": [10, 20], "took_s": took, "predicted_s": predicted}
-        return {"policy": "jockey", "trace.job": job, "table": columns}
+        return {"policy": "jockey", "seed": seed, "trace.job": job, "table": columns}
 
     found = looked(
         "jockey/fig8",
         [
-            cell("A", [80.0, 50.0], [110.0, 40.0]),
-            cell("A", [100.0, 40.0], [110.0, 40.0]),
-            cell("B", [200.0, 100.0], [260.0, 90.0]),
+            cell(0, "A", [80.0, 50.0], [110.0, 40.0]),
+            cell(1, "A", [100.0, 40.0], [110.0, 40.0]),
+            cell(2, "B", [200.0, 100.0], [260.0, 90.0]),
+            cell(3, "A", [999.0, 32.0], [110.0, 40.0]),
+            cell(5, "B", [999.0, 75.0], [260.0, 90.0]),
         ],
     )
     title = "prediction error, simulator, %"
     assert found[title, "10 tokens"].ours == pytest.approx((10 + 30) / 2)
-    assert found[title, "20 tokens"].ours == pytest.approx((20 + 10) / 2)
-    assert found[title, "all jobs and allocations"].ours == pytest.approx((10 + 20 + 30 + 10) / 4)
-    assert found[title, "all jobs and allocations"].paper == "9.8"
+    assert found[title, "20 tokens"].ours == pytest.approx((25 + 20) / 2)
+    all_ours = found[title, "all jobs and allocations"]
+    assert (all_ours.ours, all_ours.paper) == (pytest.approx((10 + 30 + 25 + 20) / 4), "9.8")
     assert found[title, "largest"].ours == pytest.approx(30)
+    same = "the same runs at all, simulator, %"
+    assert found[same, "20 tokens"].ours == pytest.approx((20 + 10) / 2)
+    assert found[same, "all jobs and allocations"].ours == pytest.approx((10 + 20 + 30 + 10) / 4)
     assert not any("Amdahl" in figure for figure, _ in found)
 
 

@@ -1,0 +1,45 @@
+"""A job that goes otherwise than predicted is left to fair sharing."""
+
+import numpy as np
+import pytest
+
+import policies
+import sim
+from sim.base.errors import InputError
+from tests.policies.jockey.worlds import world
+
+
+def run(name, workload, **params):
+    result = sim.simulate(
+        workload, sim.Cluster.slots(60), policies.build(name, **params), record="tasks"
+    )
+    row = int(np.flatnonzero(np.isfinite(workload.columns.job_deadline))[0])
+    tokens = result.limits["tokens"].to_numpy()[result.limits["job"].to_numpy() == row]
+    return result, tokens
+
+
+def test_a_job_as_predicted_is_jockeys_and_another_has_no_tokens_from_then_on():
+    usual, slow = world(1800.0, n_background=60), world(1800.0, factor=3.0, n_background=60)
+    _, kept = run("jockey_fallback", usual)
+    assert kept.min() > 0
+    result, tokens = run("jockey_fallback", slow)
+    first = int(np.argmin(tokens))
+    assert first > 0
+    assert tokens[:first].min() > 0
+    assert (tokens[first:] == 0).all()
+    assert not result.job_failed.any()
+    assert run("jockey", slow)[1].min() > 0
+
+
+def test_with_no_limit_to_what_may_be_off_it_is_jockey():
+    slow = world(1800.0, factor=3.0, n_background=60)
+    plain, fallback = (
+        run(name, slow, **params)[0]
+        for name, params in (("jockey", {}), ("jockey_fallback", {"tolerance": 1e9}))
+    )
+    np.testing.assert_array_equal(plain.task_finish, fallback.task_finish)
+
+
+def test_without_spare_tokens_there_is_nothing_to_fall_back_to():
+    with pytest.raises(InputError, match="spare must be true"):
+        policies.build("jockey_fallback", spare=False)
