@@ -1,12 +1,12 @@
 """What a page of the documentation shows, done as it stands there.
 
-A fenced block that follows a line which ends in its name, ```mine/edf.py`:``, is a file. Blocks
-of ``sh`` and ``python`` are run, one after the other, in one folder. A block of ``text`` is what
-the block before it prints, but for lines of progress, which come by the clock; ``...`` there is
-anything. ``<!-- not run: why -->`` before a block leaves it out, ``<!-- until stopped -->`` ends it
-once it has printed something, ``<!-- goes on -->`` before a block of ``python`` gives it what those
-before it have made, as in a notebook, and any other block is an error: nothing on a page is left
-unchecked without saying so.
+A fenced block that follows a line which ends in its name, ```mine/edf.py`:``, is a file. Blocks of
+``sh`` and ``python`` are run, one after the other, in one folder. A block of ``text`` is what the
+block before it prints, but for lines of progress, which come by the clock, or where a kernel is not
+compiled yet; ``...`` there is anything. ``<!-- not run: why -->`` before a block leaves it out,
+``<!-- until stopped -->`` ends it once it has printed something, ``<!-- goes on -->`` before a
+block of ``python`` gives it what those before it have made, as in a notebook, and any other block
+is an error: nothing on a page is left unchecked without saying so.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ _BLOCK = re.compile(
     r"^```(?P<language>\w*)\n(?P<text>.*?)^```$",
     re.DOTALL | re.MULTILINE,
 )
-_PROGRESS = re.compile(r"^\d+ of \d+ (?:cells done|runs logged).*\n", re.MULTILINE)
+_PROGRESS = re.compile(
+    r"^(?:\d+ of \d+ (?:cells done|runs logged)|sim: compiling ).*\n", re.MULTILINE
+)
 _SECONDS = 240
 _QUIETLY = """\
 import contextlib, io
