@@ -121,6 +121,7 @@ def test_runs_are_filtered_by_policy_trace_and_capacity(page: Any, server: str) 
     assert not [word for word in ("fifo 0.5", "fifo 1", "alibaba2018", "las 1 ") if word in text]
 
 
+@pytest.mark.long
 def test_runs_are_compared_by_what_was_swept(page: Any, server: str, results: Path) -> None:
     ids = runs(results, "cell")
     base = server.partition("#")[0]

@@ -100,6 +100,7 @@ def test_no_cluster_answers(command: Command, tmp_path: Path, address: str) -> N
     assert "Traceback" not in ran.err
 
 
+@pytest.mark.long
 def test_a_cell_that_hangs_and_a_worker_that_dies(command: Command) -> None:
     words = (
         "policy=slow,moody", "policy.seconds=600", "policy.mood=dies", "seed=0,1",

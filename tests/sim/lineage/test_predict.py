@@ -149,6 +149,7 @@ def test_columns_say_what_uses_do():
     assert reader_columns(uses, np.array([2]), ["b", "a"])["readers"].to_pylist() == [["a"]]
 
 
+@pytest.mark.slow
 def test_the_columns_of_a_week_counted_one_by_one(week):
     month = draw_month(0.02, 3)
     program, submit_s = month.program.tolist(), month.submit_s.tolist()

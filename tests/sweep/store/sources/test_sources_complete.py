@@ -80,13 +80,18 @@ CELLS = [
     ("jockey_online", "due", "scope_jobs"),
     ("max_allocation", "due", "scope_jobs"),
     (NO_POLICY, "described", "alibaba_synth"),
-    (NO_POLICY, "dag_distances", "alibaba_synth"),
-    (NO_POLICY, "published", "scope_jobs"),
-    (NO_POLICY, "readers", "cosmos"),
-    (NO_POLICY, "worth", "cosmos"),
-    (NO_POLICY, "trained", "scope_jobs"),
-    (NO_POLICY, "variation", "slearn_2sigma"),
-    (NO_POLICY, "two_jobs", "alibaba_synth"),
+    *(
+        pytest.param(NO_POLICY, measure, trace, marks=pytest.mark.long)
+        for measure, trace in (
+            ("dag_distances", "alibaba_synth"),
+            ("published", "scope_jobs"),
+            ("readers", "cosmos"),
+            ("worth", "cosmos"),
+            ("trained", "scope_jobs"),
+            ("variation", "slearn_2sigma"),
+            ("two_jobs", "alibaba_synth"),
+        )
+    ),
 ]
 
 
