@@ -70,14 +70,20 @@ $(BENCH)/.ready: benchmarks/requirements.lock
 	$(call install,$(BENCH),benchmarks/requirements.lock)
 
 # the lock names everything, so nothing is looked for; what is imported is compiled then: all 190
-# packages would take half a minute
+# packages would take half a minute. uv, of the lock too, unpacks them side by side; where it can't
+# (a mirror that only pip's configuration knows), pip does
+PIP_OPTIONS = -qq --disable-pip-version-check --require-hashes --no-compile --no-deps
 define install
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "$(PYTHON) is older than 3.11; say make PYTHON=python3.11 (or newer)"; exit 2; }
 	@test -x $(1)/bin/python || { echo "making $(1) ..."; $(PYTHON) -m venv $(1); }
-	@echo "installing the packages of $(2) (a few minutes the first time) ..."
-	@$(1)/bin/python -m pip install -qq --disable-pip-version-check --require-hashes --no-compile \
-		--no-deps --requirement $(2)
+	@echo "installing the packages of $(2) (a minute the first time) ..."
+	@sed -n '/^uv==/,/[^\\]$$$$/p' $(2) > $(1)/uv.lock
+	@$(1)/bin/python -m pip install $(PIP_OPTIONS) --requirement $(1)/uv.lock
+	@$(1)/bin/uv pip install --quiet --require-hashes --no-deps --python $(1)/bin/python \
+		--requirement $(2) 2> $(1)/uv.log \
+		|| { echo "uv can't ($(1)/uv.log says why); with pip ..."; false; } \
+		|| $(1)/bin/python -m pip install $(PIP_OPTIONS) --requirement $(2)
 	@touch $(1)/.ready
 endef
 
@@ -85,7 +91,6 @@ LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generat
 	--no-emit-index-url --no-emit-find-links --no-header --no-annotate pyproject.toml
 
 lock: $(READY)
-	$(BIN)/python -m pip install --quiet uv
 	$(LOCK) --extra test --output-file requirements.lock
 	$(LOCK) --extra test --extra bench --output-file benchmarks/requirements.lock
 
