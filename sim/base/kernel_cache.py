@@ -35,10 +35,10 @@ LEVEL = os.environ.get("NUMBA_OPT", "3")
 
 @cache
 def cache_dir() -> Path:
-    """Folder of all compiled kernels of this user.
+    """Folder of all compiled kernels of this user, who alone may look into it or write there.
 
-    NUMBA_CACHE_DIR, or one in XDG_CACHE_HOME, or in ``~/.cache``, or, where that can't be written,
-    in the folder for temporary files. Give it to workers as NUMBA_CACHE_DIR.
+    NUMBA_CACHE_DIR, or one in XDG_CACHE_HOME, or in ``~/.cache``, or, where that can't be written
+    or is another user's, in the folder for temporary files. Give it to workers as NUMBA_CACHE_DIR.
     """
     given = os.environ.get("NUMBA_CACHE_DIR")
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
@@ -47,13 +47,29 @@ def cache_dir() -> Path:
         Path(given) if given else home / "cluster-sweep",
         Path(tempfile.gettempdir()) / f"cluster-sweep-{uid}",
     ):
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError:
-            continue
-        if os.access(folder, os.W_OK):
+        if made_private(folder):
             return folder
     return Path(tempfile.mkdtemp(prefix="cluster-sweep-"))
+
+
+def made_private(folder: Path) -> bool:
+    """Make a folder that is this user's alone; return whether it now is.
+
+    numba keeps pickles, which run what they hold when they are read: what anybody else could have
+    put there is not used.
+    """
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if hasattr(os, "getuid"):
+            if {folder.lstat().st_uid, folder.stat().st_uid} != {os.getuid()}:
+                said = f"{folder} is another user's: compiled kernels are not kept there"
+                print(said, file=sys.stderr)
+                return False
+            if folder.stat().st_mode & 0o077:
+                folder.chmod(0o700)
+    except OSError:
+        return False
+    return os.access(folder, os.W_OK)
 
 
 def folder_of(module: str) -> Path:
