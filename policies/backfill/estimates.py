@@ -11,7 +11,7 @@ from sim.workload.columns import Columns
 from sim.workload.paths import critical_path_s
 
 MORE_S = (60.0, 300.0, 900.0, 1800.0, *(3600.0 * hours for hours in (1, 2, 5, 10, 20, 50, 100)))
-"""What a prediction is exceeded by when it proves too short, time after time (TPDS 2007, §4.1)."""
+"""What is added to a prediction that proves too short, time after time (predictsim, SC 2015)."""
 
 
 def requested_s(columns: Columns) -> F8:
@@ -40,7 +40,7 @@ def true_s(columns: Columns) -> F8:
 
 
 class UserHistory:
-    """Predictions by the last two jobs of the same user that have ended (Tsafrir et al., §3).
+    """Predictions by the last two jobs of the same user that have ended (TPDS 2007).
 
     Their mean, and no more than requested, which is what counts until there are two. A job that
     outlives its prediction gets `MORE_S`, and no more than requested, on top of the first one.

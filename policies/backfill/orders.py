@@ -72,7 +72,7 @@ class Backfilling(Policy):
 class Easy(Backfilling):
     """EASY backfilling: jobs as they came, and those that delay the first that waits go past it.
 
-    Lifka's scheduler as Mu'alem and Feitelson have it (TPDS 2001, §2): room is reserved for the
+    Lifka's scheduler as Mu'alem and Feitelson have it (TPDS 2001): room is reserved for the
     first job that does not fit, as early as the estimates have it; any other starts that fits now
     and either ends by then or leaves enough. With ``order=sjf`` the others are tried shortest
     first, and the first keeps its place: EASY-SJBF, and with predictions EASY++ (Tsafrir et al.,
@@ -99,7 +99,7 @@ class Easy(Backfilling):
 class Conservative(Backfilling):
     """Conservative backfilling: no job goes past another that it delays.
 
-    Mu'alem and Feitelson (TPDS 2001, §2): each job gets, as it comes, the earliest room that is
+    Mu'alem and Feitelson (TPDS 2001): each job gets, as it comes, the earliest room that is
     left by those before it. When a job ends, those that wait are moved ahead as far as they can be,
     one by one in order; none is ever moved back. With ``order=sjf`` the order in which they are
     moved is that of their estimates.

@@ -9,7 +9,7 @@ import math
 
 
 def easy(jobs, slots, shortest_first=False):
-    """Mu'alem and Feitelson (TPDS 2001), §2, Fig. 1: shadow time and extra nodes."""
+    """Mu'alem and Feitelson (TPDS 2001): shadow time and extra nodes."""
     start, queue, running = [None] * len(jobs), [], []
     arrivals = list(range(len(jobs)))
     while arrivals or queue or running:
@@ -50,7 +50,7 @@ def easy(jobs, slots, shortest_first=False):
 
 
 def conservative(jobs, slots):
-    """The same, §2: a reservation a job, and compression; no job outruns its estimate.
+    """The same: a reservation a job, and compression; no job outruns its estimate.
 
     `planned` has the start of each job that has come, `ends` when its slots come free: by its
     estimate as long as it has not ended.
