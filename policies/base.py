@@ -39,6 +39,7 @@ class Policy:
     name: ClassVar[str] = ""
     events: ClassVar[Event] = Event.NONE
     conserves_work: ClassVar[bool] = True  #: False if it leaves room empty that a task wants
+    rigid_jobs: ClassVar[bool] = False  #: True if it takes only rigid jobs, on a pool of slots
 
     def __init_subclass__(cls, **options: object) -> None:
         """Show an instance by its registered name, not as a dataclass would."""

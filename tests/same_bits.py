@@ -45,7 +45,9 @@ TRACES = {
     "scope_jobs": ("trace.job=A", "trace.deadline=short"),
     "slearn_2sigma": ("trace.jobs=50", "trace.history=60"),
 }
-HOME = {"jockey": "scope_jobs", "wing": "cosmos", "slearn": "slearn_2sigma"}
+HOME = {
+    "backfill": "parquet", "jockey": "scope_jobs", "wing": "cosmos", "slearn": "slearn_2sigma",
+}  # fmt: skip
 """The workload of the policies of a room; all are so crowded that policies differ."""
 MEASURES = {
     "alone": "heft", "stream": "tez", "sized": "slearn", "kinds": "wing_mil",
@@ -123,6 +125,7 @@ def generators(names: tuple[str, ...] = (*GENERATORS,)) -> Iterator[tuple[str, s
 
 def cells(folder: Path) -> Iterator[tuple[str, str]]:
     """Give the metrics and tables of every policy, and of every measure."""
+    rigid_jobs(folder / "rigid")
     for name in policies.names():
         room = policies.spec(name).__module__.split(".")[1]
         yield f"policy {name}", _cell(folder, HOME.get(room, "alibaba_synth"), f"policy={name}")
@@ -131,8 +134,24 @@ def cells(folder: Path) -> Iterator[tuple[str, str]]:
         yield f"measure {measure}", _cell(folder, OF_MEASURE.get(measure, "alibaba_synth"), *words)
 
 
+def rigid_jobs(folder: Path) -> None:
+    """Write a workload of rigid jobs that are more than 12 slots can serve."""
+    jobs = (
+        {
+            "submit_s": 2.0 * i,
+            "user": f"u{i % 3}",
+            "stages": [{"durations_s": [1.0 + 7 * i % 31] * (1 + 5 * i % 11)}],
+            "min_tasks": 1 + 5 * i % 11,
+            "requested_s": 40.0 + 13 * i % 47,
+        }
+        for i in range(60)
+    )
+    sim.Workload.from_jobs(jobs).write(folder)
+
+
 def _cell(folder: Path, trace: str, *words: str) -> str:
-    asked = request((*words, f"trace={trace}", *TRACES[trace], f"paths.results={folder}"))
+    more = TRACES.get(trace, (f"trace.path={folder / 'rigid'}", "cluster.count=12"))
+    asked = request((*words, f"trace={trace}", *more, f"paths.results={folder}"))
     found = plan.prepare(grid.build(asked))
     ((_, spec),) = plan.specs(found)
     result = run_cell(found.inputs.workload(found.planned[0].input), spec)

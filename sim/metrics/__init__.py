@@ -28,6 +28,7 @@ _FIRST = (
     "jct_p90_s",
     "jct_p99_s",
     "slowdown_mean",
+    "bounded_slowdown_mean",
     "wait_mean_s",
     "makespan_s",
     "utilization",
@@ -97,6 +98,9 @@ def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:
     - ``prediction_error_p50``, ``prediction_error_p90``: percentiles of |estimate - size| / size
       over the jobs done whose size the policy estimated (`sim.engine.plan.Plan.estimate_s`), the
       size being the sum of its tasks' durations; a job of no size is left out.
+    - ``bounded_slowdown_mean``: mean over the jobs done of max(1, JCT / max(run, 10 s)), with run
+      = finish - start; only of workloads of rigid jobs, all of whose tasks start together. See
+      `sim.metrics.rigid`.
     - ``tasks_local``: of the tasks whose input lies on some machine
       (`sim.workload.schema.INPUT_HOME`), the fraction that ran there. NaN where there are none.
 

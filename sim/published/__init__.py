@@ -56,7 +56,7 @@ def numbers(paper: str) -> Numbers:
     Parameters
     ----------
     paper : str
-        Its system: alibaba, dagps, jockey, slearn or wing.
+        Its system: alibaba, backfill, dagps, jockey, slearn or wing.
 
     Returns
     -------

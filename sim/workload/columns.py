@@ -23,6 +23,7 @@ from sim.workload.schema import (
     NEW_DEADLINE_AT,
     POLL_LAG,
     REMOTE_FACTOR,
+    REQUESTED,
     Column,
 )
 from sim.workload.tables import names, values
@@ -42,6 +43,7 @@ class Columns:
     # the deadline that holds from a time on, both relative to submission, s; NaN if it stays
     job_new_deadline: F8
     job_new_deadline_at: F8
+    job_requested: F8  # how long its user said it would run at most, s; NaN if unknown
     job_min_tasks: I4  # gang: how many tasks start together; 0 for none
     job_queue: I4  # index into `queue_names`, `user_names`, `template_names`
     job_user: I4
@@ -122,6 +124,7 @@ def build(workload: Tables) -> Columns:
         "job_deadline": jobs["deadline_s"].chunk(0).to_numpy(zero_copy_only=False),
         "job_new_deadline": or_default(jobs, NEW_DEADLINE),
         "job_new_deadline_at": or_default(jobs, NEW_DEADLINE_AT),
+        "job_requested": or_default(jobs, REQUESTED),
         "job_input_mode": codes(jobs, "input_mode", INPUT_MODES),
         "job_poll_lag": or_default(jobs, POLL_LAG),
         "job_work": np.bincount(views["stage_job"], work, n_jobs),

@@ -166,6 +166,15 @@ NEW_DEADLINE_AT: Final = Column(
     nullable=True,
     low=0,
 )
+REQUESTED: Final = Column(
+    "requested_s",
+    pa.float64(),
+    "s",
+    "how long its user said it would run at most; null if unknown",
+    None,
+    nullable=True,
+    low=0,
+)
 CPU: Final = Column(
     "cpu_s",
     pa.float64(),
@@ -176,7 +185,7 @@ CPU: Final = Column(
     low=0,
 )
 MAY_HAVE: Final[dict[str, tuple[Column, ...]]] = {
-    "jobs": (POLL_LAG, NEW_DEADLINE, NEW_DEADLINE_AT, CPU, *FEATURES, *CLOCK),
+    "jobs": (POLL_LAG, NEW_DEADLINE, NEW_DEADLINE_AT, REQUESTED, CPU, *FEATURES, *CLOCK),
     "stages": (INPUT_HOME, REMOTE_FACTOR, *FEATURES),
     "history": CLOCK,
 }

@@ -138,8 +138,9 @@ class Workload(Tables):
             defaults to ``"job-<i>"`` with the dict's place in the list; ``template``, ``user``,
             ``queue`` ("default"), ``priority`` (0), ``deadline_s`` (None: none; relative to
             submit_s), ``new_deadline_s`` and ``new_deadline_at_s`` (the deadline that holds from
-            then on), ``min_tasks`` (0: no gang), ``input_mode`` ("none") and ``poll_lag_s`` (0 s)
-            to the schema's defaults. ``inputs`` is a list of the ``job_id`` of other jobs, whose
+            then on), ``requested_s`` (None; how long the user said that it would run),
+            ``min_tasks`` (0: no gang), ``input_mode`` ("none") and ``poll_lag_s`` (0 s) to the
+            schema's defaults. ``inputs`` is a list of the ``job_id`` of other jobs, whose
             output it can't do without, or a dict of job_id to kind ("hard" or "soft");
             ``downloads`` a list of times (s). Jobs and stages may have the features
             ``application``, ``job_name`` and ``requested`` (strings).

@@ -15,7 +15,8 @@ import sim
 from tests.policies import invariants
 from tests.sim.engine.strategies import clusters, workloads
 
-NAMES = policies.names()
+RIGID = [name for name in policies.names() if policies.spec(name).rigid_jobs]
+NAMES = [name for name in policies.names() if name not in RIGID]
 QUEUES = ("x", "y", "z")
 
 
@@ -47,6 +48,29 @@ def crowd(seed: int, gangs: bool = False, n_jobs: int = 25) -> sim.Workload:
                 "priority": int(rng.integers(3)),
                 "min_tasks": min(3, n_tasks) if gangs and rng.random() < 0.4 else 0,
                 "stages": stages,
+            }
+        )
+    return sim.Workload.from_jobs(jobs)
+
+
+@cache
+def rigid_crowd(seed: int) -> sim.Workload:
+    """Make rigid jobs, some of several stages, that come faster than they can be served."""
+    rng = np.random.default_rng(seed)
+    jobs = []
+    for t in np.cumsum(rng.exponential(2.0, 40)):
+        widths = rng.integers(1, 6, int(rng.integers(1, 4)))
+        durations = [rng.lognormal(1.0, 1.0, width) for width in widths]
+        jobs.append(
+            {
+                "submit_s": float(t),
+                "user": f"u{rng.integers(4)}",
+                "min_tasks": int(widths.sum()),
+                "requested_s": float(sum(d.max() for d in durations) * rng.uniform(0.8, 5)),
+                "stages": [
+                    {"name": f"s{i}", "durations_s": d.tolist(), "parents": [f"s{i - 1}"][: i % 2]}
+                    for i, d in enumerate(durations)
+                ],
             }
         )
     return sim.Workload.from_jobs(jobs)
@@ -94,6 +118,18 @@ def test_invariants_of_gangs(name, cluster):
             crowd(2, gangs=True), cluster, policies.build(name, fit=fit), record="tasks"
         )
         invariants.check(result, fit)
+
+
+@pytest.mark.parametrize("name", RIGID)
+def test_invariants_of_rigid_jobs(name):
+    for estimate in ("requested", "true", "predicted"):
+        policy = policies.build(name, estimate=estimate)
+        for seed in (0, 1):
+            result = sim.simulate(rigid_crowd(seed), SLOTS, policy, seed=7, record="tasks")
+            assert (result.job_start > result.job_submit).any()  # some had to wait
+            invariants.check(result, policy.fit)
+            again = sim.simulate(rigid_crowd(seed), SLOTS, policy, seed=7, record="jobs")
+            invariants.same_bits(result, again)
 
 
 @pytest.mark.parametrize("mode", ["global", "hard"])

@@ -28,6 +28,7 @@ from sim.engine.kernels.lifecycle import (
     see_remaining,
 )
 from sim.engine.kernels.pool import dispatch_pool, run_pool
+from sim.engine.kernels.reserve import dispatch_reserved
 from sim.engine.kernels.restart import attempt_fails, fail_attempt, made_again, outages
 from sim.engine.kernels.service import accrue, crossing, postpone, watch
 from sim.engine.kernels.state import (
@@ -45,6 +46,8 @@ from sim.engine.kernels.state import (
     OVERBOOK,
     PACED,
     POOL,
+    RESERVATIONS,
+    RESERVES,
     SCORED,
     SEEN,
     SERVICE,
@@ -195,7 +198,9 @@ def _dispatch(st):
         return
     if GANGS:
         fill_gangs(st)
-    if STRICT:
+    if RESERVES and st.state_i[RESERVATIONS] > 0:
+        dispatch_reserved(st)
+    elif STRICT:
         dispatch_strict(st)
     elif SKIP:
         dispatch_skip(st)

@@ -6,8 +6,9 @@ writes: ``w_`` the workload and ``c_`` the cluster (nobody), ``p_`` the policy, 
 resources, M machines, F of the resources looked at when it is decided what fits, Q kernel queues
 (organisations × the queues of the policy), O organisations, L the queues of the policy, S slots for
 running tasks, N entries of the heap of their ends, H held slots of gangs, B tasks of a bundle, V
-events between two callbacks, BLOCK; * is any number. ``J+1`` is one more, and ``J:GANGS`` is J
-where there are GANGS, else 1: a feature, or a condition that `sim.engine.layout` knows.
+events between two callbacks, Y steps of a plan, BLOCK; * is any number. ``J+1`` is one more, and
+``J:GANGS`` is J where there are GANGS, else 1: a feature, or a condition that `sim.engine.layout`
+knows.
 
 A feature is what a run has, or does without, and then does not compile: in a kernel a condition, by
 its bare name: ``if GANGS:``. Each must be worth it, in time to compile or to run; all else is a
@@ -59,6 +60,8 @@ INPUTS = Feature("INPUTS")
 PACED = Feature("PACED")
 """A running task may end at another time than was expected at its start: overbooked or lost
 machines, evictions, failures, slow periods, remote inputs."""
+RESERVES = Feature("RESERVES")
+"""Room may be reserved for the first in order (`sim.engine.kernels.reserve`)."""
 EVICTS = Feature("EVICTS")
 """Tasks make way for those of jobs below their run limit."""
 
@@ -119,6 +122,8 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("p_job_overflow_queue", "i4", "J", GIVEN),
     ("p_job_notify_at", "i4", "J", GIVEN),
     ("p_job_service_at", "f8", "J", GIVEN),
+    ("p_job_expected_s", "f8", "J", GIVEN),
+    ("p_job_fill_key", "f8", "J", GIVEN),
     ("p_stage_key", "f8", "G", GIVEN),
     ("p_stage_weight", "f8", "G", GIVEN),
     ("p_task_order", "i4", "T:TURNS", GIVEN),  # task of each turn
@@ -265,6 +270,13 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_gang_list", "i4", "J:GANGS", 0),
     ("state_gang_listed", "i1", "J:GANGS", 0),
     ("state_hold_machine", "i4", "H", 0),
+    # reservations: what is free from each time on, where jobs wait in order, which run
+    ("state_step_time", "f8", "Y:RESERVED", 0),
+    ("state_step_free", "i8", "Y:RESERVED", 0),
+    ("state_job_reserved", "f8", "J:RESERVED", nan),  # its start, s; NaN for none
+    ("state_job_place", "i4", "J:RESERVED", 0),  # 1 is the first; 0 while nothing is planned
+    ("state_in_order", "i4", "J:RESERVED", 0),
+    ("state_runs", "i4", "J:RESERVED", 0),  # list of the jobs that run, by expected end
     # events for the policy
     ("state_event_kind", "i4", "V", 0),
     ("state_event_row", "i4", "V", 0),
@@ -312,6 +324,8 @@ PACK_REMAINING, PACK_REMOTE, PACK_UNFAIRNESS, PACK_ORDER = range(4)
     IDLE_TICKS,
     N_TOUCHED,
     AT_SPEED,
+    N_STEPS,
+    N_RUNS,
     # configuration
     SHARE,
     UNIT,
@@ -333,8 +347,9 @@ PACK_REMAINING, PACK_REMOTE, PACK_UNFAIRNESS, PACK_ORDER = range(4)
     PENDING,
     ALIGNED,
     FIRST_ENDED,
-) = range(40)
-N_I = 40
+    RESERVATIONS,
+) = range(43)
+N_I = 43
 # What the configuration registers mean: SHARE is a `sim.engine.plan` code; UNIT a pool of slots;
 # EVENTS the mask subscribed to; RECORD whether task columns are kept; HARD whether organisations
 # have caps; TASK_ORDER whether p_task_order is given; PER_TASK whether there are one-to-one edges;
@@ -344,8 +359,9 @@ N_I = 40
 # whether machines are overbooked and tasks evicted, in a variant that can; REBASED whether
 # p_turn_priority counts tasks of what is left of a job; PENDING whether state_job_remaining is of
 # the tasks that have not started; ALIGNED whether alignment counts in scores; FIRST_ENDED whether a
-# job's first k tasks are those to end. What costs more than a look at a register is a feature
-# (`if GANGS:`). WORTHS and LEFTS are sums over the tasks placed (`sim.engine.plan.queues`).
+# job's first k tasks are those to end; RESERVATIONS for how many jobs room is reserved. What costs
+# more than a look at a register is a feature (`if GANGS:`). WORTHS and LEFTS are sums over the
+# tasks placed (`sim.engine.plan.queues`).
 
 State = namedtuple("State", NAMES)  # type: ignore[misc]  # the fields are listed once, above
 

@@ -27,6 +27,7 @@ from sim.engine.layout.columns import (
     weighted_work,
 )
 from sim.engine.layout.features import event_room, features_of, registers
+from sim.engine.layout.rigid import check_rigid
 from sim.engine.plan import Event, Plan
 from sim.workload.columns import capacity_quanta
 
@@ -44,6 +45,7 @@ def lay_out(
     keep_tasks: bool,
 ) -> tuple[dict[str, NDArray[Any]], frozenset[str]]:
     """Allocate the state of one run, and say which features it has."""
+    check_rigid(columns, cluster, plan)
     n_jobs, n_stages = len(columns.job_submit), len(columns.stage_job)
     n_tasks = len(columns.task_duration)
     resources, n_rigid, n_fit = order_resources(cluster, plan)
@@ -78,6 +80,7 @@ def lay_out(
         "PREFERS": bool(flags[layout.PREFERS]),
         "PRIORITY": bool(flags[layout.PRIORITY]),
         "RECORD": keep_tasks,
+        "RESERVED": plan.reservations > 0,
         "SCAN": "STRICT" not in features,
         "TURNS": bool(flags[layout.TASK_ORDER]),
     }
@@ -98,6 +101,7 @@ def lay_out(
         "H": max(int(hold0[-1]), 1),
         "B": plan.packing.bundle,
         "V": event_room(events, n_jobs, n_stages),
+        "Y": 3 * n_jobs + 2,
         "BLOCK": layout.BLOCK,
     }
     pack = plan.packing

@@ -51,12 +51,12 @@ def _rounded(found: set[Feature]) -> set[Feature]:
 def _widest(found: set[Feature]) -> set[Feature]:
     """Return what else runs on machines may have, a variant for each way to fit.
 
-    With SIM_VARIANTS=wide these three serve whatever is run, tests for instance; each costs more to
+    With SIM_VARIANTS=wide these four serve whatever is run, tests for instance; each costs more to
     compile, and a run more time.
     """
     if has.STRICT in found:
         return {has.EVICTS}
-    return set() if has.SKIP in found else {has.SCORED, has.OVERBOOK}
+    return {has.RESERVES} if has.SKIP in found else {has.SCORED, has.OVERBOOK}
 
 
 def _needed(
@@ -71,11 +71,11 @@ def _needed(
     paced = plan.evict or remote or len(cluster.outages) or len(cluster.slowdowns)
     paced = paced or len(columns.attempt_s) or _leaves_out(cluster, plan)
     per_task = plan.task_priority is not None or plan.task_prefers is not None
-    fit = plan.fit
+    fit = Fit.SKIP if plan.reservations else plan.fit
     scored = fit == Fit.PACK and (plan.packing != Packing() or per_task)
     overbook = fit == Fit.PACK and plan.packing.overbook and bool(cluster.fungible)
     pool = False
-    if cluster.unit and not gangs and not scored:
+    if cluster.unit and not gangs and not scored and not plan.reservations:
         fit = Fit.STRICT  # like demands: what fits one fits all
         rare = limits or inputs or paced or events != Event.NONE or columns.stage_n_o2o.any()
         in_turn = plan.task_order is None and plan.task_prefers is None
@@ -84,7 +84,7 @@ def _needed(
     if plan.evict and (gangs or fit != Fit.STRICT):
         raise PolicyError(
             "plan.evict needs the fit strict, and jobs that are no gangs: a policy that evicts "
-            f"was given fit {plan.fit.name.lower()}" + (" and gangs" if gangs else "")
+            f"was given fit {fit.name.lower()}" + (" and gangs" if gangs else "")
         )
     found = {
         has.POOL: pool,
@@ -100,6 +100,7 @@ def _needed(
         has.INPUTS: inputs,
         has.PACED: bool(paced or overbook),
         has.EVICTS: plan.evict,
+        has.RESERVES: plan.reservations > 0,
     }
     return {feature for feature, there in found.items() if there}
 
@@ -142,6 +143,7 @@ def registers(
     flags[has.ALIGNED] = plan.packing.aligned
     flags[has.PENDING] = plan.fit == Fit.PACK and plan.packing.pending
     flags[has.FIRST_ENDED] = plan.first_ended
+    flags[has.RESERVATIONS] = plan.reservations
     flags[has.JOBS_LEFT] = len(columns.job_submit)
     return flags
 

@@ -78,6 +78,14 @@ class Plan:
     first_ended : bool
         Whether the first ``notify_at`` tasks of a job are those to end rather than those to start.
         False by default.
+    reservations : int
+        For how many jobs, the first in order that do not fit, room is reserved, by the
+        ``expected_s`` of all; what comes after them may start where it delays none of these. 0 for
+        none, `NO_LIMIT` for all: then each keeps its start unless room that comes free lets it
+        begin earlier, as long as all starts can be kept. A smaller number are planned anew at each
+        instant. It takes the place of `fit`. Only for rigid jobs, all of whose tasks start
+        together, on a pool of slots with one queue. A job that runs for longer than expected goes
+        on, and is taken to end at any moment. Read once.
     timer_s : float
         Time of the next TIMER event, s; inf for none. A tick sets it to inf: set it again then.
     estimate_s : (J,) float64
@@ -93,6 +101,8 @@ class Plan:
         "overflow_queue": (np.int32, -1),
         "notify_at": (np.int32, 0),
         "service_at": (np.float64, np.inf),
+        "expected_s": (np.float64, np.inf),
+        "fill_key": (np.float64, 0.0),
     }
     STAGE_COLUMNS: Mapping[str, tuple[type, float]] = {
         "key": (np.float64, 0.0),
@@ -111,6 +121,7 @@ class Plan:
         self.task_priority: F8 | None = None
         self.task_prefers: I4 | None = None
         self.evict = False
+        self.reservations = 0
         self.first_ended = False
         self.timer_s = np.inf
         self.n_tasks = n_tasks
@@ -137,7 +148,11 @@ class Plan:
             overflow_queue : int32, where a job at its limit or gate waits, there free of both
             (a queue of a higher tier, so that it takes only what nothing else wants); -1 for none;
             notify_at : int32, k for a TASKS_DONE event when the first k started tasks have ended;
-            service_at : float64, attained task seconds at which a SERVICE event is wanted.
+            service_at : float64, attained task seconds at which a SERVICE event is wanted;
+            expected_s : float64, how long the job is expected to run from its start on, which
+            reservations are planned by: finite, for all jobs, if there are `reservations`;
+            fill_key : float64, smallest first (then as in the queue): the order in which those jobs
+            are tried for which no room is reserved.
 
         Raises
         ------
@@ -245,6 +260,8 @@ class Plan:
             return -1, len(self.queues.weight) - 1
         if name in ("run_limit", "start_gate", "notify_at"):
             return 0, NO_LIMIT
+        if name == "expected_s":
+            return 0, float(np.finfo(np.float64).max)
         return -np.inf, np.inf
 
 

@@ -16,6 +16,7 @@ from sim.cluster.cluster import Cluster
 from sim.engine.plan import Batch, Event, Fit, Order, Plan, World
 from sim.workload.columns import capacity_quanta
 from sim.workload.workload import Workload
+from tests.sim.engine.reference_reserve import reserve
 
 INF = math.inf
 
@@ -84,6 +85,7 @@ class _Run:
         self.used = [[0] * len(self.total) for _ in range(n_jobs)]
         self.now = 0.0
         self.timer = self.plan.timer_s
+        self.reserved = {}
         self.events, self.batches = [], []
 
     def _cluster(self, workload, cluster):
@@ -631,6 +633,9 @@ class _Run:
         for j in range(self.n_jobs):
             if self.idle[j]:
                 self._fill(j)
+        if self.plan.reservations:
+            reserve(self)
+            return
         {Fit.STRICT: self._strict, Fit.SKIP: self._skip, Fit.PACK: self._pack}[self.plan.fit]()
 
     def _strict(self):

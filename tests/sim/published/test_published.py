@@ -36,7 +36,7 @@ def test_a_paper_holds_numbers_and_texts_that_hold_one(paper: str) -> None:
 
 
 def test_numbers_are_read_once_and_not_written() -> None:
-    assert papers() == ["alibaba", "dagps", "jockey", "slearn", "wing"]
+    assert papers() == ["alibaba", "backfill", "dagps", "jockey", "slearn", "wing"]
     assert numbers("jockey") is numbers("jockey")
     assert numbers("jockey")["table1"]["all"] == (0.15, 0.28, 0.59, 1.55)
     with pytest.raises(TypeError):

@@ -58,6 +58,7 @@ def test_a_line_is_a_gang_of_like_tasks(tmp_path):
          "requested_s": None},
     ]  # fmt: skip
     assert w.stages["n_tasks"].to_pylist() == [4, 4]
+    np.testing.assert_array_equal(w.columns.job_requested, [100.0, np.nan])
     assert w.tasks["duration_s"].to_pylist() == [2.5] * 4 + [60.0] * 4
     assert w.resources == ("cpu",)
     assert w.meta["offset_s"] == 10.0

@@ -1,0 +1,57 @@
+"""What a run must be like for room to be reserved in it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sim.base.errors import InputError, PolicyError
+from sim.engine.plan import NO_LIMIT, Plan
+
+if TYPE_CHECKING:
+    from sim.cluster.cluster import Cluster
+    from sim.workload.columns import Columns
+
+
+def check_rigid(columns: Columns, cluster: Cluster, plan: Plan) -> None:
+    """Refuse a plan with reservations that can't be kept: of these jobs, on that cluster."""
+    if not 0 <= plan.reservations <= NO_LIMIT:
+        raise PolicyError(f"plan.reservations must be 0 to {NO_LIMIT}, not {plan.reservations}")
+    if plan.reservations == 0:
+        return
+    if not cluster.unit or cluster.queue_mode != "global":
+        has = f"queues.mode={cluster.queue_mode}" if cluster.unit else "machines"
+        raise InputError(
+            f"the policy reserves room, which is planned on a pool of slots that all share, and "
+            f"the cluster has {has}; take cluster=slots and cluster.queues.mode=global, or a "
+            "policy that reserves none",
+            rule="reservations without a pool",
+        )
+    n_tasks = columns.job_n_tasks
+    loose = (columns.job_min_tasks != n_tasks) & (n_tasks > 1)
+    if loose.any():
+        j = int(np.argmax(loose))
+        raise InputError(
+            f"the policy reserves room for rigid jobs, and the job in row {j} is none: it has "
+            f"{n_tasks[j]} tasks, of which {columns.job_min_tasks[j]} start together; set "
+            "min_tasks to its number of tasks (logs of parallel jobs: trace.gang=true), or take a "
+            "policy that reserves none",
+            rule="reservations for jobs that are not rigid",
+        )
+    if len(cluster.outages) or len(columns.attempt_s):
+        raise InputError(
+            "the policy reserves room, and what becomes of a reservation when a task starts again "
+            "is not simulated; leave outages and failures out, or take a policy that reserves none",
+            rule="reservations with faults",
+        )
+    if len(plan.queues.weight) > 1:
+        raise PolicyError(
+            f"plan.reservations needs one queue, and the plan has {len(plan.queues.weight)}"
+        )
+    if not np.isfinite(plan.jobs["expected_s"]).all():
+        j = int(np.argmin(np.isfinite(plan.jobs["expected_s"])))
+        raise PolicyError(
+            f"plan.reservations needs the job column 'expected_s' for all jobs; the job in row {j} "
+            "has none"
+        )

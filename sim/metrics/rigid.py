@@ -1,0 +1,35 @@
+"""Metrics of rigid parallel jobs, all of whose tasks start together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from sim.base.arrays import F8
+from sim.engine.record import Run
+from sim.metrics.parts import Metric, done_of, mean
+
+METRICS = {
+    "bounded_slowdown_mean": Metric(
+        "1", "lower", "mean of completion time over run time, of at least 10 s each"
+    ),
+}
+TAU_S = 10.0
+"""Shorter jobs count as so long (Feitelson and Rudolph, JSSPP 1998)."""
+
+
+def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:
+    """Compute ``bounded_slowdown_mean``; nothing where some job is not rigid, or none is a gang."""
+    columns = run.workload.columns
+    gang = columns.job_min_tasks
+    if not gang.any() or ((gang != columns.job_n_tasks) & (columns.job_n_tasks > 1)).any():
+        return {}
+    return {"bounded_slowdown_mean": mean(bounded_slowdown(run)[done_of(run)])}
+
+
+def bounded_slowdown(run: Run) -> F8:
+    """Compute max(1, (wait + run) / max(run, 10 s)) of each job; NaN if it never ended."""
+    took, ran = run.job_finish - run.job_submit, run.job_finish - run.job_start
+    slowdown: F8 = np.maximum(1.0, took / np.maximum(ran, TAU_S))
+    return slowdown

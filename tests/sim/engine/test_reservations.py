@@ -1,0 +1,169 @@
+"""Reservations: the kernel against the naive simulator, and small worlds worked out by hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import sim
+from policies.base import Policy
+from sim.base.errors import InputError, PolicyError
+from sim.cluster.faults import Outages
+from sim.engine.plan import NO_LIMIT, Event, Order, Queues
+from tests.examples import examples
+from tests.sim.engine.strategies import DURATIONS
+from tests.sim.engine.test_kernel import assert_same
+
+
+@st.composite
+def rigid_workloads(draw, max_jobs: int = 9) -> sim.Workload:
+    """Draw rigid jobs, most of one stage, some of a few with edges, or of a single task."""
+    jobs, clock = [], 0.0
+    for _ in range(draw(st.integers(1, max_jobs))):
+        clock += draw(st.sampled_from([0.0, 0.0, 0.5, 1.0, 2.5]))
+        stages = [{"name": "s0", "durations_s": draw(st.lists(DURATIONS, min_size=1, max_size=4))}]
+        if draw(st.integers(0, 4)) == 0:
+            more = draw(st.lists(DURATIONS, min_size=1, max_size=2))
+            parents = draw(st.sampled_from([[], ["s0"]]))
+            stages.append({"name": "s1", "durations_s": more, "parents": parents})
+        n_tasks = sum(len(stage["durations_s"]) for stage in stages)
+        gang = n_tasks > 1 or draw(st.booleans())
+        jobs.append({"submit_s": clock, "stages": stages, "min_tasks": n_tasks if gang else 0})
+    return sim.Workload.from_jobs(jobs)
+
+
+@dataclass(frozen=True)
+class AnyReservations(Policy):
+    """Expects anything, keys by anything, and changes its mind in callbacks."""
+
+    plan_seed: int = 0
+    reservations: int = 1
+    callbacks: bool = False
+
+    name: ClassVar[str] = "any-reservations"
+
+    @property
+    def events(self) -> Event:  # type: ignore[override]
+        return Event.TIMER | Event.JOB_ARRIVED if self.callbacks else Event.NONE
+
+    def prepare(self, world, plan):
+        rng = np.random.default_rng(self.plan_seed)
+        n = len(world.columns.job_submit)
+        order = rng.choice([Order.KEY, Order.FIFO, Order.REMAINING])
+        plan.queues = Queues.make(1, order=order)
+        plan.reservations = self.reservations
+        longest = np.maximum.reduceat(world.columns.stage_max_s, world.columns.job_stage0[:-1])
+        wrong = rng.choice([0.0, 0.5, 1.0, 1.0, 1.0, 2.0, 10.0], n)
+        plan.set_jobs(
+            key=rng.integers(0, 3, n).astype(float),
+            fill_key=rng.integers(0, 3, n).astype(float),
+            expected_s=wrong * longest,
+        )
+        plan.timer_s = 1.25 if self.callbacks else np.inf
+
+    def react(self, memory, batch, world, plan):
+        rng = np.random.default_rng([self.plan_seed, int(batch.now * 1000)])
+        n = len(world.columns.job_submit)
+        some = rng.permutation(n)[: rng.integers(0, n + 1)]
+        values = rng.integers(0, 6, (2, len(some))).astype(float)
+        plan.set_jobs(some, expected_s=values[0], fill_key=values[1])
+        if batch.now < 40:
+            plan.timer_s = batch.now + 1.25
+
+
+@pytest.mark.parametrize("callbacks", [False, True])
+@given(data=st.data(), plan_seed=st.integers(0, 2**32 - 1))
+@settings(
+    max_examples=examples(80),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=True,
+)
+def test_same_bits_as_the_naive_simulator(callbacks, data, plan_seed):
+    workload = data.draw(rigid_workloads())
+    cluster = sim.Cluster.slots(data.draw(st.integers(6, 9)))
+    depth = data.draw(st.sampled_from([1, 1, 2, 3, NO_LIMIT, NO_LIMIT]))
+    policy = AnyReservations("strict", (), plan_seed, depth, callbacks)
+    assert_same(workload, cluster, policy)
+
+
+@dataclass
+class Reserving:
+    """Reserves room for so many jobs, which are expected to run so long."""
+
+    expected_s: object = None
+    reservations: int = NO_LIMIT
+    queues: int = 1
+    name: str = "reserving"
+    events: Event = Event.NONE
+
+    def begin(self, world, plan):
+        plan.queues = Queues.make(self.queues, order=Order.FIFO)
+        plan.reservations = self.reservations
+        if self.expected_s is not None:
+            plan.set_jobs(expected_s=self.expected_s)
+
+
+def rigid(*jobs):
+    """Make jobs of (submit, run, width)."""
+    return sim.Workload.from_jobs(
+        {"submit_s": submit, "stages": [{"durations_s": [run] * width}], "min_tasks": width}
+        for submit, run, width in jobs
+    )
+
+
+def starts(workload, slots, *args):
+    return sim.simulate(workload, sim.Cluster.slots(slots), Reserving(*args)).job_start.tolist()
+
+
+def test_what_is_reserved_for_all_is_never_moved_back():
+    """At 2 four slots are free; what was planned for 4 is in the way of the first that waits.
+
+    So that begins at 9 instead of 10 by the plan of 2, and at 7 by that of 7, while the other moves
+    ahead; planned anew the first goes first, and the other later than it was told.
+    """
+    w = rigid((0, 2, 2), (0, 2, 2), (1, 3, 4), (1, 5, 2))
+    expected = [10, 4, 3, 5]
+    assert starts(w, 4, expected) == [0, 0, 7, 2]
+    assert starts(w, 4, expected, 99) == [0, 0, 2, 5]
+
+
+def test_a_job_that_outlasts_what_was_expected_may_end_at_any_moment():
+    # from 3 on the first should have ended: the third would delay the second, the last, which is
+    # expected to take no time, would not
+    w = rigid((0, 10, 2), (1, 4, 3), (5, 1, 1), (6, 2, 1))
+    for depth in (1, NO_LIMIT):
+        assert starts(w, 3, [3, 4, 1, 0], depth) == [0, 10, 14, 6]
+
+
+@pytest.mark.parametrize(
+    ("args", "match"),
+    [
+        ((), "needs the job column 'expected_s' for all jobs; the job in row 0 has none"),
+        ((1.0, -1), "must be 0 to"),
+        ((1.0, 1, 2), "needs one queue, and the plan has 2"),
+        ((float("inf"),), "'expected_s' holds inf; valid: 0"),
+    ],
+)
+def test_a_plan_that_can_not_be_kept(args, match):
+    with pytest.raises(PolicyError, match=match):
+        starts(rigid((0, 1, 2)), 2, *args)
+
+
+def test_jobs_and_clusters_that_it_is_not_for():
+    pool = sim.Cluster.slots(4)
+    loose = sim.Workload.from_jobs([{"submit_s": 0, "stages": [{"durations_s": [1, 2, 3]}]}])
+    with pytest.raises(InputError, match="it has 3 tasks, of which 0 start together"):
+        starts(loose, 4, 1.0)
+    for cluster in (sim.Cluster.machines(4, cpu=1), pool.with_queues("weighted")):
+        with pytest.raises(InputError, match="on a pool of slots that all share"):
+            sim.simulate(rigid((0, 1, 1)), cluster, Reserving(1.0))
+    lost = pool.with_outages(Outages.of([0], [1.0], [2.0]))
+    single = sim.Workload.from_jobs([{"submit_s": 0, "stages": [{"durations_s": [1]}]}])
+    with pytest.raises(InputError, match="when a task starts again"):
+        sim.simulate(single, lost, Reserving(1.0))
