@@ -37,6 +37,8 @@ class Result(Run):
         The same for each task, where records were asked for or metrics need them.
     task_machine : (T,) int32 or None
         The machine it ran on.
+    task_devices : (T,) int64 or None
+        Which of its machine's devices it took, as bits; None where machines have none.
     job_estimate : (J,) float64 or None
         What the policy took for the sum of the job's task durations, s; NaN for nothing.
     limits_set : sequence of (float, (N,) int32, (N,) int32)
@@ -81,13 +83,15 @@ class Result(Run):
     def tasks(self) -> pa.Table | None:
         """With record="tasks", a row a task: job_id, stage, task, machine, start_s, finish_s.
 
-        ``stage`` is the row of the workload's stages, ``task`` the index within the stage.
+        And ``devices`` where machines have some: which of them, as bits. ``stage`` is the row of
+        the workload's stages, ``task`` the index within the stage.
         """
         if self.record != "tasks":
             return None
         columns = self.workload.columns
         stage = columns.task_stage().astype(np.int32)
         task = np.arange(len(stage)) - columns.stage_task0[stage]
+        devices = {} if self.task_devices is None else {"devices": self.task_devices}
         return pa.table(
             {
                 "job_id": self.workload.jobs["job_id"].take(pa.array(columns.stage_job[stage])),
@@ -96,6 +100,7 @@ class Result(Run):
                 "machine": self.task_machine,
                 "start_s": self.task_start,
                 "finish_s": self.task_finish,
+                **devices,
             }
         )
 

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeGuard
+from typing import Any, Literal, TypeGuard, TypeVar
 
 import numpy as np
 
-from sim.base.arrays import F8
+from sim.base.arrays import F8, I4
 from sim.base.errors import InputError
 from sim.base.plugins import check_known
+from sim.cluster.classes import kinds_of, share_of_kinds
 from sim.cluster.faults import NO_OUTAGES, NO_SLOWDOWNS, Outages, Slowdowns
 
 QueueMode = Literal["global", "hard", "weighted"]
 _MODES = ("global", "hard", "weighted")
 MOST_MACHINES, MOST_SLOTS = 10_000_000, 1_000_000_000
 """Larger clusters are taken for a slip of the hand, and refused before any of them is built."""
+A = TypeVar("A", F8, I4)
 _HAIR = 1e-9
 """A part of a machine smaller than this is rounding, not a machine."""
 
@@ -25,7 +27,7 @@ _HAIR = 1e-9
 class Cluster:
     """What the cluster has.
 
-    Use `Cluster.slots` or `Cluster.machines`; the fields are public to read.
+    Use `Cluster.slots`, `Cluster.machines` or `Cluster.mixed`; the fields are public to read.
 
     Attributes
     ----------
@@ -48,6 +50,13 @@ class Cluster:
         When machines are lost and come back; none by default.
     slowdowns : Slowdowns
         When everything runs slower, or faster; never by default.
+    machine_class : (M,) int32, read-only
+        The class of each machine that differs, an index into `classes`; empty for like machines.
+    classes : tuple of str
+        Names of the classes, for which ``stages.runs_on`` may ask.
+    devices : str or None
+        The resource of which machines have whole pieces of 1: a task takes a part of one of them,
+        or whole ones.
     """
 
     resources: tuple[str, ...]
@@ -58,6 +67,9 @@ class Cluster:
     fungible: tuple[str, ...] = ()
     outages: Outages = NO_OUTAGES
     slowdowns: Slowdowns = NO_SLOWDOWNS
+    machine_class: I4 = field(default_factory=lambda: np.zeros(0, np.int32))
+    classes: tuple[str, ...] = ()
+    devices: str | None = None
 
     @classmethod
     def slots(cls, n: int) -> Cluster:
@@ -114,6 +126,55 @@ class Cluster:
         capacity = _frozen(np.concatenate(rows))
         kept = tuple(name for name in resources if name in fungible)
         return cls(tuple(resources), capacity, fungible=kept)
+
+    @classmethod
+    def mixed(
+        cls, machines: Sequence[Mapping[str, Any]], *, fungible: Sequence[str] = ()
+    ) -> Cluster:
+        """Machines of several kinds.
+
+        Parameters
+        ----------
+        machines : sequence of mapping
+            A kind each: ``{"count": 10, "class": "T4", "cpu": 96, "mem": 384, "devices": {"gpu":
+            2}}``. ``count`` is 1 and ``class`` "" where it is not said; of the resource under
+            ``devices`` a machine has so many whole ones.
+        fungible : sequence of str
+            Which of the other resources may be overbooked; see the class.
+
+        Raises
+        ------
+        InputError
+            If a number is out of its range, a fungible resource is unknown, or more than one comes
+            in devices.
+        """
+        kinds = kinds_of(machines)
+        check_most(len(kinds.capacity), "machines")
+        known = [name for name in kinds.resources if name != kinds.devices]
+        check_known("fungible resource", fungible, known, rule=None)
+        return cls(
+            kinds.resources,
+            _frozen(kinds.capacity),
+            fungible=tuple(name for name in known if name in fungible),
+            machine_class=_frozen(kinds.machine_class),
+            classes=kinds.classes,
+            devices=kinds.devices,
+        )
+
+    def fraction(self, fraction: float) -> Cluster:
+        """Return `fraction` times the machines of a mixed cluster; each kind keeps its share.
+
+        Raises
+        ------
+        InputError
+            If the fraction is not positive, or there are more than `MOST_MACHINES`.
+        """
+        if not _is_number(fraction) or fraction <= 0:
+            raise InputError(f"a cluster needs a positive share of machines, not {fraction!r}")
+        check_most(fraction * self.n_machines, "machines")
+        rows = share_of_kinds(self.capacity, self.machine_class, fraction)
+        capacity, classes = self.capacity[rows], self.machine_class[rows]
+        return replace(self, capacity=_frozen(capacity), machine_class=_frozen(classes))
 
     def with_queues(self, mode: QueueMode, shares: Mapping[str, float] | None = None) -> Cluster:
         """Return the same cluster, shared between the workload's queues by `mode`.
@@ -179,6 +240,10 @@ class Cluster:
         """One line for people, e.g. ``200 machines: cpu 16, mem 128``."""
         if self.unit:
             text = f"{int(self.capacity[0, 0])} slots"
+        elif len(self.machine_class):
+            whole = zip(self.resources, self.total, strict=True)
+            text = f"{self.n_machines} machines that differ, "
+            text += ", ".join(f"{name} {amount:.10g}" for name, amount in whole) + " in all"
         else:
             first = self.capacity[0]
             shape = ", ".join(
@@ -216,6 +281,6 @@ def _is_whole(n: object) -> bool:
     return _is_number(n) and float(n) == int(n)
 
 
-def _frozen(a: F8) -> F8:
+def _frozen(a: A) -> A:
     a.setflags(write=False)
     return a

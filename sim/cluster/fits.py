@@ -9,6 +9,7 @@ import numpy as np
 from sim.base.arrays import F8, I8
 from sim.base.errors import InputError, hint
 from sim.base.memory import check_memory
+from sim.cluster.classes import ANY, bits_of, in_quanta, per_device
 from sim.cluster.cluster import Cluster
 from sim.workload.columns import capacity_quanta, job_stage0, stage_demand
 from sim.workload.tables import names, values
@@ -22,13 +23,24 @@ def check_fits(workload: Workload, cluster: Cluster) -> None:
     slots at once, on any machines, each large enough for any of the job's tasks. In hard queues
     both stay within the queue's share: the whole quanta in share × total, for each resource; equal
     shares over the workload's queues where the cluster states none. In a pool of slots each task
-    takes one slot.
+    takes one slot. Where machines are of classes, it is one of those that the task may run on; of
+    devices a task takes whole ones, or a part of one.
     """
     demand, quantum, resources = _demands(workload, cluster)
-    capacity = capacity_quanta(_for_resources(cluster, resources), quantum)
-    shapes, count = np.unique(capacity, axis=0, return_counts=True)
-    _check_tasks(workload, demand, quantum, resources, shapes)
+    device = resources.index(cluster.devices) if cluster.devices in resources else None
+    capacity = in_quanta(_for_resources(cluster, resources), quantum, device)
+    if device is not None:
+        _check_devices(workload, demand[:, device], quantum[device], resources[device])
+    runs_on = _check_classes(workload, cluster)
+    code = cluster.machine_class if len(cluster.machine_class) else np.zeros(len(capacity), int)
+    kinds, count = np.unique(np.column_stack([code, capacity]), axis=0, return_counts=True)
+    shapes = kinds[:, 1:]
+    _check_tasks(
+        workload, demand, quantum, resources, shapes, (runs_on[:, None] >> kinds[:, 0]) & 1
+    )
     gangs = _Gangs(workload, demand)
+    if len(gangs.rows):
+        _check_plain(workload, cluster, gangs, device)
     if len(gangs.rows) and (len(cluster.outages) or workload.failures.num_rows):
         _fail(
             f"job {workload.jobs['job_id'][int(gangs.rows[0])].as_py()!r} is a gang, and what "
@@ -108,20 +120,23 @@ def _check_tasks(
     quantum: F8,
     resources: tuple[str, ...],
     shapes: I8,
+    allowed: I8,
 ) -> None:
     fits = np.zeros(len(demand), dtype=bool)
-    for shape in shapes:
-        fits |= (demand <= shape).all(axis=1)
+    for i, shape in enumerate(shapes):
+        fits |= (demand <= shape).all(axis=1) & (allowed[:, i] > 0)
     if fits.all():
         return
     stage = int(np.argmin(fits))
-    largest = shapes.max(axis=0)
+    there = allowed[stage] > 0
+    of = "" if there.all() else f" that it may run on ({_runs_on(workload, stage)})"
+    largest = shapes[there].max(axis=0)
     over = np.flatnonzero(demand[stage] > largest)
     if len(over):
         r = int(over[0])
         _fail(
             f"{_stage(workload, stage)} demands {_amount(demand[stage, r], quantum[r])} "
-            f"{resources[r]} per task, but the largest machine has "
+            f"{resources[r]} per task, but the largest machine{of} has "
             f"{_amount(largest[r], quantum[r])}; make the machines larger or drop the job",
             "demand too large",
         )
@@ -129,9 +144,53 @@ def _check_tasks(
         f"{_amount(d, q)} {r}" for d, q, r in zip(demand[stage], quantum, resources, strict=True)
     )
     _fail(
-        f"{_stage(workload, stage)} demands {asked} per task, and no one machine has all of it",
+        f"{_stage(workload, stage)} demands {asked} per task, and no one machine{of} has all of it",
         "demand too large",
     )
+
+
+def _check_devices(workload: Workload, wanted: I8, quantum: np.float64, name: str) -> None:
+    """Refuse what is neither a part of one device nor whole ones."""
+    per = per_device(quantum)
+    odd = (wanted > per) & (wanted % per > 0)
+    if odd.any():
+        stage = int(np.argmax(odd))
+        _fail(
+            f"{_stage(workload, stage)} demands {_amount(wanted[stage], quantum)} {name} per task, "
+            f"which is neither a part of one {name} nor whole ones",
+            "part of devices",
+        )
+
+
+def _check_classes(workload: Workload, cluster: Cluster) -> I8:
+    """Return the classes that each stage may run on, as bits; refuse those that are not there."""
+    columns = workload.columns
+    bits = bits_of(columns.runs_on, cluster.classes)[columns.stage_runs_on]
+    nowhere = bits == 0
+    if not cluster.unit and nowhere.any():
+        stage = int(np.argmax(nowhere))
+        named = ", ".join(name for name in cluster.classes if name) or "none"
+        _fail(
+            f"{_stage(workload, stage)} may run on machines of class {_runs_on(workload, stage)} "
+            f"alone, of which the cluster has none; its classes: {named}",
+            "no machine of the class",
+        )
+    return np.ones_like(bits) if cluster.unit else bits
+
+
+def _check_plain(workload: Workload, cluster: Cluster, gangs: _Gangs, device: int | None) -> None:
+    """Refuse gangs that take devices, or that may run on some machines alone."""
+    columns = workload.columns
+    stages = np.isin(columns.stage_job, gangs.rows)
+    picky = np.array(columns.runs_on)[columns.stage_runs_on] != ANY
+    if device is not None:
+        picky |= _demands(workload, cluster)[0][:, device] > 0
+    if not cluster.unit and (stages & picky).any():
+        _fail(
+            f"{_stage(workload, int(np.argmax(stages & picky)))} is of a gang and takes devices or "
+            "asks for a class of machines, which is not simulated; set min_tasks to 0",
+            "gang with devices",
+        )
 
 
 def _check_gangs(workload: Workload, gangs: _Gangs, shapes: I8, count: I8) -> None:
@@ -218,6 +277,11 @@ def _stage(workload: Workload, row: int) -> str:
     job = int(values(workload.stages, "job")[row])
     name = workload.stages["name"][row].as_py()
     return f"{_job(workload, job)}, stage {name!r} (row {row}),"
+
+
+def _runs_on(workload: Workload, stage: int) -> str:
+    columns = workload.columns
+    return columns.runs_on[int(columns.stage_runs_on[stage])]
 
 
 def _fail(text: str, rule: str) -> NoReturn:

@@ -83,20 +83,24 @@ def share_of_queues(columns: Columns, cluster: Cluster) -> F8:
 
 
 def single(shape: Any, fungible: Sequence[str] = ()) -> Cluster:
-    """Build the cluster of one slot, or of one machine of that shape."""
+    """Build the cluster of one slot, of one machine of that shape, or of machines of kinds."""
+    if isinstance(shape, Sequence) and not isinstance(shape, str):
+        return Cluster.mixed(shape, fungible=fungible)
     if isinstance(shape, Mapping):
         return Cluster.machines(1, fungible=fungible, **shape)
     if shape != "slots":
         raise InputError(
-            f"unknown cluster shape {shape!r}; valid: 'slots', or the resources of one machine, "
-            "e.g. {cpu: 16, mem: 128}",
+            f"unknown cluster shape {shape!r}; valid: 'slots', the resources of one machine, "
+            "e.g. {cpu: 16, mem: 128}, or a list of kinds of machines",
             rule="unknown shape",
         )
     return Cluster.slots(1)
 
 
 def times(one: Cluster, count: float) -> Cluster:
-    """Build the cluster of `count` times the slot or machine of `one`; slots come whole."""
+    """Build the cluster of `count` times the slot or machines of `one`; slots come whole."""
+    if len(one.machine_class):
+        return one.fraction(count)
     if one.unit:
         whole = math.floor(count + 0.5)
         return Cluster.slots(1 if 0 < count < 1 else whole)

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from sim.base.arrays import F8, I4, Mask
+from sim.base.arrays import F8, I4, I8, Mask
 from sim.cluster.cluster import Cluster
 from sim.engine.plan import Scheduler
 from sim.workload.workload import Workload
@@ -31,6 +31,7 @@ class Run:
     task_start: F8 | None = None
     task_finish: F8 | None = None
     task_machine: I4 | None = None
+    task_devices: I8 | None = None  # of its machine, as bits; None where machines have none
     record: str = "jobs"
     job_estimate: F8 | None = None
     limits_set: Sequence[LimitsSet] = ()

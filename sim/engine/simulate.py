@@ -36,7 +36,7 @@ def simulate(
         raise InputError(f"record must be 'jobs' or 'tasks', not {record!r}")
     check_room(workload, cluster)
     check_fits(workload, cluster)
-    keep_tasks = record == "tasks" or _needs_tasks(workload)
+    keep_tasks = record == "tasks" or _needs_tasks(workload, cluster)
     world, plan, memory, arrays, features = _begin(workload, cluster, policy, seed, keep_tasks)
     limited = plan.take_limited()
     limits = [(np.nan, *limited)] if limited else []
@@ -56,6 +56,7 @@ def simulate(
         task_start=arrays["out_task_start"] if keep_tasks else None,
         task_finish=arrays["out_task_finish"] if keep_tasks else None,
         task_machine=arrays["out_task_machine"] if keep_tasks else None,
+        task_devices=arrays["out_task_devices"] if keep_tasks and cluster.devices else None,
         record=record,
         job_estimate=plan.estimate_s,
         limits_set=limits,
@@ -64,17 +65,18 @@ def simulate(
 
 def variant(workload: Workload, cluster: Cluster, policy: Scheduler) -> frozenset[str]:
     """Return the features of the event loop that runs of these compile and use."""
-    return _begin(workload, cluster, policy, 0, _needs_tasks(workload))[-1]
+    return _begin(workload, cluster, policy, 0, _needs_tasks(workload, cluster))[-1]
 
 
 def compile_ahead(workload: Workload, cluster: Cluster, policy: Scheduler) -> None:
     """Compile all that a run of these will use, or load it, and run nothing."""
-    *_, arrays, features = _begin(workload, cluster, policy, 0, _needs_tasks(workload))
+    *_, arrays, features = _begin(workload, cluster, policy, 0, _needs_tasks(workload, cluster))
     compiled_variant(features, layout.make(arrays), np.zeros(0, dtype=np.int32))
 
 
-def _needs_tasks(workload: Workload) -> bool:
-    return len(workload.columns.queue_names) > 1 or has_homes(workload.columns)
+def _needs_tasks(workload: Workload, cluster: Cluster) -> bool:
+    columns = workload.columns
+    return len(columns.queue_names) > 1 or has_homes(columns) or cluster.devices is not None
 
 
 def _begin(

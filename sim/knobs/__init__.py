@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sim.knobs.joined import named_dags
     from sim.knobs.past import history_and_trace
     from sim.knobs.placement import deal_queues, place_inputs
-    from sim.knobs.tasks import scale_tasks
+    from sim.knobs.tasks import scale_tasks, stay
     from sim.workload.workload import Workload
 
 __all__ = [
@@ -40,6 +40,7 @@ __all__ = [
     "place_inputs",
     "scale_tasks",
     "squeeze",
+    "stay",
     "straggle",
     "turn",
 ]
@@ -60,6 +61,7 @@ _MODULES = {
     "place_inputs": "sim.knobs.placement",
     "scale_tasks": "sim.knobs.tasks",
     "squeeze": "sim.knobs.arrivals",
+    "stay": "sim.knobs.tasks",
     "straggle": "sim.knobs.faults",
     "rewire": "sim.synth.alibaba2018.knobs",
 }

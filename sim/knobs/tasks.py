@@ -1,4 +1,4 @@
-"""More tasks, or fewer, in every stage."""
+"""More tasks, or fewer, in every stage; tasks that stay."""
 
 from __future__ import annotations
 
@@ -69,6 +69,29 @@ def scale_tasks(
     stages = replaced(workload.stages, "n_tasks", new.astype(np.int32))
     knob = {"scale_tasks": high, "load": load, "machines": machines}
     return rebuilt(workload, knob, stages=stages, tasks=tasks)
+
+
+@checked
+def stay(workload: Workload, seconds: Positive) -> Workload:
+    """Let every task last as long, so that a cluster is filled and nothing leaves.
+
+    Parameters
+    ----------
+    workload : Workload
+        Without failures.
+    seconds : float
+        How long; longer than jobs keep coming.
+
+    Raises
+    ------
+    InputError
+        If it is not positive.
+    """
+    stages = workload.stages
+    if "duration_s" in stages.column_names:
+        stages = stages.drop_columns(["duration_s"])
+    duration_s = np.full(workload.n_stages, float(seconds))
+    return rebuilt(workload, {"stay": float(seconds)}, duration_s, stages=stages)
 
 
 def _scaled(n: I8, factor: float) -> I8:

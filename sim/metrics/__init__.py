@@ -17,7 +17,7 @@ from sim.metrics.parts import Metric
 
 __all__ = ["METRICS", "Metric", "compute", "metric", "names", "speedups"]
 
-FAMILIES = Plugins("family of metrics", __name__, "compute", helpers=("parts",))
+FAMILIES = Plugins("family of metrics", __name__, "compute", helpers=("kernels", "parts"))
 
 UTILIZATION = "utilization_"
 """Prefix of the metrics that each resource of the cluster has."""
@@ -103,6 +103,11 @@ def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:
       `sim.metrics.rigid`.
     - ``tasks_local``: of the tasks whose input lies on some machine
       (`sim.workload.schema.INPUT_HOME`), the fraction that ran there. NaN where there are none.
+
+    - ``devices_unallocated``, ``fragmentation``: where machines have devices such as GPUs, what
+      part of them no task has when the last job is submitted; and what part of the free ones can't
+      be given to a task like the workload's, on average over submissions. See
+      `sim.metrics.devices.looks`.
 
     A mean or percentile over no jobs is NaN.
 

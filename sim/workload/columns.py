@@ -24,6 +24,7 @@ from sim.workload.schema import (
     POLL_LAG,
     REMOTE_FACTOR,
     REQUESTED,
+    RUNS_ON,
     Column,
 )
 from sim.workload.tables import names, values
@@ -62,6 +63,7 @@ class Columns:
     # the input of task i lies on machine ``(stage_home + i) mod machines``; -1 for none
     stage_home: I4
     stage_remote_factor: F8  # how many times as long its tasks take on other machines
+    stage_runs_on: I4  # index into `runs_on`
     stage_max_s: F8  # longest and shortest of them, s
     stage_min_s: F8
     task_duration: F8  # how long a task runs, s
@@ -84,6 +86,7 @@ class Columns:
     queue_names: tuple[str, ...]
     user_names: tuple[str, ...]
     template_names: tuple[str, ...]
+    runs_on: tuple[str, ...]  # classes of machines (`sim.workload.schema.RUNS_ON`)
     features: Features  # by what a job is known, and the jobs of the past (`sim.workload.past`)
     training: Training  # the tasks of earlier runs of the jobs' templates (`sim.workload.past`)
 
@@ -134,6 +137,7 @@ def build(workload: Tables) -> Columns:
         "stage_work": work,
         "stage_home": or_default(workload.stages, INPUT_HOME),
         "stage_remote_factor": or_default(workload.stages, REMOTE_FACTOR),
+        "stage_runs_on": _runs_on(workload.stages)[0],
         "stage_max_s": longest,
         "stage_min_s": shortest,
         "task_duration": task_duration,
@@ -179,6 +183,7 @@ def assemble(workload: Tables, arrays: dict[str, NDArray[Any]]) -> Columns:
         queue_names=names(workload.jobs, "queue"),
         user_names=names(workload.jobs, "user"),
         template_names=names(workload.jobs, "template"),
+        runs_on=_runs_on(workload.stages)[1],
         features=Features(workload.jobs, workload.stages, workload.history),
         training=Training(workload.jobs, workload.training),
     )
@@ -243,6 +248,13 @@ def or_default(table: pa.Table, column: Column) -> NDArray[Any]:
         array: NDArray[Any] = table[column.name].chunk(0).to_numpy(zero_copy_only=False)
         return array.copy()
     return np.full(table.num_rows, column.default, dtype=column.type.to_pandas_dtype())
+
+
+def _runs_on(stages: pa.Table) -> tuple[I4, tuple[str, ...]]:
+    """Return what each stage may run on, as an index into the texts."""
+    if RUNS_ON.name in stages.column_names:
+        return values(stages, RUNS_ON.name).copy(), names(stages, RUNS_ON.name)
+    return np.zeros(stages.num_rows, np.int32), ("",)
 
 
 def _attempt0(workload: Tables) -> I8:

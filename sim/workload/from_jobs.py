@@ -15,6 +15,7 @@ from sim.workload.schema import (
     JOBS,
     MAY_HAVE,
     REQUIRED,
+    RUNS_ON,
     Column,
 )
 
@@ -23,7 +24,8 @@ _JOB_KEYS: Mapping[str, Any] = {
     "stages": None,
 }
 _MAY_HAVE = ("inputs", "downloads", *(column.name for column in MAY_HAVE["jobs"]))
-_STAGE_KEYS = ("name", "durations_s", "demand", "parents", *(column.name for column in FEATURES))
+_OF_STAGES = (RUNS_ON, *FEATURES)
+_STAGE_KEYS = ("name", "durations_s", "demand", "parents", *(column.name for column in _OF_STAGES))
 
 
 def tables_of(jobs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -69,7 +71,7 @@ def tables_of(jobs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
                 edges["parent"].append(names[parent])
                 edges["child"].append(stage0 + i)
                 edges["kind"].append(kind)
-    stages |= _said([stage for job in listed for stage in job["stages"]], FEATURES)
+    stages |= _said([stage for job in listed for stage in job["stages"]], _OF_STAGES)
     resources = sorted({r for demand in demands for r in demand}) or ["cpu"]
     for r in resources:
         stages[DEMAND_PREFIX + r] = [float(d.get(r, 0.0)) for d in demands]

@@ -148,6 +148,9 @@ INPUT_HOME: Final = Column(
 REMOTE_FACTOR: Final = Column(
     "remote_factor", pa.float64(), "1", "how many times as long a task takes elsewhere", 1.0, low=1
 )
+RUNS_ON: Final = Column(
+    "runs_on", CATEGORY, "classes", "classes of machines that may run it, | between; '' for any", ""
+)
 NEW_DEADLINE: Final = Column(
     "new_deadline_s",
     pa.float64(),
@@ -186,7 +189,7 @@ CPU: Final = Column(
 )
 MAY_HAVE: Final[dict[str, tuple[Column, ...]]] = {
     "jobs": (POLL_LAG, NEW_DEADLINE, NEW_DEADLINE_AT, REQUESTED, CPU, *FEATURES, *CLOCK),
-    "stages": (INPUT_HOME, REMOTE_FACTOR, *FEATURES),
+    "stages": (INPUT_HOME, REMOTE_FACTOR, RUNS_ON, *FEATURES),
     "history": CLOCK,
 }
 """Columns of the schema that a table may do without, and then is without."""

@@ -34,11 +34,18 @@ def check(config: Mapping[str, Any]) -> None:
     """Refuse a cluster that can't be built, whatever the workload."""
     _check_keys("cluster", config, _KEYS)
     shape, count = config.get("shape"), config.get("count")
-    if shape != "slots":
+    if isinstance(shape, list):
+        Cluster.mixed(shape)
+        if count is None:
+            raise InputError(
+                "machines that differ need a cluster.count: 1 for those that are listed",
+                rule="wrong type",
+            )
+    elif shape != "slots":
         if not isinstance(shape, Mapping) or not shape:
             raise InputError(
-                f"cluster.shape must be slots, or the resources of one machine such as "
-                f"{{cpu:16,mem:128}}, not {shape!r}",
+                f"cluster.shape must be slots, the resources of one machine such as "
+                f"{{cpu:16,mem:128}}, or a list of kinds of machines, not {shape!r}",
                 rule="wrong type",
             )
         for name, amount in shape.items():
@@ -93,8 +100,11 @@ def size(workload: Workload, config: Mapping[str, Any], capacity: float) -> dict
     """Size the cluster for a workload and a capacity, and check that every job fits it."""
     shape = config["shape"]
     cluster = at_capacity(workload, config, capacity)
-    each = 1.0 if cluster.unit else float(shape[cluster.resources[0]])
-    count = float(cluster.total[0]) / each
+    if isinstance(shape, list):
+        count, n_machines = capacity * config["count"], float(cluster.n_machines)
+    else:
+        each = 1.0 if cluster.unit else float(shape[cluster.resources[0]])
+        count = n_machines = float(cluster.total[0]) / each
     sized = {"shape": shape, "count": count, "queues": _queues(workload, config)}
     sized["fungible"] = list(config.get("fungible") or [])
     sized |= {kind: dict(config[kind]) for kind in FAULTS if config.get(kind)}
@@ -107,7 +117,7 @@ def size(workload: Workload, config: Mapping[str, Any], capacity: float) -> dict
             rule=error.rule,
         ) from error
     offered = max(load.offered_load(workload.inflow, cluster).values())
-    facts = (count, offered, float(workload.meta.get(_SCALE, 1.0)))
+    facts = (n_machines, offered, float(workload.meta.get(_SCALE, 1.0)))
     return {**sized, "facts": dict(zip(FACTS, facts, strict=True))}
 
 
@@ -149,7 +159,10 @@ def _check_keys(what: str, asked: Any, keys: Sequence[str]) -> None:
 def _check_fungible(fungible: Any, shape: Any) -> None:
     names = () if shape == "slots" else tuple(shape)
     check_value("cluster.fungible", fungible, list[str])
-    check_known("resource in cluster.fungible", fungible, names, "range")
+    if isinstance(shape, list):
+        Cluster.mixed(shape, fungible=fungible)
+    else:
+        check_known("resource in cluster.fungible", fungible, names, "range")
 
 
 def _check_queues(queues: Any) -> None:

@@ -274,6 +274,18 @@ TARGETS: dict[str, Target] = {
             ),
         ),
     ),
+    "k8s_gpu2023": Target(
+        _trace("k8s_gpu2023"),
+        (
+            _lines(
+                "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,"
+                "deletion_time,scheduled_time",
+                "a,12000,16384,1,460,,LS,Running,0,12537,5",
+                "b,6000,12288,2,1000,T4|P100,BE,Succeeded,20,90,30.5",
+                "c,1000,0,0,0,,,Pending,20,90,",
+            ),
+        ),
+    ),
     "tpc": Target(
         _trace("tpc"),
         (

@@ -89,6 +89,35 @@ class Run:
         share = share_of_queues(self.c, self.result.cluster)
         return np.floor(np.outer(share, self.capacity.sum(axis=0)) + 1e-6)
 
+    def may_run(self, machine: int) -> np.ndarray:
+        """Which tasks ask for the class of the machine, or for none: (T,) bool."""
+        cluster = self.result.cluster
+        of = cluster.classes[cluster.machine_class[machine]] if cluster.classes else ""
+        allowed = np.array([text == "" or of in text.split("|") for text in self.c.runs_on])
+        return allowed[self.c.stage_runs_on[self.task_stage]]
+
+    def device_room(self, machine: int) -> np.ndarray:
+        """Whether a machine's devices have room for each task, at each instant."""
+        n, part = self.of_devices
+        free = 1 - self.devices_held(machine)
+        with_room = (free[:, None, :] >= part[None, :, None] - SLACK).sum(axis=2)
+        return with_room >= n
+
+    @property
+    def of_devices(self) -> tuple[np.ndarray, np.ndarray]:
+        """How many devices each task takes, and what part of each."""
+        wanted = self.c.stage_demand_f[self.task_stage]
+        wanted = wanted[:, self.c.resources.index(self.result.cluster.devices)]
+        return np.ceil(wanted - SLACK).astype(int), np.minimum(wanted, 1)
+
+    def devices_held(self, machine: int) -> np.ndarray:
+        """What of each device of a machine is taken at each instant, (instants, devices)."""
+        cluster = self.result.cluster
+        n = int(cluster.capacity[machine, cluster.resources.index(cluster.devices)])
+        bits = self.result.task_devices[:, None] >> np.arange(n) & 1
+        held = bits * (self.of_devices[1] * (self.machine == machine))[:, None]
+        return self.running.astype(float) @ held
+
 
 def check(result: Result, fit: str) -> None:
     """Run every check on a result with task records, made under a policy of that fit."""
@@ -101,6 +130,9 @@ def check(result: Result, fit: str) -> None:
     check_hard_shares(run)
     check_gangs(run)
     check_bounds(run)
+    check_classes(run)
+    if result.cluster.devices:
+        check_devices(run)
     if not run.gang.any() and type(result.policy).conserves_work:
         check_work_is_conserved(run, fit)
 
@@ -150,6 +182,19 @@ def check_capacity(run: Run) -> None:
     assert ((run.machine >= 0) & (run.machine < len(run.capacity))).all()
 
 
+def check_classes(run: Run) -> None:
+    for machine in range(len(run.capacity)):
+        assert run.may_run(machine)[run.machine == machine].all(), machine
+
+
+def check_devices(run: Run) -> None:
+    """Each task has what it takes: whole devices, or a part of one that is not given twice."""
+    bits = [int(b).bit_count() for b in run.result.task_devices]
+    assert bits == run.of_devices[0].tolist()
+    for machine in range(len(run.capacity)):
+        assert (run.devices_held(machine) <= 1 + SLACK).all(), machine
+
+
 def check_hard_shares(run: Run) -> None:
     queue = run.c.job_queue[run.task_job]
     for q, cap in enumerate(run.caps()):
@@ -196,6 +241,8 @@ def check_work_is_conserved(run: Run, fit: str) -> None:
     queue = np.zeros(len(c.job_queue), int) if shared else c.job_queue
     free = [cap - run.used(run.machine == m) for m, cap in enumerate(run.capacity)]
     fits_on = [(run.demand[None] <= np.maximum(room, 0)[:, None]).all(axis=2) for room in free]
+    if run.result.cluster.devices:
+        fits_on = [here & run.may_run(m) & run.device_room(m) for m, here in enumerate(fits_on)]
     if run.holds_back:
         fits_on = [here & ~(run.waiting & ~here).any(axis=1)[:, None] for here in fits_on]
     fits = np.any(fits_on, axis=0)

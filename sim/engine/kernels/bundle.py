@@ -10,6 +10,7 @@ leaves a branch when even all that is left of it would not beat what it has foun
 import math
 
 from sim.base.jit import inlined, part
+from sim.engine.kernels.devices import may_run
 from sim.engine.kernels.resources import demand_row
 from sim.engine.kernels.score import (
     eta,
@@ -20,7 +21,7 @@ from sim.engine.kernels.score import (
     start_charged,
     worth_of,
 )
-from sim.engine.kernels.state import ALIGNED, BUNDLE, LEFTS, WORTHS
+from sim.engine.kernels.state import ALIGNED, BUNDLE, CHOOSES, LEFTS, PICKY, WORTHS
 
 _ANY = 2**60
 """More than any demand."""
@@ -50,7 +51,7 @@ def start_bundle(st, machine, k):
     for i in range(k):
         g = st.state_pick_stage[i]
         for _ in range(st.state_pick_best[i]):
-            if started and not _still_wanted(st, g):
+            if started and not _still_wanted(st, g, machine):
                 return
             started = True
             st.state_f[WORTHS] += st.state_pick_worth[i]
@@ -251,8 +252,10 @@ def _keep(st, depth, n):
 
 
 @inlined
-def _still_wanted(st, g):
-    """Tell whether a task of stage `g` may start after others of its bundle have."""
+def _still_wanted(st, g, machine):
+    """Tell whether a task of stage `g` may start on `machine` after others of its bundle have."""
+    if CHOOSES and st.state_i[PICKY] and not may_run(st, g, machine):
+        return False
     if st.state_scan_at[g] < 0 or not may_start(st, g):
         return False
     mine = st.state_job_where[st.w_stage_job[g]]

@@ -11,6 +11,7 @@ only against the machines freed since; a stage refused by the cap of its organis
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.bundle import pick_bundle, start_bundle
+from sim.engine.kernels.choice import best_machine
 from sim.engine.kernels.gang import admit_gang, gang_within_cap, is_waiting_gang, room_for_gang
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.overbook import best_overbooking
@@ -21,6 +22,7 @@ from sim.engine.kernels.scanlist import (
     find_fitting,
     first_fitting,
     mark_new,
+    may_use,
     put_aside,
     queue_end,
     refuse,
@@ -29,8 +31,10 @@ from sim.engine.kernels.scanlist import (
 )
 from sim.engine.kernels.score import find_new, may_start, start_charged
 from sim.engine.kernels.state import (
+    CHOOSES,
     EVICTS,
     GANGS,
+    MACHINE_CHOICE,
     MAKES_WAY,
     N_DIRTY,
     N_NEW,
@@ -76,9 +80,9 @@ def dispatch_strict(st):
             _block(st, q, g, BY_CAP)
             continue
         if st.state_queue_blocked_stage[q] == g:
-            machine = first_dirty(st, row)
+            machine = machine_for(st, g, row, 0, True)
         else:
-            machine = first_fit(st, row, hint if g == hint_stage else 0)
+            machine = machine_for(st, g, row, hint if g == hint_stage else 0, False)
             hint_stage, hint = g, max(machine, 0)
         if EVICTS and st.state_i[MAKES_WAY] and machine < 0:
             machine = evict(st, g, row)
@@ -90,6 +94,19 @@ def dispatch_strict(st):
             start_task(st, g, machine, False)
             started = True
     clear_dirty(st)
+
+
+@part
+def machine_for(st, g, row, begin, freed):
+    """Return the machine that a task of stage `g` goes to, -1 for none.
+
+    None before `begin` has room. `freed`: of those freed since the last dispatch, as no other has.
+    """
+    if CHOOSES and st.state_i[MACHINE_CHOICE]:
+        return best_machine(st, g, row, freed)
+    if freed:
+        return first_dirty(st, row)
+    return first_fit(st, row, begin)
 
 
 @part
@@ -225,7 +242,7 @@ def _first_between(st, low, high):
 def _first_on(st, machine, low, high):
     """Return the first place of [low, high) whose stage may start on `machine`, else `high`."""
     at = first_fitting(st, machine, low, high)
-    while at < high and not may_start(st, st.state_scan[at]):
+    while at < high and not (may_use(st, machine, at) and may_start(st, st.state_scan[at])):
         at = first_fitting(st, machine, at + 1, high)
     return at
 
@@ -254,11 +271,8 @@ def _first_gang(st):
 
 @inlined
 def _machine_for(st, g, begin):
-    """Return the first machine with room for stage `g`; none before `begin` has any."""
-    row = demand_row(st, g)
-    if st.state_scan_new[g]:
-        return first_fit(st, row, begin)
-    return first_dirty(st, row)
+    """Return the machine that a task of stage `g` goes to; none before `begin` has room."""
+    return machine_for(st, g, demand_row(st, g), begin, not st.state_scan_new[g])
 
 
 @inlined

@@ -3,10 +3,12 @@
 import math
 
 from sim.base.jit import inlined, part
+from sim.engine.kernels.choice import give_devices, take_devices
 from sim.engine.kernels.heaps import due_push, fin_push, turn_pop, turn_push
 from sim.engine.kernels.resources import give, give_held, take
 from sim.engine.kernels.service import accrue, forget, watch
 from sim.engine.kernels.state import (
+    CHOOSES,
     EVENTS,
     FAILS,
     FIRST_ENDED,
@@ -24,6 +26,7 @@ from sim.engine.kernels.state import (
     PACED,
     PENDING,
     PER_TASK,
+    PICKY,
     PREFERS,
     PRIORITY,
     RECORD,
@@ -116,6 +119,8 @@ def start_task(st, g, machine, held):
     if held:
         flag |= HELD
     else:
+        if CHOOSES and st.state_i[PICKY]:
+            take_devices(st, g, machine, slot)
         take(st, j, g, machine)
     st.state_slot_flag[slot] = flag
     st.state_slot_start[slot] = now
@@ -169,6 +174,8 @@ def end_task(st, slot):
         ]
         st.state_job_gang[j] += 1
     else:
+        if CHOOSES and st.state_i[PICKY]:
+            give_devices(st, slot)
         give(st, j, g, st.state_slot_machine[slot])
     counts = flag & FIRST_K
     if st.state_i[FIRST_ENDED]:

@@ -1,7 +1,18 @@
 """Taking and giving back room: on machines, and in the accounts of organisations and queues."""
 
 from sim.base.jit import inlined, part
-from sim.engine.kernels.state import HARD, N_DIRTY, N_TOUCHED, PACED, RELEASED, UNIT, USAGE
+from sim.engine.kernels.devices import may_run
+from sim.engine.kernels.state import (
+    CHOOSES,
+    HARD,
+    N_DIRTY,
+    N_TOUCHED,
+    PACED,
+    PICKY,
+    RELEASED,
+    UNIT,
+    USAGE,
+)
 
 FREED, HELD_BACK = 1, 2
 
@@ -20,6 +31,8 @@ def fits(st, row, machine):
     for r in range(st.state_mach_free.shape[1]):
         if st.w_stage_fit[row, r] > st.state_mach_free[machine, r]:
             return False
+    if CHOOSES and st.state_i[PICKY]:
+        return may_run(st, row, machine)
     return True
 
 
@@ -72,6 +85,8 @@ def _move(st, j, machine, demand, row, sign):
             st.state_job_used[j, r] += amount
             st.state_queue_used[st.state_job_home[j], r] += amount
             st.state_org_used[st.w_job_org[j], r] += amount
+    if CHOOSES:
+        st.state_mach_version[machine] += 1
     if PACED and not st.state_mach_touched[machine]:
         st.state_mach_touched[machine] = 1
         st.state_touched[st.state_i[N_TOUCHED]] = machine

@@ -9,16 +9,19 @@ until the room is wanted for a job below its own. The last started go first: the
 """
 
 from sim.base.jit import inlined, part
+from sim.engine.kernels.choice import give_devices
 from sim.engine.kernels.heaps import turn_push
 from sim.engine.kernels.lifecycle import FIRST_K, emit, look_again, turn_of, weighted_s
 from sim.engine.kernels.resources import demand_row, fits, freed, give
 from sim.engine.kernels.service import accrue
 from sim.engine.kernels.state import (
+    CHOOSES,
     MOVING,
     N_SLOT_FREE,
     NEXT_OUTAGE,
     NOW,
     PENDING,
+    PICKY,
     SEEN,
     SERVICE,
 )
@@ -47,6 +50,8 @@ def take_down(st, slot):
     if st.state_slot_flag[slot] & FIRST_K:
         st.state_job_first[j] -= 1
     st.state_stage_next[g] -= 1
+    if CHOOSES and st.state_i[PICKY]:
+        give_devices(st, slot)
     give(st, j, g, st.state_slot_machine[slot])
     look_again(st, j)
 

@@ -14,13 +14,16 @@ one: room and caps only get tighter within a dispatch.
 # mypy: disable-error-code="no-untyped-def"
 
 from sim.base.jit import inlined, part
+from sim.engine.kernels.devices import may_run
 from sim.engine.kernels.state import (
     BLOCK,
+    CHOOSES,
     N_HOLES,
     N_NEW,
     N_REFUSED,
     N_RIGID,
     N_SCAN,
+    PICKY,
     SCAN_SHIFTS,
     UNIT,
 )
@@ -205,6 +208,8 @@ def find_fitting(st, machine):
             for i in range(end - begin):
                 places[found] = begin + i
                 found += room[i] >= 0.0
+    if CHOOSES and st.state_i[PICKY]:
+        return still_fitting(st, machine, found)
     for i in range(found):
         scores[i] = score_at(st, machine, places[i])
     return found
@@ -231,7 +236,7 @@ def find_rigid(st, machine):
     return found
 
 
-@inlined
+@part
 def still_fitting(st, machine, n):
     """Of the first `n` listed, which fitted `machine`, keep those that still do, scored anew."""
     places, kept = st.state_scan_found, 0
@@ -268,6 +273,14 @@ def fits_at(st, machine, at):
         demand = st.state_scan_demand[r, at]
         if demand > st.state_mach_free[machine, r] and demand > 0:
             return False
+    return may_use(st, machine, at)
+
+
+@part
+def may_use(st, machine, at):
+    """Tell whether the stage at `at`, room aside, may run on `machine` and finds devices there."""
+    if CHOOSES and st.state_i[PICKY]:
+        return may_run(st, st.state_scan[at], machine)
     return True
 
 

@@ -6,9 +6,9 @@ writes: ``w_`` the workload and ``c_`` the cluster (nobody), ``p_`` the policy, 
 resources, M machines, F of the resources looked at when it is decided what fits, Q kernel queues
 (organisations × the queues of the policy), O organisations, L the queues of the policy, S slots for
 running tasks, N entries of the heap of their ends, H held slots of gangs, B tasks of a bundle, V
-events between two callbacks, Y steps of a plan, BLOCK; * is any number. ``J+1`` is one more, and
-``J:GANGS`` is J where there are GANGS, else 1: a feature, or a condition that `sim.engine.layout`
-knows.
+events between two callbacks, K types of tasks that may come next, Y kinds of stages, P steps of a
+plan, BLOCK; * is any number. ``J+1`` is one more, and ``J:GANGS`` is J where there are GANGS, else
+1: a feature, or a condition that `sim.engine.layout` knows.
 
 A feature is what a run has, or does without, and then does not compile: in a kernel a condition, by
 its bare name: ``if GANGS:``. Each must be worth it, in time to compile or to run; all else is a
@@ -65,6 +65,10 @@ RESERVES = Feature("RESERVES")
 EVICTS = Feature("EVICTS")
 """Tasks make way for those of jobs below their run limit."""
 
+CHOOSES = Feature("CHOOSES")
+"""Tasks choose among machines, may run on some alone, or take devices
+(`sim.engine.kernels.choice`)."""
+
 
 GIVEN = None
 """The beginning of a field that `sim.engine.layout` fills, or that is there before."""
@@ -87,6 +91,8 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("w_stage_demand", "i8", "G:DEMANDS, R", GIVEN),  # quanta; one row for a pool of slots
     # the same, but below all room where a resource may be overbooked
     ("w_stage_fit", "i8", "G:DEMANDS, R", GIVEN),
+    ("w_stage_allowed", "i8", "G:CHOOSES", GIVEN),  # classes of machines it may run on, as bits
+    ("w_stage_kind", "i4", "G:CHOOSES", GIVEN),  # those of a kind are alike in all that is scored
     # bit 0: its ready tasks are a heap, bit 1: has one-to-one children
     ("w_stage_o2o", "i1", "G", GIVEN),
     ("w_stage_home", "i4", "G", GIVEN),  # machine of its first task's input, -1 for none
@@ -110,6 +116,9 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("c_scale", "f8", "R", GIVEN),  # 1 / total
     ("c_dot", "f8", "M, F", GIVEN),  # 1 / capacity², of each machine
     ("c_capacity", "i8", "M:PACED, R", GIVEN),  # quanta
+    ("c_most", "f8", "R", GIVEN),  # 1 / the most of it that a machine has
+    ("c_mach_class", "i8", "M:CHOOSES", GIVEN),  # the bit of its class
+    ("c_mach_device0", "i8", "M+1:CHOOSES", GIVEN),  # its first device
     ("c_speed_time", "f8", "*", GIVEN),  # how fast everything runs, from each time on
     ("c_speed", "f8", "*", GIVEN),
     ("c_org_cap", "i8", "O, R", GIVEN),  # hard caps
@@ -138,6 +147,9 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("p_queue_order", "i4", "L", GIVEN),
     ("p_queue_demote_at", "f8", "L", GIVEN),
     ("p_queue_demote_to", "i4", "L", GIVEN),
+    ("p_mix_demand", "i8", "K, *", GIVEN),  # of the types of tasks that may come next, quanta
+    ("p_mix_allowed", "i8", "K", GIVEN),
+    ("p_mix_weight", "f8", "K", GIVEN),
     # registers
     ("state_f", "f8", "*", GIVEN),  # NOW, TIMER, WORTHS, LEFTS
     ("state_i", "i8", "*", GIVEN),  # counters, then the configuration
@@ -202,6 +214,10 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_mach_lost", "i1", "M", 0),
     ("state_mach_dirty", "i1", "M", 0),  # freed since the last dispatch; 2: held back in this one
     ("state_dirty", "i4", "M", 0),  # list of them
+    ("state_mach_version", "i8", "M:CHOOSES", 1),  # how often something was taken or given there
+    ("state_device_free", "i8", "*", GIVEN),  # quanta
+    ("state_score", "f8", "Y, M:SCORES", 0),  # of each kind of stage, at that version
+    ("state_score_version", "i8", "Y, M:SCORES", 0),
     # machines that may be overbooked
     ("state_mach_rate", "f8", "M:PACED, R", 1.0),  # of a resource's full speed
     ("state_mach_slot", "i4", "M:PACED", -1),  # the first of its running tasks
@@ -213,6 +229,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_slot_stage", "i4", "S", 0),
     ("state_slot_machine", "i4", "S", 0),
     ("state_slot_flag", "i1", "S", 0),  # bit 0: among the first k, bit 1: in a held gang slot
+    ("state_slot_devices", "i8", "S:CHOOSES", 0),  # of its machine, as bits
     ("state_slot_start", "f8", "S", 0),
     ("state_slot_free", "i4", "S", GIVEN),  # stack
     ("state_slot_next", "i4", "S:PACED", -1),  # the tasks of a machine
@@ -271,8 +288,8 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_gang_listed", "i1", "J:GANGS", 0),
     ("state_hold_machine", "i4", "H", 0),
     # reservations: what is free from each time on, where jobs wait in order, which run
-    ("state_step_time", "f8", "Y:RESERVED", 0),
-    ("state_step_free", "i8", "Y:RESERVED", 0),
+    ("state_step_time", "f8", "P:RESERVED", 0),
+    ("state_step_free", "i8", "P:RESERVED", 0),
     ("state_job_reserved", "f8", "J:RESERVED", nan),  # its start, s; NaN for none
     ("state_job_place", "i4", "J:RESERVED", 0),  # 1 is the first; 0 while nothing is planned
     ("state_in_order", "i4", "J:RESERVED", 0),
@@ -288,6 +305,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("out_task_start", "f8", "T:RECORD", nan),
     ("out_task_finish", "f8", "T:RECORD", nan),
     ("out_task_machine", "i4", "T:RECORD", -1),
+    ("out_task_devices", "i8", "T:DEVICES", 0),
 )
 
 
@@ -348,8 +366,14 @@ PACK_REMAINING, PACK_REMOTE, PACK_UNFAIRNESS, PACK_ORDER = range(4)
     ALIGNED,
     FIRST_ENDED,
     RESERVATIONS,
-) = range(43)
-N_I = 43
+    PICKY,
+    DEVICE,
+    PER_DEVICE,
+    MACHINE_CHOICE,
+    DEVICE_CHOICE,
+    KEEPS_SCORES,
+) = range(47)
+N_I = 47
 # What the configuration registers mean: SHARE is a `sim.engine.plan` code; UNIT a pool of slots;
 # EVENTS the mask subscribed to; RECORD whether task columns are kept; HARD whether organisations
 # have caps; TASK_ORDER whether p_task_order is given; PER_TASK whether there are one-to-one edges;
@@ -359,9 +383,12 @@ N_I = 43
 # whether machines are overbooked and tasks evicted, in a variant that can; REBASED whether
 # p_turn_priority counts tasks of what is left of a job; PENDING whether state_job_remaining is of
 # the tasks that have not started; ALIGNED whether alignment counts in scores; FIRST_ENDED whether a
-# job's first k tasks are those to end; RESERVATIONS for how many jobs room is reserved. What costs
-# more than a look at a register is a feature (`if GANGS:`). WORTHS and LEFTS are sums over the
-# tasks placed (`sim.engine.plan.queues`).
+# job's first k tasks are those to end; RESERVATIONS for how many jobs room is reserved; PICKY
+# whether tasks ask for classes of machines or take devices; DEVICE the resource that comes in
+# devices, -1 for none, and PER_DEVICE the quanta of one; MACHINE_CHOICE and DEVICE_CHOICE are
+# `sim.engine.plan.choice` codes, KEEPS_SCORES whether there is room for scores. What costs more
+# than a look at a register is a feature (`if GANGS:`). WORTHS and LEFTS are sums over the tasks
+# placed (`sim.engine.plan.queues`).
 
 State = namedtuple("State", NAMES)  # type: ignore[misc]  # the fields are listed once, above
 

@@ -10,6 +10,13 @@ from numpy.typing import NDArray
 
 from sim.engine.kernels import state as layout
 from sim.engine.kernels.state import FIELDS, READ_ONLY
+from sim.engine.layout.choice import (
+    ABSENT,
+    capacity_of,
+    check_choice,
+    lay_out_choice,
+    set_registers,
+)
 from sim.engine.layout.columns import (
     demand_of,
     gang_slots,
@@ -29,7 +36,6 @@ from sim.engine.layout.columns import (
 from sim.engine.layout.features import event_room, features_of, registers
 from sim.engine.layout.rigid import check_rigid
 from sim.engine.plan import Event, Plan
-from sim.workload.columns import capacity_quanta
 
 if TYPE_CHECKING:
     from sim.cluster.cluster import Cluster
@@ -51,7 +57,7 @@ def lay_out(
     resources, n_rigid, n_fit = order_resources(cluster, plan)
     quantum = quantum_of(columns, cluster, resources)
     order = [cluster.resources.index(name) for name in resources]
-    capacity = capacity_quanta(cluster.capacity.take(order, axis=1), quantum)
+    capacity = capacity_of(cluster, order, quantum)
     total = capacity.sum(axis=0)
     demand = demand_of(columns, cluster, resources)
     org, org_cap, org_weight = organisations(columns, cluster, total)
@@ -60,6 +66,8 @@ def lay_out(
     flags = registers(columns, cluster, plan, events, resources, keep_tasks)
     flags[layout.N_RIGID] = n_rigid
     flags[layout.REMOTE] = remote
+    check_choice(columns, cluster, plan)
+    set_registers(flags, columns, cluster, plan, resources, quantum)
     features = features_of(columns, cluster, plan, events, n_queues, remote)
     paced, gangs = "PACED" in features, "GANGS" in features
     fails = bool(flags[layout.FAILS])
@@ -73,7 +81,12 @@ def lay_out(
     np.cumsum(columns.job_min_tasks, out=hold0[1:])
     views["stage_left"][:] = np.diff(columns.stage_task0)
     views["left"][:] = np.diff(columns.stage_task0[columns.job_stage0])
+    choice, n_kinds = ABSENT, 1
+    if "CHOOSES" in features:
+        choice, n_kinds = lay_out_choice(columns, cluster, plan, order, capacity, demand, flags)
     conditions = {
+        "DEVICES": keep_tasks and bool(flags[layout.PICKY]),
+        "SCORES": bool(flags[layout.KEEPS_SCORES]),
         "DEMANDS": not cluster.unit,
         "FAILS": fails,
         "HEAPS": restarts or bool(flags[layout.PER_TASK]),
@@ -101,8 +114,10 @@ def lay_out(
         "H": max(int(hold0[-1]), 1),
         "B": plan.packing.bundle,
         "V": event_room(events, n_jobs, n_stages),
-        "Y": 3 * n_jobs + 2,
+        "P": 3 * n_jobs + 2,
         "BLOCK": layout.BLOCK,
+        "K": len(choice["p_mix_weight"]),
+        "Y": n_kinds,
     }
     pack = plan.packing
     given: dict[str, NDArray[Any]] = {
@@ -129,6 +144,8 @@ def lay_out(
         "w_edge_child": columns.edge_child,
         "w_edge_kind": columns.edge_kind,
         **cluster.outages.in_order(),
+        **choice,
+        "c_most": 1.0 / np.maximum(capacity.max(axis=0), 1),
         "c_total": total,
         "c_scale": np.where(total > 0, 1.0 / np.maximum(total, 1), 0.0),
         "c_dot": 1.0 / np.maximum(capacity[:, :n_fit], 1).astype(np.float64) ** 2,

@@ -11,7 +11,9 @@ from sim.base.arrays import I8
 from sim.base.errors import InputError, PolicyError
 from sim.base.jit import Feature
 from sim.engine.kernels import state as has
+from sim.engine.layout.choice import is_picky
 from sim.engine.plan import NO_LIMIT, Event, Fit, Order, Plan
+from sim.engine.plan.choice import Machine
 from sim.engine.plan.queues import Packing
 
 if TYPE_CHECKING:
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 _ORDERS = {has.USAGE, has.MOVING, has.SERVICE}
 _THRESHOLDS = {has.MOVING, has.SERVICE}
 _RARE = {has.GANGS, has.INPUTS}
-_WIDE = {*_ORDERS, *_RARE, has.LIMITS, has.PACED}
+_WIDE = {*_ORDERS, *_RARE, has.LIMITS, has.PACED, has.CHOOSES}
 
 
 def features_of(
@@ -101,6 +103,8 @@ def _needed(
         has.PACED: bool(paced or overbook),
         has.EVICTS: plan.evict,
         has.RESERVES: plan.reservations > 0,
+        has.CHOOSES: not cluster.unit
+        and (is_picky(columns, cluster) or plan.choice.machine != Machine.FIRST),
     }
     return {feature for feature, there in found.items() if there}
 
@@ -136,7 +140,7 @@ def registers(
     flags[has.PRIORITY] = plan.task_priority is not None
     flags[has.PREFERS] = plan.task_prefers is not None
     flags[has.SEEN] = not np.isnan(plan.stages["seen_s"]).all()
-    flags[has.OVERBOOKS] = plan.packing.overbook
+    flags[has.OVERBOOKS] = plan.packing.overbook and bool(cluster.fungible)
     flags[has.MAKES_WAY] = plan.evict
     flags[has.FAILS] = bool(len(columns.attempt_s))
     flags[has.REBASED] = plan.packing.rebased

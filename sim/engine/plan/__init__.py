@@ -16,14 +16,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from sim.base.arrays import F8, I4
 from sim.base.errors import PolicyError, unknown
+from sim.engine.plan.choice import Choice, Device, Machine, Mix
 from sim.engine.plan.queues import Fit, Order, Packing, Queues, Share
 from sim.engine.plan.seen import Batch, Event, World
 
 __all__ = [
     "NO_LIMIT",
     "Batch",
+    "Choice",
+    "Device",
     "Event",
     "Fit",
+    "Machine",
+    "Mix",
     "Order",
     "Plan",
     "Queues",
@@ -60,6 +65,9 @@ class Plan:
         `Share.DOMINANT`, or the index of the one resource whose use counts.
     packing : Packing
         What Fit.PACK weighs; by default how well a task fills a machine, alone.
+    choice : Choice
+        Where a task goes of the machines and devices with room (`sim.engine.plan.choice`): the
+        first, by default.
     task_order : (T,) int32 or None
         For each stage a permutation of its tasks (index within the stage): which goes first.
     task_priority : (T,) float64 or None
@@ -116,6 +124,7 @@ class Plan:
         self.fit = Fit.STRICT
         self.fit_resources: tuple[str, ...] = ()
         self.packing = Packing()
+        self.choice = Choice()
         self.share: int = Share.DOMINANT
         self.task_order: I4 | None = None
         self.task_priority: F8 | None = None

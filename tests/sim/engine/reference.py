@@ -16,6 +16,7 @@ from sim.cluster.cluster import Cluster
 from sim.engine.plan import Batch, Event, Fit, Order, Plan, World
 from sim.workload.columns import capacity_quanta
 from sim.workload.workload import Workload
+from tests.sim.engine.reference_choice import Choosing
 from tests.sim.engine.reference_reserve import reserve
 
 INF = math.inf
@@ -26,7 +27,7 @@ def simulate(workload: Workload, cluster: Cluster, policy, seed: int = 0) -> Sim
     return _Run(workload, cluster, policy, seed).go()
 
 
-class _Run:
+class _Run(Choosing):
     def __init__(self, workload, cluster, policy, seed):
         c = self.c = workload.columns
         self.policy = policy
@@ -102,6 +103,7 @@ class _Run:
             ]
             self.demand = np.stack(columns, axis=1).tolist()
         self.capacity = capacity_quanta(cluster.capacity, quantum).tolist()
+        self._set_up_devices(cluster, quantum)
         self.free = [list(row) for row in self.capacity]
         self._looked_at(cluster)
         self.total = [sum(column) for column in zip(*self.capacity, strict=True)]
@@ -181,6 +183,7 @@ class _Run:
             task_start=self.task_start,
             task_finish=self.task_finish,
             task_machine=self.task_machine,
+            task_devices=self._devices_given(),
             batches=self.batches,
             view=self.view,
         )
@@ -309,6 +312,7 @@ class _Run:
         first = self.first_started[j] < self.plan.jobs["notify_at"][j]
         self.first_started[j] += first
         if not held:
+            self._start_on_devices(task, g, machine)
             self._take(j, self.demand[g], machine, 1)
         if np.isnan(view["start"][j]):
             view["start"][j] = self.now
@@ -347,6 +351,7 @@ class _Run:
         if held:
             self.idle[j].append(machine)
         else:
+            self._leave_devices(task, g, machine)
             self._take(j, self.demand[g], machine, -1)
         if self.plan.first_ended:
             first = self.first_done[j] < self.plan.jobs["notify_at"][j]
@@ -388,6 +393,7 @@ class _Run:
         self.view["running"][j] -= 1
         self.view["started"][j] -= 1
         self.first_started[j] -= first
+        self._leave_devices(task, g, machine)
         self._take(j, self.demand[g], machine, -1)
 
     # ---- failures, and outputs that are lost
@@ -605,7 +611,9 @@ class _Run:
         return [
             m
             for m, free in enumerate(self.free)
-            if m not in self.down and all(self.demand[g][r] <= max(free[r], 0) for r in self.looked)
+            if m not in self.down
+            and all(self.demand[g][r] <= max(free[r], 0) for r in self.looked)
+            and self._may_use(g, m)
         ]
 
     def _admit(self, j):
@@ -714,7 +722,7 @@ class _Run:
         machines = self._machines(g)
         if not machines:
             return False
-        self._start(g, machines[0], False)
+        self._start(g, self._chosen(g, machines), False)
         return True
 
     def _pack(self):

@@ -162,3 +162,34 @@ def test_faults_are_drawn_from_the_seed(workload: Workload) -> None:
 def test_faults_that_can_not_be_drawn_are_refused(faults: dict[str, Any], text: str) -> None:
     with pytest.raises(InputError, match=text):
         clusters.check(config(**faults))
+
+
+KINDS = [
+    {"class": "T4", "count": 6, "cpu": 8, "devices": {"gpu": 2}},
+    {"count": 2, "cpu": 16},
+]
+
+
+def test_kinds_of_machines_keep_their_shares_at_each_capacity(workload: Workload) -> None:
+    mixed = config(shape=KINDS, count=1, load=None)
+    clusters.check(mixed)
+    sized = clusters.size(workload, mixed, 0.5)
+    assert (sized["count"], sized["facts"]["n_machines"]) == (0.5, 4)
+    cluster = clusters.build(sized)
+    assert cluster.capacity.tolist() == [[8, 2]] * 3 + [[16, 0]]
+    assert (cluster.devices, cluster.classes) == ("gpu", ("T4", ""))
+    twice = clusters.size(workload, {**mixed, "count": 2}, 0.5)
+    assert twice["facts"]["n_machines"] == 8
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"count": None}, "machines that differ need a cluster.count"),
+        ({"shape": [{"count": 1}]}, "has no resource"),
+        ({"fungible": ["gpu"]}, "unknown fungible resource 'gpu'"),
+    ],
+)
+def test_kinds_that_are_none_are_refused(changes: dict[str, Any], text: str) -> None:
+    with pytest.raises(InputError, match=text):
+        clusters.check(config(**{"shape": KINDS, "count": 1, "load": None, **changes}))

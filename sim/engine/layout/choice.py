@@ -1,0 +1,123 @@
+"""Classes, devices and what chooses among them, as the kernel has them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.base.arrays import F8, I8, offsets
+from sim.base.errors import PolicyError
+from sim.cluster.classes import ANY, bits_of, in_quanta, per_device
+from sim.engine.kernels import state as has
+from sim.engine.plan import Fit, Plan
+from sim.engine.plan.choice import Machine, Mix
+
+if TYPE_CHECKING:
+    from sim.cluster.cluster import Cluster
+    from sim.workload.columns import Columns
+
+MOST_SCORES = 2**23
+"""No more scores are kept than these, 16 bytes each."""
+
+
+def is_picky(columns: Columns, cluster: Cluster) -> bool:
+    """Tell whether machines are of classes that some task asks for, or have devices."""
+    if cluster.unit:
+        return False
+    return cluster.devices is not None or any(text != ANY for text in columns.runs_on)
+
+
+def check_choice(columns: Columns, cluster: Cluster, plan: Plan) -> None:
+    """Refuse a plan that does not go with classes and devices."""
+    if plan.fit == Fit.PACK and plan.choice.machine != Machine.FIRST and not cluster.unit:
+        raise PolicyError(
+            f"plan.choice.machine is {plan.choice.machine.name.lower()}, but with fit pack "
+            "machines choose tasks; use fit strict or skip"
+        )
+    if not is_picky(columns, cluster):
+        return
+    overbooks = plan.fit == Fit.PACK and plan.packing.overbook and bool(cluster.fungible)
+    for wrong, what in ((plan.evict, "plan.evict"), (overbooks, "overbooking")):
+        if wrong:
+            raise PolicyError(
+                f"{what} is not simulated where machines have devices or tasks ask for a class of "
+                "them; take another policy, or a cluster of like machines"
+            )
+
+
+def capacity_of(cluster: Cluster, order: list[int], quantum: F8) -> I8:
+    """Return what each machine has in quanta, (M, R), in the kernel's order."""
+    names = [cluster.resources[i] for i in order]
+    device = names.index(cluster.devices) if cluster.devices else None
+    return in_quanta(cluster.capacity.take(order, axis=1), quantum, device)
+
+
+def set_registers(
+    flags: I8,
+    columns: Columns,
+    cluster: Cluster,
+    plan: Plan,
+    resources: tuple[str, ...],
+    quantum: F8,
+) -> None:
+    """Say in the registers what is chosen."""
+    flags[has.PICKY] = is_picky(columns, cluster)
+    flags[has.DEVICE], flags[has.PER_DEVICE] = -1, 1
+    if cluster.devices:
+        flags[has.DEVICE] = resources.index(cluster.devices)
+        flags[has.PER_DEVICE] = per_device(quantum[flags[has.DEVICE]])
+    if not cluster.unit:
+        flags[has.MACHINE_CHOICE] = plan.choice.machine
+        flags[has.DEVICE_CHOICE] = plan.choice.device
+
+
+def lay_out_choice(
+    columns: Columns,
+    cluster: Cluster,
+    plan: Plan,
+    order: list[int],
+    capacity: I8,
+    demand: I8,
+    flags: I8,
+) -> tuple[dict[str, NDArray[Any]], int]:
+    """Return the fields, and how many kinds of stages have scores that are kept."""
+    n_stages = len(columns.stage_job)
+    bits = bits_of(columns.runs_on, cluster.classes)
+    allowed = np.full(n_stages, -1) if cluster.unit else bits[columns.stage_runs_on]
+    kind, n_kinds = np.zeros(n_stages, np.int32), 1
+    if flags[has.MACHINE_CHOICE]:
+        rows = np.column_stack([demand, allowed])
+        types, which = np.unique(rows, axis=0, return_inverse=True)
+        if len(types) * len(capacity) <= MOST_SCORES:
+            kind, n_kinds = which.ravel().astype(np.int32), len(types)
+            flags[has.KEEPS_SCORES] = 1
+    device, per = int(flags[has.DEVICE]), int(flags[has.PER_DEVICE])
+    n_devices = capacity[:, device] // per if device >= 0 else np.zeros(len(capacity), np.int64)
+    mix = plan.choice.mix or Mix(np.zeros((0, len(order)), np.int64), _NO_TYPES, np.zeros(0))
+    code = cluster.machine_class if len(cluster.machine_class) else np.zeros(len(capacity), int)
+    return {
+        "w_stage_allowed": allowed,
+        "w_stage_kind": kind,
+        "c_mach_class": np.left_shift(1, code.astype(np.int64)),
+        "c_mach_device0": offsets(n_devices),
+        "p_mix_demand": np.ascontiguousarray(mix.demand[:, order]),
+        "p_mix_allowed": mix.allowed.copy(),
+        "p_mix_weight": mix.weight.copy(),
+        "state_device_free": np.full(max(int(n_devices.sum()), 1), per, np.int64),
+    }, n_kinds
+
+
+_NO_TYPES = np.zeros(0, np.int64)
+ABSENT: dict[str, NDArray[Any]] = {
+    "w_stage_allowed": np.zeros(1, np.int64),
+    "w_stage_kind": np.zeros(1, np.int32),
+    "c_mach_class": np.zeros(1, np.int64),
+    "c_mach_device0": np.zeros(1, np.int64),
+    "p_mix_demand": np.zeros((0, 1), np.int64),
+    "p_mix_allowed": _NO_TYPES,
+    "p_mix_weight": np.zeros(0),
+    "state_device_free": np.zeros(1, np.int64),
+}
+"""The fields of a run without any of it; their arrays are never written."""

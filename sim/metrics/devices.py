@@ -1,0 +1,91 @@
+"""How much of the devices of machines is free, and how much of that is of no use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from sim.base.arrays import F8, I8, offsets
+from sim.cluster.classes import in_quanta, per_device
+from sim.engine.plan.choice import Mix
+from sim.engine.record import Run
+from sim.metrics.kernels.fragments import replay
+from sim.metrics.parts import NAN, Metric
+
+METRICS = {
+    "devices_unallocated": Metric(
+        "1", "lower", "share of devices (GPUs) that no task has when the last job comes"
+    ),
+    "fragmentation": Metric(
+        "1", "lower", "share of free devices that can't be given to the next task, over arrivals"
+    ),
+}
+
+
+def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:
+    """Compute both, of a run on machines with devices whose tasks are recorded."""
+    if run.cluster.devices is None or run.task_devices is None:
+        return {}
+    free, of_no_use = looks(run).T
+    total = run.cluster.total[run.cluster.resources.index(run.cluster.devices)]
+    some = free > 0
+    share = of_no_use[some] / free[some]
+    return {
+        "devices_unallocated": float(free[-1] / total),
+        "fragmentation": float(share.mean()) if len(share) else NAN,
+    }
+
+
+def looks(run: Run) -> F8:
+    """Return what was free of devices when each job was submitted, and what was of no use: (L, 2).
+
+    A task has its devices after its start and until before its end. The next task is one of the
+    workload's, each as likely (`sim.engine.plan.choice.Mix`).
+    """
+    columns, cluster = run.workload.columns, run.cluster
+    quantum = np.ones(len(cluster.resources))
+    demand = np.zeros((len(columns.stage_job), len(cluster.resources)), np.int64)
+    for r, name in enumerate(cluster.resources):
+        if name in columns.resources:
+            at = columns.resources.index(name)
+            quantum[r], demand[:, r] = columns.quantum[at], columns.stage_demand[:, at]
+    assert cluster.devices is not None
+    device = cluster.resources.index(cluster.devices)
+    per = per_device(quantum[device])
+    capacity = in_quanta(cluster.capacity, quantum, device)
+    device0 = offsets(capacity[:, device] // per)
+    code = np.append(cluster.machine_class, 0).astype(np.int64)
+    mix = Mix.of(columns, cluster)
+    events = _events(run)
+    sums = np.zeros((int((events[:, 3] == 0).sum()), 2))
+    replay(
+        events,
+        demand,
+        np.ascontiguousarray(np.column_stack([mix.demand, mix.allowed])),
+        mix.weight,
+        np.column_stack([np.left_shift(1, code), device0]),
+        device,
+        capacity,
+        np.full(int(device0[-1]), per, np.int64),
+        sums,
+    )
+    return sums / per
+
+
+def _events(run: Run) -> I8:
+    """Return machine, stage, devices and sign of ends, looks and starts: by time, in that order."""
+    assert run.task_start is not None
+    assert run.task_finish is not None
+    assert run.task_machine is not None
+    assert run.task_devices is not None
+    ran = np.flatnonzero(run.task_finish > run.task_start)
+    stage = run.workload.columns.task_stage()[ran]
+    submit = run.job_submit[np.isfinite(run.job_submit)]
+    one = np.ones(len(ran), np.int64)  # with no float beside them, bits stay what they are
+    task = np.column_stack([run.task_machine[ran], stage, run.task_devices[ran], one])
+    look = np.zeros((len(submit), 4), np.int64)
+    time = np.concatenate([run.task_finish[ran], submit, run.task_start[ran]])
+    kind = np.repeat([0, 1, 2], [len(ran), len(submit), len(ran)])
+    rows: I8 = np.concatenate([task * np.array([1, 1, 1, -1]), look, task])
+    return np.ascontiguousarray(rows[np.lexsort((kind, time))])

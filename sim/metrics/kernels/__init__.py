@@ -1,0 +1,1 @@
+"""Loops over what happened in a run."""

@@ -1,0 +1,18 @@
+"""Tasks that stay."""
+
+from __future__ import annotations
+
+import pytest
+
+import sim
+from sim.knobs import stay
+
+
+def test_every_task_lasts_as_long():
+    stages = [{"durations_s": [1.0, 2.0]}, {"durations_s": [3.0]}]
+    made = stay(sim.Workload.from_jobs([{"submit_s": 0, "stages": stages}]), 50)
+    assert made.columns.task_duration.tolist() == [50.0] * 3
+    assert made.columns.stage_demand.tolist() == [[1000000], [1000000]]
+    assert stay(made, 7).columns.task_duration.tolist() == [7.0] * 3
+    with pytest.raises(sim.InputError, match="seconds"):
+        stay(made, 0)
