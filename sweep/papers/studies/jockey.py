@@ -14,6 +14,7 @@ import pyarrow as pa
 from policies.jockey.bound import utility_bound
 from policies.jockey.control import POINTS, utility
 from sim.base.arrays import F8
+from sim.published import numbers
 from sweep.papers.declared import printed
 from sweep.report.findings import Finding, Finished
 
@@ -29,6 +30,9 @@ STEP_MIN = 5
 DRAWN = ("totalworkWithQ", "cp")
 
 MODELS = {"jockey": "simulator", "jockey_amdahl": "Amdahl's law"}
+
+SEVEN = tuple("ABCDEFG")
+"""The jobs of Table 2."""
 
 OWN = 3
 """Runs of each job at each allocation (§5.3)."""
@@ -136,6 +140,46 @@ def _errors(finished: Finished, policy: str, own: bool) -> dict[int, dict[str, f
         off = 100.0 * abs(predicted[tokens, job] / slowest - 1.0)
         errors.setdefault(tokens, {})[job] = off
     return errors
+
+
+def variance(finished: Finished) -> list[Finding]:
+    """Give how completion varies over the runs of a job, over jobs, and with spare tokens or not.
+
+    By Table 1, and §2.4: how many times the variation without spare tokens that with them is, and
+    what part of the seven jobs' vertices runs on them.
+    """
+    over_runs, on_spare = {}, []
+    for keys, cells in finished.by("policy.spare", "trace.like_inputs", "trace.job").items():
+        took = np.array([row["relative_finish"] for row in cells])
+        over_runs[keys] = float(took.std(ddof=1) / took.mean())
+        if keys[0] and keys[1] and keys[2] in SEVEN:
+            on_spare += [100.0 * row["spare_share"] for row in cells]
+    findings = []
+    rows = numbers("jockey")["table1"]
+    for row, like in (("all", False), ("like inputs", True)):
+        of_jobs = [of for keys, of in over_runs.items() if keys[:2] == (True, like)]
+        for percentile, paper in zip(rows["percentiles"], rows[row], strict=True):
+            what, ours = f"P{percentile} of jobs", float(np.percentile(of_jobs, percentile))
+            findings.append(Finding(f"variation over runs, {row}", what, ours, paper=f"{paper:g}"))
+    ratios = [over_runs[True, True, job] / over_runs[False, True, job] for job in SEVEN]
+    title = "variation with spare tokens over that without"
+    paper = printed("jockey", "section 2.4", "ratio")
+    findings.append(Finding(title, "the most of seven jobs", max(ratios), paper=paper))
+    findings.append(Finding(title, "their median", float(np.median(ratios))))
+    for percentile, what in ((5, "least"), (95, "most")):
+        share, paper = (
+            float(np.percentile(on_spare, percentile)),
+            printed("jockey", "section 2.4", what),
+        )
+        findings.append(
+            Finding(
+                "of a job's vertices on spare tokens, %",
+                f"P{percentile} of runs",
+                share,
+                paper=paper,
+            )
+        )
+    return findings
 
 
 def spark(finished: Finished) -> list[Finding]:
