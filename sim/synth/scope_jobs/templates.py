@@ -53,8 +53,8 @@ EXTRA_WITHIN, EXTRA_SPREAD = 0.3, 0.85
 take as much of it as they lie apart; for others that times exp(0.85 z), by the normal score z of
 their place."""
 INPUT_VARIATION = (0.10, 0.14, 0.45, 2.8)
-"""Variation of the factor of inputs that are not alike, at Table 1's percentiles of jobs. How all but
-`EXTRA` was set says docs/jockey_workload.md."""
+"""Variation of the factor of inputs that are not alike, at Table 1's percentiles of jobs. How this
+and the spreads above were set says docs/jockey_workload.md."""
 LIKE = 0.05
 """Inputs that are alike are at most this much smaller or larger than usual."""
 STAGE_SIGMA = 0.1

@@ -38,6 +38,7 @@ OWN = 3
 """Runs of each job at each allocation (§5.3)."""
 
 FAIR, ARBITER, ALONE, BOUND = "drf", "jockey_arbiter", "jockey", "bound"
+FILL, WHOLE = "jockey_with/greedy_fill", "bound of whole jobs"
 NEEDED = 630
 """The tokens that Jockey gives the jobs A to T together at first."""
 NEVER_S = 60_000.0
@@ -205,7 +206,7 @@ def arbiter(finished: Finished) -> list[Finding]:
     """Give utility and deadlines met of jobs that need more tokens than there are (beyond §4.4).
 
     The utility of each is that of §5.1. By need: how much more the arbiter earns than the better of
-    fair sharing and each its own Jockey, and how far that is of the way to the bound of
+    fair sharing and each its own Jockey, and how far that is of the way to the bounds of
     `policies.jockey.bound`, by means over seeds.
     """
     worth: dict[int, dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
@@ -217,16 +218,17 @@ def arbiter(finished: Finished) -> list[Finding]:
         worth[need][policy][seed] = float(utility(POINTS)(late_s).sum())
         met[need][policy].append(float((late_s <= 0).sum()))
         if seed not in worth[need][BOUND]:
-            worth[need][BOUND][seed] = _bound(table)
+            for which in (BOUND, WHOLE):
+                worth[need][which][seed] = _bound(table, whole=which == WHOLE)
     findings = []
     for need, of in sorted(worth.items()):
-        for policy in (FAIR, ALONE, ARBITER, BOUND):
+        for policy in (FAIR, ALONE, ARBITER, FILL, BOUND, WHOLE):
             if policy not in of:
                 continue
             values = list(of[policy].values())
             drawn: dict[str, Any] = {"curve": policy, "along": "need, % of the tokens", "at": need}
             findings.append(Finding.of("total utility", f"{policy}, {need} %", values, **drawn))
-            if policy != BOUND:
+            if policy not in (BOUND, WHOLE):
                 findings.append(
                     Finding.of("deadlines met", f"{policy}, {need} %", met[need][policy])
                 )
@@ -243,11 +245,12 @@ def _judged(need: int, of: Mapping[str, Mapping[int, float]]) -> list[Finding]:
     found = Finding.of("arbiter more than the better other", f"{need} %", more)
     within = 0.0 if math.isnan(found.low) else (found.high - found.low) / 2
     findings = [dataclasses.replace(found, at_least=-within)]
-    if mean[BOUND] - mean[other] > LITTLE:
-        way = 100.0 * (mean[ARBITER] - mean[other]) / (mean[BOUND] - mean[other])
-        wanted = WAY if need <= UP_TO else -math.inf
-        title = "way from the better other to the bound, %"
-        findings.append(Finding(title, f"{need} %", way, at_least=wanted))
+    for bound in (BOUND, WHOLE):
+        if mean[bound] - mean[other] > LITTLE:
+            way = 100.0 * (mean[ARBITER] - mean[other]) / (mean[bound] - mean[other])
+            wanted = WAY if need <= UP_TO else -math.inf
+            title = f"way from the better other to the {bound}, %"
+            findings.append(Finding(title, f"{need} %", way, at_least=wanted))
     return findings
 
 
@@ -281,11 +284,11 @@ def _late_s(jobs: pa.Table) -> F8:
     return np.where(np.isnan(late), NEVER_S, late)
 
 
-def _bound(jobs: pa.Table) -> float:
+def _bound(jobs: pa.Table, whole: bool) -> float:
     """Return what the jobs can have been worth at most; infinite without jobs."""
     if not jobs.num_rows:
         return math.inf
     names = ("submit_s", "deadline_s", "work_s", "shortest_s")
     submit, due, work, shortest = (jobs[name].to_numpy() for name in names)
     n_tokens = int(jobs["tokens"][0].as_py())
-    return utility_bound(submit, due, work, shortest, n_tokens, utility(POINTS))
+    return utility_bound(submit, due, work, shortest, n_tokens, utility(POINTS), whole=whole)
