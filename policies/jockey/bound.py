@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike
 
 from policies.jockey.control import Utility
 
-NODES, GAP = 200, 0.01
-"""Where the search for whole jobs ends: after so many nodes, or so near to a schedule it found."""
+NODES = 1
+"""After how many nodes the search for whole jobs ends: cuts at the root prove most of it."""
 
 
 def utility_bound(
@@ -58,7 +58,7 @@ def utility_bound(
             constraints=[LinearConstraint(fits, -np.inf, limit), LinearConstraint(of_job, 1, 1)],
             integrality=np.ones(len(job)),
             bounds=Bounds(0, 1),
-            options={"node_limit": NODES, "mip_rel_gap": GAP},
+            options={"node_limit": NODES},
         )
         return float(-found.mip_dual_bound)
     solved = linprog(
