@@ -45,31 +45,15 @@ class WeightedSum:
 
     def reached(self, finish_s: F8, n_tasks: I4, levels: F8) -> F8:
         """See `Indicator`."""
-        order = ascending(finish_s)
-        ends = np.take_along_axis(finish_s, order, axis=1)
+        order = np.argsort(finish_s, axis=1, kind="stable")
         so_far = np.cumsum(np.repeat(self.weights / n_tasks, n_tasks)[order], axis=1)
         so_far[:, -1] = 1.0
         times = np.zeros((len(finish_s), len(levels)))
         above = levels > 0
         for row in range(len(finish_s)):
             first = np.searchsorted(so_far[row], levels[above] - _HAIR)
-            times[row, above] = ends[row, first]
+            times[row, above] = finish_s[row, order[row, first]]
         return times
-
-
-def ascending(times_s: F8) -> I8:
-    """Return the stable order of each row of times that are not negative: (R, N).
-
-    They order as their bits do, and NumPy orders 16 bits at a time in a twentieth of what it takes
-    for floats.
-    """
-    bits, width = times_s.view(np.uint64), times_s.shape[1]
-    row0 = (np.arange(len(times_s)) * width)[:, None]
-    order: I8 = np.argsort(bits.astype(np.uint16), axis=1, kind="stable")
-    for shift in (16, 32, 48):
-        digit = (bits >> np.uint64(shift)).astype(np.uint16).ravel()
-        order = order.ravel()[np.argsort(digit[order + row0], axis=1, kind="stable") + row0]
-    return order
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from policies.jockey.indicators import NAMES, LeastStage, WeightedSum, ascending, indicator
+from policies.jockey.indicators import NAMES, LeastStage, WeightedSum, indicator
 from policies.jockey.profile import profile_of
 from sim.base.errors import InputError
 from tests.policies.jockey.test_job_simulator import profile
@@ -73,10 +73,3 @@ def test_tasks_of_no_length_count_alike():
 def test_an_unknown_indicator_gets_the_nearest():
     with pytest.raises(InputError, match="did you mean 'minstage'"):
         indicator("minstag", profile())
-
-
-def test_times_are_put_in_their_stable_order():
-    rng = np.random.default_rng(0)
-    times = np.round(np.exp(rng.normal(0, 6, (5, 400))), 2)  # with ties, and zeros
-    times[:, 7] = 0.0
-    np.testing.assert_array_equal(ascending(times), np.argsort(times, axis=1, kind="stable"))
