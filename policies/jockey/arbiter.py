@@ -3,7 +3,8 @@
 Where what the jobs need fits within the cluster, each has what Jockey gives it. Where it does not,
 tokens go by turns: a job takes all that it can use of what those before it leave. What is looked
 for is the order of turns that is worth most, looking ahead to when each job ends in it.
-`policies.jockey.bound` says what jobs can be worth at most.
+`policies.jockey.bound` says what jobs can be worth at most, and `policies.jockey.filling` has
+another way.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 
 from policies.jockey.control import Job, Running, need
+from policies.jockey.filling import greedy_fill
 from policies.jockey.model import Simulated, serial_s
 from policies.jockey.policy import Jockey
 from policies.jockey.profile import Profile
@@ -83,7 +85,15 @@ class JockeyArbiter(Jockey):
     never less than the serial work that is left nor all of it over the tokens: C(p, a) is of jobs
     whose tasks kept running, and one whose tokens were taken has none under way. Nothing is
     smoothed.
+
+    Attributes
+    ----------
+    fill : {"turns", "greedy"}
+        What becomes of tokens that do not do for all: turns, or shares to whom the next token is
+        worth most, where having none is worth what waiting for all others is.
     """
+
+    fill: Literal["turns", "greedy"] = "turns"
 
     events = Event.JOB_ARRIVED | Event.JOB_DONE | Event.TIMER
     together = True
@@ -104,9 +114,12 @@ class JockeyArbiter(Jockey):
             for job in due:
                 job.allocation = job.raw
             return
+        left = Left(*np.array(turns).T)
+        if self.fill == "greedy":
+            self._fill(due, left, world, total)
+            return
         for job in due:
             job.raw = job.allocation = float(total)
-        left = Left(*np.array(turns).T)
         before = np.argsort([_pace(job).turn for job in due], kind="stable")
         by_deadline = np.argsort(-left.late_s, kind="stable")
         order = best_order(left, [before, by_deadline], total, self.expected)
@@ -121,6 +134,24 @@ class JockeyArbiter(Jockey):
         """
         cases = (left_s / self.slack, left_s, left_s * self.slack)
         return np.asarray(sum(self.worth(late_s + case) for case in cases) / len(cases))
+
+    def _fill(self, due: Sequence[Job], left: Left, world: World, total: int) -> None:
+        """Share the tokens out by what jobs are expected to be worth with so many to their end."""
+        tokens, worth = [], []
+        for job, late_s, work_s in zip(due, left.late_s, left.work_s, strict=True):
+            assert isinstance(job.model, Simulated)
+            done = job.done(world)
+            at = job.model.remaining.tokens.astype(np.int64)
+            at = at[at <= total]
+            factor = _pace(job).factor(done)
+            least_s = np.maximum(factor * serial_s(job.profile, done), work_s / at)
+            left_s = np.maximum(factor * job.model.left_by_run_s(done)[: len(at)], least_s[:, None])
+            waits_s = (left.work_s.sum() - work_s) / total
+            cases = np.concatenate([left_s[-1:] + waits_s, left_s])
+            tokens.append(np.concatenate([[0], at]))
+            worth.append(self.expected(late_s, cases).mean(axis=1))
+        for job, got in zip(due, greedy_fill(tokens, worth, total).tolist(), strict=True):
+            job.raw = job.allocation = float(got)
 
     def _look(self, job: Job, now: float, world: World, total: int) -> tuple[float, float, float]:
         """Set what a job needs; return how late it is, its work, and its least time."""

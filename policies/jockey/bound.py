@@ -7,6 +7,9 @@ from numpy.typing import ArrayLike
 
 from policies.jockey.control import Utility
 
+NODES = 1
+"""After how many nodes the search for whole jobs ends: cuts at the root prove most of it."""
+
 
 def utility_bound(
     submit_s: ArrayLike,
@@ -16,16 +19,17 @@ def utility_bound(
     tokens: int,
     worth: Utility,
     step_s: float = 60.0,
+    whole: bool = False,
 ) -> float:
     """Return an upper bound on the sum of the utilities of J jobs, by a linear program.
 
     Each job finishes in some step of time, and is worth what it is at the step's begin. By the end
     of a step the jobs that are done by then, of those submitted since any instant, can have taken
-    no more than all tokens all that time. A job may be split over several ends: that only loosens
-    the bound.
+    no more than all tokens all that time. A job may be split over several ends, which no policy
+    can do; with `whole` it may not: a search with a limit, and what it then has proven.
     """
     from scipy import sparse  # slow to import, and every command lists the policies
-    from scipy.optimize import linprog
+    from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
     submit, work = np.asarray(submit_s, dtype=float), np.asarray(work_s, dtype=float)
     earliest = submit + np.maximum(shortest_s, work / tokens)
@@ -38,7 +42,7 @@ def utility_bound(
     job, step = np.nonzero(possible)
     value = worth(at - due[:, None])[job, step]
     column = np.arange(len(job))
-    whole = sparse.coo_array((np.ones(len(job)), (job, column)))
+    of_job = sparse.coo_array((np.ones(len(job)), (job, column)))
     rows, limits = [], []
     for since in np.unique(submit):
         mine = submit[job] >= since
@@ -47,11 +51,21 @@ def utility_bound(
                 continue
             rows.append(np.where(mine & (step <= k), work[job], 0.0))
             limits.append(tokens * (end - since))
+    fits, limit = sparse.csr_array(np.array(rows)), np.array(limits)
+    if whole:
+        found = milp(
+            -value,
+            constraints=[LinearConstraint(fits, -np.inf, limit), LinearConstraint(of_job, 1, 1)],
+            integrality=np.ones(len(job)),
+            bounds=Bounds(0, 1),
+            options={"node_limit": NODES},
+        )
+        return float(-found.mip_dual_bound)
     solved = linprog(
         -value,
-        A_ub=sparse.csr_array(np.array(rows)),
-        b_ub=np.array(limits),
-        A_eq=whole,
+        A_ub=fits,
+        b_ub=limit,
+        A_eq=of_job,
         b_eq=np.ones(len(submit)),
         bounds=(0, 1),
     )

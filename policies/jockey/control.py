@@ -214,7 +214,7 @@ def share_out(world: World, plan: Plan, spare: bool) -> None:
     plan.evict = strict and not len(gangs)
 
 
-def profile_of_job(columns: Columns, row: int, waits: bool = True) -> Profile:
+def profile_of_job(columns: Columns, row: int, waits: bool = False) -> Profile:
     """Build the profile of a job from the training records of its template (`profile_of`)."""
     training, template = columns.training, int(columns.job_template[row])
     picked = np.flatnonzero(training.template == template)

@@ -46,14 +46,13 @@ class WeightedSum:
     def reached(self, finish_s: F8, n_tasks: I4, levels: F8) -> F8:
         """See `Indicator`."""
         order = np.argsort(finish_s, axis=1, kind="stable")
-        ends = np.take_along_axis(finish_s, order, axis=1)
         so_far = np.cumsum(np.repeat(self.weights / n_tasks, n_tasks)[order], axis=1)
         so_far[:, -1] = 1.0
         times = np.zeros((len(finish_s), len(levels)))
         above = levels > 0
         for row in range(len(finish_s)):
             first = np.searchsorted(so_far[row], levels[above] - _HAIR)
-            times[row, above] = ends[row, first]
+            times[row, above] = finish_s[row, order[row, first]]
         return times
 
 

@@ -53,8 +53,8 @@ class Jockey(Policy):
     indicator : str
         The progress indicator (`policies.jockey.indicators`).
     waits : bool
-        Whether Q_s, of ``totalworkWithQ``, counts what tasks waited for tokens in training, or, as
-        Table 3 has it, what goes before a task runs and no more.
+        Whether Q_s, of ``totalworkWithQ``, counts what tasks waited for tokens in training too, or,
+        as Table 3 has it, what goes before a task runs and no more.
     utility : tuple of (float, float)
         Points (minutes after the deadline, utility), piecewise linear and never rising.
     runs, allocations : int
@@ -76,7 +76,7 @@ class Jockey(Policy):
     gate: bool = True
     quantile: Annotated[float, Between(1e-6, 1)] = 1.0
     indicator: indicators.Name = "totalworkWithQ"
-    waits: bool = True
+    waits: bool = False
     utility: tuple[tuple[float, ...], ...] = control.POINTS
     runs: Annotated[int, Between(1, 10**5)] = 100
     allocations: Annotated[int, Between(2, 10**4)] = 20

@@ -88,8 +88,8 @@ class Profile:
     run_s: F8
     init_s: F8
     n_failed: I4  # the distribution of how many attempts of a task failed
-    # t_s and Q_s: the time that all tasks of the stage execute, and that they wait with their
-    # inputs there or initialise (or only that: Table 3 counts it as queueing, not as work), s
+    # t_s and Q_s: the time that all tasks of the stage execute, and that they initialise (Table 3
+    # counts it as queueing, not as work), or wait with their inputs there too, s
     work_s: F8
     queued_s: F8
     longest_s: F8  # l_s: the time that the longest task of the stage executes, s
@@ -129,7 +129,7 @@ class Profile:
 
 
 def profile_of(
-    shape: Shape, records: Records, name: str = "the job", waits: bool = True
+    shape: Shape, records: Records, name: str = "the job", waits: bool = False
 ) -> Profile:
     """Build the profile of a job from one or more of its runs.
 

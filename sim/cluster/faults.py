@@ -202,6 +202,7 @@ def draw_slowdowns(
     last_s: Positive,
     speed: tuple[Positive, Positive],
     until_s: float,
+    of: str | None = None,
 ) -> Slowdowns:
     """Draw slow periods: times between them and their lengths are exponential.
 
@@ -215,6 +216,8 @@ def draw_slowdowns(
         Each period's speed is uniform between the two; positive.
     until_s : float
         None begins later than that, s.
+    of : str, optional
+        Whose they are: of the same seed others are drawn for another.
 
     Raises
     ------
@@ -224,7 +227,7 @@ def draw_slowdowns(
     low, high = speed
     if low > high:
         raise InputError(f"the speed of slow periods lies between {low!r} and {high!r}: turn them")
-    rng = stream(seed, "slowdowns")
+    rng = stream(seed, "slowdowns", *([] if of is None else [of]))
     rows: list[tuple[float, float, float]] = []
     time_s = rng.exponential(every_s)
     while time_s <= until_s:

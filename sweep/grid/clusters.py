@@ -22,6 +22,7 @@ FAULTS = {
     "outages": ("mtbf_s", "repair_s", "until_s"),
     "slowdowns": ("every_s", "last_s", "speed", "until_s"),
 }
+_OF = "of"  # an optional key of slow periods: whose they are
 _KEYS = ("shape", "count", "load", "usual_load", "tails", "queues", "fungible", *FAULTS)
 _OF_TRACE = "trace"
 _SCALE = "arrival_scale"
@@ -181,7 +182,9 @@ def _check_faults(config: Mapping[str, Any]) -> None:
         asked = config.get(kind)
         if asked is None:
             continue
-        _check_keys(f"cluster.{kind}", asked, keys)
+        _check_keys(f"cluster.{kind}", asked, (*keys, _OF) if kind == "slowdowns" else keys)
+        if _OF in asked:
+            check_value(f"cluster.{kind}.{_OF}", asked[_OF], str | None)
         for key in keys:
             _check_fault(f"cluster.{kind}.{key}", asked.get(key), may_be_pair=key == "speed")
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from sim.base.errors import InputError, unknown
-from sim.base.parameters import Between, Count, NotNegative, Share, Whole, checked
+from sim.base.parameters import Between, Count, NotNegative, Share, checked
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
@@ -36,7 +36,7 @@ def synthesize(
     faults: bool = True,
     slots: Count = 200,
     utilization: Share = 0.8,
-    waiting: Whole = 8,
+    waiting: NotNegative = 8.0,
     every_s: NotNegative = 0.0,
     initialise: bool = True,
     largest_input: bool = False,
@@ -68,8 +68,9 @@ def synthesize(
     slots, utilization : int, float
         Size of the cluster, and how busy ordinary jobs and those with deadlines keep it on average,
         these spread evenly until they are due. 0 for no other jobs at all.
-    waiting : int
-        Further jobs, which always have tasks waiting: they have the work of what is left.
+    waiting : float
+        How many further jobs have tasks waiting on average: they come at random, and share what
+        the ordinary ones leave.
     every_s : float
         Time between submissions of the jobs, s.
     initialise : bool
@@ -100,6 +101,6 @@ def synthesize(
         [NAMES[(at + i) % len(NAMES)] for i in range(jobs)],
         own or deadline,
         seed=seed, change=change, like_inputs=like_inputs, work=work, slow_stage=float(slow_stage),
-        faults=faults, slots=slots, utilization=float(utilization), waiting=waiting,
+        faults=faults, slots=slots, utilization=float(utilization), waiting=float(waiting),
         every_s=float(every_s), initialise=initialise, largest_input=largest_input,
     )  # fmt: skip

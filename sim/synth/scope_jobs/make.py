@@ -77,6 +77,8 @@ WIDTH, WIDTH_SIGMA, WIDEST = 20.0, 0.8, 200
 """Tasks of the first stage of a job: median, spread and most; the second has a quarter."""
 TASK_S, TASK_SIGMA = 60.0, 0.8
 """Median and spread of the durations of their tasks, s."""
+WAITING_S = 1200.0
+"""How long a job that waits for what the ordinary ones leave takes with all of it, on average."""
 STEP_S = 10.0
 
 
@@ -107,12 +109,21 @@ def draw_background(slots: float, until_s: float, rng: Stream) -> Background:
     return Background(submit_s, n_tasks, duration_s)
 
 
-def draw_waiting(n: int, slots: float, until_s: float, rng: Stream) -> Background:
-    """Draw `n` jobs that come at 0, with as much work as `slots` slots do up to `until_s`."""
+def draw_waiting(mean: float, slots: float, until_s: float, rng: Stream) -> Background:
+    """Draw jobs that come at random and share `slots` slots, up to `until_s`.
+
+    So many wait on average, and at 0, as of a queue that is served by sharing: each as often one
+    more as the load, mean / (1 + mean), says.
+    """
+    load = mean / (1 + mean)
+    at_first = int(rng.geometric(1 - load)) - 1
+    coming = int(rng.poisson(load * until_s / WAITING_S))
+    submit_s = np.concatenate([np.zeros(at_first), np.sort(rng.random(coming)) * until_s])
     mean_s = TASK_S * maths.exp(TASK_SIGMA**2 / 2)
-    n_tasks = np.full((n, 1), max(1, round(slots * until_s / mean_s / max(n, 1))), np.int64)
+    work_s = slots * WAITING_S * rng.exponential(1.0, size=len(submit_s))
+    n_tasks = np.maximum(np.rint(work_s / mean_s), 1).astype(np.int64)[:, None]
     duration_s = TASK_S * maths.exp(TASK_SIGMA * rng.normal(size=int(n_tasks.sum())))
-    return Background(np.zeros(n), n_tasks, duration_s)
+    return Background(submit_s, n_tasks, duration_s)
 
 
 def _demand(at: F8, until_s: float, rng: Stream) -> F8:
@@ -162,7 +173,7 @@ def make(
     faults: bool,
     slots: int,
     utilization: float,
-    waiting: int,
+    waiting: float,
     every_s: float,
     initialise: bool,
     largest_input: bool,

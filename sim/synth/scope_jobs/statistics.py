@@ -1,82 +1,21 @@
-"""How the jobs compare with the published numbers of Tables 1 to 3: wanted and got."""
+"""How the jobs compare with the published numbers of Tables 2 and 3: wanted and got."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
-from sim.base.arrays import F8
 from sim.base.random import stream
-from sim.cluster.cluster import Cluster
-from sim.engine.recording import FirstComeFirstServed
-from sim.engine.simulate import simulate
 from sim.published import numbers
 from sim.synth.scope_jobs.structure import INIT_S, TABLE_2, WIDE
 from sim.synth.scope_jobs.templates import (
     WORK_H,
-    JobRun,
-    Template,
-    draw_run,
-    draw_template,
-    joined,
-    of_runs,
     recorded_run,
     template,
     training_of,
 )
 from sim.workload.workload import Workload
-
-VERTICES = (150, 500)
-"""Of the jobs of the population: smaller than the 21, so that thousands of runs take seconds."""
-TOKENS = 30
-"""With how many tokens each run is simulated, alone."""
-AT_ONCE = 100
-"""Runs that are simulated side by side."""
-
-
-def variation(
-    templates: int = 500, runs: int = 10, seed: int = 0
-) -> dict[str, dict[int, tuple[float, float]]]:
-    """Measure how completion times vary over the runs of recurring jobs (Table 1).
-
-    Every run is simulated alone on `TOKENS` tokens, first come, first served.
-    """
-    drawn = [_template(i, seed) for i in range(templates)]
-    paper = numbers("jockey")["table1"]
-    by_inputs = {}
-    for inputs, like in (("all", False), ("like inputs", True)):
-        of_all = [
-            draw_run(template_of, stream(seed, "population", inputs, i, k), like)
-            for i, template_of in enumerate(drawn)
-            for k in range(runs)
-        ]
-        took_s = _alone_s(of_all).reshape(templates, runs)
-        cov = took_s.std(axis=1, ddof=1) / took_s.mean(axis=1)
-        got = np.percentile(cov, paper["percentiles"])
-        by_inputs[inputs] = {
-            p: (published, float(ours))
-            for p, published, ours in zip(paper["percentiles"], paper[inputs], got, strict=True)
-        }
-    return by_inputs
-
-
-def _alone_s(runs: Sequence[JobRun], tokens: int = TOKENS) -> F8:
-    """Return how long each run takes with so many tokens of its own, (n,) s."""
-    took_s = []
-    for begin in range(0, len(runs), AT_ONCE):
-        some = runs[begin : begin + AT_ONCE]
-        piece = of_runs(some, [f"run-{i}" for i in range(len(some))], [0.0] * len(some))
-        workload = Workload.from_tables(**joined([piece]), validate=False)
-        cluster = Cluster.slots(tokens * len(some))
-        took_s.append(simulate(workload, cluster, FirstComeFirstServed(limit=tokens)).job_finish)
-    return np.concatenate(took_s)
-
-
-def _template(i: int, seed: int) -> Template:
-    rng = stream(seed, "population", "template", i)
-    return draw_template(f"template-{i}", rng, VERTICES, place=float(rng.random()))
-
 
 _OF_TRAINING = ("work, h", "queueing, median, s", "queueing, 90th percentile, s")
 _OF_RUN = (*_OF_TRAINING, "latency, median, s", "latency, 90th percentile, s")
@@ -117,9 +56,6 @@ def statistics(job: str) -> dict[str, tuple[float, float]]:
 
 def beside(workload: Workload, seed: int) -> Iterator[tuple[str, str, float, float]]:
     """Give what is published beside what is synthesized: where it stands, what, both numbers."""
-    for row, percentiles in variation(seed=seed).items():
-        for percentile, (wanted, got) in percentiles.items():
-            yield "Table 1", f"variation over runs, {row}, P{percentile}", wanted, got
     for job in TABLE_2:
         for row, (wanted, got) in statistics(job).items():
             is_chosen = (job, row) == ("A", "90th percentile, s")

@@ -43,18 +43,18 @@ ln(6.8 / 5.8) over ln(23.5 / 12.7), and ln(6.9 / 5.8) over ln(18.5 / 12.7), are 
 3)."""
 WORK_H = {name: numbers_of_run[0] for name, numbers_of_run in numbers("jockey")["table3"].items()}
 """Total work of job F in training and of the two runs of Table 3, hours."""
-RUN_SIGMA = 0.2
+RUN_SIGMA = 0.05
 """Spread of the logarithm of what all vertices of a run take longer or shorter."""
-OVERLOADED = 0.06
+OVERLOADED = 0.02
 """Chance that the cluster is overloaded while a job runs."""
 EXTRA = float(np.mean([WORK_H[run] / WORK_H["training"] - 1 for run in ("job 1", "job 2")]))
 EXTRA_WITHIN, EXTRA_SPREAD = 0.3, 0.85
 """What a run of the median job takes longer then, 0.65 as the runs of Table 3 on average, give or
 take as much of it as they lie apart; for others that times exp(0.85 z), by the normal score z of
 their place."""
-INPUT_VARIATION = (0.10, 0.28, 0.6, 2.8)
-"""Variation of the factor of inputs that are not alike, at Table 1's percentiles of jobs. All but
-`EXTRA` is set so that completion times vary as in Table 1 (docs/jockey_workload.md)."""
+INPUT_VARIATION = (0.10, 0.14, 0.45, 2.8)
+"""Variation of the factor of inputs that are not alike, at Table 1's percentiles of jobs. How this
+and the spreads above were set says docs/jockey_workload.md."""
 LIKE = 0.05
 """Inputs that are alike are at most this much smaller or larger than usual."""
 STAGE_SIGMA = 0.1

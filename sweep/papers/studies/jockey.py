@@ -14,6 +14,7 @@ import pyarrow as pa
 from policies.jockey.bound import utility_bound
 from policies.jockey.control import POINTS, utility
 from sim.base.arrays import F8
+from sim.published import numbers
 from sweep.papers.declared import printed
 from sweep.report.findings import Finding, Finished
 
@@ -30,10 +31,16 @@ DRAWN = ("totalworkWithQ", "cp")
 
 MODELS = {"jockey": "simulator", "jockey_amdahl": "Amdahl's law"}
 
+SEVEN = tuple("ABCDEFG")
+"""The jobs of Table 2."""
+
 OWN = 3
 """Runs of each job at each allocation (§5.3)."""
 
 FAIR, ARBITER, ALONE, BOUND = "drf", "jockey_arbiter", "jockey", "bound"
+FILL, WHOLE = "jockey_with/greedy_fill", "bound of whole jobs"
+WHOLE_STEP_S = 120.0
+"""Of the search for that bound, which is the shorter for it."""
 NEEDED = 630
 """The tokens that Jockey gives the jobs A to T together at first."""
 NEVER_S = 60_000.0
@@ -138,6 +145,46 @@ def _errors(finished: Finished, policy: str, own: bool) -> dict[int, dict[str, f
     return errors
 
 
+def variance(finished: Finished) -> list[Finding]:
+    """Give how completion varies over the runs of a job, over jobs, and with spare tokens or not.
+
+    By Table 1, and §2.4: how many times the variation without spare tokens that with them is, and
+    what part of the seven jobs' vertices runs on them.
+    """
+    over_runs, on_spare = {}, []
+    for keys, cells in finished.by("policy.spare", "trace.like_inputs", "trace.job").items():
+        took = np.array([row["relative_finish"] for row in cells])
+        over_runs[keys] = float(took.std(ddof=1) / took.mean())
+        if keys[0] and keys[1] and keys[2] in SEVEN:
+            on_spare += [100.0 * row["spare_share"] for row in cells]
+    findings = []
+    rows = numbers("jockey")["table1"]
+    for row, like in (("all", False), ("like inputs", True)):
+        of_jobs = [of for keys, of in over_runs.items() if keys[:2] == (True, like)]
+        for percentile, paper in zip(rows["percentiles"], rows[row], strict=True):
+            what, ours = f"P{percentile} of jobs", float(np.percentile(of_jobs, percentile))
+            findings.append(Finding(f"variation over runs, {row}", what, ours, paper=f"{paper:g}"))
+    ratios = [over_runs[True, True, job] / over_runs[False, True, job] for job in SEVEN]
+    title = "variation with spare tokens over that without"
+    paper = printed("jockey", "section 2.4", "ratio")
+    findings.append(Finding(title, "the most of seven jobs", max(ratios), paper=paper))
+    findings.append(Finding(title, "their median", float(np.median(ratios))))
+    for percentile, what in ((5, "least"), (95, "most")):
+        share, paper = (
+            float(np.percentile(on_spare, percentile)),
+            printed("jockey", "section 2.4", what),
+        )
+        findings.append(
+            Finding(
+                "of a job's vertices on spare tokens, %",
+                f"P{percentile} of runs",
+                share,
+                paper=paper,
+            )
+        )
+    return findings
+
+
 def spark(finished: Finished) -> list[Finding]:
     """Give the errors of models by executors trained at and run with (§5.3, on measured tasks)."""
     findings = []
@@ -161,7 +208,7 @@ def arbiter(finished: Finished) -> list[Finding]:
     """Give utility and deadlines met of jobs that need more tokens than there are (beyond §4.4).
 
     The utility of each is that of §5.1. By need: how much more the arbiter earns than the better of
-    fair sharing and each its own Jockey, and how far that is of the way to the bound of
+    fair sharing and each its own Jockey, and how far that is of the way to the bounds of
     `policies.jockey.bound`, by means over seeds.
     """
     worth: dict[int, dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
@@ -173,16 +220,17 @@ def arbiter(finished: Finished) -> list[Finding]:
         worth[need][policy][seed] = float(utility(POINTS)(late_s).sum())
         met[need][policy].append(float((late_s <= 0).sum()))
         if seed not in worth[need][BOUND]:
-            worth[need][BOUND][seed] = _bound(table)
+            worth[need][BOUND][seed] = loose = _bound(table)
+            worth[need][WHOLE][seed] = min(loose, _bound(table, WHOLE_STEP_S, whole=True))
     findings = []
     for need, of in sorted(worth.items()):
-        for policy in (FAIR, ALONE, ARBITER, BOUND):
+        for policy in (FAIR, ALONE, ARBITER, FILL, BOUND, WHOLE):
             if policy not in of:
                 continue
             values = list(of[policy].values())
             drawn: dict[str, Any] = {"curve": policy, "along": "need, % of the tokens", "at": need}
             findings.append(Finding.of("total utility", f"{policy}, {need} %", values, **drawn))
-            if policy != BOUND:
+            if policy not in (BOUND, WHOLE):
                 findings.append(
                     Finding.of("deadlines met", f"{policy}, {need} %", met[need][policy])
                 )
@@ -199,11 +247,12 @@ def _judged(need: int, of: Mapping[str, Mapping[int, float]]) -> list[Finding]:
     found = Finding.of("arbiter more than the better other", f"{need} %", more)
     within = 0.0 if math.isnan(found.low) else (found.high - found.low) / 2
     findings = [dataclasses.replace(found, at_least=-within)]
-    if mean[BOUND] - mean[other] > LITTLE:
-        way = 100.0 * (mean[ARBITER] - mean[other]) / (mean[BOUND] - mean[other])
-        wanted = WAY if need <= UP_TO else -math.inf
-        title = "way from the better other to the bound, %"
-        findings.append(Finding(title, f"{need} %", way, at_least=wanted))
+    for bound in (BOUND, WHOLE):
+        if mean[bound] - mean[other] > LITTLE:
+            way = 100.0 * (mean[ARBITER] - mean[other]) / (mean[bound] - mean[other])
+            wanted = WAY if need <= UP_TO else -math.inf
+            title = f"way from the better other to the {bound}, %"
+            findings.append(Finding(title, f"{need} %", way, at_least=wanted))
     return findings
 
 
@@ -237,11 +286,11 @@ def _late_s(jobs: pa.Table) -> F8:
     return np.where(np.isnan(late), NEVER_S, late)
 
 
-def _bound(jobs: pa.Table) -> float:
+def _bound(jobs: pa.Table, step_s: float = 60.0, whole: bool = False) -> float:
     """Return what the jobs can have been worth at most; infinite without jobs."""
     if not jobs.num_rows:
         return math.inf
     names = ("submit_s", "deadline_s", "work_s", "shortest_s")
     submit, due, work, shortest = (jobs[name].to_numpy() for name in names)
     n_tokens = int(jobs["tokens"][0].as_py())
-    return utility_bound(submit, due, work, shortest, n_tokens, utility(POINTS))
+    return utility_bound(submit, due, work, shortest, n_tokens, utility(POINTS), step_s, whole)

@@ -108,6 +108,8 @@ def test_the_bound_by_hand():
     # all); the bound lets the late half of both end all the way from there to ten minutes late
     two = utility_bound([0.0, 0.0], [600.0] * 2, [6000.0] * 2, [0.0, 0.0], 10, U, step_s=1.0)
     assert two == pytest.approx(1.0, abs=0.01)
+    whole = [[0.0, 0.0], [600.0] * 2, [6000.0] * 2, [0.0, 0.0], 10, U]
+    assert utility_bound(*whole, step_s=10.0, whole=True) == pytest.approx(0.0, abs=0.1)
 
 
 class InOrder(Policy):
@@ -130,7 +132,9 @@ def test_no_order_of_jobs_beats_the_bound():
         ]
         workload = sim.Workload.from_jobs(rows)
         c = workload.columns
-        bound = utility_bound(c.job_submit, c.job_deadline, c.job_work, c.stage_max_s, 4, U)
+        given = (c.job_submit, c.job_deadline, c.job_work, c.stage_max_s, 4, U)
+        loose, bound = utility_bound(*given), utility_bound(*given, whole=True)
+        assert bound <= loose + 1e-6
         for keys in permutations(range(4)):
             policy = InOrder()
             object.__setattr__(policy, "keys", np.array(keys, float))
@@ -205,3 +209,18 @@ def test_where_what_is_needed_fits_each_gets_that():
     result = sim.simulate(workload, cluster, policies.build("jockey_arbiter", runs=20))
     tokens = result.limits["tokens"].to_numpy()
     assert 0 < tokens.max() <= 100  # and never all
+
+
+def test_filled_greedily_the_tokens_add_up_and_what_is_wanted_most_comes_first():
+    workload, cluster = crowded(14, 1.6, n=6)
+    policy = policies.build("jockey_arbiter", runs=20, fill="greedy")
+    result = sim.simulate(workload, cluster, policy)
+    limits = result.limits
+    at_s, job, tokens = (limits[name].to_numpy() for name in ("time_s", "job", "tokens"))
+    held, most = np.zeros(6), []
+    for when in np.unique(at_s):
+        now = at_s == when
+        held[job[now]] = tokens[now]
+        most.append(held[result.job_finish > when].sum())
+    total = int(cluster.total[0])
+    assert 0.9 * total < max(most) <= total

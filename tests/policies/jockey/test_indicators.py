@@ -24,7 +24,7 @@ UNLIMITED = (np.array([0.0, 0.6]), np.array([0.7, 1.0]))
     ],
 )
 def test_progress_by_hand(name, half, mapped):
-    found = indicator(name, profile_of(TWO_STAGES, records(ONE_RUN)), UNLIMITED)
+    found = indicator(name, profile_of(TWO_STAGES, records(ONE_RUN), waits=True), UNLIMITED)
     assert found.progress(np.array([0.5, 0.0])) == pytest.approx(half)
     assert found.progress(np.array([1.0, 0.0])) == pytest.approx(mapped)
     assert found.progress(np.array([1.0, 1.0])) == pytest.approx(1.0)

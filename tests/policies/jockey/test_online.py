@@ -25,7 +25,7 @@ def test_the_rest_of_a_job_that_has_done_nothing_is_the_job():
 
 def test_the_rest_by_hand():
     """Stages of 2 tasks and 1: T = 6, 1.5; Q = 5, 1.5; l = 4, 1.5."""
-    p = profile_of(TWO_STAGES, records(ONE_RUN))
+    p = profile_of(TWO_STAGES, records(ONE_RUN), waits=True)
     half, kept = rest_of(p, np.array([1, 1], "i4"), np.array([2.0, 1.0]))
     assert kept.tolist() == [0, 1]
     assert half.shape.n_tasks.tolist() == [1, 1]

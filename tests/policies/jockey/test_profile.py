@@ -31,7 +31,7 @@ ONE_RUN = [
 
 
 def test_one_run():
-    p = profile_of(TWO_STAGES, records(ONE_RUN))
+    p = profile_of(TWO_STAGES, records(ONE_RUN), waits=True)
     assert p.sample0.tolist() == [0, 2, 3]
     assert p.run_s.tolist() == [2.0, 4.0, 1.5]
     assert p.init_s.tolist() == [1.0, 1.0, 0.5]
@@ -58,7 +58,7 @@ def test_two_runs_are_pooled_and_totals_are_of_the_tasks_there_are_now():
         (3, 0, 0, 0.0, 0.0, 6.0, 0.0, 1),
         (3, 1, 0, 6.0, 6.0, 20.0, 2.0, 0),
     ]
-    p = profile_of(shape([6, 2], [(0, 1)]), records(ONE_RUN + second))
+    p = profile_of(shape([6, 2], [(0, 1)]), records(ONE_RUN + second), waits=True)
     assert p.run_s.tolist() == [2.0, 4.0, 6.0, 1.5, 12.0]
     assert p.work_s.tolist() == [12.0 * 6 / 3, 13.5 * 2 / 2]
     assert p.queued_s.tolist() == [5.0 * 6 / 3, 3.5 * 2 / 2]

@@ -7,9 +7,10 @@ import pytest
 from scipy.special import ndtri
 
 import sim
+from sim.base.random import stream
 from sim.engine.recording import FirstComeFirstServed
-from sim.synth.scope_jobs.make import deadline_s, draw_background
-from sim.synth.scope_jobs.statistics import statistics, variation
+from sim.synth.scope_jobs.make import deadline_s, draw_background, draw_waiting
+from sim.synth.scope_jobs.statistics import statistics
 from sim.synth.scope_jobs.structure import A_P90_S, TABLE_2, Law, draw_structure
 from sim.synth.scope_jobs.templates import (
     ALONE_MIN,
@@ -17,6 +18,7 @@ from sim.synth.scope_jobs.templates import (
     OVERLOADED,
     RUN_SIGMA,
     SEVEN,
+    STAGE_SIGMA,
     alone_s,
     draw_run,
     extra,
@@ -41,9 +43,6 @@ WITHIN = {
 """How far a recorded run may be from what is published, as a part of it: of a percentile of the few
 dozen tasks of a stage some two standard errors."""
 
-VARIATION_WITHIN = {10: 0.15, 50: 0.1, 90: 0.2, 99: 0.3}
-"""The same of Table 1, by percentile: the highest is that of five jobs of 500."""
-
 
 @pytest.fixture(scope="module")
 def controlled() -> sim.Workload:
@@ -62,14 +61,6 @@ def test_the_percentile_that_the_table_lacks_is_chosen_from_the_other_jobs():
     ratios = [job.p90_s / job.median_s for name, job in TABLE_2.items() if name != "A"]
     chosen = TABLE_2["A"].median_s * np.exp(np.mean(np.log(ratios)))
     assert round(chosen) == A_P90_S
-
-
-def test_completion_times_vary_over_runs_as_published():
-    found = variation(500, 10)
-    for what, row in found.items():
-        for percentile, (wanted, got) in row.items():
-            within = VARIATION_WITHIN[percentile]
-            assert got == pytest.approx(wanted, rel=within), (what, percentile)
 
 
 def test_the_other_jobs_are_neither_too_short_nor_too_big():
@@ -120,15 +111,19 @@ def test_a_law_gives_log_normal_times_with_the_percentile_it_names():
 
 def test_runs_differ_and_some_meet_an_overloaded_cluster():
     one = template("B")
-    recorded = recorded_run(one, np.random.default_rng(0)).run_s.sum()
+    run_s = recorded_run(one, np.random.default_rng(0)).run_s
+    recorded = run_s.sum()
+    n_tasks = one.structure.n_tasks
+    share = np.add.reduceat(run_s, np.cumsum(n_tasks) - n_tasks) / recorded
+    spread = np.hypot(RUN_SIGMA, STAGE_SIGMA * np.sqrt((share**2).sum()))
     streams = (np.random.default_rng(seed) for seed in range(600))
     ratio = np.array([draw_run(one, rng).run_s.sum() for rng in streams]) / recorded
     ratio *= np.exp(RUN_SIGMA * ndtri(one.recorded))  # which was one of the runs itself
     low, middle, high = np.percentile(np.log(ratio), (15.87, 50, 75))
     assert middle == pytest.approx(0.0, abs=0.05)
-    assert middle - low == pytest.approx(RUN_SIGMA, rel=0.2)
-    # more than log-normal in the tail: beyond 2.5 spreads lie 6 in 1000 of one
-    overloaded = np.log(ratio) > 2.5 * RUN_SIGMA
+    assert middle - low == pytest.approx(spread, rel=0.2)
+    # more than log-normal in the tail: beyond 4 spreads lie 3 in 100,000 of one
+    overloaded = np.log(ratio) > 4 * spread
     assert OVERLOADED / 2 < overloaded.mean() < 2 * OVERLOADED
     assert high < 1.0
     assert extra(0.5) == pytest.approx((23.5 / 12.7 + 18.5 / 12.7) / 2 - 1)
@@ -191,14 +186,18 @@ def test_the_background_comes_in_waves():
     assert each.max() > 150
 
 
-def test_waiting_jobs_have_the_work_that_the_others_leave():
-    w = sim.synthesize("scope_jobs", job="B", seed=0, waiting=3)
-    columns = w.columns
-    named = [columns.template_names[t] == "waiting" for t in columns.job_template]
-    assert sum(named) == 3
-    assert columns.job_submit[named].tolist() == [0.0] * 3
-    until_s = 900 + 1.5 * 1200
-    assert columns.job_work[named].sum() == pytest.approx(0.2 * 200 * until_s, rel=0.1)
+def test_jobs_that_wait_for_spare_tokens_come_and_go():
+    """A queue served by sharing, with three in it on average, takes 3/4 of what there is."""
+    at_first, work_s, until_s = [], 0.0, 50_000.0
+    for seed in range(40):
+        drawn = draw_waiting(3.0, 40.0, until_s, stream(seed, "test"))
+        at_first.append(int((drawn.submit_s == 0).sum()))
+        later = np.repeat(drawn.submit_s > 0, drawn.n_tasks[:, 0])
+        work_s += drawn.duration_s[later].sum()
+        assert (np.diff(drawn.submit_s) >= 0).all()
+    assert work_s == pytest.approx(40 * 0.75 * 40.0 * until_s, rel=0.1)
+    assert np.mean(at_first) == pytest.approx(3.0, abs=1.5)
+    assert len(set(at_first)) > 4
     none = sim.synthesize("scope_jobs", job="B", utilization=0.0)
     assert none.n_jobs == 1
 

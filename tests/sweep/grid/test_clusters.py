@@ -143,6 +143,13 @@ def test_faults_are_drawn_from_the_seed(workload: Workload) -> None:
     assert one.outages.down_s.tolist() != other.outages.down_s.tolist()
     assert one.slowdowns.begin_s.tolist() == same.slowdowns.begin_s.tolist()
     assert one.slowdowns.speed.tolist() != other.slowdowns.speed.tolist()
+    whose = [
+        clusters.build({**sized, "slowdowns": {**sized["slowdowns"], "of": of}}, 1).slowdowns
+        for of in ("A", "A", "B", None)
+    ]
+    begins = [slow.begin_s.tolist() for slow in whose]
+    assert begins[0] == begins[1] != begins[2]
+    assert begins[3] == one.slowdowns.begin_s.tolist()
     constant = {**sized, "slowdowns": {**sized["slowdowns"], "speed": 0.25}}
     assert set(clusters.build(constant, 1).slowdowns.speed.tolist()) == {0.25}
     assert "outages" not in clusters.size(workload, config(outages=None), 1.0)
@@ -156,6 +163,10 @@ def test_faults_are_drawn_from_the_seed(workload: Workload) -> None:
         ({"outages": {"mtbf_s": 3, "repair_s": 0, "until_s": 9}}, r"repair_s must be .* not 0"),
         ({"slowdowns": {"every_s": 1, "last_s": 1, "speed": [2, 1], "until_s": 1}}, "turn them"),
         ({"slowdowns": {"every_s": 1, "last_s": 1, "speed": [1], "until_s": 1}}, r"\[low, high\]"),
+        (
+            {"slowdowns": {"every_s": 1, "last_s": 1, "speed": 1, "until_s": 1, "of": 3}},
+            r"slowdowns\.of must be",
+        ),
         ({"slowdowns": {"every_s": 1}}, "last_s must be a number above 0, not None"),
     ],
 )

@@ -40,6 +40,7 @@ def test_utility_is_that_of_the_paper_and_the_way_is_towards_the_bound() -> None
     assert found["total utility", "jockey, 200 %"].ours == pytest.approx(1.0)
     assert found["total utility", "bound, 200 %"].ours == pytest.approx(2.0)
     assert found["total utility", "bound, 200 %"].curve == "bound"
+    assert found["total utility", "bound of whole jobs, 200 %"].ours == pytest.approx(2.0)
     assert found["deadlines met", "jockey_arbiter, 200 %"].ours == 2.0
     more = found["arbiter more than the better other", "200 %"]
     assert (more.ours, more.is_met) == (pytest.approx(1.0), True)
@@ -150,3 +151,28 @@ def test_a_profile_of_some_executors_is_held_against_runs_with_others() -> None:
     assert found["prediction error, Amdahl's law, %", at].ours == pytest.approx(50)
     middle = "predicted over measured, simulator, median over queries"
     assert found[middle, at].ours == pytest.approx(1.2)
+
+
+def test_variation_is_over_runs_of_a_job_and_percentiles_are_of_jobs() -> None:
+    """Job A varies by half with spare tokens, by a tenth without, and the others not at all."""
+    rows = []
+    for job in "ABCDEFG":
+        for spare, like, spread in ((True, True, 0.5), (True, False, 1.0), (False, True, 0.1)):
+            wide = spread if job == "A" else 0.01
+            rows += [
+                {
+                    "policy": "max_allocation", "seed": seed, "trace.job": job,
+                    "policy.spare": spare, "trace.like_inputs": like, "spare_share": 0.1 * seed,
+                    "relative_finish": 0.8 + wide * (seed - 1) * 0.8,
+                }
+                for seed in range(3)
+            ]  # fmt: skip
+    found = looked("jockey/variance", rows)
+    assert found["variation over runs, like inputs", "P99 of jobs"].ours == pytest.approx(
+        0.01 + 0.94 * 0.49
+    )
+    assert found["variation over runs, all", "P50 of jobs"].ours == pytest.approx(0.01)
+    ratio = found["variation with spare tokens over that without", "the most of seven jobs"]
+    assert (ratio.ours, ratio.paper) == (pytest.approx(5.0), "up to 5")
+    share = found["of a job's vertices on spare tokens, %", "P95 of runs"]
+    assert (share.ours, share.paper) == (pytest.approx(20.0), "80")
