@@ -37,25 +37,43 @@ def test_variation_and_load_are_about_as_wanted_and_noted(drawn):
     assert [pair[1] for pair in noted.values()] == pytest.approx(got)
     wanted = [*tables.over_time, *tables.over_space, *tables.load]
     assert [pair[0] for pair in noted.values()] == wanted
-    assert got[2:5] == pytest.approx(wanted[2:5], rel=0.1)  # over space, and the load's mean
+    assert got[2:5] == pytest.approx(wanted[2:5], rel=0.02)  # over space, and the load's mean
     for at, (low, high) in NEAR[name].items():
         assert low < got[at] / wanted[at] < high, list(noted)[at]
 
 
 NEAR = {
-    "google2011": {0: (0.95, 1.05), 1: (0.95, 1.25), 5: (0.9, 1.1), 6: (0.9, 1.1)},
-    "2sigma": {0: (0.6, 1.05), 1: (1.1, 1.5), 5: (0.85, 1.4), 6: (0.7, 1.15)},
-    "google2019": {0: (0.5, 0.8), 1: (1.2, 1.7), 5: (0.6, 1.2), 6: (0.9, 1.45)},
+    "google2011": {0: (0.9, 1.05), 1: (0.98, 1.3), 5: (0.88, 1.06), 6: (0.92, 1.14)},
+    "2sigma": {0: (0.67, 1.01), 1: (1.15, 1.46), 5: (0.79, 1.38), 6: (0.72, 1.19)},
+    "google2019": {0: (0.49, 0.76), 1: (1.03, 1.63), 5: (0.63, 1.16), 6: (0.86, 1.7)},
 }
-"""Where variation over time and the load's percentiles are, over what is wanted, on seeds 100 to
-119: fewer figures can be set than are wanted (docs/slearn_workloads.md)."""
+"""Where variation over time and the load's percentiles are, over what is wanted: what 20 seeds from
+100 on had. Fewer figures can be set than are wanted (docs/slearn_workloads.md)."""
+MEANS = {"google2011": (0.99, 1.1), "2sigma": (0.78, 1.35), "google2019": (0.62, 1.36)}
+"""The means of the first two over these seeds."""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", MEANS)
+def test_over_seeds_variation_over_time_is_where_it_was(name):
+    drawn = [sim.synthesize("recurring", preset=name, seed=seed) for seed in range(100, 110)]
+    ratios = [[b / a for a, b in w.meta["wanted, got"].values()][:2] for w in drawn]
+    assert np.mean(ratios, axis=0) == pytest.approx(MEANS[name], rel=0.1)
+    giants = [fit(w, 150) for w in drawn]
+    assert np.mean([t.together[:2] for t in giants], axis=0) == pytest.approx(
+        preset(name).together[:2], abs=0.05
+    )
+    assert np.mean([t.unlike_user for t in giants]) == pytest.approx(-1.54, abs=0.2)
+
+
+UNLIKE = {"google2011": 0.2, "2sigma": 0.3, "google2019": 0.9}
 
 
 def test_the_heaviest_jobs_come_together_and_are_unlike_what_their_users_ran(drawn):
     name, w = drawn
     tables, got = preset(name), fit(w, 150)
-    assert got.together[:2] == pytest.approx(tables.together[:2], abs=0.08)
-    assert got.unlike_user == pytest.approx(tables.unlike_user, abs=0.6)
+    assert got.together[:2] == pytest.approx(tables.together[:2], abs=0.05)
+    assert got.unlike_user == pytest.approx(tables.unlike_user, abs=UNLIKE[name])
 
 
 def test_heavy_jobs_are_put_together_and_no_others():
