@@ -82,7 +82,7 @@ def resistances(
 ) -> F8:
     """Return the work ahead of each job when it has its queue (NSDI 2022, appendix).
 
-    A job whose queue is not known yet is in the second, in which pilots wait.
+    A job whose queue is not known yet is in that of pilots, between the first and the second.
     """
     left_s = np.zeros(len(submit_s))
     order = np.argsort(known_s, kind="stable")
@@ -94,7 +94,7 @@ def resistances(
         others = order[low:high]
         now = moments[low:high]
         is_known = known_s[job] <= now
-        mine = np.where(is_known, queue[job], 1)
+        mine = np.where(is_known, queue[job], 0.5)
         ahead = (mine < queue[others]) | ((mine == queue[others]) & (job < others))
         others, now = others[ahead], now[ahead, None]
         goes = is_known[ahead, None] | (start_s[own] < known_s[job])

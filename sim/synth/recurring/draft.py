@@ -17,8 +17,9 @@ from sim.base import maths
 from sim.base.arrays import F8, I4, I8
 from sim.base.random import stream
 from sim.describe.slearn import SAMPLED, Similar, window_loads
-from sim.synth.recurring.programs import DAY_S, LARGEST, Drift, Programs, deviations
-from sim.synth.recurring.tables import Tables
+from sim.synth.recurring.giants import gathered, unlike
+from sim.synth.recurring.programs import DAY_S, LARGEST, Drift, Programs, deviations, sharings
+from sim.synth.recurring.tables import Tables, heaviest
 
 N_SURGES = 3
 """How many times jobs come in quick succession."""
@@ -115,6 +116,8 @@ _MOST_USUAL = 1.0
 factor of e does so by large inputs, else the rest of its runs would take next to nothing."""
 SHORTEST_S = 1.0
 """Least mean task duration, s."""
+_ALIKE = np.linspace(0.0, 1.0, 41)
+"""How alike to the programs of the heaviest jobs those of their users may be."""
 
 
 @dataclass(frozen=True)
@@ -144,13 +147,14 @@ def fitted_draft(
     draft = best = Draft(tables, programs, time_s, *noise)
     least = np.inf
     for number in range(_ROUNDS):
+        draft = _with_giants(draft, seed)
         submit_s, load_error = fitted(
             _work(draft), tables.load, n_slots, seed, _DRAWS if number else 1
         )
         draft = replace(draft, time_s=np.concatenate([submit_s, past_s]))
         for is_calibrated in (False, True):
             if is_calibrated:
-                draft = _calibrated(draft, _similar(draft), over_time)
+                draft = _with_giants(_calibrated(draft, _similar(draft), over_time), seed)
                 load_error = error_of(submit_s, _work(draft), tables.load, n_slots)
             error = max(load_error, float(np.abs(_off(draft, _similar(draft), over_time)).max()))
             if error < least:
@@ -158,6 +162,44 @@ def fitted_draft(
         if least <= _NEAR_ENOUGH:
             break
     return best, least
+
+
+def _with_giants(draft: Draft, seed: int) -> Draft:
+    """Let the heaviest jobs come together, and be as unlike their users' past as is told."""
+    draft = _with_users(draft, seed)
+    programs, n_jobs = draft.programs, draft.programs.n_jobs
+    user = programs.user[programs.program[:n_jobs]]
+    order = np.arange(len(programs.program))
+    order[:n_jobs] = gathered(_work(draft), user, draft.tables.together, seed)
+    return replace(
+        draft,
+        programs=replace(programs, program=programs.program[order]),
+        usual=draft.usual[order],
+        large=draft.large[order],
+        version=draft.version[order],
+    )
+
+
+def _with_users(draft: Draft, seed: int) -> Draft:
+    """Draw users again so that those of the heaviest jobs' programs are as alike as fits."""
+    programs, wanted = draft.programs, draft.tables.unlike_user
+    if wanted is None:
+        return draft
+    n_jobs, mean_s, work_s = programs.n_jobs, means(draft), _work(draft)
+    heavy = heaviest(work_s)
+    of, past = programs.program[heavy], programs.program[n_jobs:]
+    between = np.full((len(_ALIKE), len(programs.wide)), draft.tables.users[1])
+    between[:, of] = _ALIKE[:, None]
+    typical = programs.log_work - maths.log(programs.width)
+    n_users = int(programs.user.max()) + 1
+    once = np.ones(len(past))
+    drawn = list(sharings(typical, n_users, between, stream(seed, "recurring", "users")))
+    off = [
+        unlike(user[past], mean_s[n_jobs:], once, user[of], mean_s[heavy], work_s[heavy], n_users)
+        for user in drawn
+    ]
+    best = drawn[int(np.argmin(np.nan_to_num(np.abs(np.array(off) - wanted), nan=np.inf)))]
+    return replace(draft, programs=replace(programs, user=best))
 
 
 def _work(draft: Draft) -> F8:

@@ -15,7 +15,15 @@ from sim.describe.slearn import (
     load_statistics,
     window_loads,
 )
-from sim.synth.recurring.tables import BOUNDS_S, WIDE, Stratum, Tables, quantiles_at
+from sim.synth.recurring.giants import groups_of, unlike
+from sim.synth.recurring.tables import (
+    BOUNDS_S,
+    WIDE,
+    Stratum,
+    Tables,
+    heaviest,
+    quantiles_at,
+)
 from sim.workload.columns import Columns
 from sim.workload.past import NAMES
 from sim.workload.workload import Workload
@@ -85,6 +93,8 @@ def fit(workload: Workload, n_slots: int, note: str | None = None) -> Tables:
         users=_shared(columns, "user", len(now)),
         requests=_shared(columns, "requested", len(now)),
         stale=_stale(now, past, work_s / n_tasks, past_s),
+        together=_together(work_s),
+        unlike_user=_unlike_user(columns, heaviest(work_s)),
         large=LARGE,
         over_time=_pair(over_time),
         over_space=_pair(over_space),
@@ -194,6 +204,40 @@ def _shared(columns: Columns, feature: str, n_jobs: int) -> tuple[float, float]:
         1 - float((inside * inside).sum()) / max(float((whole * whole).sum()), 1e-300) / freedom
     )
     return _short(len(values) / n_jobs), _short(min(max(between, 0.0), 1.0))
+
+
+def _together(work_s: F8) -> tuple[float, float, float]:
+    """Return which share of the heaviest jobs come together, of which work, and their groups."""
+    rows = np.sort(heaviest(work_s))
+    group = groups_of(rows)
+    near = np.bincount(group)[group] > 1
+    return (
+        _short(float(near.mean())),
+        _short(float(work_s[rows[near]].sum() / work_s[rows].sum())),
+        _short(len(np.unique(group[near])) / len(rows)),
+    )
+
+
+def _unlike_user(columns: Columns, rows: I8) -> float | None:
+    """Return how far the history of their users is from these jobs (`giants.unlike`)."""
+    features = columns.features
+    at = NAMES.index("user")
+    now, past = (side[:, at].astype(np.int64) for side in features.codes)
+    mean_s = features.past("mean_task_s")
+    known = (past >= 0) & (mean_s > 0)
+    n_users = int(max(now.max(initial=0), past.max(initial=0))) + 1
+    rows = rows[now[rows] >= 0]
+    own_s = columns.job_work[rows] / np.diff(columns.stage_task0)[rows]
+    return _or_none(
+        unlike(
+            past[known], mean_s[known], np.ones(known.sum()), now[rows],
+            own_s, columns.job_work[rows], n_users,
+        )
+    )  # fmt: skip
+
+
+def _or_none(number: float) -> float | None:
+    return None if math.isnan(number) else _short(number)
 
 
 def _per(count: int, jobs: I8) -> float:

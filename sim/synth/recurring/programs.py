@@ -137,20 +137,26 @@ def _sizes(
     return log_work, width, (thin, wide)
 
 
-def _shared(mean_s: F8, n_values: int, between: float, rng: Stream) -> I8:
+def _shared(mean: F8, n_values: int, between: float, rng: Stream) -> I8:
     """Give programs one of some values each, the k-th of them to about 1 / k of the programs.
 
-    Programs of one value have alike mean task durations, so that this share of the variance of
-    their logarithms, by rank, is between values.
+    Programs of one value have alike mean task durations (logarithms), so that this share of their
+    variance, by rank, is between values.
     """
-    n = len(mean_s)
-    rank = np.argsort(np.argsort(mean_s, kind="stable"), kind="stable")
-    score = np.sqrt(between) * maths.normal_quantile((rank + 0.5) / n)
-    score += np.sqrt(1 - between) * rng.standard_normal(n)
+    return next(sharings(mean, n_values, np.full((1, len(mean)), between), rng))
+
+
+def sharings(mean: F8, n_values: int, between: F8, rng: Stream) -> Iterator[I8]:
+    """Do so for each row of shares of the variance; each program may have its own."""
+    n = len(mean)
+    rank = np.argsort(np.argsort(mean, kind="stable"), kind="stable")
+    normal, noise = maths.normal_quantile((rank + 0.5) / n), rng.standard_normal(n)
     sizes = rng.permutation(apportioned(1.0 / np.arange(1, n_values + 1), n))
-    found = np.empty(n, np.int64)
-    found[np.argsort(score, kind="stable")] = np.repeat(np.arange(n_values), sizes)
-    return found
+    for share in between:
+        score = np.sqrt(share) * normal + np.sqrt(1 - share) * noise
+        found = np.empty(n, np.int64)
+        found[np.argsort(score, kind="stable")] = np.repeat(np.arange(n_values), sizes)
+        yield found
 
 
 def apportioned(share: NDArray[Any], n: int) -> I8:

@@ -15,16 +15,20 @@ from typing import Any
 
 import numpy as np
 
-from sim.base.arrays import F8
+from sim.base.arrays import F8, I8
 from sim.base.errors import InputError
 from sim.base.files import write_text
 
-FORMAT = "recurring tables 1"
+FORMAT = "recurring tables 2"
 """First entry of the file."""
 WIDE = 3
 """From how many tasks on a job is wide (NSDI 2022, §5.2.1)."""
 BOUNDS_S = (1e3, 1e4, 1e5, 1e6)
 """Where the queues of the paper end, summed task durations of a job, s."""
+HEAVY = 0.7
+"""The heaviest jobs are the largest that have this share of all work, as few as can be."""
+NEAR_TURNS = 5
+"""Two of them are together if the one comes at most this many jobs after the other."""
 CLASSES = ("new", "once", "often")
 """Programs that never ran in the history, that ran once, and more often."""
 
@@ -59,6 +63,12 @@ class Tables:
     # share of the jobs whose program has become faster since the history, and the mean of the
     # logarithm by which it has (exponential, at most 100-fold)
     stale: tuple[float, float]
+    # of the heaviest jobs (`HEAVY`) the share that another comes close to (`NEAR_TURNS`), the share
+    # of their work that these have, and groups of such for each of them
+    together: tuple[float, float, float]
+    # of the heaviest jobs, by work, the mean logarithm of the mean task duration of their user's
+    # history over their own; None where no user is known
+    unlike_user: float | None
     # share of the runs with an input much larger than usual: the rarer, the higher a variation
     # over time can be
     large: float
@@ -127,6 +137,14 @@ def _tupled(raw: dict[str, Any]) -> dict[str, Any]:
         return tuple(of(each) for each in value) if isinstance(value, list) else value
 
     return {key: of(value) for key, value in raw.items()}
+
+
+def heaviest(work_s: F8) -> I8:
+    """Return the rows of the heaviest jobs, the largest first."""
+    order = np.argsort(-work_s, kind="stable")
+    upto = np.cumsum(work_s[order])
+    found: I8 = order[: int(np.searchsorted(upto, HEAVY * upto[-1])) + 1]
+    return found
 
 
 def quantiles_at(logs: F8, share: F8) -> F8:

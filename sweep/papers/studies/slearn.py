@@ -106,7 +106,8 @@ def _printed_speedup(experiment: str, trace: str, scheme: str, other: str) -> tu
         "slearn/table9": ("table9", trace, scheme),
         "slearn/fig10": ("fig10", trace, "speed_up", other),
     }
-    return printed("slearn", *keys.get(experiment, ())), ""
+    p50 = printed("slearn", "table6", trace, "p50", scheme) if experiment == "slearn/table6" else ""
+    return printed("slearn", *keys.get(experiment, ())), p50
 
 
 def _pairs(of: dict[str, tuple[str, ...]], schemes: list[str]) -> Iterator[tuple[str, str]]:

@@ -61,7 +61,7 @@ def test_resistance_equals_a_plain_loop(seed):
     for j in range(n):
         ahead = 0.0
         for k in range(n):
-            of = queue[k] if known[k] <= known[j] else 1
+            of = queue[k] if known[k] <= known[j] else 0.5
             before = of < queue[j] or (of == queue[j] and k < j)
             if k == j or submit[k] > known[j] or not before:
                 continue

@@ -14,9 +14,10 @@ from sim.describe.slearn import (
     window_loads,
 )
 from sim.synth.recurring.fit import fit
+from sim.synth.recurring.giants import gathered, groups_of, unlike
 from sim.synth.recurring.make import durations
 from sim.synth.recurring.presets import given, preset
-from sim.synth.recurring.tables import BOUNDS_S, read_tables, write_tables
+from sim.synth.recurring.tables import BOUNDS_S, heaviest, read_tables, write_tables
 
 
 @pytest.fixture(scope="module", params=["2sigma", "google2011", "google2019"])
@@ -36,13 +37,70 @@ def test_variation_and_load_are_about_as_wanted_and_noted(drawn):
     assert [pair[1] for pair in noted.values()] == pytest.approx(got)
     wanted = [*tables.over_time, *tables.over_space, *tables.load]
     assert [pair[0] for pair in noted.values()] == wanted
-    assert got[2:5] == pytest.approx(wanted[2:5], rel=0.1)  # over space, and the load's mean
-    assert np.abs(np.log(np.array(got) / wanted)).max() < np.log(NEAR[name])
+    assert got[2:5] == pytest.approx(wanted[2:5], rel=0.02)  # over space, and the load's mean
+    for at, (low, high) in NEAR[name].items():
+        assert low < got[at] / wanted[at] < high, list(noted)[at]
 
 
-NEAR = {"2sigma": 1.6, "google2011": 1.5, "google2019": 2.5}
-"""How far variation over time and the load's percentiles are off at most: fewer figures can be set
-than are wanted (docs/slearn_workloads.md)."""
+NEAR = {
+    "google2011": {0: (0.9, 1.05), 1: (0.98, 1.3), 5: (0.88, 1.06), 6: (0.92, 1.14)},
+    "2sigma": {0: (0.67, 1.01), 1: (1.15, 1.46), 5: (0.79, 1.38), 6: (0.72, 1.19)},
+    "google2019": {0: (0.49, 0.76), 1: (1.03, 1.63), 5: (0.63, 1.16), 6: (0.86, 1.7)},
+}
+"""Where variation over time and the load's percentiles are, over what is wanted: what 20 seeds from
+100 on had. Fewer figures can be set than are wanted (docs/slearn_workloads.md)."""
+MEANS = {"google2011": (0.99, 1.1), "2sigma": (0.78, 1.35), "google2019": (0.62, 1.36)}
+"""The means of the first two over these seeds."""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", MEANS)
+def test_over_seeds_variation_over_time_is_where_it_was(name):
+    drawn = [sim.synthesize("recurring", preset=name, seed=seed) for seed in range(100, 110)]
+    ratios = [[b / a for a, b in w.meta["wanted, got"].values()][:2] for w in drawn]
+    assert np.mean(ratios, axis=0) == pytest.approx(MEANS[name], rel=0.1)
+    giants = [fit(w, 150) for w in drawn]
+    assert np.mean([t.together[:2] for t in giants], axis=0) == pytest.approx(
+        preset(name).together[:2], abs=0.05
+    )
+    assert np.mean([t.unlike_user for t in giants]) == pytest.approx(-1.54, abs=0.2)
+
+
+UNLIKE = {"google2011": 0.2, "2sigma": 0.3, "google2019": 0.9}
+
+
+def test_the_heaviest_jobs_come_together_and_are_unlike_what_their_users_ran(drawn):
+    name, w = drawn
+    tables, got = preset(name), fit(w, 150)
+    assert got.together[:2] == pytest.approx(tables.together[:2], abs=0.05)
+    assert got.unlike_user == pytest.approx(tables.unlike_user, abs=UNLIKE[name])
+
+
+def test_heavy_jobs_are_put_together_and_no_others():
+    seed = 7
+    rng = np.random.default_rng(seed)
+    work, user = rng.lognormal(0, 2.5, 800), rng.integers(0, 9, 800)
+    order = gathered(work, user, (0.5, 0.8, 0.2), seed)
+    assert sorted(order) == list(range(800))
+    heavy = np.sort(heaviest(work))
+    light = order[~np.isin(order, heavy)]
+    assert (np.diff(light) > 0).all()
+    group = groups_of(np.flatnonzero(np.isin(order, heavy)))
+    sizes, mine = np.bincount(group), work[order][np.isin(order, heavy)]
+    assert (sizes > 1).sum() == round(0.2 * len(heavy))
+    assert sizes[sizes > 1].sum() == round(0.5 * len(heavy))
+    near = sizes[group] > 1
+    assert mine[near].sum() / mine.sum() == pytest.approx(0.8, abs=0.05)
+    few = gathered(np.ones(50), np.zeros(50, int), (0.9, 0.9, 0.2), seed)
+    assert sorted(few) == list(range(50))
+
+
+def test_how_unlike_the_past_of_their_user_jobs_are():
+    past, mean_s = np.array([0, 0, 1]), np.array([1.0, 3.0, 5.0])
+    of, own_s, work_s = np.array([0, 1, 2]), np.array([2.0, 50.0, 1.0]), np.array([1.0, 3.0, 9.0])
+    got = unlike(past, mean_s, np.ones(3), of, own_s, work_s, 3)
+    assert got == pytest.approx(0.75 * np.log(0.1))
+    assert np.isnan(unlike(past, mean_s, np.ones(3), of[2:], own_s[2:], work_s[2:], 3))
 
 
 def test_jobs_are_as_wide_and_as_large_as_published(drawn):
@@ -106,6 +164,7 @@ def test_the_shipped_tables_are_those_of_the_authors_workload(shared_traces):
     w = sim.read_trace("slearn_authors", shared_traces / "slearn_authors", stretch=27.42)
     mine, shipped = fit(w, 150), preset("google2011")
     assert mine.strata == shipped.strata
+    assert (mine.together, mine.unlike_user) == (shipped.together, shipped.unlike_user)
     assert mine.provenance["input_sha256"] == shipped.provenance["input_sha256"]
 
 
@@ -113,7 +172,7 @@ def test_the_shipped_tables_are_those_of_the_authors_workload(shared_traces):
     ("text", "words"),
     [
         ("{", "can't be read as tables"),
-        ('{"format": "recurring tables 1"}', "python -m sim fit WORKLOAD FILE"),
+        ('{"format": "recurring tables 2"}', "python -m sim fit WORKLOAD FILE"),
     ],
     ids=["json", "fields"],
 )

@@ -306,7 +306,8 @@ def test_what_is_like_a_published_trace_stands_beside_its_tables() -> None:
     assert by_name[of_walls, "over time 3d p50"].paper == "0.2"
     assert (of_walls, "over space p50") not in by_name
     assert (of_walls, "thin") not in by_name
-    assert not any(one.wanted for one in by_name.values())
+    wanted = {name: one.wanted for name, one in by_name.items() if one.wanted}
+    assert wanted == {("2Sigma", "load p90"): "≥ 2.223, ≤ 2.717"}
 
 
 def test_a_sweep_whose_study_is_gone_has_its_experiments_of_today() -> None:

@@ -55,6 +55,7 @@ def test_each_ratio_stands_beside_the_papers() -> None:
     adaptive, fixed = (of[figure, f"threesigma over {name}"] for name in ("slearn", "pilots/p10"))
     assert (adaptive.ours, adaptive.paper) == (2.0, "1.28")
     assert (fixed.ours, fixed.paper) == (1.0, "1.28")
+    assert of["2Sigma, P50 of jobs", "threesigma over pilots/p10"].paper == "0.91"
     error = of["2Sigma, P50 error %", "pilots/p10"]
     assert (error.ours, error.paper) == (25.0, "16.9")
     thin = looked("slearn/table9", [cell("thin/below6", 0, [4.0]), rows[2]])
