@@ -6,6 +6,7 @@ there is one; anything else is a fault. The samples are small and made up here.
 
 from __future__ import annotations
 
+import gzip
 import json
 import tempfile
 from collections.abc import Callable
@@ -28,6 +29,7 @@ from sweep.grid.options import Options
 from sweep.grid.overrides import parse, quote
 from sweep.store import cache as cells
 from sweep.store.journal import Journal
+from tests.sim.traces.spark_events import end, job, job_end, profile, stage, task, text, two_stages
 
 BETWEEN = b"\x1e"
 """Between the files of a reader that takes two."""
@@ -221,6 +223,17 @@ def _lines(*rows: object) -> bytes:
     return b"".join((r if isinstance(r, str) else json.dumps(r)).encode() + b"\n" for r in rows)
 
 
+_SPARK_EVENTS = text(
+    profile(0, 1.0, 4, memory=4096),
+    *two_stages()[:-1],
+    job(1, stage(2, 1, rdds=[0]), stage(3, 1, [2]), at=6500, spark_sql_execution_id="7"),
+    task(3, 0, 7000, 8000, "ExceptionFailure"),
+    task(3, 0, 8000, 9000, speculative=True),
+    task(3, 0, 7000, 9001, "TaskKilled"),
+    job_end(1, 9000),
+    end(),
+).encode()
+
 TARGETS: dict[str, Target] = {
     "alibaba2018": Target(
         _trace("alibaba2018"),
@@ -285,6 +298,9 @@ TARGETS: dict[str, Target] = {
                 "c,1000,0,0,0,,,Pending,20,90,",
             ),
         ),
+    ),
+    "spark_eventlog": Target(
+        _trace("spark_eventlog", read_as="queries"), (_SPARK_EVENTS, gzip.compress(_SPARK_EVENTS))
     ),
     "tpc": Target(
         _trace("tpc"),

@@ -1,4 +1,4 @@
-"""Opening a trace's text file, plain or gzipped, and the errors that all readers share."""
+"""Opening a trace's text file, plain or packed, and the errors that all readers share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ import pyarrow as pa
 from sim.base.arrays import Mask
 from sim.base.errors import InputError
 
-_GZIP = b"\x1f\x8b"
+_PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"\x04\x22\x4d\x18": "lz4"}
+"""The first bytes of packed files."""
 
 
 def check_choice(option: str, value: object, choices: tuple[object, ...]) -> None:
@@ -28,20 +29,21 @@ def check_choice(option: str, value: object, choices: tuple[object, ...]) -> Non
 
 
 def open_text(path: str | os.PathLike[str]) -> Any:
-    """Open a file to read its bytes, unpacked where it is gzipped (told by its first bytes)."""
+    """Open a file to read its bytes, unpacked if gzip, zstd or lz4 (told by its first bytes)."""
     file = Path(path)
     if not file.is_file():
         problem = "is a folder, not a file" if file.is_dir() else "does not exist"
         raise InputError(f"the trace {problem}", file=path, rule="missing file")
     try:
         with file.open("rb") as stream:
-            head = stream.read(2)
+            head = stream.read(4)
     except OSError as error:
         raise InputError(f"can't be read: {error}", file=path, rule="missing file") from error
     if not head:
         raise empty_file(path)
     raw = pa.OSFile(os.fspath(file))
-    return pa.CompressedInputStream(raw, "gzip") if head == _GZIP else raw
+    packed = next((name for mark, name in _PACKED.items() if head.startswith(mark)), None)
+    return pa.CompressedInputStream(raw, packed) if packed else raw
 
 
 def whole_text(path: str | os.PathLike[str]) -> str:

@@ -1,0 +1,242 @@
+"""Run queries on Spark, keep its event logs, and what Spark itself says of them.
+
+``python spark_queries.py FOLDER`` with a Python that has ``pyspark``, and Java. Writes into FOLDER
+``logs``, a history server's folder, ``told.json``, of each application the durations of tasks that
+succeeded by stage, ms, as Spark's REST API tells them, and ``kept.jsonl``, the log of `queries`
+without hosts, users, paths and whatever else says where it was written: the one of `data`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+HERE = "127.0.0.1"
+ELSEWHERE = "127.0.0.2"  # of this machine too; a copy of a task never runs where the task runs
+KEPT = {
+    "SparkListenerLogStart": ("Spark Version",),
+    "SparkListenerApplicationStart": ("App Name", "App ID", "Timestamp"),
+    "SparkListenerApplicationEnd": ("Timestamp",),
+    "SparkListenerResourceProfileAdded": (
+        "Resource Profile Id", "Executor Resource Requests", "Task Resource Requests",
+    ),
+    "SparkListenerJobStart": ("Job ID", "Submission Time", "Stage Infos", "Stage IDs"),
+    "SparkListenerJobEnd": ("Job ID", "Completion Time", "Job Result"),
+    "SparkListenerTaskStart": ("Stage ID", "Stage Attempt ID", "Task Info"),
+    "SparkListenerTaskEnd": (
+        "Stage ID", "Stage Attempt ID", "Task Type", "Task Info", "Task Metrics",
+    ),
+}  # fmt: skip
+DROPPED = {"Accumulables", "Host", "Details", "Scope", "Callsite", "Executor ID", "Storage Level"}
+
+
+def session(name: str, master: str, folder: Path, **conf: str):
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.appName(name).master(master)
+    given = {
+        "spark.eventLog.enabled": "true", "spark.eventLog.compress": "false",
+        "spark.eventLog.dir": folder.as_uri(), "spark.eventLog.rolling.enabled": "false",
+        "spark.ui.port": "0", "spark.ui.showConsoleProgress": "false",
+        "spark.driver.host": HERE, "spark.driver.memory": "600m",
+        "spark.sql.shuffle.partitions": "3", "spark.sql.autoBroadcastJoinThreshold": "-1",
+        "spark.speculation": "false",
+        "spark.sql.warehouse.dir": (folder.parent / "warehouse").as_uri(),
+        **{key.replace("_", "."): value for key, value in conf.items()},
+    }  # fmt: skip
+    for key, value in given.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")
+    return spark
+
+
+def told(spark) -> dict[str, list[int]]:
+    """Ask Spark how long the tasks of each stage took, and end it."""
+    spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
+    base = f"{spark.sparkContext.uiWebUrl}/api/v1/applications/{spark.sparkContext.applicationId}"
+    found: dict[str, list[int]] = {}
+    for stage in _get(f"{base}/stages"):
+        tasks = _get(f"{base}/stages/{stage['stageId']}/{stage['attemptId']}/taskList?length=1000")
+        done = [task["duration"] for task in tasks if task["status"] == "SUCCESS"]
+        if done:
+            found.setdefault(str(stage["stageId"]), []).extend(sorted(done))
+    return found
+
+
+def _get(url: str):
+    with urllib.request.urlopen(url) as answer:
+        return json.load(answer)
+
+
+def queries(folder: Path):
+    """Join and aggregate; sort; fail at first; compute something and use it twice."""
+    from pyspark import TaskContext
+    from pyspark.sql import functions as f
+
+    spark = session("queries", "local[2,4]", folder)
+    many = spark.range(0, 2000, 1, 4).withColumn("k", f.col("id") % 100)
+    few = spark.range(0, 100, 1, 2).withColumnRenamed("id", "k").withColumn("v", f.col("k") % 7)
+    many.join(few, "k").groupBy("v").agg(f.count("*")).collect()
+    many.orderBy("k").write.format("noop").mode("overwrite").save()
+
+    def fails_at_first(x):
+        context = TaskContext.get()
+        if context.attemptNumber() == 0 and context.partitionId() == 1:
+            raise ValueError("the first attempt")
+        return x % 5
+
+    rest = f.udf(fails_at_first, "long")
+    spark.range(0, 300, 1, 3).select(rest("id").alias("k")).groupBy("k").count().collect()
+    shared = spark.sparkContext.parallelize(range(60), 3).map(lambda x: (x % 10, 1))
+    shared = shared.reduceByKey(lambda x, y: x + y, 2)
+    shared.count()
+    shared.collect()
+    return spark
+
+
+def sort(folder: Path, name: str, **conf: str):
+    spark = session(name, "local[2]", folder, spark_eventLog_compress="true", **conf)
+    spark.range(0, 1000, 1, 3).orderBy("id").write.format("noop").mode("overwrite").save()
+    return spark
+
+
+def speculation(folder: Path, master: str):
+    """One of six tasks hangs, until its copy on the other worker is done."""
+    from pyspark import TaskContext
+
+    spark = session(
+        "speculation", master, folder, spark_speculation="true",
+        spark_speculation_multiplier="1.1", spark_speculation_quantile="0.5",
+        spark_speculation_efficiency_enabled="false", spark_executor_memory="512m",
+    )  # fmt: skip
+
+    def slow(number, rows):
+        hangs = number == 0 and TaskContext.get().attemptNumber() == 0
+        time.sleep(60 if hangs else 0.2)
+        return rows
+
+    spark.sparkContext.parallelize(range(12), 6).mapPartitionsWithIndex(slow).count()
+    return spark
+
+
+def workers(port: int) -> tuple[str, list[subprocess.Popen]]:
+    """Start a master and two workers that have different addresses."""
+    import pyspark
+
+    home = os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
+    master, first = f"spark://{HERE}:{port}", [f"{home}/bin/spark-class"]
+    of = "org.apache.spark.deploy"
+    words = [[f"{of}.master.Master", "--host", HERE, "--port", str(port), "--webui-port", "0"]]
+    words += [
+        [
+            f"{of}.worker.Worker",
+            "--host",
+            host,
+            "-c",
+            "2",
+            "-m",
+            "600m",
+            "--webui-port",
+            "0",
+            master,
+        ]
+        for host in (HERE, ELSEWHERE)
+    ]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    environment = {**os.environ, "SPARK_NO_DAEMONIZE": "1"}
+    begun = []
+    for one in words:
+        begun.append(subprocess.Popen([*first, *one], env=environment, **quiet))
+        _wait_for(port)  # of the master, as an application gives up after a minute
+    return master, begun
+
+
+def _wait_for(port: int) -> None:
+    for _ in range(600):
+        with socket.socket() as one:
+            if one.connect_ex((HERE, port)) == 0:
+                return
+        time.sleep(0.2)
+    raise TimeoutError(f"nothing answers at {HERE}:{port}")
+
+
+def stripped(line: str) -> str | None:
+    """Return an event with what tells of tasks, stages and jobs, or None."""
+    event = json.loads(line)
+    name = event["Event"]
+    if name.endswith("SQLExecutionStart"):
+        kept = {"executionId": event["executionId"], "description": event["description"]}
+    elif name == "SparkListenerEnvironmentUpdate":
+        of = ("spark.master", "spark.driver.memory")
+        kept = {"Spark Properties": {key: event["Spark Properties"][key] for key in of}}
+    elif name == "SparkListenerExecutorAdded":
+        info = event["Executor Info"]
+        kept = {"Timestamp": event["Timestamp"], "Executor Info": {
+            key: info[key] for key in ("Total Cores", "Resource Profile Id")
+        }}  # fmt: skip
+    elif name in KEPT:
+        kept = {key: event[key] for key in KEPT[name]}
+    else:
+        return None
+    if name == "SparkListenerJobStart":
+        of = ("spark.sql.execution.id", "spark.sql.execution.root.id")
+        given = event["Properties"]
+        kept["Properties"] = {key: given[key] for key in of if key in given}
+    if name == "SparkListenerTaskEnd":
+        kept["Task End Reason"] = {"Reason": event["Task End Reason"]["Reason"]}
+    return json.dumps({"Event": name, **_without(kept)})
+
+
+def _without(value):
+    if isinstance(value, dict):
+        return {key: _without(of) for key, of in value.items() if key not in DROPPED}
+    if isinstance(value, list):
+        return [_without(of) for of in value]
+    return re.sub(r"at \S*/", "at ", value) if isinstance(value, str) else value
+
+
+def main(folder: Path) -> None:
+    os.environ["SPARK_LOCAL_IP"] = HERE
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    logs = folder / "logs"
+    logs.mkdir(parents=True)
+    rolled = {"spark_eventLog_rolling_enabled": "true", "spark_eventLog_rolling_maxFileSize": "10m"}
+    with socket.socket() as free:
+        free.bind((HERE, 0))
+        port = free.getsockname()[1]
+    found = {}
+    for run in (
+        lambda: queries(logs),
+        lambda: sort(logs, "packed"),
+        lambda: sort(logs, "rolled", spark_eventLog_compression_codec="lz4", **rolled),
+    ):
+        spark = run()
+        app, name = spark.sparkContext.applicationId, spark.sparkContext.appName
+        found[name] = {"app": app, "stages": told(spark)}
+        spark.stop()
+    master, begun = workers(port)
+    try:
+        spark = speculation(logs, master)
+        app = spark.sparkContext.applicationId
+        found["speculation"] = {"app": app, "stages": told(spark)}
+        spark.stop()
+    finally:
+        for process in begun:
+            process.terminate()
+            process.wait(60)
+    (folder / "told.json").write_text(json.dumps(found, indent=1))
+    lines = (logs / found["queries"]["app"]).read_text().splitlines()
+    kept = [text for text in map(stripped, lines) if text]
+    (folder / "kept.jsonl").write_text("\n".join(kept) + "\n")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]).resolve())
