@@ -9,7 +9,7 @@ import numpy as np
 
 from policies.base import Policy
 from policies.registry import register
-from policies.wing.knowledge import Knowledge, Past, Statistic, ratio, truth
+from policies.wing.knowledge import Knowledge, Past, lengths, ratio, truth
 from sim.base.arrays import F8, I8
 from sim.base.errors import InputError
 from sim.base.maths import power
@@ -108,7 +108,8 @@ class Waiting:
 
     # what a job is worth if it completes at once, and so long after its submission (`WAITS_S`)
     value: F8
-    compute: F8  # what its worth is divided by, and how long it is expected to run
+    # what that is divided by, at any time or at each of these; and how long it is expected to run
+    compute: F8
     length_s: F8
     key: F8 = field(init=False)  # as the plan has it
 
@@ -122,9 +123,14 @@ class Waiting:
         end = np.clip(waited_s + self.length_s[rows], 0.0, grid[-1])
         at = np.clip(np.searchsorted(grid, end, "right") - 1, 0, len(grid) - 2)
         part = (end - grid[at]) / (grid[at + 1] - grid[at])
-        worth = self.value[rows, at] * (1 - part) + self.value[rows, at + 1] * part
+
+        def then(of: F8) -> F8:
+            out: F8 = of[rows, at] * (1 - part) + of[rows, at + 1] * part
+            return out
+
+        compute = self.compute[rows] if self.compute.ndim == 1 else then(self.compute)
         out = np.zeros(len(rows))
-        np.divide(-worth, self.compute[rows], out=out, where=self.compute[rows] > 0)
+        np.divide(-then(self.value), compute, out=out, where=compute > 0)
         return out
 
 
@@ -145,29 +151,26 @@ class ByDecay(Valued):
 
     events: ClassVar[Event] = Event.TIMER
     decayed: ClassVar[str] = ""  #: the column that says what is left of the worth
-    statistic: ClassVar[Statistic] = "median"
 
     def prepare(self, world: World, plan: Plan) -> Waiting:
         """Key each job by what it is worth if it starts when it is submitted."""
-        columns = [self.value, *after(self.decayed)]
-        if self.knowledge == "oracle":
-            known = [truth(world, self.name, c) for c in [*columns, self.compute]]
-            c = world.columns
-            length_s = np.bincount(c.stage_job, c.stage_max_s, len(c.job_submit)).astype(np.float64)
-        else:
-            past = Past(world, self.statistic)
-            known = [past.expected(past.column(c)) for c in columns]
-            known.append(self.expected_compute(world, past))
-            length_s = past.expected(past.column("mean_task_s"))
-        value = np.nan_to_num(np.stack(known[:-1], axis=1)) * self.factors(world)[:, None]
-        waiting = Waiting(value, np.nan_to_num(known[-1]), np.nan_to_num(length_s))
+        waiting = self.expected(world)
         plan.set_jobs(key=waiting.key)
         plan.timer_s = world.columns.job_submit.min(initial=0.0) + self.refresh_s
         return waiting
 
-    def expected_compute(self, world: World, past: Past) -> F8:
-        """Return what the worth of each job is expected to be divided by, (J,)."""
-        return past.expected(past.column(self.compute))
+    def expected(self, world: World) -> Waiting:
+        """Return what is expected of each job."""
+        columns = [self.value, *after(self.decayed), self.compute]
+        if self.knowledge == "oracle":
+            known = [truth(world, self.name, column) for column in columns]
+            length_s = lengths(world)
+        else:
+            past = Past(world)
+            known = [past.expected(past.column(column)) for column in columns]
+            length_s = past.expected(past.column("mean_task_s"))
+        value = np.nan_to_num(np.stack(known[:-1], axis=1)) * self.factors(world)[:, None]
+        return Waiting(value, np.nan_to_num(known[-1]), np.nan_to_num(length_s))
 
     def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
         """Order the jobs that wait anew, by what is left of their value."""
@@ -210,32 +213,3 @@ class WingMil(ByDecay):
     value: ClassVar[str] = "agg_value"
     decayed: ClassVar[str] = "agg_value"
     compute: ClassVar[str] = "agg_compute_s"
-
-
-@register("wing_dep")
-@dataclass(frozen=True)
-class WingDep(ByDecay):
-    """A job's value by what it can still rescue; beyond the paper, on what its §7.1 points at.
-
-    Wing is Chung et al., OSDI 2020. Only dependent jobs that do not wait for their input are given
-    up when they are submitted; those that poll are not. What is expected of a job is the mean of
-    the past, not the median: what is wanted is much value in all, and few runs have most of it. And
-    its own resource-time is scaled by what it asks for, over what jobs like it asked for.
-    """
-
-    value: ClassVar[str] = "agg_value"
-    decayed: ClassVar[str] = "rescued"
-    compute: ClassVar[str] = "agg_compute_s"
-    statistic: ClassVar[Statistic] = "mean"
-
-    def expected_compute(self, world: World, past: Past) -> F8:
-        """Return aggregate resource-time, with a job's own by what it asks for, (J,)."""
-        c = world.columns
-        asked = np.bincount(c.stage_job, c.stage_demand_f[:, 0], len(c.job_submit))
-        own_s, length_s = past.column("compute_s"), past.column("mean_task_s")
-        usual = past.expected(np.divide(own_s, length_s, where=length_s > 0, out=0 * own_s))
-        own, whole = past.expected(own_s), past.expected(past.column(self.compute))
-        known = (usual > 0) & (own > 0)
-        more = np.divide(asked, usual, out=np.ones(len(asked)), where=known) - 1.0
-        out: F8 = np.where(known, whole + own * more, whole)
-        return out

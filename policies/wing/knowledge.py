@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
+from sim.base import maths
 from sim.base.arrays import F8, I4, Mask
 from sim.base.errors import PolicyError
 from sim.engine.plan import World
@@ -16,7 +17,7 @@ from sim.lineage.templates import medians
 from sim.workload.tables import values
 
 Knowledge = Literal["predicted", "oracle"]
-Statistic = Literal["median", "mean"]
+Statistic = Literal["median", "mean", "geometric mean"]
 
 
 def truth(world: World, policy: str, column: str) -> F8:
@@ -30,6 +31,12 @@ def truth(world: World, policy: str, column: str) -> F8:
         )
     out: F8 = values(jobs, column)
     return out
+
+
+def lengths(world: World) -> F8:
+    """Return how long each job truly runs, which only oracles may look at, s, (J,)."""
+    c = world.columns
+    return np.bincount(c.stage_job, c.stage_max_s, len(c.job_submit)).astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,10 +83,11 @@ class Past:
         past = np.where(self._ad_hoc, past, np.nan)
         now, then = self._user
         out = self._grouped(past, now, then, len(self.world.columns.user_names))
-        known = past[~np.isnan(past)]
+        known = past[self._usable(past)]
         if len(known):
-            whole = np.median(known) if self.statistic == "median" else np.mean(known)
-            out[np.isnan(out)] = whole
+            all_ = np.zeros(len(known), dtype=np.int32)
+            exact = self.statistic == "median"
+            out[np.isnan(out)] = np.median(known) if exact else self._means(known, all_, 1)[0]
         return out
 
     def expected(self, past: F8) -> F8:
@@ -88,14 +96,21 @@ class Past:
         return np.where(np.isnan(own), self.of_ad_hoc(past), own)
 
     def _grouped(self, past: F8, now: I4, then: I4, n: int) -> F8:
-        rows = np.flatnonzero((then >= 0) & ~np.isnan(past))
-        if self.statistic == "median":
-            by_group = medians(past[rows], then[rows], n)
-        else:
-            count = np.bincount(then[rows], minlength=n)
-            by_group = np.full(n, np.nan)
-            np.divide(np.bincount(then[rows], past[rows], n), count, out=by_group, where=count > 0)
-        return by_group[now] if n else np.full(len(now), np.nan)
+        rows = np.flatnonzero((then >= 0) & self._usable(past))
+        of = medians if self.statistic == "median" else self._means
+        return of(past[rows], then[rows], n)[now] if n else np.full(len(now), np.nan)
+
+    def _usable(self, past: F8) -> Mask:
+        """Return where something is known; a geometric mean is of what is above 0."""
+        return past > 0 if self.statistic == "geometric mean" else ~np.isnan(past)
+
+    def _means(self, past: F8, group: I4, n: int) -> F8:
+        """Return the mean of each group's, (n,); NaN for none."""
+        logs = self.statistic == "geometric mean"
+        count, out = np.bincount(group, minlength=n), np.full(n, np.nan)
+        total = np.bincount(group, maths.log(past) if logs else past, n)
+        np.divide(total, count, out=out, where=count > 0)
+        return maths.exp(out) if logs else out
 
     def _codes(self, name: str, known: dict[str, int]) -> I4:
         """Return the codes of a column of the history; -1 for what is not known.

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 import policies
 import sim
-from policies.wing.knowledge import Past
 from sim.base.errors import InputError, PolicyError
 from sim.engine.plan import World
 from sim.lineage.worth import WAITS_S, after
@@ -130,20 +128,3 @@ def test_the_order_is_as_fresh_as_asked_for():
     assert order(decaying(True), "wing_mil", refresh_s=4 * H, **oracle) == ["block", "j0", "j1"]
     with pytest.raises(InputError, match="refresh_s must be a number above 0"):
         policies.build("wing_mil", refresh_s=0.0)
-
-
-def test_a_job_that_asks_for_more_than_usual_is_taken_to_use_more():
-    who = [("p", "u"), ("p", "u"), ("new", "stranger")]
-    past = [("p", "u", 1, 6.0, 5.0)] * 3
-    worth = {c: [1, 1, 1] for c in ("value", "compute_s", "agg_value", "agg_compute_s")}
-    workload = recurring(past, who=who, **worth)
-    demand = [1.0, 1.0 / H, 3.0 / H, 1.0]  # of the block, and the jobs; usual is 1 / 3600
-    stages = workload.stages
-    at = stages.column_names.index("demand_tokens")
-    stages = stages.set_column(at, "demand_tokens", pa.array(demand))
-    tables = {n: getattr(workload, n) for n in ("jobs", "tasks", "history")}
-    workload = sim.Workload.from_tables(stages=stages, meta={"quantum": {"tokens": 1e-6}}, **tables)
-    world = World(workload.columns, ONE, 0, {})
-    expected = policies.build("wing_dep").expected_compute(world, Past(world, "mean"))
-    assert expected[1:3] == pytest.approx([5.0, 7.0], abs=0.02)  # a unit of the five is its own
-    assert np.isnan(expected[3])  # nothing is known of it

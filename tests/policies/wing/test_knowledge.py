@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from policies.wing.knowledge import Past
 from sim.engine.plan import World
@@ -24,6 +25,10 @@ def test_ad_hoc_jobs_have_their_users_median_and_new_users_that_of_all():
     assert known.expected(known.column("agg_value"))[1:].tolist() == [3.0, 4.0, 2.0, 4.0]
     mean = Past(world, "mean")
     assert mean.expected(mean.column("agg_value"))[1:].tolist() == [17.0, 22.0, 2.0, 22.0]
+    usual = Past(world, "geometric mean")
+    assert usual.of_ad_hoc(np.where(quotient == 1, 0.0, quotient))[1:] == pytest.approx(
+        [120 ** (1 / 3), 60**0.5, 2.0, 60**0.5]  # of what is above 0
+    )
 
 
 def test_jobs_that_end_in_the_week_before_say_nothing():

@@ -55,7 +55,19 @@ def test_the_published_figures_come_out(scale, seed):
     assert {k: got[k] for k, least in AT_LEAST.items() if got[k] < least} == {}
 
 
-def test_inputs_and_hours_are_as_the_rules_of_calibration_have_them():
+def test_requests_are_below_two_fifths_of_the_cluster_most_of_the_time():
+    """In a quarter of the hours they are above: the mean over seeds, which differ."""
+    above = []
+    for seed in range(10):
+        month = draw_month(SCALE, seed)
+        third = month.week(0, 1)
+        used = held(month.submit_s[third], month.duration_s[third], month.tokens[third])
+        above.append(np.mean(used > 0.4 * TOKENS))
+    assert 0.2 < np.mean(above) < 0.3
+    assert np.median(above) < 0.3
+
+
+def test_inputs_and_users_are_as_the_rules_of_calibration_have_them():
     month = draw_month(0.2, 1)
     third = month.week(0, 1)
     inputs = np.bincount(month.down, minlength=len(third))[third]
@@ -64,8 +76,6 @@ def test_inputs_and_hours_are_as_the_rules_of_calibration_have_them():
     assert np.quantile(some, 0.9) <= 4
     assert np.quantile(some, 0.99) >= 16
     assert top.sum() / inputs.sum() > 0.3
-    used = held(month.submit_s[third], month.duration_s[third], month.tokens[third]) / TOKENS
-    assert 0.1 < np.mean(used > 0.4) < 0.4
     single = third & ~month.recurring
     length = np.log(month.duration_s[single])
     mean = np.bincount(month.user[single], length) / np.bincount(month.user[single])
