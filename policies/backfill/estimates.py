@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from sim.base.arrays import F8, I8
+from sim.base.arrays import F8
 from sim.base.errors import InputError
-from sim.engine.plan import Batch, Event, Plan, World
+from sim.engine.plan import Batch, Event
 from sim.workload.columns import Columns
 from sim.workload.paths import critical_path_s
 
@@ -48,39 +48,32 @@ class UserHistory:
 
     def __init__(self, columns: Columns) -> None:
         self.requested = requested_s(columns)
+        self.first = self.requested.copy()  # prediction, s
         self.predicted = self.requested.copy()
+        self.corrected = np.zeros(len(self.requested), dtype=np.int64)
         self.user = columns.job_user
-        self.width: I8 = columns.job_n_tasks
-        self.first = self.requested.copy()
-        self.corrections = np.zeros(len(self.user), dtype=np.int64)
-        self.last: dict[int, tuple[float, ...]] = {}
+        self.last: dict[int, tuple[float, ...]] = {}  # run times of each user's last two, s
 
-    def look(self, batch: Batch, world: World, plan: Plan) -> list[int]:
-        """Learn from what has happened; return the jobs whose prediction is another."""
+    def learn(self, batch: Batch, start_s: F8) -> list[int]:
+        """Take note of what has happened; return the jobs that have another prediction now."""
         changed = []
         for kind, j in zip(batch.kind.tolist(), batch.row.tolist(), strict=True):
+            last = self.last.get(self.user.item(j), ())
+            requested = self.requested.item(j)
             if kind == Event.JOB_DONE:
-                ran = batch.now - world.view["start"].item(j)
-                user = self.user.item(j)
-                self.last[user] = (*self.last.get(user, ()), ran)[-2:]
-            elif kind == Event.JOB_ARRIVED:
-                last = self.last.get(self.user.item(j), ())
-                if len(last) == 2:
-                    self._predict(j, (last[0] + last[1]) / 2, plan)
-                    self.first[j] = self.predicted[j]
+                self.last[self.user.item(j)] = (*last, batch.now - start_s.item(j))[-2:]
+            elif kind == Event.JOB_ARRIVED and len(last) == 2:
+                self.first[j] = self.predicted[j] = min((last[0] + last[1]) / 2, requested)
                 changed.append(j)
             elif kind == Event.SERVICE:
-                n = self.corrections.item(j)
-                self.corrections[j] = n + 1
+                n = self.corrected.item(j)
                 more = MORE_S[n] if n < len(MORE_S) else np.inf
-                self._predict(j, self.first.item(j) + more, plan)
+                self.predicted[j] = min(self.first.item(j) + more, requested)
+                self.corrected[j] = n + 1
                 changed.append(j)
         return changed
 
-    def _predict(self, j: int, seconds: float, plan: Plan) -> None:
-        """Expect job `j` to run so long, and have it said when it has."""
-        requested = self.requested.item(j)
-        seconds = min(seconds, requested)
-        self.predicted[j] = seconds
-        wanted = seconds * self.width.item(j) if seconds < requested else np.inf
-        plan.set_jobs(j, service_at=wanted)
+    def outlived_s(self, j: int) -> float:
+        """Return after how long job `j` will have outlived its prediction; inf if it may not."""
+        seconds = self.predicted.item(j)
+        return seconds if seconds < self.requested.item(j) else np.inf

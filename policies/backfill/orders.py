@@ -8,7 +8,6 @@ from typing import Annotated, ClassVar, Literal
 from policies.backfill.estimates import UserHistory, requested_s, true_s
 from policies.base import Policy
 from policies.registry import register
-from sim.base.arrays import F8
 from sim.base.parameters import Between
 from sim.engine.plan import NO_LIMIT, Batch, Event, Order, Plan, Queues, World
 
@@ -44,27 +43,25 @@ class Backfilling(Policy):
         """Expect each job to run as estimated."""
         columns = world.columns
         plan.queues = Queues.make(1, order=Order.FIFO)
-        if self.estimate == "predicted":
-            history = UserHistory(columns)
-            self._expect(plan, slice(None), history.predicted, history.predicted * history.width)
-            return history
+        history = UserHistory(columns) if self.estimate == "predicted" else None
         seconds = true_s(columns) if self.estimate == "true" else requested_s(columns)
-        self._expect(plan, slice(None), seconds, seconds * columns.job_n_tasks)
-        return None
+        plan.set_jobs(expected_s=seconds)
+        if self.order == "sjf":
+            plan.set_jobs(**{self.sorted_by: seconds})
+        plan.estimate_s[:] = seconds * columns.job_n_tasks
+        return history
 
     def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
         """Predict anew where something was learnt."""
         assert isinstance(memory, UserHistory)
-        for j in memory.look(batch, world, plan):
-            seconds = memory.predicted.item(j)
-            self._expect(plan, j, seconds, seconds * memory.width.item(j))
-
-    def _expect(self, plan: Plan, jobs: slice | int, seconds: F8 | float, work: F8 | float) -> None:
-        plan.set_jobs(jobs, expected_s=seconds)
-        if self.order == "sjf":
-            plan.set_jobs(jobs, **{self.sorted_by: seconds})
-        if isinstance(jobs, slice) or plan.jobs["service_at"][jobs] == 0:
-            plan.estimate_s[jobs] = work
+        for j in memory.learn(batch, world.view["start"]):
+            seconds, width = memory.predicted.item(j), world.columns.job_n_tasks.item(j)
+            values = {"expected_s": seconds, "service_at": memory.outlived_s(j) * width}
+            if self.order == "sjf":
+                values[self.sorted_by] = seconds
+            plan.set_jobs(j, **values)
+            if memory.corrected[j] == 0:
+                plan.estimate_s[j] = seconds * width
 
 
 @register("easy")
