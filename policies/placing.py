@@ -8,25 +8,30 @@ at devices, the others do without.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from policies.base import Policy, check_ranges
 from policies.registry import register
-from sim.engine.plan import Choice, Device, Machine, Mix, Plan, World
+from sim.engine.plan import Choice, Device, Fit, Machine, Mix, Plan, World
 
 
 @dataclass(frozen=True)
 class Placing(Policy, ABC):
-    """Tasks go first come, first served; what does not fit is passed over."""
+    """Tasks go first come, first served; what does not fit is passed over.
 
-    fit: Literal["strict", "skip"] = "skip"  # with pack machines would choose
+    With fit pack machines choose tasks, and the rule is of devices alone.
+    """
+
+    fit: Literal["strict", "skip", "pack"] = "skip"
 
     def prepare(self, world: World, plan: Plan) -> None:
         """Say how a task's machine is chosen."""
         plan.choice = self.choice(world)
+        if plan.fit == Fit.PACK:
+            plan.choice = replace(plan.choice, machine=Machine.FIRST)
 
     @abstractmethod
     def choice(self, world: World) -> Choice:

@@ -101,11 +101,8 @@ def size(workload: Workload, config: Mapping[str, Any], capacity: float) -> dict
     """Size the cluster for a workload and a capacity, and check that every job fits it."""
     shape = config["shape"]
     cluster = at_capacity(workload, config, capacity)
-    if isinstance(shape, list):
-        count, n_machines = capacity * config["count"], float(cluster.n_machines)
-    else:
-        each = 1.0 if cluster.unit else float(shape[cluster.resources[0]])
-        count = n_machines = float(cluster.total[0]) / each
+    n_machines = count_of(cluster, shape)
+    count = capacity * config["count"] if isinstance(shape, list) else n_machines
     sized = {"shape": shape, "count": count, "queues": _queues(workload, config)}
     sized["fungible"] = list(config.get("fungible") or [])
     sized |= {kind: dict(config[kind]) for kind in FAULTS if config.get(kind)}
@@ -120,6 +117,19 @@ def size(workload: Workload, config: Mapping[str, Any], capacity: float) -> dict
     offered = max(load.offered_load(workload.inflow, cluster).values())
     facts = (n_machines, offered, float(workload.meta.get(_SCALE, 1.0)))
     return {**sized, "facts": dict(zip(FACTS, facts, strict=True))}
+
+
+def count_of(cluster: Cluster, shape: Any) -> float:
+    """Return how many slots or machines a cluster of that shape has; like ones may be parts."""
+    if isinstance(shape, list):
+        return float(cluster.n_machines)
+    each = 1.0 if cluster.unit else float(shape[cluster.resources[0]])
+    return float(cluster.total[0]) / each
+
+
+def comes_whole(config: Mapping[str, Any]) -> bool:
+    """Tell whether slots or machines come whole; a part of a like machine is a smaller one."""
+    return config["shape"] == "slots" or isinstance(config["shape"], list)
 
 
 def _queues(workload: Workload, config: Mapping[str, Any]) -> dict[str, Any]:

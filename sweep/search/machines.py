@@ -66,7 +66,7 @@ class Machines:
     def _find(self, n: int) -> float:
         wanted = self.count(n)
         exact = wanted / self.full
-        if self.config["shape"] == "slots":  # which come whole, so that what they are of is not
+        if clusters.comes_whole(self.config):  # so that what they are of is not
             for _ in _DIGITS:
                 off = self._count(exact) - wanted
                 if not off:
@@ -81,6 +81,4 @@ class Machines:
     def _count(self, capacity: float) -> float:
         """Return how many machines a capacity is."""
         cluster = clusters.at_capacity(self.workload, self.config, capacity)
-        shape = self.config["shape"]
-        each = 1.0 if cluster.unit else float(shape[cluster.resources[0]])
-        return float(cluster.total[0]) / each
+        return clusters.count_of(cluster, self.config["shape"])

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import policies
 import sim
 from policies.base import Policy
 from sim.cluster.faults import Outages
@@ -159,6 +160,23 @@ def test_fragmentation_leaves_whole_devices_to_those_who_ask_for_them():
     cluster = sim.Cluster.mixed([{**B, "count": 2}])
     choice = Choice(Machine.FRAGMENTATION, Device.FRAGMENTATION, Mix.of(workload.columns, cluster))
     assert placed([half, half, whole], [{**B, "count": 2}], choice)[1] == [0b1, 0b1, 0b10]
+
+
+def test_scores_that_are_not_kept_are_the_same(monkeypatch):
+    rng = np.random.default_rng(5)
+    jobs = [
+        a_job(t / 4, rng.lognormal(1, 1, 3).tolist(), float(rng.choice([0, 0.5, 0.7, 1, 2])))
+        for t in range(40)
+    ]
+    workload, cluster = sim.Workload.from_jobs(jobs), sim.Cluster.mixed([A, B, PLAIN])
+    policy = policies.build("fgd")
+    kept = sim.simulate(workload, cluster, policy, record="tasks")
+    monkeypatch.setattr("sim.engine.layout.choice.MOST_SCORES", 0)
+    not_kept = sim.simulate(workload, cluster, policy, record="tasks")
+    np.testing.assert_array_equal(kept.task_machine, not_kept.task_machine)
+    np.testing.assert_array_equal(kept.task_devices, not_kept.task_devices)
+    waits = kept.job_start - workload.columns.job_submit
+    assert np.count_nonzero(waits) > 5, "the machines must be crowded for this to mean anything"
 
 
 class Evicts(Chooses):
