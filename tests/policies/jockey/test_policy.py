@@ -254,13 +254,13 @@ def test_a_job_whose_every_task_failed_in_training_is_taken_to_fail_again():
 
 
 def test_only_jobs_that_fit_are_accepted():
-    """Each of three jobs needs half of the slots."""
+    """Each of three jobs needs almost half of the slots."""
     workload = world(900.0, n_jobs=3, n_background=60)
     every = run("jockey", workload, slots=64)
     fitting = run("jockey", workload, slots=64, admission="fitting", spare=False)
     assert (latency(fitting)[:2] <= 900.0).all()
     firsts = [[tokens(result, job)[0] for job in slo(workload)] for result in (every, fitting)]
-    assert firsts == [[32, 32, 32], [32, 32, 0]]
+    assert firsts == [[30, 30, 30], [30, 30, 0]]
     assert latency(fitting)[2] > latency(every)[2]
 
 
