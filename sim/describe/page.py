@@ -41,9 +41,10 @@ def write_page(of: Description, folder: str | os.PathLike[str]) -> list[Path]:
 
 def page(of: Description) -> str:
     """Return the page; the same description gives the same text."""
-    drawn = figures(of)
+    drawn = [figure for figure in figures(of) if of.told(figure.section)]
     sections = []
-    for key, title in SECTIONS.items():
+    for key in of.order():
+        title = SECTIONS[key]
         groups = [(group, rows) for group, rows in of.groups(key)]
         if groups:
             tables = [_table(of, group, rows) for group, rows in groups]
@@ -65,6 +66,7 @@ def page(of: Description) -> str:
             for at, name in enumerate(of.names)
         ],
         "sections": sections,
+        "silent": of.silent(),
         **html.embedded([figure.plot for figure in drawn]),
     }
     return html.environment(_TEMPLATES).get_template("describe.html.j2").render(context)
@@ -111,11 +113,17 @@ def lead(of: Description) -> str:
 
 def lines(of: Description) -> Iterator[str]:
     """Give the lines of plain text: a table a section."""
-    for section, title in SECTIONS.items():
-        rows = of.rows(section)
+    for section in of.order():
+        rows = of.told(section)
         if rows:
-            yield from _section_lines(title, of.names, rows)
+            yield from _section_lines(SECTIONS[section], of.names, rows)
             yield ""
+    silent = of.silent()
+    if silent:
+        yield "Nothing to say"
+        width = max(len(title) for title, _ in silent)
+        yield from (f"  {title.ljust(width)}   {why}" for title, why in silent)
+        yield ""
 
 
 def _section_lines(title: str, names: Sequence[str], rows: list[Row]) -> Iterator[str]:

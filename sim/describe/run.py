@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from sim import dags
 from sim.base.errors import InputError
-from sim.describe import hourly, overview, recurrence, structure
+from sim.describe import flow, hourly, overview, recurrence, structure
 from sim.describe import variability as vary
 from sim.describe.dataset import Dataset
 from sim.describe.statistics import Description, Statistic
@@ -87,6 +87,8 @@ def _measured(data: Dataset) -> tuple[list[Statistic], dict[str, pa.Table]]:
     numbers = [*overview.reading(data), *overview.overview(data), *overview.shares(data)]
     tables = {}
     if data.workload is not None:
+        for section in (flow.arrivals, flow.sizes, flow.load, flow.users):
+            numbers += section(data)
         tables["hourly"] = hourly.hourly(data)
         numbers += hourly.peak_to_trough(data, tables["hourly"])
     numbers += structure.shapes(data)
