@@ -5,6 +5,7 @@
 # make reproduce TRACES=DIR   set up, run the published experiments on the real traces in DIR,
 #                             with fewer seeds where they say so; SCALE=paper: with all
 # make fuzz    set up, feed every reader damaged files for SECONDS each (TARGETS="swf tpc": those)
+# make spark-logs   install pyspark (317 MB) beside, run queries on it, read the logs that it writes
 # make bench   set up the benchmarks' references, measure
 # make lock    resolve the lock files anew from pyproject.toml
 
@@ -21,7 +22,7 @@ SCALE ?= gallery
 KERNEL_TESTS = $(addprefix tests/sim/,engine bounds/test_kernels.py dags/test_level_kernels.py) \
 	tests/policies/dagps/test_board.py
 
-.PHONY: sweep test test-main test-long test-nojit ui docs reproduce fuzz bench lock clean
+.PHONY: sweep test test-main test-long test-nojit ui docs reproduce fuzz spark-logs bench lock clean
 
 sweep: $(READY)
 	$(BIN)/python -m sweep
@@ -58,6 +59,13 @@ reproduce: $(READY)
 
 fuzz: $(READY)
 	$(BIN)/python -m tests.fuzz.run --seconds $(SECONDS) $(TARGETS)
+
+# pyspark needs Java, and is too large for the lock: its tests are skipped in make test-long
+spark-logs: $(READY)
+	test -x $(VENV)-spark/bin/python || $(PYTHON) -m venv $(VENV)-spark
+	$(VENV)-spark/bin/python -m pip install --quiet pyspark==3.5.1
+	SPARK_PYTHON=$(abspath $(VENV)-spark/bin/python) \
+		$(BIN)/python -m pytest -q tests/sim/traces/test_spark_real.py
 
 bench: $(BENCH)/.ready
 	$(BENCH)/bin/python -m benchmarks

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 _EXAMPLE = """examples:
   python -m sim describe work/alibaba
   python -m sim describe alibaba2018:batch_task.csv.gz --beside random --beside tpch
-  python -m sim describe work/mine --beside work/alibaba --out results/describe/both"""
+  python -m sim describe work/mine --beside work/alibaba --out results/describe/both
+  python -m sim describe work/mine --beside work/synth --half"""
 
 TPC = {"tpch": "tpch_17_queries.txt", "tpcds": "tpcds_41_queries.txt"}
 """Comparators known by a word, and their files in the folder of TPC DAGs."""
@@ -57,6 +58,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="../shared/traces/dags",
         help="where the files of tpch and tpcds are; default: %(default)s",
     )
+    parser.add_argument(
+        "--half",
+        action="store_true",
+        help="say whether what is beside is alike the second half of WORKLOAD's jobs, as far as "
+        "two halves are; fit it on the first (convert --half first)",
+    )
     parser.add_argument("--seed", metavar="S", type=int, default=0, help="of random; default: 0")
     parser.add_argument(
         "--out", metavar="FOLDER", help="folder to write to; default: results/describe/NAME"
@@ -78,7 +85,7 @@ def run(args: argparse.Namespace) -> None:
         other = random_beside(data, args.seed) if source == "random" else _beside(source, args.dags)
         taken.append(_free(other.name, taken))
         beside.append(other.named(taken[-1]))
-    description = describe(data, beside)
+    description = describe(data, beside, half=args.half)
     print("\n".join(lines(description)))
     folder = Path("results", "describe", name) if args.out is None else args.out
     for path in write_page(description, folder):

@@ -20,6 +20,10 @@ def _add_convert(parser: argparse.ArgumentParser) -> None:
         "--option", metavar="KEY=VALUE", action="append", default=[],
         help="an option of the format's reader; may be repeated",
     )  # fmt: skip
+    parser.add_argument(
+        "--half", choices=("first", "second"),
+        help="only these jobs, by the hash of their ids: fit on the first, see describe --half",
+    )  # fmt: skip
 
 
 def _convert(args: argparse.Namespace) -> None:
@@ -28,6 +32,10 @@ def _convert(args: argparse.Namespace) -> None:
 
     options = parse_pairs(args.option, "--option")
     workload = read_trace(args.format, args.source, **options)
+    if args.half is not None:
+        from sim.describe.fidelity import second_half  # as above
+
+        workload = workload.take(second_half(workload) == (args.half == "second"))
     workload.write(args.out)
     print(f"read {args.source} as {args.format}")
     print_workload(workload)

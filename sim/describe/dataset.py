@@ -9,7 +9,8 @@ import numpy as np
 
 from sim.base.arrays import F8, I8, Mask
 from sim.dags.graphs import Graphs
-from sim.workload.columns import stage_work_s
+from sim.workload.columns import stage_durations, stage_work_s
+from sim.workload.inflow import stage_start_s
 from sim.workload.schema import DEMAND_PREFIX
 from sim.workload.tables import values
 from sim.workload.workload import Workload
@@ -62,6 +63,19 @@ class Dataset:
     def dags(self) -> Graphs:
         """The DAGs of whole jobs."""
         return self.every if self.whole.all() else self.every.take(self.whole)
+
+    @cached_property
+    def spans_s(self) -> tuple[F8, F8]:
+        """When each stage starts and ends if nothing waits for room, (G,) s each.
+
+        A stage starts when its job is submitted and all tasks of its parents are done (edges from
+        task to task count as barriers).
+        """
+        assert self.workload is not None
+        longest_s = stage_durations(self.workload)[1]
+        submit_s = values(self.workload.jobs, "submit_s")[values(self.workload.stages, "job")]
+        start_s = stage_start_s(self.workload, longest_s, submit_s)
+        return start_s, start_s + longest_s
 
     @cached_property
     def large_rows(self) -> I8:

@@ -40,6 +40,8 @@ def _hourly(of: Description) -> Iterable[Figure]:
         lines = []
         for (population, words), dash in zip(POPULATION_WORDS.items(), _DASHES, strict=True):
             rows = table.filter(pc.equal(table["population"], population))
+            if not pc.max(rows[column]).as_py():  # nothing depends on anything
+                continue
             drawn = _line(0, words, rows["hour"], rows[column])
             lines.append(drawn | {"mode": "lines", "line": {"width": 1.5, "dash": dash}})
         of_hours = _plot(lines, "hour of the trace", "", legend=True)

@@ -17,8 +17,7 @@ from sim.base.arrays import F8, I4, I8, Mask
 from sim.describe.dataset import Dataset
 from sim.describe.overview import HOUR_S, POPULATION_WORDS, populations
 from sim.describe.statistics import Section, Statistic
-from sim.workload.columns import stage_demand, stage_durations
-from sim.workload.inflow import stage_start_s
+from sim.workload.columns import stage_demand
 from sim.workload.tables import values
 from sim.workload.workload import Workload
 
@@ -31,7 +30,7 @@ def hourly(data: Dataset) -> pa.Table:
     assert data.workload is not None
     workload = data.workload
     submit_s = values(workload.jobs, "submit_s") + float(workload.meta.get("offset_s", 0.0))
-    start_s, finish_s = unhindered(workload)
+    start_s, finish_s = data.spans_s
     job_stage0 = data.every.job_stage0
     job_finish_s = np.maximum.reduceat(finish_s, job_stage0[:-1])
     first = int(submit_s[0] // HOUR_S)
@@ -71,18 +70,6 @@ def peak_to_trough(data: Dataset, table: pa.Table) -> list[Statistic]:
             label = column.replace("_", " ").replace(" hours", "-hours")
             section.add(f"{key}_{column}", label, ratio, "ratio")
     return section.found
-
-
-def unhindered(workload: Workload) -> tuple[F8, F8]:
-    """Return when each stage starts and ends if nothing waits for room, (G,) s each.
-
-    A stage starts when its job is submitted and all tasks of its parents are done (edges from
-    task to task count as barriers).
-    """
-    longest_s = stage_durations(workload)[1]
-    submit_s = values(workload.jobs, "submit_s")[values(workload.stages, "job")]
-    start_s = stage_start_s(workload, longest_s, submit_s)
-    return start_s, start_s + longest_s
 
 
 def _used(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from sim.base import files, html
 from sim.base.html.figures import of_section
 from sim.base.text import table_lines
+from sim.describe.fidelity import MOST
 from sim.describe.figures import figures
 from sim.describe.statistics import NOTES, SECTIONS, Description, Row, shown, to_table, write_tables
 
@@ -41,9 +43,10 @@ def write_page(of: Description, folder: str | os.PathLike[str]) -> list[Path]:
 
 def page(of: Description) -> str:
     """Return the page; the same description gives the same text."""
-    drawn = figures(of)
-    sections = []
-    for key, title in SECTIONS.items():
+    drawn = [figure for figure in figures(of) if of.told(figure.section)]
+    sections = list(_fidelity_sections(of))
+    for key in of.order():
+        title = SECTIONS[key]
         groups = [(group, rows) for group, rows in of.groups(key)]
         if groups:
             tables = [_table(of, group, rows) for group, rows in groups]
@@ -65,6 +68,7 @@ def page(of: Description) -> str:
             for at, name in enumerate(of.names)
         ],
         "sections": sections,
+        "silent": of.silent(),
         **html.embedded([figure.plot for figure in drawn]),
     }
     return html.environment(_TEMPLATES).get_template("describe.html.j2").render(context)
@@ -109,13 +113,68 @@ def lead(of: Description) -> str:
     return ", ".join(parts)
 
 
+_HEADS = ("real half", "this one", "distance", "of halves", "")
+
+
+def _fidelity(of: Description) -> Iterator[tuple[str, list[tuple[str, str, list[str]]]]]:
+    """Give a title and rows (group, label, texts) of each workload that was held to be alike."""
+    if "fidelity" not in of.tables:
+        return
+    for name, verdicts in groupby(of.tables["fidelity"].to_pylist(), lambda row: row["dataset"]):
+        rows = []
+        for v in verdicts:
+            numbers = (v["real"], v["other"], v["distance"], v["halves"])
+            texts = [shown(number, "number") for number in numbers]
+            rows.append((v["group"], v["label"], [*texts, "alike" if v["alike"] else "differs"]))
+        yield f"Alike? {name} beside the second half of {of.names[0]}", rows
+
+
+def _fidelity_lines(of: Description) -> Iterator[str]:
+    for title, rows in _fidelity(of):
+        body = [["  " + label, *texts] for _, label, texts in rows]
+        header = [title.ljust(max(len(line[0]) for line in body)), *_HEADS]
+        head, *laid_out = table_lines(header, body, gap=3, numbers=True, narrowest=10)
+        yield head
+        yield "─" * len(head)
+        group = ""
+        for row, line in zip(rows, laid_out, strict=True):
+            if row[0] != group:
+                group = row[0]
+                yield group
+            yield line
+        n = sum(row[2][-1] == "alike" for row in rows)
+        yield f"{n} of {len(rows)} rows alike: at most {MOST} times what halves differ by at most"
+        yield ""
+
+
+def _fidelity_sections(of: Description) -> Iterator[dict[str, Any]]:
+    for number, (title, rows) in enumerate(_fidelity(of)):
+        tables = [
+            {"caption": group, "heads": _HEADS, "has_paper": False, "width_rem": 40,
+             "body": [(label, texts) for _, label, texts in of_group]}
+            for group, of_group in groupby(rows, lambda row: row[0])
+        ]  # fmt: skip
+        note = f"Alike is at most {MOST} times what halves of {of.names[0]} differ by at most."
+        yield {
+            "id": f"fidelity-{number}", "title": title, "note": note, "plots": [], "tables": tables,
+            "width_rem": 40,
+        }  # fmt: skip
+
+
 def lines(of: Description) -> Iterator[str]:
     """Give the lines of plain text: a table a section."""
-    for section, title in SECTIONS.items():
-        rows = of.rows(section)
+    yield from _fidelity_lines(of)
+    for section in of.order():
+        rows = of.told(section)
         if rows:
-            yield from _section_lines(title, of.names, rows)
+            yield from _section_lines(SECTIONS[section], of.names, rows)
             yield ""
+    silent = of.silent()
+    if silent:
+        yield "Nothing to say"
+        width = max(len(title) for title, _ in silent)
+        yield from (f"  {title.ljust(width)}   {why}" for title, why in silent)
+        yield ""
 
 
 def _section_lines(title: str, names: Sequence[str], rows: list[Row]) -> Iterator[str]:

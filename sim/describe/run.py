@@ -10,9 +10,10 @@ import pyarrow as pa
 
 from sim import dags
 from sim.base.errors import InputError
-from sim.describe import hourly, overview, recurrence, structure
+from sim.describe import flow, hourly, overview, recurrence, structure
 from sim.describe import variability as vary
 from sim.describe.dataset import Dataset
+from sim.describe.fidelity import fidelity, to_table
 from sim.describe.statistics import Description, Statistic
 from sim.published import numbers
 
@@ -41,7 +42,7 @@ def _numbers() -> dict[tuple[str, str], float]:
     return found
 
 
-def describe(data: Dataset, beside: Iterable[Dataset] = ()) -> Description:
+def describe(data: Dataset, beside: Iterable[Dataset] = (), *, half: bool = False) -> Description:
     """Measure a dataset, and others to stand beside it.
 
     Everything is exact; nothing is sampled.
@@ -52,6 +53,9 @@ def describe(data: Dataset, beside: Iterable[Dataset] = ()) -> Description:
         What is described.
     beside : iterable of Dataset
         Comparators, under names of their own.
+    half : bool
+        Whether the table ``fidelity`` holds those that are workloads against the second half of
+        the one described (`sim.describe.fidelity`).
 
     Raises
     ------
@@ -74,6 +78,11 @@ def describe(data: Dataset, beside: Iterable[Dataset] = ()) -> Description:
         name: pa.concat_tables(pieces, promote_options="default").combine_chunks()
         for name, pieces in parts.items()
     }
+    others = [other for other in datasets[1:] if other.workload is not None]
+    if half and not others:
+        raise InputError("there is no workload beside that could be alike", rule="wrong option")
+    if half:
+        tables["fidelity"] = to_table([(o.name, v) for o in others for v in fidelity(data, o)])
     return Description(tuple(names), measures, {**tables, "jobs": _jobs(data)}, of_paper(data))
 
 
@@ -87,6 +96,8 @@ def _measured(data: Dataset) -> tuple[list[Statistic], dict[str, pa.Table]]:
     numbers = [*overview.reading(data), *overview.overview(data), *overview.shares(data)]
     tables = {}
     if data.workload is not None:
+        for section in (flow.arrivals, flow.sizes, flow.load, flow.users):
+            numbers += section(data)
         tables["hourly"] = hourly.hourly(data)
         numbers += hourly.peak_to_trough(data, tables["hourly"])
     numbers += structure.shapes(data)

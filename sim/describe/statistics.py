@@ -161,6 +161,12 @@ SECTIONS: dict[str, str] = {key: words["title"] for key, words in _WORDS.items()
 NOTES: dict[str, str] = {key: words.get("note", "") for key, words in _WORDS.items()}
 
 
+NOTHING: dict[str, str] = {key: words.get("nothing", "") for key, words in _WORDS.items()}
+"""Why a section may have nothing to say."""
+_FLOW = ("arrivals", "sizes", "load", "users")
+_OF_DEPENDENCIES = "…"  # how labels of the overview begin that split what is above them
+
+
 @dataclass(frozen=True)
 class Row:
     """One line of a printed table: a number a dataset (None: not measured), and the paper's."""
@@ -170,6 +176,11 @@ class Row:
     kind: Kind
     values: tuple[float | None, ...]
     paper: float | None
+
+    def known(self, *, zero: bool = True) -> bool:
+        """Tell whether any value is there, or any but 0."""
+        there = [value for value in (*self.values, self.paper) if value is not None]
+        return any(not np.isnan(value) and (zero or value != 0) for value in there)
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,6 +217,40 @@ class Description:
                 return m.value
         raise KeyError((section, key))
 
+    def is_flat(self) -> bool:
+        """Tell whether no dataset has a dependency."""
+        edges = [m.value for n in self.names for m in self.statistics[n] if m.key == "edges"]
+        return not any(edges)
+
+    def order(self) -> list[str]:
+        """Return the sections: of jobs without dependencies first what else there is to them."""
+        first = _FLOW if self.is_flat() else ()
+        return [*first, *(section for section in SECTIONS if section not in first)]
+
+    def told(self, section: str) -> list[Row]:
+        """Return the rows of a section that tell anything: none where all are zero or unknown.
+
+        Groups of which nothing is known are left out; where nothing depends on anything, so is what
+        the overview says of dependencies.
+        """
+        rows = self.rows(section)
+        if section == "overview" and self.is_flat():
+            rows = [row for row in rows if not row.label.startswith(_OF_DEPENDENCIES)]
+        if not NOTHING[section]:
+            return rows
+        if not any(row.known(zero=False) for row in rows):
+            return []
+        known = {row.group for row in rows if row.known()}
+        return [row for row in rows if row.group in known]
+
+    def silent(self) -> list[tuple[str, str]]:
+        """Return title and reason of each section that has nothing to say."""
+        return [
+            (SECTIONS[section], NOTHING[section])
+            for section in self.order()
+            if NOTHING[section] and not self.told(section)
+        ]
+
     def rows(self, section: str) -> list[Row]:
         """Return the lines of a section, groups together: of what the first dataset has.
 
@@ -233,6 +278,6 @@ class Description:
         ]
 
     def groups(self, section: str) -> Iterator[tuple[str, list[Row]]]:
-        """Return the lines of a section by sub-heading."""
-        for group, rows in groupby(self.rows(section), key=lambda row: row.group):
+        """Return the lines of a section that tell anything by sub-heading."""
+        for group, rows in groupby(self.told(section), key=lambda row: row.group):
             yield group, list(rows)

@@ -68,7 +68,7 @@ def test_all_of_the_use_is_there():
         stage_edges=w.stage_edges,
     )  # fmt: skip
     table = rows(hourly.hourly(Dataset.of("w", w)))
-    _, finish_s = hourly.unhindered(w)
+    _, finish_s = Dataset.of("w", w).spans_s
     assert finish_s.max() < 101 * H  # so that nothing is cut off
     for r, name in enumerate(w.resources):
         whole = float(w.columns.stage_work @ w.columns.stage_demand_f[:, r]) / H
@@ -103,7 +103,7 @@ def test_stages_start_when_their_parents_are_done():
     data = dataset(
         job(100.0, {"a": "", "b": "a", "c": "a", "d": "bc"}, b={"durations_s": [3.0, 50.0]})
     )
-    start_s, finish_s = hourly.unhindered(data.workload)
+    start_s, finish_s = data.spans_s
     assert start_s.tolist() == [100.0, 110.0, 110.0, 160.0]
     assert finish_s.tolist() == [110.0, 160.0, 120.0, 170.0]
     assert data.workload.columns.job_submit.tolist() == [100.0]  # untouched

@@ -1,9 +1,10 @@
 """Run queries on Spark, keep its event logs, and what Spark itself says of them.
 
-``python spark_queries.py FOLDER`` with a Python that has ``pyspark``, and Java. Writes into FOLDER
-``logs``, a history server's folder, ``told.json``, of each application the durations of tasks that
-succeeded by stage, ms, as Spark's REST API tells them, and ``kept.jsonl``, the log of `queries`
-without hosts, users, paths and whatever else says where it was written: the one of `data`.
+``python spark_queries.py queries FOLDER`` (or ``speculation FOLDER``) with a Python that has
+``pyspark``, and Java. Writes into FOLDER ``logs``, a history server's folder, ``told.json``, of
+each application the durations of tasks that succeeded by stage, ms, as Spark's REST API tells them,
+and ``kept.jsonl``, the log of `queries` without hosts, users, paths and whatever else says where it
+was written: ``spark_queries.jsonl.gz`` beside this file is one.
 """
 
 from __future__ import annotations
@@ -104,7 +105,9 @@ def queries(folder: Path):
 
 def sort(folder: Path, name: str, **conf: str):
     spark = session(name, "local[2]", folder, spark_eventLog_compress="true", **conf)
-    spark.range(0, 1000, 1, 3).orderBy("id").write.format("noop").mode("overwrite").save()
+    spark.range(0, 1000, 1, 3).orderBy("id", ascending=False).write.format("noop").mode(
+        "overwrite"
+    ).save()
     return spark
 
 
@@ -127,10 +130,13 @@ def speculation(folder: Path, master: str):
     return spark
 
 
-def workers(port: int) -> tuple[str, list[subprocess.Popen]]:
-    """Start a master and two workers that have different addresses."""
+def workers(begun: list[subprocess.Popen]) -> str:
+    """Start a master and two workers that have different addresses; return where it is."""
     import pyspark
 
+    with socket.socket() as free:
+        free.bind((HERE, 0))
+        port = free.getsockname()[1]
     home = os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
     master, first = f"spark://{HERE}:{port}", [f"{home}/bin/spark-class"]
     of = "org.apache.spark.deploy"
@@ -152,11 +158,10 @@ def workers(port: int) -> tuple[str, list[subprocess.Popen]]:
     ]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     environment = {**os.environ, "SPARK_NO_DAEMONIZE": "1"}
-    begun = []
     for one in words:
         begun.append(subprocess.Popen([*first, *one], env=environment, **quiet))
         _wait_for(port)  # of the master, as an application gives up after a minute
-    return master, begun
+    return master
 
 
 def _wait_for(port: int) -> None:
@@ -203,40 +208,40 @@ def _without(value):
     return re.sub(r"at \S*/", "at ", value) if isinstance(value, str) else value
 
 
-def main(folder: Path) -> None:
+def main(what: str, folder: Path) -> None:
     os.environ["SPARK_LOCAL_IP"] = HERE
     os.environ["PYSPARK_PYTHON"] = sys.executable
     logs = folder / "logs"
     logs.mkdir(parents=True)
-    rolled = {"spark_eventLog_rolling_enabled": "true", "spark_eventLog_rolling_maxFileSize": "10m"}
-    with socket.socket() as free:
-        free.bind((HERE, 0))
-        port = free.getsockname()[1]
     found = {}
-    for run in (
+    begun: list[subprocess.Popen] = []
+    rolled = {"spark_eventLog_rolling_enabled": "true", "spark_eventLog_rolling_maxFileSize": "10m"}
+    runs = [
         lambda: queries(logs),
         lambda: sort(logs, "packed"),
         lambda: sort(logs, "rolled", spark_eventLog_compression_codec="lz4", **rolled),
-    ):
-        spark = run()
-        app, name = spark.sparkContext.applicationId, spark.sparkContext.appName
-        found[name] = {"app": app, "stages": told(spark)}
-        spark.stop()
-    master, begun = workers(port)
+    ]
+    if what == "speculation":
+        runs = [lambda: speculation(logs, workers(begun))]
     try:
-        spark = speculation(logs, master)
-        app = spark.sparkContext.applicationId
-        found["speculation"] = {"app": app, "stages": told(spark)}
-        spark.stop()
+        for run in runs:
+            spark = run()
+            app, name = spark.sparkContext.applicationId, spark.sparkContext.appName
+            found[name] = {"app": app, "stages": told(spark)}
+            spark.stop()
     finally:
         for process in begun:
             process.terminate()
             process.wait(60)
     (folder / "told.json").write_text(json.dumps(found, indent=1))
-    lines = (logs / found["queries"]["app"]).read_text().splitlines()
-    kept = [text for text in map(stripped, lines) if text]
-    (folder / "kept.jsonl").write_text("\n".join(kept) + "\n")
+    if what == "queries":
+        keep(logs / found["queries"]["app"], folder / "kept.jsonl")
+
+
+def keep(log: Path, file: Path) -> None:
+    kept = [text for text in map(stripped, log.read_text().splitlines()) if text]
+    file.write_text("\n".join(kept) + "\n")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]).resolve())
+    main(sys.argv[1], Path(sys.argv[2]).resolve())

@@ -1,0 +1,261 @@
+"""What a trace asks of a cluster: when jobs come, how large they are, what is in use, and whose.
+
+Of any workload, with dependencies or without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.base.arrays import F8, I8
+from sim.describe.dataset import USED_PREFIX, Dataset
+from sim.describe.overview import HOUR_S
+from sim.describe.statistics import Kind, Section, Statistic, deviation, largest, mean, quantile
+from sim.workload.columns import job_n_tasks, stage_demand, stage_work_s
+from sim.workload.schema import DEMAND_PREFIX
+from sim.workload.tables import values
+from sim.workload.workload import Workload
+
+WINDOWS_S = {"1 min": 60.0, "10 min": 600.0, "1 h": HOUR_S}
+"""In which arrivals are counted."""
+LARGEST = {"1 %": 0.01, "10 %": 0.1}
+"""Parts of all jobs whose share of the work is told."""
+_QUANTILES = (0.5, 0.9, 0.99)
+
+
+def arrivals(data: Dataset) -> list[Statistic]:
+    """Tell how often jobs come, how evenly, and how much one interval says of the next."""
+    assert data.workload is not None
+    section = Section("arrivals")
+    submit_s = values(data.workload.jobs, "submit_s")
+    gaps_s = np.diff(submit_s)
+    hours = float(gaps_s.sum()) / HOUR_S
+    section.add("hours", "hours from first to last submission", hours)
+    section.add("rate", "jobs an hour", len(gaps_s) / hours if hours else np.nan)
+    per_hour = counts(submit_s, HOUR_S)
+    section.add("busiest_hour", "jobs in the busiest hour", largest(per_hour), "count")
+    section.share("idle_hours", "hours without a job", per_hour == 0)
+    section.group = "time between submissions"
+    section.add("gap_p50", "median", quantile(gaps_s, 0.5), "seconds")
+    section.add("gap_mean", "mean", mean(gaps_s), "seconds")
+    spread = deviation(gaps_s) / mean(gaps_s) if hours else np.nan
+    section.add("gap_cv", "standard deviation over mean (1: at random)", spread)
+    section.add("gap_lag_1", "correlation with the one before (0: at random)", lag_1(gaps_s))
+    section.group = "variance over mean of how many come (1: at random)"
+    for words, window_s in WINDOWS_S.items():
+        section.add(f"dispersion_{words}", f"in {words}", dispersion(submit_s, window_s))
+    return section.found
+
+
+def sizes(data: Dataset) -> list[Statistic]:
+    """Tell how long, how wide and how much work jobs are, and how much of it is in the largest."""
+    assert data.workload is not None
+    section = Section("sizes")
+    work_s, n_tasks = job_work_s(data.workload), job_n_tasks(data.workload)
+    _spread(section, "run", "run time, if nothing is waited for", run_s(data), "span")
+    _spread(section, "width", "width: tasks of a job", n_tasks, "count")
+    section.share("width_one", "jobs of one task", n_tasks == 1)
+    section.share("width_power", "jobs of 2, 4, 8, ... tasks", (n_tasks > 1) & _is_power(n_tasks))
+    _spread(section, "work", "work of a job: durations of its tasks in all", work_s, "span")
+    by_size = np.sort(work_s)[::-1]
+    for words, part in LARGEST.items():
+        n = max(int(part * len(by_size)), 1)
+        share = by_size[:n].sum() / by_size.sum() if by_size.sum() else np.nan
+        section.add(
+            f"work_of_{part:g}", f"of the largest {words} of jobs, of all work", share, "share"
+        )
+    _, demand, _ = stage_demand(data.workload)
+    n_of_stage = values(data.workload.stages, "n_tasks")
+    for r, name in enumerate(data.workload.resources):
+        _spread(
+            section,
+            f"demand_{name}",
+            f"demand of a task: {name}",
+            np.repeat(demand[:, r], n_of_stage),
+        )
+    section.group = "correlation of ranks"
+    section.add("rank_width_run", "of width and run time", rank_correlation(n_tasks, run_s(data)))
+    return section.found
+
+
+def load(data: Dataset) -> list[Statistic]:
+    """Tell what is in use if nothing waits, and what was asked for beside what was used."""
+    workload = data.workload
+    assert workload is not None
+    section = Section("load")
+    submit_s = values(workload.jobs, "submit_s")
+    span_s = float(submit_s[-1] - submit_s[0])
+    _, demand, _ = stage_demand(workload)
+    work_s, n_tasks = stage_work_s(workload), values(workload.stages, "n_tasks")
+    section.group = "in use, if nothing waits for room"
+    machine = _header_number(workload, "MaxProcs")
+    for r, name in enumerate(workload.resources):
+        used = float((work_s * demand[:, r]).sum()) / span_s if span_s else np.nan
+        section.add(f"mean_{name}", f"{name}, on average while jobs come", used)
+        section.add(f"peak_{name}", f"{name}, at most", _peak(data, demand[:, r] * n_tasks))
+        if machine and name == "cpu":
+            section.add(
+                "of_machine", f"of the log's {machine:,.0f} processors", used / machine, "share"
+            )
+    _requested(section, data)
+    return section.found
+
+
+def users(data: Dataset) -> list[Statistic]:
+    """Tell whose jobs they are, and how many are runs of a program that ran before."""
+    workload = data.workload
+    assert workload is not None
+    section = Section("users")
+    work_s = job_work_s(workload)
+    for column, words in (("user", "users"), ("queue", "queues"), ("template", "programs")):
+        code = codes(workload, column)
+        known = code >= 0
+        if not known.any():
+            section.group = words
+            section.add(f"{column}s", words, np.nan, "count", why="the trace does not tell")
+            continue
+        jobs = np.bincount(code[known])
+        n = int(np.count_nonzero(jobs))
+        work = np.bincount(code[known], work_s[known])
+        section.group = words
+        section.add(f"{column}s", words, n, "count")
+        if n == 1:
+            continue
+        section.add(
+            f"{column}_jobs", "the busiest one's share of jobs", jobs.max() / jobs.sum(), "share"
+        )
+        top = work.max() / work.sum() if work.sum() else np.nan
+        section.add(f"{column}_work", "the largest one's share of work", top, "share")
+        by_work = np.sort(work)[::-1].cumsum()
+        half = np.searchsorted(by_work, by_work[-1] / 2) + 1
+        section.add(f"{column}_half", "who make half of the work", int(half), "count")
+        if column == "template":
+            section.add("ran_before", "jobs whose program ran before", recurrence(code), "share")
+    return section.found
+
+
+def counts(submit_s: F8, window_s: float) -> I8:
+    """Count submissions in windows from the first on; the last, which is not whole, is left out."""
+    number = ((submit_s - submit_s[:1]) // window_s).astype(np.int64)
+    whole = int((submit_s[-1] - submit_s[0]) // window_s) if len(submit_s) else 0
+    return np.bincount(number[number < whole], minlength=whole)
+
+
+def dispersion(submit_s: F8, window_s: float) -> float:
+    """Return variance over mean of the counts of `counts`; NaN of fewer than two windows."""
+    n = counts(submit_s, window_s)
+    return float(n.var() / n.mean()) if len(n) > 1 and n.any() else np.nan
+
+
+def lag_1(x: F8) -> float:
+    """Return the correlation of a series with itself one place on."""
+    return _correlation(x[:-1], x[1:])
+
+
+def rank_correlation(x: NDArray[Any], y: NDArray[Any]) -> float:
+    """Return Spearman's ρ, ties at their mean rank; NaN where one does not vary."""
+    return _correlation(_ranks(x), _ranks(y))
+
+
+def recurrence(code: I8) -> float:
+    """Return the share of jobs, in order, whose code (-1: unknown) came before."""
+    again = np.ones(len(code), dtype=bool)
+    again[np.unique(code, return_index=True)[1]] = False
+    return float((again & (code >= 0)).mean()) if len(code) and (code >= 0).any() else np.nan
+
+
+def job_work_s(workload: Workload) -> F8:
+    """Return the durations of each job's tasks in all, (J,) s."""
+    job = values(workload.stages, "job")
+    work_s: F8 = np.bincount(job, stage_work_s(workload), workload.n_jobs).astype(np.float64)
+    return work_s
+
+
+def run_s(data: Dataset) -> F8:
+    """Return how long each job takes if nothing waits for room, (J,) s: its critical path."""
+    assert data.workload is not None
+    _, finish_s = data.spans_s
+    ends_s: F8 = np.maximum.reduceat(finish_s, data.every.job_stage0[:-1])
+    ends_s -= values(data.workload.jobs, "submit_s")
+    return ends_s
+
+
+def codes(workload: Workload, column: str) -> I8:
+    """Return the names in a column of jobs as numbers, (J,): -1 where unknown ("")."""
+    names = workload.jobs[column].combine_chunks()
+    code: I8 = names.indices.to_numpy().astype(np.int64)
+    unknown = [number for number, name in enumerate(names.dictionary.to_pylist()) if not name]
+    code[np.isin(code, unknown)] = -1
+    return code
+
+
+def _requested(section: Section, data: Dataset) -> None:
+    workload = data.workload
+    assert workload is not None
+    section.group = "requested beside used"
+    if "requested_s" in workload.jobs.column_names:
+        asked_s = workload.jobs["requested_s"].to_numpy(zero_copy_only=False)
+        known = asked_s > 0
+        section.share("time_known", "jobs with a requested time", known)
+        part = run_s(data)[known] / asked_s[known]
+        section.add("time_used_p50", "run time over it, median", quantile(part, 0.5), "share")
+        section.add("time_used_mean", "mean", mean(part), "share")
+        section.share("time_exceeded", "jobs that ran beyond it", part > 1)
+    work_s = stage_work_s(workload)
+    for column in workload.stages.column_names:
+        name = column.removeprefix(USED_PREFIX)
+        if column.startswith(USED_PREFIX) and DEMAND_PREFIX + name in workload.stages.column_names:
+            used = workload.stages[column].to_numpy(zero_copy_only=False)
+            asked = values(workload.stages, DEMAND_PREFIX + name)
+            known = np.isfinite(used) & (asked > 0)
+            total = (asked * work_s)[known].sum()
+            part_used = (used * work_s)[known].sum() / total if total else np.nan
+            section.add(f"used_{name}", f"{name} used, of what was requested", part_used, "share")
+
+
+def _spread(section: Section, key: str, words: str, x: NDArray[Any], kind: Kind = "number") -> None:
+    section.group = words
+    if len(x) and (x == x[0]).all():
+        section.add(f"{key}_mean", "all alike", float(x[0]), kind)
+        return
+    section.add(f"{key}_mean", "mean", mean(x), "number" if kind == "count" else kind)
+    for q in _QUANTILES:
+        named = "median" if q == 0.5 else f"percentile {100 * q:g}"
+        section.add(f"{key}_p{100 * q:g}", named, quantile(x, q), kind)
+    section.add(f"{key}_max", "largest", largest(x), kind)
+
+
+def _peak(data: Dataset, amount: F8) -> float:
+    """Return the most that is in use at once, all tasks of a stage taken to last the longest."""
+    start_s, finish_s = data.spans_s
+    at_s = np.concatenate([finish_s, start_s])  # what ends goes first
+    order = np.argsort(at_s, kind="stable")
+    return float(np.cumsum(np.concatenate([-amount, amount])[order]).max(initial=0.0))
+
+
+def _header_number(workload: Workload, key: str) -> float:
+    header = workload.meta.get("header", {})
+    text = str(header.get(key, "")) if isinstance(header, Mapping) else ""
+    return float(text) if text.isdigit() else 0.0
+
+
+def _is_power(n: NDArray[Any]) -> NDArray[Any]:
+    whole = n.astype(np.int64)
+    alone: NDArray[Any] = (whole & (whole - 1)) == 0
+    return alone
+
+
+def _ranks(x: NDArray[Any]) -> F8:
+    _, code, n = np.unique(x, return_inverse=True, return_counts=True)
+    return (np.cumsum(n) - (n - 1) / 2)[code.reshape(-1)]
+
+
+def _correlation(x: NDArray[Any], y: NDArray[Any]) -> float:
+    if len(x) < 2 or not (x != x[0]).any() or not (y != y[0]).any():
+        return np.nan
+    x, y = x - x.mean(), y - y.mean()
+    return float((x * y).sum() / np.sqrt((x * x).sum() * (y * y).sum()))

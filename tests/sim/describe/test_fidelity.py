@@ -1,0 +1,95 @@
+"""Whether workloads are alike, of some of which it is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import sim
+from sim.describe import Dataset, describe
+from sim.describe.fidelity import MOST, fidelity, ks, second_half
+from sim.describe.page import lines, page
+
+N = 6000
+
+
+def drawn(seed: int, *, slower: float = 1.0, tied: float = 0.8, burst: int = 1, again: float = 0.7):
+    """Draw jobs whose width and duration go together, in bursts, of programs that come back."""
+    rng = np.random.default_rng(seed)
+    common = rng.normal(size=N)
+    width = np.exp(tied * common + (1 - tied**2) ** 0.5 * rng.normal(size=N) + 1)
+    duration = np.exp(common + 4) * slower
+    submit_s = np.repeat(np.cumsum(rng.exponential(30.0 * burst, N // burst)), burst)
+    old = rng.integers(0, 40, N)
+    template = np.where(rng.random(N) < again, old, 100 + np.arange(N))
+    return Dataset.of(
+        f"of {seed}",
+        sim.Workload.from_tables(
+            jobs={"job_id": [f"{seed}-{i}" for i in range(N)], "submit_s": submit_s,
+                  "template": [f"t{t}" for t in template]},
+            stages={"job": np.arange(N), "n_tasks": np.ceil(width).astype(np.int32),
+                    "duration_s": duration, "demand_cpu": np.ones(N)},
+        ),
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def real() -> Dataset:
+    return drawn(100)
+
+
+def differing(real, other):
+    return {v.label for v in fidelity(real, other) if not v.alike}
+
+
+def test_halves_are_halves(real):
+    cuts = [second_half(real.workload, split) for split in range(3)]
+    for cut in cuts:
+        assert cut.mean() == pytest.approx(0.5, abs=0.03)
+    assert (cuts[0] == cuts[1]).mean() == pytest.approx(0.5, abs=0.03)
+
+
+def test_what_is_drawn_alike_is_alike(real):
+    half = real.workload.take(~second_half(real.workload))
+    assert differing(real, Dataset.of("first half", half)) == set()
+    new = drawn(102).workload  # at the rate of a half too
+    assert len(differing(real, Dataset.of("new", new.take(second_half(new))))) <= 1
+
+
+@pytest.mark.parametrize(
+    ("change", "found", "kept"),
+    [
+        ({"slower": 1.5}, {"duration of a stage", "work of a job", "critical path of a job"},
+         {"width of a job", "width and mean duration"}),
+        ({"tied": 0.0}, {"width and mean duration", "width and critical path"},
+         {"duration of a stage"}),
+        ({"burst": 5}, {"dispersion in 1 min", "dispersion in 1 h"}, {"work of a job"}),
+        ({"again": 0.2}, {"jobs whose program ran before"}, {"work of a job"}),
+    ],
+)  # fmt: skip
+def test_what_is_changed_is_found(real, change, found, kept):
+    other = differing(real, drawn(101, **change))
+    assert found <= other
+    assert not kept & other
+
+
+def test_the_distance_of_distributions_is_that_of_scipy():
+    rng = np.random.default_rng(100)
+    x, y = rng.integers(0, 20, 300).astype(float), rng.integers(0, 25, 200).astype(float)
+    assert ks(x, y) == pytest.approx(stats.ks_2samp(x, y).statistic)
+
+
+def test_a_description_has_a_section_of_it(real):
+    small = Dataset.of("real", real.workload.take(np.arange(400)))
+    other = Dataset.of("made", drawn(101, slower=3.0).workload.take(np.arange(200)))
+    of = describe(small, [other], half=True)
+    text = "\n".join(lines(of))
+    assert text.startswith("Alike? made beside the second half of real")
+    (row,) = [line for line in text.splitlines() if "duration of a stage" in line]
+    assert row.endswith("differs")
+    table = of.tables["fidelity"].to_pylist()
+    (v,) = [r for r in table if r["label"] == "duration of a stage"]
+    assert v["distance"] > MOST * v["halves"]
+    assert not v["alike"]
+    assert "differs" in page(of)
