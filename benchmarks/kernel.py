@@ -47,7 +47,8 @@ import json, time
 import numba, numpy, pyarrow
 import policies, sim
 stage = {{"durations_s": [1.0, 2.0], "demand": {{"cpu": 1.0, "net": 1.0}}}}
-w = sim.Workload.from_jobs([{{"submit_s": 0.0, "template": "t", "stages": [stage]}}])
+job = {{"submit_s": 0.0, "template": "t", "stages": [stage]}}
+w = sim.Workload.from_jobs([job, job])  # one alone would follow a list under DAGPS
 cluster, policy = sim.Cluster.{cluster}, policies.build({policy})
 w.columns
 wall, cpu = time.perf_counter(), time.process_time()

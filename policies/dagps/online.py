@@ -38,7 +38,8 @@ class StageProfiles:
     def __init__(self, columns: Columns, first_guess_s: float, prior_tasks: float) -> None:
         self._stage_class = _classes(columns)
         n = int(self._stage_class.max(initial=-1)) + 1
-        self._work, self._tasks = np.zeros(n), np.zeros(n)
+        self._work, self._tasks = np.zeros(n), np.zeros(n, dtype=np.int64)
+        self._mean = np.full(n, np.nan)
         self._all_work = self._all_tasks = 0.0
         self._size = np.diff(columns.stage_task0)
         self._guess, self._prior = first_guess_s, prior_tasks
@@ -47,18 +48,19 @@ class StageProfiles:
         """Add the runs of `stages`, which have finished, to what is known of their like."""
         of = self._stage_class[stages]
         work, tasks = view["stage_done_work"][stages], self._size[stages]
-        np.add.at(self._work, of, work)  # one by one: several may be of one class
-        np.add.at(self._tasks, of, tasks)
-        for done_s in work.tolist():
+        for i, done_s, n in zip(of.tolist(), work.tolist(), tasks.tolist(), strict=True):
+            self._work[i] += done_s  # one by one: several may be of one class
+            self._tasks[i] += n
             self._all_work += done_s
-        self._all_tasks += int(tasks.sum())
+            self._all_tasks += n
+        self._mean[of] = self._work[of] / self._tasks[of]
 
     def expect(self, stages: NDArray[Any], view: Mapping[str, NDArray[Any]] | None = None) -> F8:
         """Return what a task of each of `stages` is expected to last, (n,) s."""
         of = self._stage_class[stages]
         mean = self._all_work / self._all_tasks if self._all_tasks else self._guess
-        known = self._tasks[of] > 0
-        prior: F8 = np.where(known, self._work[of] / np.maximum(self._tasks[of], 1), mean)
+        prior: F8 = self._mean[of]
+        prior[np.isnan(prior)] = mean
         if view is None:
             return prior
         done = self._size[stages] - view["stage_left"][stages]

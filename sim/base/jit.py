@@ -31,6 +31,8 @@ if JIT:
     from numba.core import event
     from numba.core.caching import _CacheLocator
 
+    from sim.base.part_library import PartCompiler
+
     # somebody may have imported numba before us
     numba.config.CACHE_DIR = str(cache_dir())  # type: ignore[attr-defined]
 
@@ -86,7 +88,8 @@ def jit(function: F) -> F:
 def part(function: F) -> F:
     """Compile `function` as a part of the kernels that call it: Python itself can't.
 
-    Without an entry from Python and a file of its own it costs much less to compile and to load.
+    Without an entry from Python, a file and machine code of its own it costs much less to compile
+    and to load (`sim.base.part_library`).
     """
     return _compile(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
@@ -170,6 +173,8 @@ def _compile(function: F, **options: Any) -> F:
     function.kernel_options = options  # type: ignore[attr-defined]
     if not JIT:
         return function
+    if "no_cpython_wrapper" in options:
+        options = options | {"pipeline_class": PartCompiler}
     locators = f"{__name__}.KernelLocator" if "cache" in options else ""
     numba.config.CACHE_LOCATOR_CLASSES = locators  # type: ignore[attr-defined]
     try:

@@ -21,8 +21,9 @@ _INTRO = """# Published experiments
 
 Every figure and table of the five papers. Of those that an experiment makes: one number of the
 paper's, and ours with its 95 % confidence interval; how many of the numbers that the paper prints
-come out the **same** (in our interval, or within 5 %), **close** (within 25 %) or **different**,
-and why; and how many are as wanted, where something is. The page has all of them.
+come out the **same** (in our interval, or within 5 %; of what is said to be rounded, half a unit
+either way is the paper's), **close** (within 25 %) or **different**, and why; and how many are as
+wanted, where something is. The page has all of them.
 
 Since 22 November 2026 the same command gives the same numbers, to the last bit, on every machine
 (`docs/decisions/0010-same-bits.md`). Pages that were made since say so; the others come out, made

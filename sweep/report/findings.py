@@ -23,6 +23,7 @@ WITHIN_SAME, WITHIN_CLOSE = 0.05, 0.25
 
 _NUMBER = r"(-?\d+(?:\.\d+)?)"
 _EXACT = re.compile(rf"(?:about |slightly below )?{_NUMBER}")
+_WHOLE = re.compile(rf"{_NUMBER}, rounded")
 _PART = re.compile(rf"{_NUMBER} of {_NUMBER}")
 _LEAST = re.compile(rf"(?:more than |≥ ){_NUMBER}|{_NUMBER} or more")
 _MOST = re.compile(rf"(?:less than |≤ ){_NUMBER}|{_NUMBER} at most")
@@ -180,13 +181,18 @@ def verdict(ours: float, low: float, high: float, paper: str, *, percent: bool =
     if match := _MOST.fullmatch(paper):
         most = float(match[1] or match[2])
         return SAME if min(ours, low) <= most else _by_distance(ours, most)
-    if match := _PART.fullmatch(paper):
+    half = 0.0
+    if match := _WHOLE.fullmatch(paper):
+        theirs, half = float(match[1]), 0.5
+    elif match := _PART.fullmatch(paper):
         theirs = float(match[1]) / float(match[2]) * (100.0 if percent else 1.0)
     elif match := _EXACT.fullmatch(paper):
         theirs = float(match[1])
     else:
         return ""
-    return SAME if low <= theirs <= high else _by_distance(ours, theirs)
+    if min(ours, low) <= theirs + half and max(ours, high) >= theirs - half:
+        return SAME
+    return _by_distance(ours, theirs)
 
 
 def _by_distance(ours: float, theirs: float) -> str:

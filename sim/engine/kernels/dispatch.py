@@ -180,18 +180,25 @@ def dispatch_pack(st):
 
 @part
 def _pack(st):
-    every = st.state_i[N_NEW] > 0
-    if not every:
-        _sort_dirty(st)
-    for i in range(st.state_mach_free.shape[0] if every else st.state_i[N_DIRTY]):
-        machine = i if every else st.state_dirty[i]
+    _sort_dirty(st)
+    machine, i = -1, 0
+    while st.state_i[N_SCAN] > 0:
+        machine += 1
+        if st.state_i[N_NEW] == st.state_i[N_REFUSED]:  # on to the next one that was freed
+            while i < st.state_i[N_DIRTY] and st.state_dirty[i] < machine:
+                i += 1
+            if i == st.state_i[N_DIRTY]:
+                break
+            machine = st.state_dirty[i]
+        if machine == st.state_mach_free.shape[0]:
+            break
         if st.state_mach_lost[machine]:
             continue
         if st.state_mach_dirty[machine]:
             _fill(st, machine)
             if OVERBOOK and st.state_i[OVERBOOKS]:
                 _overbook(st, machine)
-        elif st.state_i[N_NEW] > st.state_i[N_REFUSED]:
+        else:
             _fill_with_new(st, machine)
     _done(st)
 
@@ -286,15 +293,17 @@ def _fill(st, machine):
         else:  # places have moved
             n = find_fitting(st, machine)
             shifts = st.state_i[SCAN_SHIFTS]
-        if not _start_best(st, machine, n):
+        if n == 0 or not _start_best(st, machine, n):
             return
 
 
 @inlined
 def _fill_with_new(st, machine):
     """Start what is new on `machine`, which everything else has been held against."""
-    while _start_best(st, machine, find_new(st, machine)):
-        pass
+    while True:
+        n = find_new(st, machine)
+        if n == 0 or not _start_best(st, machine, n):
+            return
 
 
 @part

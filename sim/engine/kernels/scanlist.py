@@ -106,6 +106,15 @@ def put_aside(st, i):
 
 
 @inlined
+def forget_new(st, i):
+    """Take entry `i`, behind the refused ones, off the fresh list: its stage waits no more."""
+    last = st.state_i[N_NEW] - 1
+    st.state_scan_new[st.state_scan_fresh[i]] = 0
+    st.state_scan_fresh[i] = st.state_scan_fresh[last]
+    st.state_i[N_NEW] = last
+
+
+@inlined
 def scan_settled(st):
     """After a dispatch: nothing is new any more, but what a cap refused stays so."""
     n_new = 0

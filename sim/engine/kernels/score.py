@@ -11,7 +11,7 @@ from sim.base.jit import inlined, part
 from sim.engine.kernels.gang import is_waiting_gang
 from sim.engine.kernels.lifecycle import start_task, turn_for
 from sim.engine.kernels.resources import demand_row, within_cap
-from sim.engine.kernels.scanlist import BY_CAP, fits_at, put_aside, refuse, score_at
+from sim.engine.kernels.scanlist import BY_CAP, fits_at, forget_new, put_aside, refuse, score_at
 from sim.engine.kernels.state import (
     GANGS,
     HARD,
@@ -175,9 +175,12 @@ def find_new(st, machine):
     while i < st.state_i[N_NEW]:
         g = st.state_scan_fresh[i]
         at = st.state_scan_at[g]
+        if at < 0:
+            forget_new(st, i)
+            continue
         if st.state_scan_new[g] > 1:
             put_aside(st, i)
-        elif at >= 0 and fits_at(st, machine, at):
+        elif fits_at(st, machine, at):
             st.state_scan_found[found] = at
             st.state_scan_score[found] = score_at(st, machine, at)
             found += 1
