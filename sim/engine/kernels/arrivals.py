@@ -8,9 +8,10 @@ fails then if a hard input is missing, be it late or failed.
 import math
 
 from sim.base.jit import inlined, part
+from sim.engine.kernels.features import INPUTS
 from sim.engine.kernels.heaps import due_pop, due_push
 from sim.engine.kernels.lifecycle import BLIND, JOB_FAILED, POLL, arrive, emit
-from sim.engine.kernels.state import INPUTS, JOBS_LEFT, N_DUE, NEXT_JOB, NOW
+from sim.engine.kernels.state import JOBS_LEFT, N_DUE, NEXT_JOB, NOW
 
 
 @inlined

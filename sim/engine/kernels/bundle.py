@@ -11,6 +11,7 @@ import math
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.devices import may_run
+from sim.engine.kernels.features import CHOOSES
 from sim.engine.kernels.resources import demand_row
 from sim.engine.kernels.score import (
     eta,
@@ -21,7 +22,7 @@ from sim.engine.kernels.score import (
     start_charged,
     worth_of,
 )
-from sim.engine.kernels.state import ALIGNED, BUNDLE, CHOOSES, LEFTS, PICKY, WORTHS
+from sim.engine.kernels.state import ALIGNED, BUNDLE, LEFTS, PICKY, WORTHS
 
 _ANY = 2**60
 """More than any demand."""

@@ -12,6 +12,7 @@ only against the machines freed since; a stage refused by the cap of its organis
 from sim.base.jit import inlined, part
 from sim.engine.kernels.bundle import pick_bundle, start_bundle
 from sim.engine.kernels.choice import best_machine
+from sim.engine.kernels.features import CHOOSES, EVICTS, GANGS, OVERBOOK, SCORED
 from sim.engine.kernels.gang import admit_gang, gang_within_cap, is_waiting_gang, room_for_gang
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.overbook import best_overbooking
@@ -31,9 +32,6 @@ from sim.engine.kernels.scanlist import (
 )
 from sim.engine.kernels.score import find_new, may_start, start_charged
 from sim.engine.kernels.state import (
-    CHOOSES,
-    EVICTS,
-    GANGS,
     MACHINE_CHOICE,
     MAKES_WAY,
     N_DIRTY,
@@ -41,11 +39,9 @@ from sim.engine.kernels.state import (
     N_REFUSED,
     N_SCAN,
     N_SLOT_FREE,
-    OVERBOOK,
     OVERBOOKS,
     RELEASED,
     SCAN_SHIFTS,
-    SCORED,
 )
 from sim.engine.kernels.waiting import BY_CAP, FOR_ROOM, goes_first, pick_queue, unblock
 

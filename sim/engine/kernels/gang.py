@@ -1,10 +1,11 @@
 """Gangs: a job that starts only when its whole minimum parallelism fits, and holds those slots."""
 
 from sim.base.jit import inlined, part
+from sim.engine.kernels.features import LIMITS
 from sim.engine.kernels.heaps import before
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.resources import take_held, within_cap
-from sim.engine.kernels.state import LIMITS, N_GANG
+from sim.engine.kernels.state import N_GANG
 
 UNLIMITED = 2**62
 

@@ -4,26 +4,21 @@ import math
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.choice import give_devices, take_devices
+from sim.engine.kernels.features import CHOOSES, GANGS, INPUTS, LIMITS, MOVING, PACED, SERVICE
 from sim.engine.kernels.heaps import due_push, fin_push, turn_pop, turn_push
 from sim.engine.kernels.resources import give, give_held, take
 from sim.engine.kernels.service import accrue, forget, watch
 from sim.engine.kernels.state import (
-    CHOOSES,
     EVENTS,
     FAILS,
     FIRST_ENDED,
-    GANGS,
-    INPUTS,
     JOBS_LEFT,
-    LIMITS,
-    MOVING,
     N_ARRIVED,
     N_EVENTS,
     N_GANG,
     N_SLOT_FREE,
     NEXT_JOB,
     NOW,
-    PACED,
     PENDING,
     PER_TASK,
     PICKY,
@@ -31,7 +26,6 @@ from sim.engine.kernels.state import (
     PRIORITY,
     RECORD,
     SEEN,
-    SERVICE,
     TASK_ORDER,
 )
 from sim.engine.kernels.stretch import begin_task, leave_machine

@@ -10,11 +10,11 @@ import math
 import numpy as np
 
 from sim.base.jit import inlined, part
+from sim.engine.kernels.features import MOVING, SERVICE, USAGE
 from sim.engine.kernels.heaps import ONE, fin_push, fin_sink
 from sim.engine.kernels.service import forget, watch
 from sim.engine.kernels.state import (
     JOBS_LEFT,
-    MOVING,
     N_DIRTY,
     N_FIN,
     N_SERVICE,
@@ -23,9 +23,7 @@ from sim.engine.kernels.state import (
     NOW,
     RECORD,
     RELEASED,
-    SERVICE,
     TIMER,
-    USAGE,
 )
 from sim.engine.kernels.waiting import rank_changed, stage_drained
 

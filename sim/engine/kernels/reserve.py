@@ -15,19 +15,12 @@ have ended, or from now.
 import math
 
 from sim.base.jit import inlined, part
+from sim.engine.kernels.features import GANGS
 from sim.engine.kernels.gang import admit_gang, is_waiting_gang
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.resources import clear_dirty
 from sim.engine.kernels.scanlist import scan_settled
-from sim.engine.kernels.state import (
-    GANGS,
-    N_RUNS,
-    N_SCAN,
-    N_STEPS,
-    NOW,
-    RELEASED,
-    RESERVATIONS,
-)
+from sim.engine.kernels.state import N_RUNS, N_SCAN, N_STEPS, NOW, RELEASED, RESERVATIONS
 
 EVERY = 2**31 - 1
 

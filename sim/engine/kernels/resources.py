@@ -2,17 +2,8 @@
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.devices import may_run
-from sim.engine.kernels.state import (
-    CHOOSES,
-    HARD,
-    N_DIRTY,
-    N_TOUCHED,
-    PACED,
-    PICKY,
-    RELEASED,
-    UNIT,
-    USAGE,
-)
+from sim.engine.kernels.features import CHOOSES, PACED, USAGE
+from sim.engine.kernels.state import HARD, N_DIRTY, N_TOUCHED, PICKY, RELEASED, UNIT
 
 FREED, HELD_BACK = 1, 2
 

@@ -10,21 +10,12 @@ until the room is wanted for a job below its own. The last started go first: the
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.choice import give_devices
+from sim.engine.kernels.features import CHOOSES, MOVING, SERVICE
 from sim.engine.kernels.heaps import turn_push
 from sim.engine.kernels.lifecycle import FIRST_K, emit, look_again, turn_of, weighted_s
 from sim.engine.kernels.resources import demand_row, fits, freed, give
 from sim.engine.kernels.service import accrue
-from sim.engine.kernels.state import (
-    CHOOSES,
-    MOVING,
-    N_SLOT_FREE,
-    NEXT_OUTAGE,
-    NOW,
-    PENDING,
-    PICKY,
-    SEEN,
-    SERVICE,
-)
+from sim.engine.kernels.state import N_SLOT_FREE, NEXT_OUTAGE, NOW, PENDING, PICKY, SEEN
 from sim.engine.kernels.stretch import forget_end, leave_machine
 from sim.engine.kernels.waiting import rank_changed, stage_ready
 

@@ -17,6 +17,19 @@ from typing import Any
 from sim.base.jit import compiled, inlined, is_kept, jit, part, specialised
 from sim.engine.kernels.arrivals import arrivals, next_arrival
 from sim.engine.kernels.dispatch import dispatch_pack, dispatch_skip, dispatch_strict
+from sim.engine.kernels.features import (
+    GANGS,
+    LIMITS,
+    MOVING,
+    OVERBOOK,
+    PACED,
+    POOL,
+    RESERVES,
+    SCORED,
+    SERVICE,
+    SKIP,
+    STRICT,
+)
 from sim.engine.kernels.gang import fill_gangs
 from sim.engine.kernels.heaps import fin_pop
 from sim.engine.kernels.lifecycle import (
@@ -33,26 +46,15 @@ from sim.engine.kernels.restart import attempt_fails, fail_attempt, made_again, 
 from sim.engine.kernels.service import accrue, crossing, postpone, watch
 from sim.engine.kernels.state import (
     FAILS,
-    GANGS,
     IDLE_TICKS,
     JOBS_LEFT,
-    LIMITS,
-    MOVING,
     N_EVENTS,
     N_FIN,
     N_SERVICE,
     NEXT_OUTAGE,
     NOW,
-    OVERBOOK,
-    PACED,
-    POOL,
     RESERVATIONS,
-    RESERVES,
-    SCORED,
     SEEN,
-    SERVICE,
-    SKIP,
-    STRICT,
     TIMER,
 )
 from sim.engine.kernels.stretch import collect_ended, drop_stale, speed_now, stretch

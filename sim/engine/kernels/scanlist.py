@@ -15,9 +15,9 @@ one: room and caps only get tighter within a dispatch.
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.devices import may_run
+from sim.engine.kernels.features import CHOOSES
 from sim.engine.kernels.state import (
     BLOCK,
-    CHOOSES,
     N_HOLES,
     N_NEW,
     N_REFUSED,

@@ -8,12 +8,12 @@
 import math
 
 from sim.base.jit import inlined, part
+from sim.engine.kernels.features import GANGS
 from sim.engine.kernels.gang import is_waiting_gang
 from sim.engine.kernels.lifecycle import start_task, turn_for
 from sim.engine.kernels.resources import demand_row, within_cap
 from sim.engine.kernels.scanlist import BY_CAP, fits_at, forget_new, put_aside, refuse, score_at
 from sim.engine.kernels.state import (
-    GANGS,
     HARD,
     LEFTS,
     N_NEW,

@@ -8,7 +8,8 @@ when it comes up; a rising rate moves it forward at once.
 import math
 
 from sim.base.jit import inlined, part
-from sim.engine.kernels.state import N_SERVICE, NOW, PACED
+from sim.engine.kernels.features import PACED
+from sim.engine.kernels.state import N_SERVICE, NOW
 
 
 @part

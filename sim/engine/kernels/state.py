@@ -1,4 +1,4 @@
-"""The kernel's state, one record of arrays, and the features of runs.
+"""The kernel's state, one record of arrays.
 
 FIELDS is the one table of what each array is, how long, and what it begins as. Prefixes say who
 writes: ``w_`` the workload and ``c_`` the cluster (nobody), ``p_`` the policy, ``state_`` and
@@ -9,10 +9,6 @@ running tasks, N entries of the heap of their ends, H held slots of gangs, B tas
 events between two callbacks, K types of tasks that may come next, Y kinds of stages, P steps of a
 plan, BLOCK; * is any number. ``J+1`` is one more, and ``J:GANGS`` is J where there are GANGS, else
 1: a feature, or a condition that `sim.engine.layout` knows.
-
-A feature is what a run has, or does without, and then does not compile: in a kernel a condition, by
-its bare name: ``if GANGS:``. Each must be worth it, in time to compile or to run; all else is a
-register. `sim.engine.layout.features` says which a run has.
 
 With the JIT the record is a pointer to a table of arrays (`sim.base.record.record`): that alone
 travels between the helpers, where a namedtuple of arrays would copy ninety of them at every call.
@@ -30,45 +26,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.base.jit import JIT, Feature
+from sim.base.jit import JIT
 from sim.base.record import record
-
-POOL = Feature("POOL")
-"""Slots, and nothing but orders and weights of queues: the hot loops of
-`sim.engine.kernels.pool`."""
-STRICT = Feature("STRICT")
-"""The first in order that does not fit lets its queue wait. Without it they look past it."""
-SKIP = Feature("SKIP")
-"""The next in order that fits goes first. With neither, machines take what fills them best."""
-SCORED = Feature("SCORED")
-"""How well it fills them is not all that counts, or they take bundles
-(`sim.engine.plan.queues`)."""
-OVERBOOK = Feature("OVERBOOK")
-"""Full machines take more where that gains more than it costs."""
-USAGE = Feature("USAGE")
-"""The use of queues and jobs is kept."""
-MOVING = Feature("MOVING")
-"""The order of some queue moves with tasks."""
-SERVICE = Feature("SERVICE")
-"""There may be thresholds of attained service."""
-LIMITS = Feature("LIMITS")
-"""The policy is called back, or run limits and start gates may bind."""
-GANGS = Feature("GANGS")
-"""There may be gang jobs."""
-INPUTS = Feature("INPUTS")
-"""Jobs may look at the inputs that others make."""
-PACED = Feature("PACED")
-"""A running task may end at another time than was expected at its start: overbooked or lost
-machines, evictions, failures, slow periods, remote inputs."""
-RESERVES = Feature("RESERVES")
-"""Room may be reserved for the first in order (`sim.engine.kernels.reserve`)."""
-EVICTS = Feature("EVICTS")
-"""Tasks make way for those of jobs below their run limit."""
-
-CHOOSES = Feature("CHOOSES")
-"""Tasks choose among machines, may run on some alone, or take devices
-(`sim.engine.kernels.choice`)."""
-
 
 GIVEN = None
 """The beginning of a field that `sim.engine.layout` fills, or that is there before."""

@@ -7,9 +7,10 @@ then of the least use over weight.
 """
 
 from sim.base.jit import inlined, part
+from sim.engine.kernels.features import EVICTS, LIMITS, STRICT, USAGE
 from sim.engine.kernels.heaps import heap_fewer, heap_insert, heap_remove
 from sim.engine.kernels.scanlist import scan_insert, scan_remove
-from sim.engine.kernels.state import EVICTS, LIMITS, RELEASED, SHARE, STRICT, USAGE
+from sim.engine.kernels.state import RELEASED, SHARE
 
 KEY, FIFO, REMAINING_ORDER, ATTAINED_ORDER, SHARE_ORDER = range(5)
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sim.base.arrays import F8, I8, offsets
 from sim.base.errors import PolicyError
 from sim.cluster.classes import ANY, bits_of, in_quanta, per_device
-from sim.engine.kernels import state as has
+from sim.engine.kernels import state as register
 from sim.engine.plan import Fit, Plan
 from sim.engine.plan.choice import Machine, Mix
 
@@ -63,14 +63,14 @@ def set_registers(
     quantum: F8,
 ) -> None:
     """Say in the registers what is chosen."""
-    flags[has.PICKY] = is_picky(columns, cluster)
-    flags[has.DEVICE], flags[has.PER_DEVICE] = -1, 1
+    flags[register.PICKY] = is_picky(columns, cluster)
+    flags[register.DEVICE], flags[register.PER_DEVICE] = -1, 1
     if cluster.devices:
-        flags[has.DEVICE] = resources.index(cluster.devices)
-        flags[has.PER_DEVICE] = per_device(quantum[flags[has.DEVICE]])
+        flags[register.DEVICE] = resources.index(cluster.devices)
+        flags[register.PER_DEVICE] = per_device(quantum[flags[register.DEVICE]])
     if not cluster.unit:
-        flags[has.MACHINE_CHOICE] = plan.choice.machine
-        flags[has.DEVICE_CHOICE] = plan.choice.device
+        flags[register.MACHINE_CHOICE] = plan.choice.machine
+        flags[register.DEVICE_CHOICE] = plan.choice.device
 
 
 def lay_out_choice(
@@ -87,13 +87,13 @@ def lay_out_choice(
     bits = bits_of(columns.runs_on, cluster.classes)
     allowed = np.full(n_stages, -1) if cluster.unit else bits[columns.stage_runs_on]
     kind, n_kinds = np.zeros(n_stages, np.int32), 1
-    if flags[has.MACHINE_CHOICE]:
+    if flags[register.MACHINE_CHOICE]:
         rows = np.column_stack([demand, allowed])
         types, which = np.unique(rows, axis=0, return_inverse=True)
         if len(types) * len(capacity) <= MOST_SCORES:
             kind, n_kinds = which.ravel().astype(np.int32), len(types)
-            flags[has.KEEPS_SCORES] = 1
-    device, per = int(flags[has.DEVICE]), int(flags[has.PER_DEVICE])
+            flags[register.KEEPS_SCORES] = 1
+    device, per = int(flags[register.DEVICE]), int(flags[register.PER_DEVICE])
     n_devices = capacity[:, device] // per if device >= 0 else np.zeros(len(capacity), np.int64)
     mix = plan.choice.mix or Mix(np.zeros((0, len(order)), np.int64), _NO_TYPES, np.zeros(0))
     code = cluster.machine_class if len(cluster.machine_class) else np.zeros(len(capacity), int)

@@ -10,7 +10,8 @@ import numpy as np
 from sim.base.arrays import I8
 from sim.base.errors import InputError, PolicyError
 from sim.base.jit import Feature
-from sim.engine.kernels import state as has
+from sim.engine.kernels import features as has
+from sim.engine.kernels import state as register
 from sim.engine.layout.choice import is_picky
 from sim.engine.plan import NO_LIMIT, Event, Fit, Order, Plan
 from sim.engine.plan.choice import Machine
@@ -123,32 +124,32 @@ def registers(
     keep_tasks: bool,
 ) -> I8:
     """Return the registers that say what the run has; the kernel skips the rest."""
-    flags = np.zeros(has.N_I, dtype=np.int64)
+    flags = np.zeros(register.N_I, dtype=np.int64)
     if not -1 <= plan.share < len(cluster.resources):
         raise PolicyError(
             f"plan.share is {plan.share}; valid: -1 (dominant) to {len(cluster.resources) - 1}"
         )
     share = plan.share if plan.share < 0 else resources.index(cluster.resources[plan.share])
-    flags[has.SHARE] = share
-    flags[has.UNIT] = cluster.unit
-    flags[has.EVENTS] = int(events)
-    flags[has.RECORD] = keep_tasks
-    flags[has.HARD] = cluster.queue_mode == "hard"
-    flags[has.PER_TASK] = bool(columns.stage_n_o2o.any())
-    flags[has.TASK_ORDER] = plan.task_order is not None or plan.task_prefers is not None
-    flags[has.BUNDLE] = plan.packing.bundle
-    flags[has.PRIORITY] = plan.task_priority is not None
-    flags[has.PREFERS] = plan.task_prefers is not None
-    flags[has.SEEN] = not np.isnan(plan.stages["seen_s"]).all()
-    flags[has.OVERBOOKS] = plan.packing.overbook and bool(cluster.fungible)
-    flags[has.MAKES_WAY] = plan.evict
-    flags[has.FAILS] = bool(len(columns.attempt_s))
-    flags[has.REBASED] = plan.packing.rebased
-    flags[has.ALIGNED] = plan.packing.aligned
-    flags[has.PENDING] = plan.fit == Fit.PACK and plan.packing.pending
-    flags[has.FIRST_ENDED] = plan.first_ended
-    flags[has.RESERVATIONS] = plan.reservations
-    flags[has.JOBS_LEFT] = len(columns.job_submit)
+    flags[register.SHARE] = share
+    flags[register.UNIT] = cluster.unit
+    flags[register.EVENTS] = int(events)
+    flags[register.RECORD] = keep_tasks
+    flags[register.HARD] = cluster.queue_mode == "hard"
+    flags[register.PER_TASK] = bool(columns.stage_n_o2o.any())
+    flags[register.TASK_ORDER] = plan.task_order is not None or plan.task_prefers is not None
+    flags[register.BUNDLE] = plan.packing.bundle
+    flags[register.PRIORITY] = plan.task_priority is not None
+    flags[register.PREFERS] = plan.task_prefers is not None
+    flags[register.SEEN] = not np.isnan(plan.stages["seen_s"]).all()
+    flags[register.OVERBOOKS] = plan.packing.overbook and bool(cluster.fungible)
+    flags[register.MAKES_WAY] = plan.evict
+    flags[register.FAILS] = bool(len(columns.attempt_s))
+    flags[register.REBASED] = plan.packing.rebased
+    flags[register.ALIGNED] = plan.packing.aligned
+    flags[register.PENDING] = plan.fit == Fit.PACK and plan.packing.pending
+    flags[register.FIRST_ENDED] = plan.first_ended
+    flags[register.RESERVATIONS] = plan.reservations
+    flags[register.JOBS_LEFT] = len(columns.job_submit)
     return flags
 
 
