@@ -331,8 +331,8 @@ PACK_REMAINING, PACK_REMOTE, PACK_UNFAIRNESS, PACK_ORDER = range(4)
     MACHINE_CHOICE,
     DEVICE_CHOICE,
     KEEPS_SCORES,
-) = range(47)
-N_I = 47
+) = range(49)
+N_I = 49
 # What the configuration registers mean: SHARE is a `sim.engine.plan` code; UNIT a pool of slots;
 # EVENTS the mask subscribed to; RECORD whether task columns are kept; HARD whether organisations
 # have caps; TASK_ORDER whether p_task_order is given; PER_TASK whether there are one-to-one edges;
