@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -123,8 +124,8 @@ def _fidelity(of: Description) -> Iterator[tuple[str, list[tuple[str, str, list[
     for name, verdicts in groupby(of.tables["fidelity"].to_pylist(), lambda row: row["dataset"]):
         rows = []
         for v in verdicts:
-            numbers = (v["real"], v["other"], v["distance"], v["halves"])
-            texts = [shown(number, "number") for number in numbers]
+            values = [None if math.isnan(v[key]) else v[key] for key in ("real", "other")]
+            texts = [shown(x, "number") for x in (*values, v["distance"], v["halves"])]
             rows.append((v["group"], v["label"], [*texts, "alike" if v["alike"] else "differs"]))
         yield f"Alike? {name} beside the second half of {of.names[0]}", rows
 

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+import sim
 from sim.cli.main import main
 from tests.sim.describe.workloads import drawn
 
@@ -44,6 +45,21 @@ def test_a_folder_is_described_and_the_outcome_written(place, capsys):
     assert "written to results/describe/mine/describe.html" in printed
     assert described(folder)["mine", "overview", "jobs"] == 80
     assert (folder / "describe.html").stat().st_size > 1e6
+
+
+def test_a_half_is_held_against_what_is_made_of_the_other(place, capsys):
+    for half in ("first", "second"):
+        assert main(["convert", "parquet", "work/mine", f"work/{half}", "--half", half]) == 0
+    read = sim.Workload.read
+    ids = [set(read(f"work/{half}").jobs["job_id"].to_pylist()) for half in ("first", "second")]
+    assert not ids[0] & ids[1]
+    assert len(ids[0] | ids[1]) == 80
+    argv = ["describe", "work/mine", "--half", "--out", "out"]
+    assert main(argv) == 2
+    assert "no workload beside" in capsys.readouterr().err
+    assert main([*argv, "--beside", "work/first"]) == 0
+    assert "Alike? first beside the second half of mine" in capsys.readouterr().out
+    assert all(pq.read_table("out/fidelity.parquet")["alike"].to_pylist())
 
 
 def test_a_trace_is_described_as_it_lies_and_what_is_wrong_in_it_counted(place, capsys):
