@@ -44,6 +44,7 @@ def assert_same(workload, cluster, policy):
     assert spy.batches == slow.batches
     for name in ("done_work", "first_work", "turn") if policy.events else ():  # else nobody looks
         np.testing.assert_array_equal(spy.view[name], slow.view[name], err_msg=name)
+    return fast, slow
 
 
 @pytest.mark.parametrize("fit", FITS)
