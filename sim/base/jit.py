@@ -95,11 +95,11 @@ def part(function: F) -> F:
 
 
 def inlined(function: F) -> F:
-    """Put the code of `function` into the kernel that calls it, and compile the two as one.
+    """Compile `function`, which is called from one place, as a `part` that LLVM may put there.
 
-    For what is called from one place: it would only be optimised twice as a `part`.
+    Numba, asked to do that itself, takes as long again as all of LLVM, for no faster kernel.
     """
-    return _compile(function, no_cpython_wrapper=True, no_cfunc_wrapper=True, inline="always")
+    return part(function)
 
 
 class Feature(str):
