@@ -88,7 +88,7 @@ class AnyChoice(AnyPlan):
 @pytest.mark.parametrize("fit", ["strict", "skip", "pack"])
 @given(data=st.data(), plan_seed=st.integers(0, 2**32 - 1))
 @settings(
-    max_examples=examples(24),
+    max_examples=examples(48),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
     derandomize=True,
