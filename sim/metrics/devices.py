@@ -10,7 +10,6 @@ from sim.base.arrays import F8, I8, offsets
 from sim.cluster.classes import in_quanta, per_device
 from sim.engine.plan.choice import Mix
 from sim.engine.record import Run
-from sim.metrics.kernels.fragments import replay
 from sim.metrics.parts import NAN, Metric
 
 METRICS = {
@@ -43,6 +42,8 @@ def looks(run: Run) -> F8:
     A task has its devices after its start and until before its end. The next task is one of the
     workload's, each as likely (`sim.engine.plan.choice.Mix`).
     """
+    from sim.metrics.kernels.fragments import replay  # loads numba, which naming metrics need not
+
     columns, cluster = run.workload.columns, run.cluster
     quantum = np.ones(len(cluster.resources))
     demand = np.zeros((len(columns.stage_job), len(cluster.resources)), np.int64)
