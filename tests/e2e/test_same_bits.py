@@ -34,7 +34,6 @@ SOME = ("functions", "draws", "plain generators")
 ENVIRONMENTS: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
     "as it is": ({}, SOME),
     "all for an old processor": ({k: v for part in OLD.values() for k, v in part.items()}, ALL),
-    "numba for any processor": ({"NUMBA_CPU_NAME": "generic"}, SOME[:2]),
     "without the JIT": ({"NUMBA_DISABLE_JIT": "1"}, SOME[:2]),
 }
 LONG: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {

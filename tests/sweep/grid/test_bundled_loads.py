@@ -7,6 +7,7 @@ whole, and a policy that leaves room free while large tasks wait uses less.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -58,17 +59,28 @@ OWN = {
 that keep most machines idle, or fill them)."""
 
 
+LONG = {
+    "alibaba_hour_rewired", "production_stream", "slearn_google2011_real", "slearn_gtrace19_dag",
+    "tpcds_stream_inputs", "tpcds_two_queues", "tpch_mix_stream",
+}  # fmt: skip
+"""Those of which a like one is tried anyway."""
+
+
 def test_every_bundled_trace_is_known_here() -> None:
     known = {*OPEN, *OF_FILES, *CLOSED, *OWN}
     assert known == set(Options.of([]).names("trace"))
 
 
-@pytest.mark.parametrize("trace", OPEN)
+def _marked(traces: Iterable[str]) -> list[object]:
+    return [pytest.param(t, marks=pytest.mark.long) if t in LONG else t for t in traces]
+
+
+@pytest.mark.parametrize("trace", _marked(OPEN))
 def test_what_is_in_use_is_what_is_offered(trace: str, tmp_path: Path) -> None:
     _check(trace, OPEN[trace], tmp_path)
 
 
-@pytest.mark.parametrize("trace", OF_FILES)
+@pytest.mark.parametrize("trace", _marked(OF_FILES))
 def test_of_real_traces_too(trace: str, tmp_path: Path, shared_traces: Path) -> None:
     _check(trace, (*OF_FILES[trace], f"paths.traces={shared_traces}"), tmp_path)
 

@@ -153,7 +153,13 @@ def test_this_test_notices(tmp_path: Path) -> None:
     assert str(file_of("sim.synth.alibaba2018/tables.json")) in unknown(A_WORKLOAD, workload, table)
 
 
-@pytest.mark.parametrize("trace", TRACES)
+@pytest.mark.parametrize(
+    "trace",
+    [
+        pytest.param(trace, marks=pytest.mark.long) if trace in ("scope_jobs", "cosmos") else trace
+        for trace in TRACES
+    ],
+)
 def test_a_workload(tmp_path: Path, trace: str) -> None:
     _, one = prepared(tmp_path, trace, "policy=fifo")
     given = {"trace": one.cell.trace, "cluster": one.cell.cluster}
