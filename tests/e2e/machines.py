@@ -83,7 +83,8 @@ class Machine:
             If it does not start; holds what it printed.
         """
         line = documented("ray start --head" if self.address == head else "ray start --address")
-        given = [word.replace("HEAD", head) for word in shlex.split(line)]
+        line = line.replace("HEAD", head).replace("THIS", self.address)
+        given = shlex.split(line)
         ray = str(Path(sys.executable).with_name("ray"))
         words = [ray, *given[1:], *SMALL, *PORTS, f"--temp-dir={self.temporary / 'ray'}", *options]
         if meminfo is not None:
