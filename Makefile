@@ -38,7 +38,7 @@ test-main: $(READY)
 # clusters whose machines, workers and drivers are killed, pages that start servers, and kernels as
 # they are for users, each variant of the event loop by itself: minutes
 test-long: $(READY)
-	SIM_VARIANTS=exact $(BIN)/python -m pytest tests/e2e tests/docs tests/sweep/store tests/sweep/grid -q -m "long or e2e"
+	SIM_VARIANTS=exact $(BIN)/python -m pytest tests -q -m "long or e2e"
 	SIM_VARIANTS=exact $(BIN)/python -m pytest -q $(KERNEL_TESTS) tests/policies/test_invariants.py
 
 # the same kernels as plain Python, where a local that is never assigned shows

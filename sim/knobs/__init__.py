@@ -10,6 +10,7 @@ on any workload, real or synthesized. A trace's configuration names those it wan
 from __future__ import annotations
 
 import importlib
+from inspect import Parameter
 from typing import TYPE_CHECKING, Any
 
 from sim.base.errors import InputError, unknown
@@ -96,9 +97,15 @@ def turn(workload: Workload, name: str, **chosen: Any) -> Workload:
     Raises
     ------
     InputError
-        On an unknown knob or option, naming the nearest, and whatever the knob refuses.
+        On an unknown knob or option, naming the nearest, on one that is missing, and whatever the
+        knob refuses.
     """
-    check_known(f"option of {name}", chosen, options(name))
+    known = options(name)
+    check_known(f"option of {name}", chosen, known)
+    missing = [key for key in known if known[key] is Parameter.empty and key not in chosen]
+    if missing:
+        what = f"knob {name} needs {', '.join(missing)}; to leave it out: ~trace.knobs.{name}"
+        raise InputError(what, rule="option missing")
     turned: Workload = _function(name)(workload, **chosen)
     return turned
 

@@ -77,6 +77,8 @@ def test_knobs_are_turned_by_name():
         knobs.turn(plain, "rewires")
     with pytest.raises(InputError, match="did you mean 'jobs'"):
         knobs.turn(plain, "hour_of", job=9)
+    with pytest.raises(InputError, match="needs seconds; to leave it out: ~trace"):
+        knobs.turn(plain, "stay")
 
 
 def lengths(workload: sim.Workload) -> np.ndarray:
