@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
@@ -51,8 +51,8 @@ class Workloads(Protocol):
 class Runner(Protocol):
     """Runs cells somewhere."""
 
-    def run(self, work: Sequence[Work], workloads: Workloads) -> Iterator[CellResult | str]:
-        """Yield the outcome of each cell once, as it comes.
+    def run(self, work: Sequence[Work], workloads: Workloads) -> Iterator[list[CellResult] | str]:
+        """Yield the outcome of each cell once, in lists as they come.
 
         When none came for a while, a text: what is going on, empty if cells are simply running.
         A `notes.Line` is said as it is.
@@ -72,7 +72,7 @@ class InlineRunner:
         self._simulate = simulate
         self._timeout_s = timeout_s
 
-    def run(self, work: Sequence[Work], workloads: Workloads) -> Iterator[CellResult | str]:
+    def run(self, work: Sequence[Work], workloads: Workloads) -> Iterator[list[CellResult] | str]:
         """Yield each cell's outcome in the order of the work."""
         if self._simulate is None:
             few_jobs, specs = task.sample(
@@ -89,7 +89,7 @@ class InlineRunner:
                     result = run_cell(workload, cell.spec, self._simulate)
             except CellTimeoutError as error:  # rang as the cell had just ended
                 result = CellResult(cell.spec.key, error=error_of("simulate", error))
-            yield result
+            yield [result]
 
     def close(self) -> None:
         """Nothing was started."""
@@ -125,15 +125,15 @@ def run(
     work = [Work(spec, cell.input, _name(cell)) for cell, spec in specs]
     try:
         with notes.Progress(notes.console(), len(work)) as progress:
-            for result in cells.run(work, prepared.inputs):
-                if isinstance(result, notes.Line):
-                    progress.say(result)
+            for said in cells.run(work, prepared.inputs):
+                if isinstance(said, notes.Line):
+                    progress.say(said)
                     continue
-                if isinstance(result, str):
-                    progress.beat(result)
+                if isinstance(said, str):
+                    progress.beat(said)
                     continue
-                _take_in(result, by_key.pop(result.key), prepared, journal, errors)
-                progress.cell(failed=result.error is not None)
+                came = [(result, by_key.pop(result.key)) for result in said]
+                progress.cells(len(came), _take_in(came, prepared, journal, errors))
                 if limit is not None and len(errors) >= limit and by_key:
                     break
     except KeyboardInterrupt:
@@ -160,29 +160,43 @@ def _name(cell: Planned) -> str:
 
 
 def _take_in(
-    result: CellResult,
-    cell: Planned,
+    came: Sequence[tuple[CellResult, Planned]],
     prepared: Prepared,
     journal: Journal,
     errors: dict[str, CellError],
-) -> None:
-    """Keep a result, then say in the journal that it is there."""
-    seconds = round(result.seconds, 3)
-    fields: dict[str, Any] = {"row": cell.row, "key": cell.key, "seconds": seconds}
-    if result.error is None:
+) -> int:
+    """Keep results, then say in the journal that they are there; return how many failed."""
+    done = [(result, cell) for result, cell in came if result.error is None]
+    for cell in {id(cell.cell.policy): cell for _, cell in done}.values():
         prepared.cache.sources.keep(plan.source_of(cell.cell), plan.table_of(cell.cell))
+    unkept = _put(done, prepared)
+    n_failed = 0
+    for result, cell in came:
+        error = result.error
+        if result.key in unkept:
+            # a table of the user's measure that no file can hold is the cell's fault alone
+            error = error_of("keep", unkept[result.key])
+        fields = {"row": cell.row, "key": cell.key, "seconds": round(result.seconds, 3)}
+        if error is None:
+            prepared.metrics[cell.key] = result.metrics
+            journal.append("cell", status="done", **fields)
+        else:
+            n_failed += 1
+            # it may quote what it could not reach
+            errors[cell.key] = error = mask_tree(error)
+            journal.append("cell", status="failed", error=error["message"][:500], **fields)
+    return n_failed
+
+
+def _put(done: Sequence[tuple[CellResult, Planned]], prepared: Prepared) -> dict[str, Exception]:
+    """Put results into the cache; return of those that can't be kept why, by key."""
+    unkept: dict[str, Exception] = {}
+    for result, cell in done:
         try:
             prepared.cache.put(result, plan.kept_config(prepared, cell))
         except (pa.ArrowException, TypeError, ValueError) as why:
-            # a table of the user's measure that no file can hold is the cell's fault alone
-            result = replace(result, error=error_of("keep", why))
-    if result.error is None:
-        prepared.metrics[cell.key] = result.metrics
-        journal.append("cell", status="done", **fields)
-    else:
-        # it may quote what it could not reach
-        errors[cell.key] = error = mask_tree(result.error)
-        journal.append("cell", status="failed", error=error["message"][:500], **fields)
+            unkept[result.key] = why
+    return unkept
 
 
 def _cached_before(prepared: Prepared, journal: Journal) -> list[bool]:
