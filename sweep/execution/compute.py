@@ -167,7 +167,7 @@ def _take_in(
 ) -> int:
     """Keep results, then say in the journal that they are there; return how many failed."""
     done = [(result, cell) for result, cell in came if result.error is None]
-    for cell in {id(cell.cell.policy): cell for _, cell in done}.values():
+    for cell in {(id(cell.cell.policy), id(cell.cell.measure)): cell for _, cell in done}.values():
         prepared.cache.sources.keep(plan.source_of(cell.cell), plan.table_of(cell.cell))
     unkept = _put(done, prepared)
     n_failed = 0
