@@ -6,6 +6,7 @@ Ray tasks (`sweep.execution.on_ray.pool`). It decides nothing about what to keep
 
 from __future__ import annotations
 
+import platform
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -128,6 +129,7 @@ def run(
             for result in cells.run(work, prepared.inputs):
                 if isinstance(result, notes.Line):
                     progress.say(result)
+                    journal.append("said", text=mask(result))
                     continue
                 if isinstance(result, str):
                     progress.beat(result)
@@ -168,7 +170,8 @@ def _take_in(
 ) -> None:
     """Keep a result, then say in the journal that it is there."""
     seconds = round(result.seconds, 3)
-    fields: dict[str, Any] = {"row": cell.row, "key": cell.key, "seconds": seconds}
+    where = result.node or platform.node()
+    fields: dict[str, Any] = {"row": cell.row, "key": cell.key, "node": where, "seconds": seconds}
     if result.error is None:
         prepared.cache.sources.keep(plan.source_of(cell.cell), plan.table_of(cell.cell))
         try:

@@ -11,6 +11,7 @@ import contextlib
 import json
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import policies
@@ -40,7 +41,13 @@ def run_batch(
         for spec in specs:
             begin(spec.key)
             results.append(_other_sources(spec) or run_cell(workload, spec, simulate))
-    return results
+    return [replace(result, node=_node()) for result in results]
+
+
+def _node() -> str:
+    """Id of the Ray node that this process works for; empty if for none."""
+    ray = sys.modules.get("ray")
+    return str(ray.get_runtime_context().get_node_id()) if ray and ray.is_initialized() else ""
 
 
 def _other_sources(spec: CellSpec) -> CellResult | None:

@@ -18,7 +18,8 @@ MAX_CELLS = 256
 MAX_LOST = 5
 MAX_OUT_OF_MEMORY = 1
 
-Loss = Literal["lost", "memory", "broken"]
+Loss = Literal["lost", "memory", "broken", "away"]
+"""``away``: with a node that said it would go, or was to have no cells; nothing is counted."""
 
 
 @dataclass
@@ -28,6 +29,7 @@ class Batch:
     input: str  # name of the workload
     work: list[Work]
     doubled: bool = False  # whether the task asks for twice the memory of a slot
+    but: str = ""  # the node that it must not run on, as a cell of it failed there
 
 
 @dataclass
@@ -102,6 +104,11 @@ class Batches:
         self._again.extend(Batch(cell.input, [cell], batch.doubled) for cell in others)
         self._left[batch.input] -= 1
         return over
+
+    def elsewhere(self, cell: Work, but: str) -> None:
+        """Let a cell that came back wait again, for another node than `but`."""
+        self._left[cell.input] += 1
+        self._again.append(Batch(cell.input, [cell], but=but))
 
     def n_lost(self, cell: Work) -> int:
         """How often a cell's worker was lost."""

@@ -6,6 +6,7 @@ import itertools
 import secrets
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sim.base.errors import InputError, in_a_line
@@ -85,8 +86,11 @@ class RayRunner:
 
     def _open(self, work: Sequence[Work], workloads: Workloads) -> Iterator[str]:
         yield "starting Ray" if self._launcher["kind"] == "local" else "joining the cluster"
+        if self._simulate is None:
+            self._connection.expect(cell.spec for cell in work)
         self._connection.open()
         try:
+            yield from self._connection.until_checked()
             if self._simulate is None:
                 yield from self._warm_up(work, workloads)
         except DisconnectedError as error:
@@ -106,6 +110,7 @@ class RayRunner:
         while True:
             if self._connection.look():
                 self._forget_what_fits_nowhere()
+                yield from self._connection.nodes.news()
             batches.slots = self._connection.slots
             while len(self._tasks) < PENDING_PER_SLOT * self._connection.slots:
                 batch = batches.next()
@@ -137,8 +142,8 @@ class RayRunner:
         missing, compile_for = ray.remote(task.missing), ray.remote(task.compile_for)
         with self._connection.guarded():
             shared = ray.put(few_jobs)
-            nodes = [n for n in ray.nodes() if n["Alive"] and n["Resources"].get("CPU", 0) >= 1]
-            there = [_on(node["NodeID"]) for node in nodes]
+            nodes = self._connection.nodes.good()
+            there = [_on(key) for key, node in nodes.items() if node.n_cpus >= 1]
             asked = [missing.options(**on).remote(self._python_path, shared, specs) for on in there]
         silent = yield from _wait(self._connection, asked, "", self._timeout_s)
         for ref in silent:  # a policy that hangs as it prepares would keep its worker
@@ -162,7 +167,9 @@ class RayRunner:
             with self._connection.guarded():
                 if workload is not None:
                     self._refs[batch.input] = put(workload)
-                remote = run_batch.options(max_retries=0, num_cpus=1, memory=memory or None)
+                where = self._connection.nodes.where(batch.but)
+                options = {"max_retries": 0, "num_cpus": 1, "memory": memory or None, **where}
+                remote = run_batch.options(**options)
                 shared = self._refs[batch.input]
                 name = f"{self._board}{next(self._n_named):09d}"
                 watched = Watched(name, self._timeout_s, board.post)
@@ -180,11 +187,15 @@ class RayRunner:
             workloads.release(batch.input)
 
     def _forget_what_fits_nowhere(self) -> None:
-        """Cancel tasks that ask for more memory than any node that is left has."""
+        """Cancel tasks that ask for more memory than any node has, or for a node that is gone."""
         import ray
 
         for ref, memory in self._memory.items():
             if memory > self._connection.largest_memory:
+                with self._connection.guarded():
+                    ray.cancel(ref)
+        for ref, batch in self._tasks.items():
+            if batch.but and not self._connection.nodes.has(batch.but):
                 with self._connection.guarded():
                     ray.cancel(ref)
 
@@ -202,9 +213,18 @@ class RayRunner:
         else:
             batch = self._pop(ref)
             batches.done(batch, sum(result.seconds for result in results))
-            yield from results
+            for cell, result in zip(batch.work, results, strict=True):
+                yield from self._judged(cell, result, batches)
         if batches.is_over(name):
             self._refs.pop(name, None)
+
+    def _judged(self, cell: Work, result: CellResult, batches: Batches) -> Iterator[CellResult]:
+        """Give what became of a cell, unless it failed and is to be tried on another node."""
+        nodes = self._connection.nodes
+        if nodes.is_tried_elsewhere(result, str(cell.spec.policy.get("name"))):
+            batches.elsewhere(cell, nodes.but(result.key))
+        else:
+            yield replace(result, node=nodes.name(result.node))
 
     def _pop(self, ref: Any) -> Batch:
         self._memory.pop(ref, None)
@@ -216,6 +236,8 @@ class RayRunner:
         self, ref: Any, error: Exception, batches: Batches
     ) -> Iterator[CellResult | notes.Line]:
         verdict = judge(error)
+        if verdict in ("lost", "broken") and self._connection.nodes.is_at_fault(error):
+            verdict = "away"
         if verdict == "lost" and (over := self._ended(ref)) is not None:
             cell = batches.ended(self._pop(ref), over["key"])
             text = too_long(self._timeout_s or 0.0)
@@ -223,7 +245,7 @@ class RayRunner:
             yield CellResult(cell.spec.key, error=about, seconds=over["seconds"])
             return
         batch = self._pop(ref)
-        if verdict == "lost":
+        if verdict in ("lost", "away"):
             # the workload may have gone with its node: put it again
             self._refs.pop(batch.input, None)
         given_up = batches.lost(batch, verdict)
