@@ -6,6 +6,7 @@ Ray tasks (`sweep.execution.on_ray.pool`). It decides nothing about what to keep
 
 from __future__ import annotations
 
+import platform
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -128,6 +129,7 @@ def run(
             for said in cells.run(work, prepared.inputs):
                 if isinstance(said, notes.Line):
                     progress.say(said)
+                    journal.append("said", text=mask(said))
                     continue
                 if isinstance(said, str):
                     progress.beat(said)
@@ -176,7 +178,8 @@ def _take_in(
         if result.key in unkept:
             # a table of the user's measure that no file can hold is the cell's fault alone
             error = error_of("keep", unkept[result.key])
-        fields = {"row": cell.row, "key": cell.key, "seconds": round(result.seconds, 3)}
+        where, seconds = result.node or platform.node(), round(result.seconds, 3)
+        fields = {"row": cell.row, "key": cell.key, "node": where, "seconds": seconds}
         if error is None:
             prepared.metrics[cell.key] = result.metrics
             journal.append("cell", status="done", **fields)

@@ -12,6 +12,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import policies
@@ -44,11 +45,13 @@ def run_batch(
     """
     find_modules_in(python_path)
     begun_s = handed_over_s = time.monotonic()
+    node = _node()
     done: list[CellResult] = []
     with watching(watched) as begin:
         for spec in specs:
             begin(spec.key)
-            done.append(_other_sources(spec) or run_cell(workload, spec, simulate))
+            result = _other_sources(spec) or run_cell(workload, spec, simulate)
+            done.append(replace(result, node=node))
             now_s = time.monotonic()
             if now_s - handed_over_s >= pace.part_s:
                 begin(None)  # it may have to wait until somebody takes it
@@ -58,6 +61,12 @@ def run_batch(
                 break
     if done:
         yield pack(done)
+
+
+def _node() -> str:
+    """Id of the Ray node that this process works for; empty if for none."""
+    ray = sys.modules.get("ray")
+    return str(ray.get_runtime_context().get_node_id()) if ray and ray.is_initialized() else ""
 
 
 def _other_sources(spec: CellSpec) -> CellResult | None:

@@ -24,7 +24,8 @@ PARTS_S = 300.0
 MAX_LOST = 5
 MAX_OUT_OF_MEMORY = 1
 
-Loss = Literal["lost", "memory", "broken"]
+Loss = Literal["lost", "memory", "broken", "away"]
+"""``away``: with a node that said it would go, or was to have no cells; nothing is counted."""
 
 
 @dataclass
@@ -35,6 +36,7 @@ class Batch:
     work: Sequence[Work]  # those that have not come back
     doubled: bool = False  # whether the task asks for twice the memory of a slot
     careful: bool = False  # whether a cell begins only once the one before has come back
+    but: str = ""  # the node that it must not run on, as a cell of it failed there
 
 
 @dataclass
@@ -115,6 +117,9 @@ class Batches:
         The cell to blame shall not take others with it. Of many it is not known which it is: they
         wait again with care, and if their task is lost again, it is the first.
         """
+        if loss == "away":
+            self._again.append(Batch(batch.input, batch.work, batch.doubled, batch.careful))
+            return []
         blamed, others = batch.work[:1], batch.work[1:]
         if others and (loss == "broken" or not batch.careful):
             if loss == "memory":
@@ -146,6 +151,11 @@ class Batches:
             self._again.append(Batch(batch.input, others, batch.doubled))
         self._left[batch.input] -= 1
         return over
+
+    def elsewhere(self, cell: Work, but: str) -> None:
+        """Let a cell that came back wait again, for another node than `but`."""
+        self._left[cell.input] += 1
+        self._again.append(Batch(cell.input, [cell], but=but))
 
     def n_lost(self, cell: Work) -> int:
         """How often a cell was to blame for the loss of its worker."""

@@ -6,6 +6,7 @@ import itertools
 import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sim.base.errors import InputError, in_a_line
@@ -89,18 +90,13 @@ class RayRunner:
 
     def _open(self, work: Sequence[Work], workloads: Workloads) -> Iterator[str]:
         yield "starting Ray" if self._launcher["kind"] == "local" else "joining the cluster"
+        if self._simulate is None:
+            self._connection.expect(cell.spec for cell in work)
         self._connection.open()
-        if self._simulate is not None:
-            return
-        few_jobs, specs = task.sample(
-            [cell.spec for cell in work], lambda: workloads.workload(work[0].input)
-        )
-        if few_jobs is None:
-            return
         try:
-            yield from warm_up(
-                self._connection, few_jobs, specs, self._python_path, self._timeout_s
-            )
+            yield from self._connection.until_checked()
+            if self._simulate is None:
+                yield from self._warm_up(work, workloads)
         except DisconnectedError as error:
             yield from self._come_back(str(error))
 
@@ -118,6 +114,7 @@ class RayRunner:
         while True:
             if self._connection.look():
                 self._forget_what_fits_nowhere()
+                yield from self._connection.nodes.news()
             batches.slots = self._connection.slots
             while len(self._tasks) < _most_tasks(batches.slots):
                 batch = batches.next()
@@ -137,6 +134,14 @@ class RayRunner:
             for ref in ready:
                 yield from self._collect(ref, batches)
 
+    def _warm_up(self, work: Sequence[Work], workloads: Workloads) -> Iterator[str]:
+        few_jobs, specs = task.sample(
+            [cell.spec for cell in work], lambda: workloads.workload(work[0].input)
+        )
+        if few_jobs is not None:
+            how = (few_jobs, specs, self._python_path, self._timeout_s)
+            yield from warm_up(self._connection, *how)
+
     def _submit(self, run_batch: Any, batch: Batch, batches: Batches, workloads: Workloads) -> None:
         workload = None
         if batch.input not in self._refs:
@@ -154,6 +159,7 @@ class RayRunner:
                     num_cpus=1,
                     memory=memory or None,
                     _generator_backpressure_num_objects=1 if batch.careful else PARTS_AHEAD,
+                    **self._connection.nodes.where(batch.but),
                 )
                 shared = self._refs[batch.input]
                 name = f"{self._board}{next(self._n_named):09d}"
@@ -173,11 +179,15 @@ class RayRunner:
             workloads.release(batch.input)
 
     def _forget_what_fits_nowhere(self) -> None:
-        """Cancel tasks that ask for more memory than any node that is left has."""
+        """Cancel tasks that ask for more memory than any node has, or for a node that is gone."""
         import ray
 
         for ref, memory in self._memory.items():
             if memory > self._connection.largest_memory:
+                with self._connection.guarded():
+                    ray.cancel(ref)
+        for ref, batch in self._tasks.items():
+            if batch.but and not self._connection.nodes.has(batch.but):
                 with self._connection.guarded():
                     ray.cancel(ref)
 
@@ -195,12 +205,24 @@ class RayRunner:
         except OSError as error:
             raise DisconnectedError(f"the connection to Ray broke: {error}") from error
         else:
-            results = unpack(part)
+            results, cells = unpack(part), batch.work
             self._heard_s[ref] = time.monotonic()
             batches.done(batch, len(results), sum(result.seconds for result in results))
-            yield results
+            yield [
+                judged
+                for cell, result in zip(cells, results, strict=False)
+                for judged in self._judged(cell, result, batches)
+            ]
         if batches.is_over(batch.input):
             self._refs.pop(batch.input, None)
+
+    def _judged(self, cell: Work, result: CellResult, batches: Batches) -> Iterator[CellResult]:
+        """Give what became of a cell, unless it failed and is to be tried on another node."""
+        nodes = self._connection.nodes
+        if nodes.is_tried_elsewhere(result, str(cell.spec.policy.get("name"))):
+            batches.elsewhere(cell, nodes.but(result.key))
+        else:
+            yield replace(result, node=nodes.name(result.node))
 
     def _pop(self, ref: Any) -> Batch:
         self._memory.pop(ref, None)
@@ -212,6 +234,8 @@ class RayRunner:
         self, ref: Any, error: Exception, batches: Batches
     ) -> Iterator[list[CellResult] | notes.Line]:
         verdict = judge(error)
+        if verdict in ("lost", "broken") and self._connection.nodes.is_at_fault(error):
+            verdict = "away"
         if verdict == "lost" and (over := self._ended(ref)) is not None:
             cell = batches.ended(self._pop(ref), over["key"])
             text = too_long(self._timeout_s or 0.0)
@@ -219,7 +243,7 @@ class RayRunner:
             yield [CellResult(cell.spec.key, error=about, seconds=over["seconds"])]
             return
         batch = self._pop(ref)
-        if verdict == "lost":
+        if verdict in ("lost", "away"):
             # the workload may have gone with its node: put it again
             self._refs.pop(batch.input, None)
         one, many = batch.work[0], len(batch.work) > 1 and not batch.careful

@@ -30,8 +30,8 @@ def warm_up(
     missing, compile_for = ray.remote(task.missing), ray.remote(task.compile_for)
     with connection.guarded():
         shared = ray.put(few_jobs)
-        nodes = [n for n in ray.nodes() if n["Alive"] and n["Resources"].get("CPU", 0) >= 1]
-        there = [_on(node["NodeID"]) for node in nodes]
+        nodes = connection.nodes.good()
+        there = [_on(key) for key, node in nodes.items() if node.n_cpus >= 1]
         asked = [missing.options(**on).remote(python_path, shared, specs) for on in there]
     silent = yield from _wait(connection, asked, "", most_s)
     for ref in silent:  # a policy that hangs as it prepares would keep its worker
