@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
 from sim.base.masking import mask, mask_tree
 from sweep.execution import notes, plan, task
 from sweep.execution.cell import error_of, run_cell
+from sweep.execution.made import Recipe, Sizes, size, sized, wanted_by
 from sweep.execution.plan import Planned, Prepared
 from sweep.execution.watch import CellTimeoutError, alarm
 from sweep.store.cell import CellError, CellResult
@@ -48,6 +49,14 @@ class Workloads(Protocol):
         """Forget this process's copy of one."""
         ...
 
+    def recipe(self, name: str) -> Recipe | None:
+        """Return what one is made from; None if it is read."""
+        ...
+
+    def learn(self, name: str, about: Mapping[str, Any]) -> None:
+        """Take in what is known of one that was made elsewhere."""
+        ...
+
 
 class Runner(Protocol):
     """Runs cells somewhere."""
@@ -76,24 +85,35 @@ class InlineRunner:
     def run(self, work: Sequence[Work], workloads: Workloads) -> Iterator[list[CellResult] | str]:
         """Yield each cell's outcome in the order of the work."""
         if self._simulate is None:
-            few_jobs, specs = task.sample(
-                [cell.spec for cell in work], lambda: workloads.workload(work[0].input)
-            )
+            specs = [cell.spec for cell in work]
+            few_jobs, kinds = task.sample(specs, lambda: _sized_for(work, workloads))
             with alarm(self._timeout_s):  # a policy that hangs is what its cell will say
-                compiles = few_jobs is not None and task.missing((), few_jobs, specs)
+                compiles = few_jobs is not None and task.missing((), few_jobs, kinds)
             if compiles:
                 yield task.COMPILING
+        sizes: dict[tuple[str, str], dict[str, Any]] = {}
         for cell in work:
             workload = workloads.workload(cell.input)
+            wanted = wanted_by(cell.spec)
+            if wanted is not None and (cell.input, wanted) not in sizes:
+                sizes[cell.input, wanted] = size(workload, wanted)
+            spec = sized(cell.spec, {} if wanted is None else {wanted: sizes[cell.input, wanted]})
             try:
                 with alarm(self._timeout_s):
-                    result = run_cell(workload, cell.spec, self._simulate)
+                    result = run_cell(workload, spec, self._simulate)
             except CellTimeoutError as error:  # rang as the cell had just ended
                 result = CellResult(cell.spec.key, error=error_of("simulate", error))
             yield [result]
 
     def close(self) -> None:
         """Nothing was started."""
+
+
+def _sized_for(work: Sequence[Work], workloads: Workloads) -> tuple[Workload, Sizes]:
+    """Load the first workload, and size what clusters stand unsized of its cells."""
+    workload = workloads.workload(work[0].input)
+    wanted = {wanted_by(cell.spec) for cell in work if cell.input == work[0].input}
+    return workload, {one: size(workload, one) for one in wanted if one is not None}
 
 
 def begin(prepared: Prepared, journal: Journal, n_todo: int) -> list[bool]:
@@ -134,21 +154,32 @@ def run(
                 if isinstance(said, str):
                     progress.beat(said)
                     continue
-                came = [(result, by_key.pop(result.key)) for result in said]
+                came = [_settled(result, by_key.pop(result.key), prepared) for result in said]
                 progress.cells(len(came), _take_in(came, prepared, journal, errors))
                 if limit is not None and len(errors) >= limit and by_key:
                     break
     except KeyboardInterrupt:
         notes.interrupted(prepared, len(specs))
         raise
+    late = {*prepared.late}
+    plan.settle(prepared)
+    notes.traces(prepared, late - prepared.late)
     for cell in by_key.values():
-        errors[cell.key] = {
+        errors[prepared.planned[cell.row].key] = {
             "stage": "skipped",
             "type": "Skipped",
             "message": f"not run: {limit} cells had failed before (max_failures={limit})",
             "traceback": "",
         }
     return errors
+
+
+def _settled(result: CellResult, cell: Planned, prepared: Prepared) -> tuple[CellResult, Planned]:
+    """Give a result the key of its content, which was not known where it was made meanwhile."""
+    if cell.input not in prepared.late:
+        return result, cell
+    found = plan.settled(prepared, cell)
+    return replace(result, key=found.key), found
 
 
 def _name(cell: Planned) -> str:

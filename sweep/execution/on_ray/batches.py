@@ -87,7 +87,7 @@ class Batches:
         each = self._seconds.get(batch.input, 0.0)
         left_s = each * len(self._waiting.get(batch.input, ())) / (2 * self.slots)
         part_s = max(LEAST_S, self.slots / PARTS_S)
-        task_s = max(LEAST_S, min(left_s, max(MOST_S, 4 * part_s)))
+        task_s = max(part_s, min(left_s, max(MOST_S, 4 * part_s)))
         return Pace(0.0 if batch.careful else part_s, task_s)
 
     def put_back(self, batch: Batch) -> None:
