@@ -180,10 +180,10 @@ class Fleet:
         """Stand for ``ray.shutdown``."""
 
 
-def busy(n_nodes: int, slots_each: int, each: int, cell_s: float = 1.0) -> tuple[float, float]:
-    """Run `each` cells a slot; return which part of their time slots were busy, and the driver.
+def busy(n_nodes: int, slots_each: int, each: int, cell_s: float = 1.0) -> float:
+    """Run `each` cells a slot; return which part of their time slots were busy.
 
-    From the first cell's begin to the last one's end; the driver by its own work and Ray's for it.
+    From the first cell's begin to the last one's end.
     """
     fleet = Fleet(n_nodes, slots_each, cell_s)
     work = [Work(CellSpec("k", {}, {}, {}, 0), "w")] * (each * n_nodes * slots_each)
@@ -203,4 +203,4 @@ def busy(n_nodes: int, slots_each: int, each: int, cell_s: float = 1.0) -> tuple
     if n_done != len(work):
         raise RuntimeError(f"{n_done} of {len(work)} cells came back")
     span = fleet.last_s - fleet.first_s
-    return fleet.busy_s / (span * n_nodes * slots_each), 0.0
+    return fleet.busy_s / (span * n_nodes * slots_each)

@@ -227,10 +227,12 @@ class RayRunner:
     def _judged(self, cell: Work, result: CellResult, batches: Batches) -> Iterator[CellResult]:
         """Give what became of a cell, unless it failed and is to be tried on another node."""
         nodes = self._connection.nodes
-        if nodes.is_tried_elsewhere(result, str(cell.spec.policy.get("name"))):
+        is_plain = result.error is None and not nodes.but(result.key)
+        if not is_plain and nodes.is_tried_elsewhere(result, str(cell.spec.policy.get("name"))):
             batches.elsewhere(cell, nodes.but(result.key))
         else:
-            yield replace(result, node=nodes.name(result.node))
+            at = nodes.name(result.node)
+            yield result if at == result.node else replace(result, node=at)
 
     def _pop(self, ref: Any) -> Batch:
         self._memory.pop(ref, None)
