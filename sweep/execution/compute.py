@@ -7,7 +7,7 @@ Ray tasks (`sweep.execution.on_ray.pool`). It decides nothing about what to keep
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -139,14 +139,20 @@ def run(
     except KeyboardInterrupt:
         notes.interrupted(prepared, len(specs))
         raise
-    for cell in by_key.values():
-        errors[cell.key] = {
-            "stage": "skipped",
-            "type": "Skipped",
-            "message": f"not run: {limit} cells had failed before (max_failures={limit})",
-            "traceback": "",
-        }
+    errors |= skipped(by_key, limit)
     return errors
+
+
+def skipped(keys: Iterable[str], limit: int | None) -> dict[str, CellError]:
+    """Say of cells why they were not run."""
+    message = f"not run: {limit} cells had failed before (max_failures={limit})"
+    error: CellError = {
+        "stage": "skipped",
+        "type": "Skipped",
+        "message": message,
+        "traceback": "",
+    }
+    return dict.fromkeys(keys, error)
 
 
 def _name(cell: Planned) -> str:
