@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.machines import NoMachinesError, Site, site
+from tests.e2e.watched import Watch
 from tests.sweep.small import Ran
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -110,6 +111,14 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def command(packages: Path, tmp_path: Path) -> Command:
     """Run the real command from a folder of the test's own."""
     return Command(packages, tmp_path)
+
+
+@pytest.fixture
+def watch(command: Command) -> Iterator[Watch]:
+    """Run sweeps whose cells say where they run."""
+    there = Watch(command)
+    yield there
+    there.stop()
 
 
 @pytest.fixture(scope="session")

@@ -35,12 +35,15 @@ def broken_las(policy: Any, seed: int) -> bool:
     return bool(policy.name == "las" and seed == 1)
 
 
+PARTS = ("shards", "manifests", "claims")
+
+
 def results_only(folder: Path) -> dict[str, bytes]:
     """Everything that a run leaves, less its journal and how cells are put together."""
     return {
         name: content
         for name, content in every_file(folder).items()
-        if not name.startswith(("journal/", "cache/shards/", "cache/manifests/"))
+        if not name.startswith(("journal/", *(f"cache/{part}/" for part in PARTS)))
     }
 
 
