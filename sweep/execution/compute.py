@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
-
-import pyarrow as pa
 
 from sim.base.masking import mask, mask_tree
 from sweep.execution import notes, plan, task
@@ -20,6 +19,7 @@ from sweep.execution.cell import error_of, run_cell
 from sweep.execution.made import Recipe, Sizes, size, sized, wanted_by
 from sweep.execution.plan import Planned, Prepared
 from sweep.execution.watch import CellTimeoutError, alarm
+from sweep.store.cache import MOST_CELLS
 from sweep.store.cell import CellError, CellResult
 from sweep.store.journal import Journal
 
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from sim.workload.workload import Workload
     from sweep.execution.cell import Simulate
     from sweep.store.cell import CellSpec
+
+
+KEEP_EVERY_S = 0.5
+"""What came is kept together after so long: a shard a cell would be many."""
 
 
 @dataclass(frozen=True)
@@ -144,33 +148,37 @@ def run(
     by_key = {cell.key: cell for cell, _ in specs}
     limit = prepared.grid.request.settings.max_failures
     work = [Work(spec, cell.input, _name(cell)) for cell, spec in specs]
+    came: list[tuple[CellResult, Planned]] = []  # and not kept yet: those of a moment
+    kept_s = time.monotonic()
     try:
         with notes.Progress(notes.console(), len(work)) as progress:
-            for said in cells.run(work, prepared.inputs):
-                if isinstance(said, notes.Line):
-                    progress.say(said)
-                    journal.append("said", text=mask(said))
-                    continue
-                if isinstance(said, str):
-                    progress.beat(said)
-                    continue
-                came = [_settled(result, by_key.pop(result.key), prepared) for result in said]
-                progress.cells(len(came), _take_in(came, prepared, journal, errors))
-                if limit is not None and len(errors) >= limit and by_key:
-                    break
+            try:
+                for said in cells.run(work, prepared.inputs):
+                    if not isinstance(said, str):
+                        came += (
+                            _settled(result, by_key.pop(result.key), prepared) for result in said
+                        )
+                    elif isinstance(said, notes.Line):
+                        progress.say(said)
+                        journal.append("said", text=mask(said))
+                    else:
+                        progress.beat(said)
+                    is_time = time.monotonic() - kept_s >= KEEP_EVERY_S
+                    if came and (is_time or len(came) >= MOST_CELLS or _has_failed(said)):
+                        progress.cells(len(came), _take_in(came, prepared, journal, errors))
+                        came, kept_s = [], time.monotonic()
+                    if limit is not None and len(errors) >= limit and by_key:
+                        break
+            finally:
+                if came:
+                    progress.cells(len(came), _take_in(came, prepared, journal, errors))
     except KeyboardInterrupt:
         notes.interrupted(prepared, len(specs))
         raise
     late = {*prepared.late}
     plan.settle(prepared)
     notes.traces(prepared, late - prepared.late)
-    for cell in by_key.values():
-        errors[prepared.planned[cell.row].key] = {
-            "stage": "skipped",
-            "type": "Skipped",
-            "message": f"not run: {limit} cells had failed before (max_failures={limit})",
-            "traceback": "",
-        }
+    errors |= skipped((prepared.planned[cell.row].key for cell in by_key.values()), limit)
     return errors
 
 
@@ -180,6 +188,22 @@ def _settled(result: CellResult, cell: Planned, prepared: Prepared) -> tuple[Cel
         return result, cell
     found = plan.settled(prepared, cell)
     return replace(result, key=found.key), found
+
+
+def _has_failed(said: Sequence[CellResult] | str) -> bool:
+    return not isinstance(said, str) and any(result.error is not None for result in said)
+
+
+def skipped(keys: Iterable[str], limit: int | None) -> dict[str, CellError]:
+    """Say of cells why they were not run."""
+    message = f"not run: {limit} cells had failed before (max_failures={limit})"
+    error: CellError = {
+        "stage": "skipped",
+        "type": "Skipped",
+        "message": message,
+        "traceback": "",
+    }
+    return dict.fromkeys(keys, error)
 
 
 def _name(cell: Planned) -> str:
@@ -224,13 +248,9 @@ def _take_in(
 
 def _put(done: Sequence[tuple[CellResult, Planned]], prepared: Prepared) -> dict[str, Exception]:
     """Put results into the cache; return of those that can't be kept why, by key."""
-    unkept: dict[str, Exception] = {}
-    for result, cell in done:
-        try:
-            prepared.cache.put(result, plan.kept_config(prepared, cell))
-        except (pa.ArrowException, TypeError, ValueError) as why:
-            unkept[result.key] = why
-    return unkept
+    return prepared.cache.put_many(
+        [(result, plan.kept_config(prepared, cell)) for result, cell in done]
+    )
 
 
 def _cached_before(prepared: Prepared, journal: Journal) -> list[bool]:
