@@ -21,12 +21,13 @@ from sim.base import files
 from sim.base.errors import InputError
 from sim.base.masking import mask_tree
 from sweep import report, track
-from sweep.execution import compute, notes, plan, rows, seeds
+from sweep.execution import compute, notes, plan, rows, seeds, together
 from sweep.execution.cell import Simulate
 from sweep.execution.compute import Runner
+from sweep.execution.inputs import Inputs
 from sweep.execution.on_ray.pool import make_runner
 from sweep.execution.plan import Prepared
-from sweep.grid import grid, overrides, request
+from sweep.grid import elsewhere, grid, overrides, request
 from sweep.grid.grid import Grid
 from sweep.grid.options import Options
 from sweep.grid.request import Request, Settings
@@ -36,7 +37,7 @@ from sweep.report.findings import Finished
 from sweep.search import equal, sections
 from sweep.search.settle import Pursuit
 from sweep.stats import FIRST_SEEDS
-from sweep.store import provenance
+from sweep.store import mirror, place, provenance
 from sweep.store.cache import Cache
 from sweep.store.cell import CellError
 from sweep.store.folder import CELLS, EQUAL, FINDINGS, SweepFolder
@@ -69,6 +70,7 @@ def ask(
     asked = request.read(overrides, options, fail_fast=fail_fast)
     if asked.study is not None and asked.experiment is not None:
         studies.check(asked.study, options.files["experiment"][asked.experiment], options)
+    mirror.fetch(asked.settings.results)
     return asked
 
 
@@ -78,7 +80,10 @@ def ask_again(
     """Ask for the grid of a sweep that is over again; `words` say where and how it runs."""
     config = folder.config()
     here = [] if any(word.startswith("paths.results=") for word in words) else [folder.results]
-    where = [overrides.quote("paths.results", str(results)) for results in here]
+    where = [
+        overrides.quote("paths.results", elsewhere.address_of(results) or str(results))
+        for results in here
+    ]
     return ask([*config["words"], *words, *where], config["config_dirs"], fail_fast=fail_fast)
 
 
@@ -104,6 +109,7 @@ def run(asked: Request, simulate: Simulate | None = None) -> Outcome:
         files.sweep_temporaries(results / part)
     where = asked.settings
     folders = _python_path(asked.options)
+    _say_where(where)
     runner = make_runner(where.launcher, folders, simulate, where.cell_timeout_s)
     with contextlib.closing(runner):
         if cells is None:
@@ -121,7 +127,7 @@ def run(asked: Request, simulate: Simulate | None = None) -> Outcome:
 def _whole(cells: Grid, runner: Runner) -> Outcome:
     """Run what is not cached, and write the sweep's folder."""
     results = cells.request.settings.results
-    prepared = plan.prepare(cells)
+    prepared = plan.prepare(cells, Inputs(results, defers=True))
     journal = Journal(results, prepared.sweep)
     waited = False
 
@@ -130,9 +136,10 @@ def _whole(cells: Grid, runner: Runner) -> Outcome:
         waited = True
         notes.note(f"another process runs {prepared.sweep} in {results}; waiting for it")
 
-    with journal.locked(on_wait):
+    with journal.locked(on_wait) as lease:
         if waited:
-            prepared = plan.prepare(cells)
+            mirror.fetch(results)
+            prepared = plan.prepare(cells, Inputs(results, defers=True))
         folder = SweepFolder.of(results, prepared.sweep)
         if not prepared.todo() and folder.is_whole() and journal.is_complete():
             return _again(prepared, folder, journal)
@@ -143,7 +150,8 @@ def _whole(cells: Grid, runner: Runner) -> Outcome:
             if cells.is_fixed and len(cells.request.axes["seed"]) > 1:
                 notes.note(f"{ONE_SEED}: seed=0 gives the same as all of these")
             _warm_up(cells.request.settings)
-            errors = compute.run(prepared, specs, journal, runner)
+            errors = together.run(prepared, specs, journal, runner)
+            lease.check()
         with ThreadPoolExecutor(1) as aside:  # stopping Ray takes a second or two
             closed = aside.submit(runner.close)
             outcome = _finish(prepared, folder, journal, cached, errors)
@@ -169,13 +177,15 @@ def _pursue(pursuit: Pursuit, runner: Runner) -> Outcome:
 
 def begin(asked: Request) -> Prepared:
     """Prepare the cells that a request begins with: all of them, unless something is looked for."""
-    return plan.prepare(grid.build(asked)) if asked.goal is None else Pursuit(asked).begin()
+    if asked.goal is not None:
+        return Pursuit(asked).begin()
+    return plan.prepare(grid.build(asked), Inputs(asked.settings.results, defers=True))
 
 
 def prepare(asked: Request) -> Prepared:
     """Prepare the cells that a request comes to; of one with a goal those that were run for it."""
     if asked.goal is None:
-        return plan.prepare(grid.build(asked))
+        return plan.prepare(grid.build(asked), Inputs(asked.settings.results, defers=True))
     pursuit = Pursuit(asked)
     with pursuit.held():
         return pursuit.settle().prepared
@@ -198,7 +208,7 @@ def _finish(
     cells = rows.table(prepared, errors, cached)
     config = _config_of(prepared)
     names = {planned.input: planned.cell.labels["trace"] for planned in prepared.planned}
-    inputs = [{"trace": name, **prepared.inputs.describe(key)} for key, name in names.items()]
+    inputs = [{"trace": name, **(prepared.inputs.known(key) or {})} for key, name in names.items()]
     words = [*asked.words, *(f"--config-dir={user_dir}" for user_dir in asked.options.user_dirs)]
     about, diff = provenance.collect(words, asked.axes["seed"], inputs)
     about = folder.write_origin(config, about, diff)
@@ -207,6 +217,8 @@ def _finish(
     folder.replace(CELLS, cells)
     target = _track(folder, asked.settings)
     journal.append("end", failed=len(errors), tracked=target)
+    prepared.cache.compact()
+    mirror.push_all(folder.results, folder.path)
     return Outcome(folder, cells, config, len(errors))
 
 
@@ -219,6 +231,7 @@ def _again(prepared: Prepared, folder: SweepFolder, journal: Journal) -> Outcome
     ends = [event for event in journal.events() if event["event"] == "end"]
     if not track.is_logged(settings, ends[-1].get("tracked")):
         journal.append("end", failed=0, tracked=_track(folder, settings))
+    mirror.push_all(folder.results, folder.path)
     notes.note(f"every cell is cached: all {cells.num_rows} were computed before")
     return Outcome(folder, cells, folder.config(), 0)
 
@@ -303,8 +316,19 @@ def _track(folder: SweepFolder, settings: Settings) -> str | None:
     return target
 
 
+def _say_where(settings: Settings) -> None:
+    """Say what of the results stays on this machine where they lie in an object store."""
+    address = elsewhere.address_of(settings.results)
+    if address is not None:
+        stays = ""
+        if settings.tracking["kind"] == "mlflow" and not settings.tracking.get("uri"):
+            stays = "; MLflow's database stays on this machine, tracking.uri=URI names another"
+        notes.note(f"results go to {elsewhere.shown(address)}, by way of {settings.results}{stays}")
+
+
 def _check_writable(results: Path) -> None:
     try:
+        place.of(results).put("cache/CACHEDIR.TAG", _TAG)
         results.mkdir(parents=True, exist_ok=True)
         files.write_bytes(results / "cache" / "CACHEDIR.TAG", _TAG)
     except OSError as error:

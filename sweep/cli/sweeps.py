@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from sim.base.errors import InputError
 from sim.base.text import table_lines
 from sweep.cli.command import Command
+from sweep.execution import notes
+from sweep.grid import elsewhere
 from sweep.store import known
 from sweep.store.folder import SweepFolder
-from sweep.store.journal import Journal
+from sweep.store.journal import Event, Journal
 from sweep.store.listed import listed
 
 
@@ -63,11 +66,31 @@ def _status(results: Path, sweep: str) -> tuple[str, int]:
     else:
         state = "interrupted; the same command goes on"
     lines = [f"{sweep}: {state}: {words}"]
+    lines += _of_nodes(cells)
+    lines += [f"  {e['text']}" for e in events if e["event"] == "said" and "text" in e][-10:]
     lines += [f"  row {e.get('row')} failed: {e.get('error')}" for e in failed[:10]]
     folder = SweepFolder.of(results, sweep)
     if folder.is_whole():
-        lines.append(str(folder.path))
+        lines.append(elsewhere.where(folder.path))
     return "\n".join(lines), len(failed)
+
+
+def _of_nodes(cells: Sequence[Event]) -> list[str]:
+    """Give each node a line, if there are several: how many cells it has run, and how fast."""
+    by_node: dict[str, list[Event]] = {}
+    for cell in cells:
+        if "node" in cell:
+            by_node.setdefault(str(cell["node"]), []).append(cell)
+    if len(by_node) < 2:
+        return []
+    lines = []
+    for node, its in sorted(by_node.items()):
+        each = sum(cell["seconds"] for cell in its) / len(its)
+        # from when its first cell began, by the driver's clock alone, to when its last came back
+        span = its[-1]["time"] - its[0]["time"] + its[0]["seconds"]
+        rate = f", {len(its) / span:.2g} a second" if span > 0 else ""
+        lines.append(f"  {node}: {notes.count(len(its), 'cells')}{rate}, {each:.3g} s each")
+    return lines
 
 
 MAX_SENTENCES = 3

@@ -6,18 +6,20 @@ Ray tasks (`sweep.execution.on_ray.pool`). It decides nothing about what to keep
 
 from __future__ import annotations
 
+import platform
 import sys
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
-
-import pyarrow as pa
 
 from sim.base.masking import mask, mask_tree
 from sweep.execution import notes, plan, task
 from sweep.execution.cell import error_of, run_cell
+from sweep.execution.made import Recipe, Sizes, size, sized, wanted_by
 from sweep.execution.plan import Planned, Prepared
 from sweep.execution.watch import CellTimeoutError, alarm
+from sweep.store.cache import MOST_CELLS
 from sweep.store.cell import CellError, CellResult
 from sweep.store.journal import Journal
 
@@ -25,6 +27,10 @@ if TYPE_CHECKING:
     from sim.workload.workload import Workload
     from sweep.execution.cell import Simulate
     from sweep.store.cell import CellSpec
+
+
+KEEP_EVERY_S = 0.5
+"""What came is kept together after so long: a shard a cell would be many."""
 
 
 @dataclass(frozen=True)
@@ -47,12 +53,20 @@ class Workloads(Protocol):
         """Forget this process's copy of one."""
         ...
 
+    def recipe(self, name: str) -> Recipe | None:
+        """Return what one is made from; None if it is read."""
+        ...
+
+    def learn(self, name: str, about: Mapping[str, Any]) -> None:
+        """Take in what is known of one that was made elsewhere."""
+        ...
+
 
 class Runner(Protocol):
     """Runs cells somewhere."""
 
-    def run(self, work: Sequence[Work], workloads: Workloads) -> Iterator[CellResult | str]:
-        """Yield the outcome of each cell once, as it comes.
+    def run(self, work: Sequence[Work], workloads: Workloads) -> Iterator[list[CellResult] | str]:
+        """Yield the outcome of each cell once, in lists as they come.
 
         When none came for a while, a text: what is going on, empty if cells are simply running.
         A `notes.Line` is said as it is.
@@ -72,27 +86,38 @@ class InlineRunner:
         self._simulate = simulate
         self._timeout_s = timeout_s
 
-    def run(self, work: Sequence[Work], workloads: Workloads) -> Iterator[CellResult | str]:
+    def run(self, work: Sequence[Work], workloads: Workloads) -> Iterator[list[CellResult] | str]:
         """Yield each cell's outcome in the order of the work."""
         if self._simulate is None:
-            few_jobs, specs = task.sample(
-                [cell.spec for cell in work], lambda: workloads.workload(work[0].input)
-            )
+            specs = [cell.spec for cell in work]
+            few_jobs, kinds = task.sample(specs, lambda: _sized_for(work, workloads))
             with alarm(self._timeout_s):  # a policy that hangs is what its cell will say
-                compiles = few_jobs is not None and task.missing((), few_jobs, specs)
+                compiles = few_jobs is not None and task.missing((), few_jobs, kinds)
             if compiles:
                 yield task.COMPILING
+        sizes: dict[tuple[str, str], dict[str, Any]] = {}
         for cell in work:
             workload = workloads.workload(cell.input)
+            wanted = wanted_by(cell.spec)
+            if wanted is not None and (cell.input, wanted) not in sizes:
+                sizes[cell.input, wanted] = size(workload, wanted)
+            spec = sized(cell.spec, {} if wanted is None else {wanted: sizes[cell.input, wanted]})
             try:
                 with alarm(self._timeout_s):
-                    result = run_cell(workload, cell.spec, self._simulate)
+                    result = run_cell(workload, spec, self._simulate)
             except CellTimeoutError as error:  # rang as the cell had just ended
                 result = CellResult(cell.spec.key, error=error_of("simulate", error))
-            yield result
+            yield [result]
 
     def close(self) -> None:
         """Nothing was started."""
+
+
+def _sized_for(work: Sequence[Work], workloads: Workloads) -> tuple[Workload, Sizes]:
+    """Load the first workload, and size what clusters stand unsized of its cells."""
+    workload = workloads.workload(work[0].input)
+    wanted = {wanted_by(cell.spec) for cell in work if cell.input == work[0].input}
+    return workload, {one: size(workload, one) for one in wanted if one is not None}
 
 
 def begin(prepared: Prepared, journal: Journal, n_todo: int) -> list[bool]:
@@ -123,30 +148,62 @@ def run(
     by_key = {cell.key: cell for cell, _ in specs}
     limit = prepared.grid.request.settings.max_failures
     work = [Work(spec, cell.input, _name(cell)) for cell, spec in specs]
+    came: list[tuple[CellResult, Planned]] = []  # and not kept yet: those of a moment
+    kept_s = time.monotonic()
     try:
         with notes.Progress(notes.console(), len(work)) as progress:
-            for result in cells.run(work, prepared.inputs):
-                if isinstance(result, notes.Line):
-                    progress.say(result)
-                    continue
-                if isinstance(result, str):
-                    progress.beat(result)
-                    continue
-                _take_in(result, by_key.pop(result.key), prepared, journal, errors)
-                progress.cell(failed=result.error is not None)
-                if limit is not None and len(errors) >= limit and by_key:
-                    break
+            try:
+                for said in cells.run(work, prepared.inputs):
+                    if not isinstance(said, str):
+                        came += (
+                            _settled(result, by_key.pop(result.key), prepared) for result in said
+                        )
+                    elif isinstance(said, notes.Line):
+                        progress.say(said)
+                        journal.append("said", text=mask(said))
+                    else:
+                        progress.beat(said)
+                    is_time = time.monotonic() - kept_s >= KEEP_EVERY_S
+                    if came and (is_time or len(came) >= MOST_CELLS or _has_failed(said)):
+                        progress.cells(len(came), _take_in(came, prepared, journal, errors))
+                        came, kept_s = [], time.monotonic()
+                    if limit is not None and len(errors) >= limit and by_key:
+                        break
+            finally:
+                if came:
+                    progress.cells(len(came), _take_in(came, prepared, journal, errors))
     except KeyboardInterrupt:
         notes.interrupted(prepared, len(specs))
         raise
-    for cell in by_key.values():
-        errors[cell.key] = {
-            "stage": "skipped",
-            "type": "Skipped",
-            "message": f"not run: {limit} cells had failed before (max_failures={limit})",
-            "traceback": "",
-        }
+    late = {*prepared.late}
+    plan.settle(prepared)
+    notes.traces(prepared, late - prepared.late)
+    errors |= skipped((prepared.planned[cell.row].key for cell in by_key.values()), limit)
     return errors
+
+
+def _settled(result: CellResult, cell: Planned, prepared: Prepared) -> tuple[CellResult, Planned]:
+    """Give a result the key of its content, which was not known where it was made meanwhile."""
+    if cell.input not in prepared.late:
+        return result, cell
+    found = plan.settled(prepared, cell)
+    return replace(result, key=found.key), found
+
+
+def _has_failed(said: Sequence[CellResult] | str) -> bool:
+    return not isinstance(said, str) and any(result.error is not None for result in said)
+
+
+def skipped(keys: Iterable[str], limit: int | None) -> dict[str, CellError]:
+    """Say of cells why they were not run."""
+    message = f"not run: {limit} cells had failed before (max_failures={limit})"
+    error: CellError = {
+        "stage": "skipped",
+        "type": "Skipped",
+        "message": message,
+        "traceback": "",
+    }
+    return dict.fromkeys(keys, error)
 
 
 def _name(cell: Planned) -> str:
@@ -160,29 +217,40 @@ def _name(cell: Planned) -> str:
 
 
 def _take_in(
-    result: CellResult,
-    cell: Planned,
+    came: Sequence[tuple[CellResult, Planned]],
     prepared: Prepared,
     journal: Journal,
     errors: dict[str, CellError],
-) -> None:
-    """Keep a result, then say in the journal that it is there."""
-    seconds = round(result.seconds, 3)
-    fields: dict[str, Any] = {"row": cell.row, "key": cell.key, "seconds": seconds}
-    if result.error is None:
+) -> int:
+    """Keep results, then say in the journal that they are there; return how many failed."""
+    done = [(result, cell) for result, cell in came if result.error is None]
+    for cell in {(id(cell.cell.policy), id(cell.cell.measure)): cell for _, cell in done}.values():
         prepared.cache.sources.keep(plan.source_of(cell.cell), plan.table_of(cell.cell))
-        try:
-            prepared.cache.put(result, plan.kept_config(prepared, cell))
-        except (pa.ArrowException, TypeError, ValueError) as why:
+    unkept = _put(done, prepared)
+    n_failed = 0
+    for result, cell in came:
+        error = result.error
+        if result.key in unkept:
             # a table of the user's measure that no file can hold is the cell's fault alone
-            result = replace(result, error=error_of("keep", why))
-    if result.error is None:
-        prepared.metrics[cell.key] = result.metrics
-        journal.append("cell", status="done", **fields)
-    else:
-        # it may quote what it could not reach
-        errors[cell.key] = error = mask_tree(result.error)
-        journal.append("cell", status="failed", error=error["message"][:500], **fields)
+            error = error_of("keep", unkept[result.key])
+        where, seconds = result.node or platform.node(), round(result.seconds, 3)
+        fields = {"row": cell.row, "key": cell.key, "node": where, "seconds": seconds}
+        if error is None:
+            prepared.metrics[cell.key] = result.metrics
+            journal.append("cell", status="done", **fields)
+        else:
+            n_failed += 1
+            # it may quote what it could not reach
+            errors[cell.key] = error = mask_tree(error)
+            journal.append("cell", status="failed", error=error["message"][:500], **fields)
+    return n_failed
+
+
+def _put(done: Sequence[tuple[CellResult, Planned]], prepared: Prepared) -> dict[str, Exception]:
+    """Put results into the cache; return of those that can't be kept why, by key."""
+    return prepared.cache.put_many(
+        [(result, plan.kept_config(prepared, cell)) for result, cell in done]
+    )
 
 
 def _cached_before(prepared: Prepared, journal: Journal) -> list[bool]:

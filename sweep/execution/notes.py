@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -50,16 +50,24 @@ def grid(prepared: Prepared, n_todo: int) -> None:
     traces(prepared)
 
 
-def traces(prepared: Prepared) -> None:
-    """Say what loading the traces left out or filled in."""
+def traces(prepared: Prepared, names: Collection[str] | None = None) -> None:
+    """Say what loading the traces left out or filled in; of `names` alone, if they are given.
+
+    Of one that was never made nothing is known.
+    """
+    if names is not None and not names:
+        return
     lines = []
-    for name in dict.fromkeys(planned.input for planned in prepared.planned):
-        about = prepared.inputs.describe(name)
+    inputs = prepared.inputs
+    chosen = [each for each in prepared.planned if names is None or each.input in names]
+    chosen = [each for each in chosen if inputs.known(each.input) is not None]
+    for name in dict.fromkeys(planned.input for planned in chosen):
+        about = inputs.describe(name)
         dropped = _dropped(about["meta"].get("report") or {})
         if dropped:
             trace = about["meta"].get("name", "trace")
             lines.append(f"  {trace}: {about['n_jobs']:,} jobs; {dropped}")
-    lines += [line for planned in prepared.planned if (line := _unfounded(prepared, planned))]
+    lines += [line for planned in chosen if (line := _unfounded(prepared, planned))]
     for line in dict.fromkeys(lines):
         note(line)
 
@@ -119,7 +127,7 @@ class Progress:
     def __init__(self, console: Console, n_cells: int) -> None:
         self._console = console
         self._n_cells = n_cells
-        self._n_done = 0
+        self._n_done = self._n_first = 0
         self._n_failed = 0
         self._doing = self._said = ""
         self._begin = self._last_line = time.monotonic()
@@ -156,13 +164,13 @@ class Progress:
         elif self._n_done:
             self._line()
 
-    def cell(self, *, failed: bool) -> None:
-        """Count a cell."""
-        self._n_done += 1
-        self._n_failed += failed
+    def cells(self, n: int, n_failed: int) -> None:
+        """Count cells that are done, and how many of them failed."""
+        self._n_done += n
+        self._n_failed += n_failed
         self._doing = ""
-        if self._n_done == 1:
-            self._first = time.monotonic()
+        if self._n_done == n:
+            self._n_first, self._first = n, time.monotonic()
         if self._bar is not None:
             self._bar.update(self._task, completed=self._n_done, description=self._words())
         else:
@@ -198,8 +206,8 @@ class Progress:
         if self._n_failed:
             text += f", {self._n_failed} failed"
         text += f", {elapsed:.0f} s"
-        if 1 < self._n_done < self._n_cells:
-            each = (self._last_line - self._first) / (self._n_done - 1)
+        if self._n_first < self._n_done < self._n_cells:
+            each = (self._last_line - self._first) / (self._n_done - self._n_first)
             text += f", about {each * (self._n_cells - self._n_done):.0f} s left"
         if self._doing:
             text += f"; {self._doing}"

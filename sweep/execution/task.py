@@ -10,12 +10,17 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import policies
 from sim.measures import NO_POLICY
+from sweep.execution import made as making
 from sweep.execution.cell import run_cell
+from sweep.execution.made import FEW_JOBS, Made, Recipe, Sizes, sized, wanted_by
+from sweep.execution.parts import pack
 from sweep.execution.watch import Watched, watching
 from sweep.grid import clusters
 from sweep.store.cell import CellError, CellResult
@@ -23,6 +28,7 @@ from sweep.store.cell import CellError, CellResult
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
     from sweep.execution.cell import Simulate
+    from sweep.execution.parts import Pace, Part
     from sweep.store.cell import CellSpec
 
 
@@ -31,16 +37,50 @@ def run_batch(
     specs: Sequence[CellSpec],
     python_path: Sequence[str],
     simulate: Simulate | None,
+    pace: Pace,
     watched: Watched | None = None,
-) -> list[CellResult]:
-    """Run cells of one workload, one after the other; modules may lie in folders of the user's."""
+    made: Made | None = None,
+) -> Iterator[Part]:
+    """Run cells of one workload, one after the other; modules may lie in folders of the user's.
+
+    Clusters that stand unsized are of the sizes that are known since it was `made`.
+
+    Yields what is done, in that order, as often as `pace` says; those left when its time is up
+    are not begun.
+    """
     find_modules_in(python_path)
-    results = []
+    begun_s = handed_over_s = time.monotonic()
+    node = _node()
+    done: list[CellResult] = []
     with watching(watched) as begin:
         for spec in specs:
             begin(spec.key)
-            results.append(_other_sources(spec) or run_cell(workload, spec, simulate))
-    return results
+            here = spec if made is None else sized(spec, made.sizes)
+            result = _other_sources(spec) or run_cell(workload, here, simulate)
+            done.append(replace(result, node=node))
+            now_s = time.monotonic()
+            if now_s - handed_over_s >= pace.part_s:
+                begin(None)  # it may have to wait until somebody takes it
+                yield pack(done)
+                done, handed_over_s = [], time.monotonic()
+            if now_s - begun_s >= pace.task_s:
+                break
+    if done:
+        yield pack(done)
+
+
+def make(
+    recipe: Recipe, wanted: Sequence[str], python_path: Sequence[str]
+) -> tuple[Made, Workload]:
+    """Make a workload here; see `sweep.execution.made.make`."""
+    find_modules_in(python_path)
+    return making.make(recipe, wanted)
+
+
+def _node() -> str:
+    """Id of the Ray node that this process works for; empty if for none."""
+    ray = sys.modules.get("ray")
+    return str(ray.get_runtime_context().get_node_id()) if ray and ray.is_initialized() else ""
 
 
 def _other_sources(spec: CellSpec) -> CellResult | None:
@@ -77,23 +117,26 @@ def find_modules_in(folders: Sequence[str]) -> None:
 
 
 COMPILING = "compiling the kernels, once for this version"
-FEW_JOBS = 3
 
 
 def sample(
-    specs: Sequence[CellSpec], load: Callable[[], Workload]
+    specs: Sequence[CellSpec], load: Callable[[], tuple[Workload, Sizes]]
 ) -> tuple[Workload | None, list[CellSpec]]:
     """Return a few jobs of the first workload, and a cell of each policy and kind of cluster.
 
-    No workload where it can't be had, which the first cell will say.
+    What is loaded comes with the sizes of clusters that stand unsized: what is of none is left
+    out. No workload where it can't be had, which the first cell will say.
     """
-    kinds = {_kind(spec): spec for spec in reversed(specs)}
+    first = {(id(spec.policy), id(spec.cluster)): spec for spec in reversed(specs)}
+    kinds = {_kind(spec): spec for spec in first.values()}
     simulated = [spec for spec in kinds.values() if spec.policy["name"] != NO_POLICY]
     if not simulated:
         return None, []
     try:
-        workload = load()
-        return workload.take(range(min(FEW_JOBS, workload.n_jobs))), simulated[::-1]
+        workload, sizes = load()
+        there = [one for one in simulated if wanted_by(one) is None or wanted_by(one) in sizes]
+        few = workload.take(range(min(FEW_JOBS, workload.n_jobs)))
+        return few, [sized(spec, sizes) for spec in there[::-1]]
     except Exception:
         return None, []
 

@@ -46,6 +46,7 @@ class CellResult:
     jobs: pa.Table | None = None
     error: CellError | None = None
     seconds: float = 0.0  # how long it took; never part of a result
+    node: str = ""  # where it ran, for people; empty: on this machine
 
     def jct_s(self) -> F8 | None:
         """Time that each job took, NaN of the failed; None where a measure keeps no jobs."""

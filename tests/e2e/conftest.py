@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.machines import NoMachinesError, Site, site
+from tests.e2e.watched import Watch
 from tests.sweep.small import Ran
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -112,6 +113,14 @@ def command(packages: Path, tmp_path: Path) -> Command:
     return Command(packages, tmp_path)
 
 
+@pytest.fixture
+def watch(command: Command) -> Iterator[Watch]:
+    """Run sweeps whose cells say where they run."""
+    there = Watch(command)
+    yield there
+    there.stop()
+
+
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Site]:
     """Three machines with a Ray node each; a test leaves them as it finds them."""
@@ -126,7 +135,6 @@ def cluster() -> Iterator[Site]:
 def every_file(folder: Path) -> dict[str, bytes]:
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
-        for part in ("sweeps", "cache")
-        for path in sorted((folder / part).rglob("*"))
+        for path in sorted((folder / "sweeps").rglob("*"))
         if path.is_file()
     }

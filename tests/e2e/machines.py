@@ -72,10 +72,10 @@ class Machine:
         """Give the command that runs `words` on this machine."""
         return ["ip", "netns", "exec", self.namespace, *words]
 
-    def join(self, head: str, *options: str, meminfo: Path | None = None) -> None:
+    def join(self, head: str, *options: str, before: str = "") -> None:
         """Start a Ray node as the documentation says to: the head if this is `head`.
 
-        With `meminfo` the node reads how much memory is in use from that file.
+        `before` is a line of shell that runs first: what it mounts or exports, this node alone has.
 
         Raises
         ------
@@ -87,10 +87,9 @@ class Machine:
         given = shlex.split(line)
         ray = str(Path(sys.executable).with_name("ray"))
         words = [ray, *given[1:], *SMALL, *PORTS, f"--temp-dir={self.temporary / 'ray'}", *options]
-        if meminfo is not None:
+        if before:
             # `ip netns exec` gives each command mounts of its own
-            bind = 'mount --bind "$0" /proc/meminfo && exec "$@"'
-            words = ["sh", "-c", bind, str(meminfo), *words]
+            words = ["sh", "-c", f'{before} && exec "$@"', "sh", *words]
         said = ""
         for _ in range(STARTS):
             code, said = self._start(words)

@@ -9,17 +9,22 @@ import secrets
 import signal
 import socket
 import sys
+import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sim.base.errors import InputError, in_a_line
 from sim.base.kernel_cache import cache_dir
 from sweep.execution.notes import note
+from sweep.execution.on_ray import nodes, parcel
 from sweep.execution.on_ray.batches import Loss
+
+if TYPE_CHECKING:
+    from sweep.store.cell import CellSpec
 
 KNOCK_S = 5.0
 LOOPBACK = "127.0.0.1"
@@ -98,18 +103,24 @@ def _end_half_started(error: BaseException) -> None:
         ray.shutdown()
 
 
-def join(address: str, environment: Mapping[str, str]) -> None:
-    """Join an existing cluster."""
+def join(address: str, environment: Mapping[str, str], own: Sequence[str] | None = None) -> None:
+    """Join an existing cluster; with `own`, the names of the cells' modules, send it our code."""
     what = f"no Ray cluster answers at launcher.address={address}"
     way_out = "start one with `ray start --head`, or leave launcher= out to run on this machine"
     try:
         knock(address)
     except OSError as error:
         raise InputError(f"{what}: {error}; {way_out}", rule="no cluster") from error
-    try:
-        _init(what, way_out, address=address, runtime_env={"env_vars": dict(environment)})
-    except NotInTimeError as error:
-        raise InputError(f"{what}: {error}; {way_out}", rule="no cluster") from error
+    with tempfile.TemporaryDirectory(prefix="sweep-code-") as folder:
+        goes_along: dict[str, Any] = {"env_vars": dict(environment)}
+        if own is not None and not parcel.travels_already():
+            archive = Path(folder, "code.zip")
+            parcel.pack(archive, own)
+            goes_along["working_dir"] = str(archive)
+        try:
+            _init(what, way_out, address=address, runtime_env=goes_along)
+        except NotInTimeError as error:
+            raise InputError(f"{what}: {error}; {way_out}", rule="no cluster") from error
 
 
 def knock(address: str) -> None:
@@ -168,6 +179,7 @@ def environment_of(python_path: Sequence[str]) -> dict[str, str]:
 
 
 LOOK_S = 2.0
+CHECK_S = 0.2
 HEAD_GONE_S = 30.0
 """After a minute without the head, Ray ends the processes that miss it."""
 
@@ -185,7 +197,7 @@ class Connection:
         self.slots = 1
         self.n_cpus = 0
         self.is_open = False
-        self._memory: list[float] = []
+        self.nodes = nodes.Nodes()
         self._own: list[str] = []
         self._looked_s = self._heard_s = 0.0
 
@@ -196,11 +208,18 @@ class Connection:
         if self._launcher["kind"] == "local":
             start_local(self._launcher.get("workers"), environment)
         else:
-            join(str(self._launcher.get("address") or "auto"), environment)
+            sent = self.nodes.modules if self._launcher.get("send_code", True) else None
+            join(str(self._launcher.get("address") or "auto"), environment, sent)
+        self.nodes.forget()
         self._own = []
         self._looked_s = 0.0
         self._heard_s = time.monotonic()
         self.look()
+
+    def expect(self, specs: Iterable[CellSpec]) -> None:
+        """Say which cells are to be run, before `open`: other machines are checked for them."""
+        if self._launcher["kind"] == "ray":
+            self.nodes.expect(specs, self._python_path)
 
     def look(self) -> bool:
         """Every few seconds, see which nodes are up; tell whether it was time to."""
@@ -220,17 +239,25 @@ class Connection:
         with self.guarded():
             up = [node for node in ray.nodes() if node["Alive"]]
             own = ray.get_runtime_context().get_node_id()
-        nodes = [node["Resources"] for node in up]
+            self.nodes.take_in(up, nodes.going() if self._launcher["kind"] == "ray" else ())
         self._own = [
             f"{node['NodeManagerAddress']}:{node['NodeManagerPort']}"
             for node in up
             if node["NodeID"] == own and not self._head().startswith("ray://")
         ]
         self._heard_s = time.monotonic()
-        self._memory = [node.get("memory", 0.0) for node in nodes]
-        self.n_cpus = int(sum(node.get("CPU", 0) for node in nodes))
+        self.n_cpus = int(sum(node.n_cpus for node in self.nodes.good().values()))
         self.slots = max(1, min(self._launcher.get("workers") or self.n_cpus, self.n_cpus))
         return True
+
+    def until_checked(self) -> Iterator[str]:
+        """Wait until a node may be given cells, or none can answer any more; say what goes on."""
+        while self.nodes.waits():
+            yield "checking the nodes"
+            time.sleep(CHECK_S)
+            self._looked_s = 0.0
+            self.look()
+        yield from self.nodes.news()
 
     def stays_up(self) -> bool:
         """Tell whether it joined a cluster, one that is there and will be afterwards."""
@@ -271,12 +298,13 @@ class Connection:
     @property
     def largest_memory(self) -> float:
         """Memory of the largest node that is up, bytes."""
-        return max(self._memory, default=0.0)
+        return max((node.memory for node in self.nodes.good().values()), default=0.0)
 
     @property
     def doubled_memory(self) -> int:
         """Twice a slot's part of the memory, bytes, but no more than any node has."""
-        return int(min(self.largest_memory, 2 * sum(self._memory) / self.slots))
+        every = sum(node.memory for node in self.nodes.good().values())
+        return int(min(self.largest_memory, 2 * every / self.slots))
 
     def _knock_at_own_node(self) -> None:
         """Find out by ourselves: Ray may wait for a minute, and then ends this process."""
@@ -326,7 +354,7 @@ def judge(error: Exception) -> Loss:
         ray_errors.LocalRayletDiedError,
         ray_errors.ObjectLostError,
         ray_errors.TaskCancelledError,
-        ray_errors.RuntimeEnvSetupError,  # ours holds variables alone: the node's agent is gone
+        ray_errors.RuntimeEnvSetupError,  # the node's agent is gone, or its disk is full
         ray_errors.GetTimeoutError,
         ray_errors.RpcError,
     )

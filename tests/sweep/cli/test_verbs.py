@@ -109,12 +109,19 @@ class TestStatus:
         journal = Journal(fake.results, "sweep-12345678")
         with journal.locked(lambda: None):
             journal.append("begin", cells=10, todo=8, cached=[0, 1], argv=[])
-            journal.append("cell", row=2, key="k", status="done", seconds=1.0)
-            journal.append("cell", row=3, key="l", status="failed", seconds=1.0, error="no")
+            journal.append("said", text="node b is left out: no room")
+            journal.append("cell", row=2, key="k", node="a", status="done", seconds=1.0)
+            journal.append(
+                "cell", row=3, key="l", node="b", status="failed", seconds=2.0, error="no"
+            )
             status = fake.verb("status", "sweep-1234")
         assert f"running (process {os.getpid()})" in status.out
         assert "1 of 8 cells done, 1 failed, 2 cached before" in status.out
         assert "row 3 failed: no" in status.out
+        assert (
+            "  a: 1 cell, 1 a second, 1 s each\n  b: 1 cell, 0.5 a second, 2 s each" in status.out
+        )
+        assert "  node b is left out: no room\n" in status.out
         assert status.code == 1
         assert "interrupted" in fake.verb("status").out
 

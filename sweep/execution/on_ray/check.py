@@ -1,0 +1,135 @@
+"""What a node is asked before it is given cells: whether they would come out there as they do here.
+
+`look` runs where the project may not be: it is sent as it stands, knows the standard library, and
+finds the rest only if that is there.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+PACKAGES = ("llvmlite", "networkx", "numba", "numpy", "pandas", "pyarrow", "ray", "scipy")
+"""What cells compute with."""
+RUN_TASKS = ("sweep.execution.task", "sweep.execution.watch", "sweep.store.cell")
+"""What else of the platform is at work on a node."""
+ROOM_MIB = 16
+MOST_NAMED = 3
+
+_Named = tuple[str, str | None]
+"""A policy or a measure: its name, and the module if it is the user's own."""
+
+Wanted = dict[str, Any]
+"""What the driver has: ``python``, ``packages``, ``python_path``, ``cells`` and their ``table``."""
+
+
+def wanted(cells: Iterable[Any], python_path: Sequence[str]) -> Wanted:
+    """Describe what `cells` (their specs) come from on this machine."""
+    named = (
+        (each.get("name"), each.get("module")) for s in cells for each in (s.policy, s.measure)
+    )
+    known = sorted(set(zip(named, named, strict=True)), key=str)
+    return {
+        "python": _python(),
+        "packages": {name: version_of(name) for name in PACKAGES},
+        "python_path": list(python_path),
+        "cells": known,
+        "table": _table(known),
+    }
+
+
+def look(wanted: Wanted) -> list[str]:
+    """Return what is wrong with this node, each with the way out; nothing if all is well."""
+    if (here := _python()) != wanted["python"]:
+        return [f"it runs Python {here}, the sweep {wanted['python']}: start Ray there under that"]
+    found = [*_other_packages(wanted["packages"]), *_other_sources(wanted)]
+    return found or _without_room()
+
+
+def version_of(package: str) -> str | None:
+    """Version of an installed package; None if it is not there."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _python() -> str:
+    return ".".join(platform.python_version_tuple()[:2])
+
+
+def _other_packages(packages: Mapping[str, str | None]) -> list[str]:
+    there = {name: version_of(name) for name in packages}
+    other = [
+        f"{name} {there[name] or 'is missing'} ({version or 'none'} here)"
+        for name, version in packages.items()
+        if there[name] != version and version is not None
+    ]
+    way_out = "install the packages of requirements.lock there"
+    return [f"{_some(other)}: {way_out}"] if other else []
+
+
+def _other_sources(wanted: Wanted) -> list[str]:
+    sys.path.extend(folder for folder in wanted["python_path"] if folder not in sys.path)
+    try:
+        table = _table(wanted["cells"])
+    except ImportError as error:
+        return [f"the project is not there ({error}): {_SEND}"]
+    except Exception as error:
+        return [f"its sources can't be read ({type(error).__name__}: {error}): {_SEND}"]
+    ours = wanted["table"]
+    other = sorted(name for name in {*ours, *table} if ours.get(name) != table.get(name))
+    return [f"other sources of {_some(other)}: {_SEND}"] if other else []
+
+
+_SEND = "launcher.send_code=true sends the sweep's own, or install the same version there"
+
+
+def _named(configured: Mapping[str, Any]) -> _Named:
+    return configured["name"], configured.get("module")
+
+
+def _table(cells: Iterable[tuple[_Named, _Named]]) -> dict[str, str]:
+    """Digests of all modules that cells of these kinds come from, and of what runs them."""
+    # where this runs on a node the project may be missing, which `look` says
+    import policies
+    from sweep.store import sources
+    from sweep.store.sources import closure, modules
+
+    found = {name: modules.find(name) for name in RUN_TASKS}
+    table = {name: closure.known(module).digest for name, module in found.items() if module}
+    for (policy, policy_module), (measure, measure_module) in cells:
+        if policy_module is not None:
+            policies.registry.load(policy_module)
+        ours = {"name": policy, "module": policy_module}
+        table.update(sources.table_of_cell(ours, {"name": measure, "module": measure_module}))
+    return table
+
+
+def _without_room() -> list[str]:
+    """Try to keep a file where compiled kernels are kept."""
+    # on a node, whose own folder it is
+    from sim.base.kernel_cache import cache_dir
+
+    folder: Path | str = "the folder of compiled kernels"
+    try:
+        folder = cache_dir()
+        probe = folder / f"room-{platform.node()}-{os.getpid()}"
+        try:
+            probe.write_bytes(bytes(ROOM_MIB << 20))
+        finally:
+            probe.unlink(missing_ok=True)
+    except OSError as error:
+        why = error.strerror or error
+        return [f"kernels can't be kept in {folder} ({why}): make room, or let it be written"]
+    return []
+
+
+def _some(words: Sequence[str]) -> str:
+    more = [f"{len(words) - MOST_NAMED} more"] if len(words) > MOST_NAMED else []
+    return ", ".join([*words[:MOST_NAMED], *more])

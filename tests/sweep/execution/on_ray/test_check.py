@@ -1,0 +1,81 @@
+"""What a node is asked before it is given cells."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ray import cloudpickle
+
+from sweep.execution.on_ray import check
+from sweep.store import sources
+from sweep.store.cell import CellSpec
+
+SPEC = CellSpec("k", {"name": "fifo", "module": None}, {}, {"name": "simulate"}, 0)
+
+
+@pytest.fixture(scope="module")
+def wanted() -> check.Wanted:
+    return check.wanted([SPEC, SPEC], [])
+
+
+def test_here_all_is_well(wanted: check.Wanted) -> None:
+    assert check.look(wanted) == []
+    assert {"sim.engine.simulate", "policies.registry", *check.RUN_TASKS} <= {*wanted["table"]}
+    assert "sweep.report" not in wanted["table"]
+    assert wanted["packages"]["numba"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"python": "3.99"}, "the sweep 3.99: start Ray there under that"),
+        ({"packages": {"numpy": "0.1"}}, "(0.1 here): install the packages of requirements.lock"),
+        ({"packages": {"nothing-of-it": "1"}}, "nothing-of-it is missing (1 here)"),
+    ],
+)
+def test_what_differs_is_named(wanted: check.Wanted, changed: dict[str, Any], said: str) -> None:
+    (wrong,) = check.look({**wanted, **changed})
+    assert said in wrong
+
+
+def test_other_sources_are_named(wanted: check.Wanted) -> None:
+    table = {**wanted["table"], "policies.registry": "another"}
+    (wrong,) = check.look({**wanted, "table": table})
+    assert wrong.startswith("other sources of policies.registry: launcher.send_code=true")
+
+
+def test_kernels_that_can_not_be_kept(
+    wanted: check.Wanted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sim.base.kernel_cache.cache_dir", lambda: tmp_path / "gone")
+    (wrong,) = check.look({**wanted, "cells": [], "table": check._table([])})
+    assert wrong.startswith(f"kernels can't be kept in {tmp_path}/gone (No such file or directory)")
+
+
+def test_it_runs_where_the_project_is_not(wanted: check.Wanted, tmp_path: Path) -> None:
+    cloudpickle.register_pickle_by_value(check)
+    try:
+        sent = cloudpickle.dumps((check.look, wanted))
+    finally:
+        cloudpickle.unregister_pickle_by_value(check)
+    (tmp_path / "sent").write_bytes(sent)
+    code = "import pickle; look, wanted = pickle.load(open('sent', 'rb')); print(look(wanted))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, env={}
+    )
+    assert "the project is not there (No module named 'policies')" in done.stdout, done.stderr
+
+
+def test_a_users_module_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (
+        "import policies\n\n\n@policies.register('checked')\nclass A(policies.Policy):\n    pass\n"
+    )
+    (tmp_path / "checked_module.py").write_text(text)
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
+    sources.forget()
+    spec = CellSpec("k", {"name": "checked", "module": "checked_module"}, {}, SPEC.measure, 0)
+    assert "checked_module" in check.wanted([spec], [str(tmp_path)])["table"]

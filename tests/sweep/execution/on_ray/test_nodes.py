@@ -1,0 +1,185 @@
+"""Nodes of a cluster, without Ray."""
+
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from ray import exceptions as ray_errors
+
+from sim.base.errors import InputError
+from sweep.execution.on_ray import check, nodes
+from sweep.execution.on_ray.nodes import LABEL, Nodes
+from sweep.store.cell import CellResult
+
+
+class FakeRay:
+    """Answers for nodes; who is in `answers` has answered."""
+
+    exceptions = ray_errors
+    cloudpickle = SimpleNamespace(register_pickle_by_value=lambda module: None)
+
+    def __init__(self) -> None:
+        self.answers: dict[str, Any] = {}
+        self.asked: list[str] = []
+
+    def remote(self, function: Any) -> Any:
+        def options(scheduling_strategy: Any, **_: Any) -> Any:
+            self.asked.append(scheduling_strategy.node_id)
+            return SimpleNamespace(remote=lambda wanted: scheduling_strategy.node_id)
+
+        return SimpleNamespace(options=options)
+
+    def wait(self, refs: list[str], timeout: float) -> tuple[list[str], list[str]]:
+        return [ref for ref in refs if ref in self.answers], []
+
+    def get(self, ref: str) -> list[str]:
+        answer = self.answers.pop(ref)
+        if isinstance(answer, Exception):
+            raise answer
+        return list(answer)
+
+
+A, B, C = "a" * 56, "b" * 56, "c" * 56
+
+
+def up(*ids: str, cpus: float = 1.0) -> list[dict[str, Any]]:
+    return [
+        {
+            "NodeID": one,
+            "NodeManagerHostname": f"host-{one[0]}",
+            "NodeManagerAddress": f"10.0.0.{ord(one[0])}",
+            "Resources": {"CPU": cpus, "memory": 8.0},
+        }
+        for one in ids
+    ]
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> FakeRay:
+    ray = FakeRay()
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    monkeypatch.setattr(check, "wanted", lambda specs, python_path: {"table": {"policies": ""}})
+    return ray
+
+
+@pytest.fixture
+def there(fake: FakeRay) -> Nodes:
+    found = Nodes()
+    found.expect([], [])
+    return found
+
+
+def test_nodes_are_given_cells_once_they_have_answered(fake: FakeRay, there: Nodes) -> None:
+    there.take_in(up(A, B))
+    assert there.waits()
+    assert there.good() == {}
+    fake.answers = {A: []}
+    there.take_in(up(A, B))
+    assert not there.waits()
+    assert [*there.good()] == [A]
+    assert there.where() == {"label_selector": {LABEL: f"!in({B})"}}
+    fake.answers = {B: []}
+    there.take_in(up(A, B, C))
+    assert there.where() == {"label_selector": {LABEL: f"!in({C})"}}
+    assert fake.asked == [A, B, C]
+    assert [*there.news()] == []
+
+
+def test_a_bad_node_is_named_left_out_and_asked_again_when_it_is_another(
+    fake: FakeRay, there: Nodes
+) -> None:
+    fake.answers = {A: [], B: ["numpy 1 (2 here)", "no room"]}
+    there.take_in(up(A, B))
+    (line,) = there.news()
+    assert line == "node host-b (10.0.0.98) is left out: numpy 1 (2 here); no room"
+    assert [*there.news()] == []
+    assert there.where() == {"label_selector": {LABEL: f"!in({B})"}}
+    there.take_in(up(A))
+    assert there.where() == {}
+    fake.answers = {C: []}
+    there.take_in(up(A, C))
+    assert [*there.good()] == [A, C]
+
+
+def test_where_all_are_bad_nothing_is_waited_for(fake: FakeRay, there: Nodes) -> None:
+    fake.answers = {A: ["no room"]}
+    there.take_in([*up(A), *up(B, cpus=0.0)])
+    assert not there.waits()
+    with pytest.raises(InputError, match="no node of the cluster can run this sweep's cells"):
+        list(there.news())
+
+
+def test_a_check_that_is_lost_is_asked_again_and_one_that_fails_tells(
+    fake: FakeRay, there: Nodes
+) -> None:
+    fake.answers = {
+        A: ray_errors.WorkerCrashedError(),
+        B: ray_errors.RuntimeEnvSetupError("No space left on device"),
+    }
+    there.take_in(up(A, B))
+    assert fake.asked == [A, B, A]
+    fake.answers = {A: []}
+    there.take_in(up(A, B))
+    (line,) = there.news()
+    assert "can't be unpacked there (" in line
+    assert "No space left on device" in line
+    assert [*there.good()] == [A]
+
+
+def test_a_silent_node_is_named_and_welcome_later(
+    fake: FakeRay, there: Nodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nodes, "ANSWER_S", -1.0)
+    there.take_in(up(A))
+    assert not there.waits()
+    assert [*there.news()] == [
+        "node host-a (10.0.0.97) does not answer for -1 s; no cells are sent there"
+    ]
+    fake.answers = {A: []}
+    there.take_in(up(A))
+    assert [*there.good()] == [A]
+
+
+def test_a_node_that_will_go_is_given_nothing_more(fake: FakeRay, there: Nodes) -> None:
+    fake.answers = {A: [], B: []}
+    there.take_in(up(A, B))
+    there.take_in(up(A, B), going=[B])
+    assert [*there.good()] == [A]
+    (line,) = there.news()
+    assert "will be taken away" in line
+    there.take_in(up(A))
+    assert there.is_at_fault(ray_errors.NodeDiedError(f"its node {B} is dead"))
+    assert not there.is_at_fault(ray_errors.NodeDiedError(f"its node {A} is dead"))
+
+
+def test_cells_that_reached_a_node_too_early_are_not_its_trial(fake: FakeRay, there: Nodes) -> None:
+    fake.answers = {A: []}
+    there.take_in(up(A, B))
+    error: Any = {"stage": "sources", "type": "SourcesChanged", "message": "", "traceback": ""}
+    for at in range(5):
+        assert there.is_tried_elsewhere(CellResult(f"c{at}", error=error, node=B), "fifo")
+        assert there.but(f"c{at}") == ""
+    assert [*there.news()] == []
+
+
+def test_three_cells_that_others_do_and_it_is_left_out(fake: FakeRay, there: Nodes) -> None:
+    fake.answers = {A: [], B: []}
+    there.take_in(up(A, B))
+    error: Any = {"stage": "simulate", "type": "OSError", "message": "ill", "traceback": ""}
+    for at in range(3):
+        assert there.is_tried_elsewhere(CellResult(f"c{at}", error=error, node=B), "fifo")
+        assert there.where(there.but(f"c{at}")) == {"label_selector": {LABEL: f"!in({B})"}}
+        assert not there.is_tried_elsewhere(CellResult(f"c{at}", node=A), "fifo")
+    (line,) = there.news()
+    assert line.endswith("is left out: it failed cells that others did not: OSError: ill")
+    assert not there.has(A)
+
+
+def test_on_this_machine_nothing_is_asked(fake: FakeRay) -> None:
+    there = Nodes()
+    there.take_in(up(A))
+    assert [*there.good()] == [A]
+    assert fake.asked == []

@@ -1,0 +1,42 @@
+"""Whose fault failed cells are."""
+
+from __future__ import annotations
+
+from sweep.execution.on_ray.strikes import Strikes
+from sweep.store.cell import CellResult
+
+
+def failed(key: str, node: str, kind: str = "OSError") -> CellResult:
+    error = {"stage": "simulate", "type": kind, "message": f"at {key}", "traceback": ""}
+    return CellResult(key, error=error, node=node)  # type: ignore[arg-type]
+
+
+def test_a_node_that_fails_what_others_do_is_over_after_three() -> None:
+    strikes = Strikes()
+    for at in range(3):
+        assert strikes.over() == {}
+        assert strikes.is_tried_elsewhere(failed(f"c{at}", "bad"), "fifo", True)
+        assert strikes.failed_on(f"c{at}") == "bad"
+        assert not strikes.is_tried_elsewhere(CellResult(f"c{at}", node="good"), "fifo", True)
+    assert strikes.over() == {"bad": "OSError: at c2"}
+    assert strikes.over() == {}
+
+
+def test_what_fails_on_two_nodes_alike_is_the_policys_and_not_tried_twice_again() -> None:
+    strikes = Strikes()
+    assert strikes.is_tried_elsewhere(failed("c0", "a"), "fifo", True)
+    assert not strikes.is_tried_elsewhere(failed("c0", "b"), "fifo", True)
+    assert not strikes.is_tried_elsewhere(failed("c1", "a"), "fifo", True)
+    assert strikes.is_tried_elsewhere(failed("c2", "a"), "sjf", True)
+    assert strikes.is_tried_elsewhere(failed("c3", "a", "ValueError"), "fifo", True)
+    assert strikes.over() == {}
+
+
+def test_where_there_is_one_node_nothing_is_tried_twice() -> None:
+    strikes = Strikes()
+    assert not strikes.is_tried_elsewhere(failed("c0", "a"), "fifo", False)
+    assert not strikes.is_tried_elsewhere(failed("c0", ""), "fifo", True)
+    # the other node has gone meanwhile
+    assert strikes.is_tried_elsewhere(failed("c1", "a"), "fifo", True)
+    assert not strikes.is_tried_elsewhere(failed("c1", "a"), "fifo", True)
+    assert strikes.is_tried_elsewhere(failed("c2", "a"), "fifo", True)
