@@ -72,7 +72,8 @@ def autoscaled(folder: Path) -> Path:
         "cluster_name": "fake_multinode",
         "max_workers": 2,
         "provider": {
-            "type": "fake_multinode",
+            "type": "external",  # its wheel lacks the defaults of "fake_multinode"
+            "module": "ray.autoscaler._private.fake_multi_node.node_provider.FakeMultiNodeProvider",
             "use_node_id_as_ip": True,
             "disable_node_updaters": True,
             "disable_launch_config_check": True,
