@@ -37,7 +37,7 @@ from tests.e2e.machines import Machine, NoMachinesError, Site, site
 KINDS = {"worker": 6, "machine": 3, "driver": 1}
 COMES_BACK = {"as it was": 2, "with other sources": 1, "with a full disk": 1}
 PORT, REFUSES = 5055, 20
-WORKER = "ray::"
+WORKER = "ray::run_batch"
 NAP = """
 import os
 import time
