@@ -127,7 +127,7 @@ class Nodes:
         One that reached a node that should have none, as it was found bad or is not known yet, is
         not on trial.
         """
-        if self._wanted is None:
+        if self._wanted is None or (result.error is None and not self.but(result.key)):
             return False
         if result.error is not None and self._is_no_place(result.node):
             return True
