@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 ANSWER_S = 120.0
 """A node that has not answered by then is named; cells go there once it has."""
+PATIENCE_S = 20.0
 TRIES = 3
 LABEL = "ray.io/node-id"
 
@@ -96,9 +97,13 @@ class Nodes:
         return {key: n for key, n in self._up.items() if n.state == "good" and not n.is_going}
 
     def waits(self) -> bool:
-        """Tell whether none may be given cells, but one of them may answer still."""
-        states = {node.state for node in self._up.values() if node.n_cpus >= 1}
-        return "asked" in states and "good" not in states
+        """Tell whether to wait for answers before cells are handed out: for the first, or a while.
+
+        A task that is handed out stays away from those who have not answered by then.
+        """
+        asked = [node.asked_s for node in self._up.values() if node.state == "asked"]
+        is_any_good = any(node.n_cpus >= 1 for node in self.good().values())
+        return bool(asked) and (not is_any_good or time.monotonic() < min(asked) + PATIENCE_S)
 
     def where(self, but: str = "") -> dict[str, Any]:
         """Give the options of a task that keep it away from nodes that may not have cells."""
@@ -122,6 +127,8 @@ class Nodes:
         One that reached a node that should have none, as it was found bad or is not known yet, is
         not on trial.
         """
+        if self._wanted is None or (result.error is None and not self.but(result.key)):
+            return False
         if result.error is not None and self._is_no_place(result.node):
             return True
         again = self._strikes.is_tried_elsewhere(result, policy, self.has(result.node))
@@ -132,29 +139,26 @@ class Nodes:
     def is_at_fault(self, error: Exception) -> bool:
         """Tell whether a task was lost on a node that should have had none, or was announced."""
         text, address = str(error), getattr(error, "ip", None)
-        return any(
-            node_id in text or node.address == address
-            for node_id, node in self._seen.items()
-            if node.is_going or node.state != "good"
+        there = [key for key, node in self._up.items() if node.address == address]
+        named = [key for key in self._seen if key in text] or there
+        return bool(named) and not any(
+            self._seen[key].state == "good" and not self._seen[key].is_going for key in named
         )
 
     def _is_no_place(self, node_id: str) -> bool:
-        return node_id in self._up and self._up[node_id].state != "good"
+        return bool(node_id) and (node_id not in self._up or self._up[node_id].state != "good")
 
     def but(self, key: str) -> str:
         """Return the node on which a cell must not be tried again; empty for none."""
         return self._strikes.failed_on(key)
 
     def news(self) -> Iterator[Line]:
-        """Give once what is to be said of nodes.
-
-        Raises
-        ------
-        InputError
-            If all are found bad, so that no cell can run anywhere.
-        """
+        """Give once what is to be said of nodes."""
         said, self._news = self._news, []
         yield from said
+
+    def insist(self) -> None:
+        """Raise InputError if all are found bad, so that no cell can run anywhere."""
         able = [node for node in self._up.values() if node.n_cpus >= 1]
         if able and all(node.state == "bad" for node in able):
             raise InputError(

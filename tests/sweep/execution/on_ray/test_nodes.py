@@ -72,12 +72,16 @@ def there(fake: FakeRay) -> Nodes:
     return found
 
 
-def test_nodes_are_given_cells_once_they_have_answered(fake: FakeRay, there: Nodes) -> None:
+def test_nodes_are_given_cells_once_they_have_answered(
+    fake: FakeRay, there: Nodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     there.take_in(up(A, B))
     assert there.waits()
     assert there.good() == {}
     fake.answers = {A: []}
     there.take_in(up(A, B))
+    assert there.waits()
+    monkeypatch.setattr(nodes, "PATIENCE_S", 0.0)
     assert not there.waits()
     assert [*there.good()] == [A]
     assert there.where() == {"label_selector": {LABEL: f"!in({B})"}}
@@ -108,8 +112,9 @@ def test_where_all_are_bad_nothing_is_waited_for(fake: FakeRay, there: Nodes) ->
     fake.answers = {A: ["no room"]}
     there.take_in([*up(A), *up(B, cpus=0.0)])
     assert not there.waits()
+    assert len([*there.news()]) == 1
     with pytest.raises(InputError, match="no node of the cluster can run this sweep's cells"):
-        list(there.news())
+        there.insist()
 
 
 def test_a_check_that_is_lost_is_asked_again_and_one_that_fails_tells(
