@@ -91,12 +91,25 @@ class JockeyArbiter(Jockey):
     fill : {"turns", "greedy"}
         What becomes of tokens that do not do for all: turns, or shares to whom the next token is
         worth most, where having none is worth what waiting for all others is.
+    longest_path_first : bool
+        Whether of a job's stages those go first from whose start the longest path is left, by its
+        training (l_s + L_s), or those that are ready first.
     """
 
     fill: Literal["turns", "greedy"] = "turns"
+    longest_path_first: bool = True
 
     events = Event.JOB_ARRIVED | Event.JOB_DONE | Event.TIMER
     together = True
+
+    def prepare(self, world: World, plan: Plan) -> Running:
+        """See `Jockey`; then set which stages of a job go first."""
+        memory = super().prepare(world, plan)
+        if self.longest_path_first:
+            for job in memory.jobs.values():
+                path_s = job.profile.longest_s + job.profile.after_s
+                plan.set_stages(np.arange(job.stage0, job.stage1), key=-path_s)
+        return memory
 
     def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
         """See `Jockey`; then set whose turn it is."""

@@ -39,6 +39,7 @@ OWN = 3
 
 FAIR, ARBITER, ALONE, BOUND = "drf", "jockey_arbiter", "jockey", "bound"
 FILL, WHOLE = "jockey_with/greedy_fill", "bound of whole jobs"
+READY = "jockey_with/ready_first"
 WHOLE_STEP_S = 120.0
 """Of the search for that bound, which is the shorter for it."""
 NEEDED = 630
@@ -48,6 +49,8 @@ NEVER_S = 60_000.0
 WAY, UP_TO, LITTLE = 80.0, 200, 0.5
 """Percent of the way to the bound that is wanted of the arbiter, up to which need in percent, and
 where there is that much utility to earn."""
+CROWDED = 160
+"""The need, in percent, from which on one way of taking turns is held against the other."""
 
 
 def fig6(finished: Finished) -> list[Finding]:
@@ -224,7 +227,7 @@ def arbiter(finished: Finished) -> list[Finding]:
             worth[need][WHOLE][seed] = min(loose, _bound(table, WHOLE_STEP_S, whole=True))
     findings = []
     for need, of in sorted(worth.items()):
-        for policy in (FAIR, ALONE, ARBITER, FILL, BOUND, WHOLE):
+        for policy in (FAIR, ALONE, ARBITER, READY, FILL, BOUND, WHOLE):
             if policy not in of:
                 continue
             values = list(of[policy].values())
@@ -236,6 +239,11 @@ def arbiter(finished: Finished) -> list[Finding]:
                 )
         if {FAIR, ALONE, ARBITER} <= of.keys():
             findings += _judged(need, of)
+    both = {need: of for need, of in worth.items() if {ARBITER, READY} <= of.keys()}
+    if crowded := [of for need, of in both.items() if need >= CROWDED]:
+        more = [sum(of[ARBITER][s] - of[READY][s] for of in crowded) for s in crowded[0][READY]]
+        title, what = "arbiter more than with stages as they are ready", f"{CROWDED} % on, summed"
+        findings.append(Finding.of(title, what, more))
     return sorted(findings, key=lambda finding: finding.figure)
 
 

@@ -211,6 +211,22 @@ def test_where_what_is_needed_fits_each_gets_that():
     assert 0 < tokens.max() <= 100  # and never all
 
 
+@pytest.mark.parametrize(("first", "took_s"), [(True, 40.0), (False, 60.0)])
+def test_the_longest_path_of_a_job_goes_first(first, took_s):
+    """Two slots; what is behind `long` takes 30 s, and nothing is behind the wide stage."""
+    stages = [
+        {"name": "wide", "durations_s": [10.0] * 4},
+        {"name": "long", "durations_s": [10.0]},
+        {"name": "end", "durations_s": [30.0], "parents": ["long"]},
+    ]
+    job = {"submit_s": 0.0, "template": "a", "deadline_s": 300.0, "stages": stages}
+    alone, cluster = sim.Workload.from_jobs([job]), sim.Cluster.slots(2)
+    before = sim.simulate(alone, cluster, policies.build("fifo"), record="tasks")
+    workload = alone.with_training(training_of(before, "a"))
+    policy = policies.build("jockey_arbiter", runs=2, max_tokens=2, longest_path_first=first)
+    assert sim.simulate(workload, cluster, policy).job_finish.tolist() == [took_s]
+
+
 def test_filled_greedily_the_tokens_add_up_and_what_is_wanted_most_comes_first():
     workload, cluster = crowded(14, 1.6, n=6)
     policy = policies.build("jockey_arbiter", runs=20, fill="greedy")

@@ -33,6 +33,7 @@ def test_utility_is_that_of_the_paper_and_the_way_is_towards_the_bound() -> None
         "drf": jobs([900.0, 900.0]),  # five minutes late: worth 0
         "jockey": jobs([600.0, 900.0]),
         "jockey_arbiter": jobs([500.0, 600.0]),
+        "jockey_with/ready_first": jobs([600.0, 750.0]),
     }
     rows = [{"policy": policy, "seed": 0, "table": of.to_pydict()} for policy, of in tables.items()]
     found = looked("jockey/arbiter", rows)
@@ -44,6 +45,8 @@ def test_utility_is_that_of_the_paper_and_the_way_is_towards_the_bound() -> None
     assert found["deadlines met", "jockey_arbiter, 200 %"].ours == 2.0
     more = found["arbiter more than the better other", "200 %"]
     assert (more.ours, more.is_met) == (pytest.approx(1.0), True)
+    ready = found["arbiter more than with stages as they are ready", "160 % on, summed"]
+    assert ready.ours == pytest.approx(0.5)
     way = found["way from the better other to the bound, %", "200 %"]
     assert (way.ours, way.is_met) == (pytest.approx(100.0), True)
     rows[2]["table"] = jobs([500.0, 960.0]).to_pydict()
