@@ -24,6 +24,10 @@ def _add_convert(parser: argparse.ArgumentParser) -> None:
         "--half", choices=("first", "second"),
         help="only these jobs, by the hash of their ids: fit on the first, see describe --half",
     )  # fmt: skip
+    parser.add_argument(
+        "--knob", metavar="NAME[:KEY=VALUE,...]", action="append", default=[],
+        help="what changes it before it is written, e.g. give_dags:seed=1; may be repeated",
+    )  # fmt: skip
 
 
 def _convert(args: argparse.Namespace) -> None:
@@ -36,6 +40,12 @@ def _convert(args: argparse.Namespace) -> None:
         from sim.describe.fidelity import second_half  # as above
 
         workload = workload.take(second_half(workload) == (args.half == "second"))
+    for knob in args.knob:
+        from sim import knobs  # as above
+
+        name, _, chosen = knob.partition(":")
+        pairs = chosen.split(",") if chosen else []
+        workload = knobs.turn(workload, name, **parse_pairs(pairs, "--knob"))
     workload.write(args.out)
     print(f"read {args.source} as {args.format}")
     print_workload(workload)
@@ -189,7 +199,8 @@ CONVERT = Verb(
     "read a real trace, write a workload",
     "Read a trace in a known format and write it as a workload: a folder of Parquet files.",
     """example:
-  python -m sim convert alibaba2018 batch_task.csv.gz work/alibaba --option on_bad_row=skip""",
+  python -m sim convert alibaba2018 batch_task.csv.gz work/alibaba --option on_bad_row=skip
+  python -m sim convert swf log.swf.gz work/dags --knob give_dags:seed=1""",
     _add_convert,
     _convert,
 )

@@ -55,6 +55,7 @@ _MODULES = {
     "deal_queues": "sim.knobs.placement",
     "fail_tasks": "sim.knobs.faults",
     "fit_machines": "sim.knobs.demands",
+    "give_dags": "sim.synth.alibaba2018.give_dags",
     "history_and_trace": "sim.knobs.past",
     "hour_of": "sim.knobs.arrivals",
     "named_dags": "sim.knobs.joined",
