@@ -100,8 +100,9 @@ def _add_fit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--generator",
         default="alibaba2018",
-        choices=("alibaba2018", "recurring"),
-        help="whose tables: recurring wants a history and features; default: alibaba2018",
+        choices=("alibaba2018", "programs", "recurring"),
+        help="whose tables: programs tells what recurs and who runs it, too; recurring wants a "
+        "history and features; default: alibaba2018",
     )
     parser.add_argument(
         "--slots", metavar="N", type=int, default=150,
@@ -113,6 +114,9 @@ def _fit(args: argparse.Namespace) -> None:
     """Fit, and print what was counted, dropped and pooled."""
     if args.generator == "recurring":
         _fit_recurring(args)
+        return
+    if args.generator == "programs":
+        _fit_programs(args)
         return
     from sim.synth.alibaba2018.fit import fit  # late: `--help` answers at once
     from sim.synth.alibaba2018.tables_file import write_tables
@@ -144,6 +148,20 @@ def _fit_recurring(args: argparse.Namespace) -> None:
     print_counts({"counted": tables.provenance["counted"]})
     print(f"written to {args.out}")
     print(f"next: python -m sim synth recurring OUT --tables {args.out}")
+
+
+def _fit_programs(args: argparse.Namespace) -> None:
+    from sim.synth.programs import file  # late: `--help` answers at once
+    from sim.workload.workload import Workload
+
+    fitted = file.fit(Workload.read(args.source))
+    file.write(fitted, args.out)
+    known = sum(card.is_program for card in fitted.programs)
+    print(f"fitted {args.source}")
+    print(f"{fitted.n_jobs:,} jobs; {known:,} kinds of runs of programs, "
+          f"{len(fitted.programs) - known:,} of users' other jobs")  # fmt: skip
+    print(f"written to {args.out}")
+    print(f"next: python -m sim synth programs OUT --tables {args.out}")
 
 
 def _add_bound(parser: argparse.ArgumentParser) -> None:
@@ -220,6 +238,7 @@ FIT = Verb(
     "Make probability tables from a workload, so that `synth` can make more of the same.",
     """examples:
   python -m sim fit work/mine mine.json
+  python -m sim fit work/mine programs.json --generator programs
   python -m sim fit work/past past.json --generator recurring --slots 150
   python -m sim fit full_trace_histograms.json.gz tables.json --sample work/sample""",
     _add_fit,
