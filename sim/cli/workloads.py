@@ -24,6 +24,10 @@ def _add_convert(parser: argparse.ArgumentParser) -> None:
         "--half", choices=("first", "second"),
         help="only these jobs, by the hash of their ids: fit on the first, see describe --half",
     )  # fmt: skip
+    parser.add_argument(
+        "--knob", metavar="NAME[:KEY=VALUE,...]", action="append", default=[],
+        help="what changes it before it is written, e.g. give_dags:seed=1; may be repeated",
+    )  # fmt: skip
 
 
 def _convert(args: argparse.Namespace) -> None:
@@ -36,6 +40,12 @@ def _convert(args: argparse.Namespace) -> None:
         from sim.describe.fidelity import second_half  # as above
 
         workload = workload.take(second_half(workload) == (args.half == "second"))
+    for knob in args.knob:
+        from sim import knobs  # as above
+
+        name, _, chosen = knob.partition(":")
+        pairs = chosen.split(",") if chosen else []
+        workload = knobs.turn(workload, name, **parse_pairs(pairs, "--knob"))
     workload.write(args.out)
     print(f"read {args.source} as {args.format}")
     print_workload(workload)
@@ -90,8 +100,9 @@ def _add_fit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--generator",
         default="alibaba2018",
-        choices=("alibaba2018", "recurring"),
-        help="whose tables: recurring wants a history and features; default: alibaba2018",
+        choices=("alibaba2018", "programs", "recurring"),
+        help="whose tables: programs tells what recurs and who runs it, too; recurring wants a "
+        "history and features; default: alibaba2018",
     )
     parser.add_argument(
         "--slots", metavar="N", type=int, default=150,
@@ -103,6 +114,9 @@ def _fit(args: argparse.Namespace) -> None:
     """Fit, and print what was counted, dropped and pooled."""
     if args.generator == "recurring":
         _fit_recurring(args)
+        return
+    if args.generator == "programs":
+        _fit_programs(args)
         return
     from sim.synth.alibaba2018.fit import fit  # late: `--help` answers at once
     from sim.synth.alibaba2018.tables_file import write_tables
@@ -134,6 +148,20 @@ def _fit_recurring(args: argparse.Namespace) -> None:
     print_counts({"counted": tables.provenance["counted"]})
     print(f"written to {args.out}")
     print(f"next: python -m sim synth recurring OUT --tables {args.out}")
+
+
+def _fit_programs(args: argparse.Namespace) -> None:
+    from sim.synth.programs import file  # late: `--help` answers at once
+    from sim.workload.workload import Workload
+
+    fitted = file.fit(Workload.read(args.source))
+    file.write(fitted, args.out)
+    known = sum(card.is_program for card in fitted.programs)
+    print(f"fitted {args.source}")
+    print(f"{fitted.n_jobs:,} jobs; {known:,} kinds of runs of programs, "
+          f"{len(fitted.programs) - known:,} of users' other jobs")  # fmt: skip
+    print(f"written to {args.out}")
+    print(f"next: python -m sim synth programs OUT --tables {args.out}")
 
 
 def _add_bound(parser: argparse.ArgumentParser) -> None:
@@ -189,7 +217,8 @@ CONVERT = Verb(
     "read a real trace, write a workload",
     "Read a trace in a known format and write it as a workload: a folder of Parquet files.",
     """example:
-  python -m sim convert alibaba2018 batch_task.csv.gz work/alibaba --option on_bad_row=skip""",
+  python -m sim convert alibaba2018 batch_task.csv.gz work/alibaba --option on_bad_row=skip
+  python -m sim convert swf log.swf.gz work/dags --knob give_dags:seed=1""",
     _add_convert,
     _convert,
 )
@@ -209,6 +238,7 @@ FIT = Verb(
     "Make probability tables from a workload, so that `synth` can make more of the same.",
     """examples:
   python -m sim fit work/mine mine.json
+  python -m sim fit work/mine programs.json --generator programs
   python -m sim fit work/past past.json --generator recurring --slots 150
   python -m sim fit full_trace_histograms.json.gz tables.json --sample work/sample""",
     _add_fit,

@@ -51,11 +51,14 @@ KNOBS = Plugins("knob", __name__, "", helpers=("parts",))
 
 _MODULES = {
     "amplify": "sim.knobs.demands",
+    "anew": "sim.synth.programs.anew",
     "arrive": "sim.knobs.arrivals",
     "change_load": "sim.synth.alibaba2018.knobs",
     "deal_queues": "sim.knobs.placement",
     "fail_tasks": "sim.knobs.faults",
     "fit_machines": "sim.knobs.demands",
+    "give_dags": "sim.synth.alibaba2018.give_dags",
+    "half": "sim.synth.programs.half",
     "history_and_trace": "sim.knobs.past",
     "hour_of": "sim.knobs.arrivals",
     "named_dags": "sim.knobs.joined",

@@ -21,6 +21,7 @@ PAGES = (
     pytest.param("targets.md", marks=pytest.mark.long),
     pytest.param("lineage.md", marks=pytest.mark.long),
     pytest.param("logs.md", marks=pytest.mark.long),
+    pytest.param("synthetic.md", marks=pytest.mark.long),
     pytest.param("your_own_trace.md", marks=pytest.mark.long),
     pytest.param("mlflow_server.md", marks=pytest.mark.long),
 )

@@ -77,6 +77,15 @@ def test_convert_reports_what_the_reader_dropped(tmp_path, capsys):
     assert ": 1" in printed  # the row that ends at 0
 
 
+def test_convert_turns_knobs(tmp_path, folder, capsys):
+    out = str(tmp_path / "out")
+    knob = ["--knob", "amplify:ratio=2", "--knob", "rewire:seed=3,variant=paper"]
+    assert main(["convert", "parquet", folder, out, *knob]) == 0
+    made = sim.Workload.read(out).meta
+    assert made["knobs"][-1]["heterogeneity"] == 2.0
+    assert made["rewired"] == {"seed": 3, "variant": "paper"}
+
+
 def test_bound_prints_quantiles_and_writes_rows(tmp_path, folder, capsys):
     out = tmp_path / "bounds.parquet"
     shape = ["--machines", "50", "--shape", "cpu=96,mem=100"]

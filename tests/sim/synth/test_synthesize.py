@@ -37,6 +37,7 @@ def test_generators_are_the_modules_of_the_package():
         "cosmos",
         "other_domains",
         "production_dags",
+        "programs",
         "recurring",
         "scope_jobs",
     ]

@@ -1,0 +1,196 @@
+"""What is known of each program of a workload, as a file keeps it: who runs it, when, how large.
+
+Jobs that agree in all that is known of them are runs of one program. Where neither a template nor
+an application nor a name is known, they are a user's (or a queue's) jobs of whatever program.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sim.base import maths
+from sim.base.arrays import F8, I8
+from sim.workload.columns import job_n_tasks, stage_work_s
+from sim.workload.paths import critical_path_s
+from sim.workload.tables import names, or_nan, values
+from sim.workload.workload import Workload
+
+LABELS = ("template", "application", "job_name", "user", "queue", "requested", "input_mode")
+"""What jobs are told apart by, along with their priority; the first three name a program."""
+MOST = 9
+"""Quantiles that are kept of a distribution."""
+
+
+@dataclass(frozen=True)
+class Card:
+    """What is known of a program."""
+
+    labels: tuple[str, ...]  # by `LABELS`
+    priority: float
+    at: tuple[int, ...]  # places of its runs in the order of all jobs
+    # mean and deviation over its runs of the normal score of a job's work among all jobs
+    score: tuple[float, float]
+    # stages and tasks of a typical run of the template; () where no program is known
+    like: tuple[float, ...]
+    spread: float  # deviation of the logarithms of the durations of a stage's tasks
+    gang: bool  # whether all tasks of a run start together
+    # quantiles of what was asked for over the time that a run takes by itself; the same of the
+    # deadline; () for none
+    asked: tuple[float, ...]
+    deadline: tuple[float, ...]
+    downloads: float  # how many times a run's output is downloaded
+    lags: tuple[float, ...]  # quantiles of how long after its submission, s
+    poll_lag_s: float
+    # programs whose latest run it reads: number, share of its runs that do, and whether hard
+    inputs: tuple[tuple[int, float, bool], ...]
+
+    @property
+    def is_program(self) -> bool:
+        """Tell whether its runs are of one program."""
+        return bool(self.like)
+
+
+def fit_cards(workload: Workload) -> list[Card]:
+    """Tell the programs of a workload, and count what is known of each."""
+    jobs = workload.jobs
+    n_tasks, work_s = job_n_tasks(workload).astype(np.float64), job_work_s(workload)
+    job = values(workload.stages, "job")
+    n_stages = np.bincount(job, minlength=workload.n_jobs).astype(np.float64)
+    gang = values(jobs, "min_tasks") == n_tasks
+    columns = [values(jobs, name).astype(np.int64) for name in LABELS if name in jobs.column_names]
+    priority = np.unique(values(jobs, "priority"), return_inverse=True)[1]
+    _, first, card = np.unique(
+        np.stack([*columns, priority, gang]), axis=1, return_index=True, return_inverse=True
+    )
+    card = np.argsort(np.argsort(first, kind="stable"), kind="stable")[card.ravel()]
+    first = np.sort(first)  # cards are numbered by their first run
+    label = [names_of(workload, name) for name in LABELS]
+    known = np.array([any(of[row] for of in label[:3]) for row in range(workload.n_jobs)])
+    template = np.unique(np.where(known, _numbers(label[0], label[1], label[2]), -1 - card),
+                         return_inverse=True)[1]  # fmt: skip
+    score = maths.normal_quantile((_ranks(work_s) + 0.5) / workload.n_jobs)
+    cp_s = np.maximum(critical_path_s(workload.columns), 1e-9)
+    asked, due = (_over(jobs, name, cp_s) for name in ("requested_s", "deadline_s"))
+    spread = _spread(workload)
+    poll = or_nan(jobs, "poll_lag_s") if "poll_lag_s" in jobs.column_names else np.zeros(len(card))
+    inputs, lags = _inputs(workload, card), _lags(workload)
+    stages_p50, tasks_p50 = (_medians(template, of) for of in (n_stages, n_tasks))
+    cards = []
+    order = np.argsort(card, kind="stable")
+    for number, rows in enumerate(np.split(order, np.cumsum(np.bincount(card))[:-1])):
+        one = first[number]
+        mine = np.concatenate([lags.get(row, np.empty(0)) for row in rows.tolist()])
+        like = (stages_p50[template[one]], tasks_p50[template[one]]) if known[one] else ()
+        cards.append(
+            Card(
+                labels=tuple(of[one] for of in label),
+                priority=float(values(jobs, "priority")[one]),
+                at=tuple(rows.tolist()),
+                score=(float(score[rows].mean()), float(score[rows].std())),
+                like=tuple(float(x) for x in like),
+                spread=float(spread[rows].mean()),
+                gang=bool(gang[one]),
+                asked=_quantiles(asked[rows]),
+                deadline=_quantiles(due[rows]),
+                downloads=len(mine) / len(rows),
+                lags=_quantiles(mine),
+                poll_lag_s=float(np.nan_to_num(poll[rows]).mean()),
+                inputs=tuple((up, n / len(rows), hard) for up, n, hard in inputs.get(number, ())),
+            )
+        )
+    return cards
+
+
+def names_of(workload: Workload, column: str) -> list[str]:
+    """Return a label of each job; "" where there is no such column."""
+    if column not in workload.jobs.column_names:
+        return [""] * workload.n_jobs
+    known = names(workload.jobs, column)
+    return [known[code] for code in values(workload.jobs, column).tolist()]
+
+
+def job_work_s(workload: Workload) -> F8:
+    """Return the summed task durations of each job, (J,) s."""
+    work_s = np.zeros(workload.n_jobs)
+    np.add.at(work_s, values(workload.stages, "job"), stage_work_s(workload))
+    return work_s
+
+
+def _ranks(x: F8) -> I8:
+    rank = np.empty(len(x), np.int64)
+    rank[np.argsort(x, kind="stable")] = np.arange(len(x))
+    return rank
+
+
+def _numbers(*labels: list[str]) -> I8:
+    seen: dict[tuple[str, ...], int] = {}
+    # a template, or where there is none an application, or a name
+    keys = [
+        next(((str(i), x) for i, x in enumerate(of) if x), ()) for of in zip(*labels, strict=True)
+    ]
+    return np.array([seen.setdefault(key, len(seen)) for key in keys], np.int64)
+
+
+def _over(jobs: Any, name: str, cp_s: F8) -> F8:
+    return or_nan(jobs, name) / cp_s if name in jobs.column_names else np.full(len(cp_s), np.nan)
+
+
+def _quantiles(x: F8) -> tuple[float, ...]:
+    x = x[np.isfinite(x)]
+    n = min(len(x), MOST)
+    return tuple(float(f"{q:.6g}") for q in np.quantile(x, (np.arange(n) + 0.5) / n)) if n else ()
+
+
+def _medians(group: I8, x: F8) -> F8:
+    order = np.lexsort((x, group))
+    size = np.bincount(group)
+    medians: F8 = x[order][np.cumsum(size) - size + size // 2]
+    return medians
+
+
+def _spread(workload: Workload) -> F8:
+    """Return the deviation of the logarithms of each job's tasks within its stages."""
+    if workload.stage_duration_s is not None:
+        return np.zeros(workload.n_jobs)
+    columns = workload.columns
+    stage = columns.task_stage()
+    log = maths.log(np.maximum(columns.task_duration, 1e-9))
+    n = columns.stage_n_tasks
+    mean = np.bincount(stage, log, workload.n_stages) / n
+    square = np.bincount(stage, (log - mean[stage]) ** 2, workload.n_stages)
+    of_job = [np.bincount(columns.stage_job, x, workload.n_jobs) for x in (square, n - 1.0)]
+    spread: F8 = np.sqrt(of_job[0] / np.maximum(of_job[1], 1.0))
+    return spread
+
+
+def _lags(workload: Workload) -> dict[int, F8]:
+    """Return how long after its submission each job's output is downloaded."""
+    job = values(workload.downloads, "job").astype(np.int64)
+    lag = values(workload.downloads, "time_s") - values(workload.jobs, "submit_s")[job]
+    repeated = values(workload.downloads, "n")
+    found: dict[int, list[float]] = {}
+    for row, x, n in zip(job.tolist(), lag.tolist(), repeated.tolist(), strict=True):
+        found.setdefault(row, []).extend([x] * n)
+    return {row: np.array(x) for row, x in found.items()}
+
+
+def _inputs(workload: Workload, card: I8) -> dict[int, list[tuple[int, int, bool]]]:
+    """Return the programs that each program reads: number, how many runs do, and whether hard."""
+    edges = workload.job_edges
+    up, down = (values(edges, end).astype(np.int64) for end in ("upstream", "downstream"))
+    kinds = names(edges, "kind") if edges.num_rows else []
+    hard = np.array([kind == "hard" for kind in kinds])[values(edges, "kind")] if kinds else up > 0
+    once = np.unique(np.stack([card[down], card[up], down, ~hard]), axis=1)
+    found: dict[int, dict[int, list[int]]] = {}
+    for mine, other, _, soft in once.T.tolist():
+        count = found.setdefault(mine, {}).setdefault(other, [0, 0])
+        count[soft] += 1
+    return {
+        mine: [
+            (other, min(sum(of), int(1e9)), of[0] >= of[1]) for other, of in sorted(of_it.items())
+        ]
+        for mine, of_it in found.items()
+    }

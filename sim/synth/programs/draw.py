@@ -1,0 +1,122 @@
+"""Programs first, then their runs, in the order in which jobs come."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sim.base import maths
+from sim.base.arrays import F8, I8
+from sim.base.random import stream
+from sim.synth.programs.cards import Card
+
+NEAR = 64
+"""Among how many jobs that are about as large as a program's runs the one like them is chosen."""
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """N runs, in the order in which they come."""
+
+    card: I8  # program of each
+    block: I8  # how many times as many jobs as were fitted came before
+    score: F8  # by which they are ranked by work
+
+
+def draw_runs(cards: list[Card], n: int, seed: int) -> Runs:
+    """Draw `n` runs of programs.
+
+    In every so many jobs as were fitted each program runs as often as it did, in its own rhythm
+    counted in jobs, and so do a user's programs among themselves; but how users lie to each other
+    is drawn.
+    """
+    size = [len(card.at) for card in cards]
+    at = np.concatenate([np.array(card.at, np.int64) for card in cards])
+    of = np.repeat(np.arange(len(cards)), size)
+    owners = {key: number for number, key in enumerate(dict.fromkeys(map(_owner, cards)))}
+    owner = np.array([owners[_owner(card)] for card in cards])[of]
+    parts, n_fitted = [], len(at)
+    for block in range(-(-n // n_fitted)):
+        rng = stream(seed, "programs", "places", block)
+        place = (at + rng.integers(n_fitted, size=len(owners))[owner]) % n_fitted
+        order = np.lexsort((at, rng.random(n_fitted), place))
+        parts.append(np.stack([of[order], np.full(n_fitted, block)]))
+    card, number = np.concatenate(parts, axis=1)[:, :n]
+    mean, deviation = np.array([each.score for each in cards]).T
+    noise = stream(seed, "programs", "scores").standard_normal(n)
+    return Runs(card, number, mean[card] + deviation[card] * noise)
+
+
+def _owner(card: Card) -> tuple[str, str]:
+    labels = dict(zip(("template", "application", "job_name", "user"), card.labels, strict=False))
+    user = labels["user"]
+    return ("user", user) if user else ("program", "\n".join(card.labels[:3]))
+
+
+def program_of(cards: list[Card], runs: Runs) -> tuple[I8, I8]:
+    """Return the program of each run, (N,), -1 for none, and one of its cards, (P,).
+
+    One that ran once among the jobs that were fitted is another one in every block.
+    """
+    keys: dict[tuple[str, ...], int] = {}
+    of = np.full(len(cards), -1, np.int64)
+    for number, card in enumerate(cards):
+        if card.is_program:
+            of[number] = keys.setdefault(program_key(card), len(keys))
+    if not keys:
+        return np.full(len(runs.card), -1), np.empty(0, np.int64)
+    n_runs = np.bincount(of[of >= 0], [len(c.at) for c in cards if c.is_program], len(keys))
+    program = of[runs.card]
+    once = (program >= 0) & (n_runs[program] == 1.0)
+    code = np.where(program < 0, -1, program + np.where(once, runs.block, 0) * len(keys))
+    distinct, first = np.unique(code, return_index=True)
+    return np.searchsorted(distinct, code) - (distinct[0] < 0), runs.card[first][distinct >= 0]
+
+
+def program_key(card: Card) -> tuple[str, ...]:
+    """Return what a program is known by: its template, or else an application, or a name."""
+    return next((str(at), name) for at, name in enumerate(card.labels[:3]) if name)
+
+
+def contents(
+    cards: list[Card], runs: Runs, program: I8, card_of: I8, size: tuple[F8, F8, F8]
+) -> tuple[I8, F8]:
+    """Say which drawn job each run is made of, and how many times as long its tasks last.
+
+    Parameters
+    ----------
+    cards, runs, program, card_of
+        As `draw_runs` and `program_of` return them.
+    size : (N,) float64 each
+        Stages, tasks and work (s) of the drawn jobs, of which each run gets the work of one.
+
+    Returns
+    -------
+    row : (N,) int64
+        A job of the drawn ones: all runs of a program have one, which has about as many stages and
+        tasks as a run of it had, the others each their own.
+    factor : (N,) float64
+        By what the durations of its tasks are multiplied.
+    """
+    n_stages, n_tasks, work_s = size
+    by_work = np.argsort(work_s, kind="stable")
+    own = np.empty(len(by_work), np.int64)
+    own[np.argsort(runs.score, kind="stable")] = by_work
+    if not len(card_of):
+        return own, np.ones(len(own))
+    rank = np.empty(len(own), np.int64)
+    rank[by_work] = np.arange(len(own))
+    mine = np.flatnonzero(program >= 0)
+    order = mine[np.lexsort((rank[own[mine]], program[mine]))]
+    many = np.bincount(program[mine])
+    middle = rank[own[order[np.cumsum(many) - many + many // 2]]]
+    begin = np.clip(middle - NEAR // 2, 0, max(len(own) - NEAR, 0))
+    near = by_work[begin[:, None] + np.arange(min(NEAR, len(own)))]
+    like = np.array([cards[card].like for card in card_of.tolist()])
+    off = 2 * np.abs(maths.log(n_stages[near] / like[:, :1]))
+    off += np.abs(maths.log(n_tasks[near] / like[:, 1:]))
+    model = near[np.arange(len(near)), np.argmin(off, axis=1)]
+    row = np.where(program >= 0, model[program], own)
+    factor = np.maximum(work_s[own], 1e-9) / np.maximum(work_s[row], 1e-9)
+    return row, np.where(program >= 0, factor, 1.0)

@@ -1,0 +1,155 @@
+"""From what was fitted to a workload."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from sim.base import maths
+from sim.base.arrays import F8, I8, Mask
+from sim.base.random import stream
+from sim.knobs.parts import rebuilt, repeat_jobs
+from sim.synth.alibaba2018 import synthesize
+from sim.synth.programs import past
+from sim.synth.programs.cards import LABELS, Card, job_work_s
+from sim.synth.programs.draw import Runs, contents, draw_runs, program_of
+from sim.synth.programs.file import Fitted, drawn_with
+from sim.workload.columns import job_n_tasks
+from sim.workload.paths import critical_path_s
+from sim.workload.tables import replaced, values
+from sim.workload.workload import Workload
+
+
+def make(
+    fitted: Fitted,
+    jobs: int,
+    seed: int,
+    history: int | None = None,
+    joint: bool | None = None,
+    deadline: float | None = None,
+) -> Workload:
+    """Draw runs, and make jobs of them: the first ones are the history."""
+    cards = fitted.programs
+    if history is None:
+        history = jobs if any(card.is_program for card in cards) else 0
+    n = jobs + history
+    drawn = drawn_with(
+        fitted,
+        lambda path, tables: synthesize(
+            n, seed, path, joint=tables.joint is not None if joint is None else joint
+        ),
+    )
+    runs = draw_runs(cards, n, seed)
+    program, card_of = program_of(cards, runs)
+    sizes = (_n_stages(drawn), job_n_tasks(drawn).astype(np.float64), job_work_s(drawn))
+    row, factor = contents(cards, runs, program, card_of, sizes)
+    submit_s = values(drawn.jobs, "submit_s")
+    whole = repeat_jobs(drawn, row, np.ones(n, dtype=bool), submit_s, {})
+    whole = _labelled(whole, cards, runs)
+    whole = _lasting(whole, factor, np.array([card.spread for card in cards])[runs.card], seed)
+    whole = _asked_for(whole, cards, runs, program, deadline, seed)
+    whole = past.linked(whole, cards, runs, seed)
+    made = past.cut(whole, history)
+    synth = {
+        "generator": "programs", "jobs": jobs, "seed": int(seed), "history": int(history),
+        "deadline": deadline, "source": fitted.source, "programs": len(card_of),
+        "of": made.meta["synth"],
+    }  # fmt: skip
+    return made.with_meta({"name": "synth-programs", "synth": synth, "knobs": []})
+
+
+def _n_stages(workload: Workload) -> F8:
+    counts = np.bincount(values(workload.stages, "job"), minlength=workload.n_jobs)
+    return counts.astype(np.float64)
+
+
+def _labelled(workload: Workload, cards: list[Card], runs: Runs) -> Workload:
+    """Give jobs their programs' names; those that ran once have another name in every block."""
+    jobs = workload.jobs
+    jobs = replaced(jobs, "job_id", [f"run-{at:07d}" for at in range(workload.n_jobs)])
+    again = np.array([card.is_program and len(card.at) == 1 for card in cards])[runs.card]
+    suffix = np.where(again, runs.block, 0)
+    keys = runs.card * (int(runs.block.max()) + 1) + suffix
+    distinct, at = np.unique(keys, return_inverse=True)
+    of_key, block = np.divmod(distinct, int(runs.block.max()) + 1)
+    for place, label in enumerate(LABELS):
+        named = [
+            f"{cards[c].labels[place]}~{b}" if b and place < 3 and cards[c].labels[place]
+            else cards[c].labels[place]
+            for c, b in zip(of_key.tolist(), block.tolist(), strict=True)
+        ]  # fmt: skip
+        if not any(named):
+            continue
+        column = pa.DictionaryArray.from_arrays(pa.array(at, pa.int32()), pa.array(named))
+        jobs = _with_column(jobs, label, column.cast(pa.string()).dictionary_encode())
+    priority = np.array([card.priority for card in cards])[runs.card]
+    gang = np.array([card.gang for card in cards])[runs.card]
+    poll = np.array([card.poll_lag_s for card in cards])[runs.card]
+    jobs = replaced(jobs, "priority", priority)
+    jobs = replaced(jobs, "min_tasks", np.where(gang, job_n_tasks(workload), 0).astype(np.int32))
+    if poll.any():
+        jobs = _with_column(jobs, "poll_lag_s", pa.array(poll))
+    return rebuilt(workload, None, jobs=jobs)
+
+
+def _with_column(table: pa.Table, name: str, column: pa.Array) -> pa.Table:
+    if name in table.column_names:
+        return table.set_column(table.column_names.index(name), name, column)
+    return table.append_column(name, column)
+
+
+def _lasting(workload: Workload, factor: F8, spread: F8, seed: int) -> Workload:
+    """Change how long tasks last: by a job's factor, and apart from each other around a mean."""
+    of_stage = factor[values(workload.stages, "job")]
+    if workload.stage_duration_s is not None and not spread.any():
+        return rebuilt(workload, None, workload.stage_duration_s * of_stage)
+    columns = workload.columns
+    stage = columns.task_stage()
+    lot = stream(seed, "programs", "tasks").standard_normal(len(stage))
+    apart = maths.exp(spread[columns.stage_job][stage] * lot)
+    mean = np.bincount(stage, apart, workload.n_stages) / columns.stage_n_tasks
+    lasts = columns.task_duration * (of_stage / mean)[stage] * apart
+    return rebuilt(workload, None, tasks={"stage": stage.astype(np.int32), "duration_s": lasts})
+
+
+def _asked_for(
+    workload: Workload,
+    cards: list[Card],
+    runs: Runs,
+    program: I8,
+    deadline: float | None,
+    seed: int,
+) -> Workload:
+    """Say how long users asked for, and by when jobs are due."""
+    jobs, cp_s = workload.jobs, critical_path_s(workload.columns)
+    lot = stream(seed, "programs", "asked").random((2, workload.n_jobs))
+    asked = cp_s * _drawn([card.asked for card in cards], runs.card, lot[0])
+    due = cp_s * _drawn([card.deadline for card in cards], runs.card, lot[1])
+    if np.isnan(due).all() and deadline is not None:
+        due = deadline * _before(program, cp_s)
+    if not np.isnan(asked).all():
+        jobs = _with_column(jobs, "requested_s", pa.array(asked, from_pandas=True))
+    jobs = _with_column(jobs, "deadline_s", pa.array(due, pa.float64(), from_pandas=True))
+    return rebuilt(workload, None, jobs=jobs)
+
+
+def _drawn(quantiles: list[tuple[float, ...]], card: I8, lot: F8) -> F8:
+    """Draw from each job's quantiles; NaN where there are none."""
+    n = np.array([len(of) for of in quantiles])
+    begin = (np.cumsum(n) - n)[card]
+    flat = np.array([x for of in quantiles for x in of] + [np.nan])
+    place = begin + (lot * n[card]).astype(np.int64)
+    return np.where(n[card] > 0, flat[np.minimum(place, len(flat) - 1)], np.nan)
+
+
+def _before(program: I8, cp_s: F8) -> F8:
+    """Return the median of what runs of a program take, (N,); NaN for the first of each."""
+    found = np.full(len(program), np.nan)
+    order = np.lexsort((cp_s, program))
+    n = np.bincount(program[program >= 0], minlength=1)
+    begin = int((program < 0).sum()) + np.cumsum(n) - n
+    mine: Mask = program >= 0
+    found[mine] = cp_s[order[begin + n // 2]][program[mine]] if mine.any() else np.nan
+    first = np.unique(program, return_index=True)[1]
+    found[first] = np.nan
+    return found

@@ -1,0 +1,251 @@
+"""Programs and their runs: what recurs in a workload recurs in what is made of its fit."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import policies
+import sim
+from sim import knobs
+from sim.base.errors import InputError
+from sim.dags import Graphs
+from sim.describe import flow
+from sim.describe.fidelity import ks, second_half
+from sim.synth.programs import file
+from sim.synth.programs.cards import fit_cards, job_work_s
+from sim.workload.columns import job_n_tasks
+from sim.workload.paths import critical_path_s
+from sim.workload.tables import names, values
+
+
+def lived_in(n: int = 360) -> sim.Workload:
+    """Programs of two users that run again and again, some of them due, and jobs of a third user.
+
+    Every run of ``report`` reads the latest of ``load``; reports are downloaded an hour later.
+    """
+    rng = np.random.default_rng(5)
+    kinds = {
+        "load": ("ann", [[30.0] * 4], {"priority": 2.0}),
+        "report": ("ann", [[9.0, 12.0], [20.0]], {"priority": 1.0}),
+        "train": ("bob", [[50.0] * 3, [60.0], [70.0]], {"queue": "gpu"}),
+    }
+    jobs, at = [], 0.0
+    for number in range(n):
+        at += float(rng.exponential(40.0))
+        name = list(kinds)[number % 3] if number % 4 else ""
+        user, stages, more = kinds.get(name, ("eve", [[float(rng.uniform(1, 5))]], {}))
+        factor = float(np.exp(0.1 * rng.normal()))
+        made = [
+            {"name": f"s{k}", "durations_s": [factor * x for x in lasts]}
+            | ({"parents": [f"s{k - 1}"]} if k else {})
+            for k, lasts in enumerate(stages)
+        ]
+        job = {"submit_s": at, "template": name, "application": name, "user": user, "stages": made}
+        if name == "train":
+            job["deadline_s"] = 3 * factor * 180.0
+        jobs.append(job | more)
+    w = sim.Workload.from_jobs(jobs)
+    template = [names(w.jobs, "template")[c] for c in values(w.jobs, "template")]
+    up, down, latest = [], [], -1
+    for row, name in enumerate(template):
+        if name == "load":
+            latest = row
+        if name == "report" and latest >= 0:
+            up.append(latest)
+            down.append(row)
+    reports = [row for row, name in enumerate(template) if name == "report"]
+    submit_s = values(w.jobs, "submit_s")
+    return sim.Workload.from_tables(
+        jobs=w.jobs, stages=w.stages, tasks=w.tasks, stage_edges=w.stage_edges,
+        job_edges={"upstream": up, "downstream": down},
+        downloads={"job": reports, "time_s": submit_s[reports] + 3600.0},
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def real() -> sim.Workload:
+    return lived_in()
+
+
+@pytest.fixture(scope="module")
+def fitted(real, tmp_path_factory) -> str:
+    path = tmp_path_factory.mktemp("fit") / "programs.json"
+    file.write(file.fit(real), path)
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def made(fitted) -> sim.Workload:
+    return sim.synthesize("programs", jobs=300, seed=1, tables=fitted)
+
+
+def of(w: sim.Workload, column: str) -> list[str]:
+    return [names(w.jobs, column)[code] for code in values(w.jobs, column)]
+
+
+def test_the_same_again_and_another_seed(fitted, made):
+    again = sim.synthesize("programs", jobs=300, seed=1, tables=fitted)
+    assert again.digest == made.digest
+    assert sim.synthesize("programs", jobs=300, seed=2, tables=fitted).digest != made.digest
+    assert file.read(fitted) == file.fit(lived_in())
+
+
+def test_programs_come_as_often_with_what_belongs_to_them(real, made):
+    told = ("template", "user", "queue", "application")
+    kinds = [Counter(zip(*(of(w, name) for name in told), strict=True)) for w in (real, made)]
+    assert kinds[0].keys() == kinds[1].keys()
+    for kind, n in kinds[0].items():
+        assert kinds[1][kind] / 300 == pytest.approx(n / 360, abs=0.05)
+    priority = dict(zip(of(made, "template"), values(made.jobs, "priority"), strict=True))
+    assert (priority["load"], priority["report"], priority[""]) == (2.0, 1.0, 0.0)
+    codes = values(made.jobs, "template")
+    assert flow.recurrence(codes) == pytest.approx(
+        flow.recurrence(values(real.jobs, "template")), abs=0.03
+    )
+
+
+def test_runs_of_a_program_are_alike_and_work_is_as_drawn(real, made):
+    template = np.array(of(made, "template"))
+    shapes = Graphs.of(made).job_n_stages
+    for name in ("load", "report", "train"):
+        mine = template == name
+        assert len(set(shapes[mine])) == 1
+        assert len(set(job_n_tasks(made)[mine])) == 1
+    assert np.log(job_work_s(made)[template == "train"]).std() < 0.5
+    assert ks(job_work_s(made), job_work_s(real)) < 0.3  # what stages have is drawn on its own
+    assert len(set(job_work_s(made)[template == ""])) > 30
+
+
+def test_the_latest_inputs_are_read_and_reports_are_downloaded(made):
+    template, submit_s = np.array(of(made, "template")), values(made.jobs, "submit_s")
+    up, down = (values(made.job_edges, end) for end in ("upstream", "downstream"))
+    assert len(up) >= 0.9 * (template == "report").sum()
+    assert set(template[up]) == {"load"}
+    assert set(template[down]) == {"report"}
+    loads = np.flatnonzero(template == "load")
+    assert all(u == loads[loads < d][-1] for u, d in zip(up.tolist(), down.tolist(), strict=True))
+    job = values(made.downloads, "job")
+    assert set(template[job]) == {"report"}
+    lag = values(made.downloads, "time_s") - submit_s[job]
+    assert lag == pytest.approx(3600.0)
+
+
+def test_what_came_before_is_the_history_and_the_last_runs_are_recorded(fitted, made):
+    assert made.history.num_rows == 300
+    assert values(made.history, "submit_s").max() <= 0.0
+    assert set(of(made, "user")) >= set(names(made.history, "user"))
+    due = ~np.isnan(made.columns.job_deadline)
+    assert set(np.array(of(made, "template"))[due]) == {"train"}
+    ratio = made.columns.job_deadline[due] / critical_path_s(made.columns)[due]
+    assert ratio == pytest.approx(3.0, rel=1e-4)
+    table = made.training.to_pandas()
+    assert set(table["template"]) == {"train"}
+    assert set(table["run"]) == {0, 1, 2}
+    job = int(np.flatnonzero(due)[0])
+    per_run = table[table["run"] == 0]
+    assert len(per_run) == job_n_tasks(made)[job]
+    assert (per_run["finish_s"] >= per_run["start_s"]).all()
+    assert per_run["ready_s"].max() > 0.0
+    bare = sim.synthesize("programs", jobs=50, seed=1, tables=fitted, history=0)
+    assert (bare.history.num_rows, bare.training.num_rows) == (0, 0)
+
+
+def test_deadlines_may_be_assumed(tmp_path):
+    flat = sim.Workload.from_jobs(
+        [
+            {
+                "submit_s": 9.0 * at,
+                "template": f"t{at % 3}",
+                "stages": [{"durations_s": [5.0 + at % 3]}],
+            }
+            for at in range(60)
+        ]
+    )
+    assert np.isnan(knobs.turn(flat, "anew").columns.job_deadline).all()
+    due = knobs.turn(flat, "anew", deadline=2.0)
+    assert due.jobs.num_rows == 60
+    known = np.array(of(due, "template"))
+    first = [int(np.flatnonzero(known == name)[0]) for name in set(known)]
+    deadline = due.columns.job_deadline
+    assert np.isnan(deadline[first]).all()
+    assert np.isnan(deadline).sum() == 3
+    assert np.nanmin(deadline) >= 10.0 - 1e-6
+
+
+def test_longer_workloads_go_on_with_the_same_programs(fitted):
+    long = sim.synthesize("programs", jobs=1000, seed=1, tables=fitted, history=0)
+    assert set(of(long, "template")) == {"load", "report", "train", ""}
+    once = sim.Workload.from_jobs(
+        [
+            {"submit_s": 1.0 * at, "template": f"t{at}", "stages": [{"durations_s": [1.0 + at]}]}
+            for at in range(20)
+        ]
+    )
+    made = knobs.turn(once, "anew", jobs=50)
+    assert len(set(of(made, "template"))) == 50
+
+
+def test_gangs_stay_gangs_and_ask_for_as_much_more_than_they_take():
+    jobs = [
+        {"submit_s": 50.0 * at, "user": f"u{at % 4}", "min_tasks": 1 + at % 5,
+         "requested_s": 40.0 + 2 * at, "stages": [{"durations_s": [20.0 + at] * (1 + at % 5)}]}
+        for at in range(80)
+    ]  # fmt: skip
+    made = knobs.turn(sim.Workload.from_jobs(jobs), "anew", seed=3)
+    assert np.array_equal(values(made.jobs, "min_tasks"), job_n_tasks(made))
+    ratio = made.jobs["requested_s"].to_numpy() / critical_path_s(made.columns)
+    assert ratio == pytest.approx(2.0, rel=1e-4)
+
+
+def test_tasks_of_a_stage_differ_as_much_as_they_did():
+    rng = np.random.default_rng(1)
+    jobs = [
+        {"submit_s": 5.0 * at, "template": f"t{at % 5}",
+         "stages": [{"durations_s": np.exp(0.7 * rng.normal(size=30) + at % 5).tolist()}]}
+        for at in range(100)
+    ]  # fmt: skip
+    made = knobs.turn(sim.Workload.from_jobs(jobs), "anew", seed=3)
+    spread = [card.spread for card in fit_cards(made)]
+    assert np.mean(spread) == pytest.approx(0.7, abs=0.07)
+
+
+def test_halves_and_what_is_made_of_the_first(real):
+    ids = {
+        which: set(knobs.turn(real, "half", which=which, split=3).jobs["job_id"].to_pylist())
+        for which in ("first", "second")
+    }
+    assert not ids["first"] & ids["second"]
+    assert len(ids["second"]) == second_half(real, 3).sum()
+    made = knobs.turn(real, "half", which="made", split=3, seed=1)
+    assert made.n_jobs == len(ids["first"])
+    assert made.digest != knobs.turn(real, "half", which="made", split=4, seed=1).digest
+
+
+def test_what_is_no_file_of_programs_is_refused(tmp_path):
+    with pytest.raises(InputError, match="needs tables=FILE"):
+        sim.synthesize("programs")
+    path = tmp_path / "x.json"
+    path.write_text("{}")
+    with pytest.raises(InputError, match="must be of the form"):
+        sim.synthesize("programs", tables=path)
+    path.write_text('{"format": "programs 1", "programs": [], "tables": {}, "source": ""}')
+    with pytest.raises(InputError, match="its programs are wrong"):
+        sim.synthesize("programs", tables=path)
+    with pytest.raises(InputError, match="can't be read"):
+        sim.synthesize("programs", tables=tmp_path / "none.json")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", [
+    "fifo", "las", "sjf", "srpt", "drf", "tetris", "critical_path", "tez", "dagps", "slearn",
+    "threesigma", "bayes", "priority", "wing_agg", "wing_mil", "wing_dep", "jockey",
+    "jockey_arbiter",
+])  # fmt: skip
+def test_every_policy_of_the_grand_experiment_runs(fitted, name):
+    w = sim.synthesize("programs", jobs=150, seed=1, tables=fitted)
+    chosen = {"infeasible": "run"} if name.startswith("jockey") else {}
+    r = sim.simulate(w, sim.Cluster.slots(6), policies.build(name, **chosen), seed=0)
+    assert (r.jobs["outcome"].to_numpy() == "done").all()
