@@ -141,10 +141,10 @@ class Cache:
                 for k, name in enumerate(manifest.names):
                     column(name)[at] = values[k, row[at]]
         if self._old.sizes():
-            for at in map(int, np.flatnonzero(of < 0)):
-                metrics = self._old.metrics(keys[at : at + 1].tobytes().hex()) or {}
+            for one in map(int, np.flatnonzero(of < 0)):
+                metrics = self._old.metrics(keys[one : one + 1].tobytes().hex()) or {}
                 for name, value in metrics.items():
-                    column(name)[at] = value
+                    column(name)[one] = value
         return columns
 
     def put(self, result: CellResult, config: Mapping[str, Any]) -> None:
