@@ -229,6 +229,6 @@ def _cached_before(prepared: Prepared, journal: Journal) -> list[bool]:
     begun = journal.open_attempt()
     known = None if begun is None else set(begun["cached"])
     return [
-        cell.key in prepared.metrics and (known is None or cell.row in known)
-        for cell in prepared.planned
+        is_kept and (known is None or row in known)
+        for row, is_kept in enumerate(prepared.is_known().tolist())
     ]

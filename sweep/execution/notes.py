@@ -45,7 +45,7 @@ def grid(prepared: Prepared, n_todo: int) -> None:
         if len(values) > 1 or key in _PLURAL
     )
     n_cells = len(prepared.planned)
-    n_cached = sum(planned.key in prepared.metrics for planned in prepared.planned)
+    n_cached = int(prepared.is_known().sum())
     note(f"{prepared.sweep}: {axes}: {n_cells} cells, {n_cached} cached, {n_todo} to run")
     traces(prepared)
 
