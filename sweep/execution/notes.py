@@ -67,7 +67,8 @@ def traces(prepared: Prepared, names: Collection[str] | None = None) -> None:
         if dropped:
             trace = about["meta"].get("name", "trace")
             lines.append(f"  {trace}: {about['n_jobs']:,} jobs; {dropped}")
-    lines += [line for planned in chosen if (line := _unfounded(prepared, planned))]
+    kinds = {(id(each.cell.policy), each.input): each for each in reversed(chosen)}
+    lines += [line for one in reversed(kinds.values()) if (line := _unfounded(prepared, one))]
     for line in dict.fromkeys(lines):
         note(line)
 
