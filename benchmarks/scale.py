@@ -1,119 +1,265 @@
-"""What a sweep of 10,000 cells costs its driver, beside one of 1,000.
+"""What many cells cost their driver: on this machine, on slots that are faked, on a node more.
 
-Run as ``python -m benchmarks.scale``. The cells take no time and their workload is tiny: what is
-measured is the platform. Times are wall time, which other work on the machine makes longer, but
-for the plan's, which is one thread's and has no wait in it: of the processor.
+Run as ``python -m benchmarks.scale [--cells 1000000]``. The cells take no time and their workload
+is tiny: what is measured is the platform. A node more needs root, and is left out without. Wall
+times are longer where the machine has other work; what is of the processor (CPU) less so.
 """
 
 from __future__ import annotations
 
+import argparse
+import contextlib
 import itertools
+import json
 import os
+import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from benchmarks import fake_fleet
 from benchmarks.common import ROOT, Row, cpu_of_children, row, scratch, show, write_tiny
+from tests.e2e.machines import NoMachinesError, Site, site
 
-FEW, MANY = 1_000, 10_000
+FEW, LOGGED = 1_000, 10_000
 CAPACITIES, POLICIES = "0.5,0.75,1,1.5,2", "fifo,random"
 N_SETTINGS = 10
 EVERY_S = 0.1
+NOTHING = """
+import pyarrow as pa
+
+TABLE = pa.table({"none": [0.0]})
 
 
-def main() -> int:
+def measure(run, workload, cluster, policy, seed):
+    return {"none": float(seed)}, TABLE
+"""
+NAP = """
+import os
+import time
+from dataclasses import dataclass
+
+from policies import Policy, register
+
+
+@register("nap")
+@dataclass(frozen=True)
+class Nap(Policy):
+    seconds: float = 1.0
+
+    def prepare(self, world, plan):
+        if "BEGUN" in os.environ:
+            open(os.environ["BEGUN"], "w").close()
+        plan.set_jobs(key=world.rng("nap").permutation(len(world.columns.job_submit)))
+        time.sleep(self.seconds)
+"""
+
+
+@dataclass
+class Driver:
+    """A sweep's driver, watched."""
+
+    folder: Path  # that it runs in
+    peak_bytes: float = 0.0  # the most that it ever held, its children apart
+    cpu_s: float = 0.0  # its own, its children's apart
+    seconds: float = 0.0
+    lines: list[tuple[float, str]] = field(default_factory=list)  # what it said, each with when
+
+    def run(self, *words: str, environment: Mapping[str, str] | None = None) -> Driver:
+        """Run it to its end."""
+        begin = time.perf_counter()
+        process = self.start(*words, environment=environment)
+        watch = threading.Thread(target=self._watch, args=(process,))
+        watch.start()
+        assert process.stderr is not None
+        self.lines = [(time.perf_counter() - begin, line.rstrip()) for line in process.stderr]
+        code = process.wait()
+        self.seconds = time.perf_counter() - begin
+        watch.join()
+        if code:
+            raise RuntimeError("\n".join(line for _, line in self.lines))
+        return self
+
+    def start(
+        self, *words: str, environment: Mapping[str, str] | None = None, before: Sequence[str] = ()
+    ) -> subprocess.Popen[str]:
+        """Start it, in a process group of its own."""
+        return subprocess.Popen(
+            [*before, sys.executable, "-m", "sweep", *words],
+            cwd=self.folder,
+            env={**os.environ, "PYTHONPATH": str(ROOT), **(environment or {})},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def _watch(self, process: subprocess.Popen[str]) -> None:
+        page, tick = os.sysconf("SC_PAGE_SIZE"), os.sysconf("SC_CLK_TCK")
+        about = Path(f"/proc/{process.pid}")
+        while process.poll() is None:
+            with contextlib.suppress(OSError, IndexError):
+                held = float((about / "statm").read_text().split()[1]) * page
+                used = (about / "stat").read_text().rpartition(")")[2].split()
+                self.peak_bytes = max(self.peak_bytes, held)
+                self.cpu_s = (int(used[11]) + int(used[12])) / tick
+            time.sleep(EVERY_S)
+
+
+def main(argv: list[str]) -> int:
     """Measure, and print what was wanted beside it."""
-    with scratch() as name:
-        folder = Path(name)
-        write_tiny(folder / "tiny")
-        _sweep(folder, "run", N_SETTINGS)  # compiles the kernels
-        rows = _scale(folder)
-    return show("scale", rows)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__)
+    parser.add_argument("--cells", type=int, default=1_000_000)
+    parser.add_argument("--only", choices=("cells", "begin", "fleet", "node"), default=None)
+    args = parser.parse_args(argv)
+    parts = {"cells": lambda at: _cells(at, args.cells), "begin": _begin}
+    parts |= {"fleet": lambda _: _fleet(), "node": _node}
+    rows: list[Row] = []
+    for name, part in parts.items():
+        if args.only in (None, name):
+            with scratch() as folder:
+                write_tiny(Path(folder) / "tiny")
+                _write_own(Path(folder))
+                rows += part(Path(folder))
+    return show("scale" if args.only is None else f"scale_{args.only}", rows)
 
 
-def _scale(folder: Path) -> list[Row]:
-    before = cpu_of_children()
-    _sweep(folder, "plan", MANY)
-    plan = cpu_of_children() - before
-    _, few, _ = _sweep(folder, "run", FEW, "paths.results=few")
-    whole, many, lines = _sweep(folder, "run", MANY)
-    ends = [at for at, line in lines if "cells done" in line]
-    again, _, _ = _sweep(folder, "run", MANY)
-    # the same seeds again and as many more: for each the nearest that is cached has to be found
-    before = cpu_of_children()
-    _sweep(folder, "plan", 2 * MANY)
-    more = cpu_of_children() - before
-    rows = [
-        row(f"plan of {MANY:,} cells", plan, "s of CPU", at_most=10),
-        row(f"plan of {MANY:,} more, {MANY:,} cached", more, "s of CPU"),
-        row(f"the driver's memory, {FEW:,} cells", few / 1e6, "MB"),
-        row(f"the driver's memory, {MANY:,} cells", many / 1e6, "MB"),
-        row("the second / the first", many / few, "×", at_most=2),
-        row("memory for each cell more", (many - few) / (MANY - FEW) / 1e3, "kB", at_most=30),
-        row(f"{MANY:,} cells, from start to end", whole, "s"),
-        row("of it after the last cell", whole - ends[-1], "s", at_most=60),
-        row("longest time without a line of progress", _longest(ends), "s", at_most=10),
-        row(f"{MANY:,} cells again, all cached", again, "s"),
+def _write_own(folder: Path) -> None:
+    for kind, name, code in (("policy", "nap", NAP), ("measure", "nothing", NOTHING)):
+        (folder / "own" / kind).mkdir(parents=True)
+        (folder / "own" / f"{name}_{kind}.py").write_text(code)
+        text = f"# {name.capitalize()}.\nname: {name}\nmodule: {name}_{kind}\n"
+        (folder / "own" / kind / f"{name}.yaml").write_text(text)
+
+
+def _tiny(folder: Path, n_cells: int) -> list[str]:
+    """Ask for so many cells that do nothing."""
+    return [
+        *("trace=parquet", f"trace.path={folder / 'tiny'}", "cluster.count=2"),
+        *(f"policy={POLICIES}", f"capacity={CAPACITIES}", "baseline=fifo", "measure=nothing"),
+        *(f"seed=range(0,{n_cells // N_SETTINGS})", "tracking=none"),
+        f"--config-dir={folder / 'own'}",
     ]
+
+
+def _cells(folder: Path, most: int) -> list[Row]:
+    """Many cells on this machine, beside few: plan, run, the same again."""
+    few_words, words = _tiny(folder, FEW), [*_tiny(folder, most), "paths.results=r"]
+    few = Driver(folder).run("run", *few_words, "paths.results=few")
+    plan = Driver(folder).run("plan", *words)
+    many = Driver(folder).run("run", *words)
+    ends = [at for at, line in many.lines if "cells done" in line]
+    before = cpu_of_children()
+    again = Driver(folder).run("run", *words)
+    again_cpu = cpu_of_children() - before
+    each = 1e3 * (many.cpu_s - few.cpu_s) / (most - FEW)
+    return [
+        row(f"{most:,} cells: planned", plan.seconds, "s", at_most=60),
+        row("the plan's memory", plan.peak_bytes / 1e6, "MB"),
+        row("from start to end", many.seconds, "s"),
+        row("the driver's CPU a cell, from start to end", each, "ms", at_most=1.5),
+        row("the driver's memory", many.peak_bytes / 1e6, "MB", at_most=600),
+        row("after the last cell", many.seconds - ends[-1], "s"),
+        row("longest time without a line of progress", _longest(ends), "s", at_most=10),
+        row("the same again, all cached", again.seconds, "s"),
+        row("of it CPU", again_cpu, "s"),
+        row(f"the driver's memory, {FEW:,} cells", few.peak_bytes / 1e6, "MB"),
+        *_logged(folder, min(most, LOGGED)),
+    ]
+
+
+def _logged(folder: Path, n_cells: int) -> list[Row]:
+    """Log a sweep to MLflow."""
+    Driver(folder).run("run", *_tiny(folder, n_cells), "paths.results=logged")
+    rows = []
     for granularity in ("policy", "sweep"):
         uri = f"tracking.uri=sqlite:///{folder / granularity}.db"
-        seconds, _, _ = _sweep(folder, "track", 0, f"tracking.granularity={granularity}", uri)
-        rows.append(row(f"logging them to MLflow, a run a {granularity}", seconds, "s"))
+        words = (f"tracking.granularity={granularity}", uri, "paths.results=logged")
+        logged = Driver(folder).run("track", *words)
+        what = f"logging {n_cells:,} cells to MLflow, a run a {granularity}"
+        rows.append(row(what, logged.seconds, "s"))
     return rows
 
 
-def _sweep(
-    folder: Path, verb: str, n_cells: int, *words: str
-) -> tuple[float, float, list[tuple[float, str]]]:
-    """Run a verb over so many cells.
-
-    Returns its wall time, s, the most bytes resident that the driver ever held, and what it said on
-    standard error, each line with when, s since its start.
-    """
-    if n_cells:
-        grid: Sequence[str] = [
-            *("trace=parquet", f"trace.path={folder / 'tiny'}", "cluster.count=2"),
-            *(f"policy={POLICIES}", f"capacity={CAPACITIES}", "baseline=fifo"),
-            *(f"seed=range(0,{n_cells // N_SETTINGS})", "tracking=none"),
-        ]
-    else:
-        grid = []
-    given = [*words] if any(w.startswith("paths.") for w in words) else [*words, "paths.results=r"]
+def _begin(folder: Path) -> list[Row]:
+    """1,000 seeds of a workload of 100,000 jobs: when the first cell begins."""
+    begun = folder / "begun"
+    words = [
+        *("policy=nap", "trace=alibaba_synth", "tracking=none", f"--config-dir={folder / 'own'}"),
+        f"paths.results={folder / 'r'}",
+    ]
+    Driver(folder).run(*words, "trace.jobs=20", "policy.seconds=0")  # compiles the kernels
     begin = time.perf_counter()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "sweep", verb, *grid, *given],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
+    many = ("trace.jobs=100000", "seed=range(0,1000)")
+    process = Driver(folder).start(*words, *many, environment={"BEGUN": str(begun)})
+    try:
+        while not begun.exists():
+            if process.poll() is not None:
+                raise RuntimeError(process.stderr.read() if process.stderr else "")
+            time.sleep(0.05)
+        seconds = time.perf_counter() - begin
+    finally:
+        _end(process)
+    what = "1,000 seeds of a workload of 100,000 jobs: until the first cell"
+    return [row(what, seconds, "s", at_most=10)]
+
+
+def _fleet() -> list[Row]:
+    """200 nodes of fake slots, cells of 1 s: what part of their time they are busy."""
+    rows = []
+    for each, n_cells in ((8, 100), (64, 200)):
+        whole, while_any = fake_fleet.busy(200, each, n_cells)
+        what = f"200 nodes of {each} slots, cells of 1 s: busy"
+        rows.append(row(f"{what} while cells wait", 100 * while_any, "%", at_least=90))
+        rows.append(row(f"{what} from start to end, {n_cells} cells a slot", 100 * whole, "%"))
+    return rows
+
+
+def _node(folder: Path) -> list[Row]:
+    """Add a node: the rate of cells that wait for a second."""
+    try:
+        with site(2) as there:
+            there.join([there.head], "--include-dashboard=false")
+            alone = _rate(there, folder, "one", 20)
+            there.join(there.machines[1:])
+            both = _rate(there, folder, "two", 40)
+    except NoMachinesError as error:
+        print(f"a node more {error}", file=sys.stderr)
+        return []
+    return [row("two nodes / one, cells of 1 s", both / alone, "×", at_least=1.8)]
+
+
+def _rate(there: Site, folder: Path, results: str, n_cells: int) -> float:
+    """Return how many cells a second are done, from the first to the last."""
+    driver = Driver(folder).start(
+        *("policy=nap", f"seed=range(0,{n_cells})", "trace=parquet", "cluster.count=2"),
+        *(f"trace.path={folder / 'tiny'}", f"--config-dir={folder / 'own'}", "tracking=none"),
+        *("launcher=ray", "launcher.address=auto", f"paths.results={folder / results}"),
+        environment=there.head.environment,
+        before=there.head.words([]),
     )
-    most = [0.0]
-    watch = threading.Thread(target=_watch, args=(process, most))
-    watch.start()
-    assert process.stderr is not None
-    lines = [(time.perf_counter() - begin, line.rstrip()) for line in process.stderr]
-    code = process.wait()
-    seconds = time.perf_counter() - begin
-    watch.join()
-    if code:
-        raise RuntimeError("\n".join(line for _, line in lines))
-    return seconds, most[0], lines
+    _, err = driver.communicate()
+    if driver.returncode:
+        raise RuntimeError(err)
+    (journal,) = (folder / results / "journal").glob("*.jsonl")
+    events = [json.loads(line) for line in journal.read_text().splitlines()]
+    times = [event["time"] for event in events if event["event"] == "cell"]
+    first = sum(at == times[0] for at in times)
+    return (len(times) - first) / (times[-1] - times[0])
 
 
-def _watch(process: subprocess.Popen[str], most: list[float]) -> None:
-    """Note the most memory that a process itself, without its children, holds."""
-    page = os.sysconf("SC_PAGE_SIZE")
-    statm = Path(f"/proc/{process.pid}/statm")
-    while process.poll() is None:
-        try:
-            most[0] = max(most[0], float(statm.read_text().split()[1]) * page)
-        except (OSError, IndexError):
-            return
-        time.sleep(EVERY_S)
+def _end(process: subprocess.Popen[str]) -> None:
+    """End a driver and what it started."""
+    process.send_signal(signal.SIGINT)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.communicate(timeout=30)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
 
 
 def _longest(times_s: Sequence[float]) -> float:
@@ -121,4 +267,4 @@ def _longest(times_s: Sequence[float]) -> float:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

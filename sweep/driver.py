@@ -25,6 +25,7 @@ from sweep import report, track
 from sweep.execution import compute, notes, plan, rows, seeds, together
 from sweep.execution.cell import Simulate
 from sweep.execution.compute import Runner
+from sweep.execution.inputs import Inputs
 from sweep.execution.on_ray.pool import make_runner
 from sweep.execution.plan import Planned, Prepared
 from sweep.grid import elsewhere, grid, overrides, request
@@ -129,7 +130,7 @@ def run(asked: Request, simulate: Simulate | None = None) -> Outcome:
 def _whole(cells: Grid, runner: Runner) -> Outcome:
     """Run what is not cached, and write the sweep's folder."""
     results = cells.request.settings.results
-    prepared = plan.prepare(cells)
+    prepared = plan.prepare(cells, Inputs(results, defers=True))
     journal = Journal(results, prepared.sweep)
     waited = False
 
@@ -141,7 +142,7 @@ def _whole(cells: Grid, runner: Runner) -> Outcome:
     with journal.locked(on_wait) as lease:
         if waited:
             mirror.fetch(results)
-            prepared = plan.prepare(cells)
+            prepared = plan.prepare(cells, Inputs(results, defers=True))
         folder = SweepFolder.of(results, prepared.sweep)
         if not prepared.todo() and folder.is_whole() and journal.is_complete():
             return _again(prepared, folder, journal)
@@ -199,13 +200,15 @@ def _pursue(pursuit: Pursuit, runner: Runner) -> Outcome:
 
 def begin(asked: Request) -> Prepared:
     """Prepare the cells that a request begins with: all of them, unless something is looked for."""
-    return plan.prepare(grid.build(asked)) if asked.goal is None else Pursuit(asked).begin()
+    if asked.goal is not None:
+        return Pursuit(asked).begin()
+    return plan.prepare(grid.build(asked), Inputs(asked.settings.results, defers=True))
 
 
 def prepare(asked: Request) -> Prepared:
     """Prepare the cells that a request comes to; of one with a goal those that were run for it."""
     if asked.goal is None:
-        return plan.prepare(grid.build(asked))
+        return plan.prepare(grid.build(asked), Inputs(asked.settings.results, defers=True))
     pursuit = Pursuit(asked)
     with pursuit.held():
         return pursuit.settle().prepared
@@ -228,7 +231,7 @@ def _finish(
     cells = rows.table(prepared, errors, cached)
     config = _config_of(prepared)
     names = {planned.input: planned.cell.labels["trace"] for planned in prepared.planned}
-    inputs = [{"trace": name, **prepared.inputs.describe(key)} for key, name in names.items()]
+    inputs = [{"trace": name, **(prepared.inputs.known(key) or {})} for key, name in names.items()]
     words = [*asked.words, *(f"--config-dir={user_dir}" for user_dir in asked.options.user_dirs)]
     about, diff = provenance.collect(words, asked.axes["seed"], inputs)
     about = folder.write_origin(config, about, diff)

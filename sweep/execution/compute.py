@@ -9,13 +9,14 @@ from __future__ import annotations
 import platform
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
 
 from sim.base.masking import mask, mask_tree
 from sweep.execution import notes, plan, task
 from sweep.execution.cell import error_of, run_cell
+from sweep.execution.made import Recipe, Sizes, size, sized, wanted_by
 from sweep.execution.plan import Planned, Prepared
 from sweep.execution.watch import CellTimeoutError, alarm
 from sweep.store.cache import MOST_CELLS
@@ -38,7 +39,12 @@ class Work:
 
     spec: CellSpec
     input: str  # name of its workload
-    name: str = ""  # for people
+    labels: Mapping[str, Any] | str = ""  # its coordinates, or what it is called
+
+    @property
+    def name(self) -> str:
+        """What it is called, for people: as its row is."""
+        return self.labels if isinstance(self.labels, str) else _name(self.labels)
 
 
 class Workloads(Protocol):
@@ -50,6 +56,14 @@ class Workloads(Protocol):
 
     def release(self, name: str) -> None:
         """Forget this process's copy of one."""
+        ...
+
+    def recipe(self, name: str) -> Recipe | None:
+        """Return what one is made from; None if it is read."""
+        ...
+
+    def learn(self, name: str, about: Mapping[str, Any]) -> None:
+        """Take in what is known of one that was made elsewhere."""
         ...
 
 
@@ -80,24 +94,35 @@ class InlineRunner:
     def run(self, work: Sequence[Work], workloads: Workloads) -> Iterator[list[CellResult] | str]:
         """Yield each cell's outcome in the order of the work."""
         if self._simulate is None:
-            few_jobs, specs = task.sample(
-                [cell.spec for cell in work], lambda: workloads.workload(work[0].input)
-            )
+            specs = [cell.spec for cell in work]
+            few_jobs, kinds = task.sample(specs, lambda: _sized_for(work, workloads))
             with alarm(self._timeout_s):  # a policy that hangs is what its cell will say
-                compiles = few_jobs is not None and task.missing((), few_jobs, specs)
+                compiles = few_jobs is not None and task.missing((), few_jobs, kinds)
             if compiles:
                 yield task.COMPILING
+        sizes: dict[tuple[str, str], dict[str, Any]] = {}
         for cell in work:
             workload = workloads.workload(cell.input)
+            wanted = wanted_by(cell.spec)
+            if wanted is not None and (cell.input, wanted) not in sizes:
+                sizes[cell.input, wanted] = size(workload, wanted)
+            spec = sized(cell.spec, {} if wanted is None else {wanted: sizes[cell.input, wanted]})
             try:
                 with alarm(self._timeout_s):
-                    result = run_cell(workload, cell.spec, self._simulate)
+                    result = run_cell(workload, spec, self._simulate)
             except CellTimeoutError as error:  # rang as the cell had just ended
                 result = CellResult(cell.spec.key, error=error_of("simulate", error))
             yield [result]
 
     def close(self) -> None:
         """Nothing was started."""
+
+
+def _sized_for(work: Sequence[Work], workloads: Workloads) -> tuple[Workload, Sizes]:
+    """Load the first workload, and size what clusters stand unsized of its cells."""
+    workload = workloads.workload(work[0].input)
+    wanted = {wanted_by(cell.spec) for cell in work if cell.input == work[0].input}
+    return workload, {one: size(workload, one) for one in wanted if one is not None}
 
 
 def begin(prepared: Prepared, journal: Journal, n_todo: int) -> list[bool]:
@@ -127,7 +152,7 @@ def run(
     errors: dict[str, CellError] = {}
     by_key = {cell.key: cell for cell, _ in specs}
     limit = prepared.grid.request.settings.max_failures
-    work = [Work(spec, cell.input, _name(cell)) for cell, spec in specs]
+    work = [Work(spec, cell.input, cell.cell.labels) for cell, spec in specs]
     came: list[tuple[CellResult, Planned]] = []  # and not kept yet: those of a moment
     kept_s = time.monotonic()
     try:
@@ -135,7 +160,9 @@ def run(
             try:
                 for said in cells.run(work, prepared.inputs):
                     if not isinstance(said, str):
-                        came += ((result, by_key.pop(result.key)) for result in said)
+                        came += (
+                            _settled(result, by_key.pop(result.key), prepared) for result in said
+                        )
                     elif isinstance(said, notes.Line):
                         progress.say(said)
                         journal.append("said", text=mask(said))
@@ -153,8 +180,19 @@ def run(
     except KeyboardInterrupt:
         notes.interrupted(prepared, len(specs))
         raise
-    errors |= skipped(by_key, limit)
+    late = {*prepared.late}
+    plan.settle(prepared)
+    notes.traces(prepared, late - prepared.late)
+    errors |= skipped((prepared.planned[cell.row].key for cell in by_key.values()), limit)
     return errors
+
+
+def _settled(result: CellResult, cell: Planned, prepared: Prepared) -> tuple[CellResult, Planned]:
+    """Give a result the key of its content, which was not known where it was made meanwhile."""
+    if cell.input not in prepared.late:
+        return result, cell
+    found = plan.settled(prepared, cell)
+    return replace(result, key=found.key), found
 
 
 def _has_failed(said: Sequence[CellResult] | str) -> bool:
@@ -173,12 +211,12 @@ def skipped(keys: Iterable[str], limit: int | None) -> dict[str, CellError]:
     return dict.fromkeys(keys, error)
 
 
-def _name(cell: Planned) -> str:
+def _name(labels: Mapping[str, Any]) -> str:
     """Name a cell as its row does."""
-    labels = mask_tree(cell.cell.labels).items()
+    masked = mask_tree(labels).items()
     return " ".join(
         str(value) if key in ("policy", "trace") else f"{key}={value}"
-        for key, value in labels
+        for key, value in masked
         if value is not None
     )
 

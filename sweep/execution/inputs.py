@@ -1,9 +1,8 @@
-"""The workloads of a sweep: known by digest without loading, loaded when a cell needs them."""
+"""The workloads of a sweep: known by recipe or digest, made or loaded when a cell needs them."""
 
 from __future__ import annotations
 
 import hashlib
-import json
 from collections import OrderedDict
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sim.base import files
 from sim.base.errors import InputError
+from sweep.execution.made import Recipe, describe
 from sweep.grid import remote, traces
 from sweep.grid.config_tree import canonical
 from sweep.store import sources
@@ -28,15 +28,20 @@ class Inputs:
     ``<results>/cache/workloads`` holds one small JSON file for each trace that was ever loaded:
     its content digest, its size, and what the loader dropped. As long as the configuration, the
     files and the sources are the same, nothing needs to be loaded to know the digest.
+
+    A synthesized workload is known by its recipe: with `defers` none is made to be described, and
+    its `content` is its recipe's name until somebody makes it and has it `learn` what it is.
     """
 
-    def __init__(self, results: Path) -> None:
+    def __init__(self, results: Path, *, defers: bool = False) -> None:
+        self._defers = defers
         self._folder = results / "cache" / "workloads"
         self._fetched = results / "cache" / "traces"
         self._copies: dict[str, Path] = {}
         self._ids: dict[tuple[int, int], tuple[str, Cell]] = {}
         self._wanted: dict[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {}
         self._known: dict[str, dict[str, Any]] = {}
+        self._unknown: set[str] = set()  # looked for, and not there
         self._loaded: OrderedDict[str, Workload] = OrderedDict()
 
     def id_of(self, cell: Cell) -> str:
@@ -53,13 +58,42 @@ class Inputs:
 
     def describe(self, name: str) -> dict[str, Any]:
         """Describe a workload: ``digest``, sizes, what can be learnt from, ``meta``."""
-        if name not in self._known:
+        if self.known(name) is None:
+            self.workload(name)
+        return self._known[name]
+
+    def known(self, name: str) -> dict[str, Any] | None:
+        """Describe a workload, as `describe` does; None if it would have to be made or loaded."""
+        if name not in self._known and name not in self._unknown:
             kept = files.read_json(self._folder / f"{name}.json")
             if isinstance(kept, dict) and kept.pop("checksum", None) == _checksum(kept):
                 self._known[name] = kept
             else:
-                self.workload(name)
-        return self._known[name]
+                self._unknown.add(name)
+        return self._known.get(name)
+
+    def content(self, name: str) -> str:
+        """Return the digest of a workload, or its recipe's name where that is all that is known."""
+        about = self.known(name)
+        if about is None and self._defers and self.recipe(name) is not None:
+            return name
+        digest: str = self.describe(name)["digest"]
+        return digest
+
+    def named(self, name: str) -> str:
+        """Return what a workload is called in the name of a sweep: the same before it is made."""
+        return name if self.recipe(name) is not None else self.content(name)
+
+    def recipe(self, name: str) -> Recipe | None:
+        """Return what a synthesized workload is made from; None of one that is read."""
+        trace, cluster = self._wanted[name]
+        return Recipe(trace, cluster) if "synth" in trace else None
+
+    def learn(self, name: str, about: Mapping[str, Any]) -> None:
+        """Remember what came of a workload that was made elsewhere."""
+        if name not in self._known:
+            files.write_json(self._folder / f"{name}.json", {**about, "checksum": _checksum(about)})
+            self._known[name] = dict(about)
 
     def workload(self, name: str) -> Workload:
         """Return the workload itself, loading it unless it is still in memory."""
@@ -73,7 +107,8 @@ class Inputs:
             for uri, copy in self._copies.items():
                 error = remote.blame(error, uri, copy)
             raise error from None
-        self._remember(name, workload)
+        if name not in self._known:
+            self.learn(name, describe(workload))
         self._loaded[name] = workload
         while len(self._loaded) > 1 and sum(map(_n_bytes, self._loaded.values())) > KEEP_BYTES:
             self._loaded.popitem(last=False)
@@ -91,24 +126,6 @@ class Inputs:
         if uri not in self._copies:
             self._copies[uri] = remote.fetch(uri, self._fetched)
         return {**trace, "path": str(self._copies[uri])}
-
-    def _remember(self, name: str, workload: Workload) -> None:
-        if name in self._known:
-            return
-        from sim.workload.past import learnable  # loads Arrow, which a workload has loaded
-
-        meta = {key: value for key, value in workload.meta.items() if key != "quantum"}
-        about = {
-            "digest": workload.digest,
-            "n_jobs": workload.n_jobs,
-            "n_stages": workload.n_stages,
-            "n_tasks": workload.n_tasks,
-            "learnable": learnable(workload.jobs, workload.stages, workload.history),
-            "meta": meta,
-        }
-        about = json.loads(canonical(about))  # as it will be read back
-        files.write_json(self._folder / f"{name}.json", {**about, "checksum": _checksum(about)})
-        self._known[name] = about
 
 
 def _checksum(about: Mapping[str, Any]) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -50,16 +50,25 @@ def grid(prepared: Prepared, n_todo: int) -> None:
     traces(prepared)
 
 
-def traces(prepared: Prepared) -> None:
-    """Say what loading the traces left out or filled in."""
+def traces(prepared: Prepared, names: Collection[str] | None = None) -> None:
+    """Say what loading the traces left out or filled in; of `names` alone, if they are given.
+
+    Of one that was never made nothing is known.
+    """
+    if names is not None and not names:
+        return
     lines = []
-    for name in dict.fromkeys(planned.input for planned in prepared.planned):
-        about = prepared.inputs.describe(name)
+    inputs = prepared.inputs
+    chosen = [each for each in prepared.planned if names is None or each.input in names]
+    chosen = [each for each in chosen if inputs.known(each.input) is not None]
+    for name in dict.fromkeys(planned.input for planned in chosen):
+        about = inputs.describe(name)
         dropped = _dropped(about["meta"].get("report") or {})
         if dropped:
             trace = about["meta"].get("name", "trace")
             lines.append(f"  {trace}: {about['n_jobs']:,} jobs; {dropped}")
-    lines += [line for planned in prepared.planned if (line := _unfounded(prepared, planned))]
+    kinds = {(id(each.cell.policy), each.input): each for each in reversed(chosen)}
+    lines += [line for one in reversed(kinds.values()) if (line := _unfounded(prepared, one))]
     for line in dict.fromkeys(lines):
         note(line)
 

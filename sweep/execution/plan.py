@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 from sim.base.masking import mask_tree
 from sweep.execution.inputs import Inputs
 from sweep.execution.known import Flags, Metrics, Rows
+from sweep.execution.made import unsized
 from sweep.grid import clusters
 from sweep.grid.cells import Lazy
 from sweep.grid.config_tree import canonical
@@ -59,7 +60,10 @@ class Prepared:
     cache: Cache
     keys: Keys  # of each row
     metrics: Metrics  # of cells that are kept, by key
+    late: set[str] = field(default_factory=set)  # workloads whose cells' keys are of recipes
     masked: Memo = field(default_factory=lambda: Memo(mask_tree))  # parts of cells, no secrets
+    policies: Memo = field(default_factory=lambda: Memo(named))  # as they stand in keys
+    texts: Memo = field(default_factory=lambda: Memo(canonical))
 
     @property
     def planned(self) -> Lazy[Planned]:
@@ -79,7 +83,7 @@ class Prepared:
 
     def is_known(self) -> Flags:
         """Tell of each row whether its cell is kept."""
-        return self.metrics.known[self.metrics.places(self.keys)]
+        return self.metrics.are_known(self.keys)
 
     def rows_to_do(self) -> Rows:
         """Rows that are not kept, one for each key."""
@@ -129,7 +133,8 @@ def prepare(grid: Grid, inputs: Inputs | None = None) -> Prepared:
     """Find every cell's key and look it up in the cache.
 
     Workloads are loaded only where nothing is known of them; those of `inputs`, if they are given,
-    are there already.
+    are there already. Where those defer, the key of a cell whose workload was never made is of its
+    recipe until it is `settled`.
     """
     results = grid.request.settings.results
     cache = Cache(results)
@@ -138,9 +143,11 @@ def prepare(grid: Grid, inputs: Inputs | None = None) -> Prepared:
     policies, texts, numbers = Memo(named), Memo(canonical), lru_cache(canonical)
     digests: dict[tuple[int, int], str] = {}
     content = bytearray()
+    late: set[str] = set()
     named_by = _Name(grid)
     for cell in grid.cells:
-        workload = inputs.describe(inputs.id_of(cell))["digest"]
+        name = inputs.id_of(cell)
+        workload = inputs.content(name)
         source = digests.get((id(cell.policy), id(cell.measure)), "")
         if not source:
             source = digests[id(cell.policy), id(cell.measure)] = source_of(cell)
@@ -148,11 +155,40 @@ def prepare(grid: Grid, inputs: Inputs | None = None) -> Prepared:
         capacity, seed = numbers(cell.capacity), str(cell.seed)
         key = _digest_of(*parts, capacity, seed, workload, source)
         content += key.digest()
-        named_by.add(cell.labels, key.hexdigest())
-    keys = as_keys(bytes(content))
+        if workload == name:
+            late.add(name)
+        called = inputs.named(name)
+        of_id = key if called == workload else _digest_of(*parts, capacity, seed, called, source)
+        named_by.add(cell.labels, of_id.hexdigest())
+    keys = as_keys(bytes(content)).copy()
+    del content
     each = np.unique(keys)
     metrics = Metrics(each, cache.are_kept(each), cache.columns)
-    return Prepared(grid, named_by.sweep(), inputs, cache, keys, metrics)
+    return Prepared(grid, named_by.sweep(), inputs, cache, keys, metrics, late)
+
+
+def settled(prepared: Prepared, planned: Planned) -> Planned:
+    """Return a cell with the key of its content, where its workload is known by now; keep it so."""
+    about = prepared.inputs.known(planned.input) if planned.input in prepared.late else None
+    if about is None:
+        return prepared.planned[planned.row]
+    cell, texts = planned.cell, prepared.texts
+    parts = (prepared.policies(cell.policy), texts(cell.cluster), texts(cell.measure))
+    key = key_of(*parts, cell.capacity, cell.seed, about["digest"], source_of(cell))
+    prepared.keys[planned.row : planned.row + 1] = as_keys(bytes.fromhex(key))
+    return replace(planned, key=key)
+
+
+def settle(prepared: Prepared) -> None:
+    """Give every cell the key of its content, where its workload is known by now."""
+    made = {name for name in prepared.late if prepared.inputs.known(name) is not None}
+    if not made:
+        return
+    for planned in prepared.planned:
+        if planned.input in made:
+            settled(prepared, planned)
+    prepared.late -= made
+    prepared.metrics = prepared.metrics.among(np.unique(prepared.keys))
 
 
 def source_of(cell: Cell) -> str:
@@ -193,7 +229,10 @@ class _Name:
 
 
 def specs(prepared: Prepared) -> Iterator[tuple[Planned, CellSpec]]:
-    """Size the cluster of every cell that has to run, and check that its workload fits."""
+    """Size the cluster of every cell that has to run, and check that its workload fits.
+
+    For a workload of a recipe whoever makes it does so; see `sweep.execution.made`.
+    """
     sized: dict[tuple[str, int, float], Mapping[str, Any]] = {}
     cells, inputs = prepared.grid.cells, prepared.inputs
     todo = prepared.rows_to_do().tolist()
@@ -203,7 +242,9 @@ def specs(prepared: Prepared) -> Iterator[tuple[Planned, CellSpec]]:
         planned = prepared.planned[todo[at]]
         cell = planned.cell
         world = planned.input, id(cell.cluster), cell.capacity
-        if world not in sized:
+        if world not in sized and inputs.recipe(planned.input) is not None:
+            sized[world] = unsized(cell.cluster, cell.capacity)
+        elif world not in sized:
             workload = inputs.workload(planned.input)
             sized[world] = clusters.size(workload, cell.cluster, cell.capacity)
         source = source_of(cell)
@@ -215,6 +256,6 @@ def kept_config(prepared: Prepared, planned: Planned) -> dict[str, Any]:
     """Everything that a cell's key was made of, and its trace, to be kept beside its result."""
     return {
         **prepared.shown(planned.cell),
-        "workload": prepared.inputs.describe(planned.input)["digest"],
+        "workload": prepared.inputs.content(planned.input),
         "sources": source_of(planned.cell),
     }

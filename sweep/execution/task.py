@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import policies
 from sim.measures import NO_POLICY
+from sweep.execution import made as making
 from sweep.execution.cell import run_cell
+from sweep.execution.made import FEW_JOBS, Made, Recipe, Sizes, sized, wanted_by
 from sweep.execution.parts import pack
 from sweep.execution.watch import Watched, watching
 from sweep.grid import clusters
@@ -37,8 +39,11 @@ def run_batch(
     simulate: Simulate | None,
     pace: Pace,
     watched: Watched | None = None,
+    made: Made | None = None,
 ) -> Iterator[Part]:
     """Run cells of one workload, one after the other; modules may lie in folders of the user's.
+
+    Clusters that stand unsized are of the sizes that are known since it was `made`.
 
     Yields what is done, in that order, as often as `pace` says; those left when its time is up
     are not begun.
@@ -50,7 +55,8 @@ def run_batch(
     with watching(watched) as begin:
         for spec in specs:
             begin(spec.key)
-            result = _other_sources(spec) or run_cell(workload, spec, simulate)
+            here = spec if made is None else sized(spec, made.sizes)
+            result = _other_sources(spec) or run_cell(workload, here, simulate)
             done.append(replace(result, node=node))
             now_s = time.monotonic()
             if now_s - handed_over_s >= pace.part_s:
@@ -61,6 +67,14 @@ def run_batch(
                 break
     if done:
         yield pack(done)
+
+
+def make(
+    recipe: Recipe, wanted: Sequence[str], python_path: Sequence[str]
+) -> tuple[Made, Workload]:
+    """Make a workload here; see `sweep.execution.made.make`."""
+    find_modules_in(python_path)
+    return making.make(recipe, wanted)
 
 
 def _node() -> str:
@@ -103,23 +117,26 @@ def find_modules_in(folders: Sequence[str]) -> None:
 
 
 COMPILING = "compiling the kernels, once for this version"
-FEW_JOBS = 3
 
 
 def sample(
-    specs: Sequence[CellSpec], load: Callable[[], Workload]
+    specs: Sequence[CellSpec], load: Callable[[], tuple[Workload, Sizes]]
 ) -> tuple[Workload | None, list[CellSpec]]:
     """Return a few jobs of the first workload, and a cell of each policy and kind of cluster.
 
-    No workload where it can't be had, which the first cell will say.
+    What is loaded comes with the sizes of clusters that stand unsized: what is of none is left
+    out. No workload where it can't be had, which the first cell will say.
     """
-    kinds = {_kind(spec): spec for spec in reversed(specs)}
+    first = {(id(spec.policy), id(spec.cluster)): spec for spec in reversed(specs)}
+    kinds = {_kind(spec): spec for spec in first.values()}
     simulated = [spec for spec in kinds.values() if spec.policy["name"] != NO_POLICY]
     if not simulated:
         return None, []
     try:
-        workload = load()
-        return workload.take(range(min(FEW_JOBS, workload.n_jobs))), simulated[::-1]
+        workload, sizes = load()
+        there = [one for one in simulated if wanted_by(one) is None or wanted_by(one) in sizes]
+        few = workload.take(range(min(FEW_JOBS, workload.n_jobs)))
+        return few, [sized(spec, sizes) for spec in there[::-1]]
     except Exception:
         return None, []
 

@@ -41,7 +41,9 @@ def run(prepared: Prepared, specs: Specs, journal: Journal, runner: Runner) -> d
                 errors |= compute.run(prepared, now, journal, runner)
                 limit = prepared.grid.request.settings.max_failures
                 if limit is not None and len(errors) >= limit:
-                    return errors | compute.skipped((cell.key for cell, _ in left), limit)
+                    return errors | compute.skipped(
+                        (prepared.planned[cell.row].key for cell, _ in left), limit
+                    )
             elif left:
                 if not has_said:
                     n = notes.count(len(left), "cells")

@@ -81,6 +81,9 @@ class One:
             validate=False,
         )
 
+    def recipe(self, name: str) -> None:
+        """It is not made from one."""
+
     def release(self, name: str) -> None:
         """Nothing is kept here."""
 

@@ -73,10 +73,18 @@ class Batches:
             return self._again.popleft()
         for name, queue in self._waiting.items():
             if queue:
-                # leave the other slots their part of the rest
-                fair = min(-(-len(queue) // (2 * self.slots)), MOST_CELLS)
-                return Batch(name, [queue.popleft() for _ in range(fair)])
+                return Batch(name, [queue.popleft() for _ in range(self._size(name, len(queue)))])
         return None
+
+    def _size(self, name: str, n_waiting: int) -> int:
+        """Leave the other slots their part of the rest, but where they are many not too little."""
+        fair = -(-n_waiting // (2 * self.slots))
+        least_s = self._part_s() - LEAST_S
+        least = int(least_s / max(self._seconds.get(name, least_s), 1e-6)) if least_s else 0
+        return min(max(fair, least, 1), MOST_CELLS, n_waiting)
+
+    def _part_s(self) -> float:
+        return max(LEAST_S, self.slots / PARTS_S)
 
     def pace(self, batch: Batch) -> Pace:
         """Say how a task shall go through a batch.
@@ -86,8 +94,8 @@ class Batches:
         """
         each = self._seconds.get(batch.input, 0.0)
         left_s = each * len(self._waiting.get(batch.input, ())) / (2 * self.slots)
-        part_s = max(LEAST_S, self.slots / PARTS_S)
-        task_s = max(LEAST_S, min(left_s, max(MOST_S, 4 * part_s)))
+        part_s = self._part_s()
+        task_s = max(part_s, min(left_s, max(MOST_S, 4 * part_s)))
         return Pace(0.0 if batch.careful else part_s, task_s)
 
     def put_back(self, batch: Batch) -> None:

@@ -15,7 +15,8 @@ from sweep.execution.cell import error_of
 from sweep.execution.compute import InlineRunner, Runner, Work, Workloads
 from sweep.execution.on_ray import board
 from sweep.execution.on_ray.batches import MAX_LOST, Batch, Batches
-from sweep.execution.on_ray.connection import Connection, DisconnectedError, judge, put
+from sweep.execution.on_ray.connection import Connection, DisconnectedError, judge
+from sweep.execution.on_ray.shared import Shared
 from sweep.execution.on_ray.warm import HEARTBEAT_S, warm_up
 from sweep.execution.parts import unpack
 from sweep.execution.watch import GRACE_S, Watched, too_long
@@ -55,7 +56,7 @@ class RayRunner:
         self._python_path = list(python_path)
         self._simulate = simulate
         self._connection = Connection(launcher, python_path)
-        self._refs: dict[str, Any] = {}
+        self._shared = Shared(self._connection, python_path)
         self._tasks: dict[Any, Batch] = {}  # by the generator of its parts
         self._names: dict[Any, str] = {}  # under which tasks say what runs for long
         self._heard_s: dict[Any, float] = {}  # when it was handed out, or a part of it came
@@ -71,6 +72,7 @@ class RayRunner:
         Ray stays up afterwards, for more work, until `close`.
         """
         batches = Batches(work, slots=1)
+        self._shared.expect(work)
         if not self._connection.is_open:
             yield from self._open(work, workloads)
         n_in_vain = 0
@@ -125,34 +127,40 @@ class RayRunner:
                 return
             waiting = list(self._tasks)
             with self._connection.guarded():
-                ready, _ = ray.wait(waiting, num_returns=1, timeout=HEARTBEAT_S)
-                if ready:
-                    ready, _ = ray.wait(waiting, num_returns=len(waiting), timeout=0)
+                # all that is there, in one look: of many tasks each look takes milliseconds
+                ready, _ = ray.wait(waiting, num_returns=len(waiting), timeout=0)
+                if not ready:
+                    ready, _ = ray.wait(waiting, num_returns=1, timeout=HEARTBEAT_S)
             if not ready:
                 doing = self._running_long()
                 yield doing if self._connection.n_cpus else "waiting for a node to come up"
             for ref in ready:
-                yield from self._collect(ref, batches)
+                yield from self._collect(ref, batches, workloads)
 
     def _warm_up(self, work: Sequence[Work], workloads: Workloads) -> Iterator[str]:
+        import ray
+
+        first, made = work[0].input, None
+        if workloads.recipe(first) is not None:
+            try:
+                made = yield from self._shared.first(first, workloads)
+            except ray.exceptions.RayError as error:
+                _blame_input(error)
+                return  # the cells will say what it is
         few_jobs, specs = task.sample(
-            [cell.spec for cell in work], lambda: workloads.workload(work[0].input)
+            [cell.spec for cell in work],
+            lambda: (made.few_jobs, made.sizes) if made else (workloads.workload(first), {}),
         )
         if few_jobs is not None:
             how = (few_jobs, specs, self._python_path, self._timeout_s)
             yield from warm_up(self._connection, *how)
 
     def _submit(self, run_batch: Any, batch: Batch, batches: Batches, workloads: Workloads) -> None:
-        workload = None
-        if batch.input not in self._refs:
-            workload = workloads.workload(batch.input)
-            _ = workload.columns  # computed once here, shared by all
         specs = [cell.spec for cell in batch.work]
         memory = self._connection.doubled_memory if batch.doubled else 0
         try:
+            workload, made = self._shared.get(batch.input, workloads)
             with self._connection.guarded():
-                if workload is not None:
-                    self._refs[batch.input] = put(workload)
                 # Ray places it where the workload lies, if there is a slot, else elsewhere
                 remote = run_batch.options(
                     max_retries=0,
@@ -161,11 +169,10 @@ class RayRunner:
                     _generator_backpressure_num_objects=1 if batch.careful else PARTS_AHEAD,
                     **self._connection.nodes.where(batch.but),
                 )
-                shared = self._refs[batch.input]
                 name = f"{self._board}{next(self._n_named):09d}"
                 watched = Watched(name, self._timeout_s, board.post)
-                how = (self._python_path, self._simulate, batches.pace(batch), watched)
-                ref = remote.remote(shared, specs, *how)
+                how = (self._python_path, self._simulate, batches.pace(batch), watched, made)
+                ref = remote.remote(workload, specs, *how)
         except DisconnectedError:
             batches.put_back(batch)
             raise
@@ -174,9 +181,6 @@ class RayRunner:
         self._heard_s[ref] = time.monotonic()
         if memory:
             self._memory[ref] = memory
-        if workload is not None:
-            del workload
-            workloads.release(batch.input)
 
     def _forget_what_fits_nowhere(self) -> None:
         """Cancel tasks that ask for more memory than any node has, or for a node that is gone."""
@@ -191,16 +195,20 @@ class RayRunner:
                 with self._connection.guarded():
                     ray.cancel(ref)
 
-    def _collect(self, ref: Any, batches: Batches) -> Iterator[list[CellResult] | notes.Line]:
+    def _collect(
+        self, ref: Any, batches: Batches, workloads: Workloads
+    ) -> Iterator[list[CellResult] | notes.Line]:
         """Take in the next part of a task, or that it is over."""
         import ray
 
         batch = self._tasks[ref]
         try:
             part: Part = ray.get(next(ref), timeout=GET_S)
+            self._shared.learn(batch.input, workloads, GET_S)
         except StopIteration:
             batches.left(self._pop(ref))
         except (ray.exceptions.RayError, MemoryError) as error:
+            _blame_input(error)
             yield from self._lose(ref, error, batches)
         except OSError as error:
             raise DisconnectedError(f"the connection to Ray broke: {error}") from error
@@ -214,15 +222,17 @@ class RayRunner:
                 for judged in self._judged(cell, result, batches)
             ]
         if batches.is_over(batch.input):
-            self._refs.pop(batch.input, None)
+            self._shared.forget(batch.input)
 
     def _judged(self, cell: Work, result: CellResult, batches: Batches) -> Iterator[CellResult]:
         """Give what became of a cell, unless it failed and is to be tried on another node."""
         nodes = self._connection.nodes
-        if nodes.is_tried_elsewhere(result, str(cell.spec.policy.get("name"))):
+        is_plain = result.error is None and not nodes.but(result.key)
+        if not is_plain and nodes.is_tried_elsewhere(result, str(cell.spec.policy.get("name"))):
             batches.elsewhere(cell, nodes.but(result.key))
         else:
-            yield replace(result, node=nodes.name(result.node))
+            at = nodes.name(result.node)
+            yield result if at == result.node else replace(result, node=at)
 
     def _pop(self, ref: Any) -> Batch:
         self._memory.pop(ref, None)
@@ -244,8 +254,7 @@ class RayRunner:
             return
         batch = self._pop(ref)
         if verdict in ("lost", "away"):
-            # the workload may have gone with its node: put it again
-            self._refs.pop(batch.input, None)
+            self._shared.lost(batch.input, for_good=_is_for_good(error))
         one, many = batch.work[0], len(batch.work) > 1 and not batch.careful
         given_up = batches.lost(batch, verdict)
         if verdict == "lost" and (many or batches.n_lost(one) == 1):
@@ -290,7 +299,8 @@ class RayRunner:
         return self._long
 
     def _forget_tasks(self) -> None:
-        for kept in (self._refs, self._tasks, self._memory, self._names, self._heard_s):
+        self._shared.forget()
+        for kept in (self._tasks, self._memory, self._names, self._heard_s):
             kept.clear()
 
     def _lose_all(self, batches: Batches, why: str) -> Iterator[list[CellResult]]:
@@ -325,6 +335,20 @@ class RayRunner:
 
 def _most_tasks(slots: int) -> int:
     return slots + min(slots, AHEAD + slots // 8)
+
+
+def _blame_input(error: Exception) -> None:
+    """Raise what is wrong with a workload, where that is why its cells have no outcome."""
+    cause = getattr(error, "cause", None)
+    if isinstance(cause, InputError):
+        raise cause from None
+
+
+def _is_for_good(error: Exception) -> bool:
+    import ray
+
+    lost = (ray.exceptions.ObjectLostError, ray.exceptions.GetTimeoutError)
+    return isinstance(error, lost) or isinstance(getattr(error, "cause", None), lost)
 
 
 def _as_error(error: Exception) -> CellError:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sweep.execution import inputs
+from sweep.execution import inputs, plan
 from sweep.execution.inputs import Inputs
 from sweep.grid import grid, traces
 from sweep.grid.grid import Cell
@@ -167,16 +167,45 @@ class TestAnEditOfWhatMakesAWorkload:
         assert known.describe(again)["digest"] == digest
         assert len(loads) == 1 + is_made_again
 
-    def test_leaves_cells_cached_where_its_content_is_the_same(
+    def test_is_made_again_by_a_run_and_never_by_a_plan(
         self, fake: Command, loads: list[Any], edited: Sources
     ) -> None:
         grid = ("policy=fifo,las", *self.WORDS)
-        fake(*grid)
+        assert "0 cached, 2 to run" in fake("plan", *grid).out
+        assert not loads
+        first = fake(*grid)
+        assert len(loads) == 1
+        assert "2 cached, 0 to run" in fake("plan", *grid).out
         edited.edit("sim.synth.alibaba2018.tian_algorithm2", added=STATEMENT)
+        assert "0 cached, 2 to run" in fake("plan", *grid).out
+        assert len(loads) == 1
+        again = fake(*grid)
+        assert [row["key"] for row in again.rows] == [row["key"] for row in first.rows]
         assert "2 cached, 0 to run" in fake("plan", *grid).out
         assert len(loads) == 2
-        assert "2 cached, 0 to run" in fake("plan", *grid).out
-        assert len(loads) == 2
+
+
+class TestARecipe:
+    WORDS = ("trace=alibaba_synth", "trace.jobs=20", "seed=0,1", "policy=fifo,las")
+
+    def test_names_a_sweep_before_it_is_made_as_after(self, fake: Command) -> None:
+        planned = fake("plan", *self.WORDS).out.split(":")[0]
+        ran = fake(*self.WORDS)
+        assert ran.folder.name == planned
+        assert fake("plan", *self.WORDS).out.split(":")[0] == planned
+        assert "all 4 were computed before" in fake(*self.WORDS).err
+
+    def test_gives_cells_the_keys_of_their_content(self, fake: Command) -> None:
+        ran = fake(*self.WORDS)
+        found = plan.prepare(grid.build(fake.request(*self.WORDS)))
+        assert [row["key"] for row in ran.rows] == [each.key for each in found.planned]
+        assert {row["status"] for row in ran.rows} == {"done"}
+        assert len(found.metrics) == 4
+
+    def test_of_what_fits_no_cluster_is_refused(self, fake: Command) -> None:
+        ran = fake(*self.WORDS, "capacity=1e-6")
+        assert ran.code == 2
+        assert "at capacity 1e-06" in ran.err
 
 
 def test_a_file_that_an_option_names_is_part_of_the_identity(tmp_path: Path) -> None:

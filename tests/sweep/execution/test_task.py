@@ -14,6 +14,7 @@ import pytest
 from sim import Workload
 from sim.engine.kernels import run as kernel
 from sweep.execution import task
+from sweep.execution.made import Sizes
 from sweep.execution.parts import Pace, unpack
 from sweep.execution.task import find_modules_in, run_batch
 from sweep.store import sources
@@ -107,11 +108,11 @@ def spec_of(policy: str, shape: Any = "slots", count: float = 4, **options: Any)
     return CellSpec("k", described, cluster, {"name": "simulation"}, 0)
 
 
-def jobs() -> Workload:
-    return Workload.from_jobs(JOBS)
+def jobs() -> tuple[Workload, Sizes]:
+    return Workload.from_jobs(JOBS), {}
 
 
-def lost() -> Workload:
+def lost() -> tuple[Workload, Sizes]:
     raise ValueError("no such")
 
 

@@ -138,7 +138,9 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakeRay:
 
 WORK = [Work(CellSpec(f"cell{at}", {}, {}, {}, 0), "w") for at in range(40)]
 WORKLOADS: Any = SimpleNamespace(
-    workload=lambda name: SimpleNamespace(columns=None), release=lambda name: None
+    workload=lambda name: SimpleNamespace(columns=None),
+    release=lambda name: None,
+    recipe=lambda name: None,
 )
 
 

@@ -1,0 +1,221 @@
+"""A cluster of fake slots: what the driver does is done; cells only take their time.
+
+It stands in for Ray under `sweep.execution.on_ray.pool`. Its clock is the processor time of the
+driver's thread, and what a driver pays within Ray on top (`TASK_S`, `PART_S`, `WAIT_S`, measured on
+this project's machine); while the driver waits, it jumps to when something is ready.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import sys
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+from sweep.execution.compute import Work
+from sweep.execution.on_ray import connection
+from sweep.execution.on_ray.pool import RayRunner
+from sweep.execution.parts import Part, pack
+from sweep.store.cell import CellResult, CellSpec
+
+TASK_S, PART_S, WAIT_S = 0.8e-3, 0.5e-3, 3e-6
+"""For handing out a task; for a part of one; for each task that is looked at while waiting."""
+DISPATCH_S = 0.01
+"""From when a task is handed out to when an idle slot begins it."""
+
+
+class Task:
+    """The parts of a task as they come."""
+
+    def __init__(self, fleet: Fleet, n_cells: int, pace: Any, most_ahead: int) -> None:
+        self._fleet = fleet
+        self.n_left = n_cells
+        self.pace = pace
+        self.most_ahead = most_ahead
+        self.ready: deque[int] = deque()  # cells of parts that were not taken
+        self.begun_s = 0.0
+        self.is_over = self.is_stalled = False
+
+    def __next__(self) -> int:
+        """Take the next part."""
+        if not self.ready:
+            raise StopIteration
+        n_cells = self.ready.popleft()
+        self._fleet.charged_s += PART_S
+        if self.is_stalled:
+            self.is_stalled = False
+            self._fleet.go_on(self)
+        return n_cells
+
+
+class Fleet:
+    """Slots that take a second a cell."""
+
+    exceptions: Any
+
+    def __init__(self, n_nodes: int, slots_each: int, cell_s: float) -> None:
+        import ray
+
+        self.exceptions = ray.exceptions
+        self.cell_s = cell_s
+        self.n_nodes, self.slots_each = n_nodes, slots_each
+        self.charged_s = self._aside_s = 0.0
+        self._free = n_nodes * slots_each
+        self._queue: deque[Task] = deque()
+        self._events: list[tuple[float, int, Task, int]] = []
+        self._order = itertools.count()
+        self._parts: dict[int, Part] = {}
+        self._began_s = time.thread_time()
+        self._worked: list[tuple[float, float]] = []
+        self._full_s = self._handed_out_s = self._last_s = 0.0
+
+    def now(self) -> float:
+        """Time of the fleet, s."""
+        return time.thread_time() - self._began_s - self._aside_s + self.charged_s
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Do what only the fake has to do: it takes no time."""
+        begin = time.thread_time()
+        try:
+            yield
+        finally:
+            self._aside_s += time.thread_time() - begin
+
+    def remote(self, function: Any) -> Any:
+        """Stand for ``ray.remote``."""
+
+        def submit(workload: Any, specs: Sequence[CellSpec], *how: Any, ahead: int) -> Task:
+            with self.aside():
+                self.charged_s += TASK_S
+                task = Task(self, len(specs), how[2], ahead)
+                self._queue.append(task)
+                self._handed_out_s = self.now()
+                self._start()
+            return task
+
+        def options(**given: Any) -> Any:
+            ahead = given["_generator_backpressure_num_objects"]
+            return SimpleNamespace(remote=lambda *args: submit(*args, ahead=ahead))
+
+        return SimpleNamespace(options=options)
+
+    def _start(self) -> None:
+        while self._free and self._queue:
+            self._free -= 1
+            task = self._queue.popleft()
+            task.begun_s = self.now() + DISPATCH_S
+            if not self._free:
+                self._full_s = self._full_s or task.begun_s
+            self.go_on(task)
+
+    def go_on(self, task: Task) -> None:
+        """Let a task work on its next part."""
+        at = max(self.now(), task.begun_s)
+        left_s = task.pace.task_s - (at - task.begun_s)
+        most_s = max(self.cell_s, min(task.pace.part_s, left_s))
+        n_cells = min(task.n_left, max(1, -int(-most_s // self.cell_s)))
+        end = at + n_cells * self.cell_s
+        self._worked.append((at, end))
+        heapq.heappush(self._events, (end, next(self._order), task, n_cells))
+
+    def _happen(self, until_s: float) -> None:
+        while self._events and self._events[0][0] <= until_s:
+            at, _, task, n_cells = heapq.heappop(self._events)
+            self._last_s = at
+            task.n_left -= n_cells
+            task.ready.append(n_cells)
+            if not task.n_left or at - task.begun_s >= task.pace.task_s:
+                task.is_over = True
+                self._free += 1
+                self._start()
+            elif len(task.ready) >= task.most_ahead:
+                task.is_stalled = True
+            else:
+                self.go_on(task)
+
+    def wait(
+        self, refs: Sequence[Task], num_returns: int = 1, timeout: float = 0.0, **_: Any
+    ) -> tuple[list[Task], list[Task]]:
+        """Stand for ``ray.wait``."""
+        with self.aside():
+            self.charged_s += WAIT_S * len(refs)
+            self._happen(self.now())
+            ready = [task for task in refs if task.ready or task.is_over]
+            if not ready and timeout and self._events:
+                self.charged_s += min(timeout, max(0.0, self._events[0][0] - self.now()))
+                self._happen(self.now())
+                ready = [task for task in refs if task.ready or task.is_over]
+        return ready[:num_returns], []
+
+    def get(self, n_cells: int, **_: Any) -> Part:
+        """Stand for ``ray.get``: of a part what its cells came to."""
+        with self.aside():
+            if n_cells not in self._parts:
+                one = CellResult("k", seconds=self.cell_s)
+                self._parts[n_cells] = pack([one] * n_cells)
+            return self._parts[n_cells]
+
+    def put(self, value: Any) -> Any:
+        """Stand for ``ray.put``."""
+        return value
+
+    def busy(self) -> tuple[float, float]:
+        """Return which part of the slots' time they worked: of all, and of that while cells wait.
+
+        All is from the first begin to the last end. Cells wait from when every slot has begun one
+        until the last task is handed out.
+        """
+        slots = self.n_nodes * self.slots_each
+        begin = min(at for at, _ in self._worked)
+
+        def part(low: float, high: float) -> float:
+            there = sum(max(0.0, min(end, high) - max(at, low)) for at, end in self._worked)
+            return there / (slots * (high - low))
+
+        return part(begin, self._last_s), part(self._full_s, self._handed_out_s)
+
+    def nodes(self) -> list[dict[str, Any]]:
+        """Stand for ``ray.nodes``."""
+        resources = {"CPU": float(self.slots_each), "memory": 1e9}
+        up = {"Alive": True, "NodeManagerAddress": "", "NodeManagerPort": 1, "Resources": resources}
+        return [{**up, "NodeID": f"n{at}"} for at in range(self.n_nodes)]
+
+    def get_runtime_context(self) -> Any:
+        """Stand for ``ray.get_runtime_context``."""
+        return SimpleNamespace(gcs_address="head:1", get_node_id=lambda: "n0")
+
+    def is_initialized(self) -> bool:
+        """Stand for ``ray.is_initialized``."""
+        return True
+
+    def shutdown(self) -> None:
+        """Stand for ``ray.shutdown``."""
+
+
+def busy(n_nodes: int, slots_each: int, each: int, cell_s: float = 1.0) -> tuple[float, float]:
+    """Run `each` cells a slot; return what `Fleet.busy` does."""
+    fleet = Fleet(n_nodes, slots_each, cell_s)
+    work = [Work(CellSpec("k", {}, {}, {}, 0), "w")] * (each * n_nodes * slots_each)
+    workloads: Any = SimpleNamespace(
+        workload=lambda _: SimpleNamespace(columns=None),
+        release=lambda _: None,
+        recipe=lambda _: None,
+    )
+    with (
+        mock.patch.dict(sys.modules, {"ray": fleet}),
+        mock.patch.object(connection, "join"),
+        mock.patch.object(connection, "knock"),
+    ):
+        launcher = {"kind": "ray", "address": "auto"}
+        runner = RayRunner(launcher, simulate=lambda *_, **__: None)  # type: ignore[arg-type,return-value]
+        n_done = sum(len(said) for said in runner.run(work, workloads) if isinstance(said, list))
+    if n_done != len(work):
+        raise RuntimeError(f"{n_done} of {len(work)} cells came back")
+    return fleet.busy()

@@ -1,0 +1,93 @@
+"""Workloads made where they are used: from a recipe, looked at, and clusters sized for them.
+
+Runs in a worker, or in the driver where there are none.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from sweep.grid import clusters, traces
+from sweep.grid.config_tree import canonical
+
+if TYPE_CHECKING:
+    from sim.workload.workload import Workload
+    from sweep.store.cell import CellSpec
+
+FEW_JOBS = 3
+_UNSIZED = "unsized"
+
+Sizes = Mapping[str, Mapping[str, Any]]
+"""Sized clusters by what `unsized` says of them."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a synthesized workload follows from, its sources apart."""
+
+    trace: Mapping[str, Any]
+    cluster: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Made:
+    """What is known of a workload once it is made."""
+
+    about: dict[str, Any]  # see `describe`
+    sizes: Sizes
+    few_jobs: Workload  # its first jobs: what kernels they need is what all need
+
+
+def make(recipe: Recipe, wanted: Iterable[str]) -> tuple[Made, Workload]:
+    """Make a workload and size the wanted clusters for it.
+
+    Raises InputError where it can't be made, or does not fit one of them.
+    """
+    workload = traces.prepare(recipe.trace, recipe.cluster)
+    _ = workload.columns  # computed once here, shared by all
+    few = workload.take(range(min(FEW_JOBS, workload.n_jobs)))
+    sizes = {one: size(workload, one) for one in wanted}
+    return Made(describe(workload), sizes, few), workload
+
+
+def describe(workload: Workload) -> dict[str, Any]:
+    """Describe a workload as it is remembered."""
+    from sim.workload.past import learnable  # loads Arrow, which a workload has loaded
+
+    meta = {key: value for key, value in workload.meta.items() if key != "quantum"}
+    about = {
+        "digest": workload.digest,
+        "n_jobs": workload.n_jobs,
+        "n_stages": workload.n_stages,
+        "n_tasks": workload.n_tasks,
+        "learnable": learnable(workload.jobs, workload.stages, workload.history),
+        "meta": meta,
+    }
+    plain: dict[str, Any] = json.loads(canonical(about))  # as it will be read back
+    return plain
+
+
+def unsized(cluster: Mapping[str, Any], capacity: float) -> dict[str, str]:
+    """Stand for the cluster of a cell whose workload is not there to size it for."""
+    return {_UNSIZED: canonical([cluster, capacity])}
+
+
+def wanted_by(spec: CellSpec) -> str | None:
+    """Say what of a cell is to be sized; None if it is."""
+    found: str | None = spec.cluster.get(_UNSIZED)
+    return found
+
+
+def size(workload: Workload, wanted: str) -> dict[str, Any]:
+    """Size a cluster that stands unsized."""
+    cluster, capacity = json.loads(wanted)
+    return clusters.size(workload, cluster, capacity)
+
+
+def sized(spec: CellSpec, sizes: Sizes) -> CellSpec:
+    """Return a cell with its cluster sized."""
+    wanted = wanted_by(spec)
+    return spec if wanted is None else replace(spec, cluster=sizes[wanted])
