@@ -122,7 +122,7 @@ class Soak:
                     self.said += driver.communicate()[1]
                     if self.bucket:  # and the machine that it was on, with its disk
                         shutil.rmtree(self._home)
-                        self.n_homes += 1
+                        self.n_homes, n_before = self.n_homes + 1, 0
                     driver = self._driver()
                     self.killed[kind] += 1
                 elif kind == "machine":
