@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 ANSWER_S = 120.0
 """A node that has not answered by then is named; cells go there once it has."""
 PATIENCE_S = 20.0
+DOUBT_S = 30.0
 TRIES = 3
 LABEL = "ray.io/node-id"
 
@@ -61,6 +62,7 @@ class Nodes:
         self._seen: dict[str, Node] = {}  # those that are gone, too
         self._strikes = Strikes()
         self._news: list[Line] = []
+        self._doubted_s = -DOUBT_S
 
     def expect(self, specs: Iterable[CellSpec], python_path: Sequence[str]) -> None:
         """Say which cells will be run: nodes that join from now on are checked for them."""
@@ -137,7 +139,11 @@ class Nodes:
         return again
 
     def is_at_fault(self, error: Exception) -> bool:
-        """Tell whether a task was lost on a node that should have had none, or was announced."""
+        """Tell whether a task was lost on a node that should have had none, or was announced.
+
+        Whatever lost it may have befallen a node since it was asked: a disk may be full now.
+        """
+        self._ask_again()
         text, address = str(error), getattr(error, "ip", None)
         there = [key for key, node in self._up.items() if node.address == address]
         named = [key for key in self._seen if key in text] or there
@@ -183,6 +189,15 @@ class Nodes:
         node.answer = look.options(**options).remote(wanted)
         node.asked_s, node.n_asked = time.monotonic(), node.n_asked + 1
 
+    def _ask_again(self) -> None:
+        """Ask those that have cells once more, but not all the time."""
+        if self._wanted is None or time.monotonic() < self._doubted_s + DOUBT_S:
+            return
+        self._doubted_s = time.monotonic()
+        for node_id, node in self.good().items():
+            if node.n_cpus >= 1 and node.answer is None:
+                self._ask(node_id, node, self._wanted)
+
     def _hear(self) -> None:
         """See who has answered."""
         import ray
@@ -214,7 +229,7 @@ class Nodes:
         if wrong:
             self._leave_out(node_id, "; ".join(wrong))
         else:
-            node.state = "good"
+            node.state, node.n_asked = "good", 0
 
     def _leave_out(self, node_id: str, why: str) -> None:
         if node_id in self._up and self._up[node_id].state != "bad":

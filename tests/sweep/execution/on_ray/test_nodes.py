@@ -160,6 +160,18 @@ def test_a_node_that_will_go_is_given_nothing_more(fake: FakeRay, there: Nodes) 
     assert not there.is_at_fault(ray_errors.NodeDiedError(f"its node {A} is dead"))
 
 
+def test_a_loss_has_nodes_asked_again(fake: FakeRay, there: Nodes) -> None:
+    fake.answers = {A: [], B: []}
+    there.take_in(up(A, B))
+    for _ in range(2):
+        assert not there.is_at_fault(ray_errors.WorkerCrashedError())
+    assert fake.asked == [A, B, A, B]
+    assert [*there.good()] == [A, B]
+    fake.answers = {A: [], B: ["its disk is full"]}
+    there.take_in(up(A, B))
+    assert [*there.good()] == [A]
+
+
 def test_cells_that_reached_a_node_too_early_are_not_its_trial(fake: FakeRay, there: Nodes) -> None:
     fake.answers = {A: []}
     there.take_in(up(A, B))
