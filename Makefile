@@ -7,6 +7,7 @@
 # make fuzz    set up, feed every reader damaged files for SECONDS each (TARGETS="swf tpc": those)
 # make spark-logs   install pyspark (317 MB) beside, run queries on it, read the logs that it writes
 # make bench   set up the benchmarks' references, measure
+# make audit   licences of the locked packages, and holes that are known of them
 # make lock    resolve the lock files anew from pyproject.toml
 
 PYTHON ?= python3
@@ -22,7 +23,7 @@ SCALE ?= gallery
 KERNEL_TESTS = $(addprefix tests/sim/,engine bounds/test_kernels.py dags/test_level_kernels.py) \
 	tests/policies/dagps/test_board.py
 
-.PHONY: sweep test test-main test-long test-nojit ui docs reproduce fuzz spark-logs bench lock clean
+.PHONY: sweep test test-main test-long test-nojit ui docs reproduce fuzz spark-logs bench audit lock clean
 
 sweep: $(READY)
 	$(BIN)/python -m sweep
@@ -94,6 +95,9 @@ define install
 		|| $(1)/bin/python -m pip install $(PIP_OPTIONS) --requirement $(2)
 	@touch $(1)/.ready
 endef
+
+audit: $(READY)
+	$(BIN)/python .ci/audit.py requirements.lock
 
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --no-header --no-annotate pyproject.toml

@@ -1,9 +1,13 @@
 """Many small cells on a cluster whose workers, machines and driver are killed again and again.
 
-Run as ``python -m benchmarks.soak [--cells 10000]``, as root on Linux with iproute2. Three machines
-(network namespaces) form a Ray cluster; every few seconds something is killed, as a seed says: a
-worker, a whole machine but the head (which comes back), or the driver (the same command goes on).
-In the end each cell must be done exactly once, with the bytes of an undisturbed run without Ray.
+Run as ``python -m benchmarks.soak [--cells 10000] [--bucket]``, as root on Linux with iproute2.
+Three machines (network namespaces) form a Ray cluster; every few seconds something is killed, as a
+seed says: a worker, a whole machine but the head, or the driver (the same command goes on). A
+machine comes back as it was, with other sources of the project, or with a disk that fills up; the
+clock of the last one is an hour fast then. With ``--bucket`` results go to an object store that
+refuses one put in twenty, and the driver's machine is lost with all that it had: the same command
+goes on elsewhere. In the end each cell must be done exactly once, with the bytes of an undisturbed
+run without Ray, and nobody must have been shown a traceback.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ import contextlib
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -25,9 +30,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.common import ROOT, row, scratch, show, write_tiny
+from sim.base.kernel_cache import cache_dir
+from tests.e2e import odd
 from tests.e2e.machines import Machine, NoMachinesError, Site, site
 
 KINDS = {"worker": 6, "machine": 3, "driver": 1}
+COMES_BACK = {"as it was": 2, "with other sources": 1, "with a full disk": 1}
+PORT, REFUSES = 5055, 20
 WORKER = "ray::run_batch"
 NAP = """
 import os
@@ -59,9 +68,14 @@ class Soak:
     nap_s: float = 0.05  # how long a cell waits, beside computing
     every_s: float = 3.0  # mean time between kills
     limit_s: float = 3600.0  # when to end in any case
+    bucket: bool = False  # whether results go to an object store
     environment: Mapping[str, str] = field(default_factory=dict)  # for the driver
     killed: Counter[str] = field(default_factory=Counter)
     seconds: float = 0.0
+    came_back: Counter[str] = field(default_factory=Counter)
+    said: str = ""  # by all drivers, on standard error
+    n_homes: int = 0  # how many machines the driver has had
+    _address: str = ""  # of the object store
     _away: dict[str, threading.Thread] = field(default_factory=dict)
 
     def run(self) -> None:
@@ -71,16 +85,19 @@ class Soak:
         (self.folder / "nap_policy.py").write_text(NAP)
         text = f"# Waits.\nname: nap\nmodule: nap_policy\nseconds: {self.nap_s}\n"
         (self.folder / "policy" / "nap.yaml").write_text(text)
+        store = self._store() if self.bucket else None
         begin = time.monotonic()
         try:
-            found = self._disturbed(begin + self.limit_s)
+            self._disturbed(begin + self.limit_s)
         finally:
             for thread in self._away.values():
                 thread.join()
+            if store is not None:
+                store.kill()
         self.seconds = time.monotonic() - begin
-        self._check(found)
+        self._check()
 
-    def _disturbed(self, end: float) -> Path:
+    def _disturbed(self, end: float) -> None:
         chance = random.Random(self.seed)
         kinds = list(KINDS)
         driver, n_before = self._driver(), 0
@@ -89,10 +106,11 @@ class Soak:
                 pause = self.every_s * chance.uniform(0.5, 1.5)
                 kind = chance.choices(kinds, list(KINDS.values()))[0]
                 with contextlib.suppress(subprocess.TimeoutExpired):
-                    out, err = driver.communicate(timeout=pause)
+                    _, err = driver.communicate(timeout=pause)
+                    self.said += err
                     if driver.returncode:
                         raise RuntimeError(f"the sweep failed ({driver.returncode}):\n{err}")
-                    return Path(out.splitlines()[-1])
+                    return
                 if time.monotonic() > end:
                     raise RuntimeError(f"not over after {self.limit_s:g} s; killed {self.killed}")
                 n_done = len(self._cells())
@@ -101,12 +119,17 @@ class Soak:
                 n_before = n_done
                 if kind == "driver":
                     driver.kill()
-                    driver.communicate()
+                    self.said += driver.communicate()[1]
+                    if self.bucket:  # and the machine that it was on, with its disk
+                        shutil.rmtree(self._home)
+                        self.n_homes, n_before = self.n_homes + 1, 0
                     driver = self._driver()
                     self.killed[kind] += 1
+                elif kind == "machine":
+                    back = chance.choices([*COMES_BACK], [*COMES_BACK.values()])[0]
+                    self.killed[kind] += self._kill_machine(chance.choice(self.site.machines), back)
                 else:
-                    machine = chance.choice(self.site.machines)
-                    self.killed[kind] += getattr(self, f"_kill_{kind}")(machine)
+                    self.killed[kind] += self._kill_worker(chance.choice(self.site.machines))
         finally:
             if driver.poll() is None:
                 driver.kill()
@@ -120,15 +143,74 @@ class Soak:
                     return True
         return False
 
-    def _kill_machine(self, machine: Machine) -> bool:
+    def _kill_machine(self, machine: Machine, back: str) -> bool:
         thread = self._away.get(machine.namespace)
         if machine is self.site.head or (thread is not None and thread.is_alive()):
             return False
         machine.kill()
-        thread = threading.Thread(target=machine.join, args=(self.site.head.address,))
+        thread = threading.Thread(target=self._come_back, args=(machine, back))
         thread.start()
         self._away[machine.namespace] = thread
+        self.came_back[back] += 1
         return True
+
+    def _come_back(self, machine: Machine, back: str) -> None:
+        disk = machine.temporary / "ray"
+        has = ["true"]
+        if back == "with other sources":
+            has.append(odd.other_sources(ROOT, self.folder))
+        if back == "with a full disk":
+            has.append(odd.small_disk(disk))
+        if machine is self.site.machines[-1]:
+            has.append(odd.another_hour(self.folder))
+        machine.join(self.site.head.address, before=" && ".join(has))
+        if back == "with a full disk":
+            raylets = [pid for pid, line in machine.processes().items() if "/raylet " in line]
+            for pid in raylets[:1]:
+                odd.fill(Path(f"/proc/{pid}/root{disk}"))
+
+    @property
+    def _home(self) -> Path:
+        """Disk of the machine that the driver is on."""
+        return self.folder / f"home{self.n_homes}"
+
+    def _store(self) -> subprocess.Popen[bytes]:
+        """Start the object store, on the head's machine."""
+        words = ("-m", "tests.e2e.odd", self.site.head.address, str(PORT), str(REFUSES))
+        store = subprocess.Popen(
+            self.site.head.words([sys.executable, *words]),
+            cwd=ROOT,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        query = f"scheme=http&region=us-east-1&endpoint_override={self.site.head.address}:{PORT}"
+        code = (
+            "from pyarrow import fs; "
+            f"fs.FileSystem.from_uri('s3://soaked?{query}&allow_bucket_creation=true')[0]"
+            ".create_dir('soaked')"
+        )
+        for _ in range(60):
+            time.sleep(0.5)
+            words = self.site.head.words([sys.executable, "-c", code])
+            if not subprocess.run(words, env=self._environment, capture_output=True).returncode:
+                break
+        self._address = f"s3://soaked/results?{query}"
+        return store
+
+    @property
+    def _environment(self) -> dict[str, str]:
+        keys = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}
+        mine = {"XDG_CACHE_HOME": str(self._home), "NUMBA_CACHE_DIR": str(cache_dir())}
+        given = {**keys, **mine} if self.bucket else {}
+        return {**os.environ, **self.environment, **self.site.head.environment, **given}
+
+    @property
+    def _results(self) -> Path:
+        """Where results are, or are worked on."""
+        there = self._home / "cluster-sweep" / "results"
+        folders = [*there.glob("*")] if self.bucket else [self.folder / "soaked"]
+        return folders[0] if folders else there
 
     def _words(self, *words: str) -> list[str]:
         given = (
@@ -142,11 +224,12 @@ class Soak:
         return [sys.executable, "-m", "sweep", *given, *where, *words]
 
     def _driver(self) -> subprocess.Popen[str]:
-        where = ("launcher=ray", "launcher.address=auto", f"paths.results={self.folder / 'soaked'}")
+        results = f'"{self._address}"' if self.bucket else self.folder / "soaked"
+        where = ("launcher=ray", "launcher.send_code=false", f"paths.results={results}")
         return subprocess.Popen(
             self.site.head.words(self._words(*where)),
             cwd=ROOT,
-            env={**os.environ, **self.environment, **self.site.head.environment},
+            env=self._environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -155,18 +238,20 @@ class Soak:
 
     def _cells(self) -> list[dict[str, Any]]:
         """Give what the journal says of cells."""
-        files = (self.folder / "soaked" / "journal").glob("*.jsonl")
+        files = (self._results / "journal").glob("*.jsonl")
         lines = [line for file in files for line in file.read_text().splitlines()]
         events = [json.loads(line) for line in lines if line.endswith("}")]
         return [event for event in events if event["event"] == "cell"]
 
-    def _check(self, found: Path) -> None:
+    def _check(self) -> None:
+        assert "Traceback" not in self.said, self.said
         cells = self._cells()
         times = Counter(event["row"] for event in cells)
         assert {event["status"] for event in cells} == {"done"}
         assert set(times.values()) == {1}, [row for row, n in times.items() if n > 1]
         # a driver that is killed between keeping a cell and noting so finds it kept
-        assert self.n_cells - len(times) <= self.killed["driver"]
+        if not self.bucket:  # where the last lines of a journal are lost with its machine
+            assert self.n_cells - len(times) <= self.killed["driver"]
         where = ("launcher=inline", f"paths.results={self.folder / 'undisturbed'}")
         done = subprocess.run(
             self._words(*where),
@@ -178,7 +263,8 @@ class Soak:
             check=True,
         )
         inline = Path(done.stdout.splitlines()[-1])
-        ours, theirs = ((at / "cells.parquet").read_bytes() for at in (found, inline))
+        (found,) = (self._results / "sweeps").glob("*/cells.parquet")
+        ours, theirs = found.read_bytes(), (inline / "cells.parquet").read_bytes()
         assert ours == theirs, "the disturbed sweep has other bytes"
 
 
@@ -188,14 +274,14 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--cells", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--every", type=float, default=3.0, help="mean time between kills, s")
+    parser.add_argument("--bucket", action="store_true", help="results in an object store")
     parser.add_argument("--limit", type=float, default=3600.0, help="end in any case, s")
     args = parser.parse_args(argv)
     try:
         with scratch() as name, site() as there:
             there.start()
-            soak = Soak(
-                there, Path(name), args.cells, args.seed, every_s=args.every, limit_s=args.limit
-            )
+            soak = Soak(there, Path(name), args.cells, args.seed, bucket=args.bucket)
+            soak.every_s, soak.limit_s = args.every, args.limit
             soak.run()
     except NoMachinesError as error:
         print(f"the soak {error}", file=sys.stderr)
@@ -204,6 +290,8 @@ def main(argv: list[str]) -> int:
         row("cells, each done once, the same bytes as undisturbed", args.cells, ""),
         row("from start to end", soak.seconds, "s"),
         *(row(f"kills of a {kind}", soak.killed[kind], "") for kind in KINDS),
+        *(row(f"machines that came back {how}", soak.came_back[how], "") for how in COMES_BACK),
+        row("nodes that were left out", soak.said.count(" is left out: "), ""),
     ]
     return show("soak", rows)
 

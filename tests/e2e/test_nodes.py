@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.e2e import odd
 from tests.e2e.machines import Machine, Site
 from tests.e2e.watched import Watch, events, once_and_the_same, wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.long]
 
-CHANGED = "sweep/execution/cell.py"
-
 
 @contextlib.contextmanager
-def odd(cluster: Site, before: str) -> Iterator[Machine]:
+def back(cluster: Site, before: str) -> Iterator[Machine]:
     """Let the second machine join anew, with something of its own; leave it as it was."""
     machine = cluster.machines[1]
     machine.kill()
@@ -32,25 +30,10 @@ def odd(cluster: Site, before: str) -> Iterator[Machine]:
         machine.join(cluster.head.address)
 
 
-def fill(folder: Path) -> None:
-    """Leave no room on the file system of a folder."""
-    with contextlib.suppress(OSError), (folder / "fill").open("wb", buffering=0) as file:
-        while True:
-            file.write(bytes(1 << 16))
-
-
-@pytest.fixture
-def changed(packages: Path, tmp_path: Path) -> str:
-    """Give the line of shell by which a machine has another version of the project."""
-    other = tmp_path / "other"
-    shutil.copytree(packages, other)
-    with (other / CHANGED).open("a") as file:
-        file.write("\n\ndef another() -> int:\n    return 1\n")
-    return f"mount --bind {other} {packages}"
-
-
-def test_other_sources_are_left_out(cluster: Site, watch: Watch, changed: str) -> None:
-    with odd(cluster, changed) as machine:
+def test_other_sources_are_left_out(
+    cluster: Site, watch: Watch, packages: Path, tmp_path: Path
+) -> None:
+    with back(cluster, odd.other_sources(packages, tmp_path)) as machine:
         ran = watch.end(watch.start(cluster.head, 6, "launcher.send_code=false"))
         assert machine.number not in watch.machines()
     said = f"({machine.address}) is left out: other sources of sweep.execution.cell:"
@@ -59,10 +42,9 @@ def test_other_sources_are_left_out(cluster: Site, watch: Watch, changed: str) -
     once_and_the_same(watch, ran, 6)
 
 
-def test_the_code_travels(cluster: Site, watch: Watch, packages: Path, changed: str) -> None:
-    (watch.command.folder / "empty").mkdir()
-    gone = f"{changed} && mount --bind {watch.command.folder / 'empty'} {packages}"
-    with odd(cluster, gone) as machine:
+def test_the_code_travels(cluster: Site, watch: Watch, packages: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with back(cluster, f"mount --bind {tmp_path / 'empty'} {packages}") as machine:
         watch.gate.touch()
         process = watch.start(cluster.head, 6)
         wait_until(lambda: machine.number in watch.machines(), process, "a cell runs there")
@@ -75,10 +57,9 @@ def test_the_code_travels(cluster: Site, watch: Watch, packages: Path, changed: 
 
 def test_a_full_disk_is_left_out(cluster: Site, watch: Watch) -> None:
     folder = cluster.machines[1].temporary / "ray"
-    folder.mkdir(exist_ok=True)
-    with odd(cluster, f"mount -t tmpfs -o size=40m tmpfs {folder}") as machine:
+    with back(cluster, odd.small_disk(folder)) as machine:
         pid = next(pid for pid, line in machine.processes().items() if "raylet" in line)
-        fill(Path(f"/proc/{pid}/root{folder}"))
+        odd.fill(Path(f"/proc/{pid}/root{folder}"))
         ran = watch.end(watch.start(cluster.head, 6))
         assert machine.number not in watch.machines()
     assert f"({machine.address}) is left out: " in ran.err

@@ -221,10 +221,10 @@ class Connection:
         if self._launcher["kind"] == "ray":
             self.nodes.expect(specs, self._python_path)
 
-    def look(self) -> bool:
+    def look(self, *, at_once: bool = False) -> bool:
         """Every few seconds, see which nodes are up; tell whether it was time to."""
         now = time.monotonic()
-        if now < self._looked_s + LOOK_S:
+        if now < self._looked_s + LOOK_S and not at_once:
             return False
         self._looked_s = now
         import ray
@@ -255,9 +255,9 @@ class Connection:
         while self.nodes.waits():
             yield "checking the nodes"
             time.sleep(CHECK_S)
-            self._looked_s = 0.0
-            self.look()
+            self.look(at_once=True)
         yield from self.nodes.news()
+        self.nodes.insist()
 
     def stays_up(self) -> bool:
         """Tell whether it joined a cluster, one that is there and will be afterwards."""

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 ANSWER_S = 120.0
 """A node that has not answered by then is named; cells go there once it has."""
+PATIENCE_S = 20.0
+DOUBT_S = 30.0
 TRIES = 3
 LABEL = "ray.io/node-id"
 
@@ -60,6 +62,7 @@ class Nodes:
         self._seen: dict[str, Node] = {}  # those that are gone, too
         self._strikes = Strikes()
         self._news: list[Line] = []
+        self._doubted_s = -DOUBT_S
 
     def expect(self, specs: Iterable[CellSpec], python_path: Sequence[str]) -> None:
         """Say which cells will be run: nodes that join from now on are checked for them."""
@@ -96,9 +99,13 @@ class Nodes:
         return {key: n for key, n in self._up.items() if n.state == "good" and not n.is_going}
 
     def waits(self) -> bool:
-        """Tell whether none may be given cells, but one of them may answer still."""
-        states = {node.state for node in self._up.values() if node.n_cpus >= 1}
-        return "asked" in states and "good" not in states
+        """Tell whether to wait for answers before cells are handed out: for the first, or a while.
+
+        A task that is handed out stays away from those who have not answered by then.
+        """
+        asked = [node.asked_s for node in self._up.values() if node.state == "asked"]
+        is_any_good = any(node.n_cpus >= 1 for node in self.good().values())
+        return bool(asked) and (not is_any_good or time.monotonic() < min(asked) + PATIENCE_S)
 
     def where(self, but: str = "") -> dict[str, Any]:
         """Give the options of a task that keep it away from nodes that may not have cells."""
@@ -122,6 +129,8 @@ class Nodes:
         One that reached a node that should have none, as it was found bad or is not known yet, is
         not on trial.
         """
+        if self._wanted is None or (result.error is None and not self.but(result.key)):
+            return False
         if result.error is not None and self._is_no_place(result.node):
             return True
         again = self._strikes.is_tried_elsewhere(result, policy, self.has(result.node))
@@ -130,31 +139,32 @@ class Nodes:
         return again
 
     def is_at_fault(self, error: Exception) -> bool:
-        """Tell whether a task was lost on a node that should have had none, or was announced."""
+        """Tell whether a task was lost on a node that should have had none, or was announced.
+
+        Whatever lost it may have befallen a node since it was asked: a disk may be full now.
+        """
+        self._ask_again()
         text, address = str(error), getattr(error, "ip", None)
-        return any(
-            node_id in text or node.address == address
-            for node_id, node in self._seen.items()
-            if node.is_going or node.state != "good"
+        there = [key for key, node in self._up.items() if node.address == address]
+        named = [key for key in self._seen if key in text] or there
+        return bool(named) and not any(
+            self._seen[key].state == "good" and not self._seen[key].is_going for key in named
         )
 
     def _is_no_place(self, node_id: str) -> bool:
-        return node_id in self._up and self._up[node_id].state != "good"
+        return bool(node_id) and (node_id not in self._up or self._up[node_id].state != "good")
 
     def but(self, key: str) -> str:
         """Return the node on which a cell must not be tried again; empty for none."""
         return self._strikes.failed_on(key)
 
     def news(self) -> Iterator[Line]:
-        """Give once what is to be said of nodes.
-
-        Raises
-        ------
-        InputError
-            If all are found bad, so that no cell can run anywhere.
-        """
+        """Give once what is to be said of nodes."""
         said, self._news = self._news, []
         yield from said
+
+    def insist(self) -> None:
+        """Raise InputError if all are found bad, so that no cell can run anywhere."""
         able = [node for node in self._up.values() if node.n_cpus >= 1]
         if able and all(node.state == "bad" for node in able):
             raise InputError(
@@ -178,6 +188,15 @@ class Nodes:
         options = {"max_retries": 0, "num_cpus": 0, "scheduling_strategy": where}
         node.answer = look.options(**options).remote(wanted)
         node.asked_s, node.n_asked = time.monotonic(), node.n_asked + 1
+
+    def _ask_again(self) -> None:
+        """Ask those that have cells once more, but not all the time."""
+        if self._wanted is None or time.monotonic() < self._doubted_s + DOUBT_S:
+            return
+        self._doubted_s = time.monotonic()
+        for node_id, node in self.good().items():
+            if node.n_cpus >= 1 and node.answer is None:
+                self._ask(node_id, node, self._wanted)
 
     def _hear(self) -> None:
         """See who has answered."""
@@ -210,7 +229,7 @@ class Nodes:
         if wrong:
             self._leave_out(node_id, "; ".join(wrong))
         else:
-            node.state = "good"
+            node.state, node.n_asked = "good", 0
 
     def _leave_out(self, node_id: str, why: str) -> None:
         if node_id in self._up and self._up[node_id].state != "bad":

@@ -117,6 +117,7 @@ class RayRunner:
             if self._connection.look():
                 self._forget_what_fits_nowhere()
                 yield from self._connection.nodes.news()
+                self._connection.nodes.insist()
             batches.slots = self._connection.slots
             while len(self._tasks) < _most_tasks(batches.slots):
                 batch = batches.next()
@@ -124,6 +125,7 @@ class RayRunner:
                     break
                 self._submit(run_batch, batch, batches, workloads)
             if not self._tasks:
+                yield from self._connection.nodes.news()
                 return
             waiting = list(self._tasks)
             with self._connection.guarded():
@@ -244,8 +246,9 @@ class RayRunner:
         self, ref: Any, error: Exception, batches: Batches
     ) -> Iterator[list[CellResult] | notes.Line]:
         verdict = judge(error)
-        if verdict in ("lost", "broken") and self._connection.nodes.is_at_fault(error):
-            verdict = "away"
+        if verdict in ("lost", "broken"):
+            self._connection.look(at_once=True)  # it may have joined just now
+            verdict = "away" if self._connection.nodes.is_at_fault(error) else verdict
         if verdict == "lost" and (over := self._ended(ref)) is not None:
             cell = batches.ended(self._pop(ref), over["key"])
             text = too_long(self._timeout_s or 0.0)

@@ -72,12 +72,16 @@ def there(fake: FakeRay) -> Nodes:
     return found
 
 
-def test_nodes_are_given_cells_once_they_have_answered(fake: FakeRay, there: Nodes) -> None:
+def test_nodes_are_given_cells_once_they_have_answered(
+    fake: FakeRay, there: Nodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     there.take_in(up(A, B))
     assert there.waits()
     assert there.good() == {}
     fake.answers = {A: []}
     there.take_in(up(A, B))
+    assert there.waits()
+    monkeypatch.setattr(nodes, "PATIENCE_S", 0.0)
     assert not there.waits()
     assert [*there.good()] == [A]
     assert there.where() == {"label_selector": {LABEL: f"!in({B})"}}
@@ -108,8 +112,9 @@ def test_where_all_are_bad_nothing_is_waited_for(fake: FakeRay, there: Nodes) ->
     fake.answers = {A: ["no room"]}
     there.take_in([*up(A), *up(B, cpus=0.0)])
     assert not there.waits()
+    assert len([*there.news()]) == 1
     with pytest.raises(InputError, match="no node of the cluster can run this sweep's cells"):
-        list(there.news())
+        there.insist()
 
 
 def test_a_check_that_is_lost_is_asked_again_and_one_that_fails_tells(
@@ -153,6 +158,18 @@ def test_a_node_that_will_go_is_given_nothing_more(fake: FakeRay, there: Nodes) 
     there.take_in(up(A))
     assert there.is_at_fault(ray_errors.NodeDiedError(f"its node {B} is dead"))
     assert not there.is_at_fault(ray_errors.NodeDiedError(f"its node {A} is dead"))
+
+
+def test_a_loss_has_nodes_asked_again(fake: FakeRay, there: Nodes) -> None:
+    fake.answers = {A: [], B: []}
+    there.take_in(up(A, B))
+    for _ in range(2):
+        assert not there.is_at_fault(ray_errors.WorkerCrashedError())
+    assert fake.asked == [A, B, A, B]
+    assert [*there.good()] == [A, B]
+    fake.answers = {A: [], B: ["its disk is full"]}
+    there.take_in(up(A, B))
+    assert [*there.good()] == [A]
 
 
 def test_cells_that_reached_a_node_too_early_are_not_its_trial(fake: FakeRay, there: Nodes) -> None:

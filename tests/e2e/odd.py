@@ -1,0 +1,86 @@
+"""Machines with something odd of their own, and an object store that refuses now and then."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+CHANGED = "sweep/execution/cell.py"
+HOUR_S = 3600
+
+_CLOCK = f"""
+import time
+
+_time = time.time
+time.time = lambda: _time() + {HOUR_S}
+"""
+
+
+def other_sources(packages: Path, folder: Path) -> str:
+    """Give the line of shell by which a node has another version of the project."""
+    other = folder / "other"
+    if not other.exists():
+        for name in ("sim", "policies", "sweep"):
+            ignored = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(packages / name, other / name, ignore=ignored)
+        with (other / CHANGED).open("a") as file:
+            file.write("\n\ndef another() -> int:\n    return 1\n")
+    names = ("sim", "policies", "sweep")
+    return " && ".join(f"mount --bind {other / name} {packages / name}" for name in names)
+
+
+def another_hour(folder: Path) -> str:
+    """Give the line of shell by which the clock that Python reads is an hour fast.
+
+    Only that one: what waits for a time of day in compiled code would wait for an hour.
+    """
+    there = folder / "clock"
+    there.mkdir(exist_ok=True)
+    (there / "sitecustomize.py").write_text(_CLOCK)
+    return f"export PYTHONPATH={there}:$PYTHONPATH"
+
+
+def small_disk(folder: Path, size: str = "40m") -> str:
+    """Give the line of shell by which a folder is a small file system, of one node alone."""
+    folder.mkdir(exist_ok=True)
+    return f"mount -t tmpfs -o size={size} tmpfs {folder}"
+
+
+def fill(folder: Path) -> None:
+    """Leave no room on the file system of a folder."""
+    with contextlib.suppress(OSError), (folder / "fill").open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(1 << 16))
+
+
+def refusing(app: Callable[..., Iterable[bytes]], every: int) -> Callable[..., Iterable[bytes]]:
+    """Let a web application refuse every so manyth PUT or POST, as a busy store does."""
+    n_put = 0
+
+    def answer(environ: dict[str, Any], start: Callable[..., object]) -> Iterable[bytes]:
+        nonlocal n_put
+        n_put += environ["REQUEST_METHOD"] in ("PUT", "POST")
+        if environ["REQUEST_METHOD"] in ("PUT", "POST") and n_put % every == 0:
+            start("503 Slow Down", [("Content-Type", "application/xml")])
+            return [b"<Error><Code>SlowDown</Code><Message>Reduce your rate.</Message></Error>"]
+        return app(environ, start)
+
+    return answer
+
+
+def main(address: str, port: str, every: str) -> None:
+    """Serve buckets at an address."""
+    # only the process that serves needs them
+    from moto.server import DomainDispatcherApplication, create_backend_app
+    from werkzeug.serving import run_simple
+
+    app = DomainDispatcherApplication(create_backend_app)
+    run_simple(address, int(port), refusing(app, int(every)), threaded=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,66 @@
+"""Passwords that are given on the command line are nowhere afterwards: results, logs, journal."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from moto.moto_server.threaded_moto_server import ThreadedMotoServer
+from pyarrow import fs
+
+from tests.e2e.conftest import Command
+from tests.sweep.small import write_workload
+
+pytestmark = [pytest.mark.e2e, pytest.mark.long]
+
+OF_BUCKET, OF_PATH, OF_TRACKING = "s3cret-of-a-bucket", "s3cret-of-a-path", "s3cret-of-mlflow"
+
+
+@pytest.fixture
+def address(tmp_path: Path) -> Iterator[str]:
+    """Give the address, with a password, of a workload in a bucket of our own."""
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host = "{}:{}".format(*server.get_host_and_port())
+    there = {"endpoint_override": host, "scheme": "http", "region": "us-east-1"}
+    bucket = fs.S3FileSystem(access_key="a", secret_key="b", allow_bucket_creation=True, **there)
+    bucket.create_dir("traces")
+    for file in write_workload(tmp_path / "one", 5).iterdir():
+        with bucket.open_output_stream(f"traces/one/{file.name}") as out:
+            out.write(file.read_bytes())
+    query = "&".join(f"{key}={value}" for key, value in there.items())
+    yield f"s3://someone:{OF_BUCKET}@traces/one/?{query}"
+    server.stop()
+
+
+def test_no_secret_is_left_behind(command: Command, tmp_path: Path, address: str) -> None:
+    """Ray's logs are among what is looked through."""
+    local = tmp_path / f"password={OF_PATH}"
+    write_workload(local, 6)
+    ray = Path(tempfile.mkdtemp(prefix="s", dir="/tmp"))  # a short name: sockets lie in there
+    said = ""
+    # there is no such trace, and nobody is at the server: what is said of them quotes them
+    for third, code in (("", 1), (f',"{address.replace("/one/", "/two/")}"', 2)):
+        ran = command(
+            f"--config-dir={command.user}",
+            *("policy=fifo,moody", "policy.mood=raises", "seed=0,1", "trace=parquet"),
+            f'trace.path="{address}","{local}"{third}',
+            f"tracking.uri=http://someone:{OF_TRACKING}@127.0.0.1:9",
+            *("launcher=local", "launcher.workers=1"),
+            RAY_TMPDIR=str(ray),
+        )
+        assert ran.code == code, ran.err
+        said += ran.out + ran.err
+    said += command("status").out + command("report").out
+    shutil.rmtree(local)
+    found = [*tmp_path.rglob("*"), *ray.rglob("*")]
+    written = [(str(at), at.read_bytes()) for at in found if at.is_file()]
+    shutil.rmtree(ray)
+    parts = ("results/journal", "results/sweeps", "results/cache", "ray/session")
+    assert all(any(f"/{part}" in name for name, _ in written) for part in parts)
+    for secret in (OF_BUCKET, OF_PATH, OF_TRACKING):
+        assert secret not in said
+        assert [name for name, content in written if secret.encode() in content] == []
