@@ -20,13 +20,14 @@ from sim.base import files
 from sim.base.errors import InputError, unknown
 from sweep import driver
 from sweep.execution import again, notes, plan, rebase
-from sweep.grid import grid
+from sweep.grid import elsewhere, grid
 from sweep.grid.options import Options
 from sweep.grid.overrides import quote
 from sweep.report import drawing, means
 from sweep.stats import contrasts
 from sweep.stats.arrange import AXES, NOT_METRICS, about, text
 from sweep.stats.summary import Summary, summarise
+from sweep.store import mirror
 from sweep.store.cache import Cache
 from sweep.store.folder import SweepFolder
 
@@ -91,7 +92,7 @@ def load(name: str | Path | None = None, *, results: str | Path | None = None) -
         If there is none, or it is not over.
     """
     where = Options().compose()["paths"]["results"] if results is None else results
-    folder = Path(where).expanduser().resolve()
+    folder = mirror.fetch(elsewhere.folder_of(str(where)))
     return Sweep(SweepFolder.find(folder, None if name is None else str(name)))
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,12 +22,12 @@ from sim.base import files
 from sim.base.errors import InputError
 from sim.base.masking import mask_tree
 from sweep import report, track
-from sweep.execution import compute, notes, plan, rows, seeds
+from sweep.execution import compute, notes, plan, rows, seeds, together
 from sweep.execution.cell import Simulate
 from sweep.execution.compute import Runner
 from sweep.execution.on_ray.pool import make_runner
-from sweep.execution.plan import Prepared
-from sweep.grid import grid, overrides, request
+from sweep.execution.plan import Planned, Prepared
+from sweep.grid import elsewhere, grid, overrides, request
 from sweep.grid.grid import Grid
 from sweep.grid.options import Options
 from sweep.grid.request import Request, Settings
@@ -36,9 +37,9 @@ from sweep.report.findings import Finished
 from sweep.search import equal, sections
 from sweep.search.settle import Pursuit
 from sweep.stats import FIRST_SEEDS
-from sweep.store import provenance
+from sweep.store import mirror, place, provenance
 from sweep.store.cache import Cache
-from sweep.store.cell import CellError
+from sweep.store.cell import CellError, CellSpec
 from sweep.store.folder import CELLS, EQUAL, FINDINGS, SweepFolder
 from sweep.store.journal import Journal
 
@@ -47,6 +48,8 @@ _TAG = b"""Signature: 8a477f597d28d172789f06886806bc55
 """
 
 
+MOST_AT_ONCE = 100_000
+"""Cells that are handed to a runner at once; a grid of a million is run in parts."""
 ONE_SEED = "no seed changes anything here, as the workload is fixed and no policy draws"
 
 
@@ -69,6 +72,7 @@ def ask(
     asked = request.read(overrides, options, fail_fast=fail_fast)
     if asked.study is not None and asked.experiment is not None:
         studies.check(asked.study, options.files["experiment"][asked.experiment], options)
+    mirror.fetch(asked.settings.results)
     return asked
 
 
@@ -78,7 +82,10 @@ def ask_again(
     """Ask for the grid of a sweep that is over again; `words` say where and how it runs."""
     config = folder.config()
     here = [] if any(word.startswith("paths.results=") for word in words) else [folder.results]
-    where = [overrides.quote("paths.results", str(results)) for results in here]
+    where = [
+        overrides.quote("paths.results", elsewhere.address_of(results) or str(results))
+        for results in here
+    ]
     return ask([*config["words"], *words, *where], config["config_dirs"], fail_fast=fail_fast)
 
 
@@ -104,6 +111,7 @@ def run(asked: Request, simulate: Simulate | None = None) -> Outcome:
         files.sweep_temporaries(results / part)
     where = asked.settings
     folders = _python_path(asked.options)
+    _say_where(where)
     runner = make_runner(where.launcher, folders, simulate, where.cell_timeout_s)
     with contextlib.closing(runner):
         if cells is None:
@@ -130,25 +138,47 @@ def _whole(cells: Grid, runner: Runner) -> Outcome:
         waited = True
         notes.note(f"another process runs {prepared.sweep} in {results}; waiting for it")
 
-    with journal.locked(on_wait):
+    with journal.locked(on_wait) as lease:
         if waited:
+            mirror.fetch(results)
             prepared = plan.prepare(cells)
         folder = SweepFolder.of(results, prepared.sweep)
         if not prepared.todo() and folder.is_whole() and journal.is_complete():
             return _again(prepared, folder, journal)
-        specs = list(plan.specs(prepared))
-        cached = compute.begin(prepared, journal, len(specs))
+        specs = plan.specs(prepared)
+        first = list(itertools.islice(specs, MOST_AT_ONCE))
+        cached = compute.begin(prepared, journal, len(prepared.todo()))
         errors: dict[str, CellError] = {}
-        if specs:
+        if first:
             if cells.is_fixed and len(cells.request.axes["seed"]) > 1:
                 notes.note(f"{ONE_SEED}: seed=0 gives the same as all of these")
             _warm_up(cells.request.settings)
-            errors = compute.run(prepared, specs, journal, runner)
+            errors = _in_parts(prepared, first, specs, journal, runner)
+            lease.check()
         with ThreadPoolExecutor(1) as aside:  # stopping Ray takes a second or two
             closed = aside.submit(runner.close)
             outcome = _finish(prepared, folder, journal, cached, errors)
             closed.result()
         return outcome
+
+
+def _in_parts(
+    prepared: Prepared,
+    part: list[tuple[Planned, CellSpec]],
+    specs: Iterator[tuple[Planned, CellSpec]],
+    journal: Journal,
+    runner: Runner,
+) -> dict[str, CellError]:
+    """Run what is not kept, so many cells at a time as memory holds."""
+    errors: dict[str, CellError] = {}
+    limit = prepared.grid.request.settings.max_failures
+    while part:
+        if limit is not None and len(errors) >= limit:
+            errors |= compute.skipped((cell.key for cell, _ in part), limit)
+        else:
+            errors |= together.run(prepared, part, journal, runner)
+        part = list(itertools.islice(specs, MOST_AT_ONCE))
+    return errors
 
 
 def _pursue(pursuit: Pursuit, runner: Runner) -> Outcome:
@@ -207,6 +237,8 @@ def _finish(
     folder.replace(CELLS, cells)
     target = _track(folder, asked.settings)
     journal.append("end", failed=len(errors), tracked=target)
+    prepared.cache.compact()
+    mirror.push_all(folder.results, folder.path)
     return Outcome(folder, cells, config, len(errors))
 
 
@@ -219,6 +251,7 @@ def _again(prepared: Prepared, folder: SweepFolder, journal: Journal) -> Outcome
     ends = [event for event in journal.events() if event["event"] == "end"]
     if not track.is_logged(settings, ends[-1].get("tracked")):
         journal.append("end", failed=0, tracked=_track(folder, settings))
+    mirror.push_all(folder.results, folder.path)
     notes.note(f"every cell is cached: all {cells.num_rows} were computed before")
     return Outcome(folder, cells, folder.config(), 0)
 
@@ -303,8 +336,19 @@ def _track(folder: SweepFolder, settings: Settings) -> str | None:
     return target
 
 
+def _say_where(settings: Settings) -> None:
+    """Say what of the results stays on this machine where they lie in an object store."""
+    address = elsewhere.address_of(settings.results)
+    if address is not None:
+        stays = ""
+        if settings.tracking["kind"] == "mlflow" and not settings.tracking.get("uri"):
+            stays = "; MLflow's database stays on this machine, tracking.uri=URI names another"
+        notes.note(f"results go to {elsewhere.shown(address)}, by way of {settings.results}{stays}")
+
+
 def _check_writable(results: Path) -> None:
     try:
+        place.of(results).put("cache/CACHEDIR.TAG", _TAG)
         results.mkdir(parents=True, exist_ok=True)
         files.write_bytes(results / "cache" / "CACHEDIR.TAG", _TAG)
     except OSError as error:

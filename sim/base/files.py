@@ -5,16 +5,38 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
-import os
 import re
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-_HOST = socket.gethostname()
+from sim.base import process
+
 _NUMBERS = itertools.count()
-_TEMPORARY = re.compile(r"\.tmp-(?P<host>.+)-(?P<pid>\d+)-\d+")
+_TEMPORARY = re.compile(r"\.tmp-(?P<machine>[0-9a-f]{16})-(?P<pid>\d+)-(?P<start>\d+)-\d+")
+OLD_S = 86_400.0
+"""From when on a half-written file is nobody's, by the clock of its own file system."""
+
+
+@contextlib.contextmanager
+def temporary(path: Path) -> Iterator[tuple[Path, BinaryIO]]:
+    """Give a file in the same folder, of a name that no other process takes; it is gone after."""
+    name = path.with_name(f".tmp-{process.this()}-{next(_NUMBERS)}")
+    try:
+        file = name.open("xb")
+    except FileNotFoundError:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = name.open("xb")
+    try:
+        with file:
+            yield name, file
+    except OSError as error:
+        if error.errno is not None:  # writing names no file
+            raise OSError(error.errno, error.strerror, str(path)) from error
+        raise
+    finally:
+        with contextlib.suppress(OSError):
+            name.unlink()
 
 
 @contextlib.contextmanager
@@ -23,22 +45,10 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
     It has a temporary name in the same folder until then, and is gone if writing fails.
     """
-    temporary = path.with_name(f".tmp-{_HOST}-{os.getpid()}-{next(_NUMBERS)}")
-    try:
-        file = temporary.open("xb")
-    except FileNotFoundError:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        file = temporary.open("xb")
-    try:
-        with file:
-            yield file
-        temporary.replace(path)
-    except BaseException as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        if isinstance(error, OSError) and error.errno is not None:  # writing names no file
-            raise OSError(error.errno, error.strerror, str(path)) from error
-        raise
+    with temporary(path) as (name, file):
+        yield file
+        file.close()
+        name.replace(path)
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -71,19 +81,21 @@ def read_json(path: Path) -> Any | None:
 
 
 def sweep_temporaries(folder: Path) -> None:
-    """Delete what processes of this machine that are gone left half-written under `folder`."""
-    for path in folder.rglob(".tmp-*"):
+    """Delete what processes that are gone left half-written under `folder`.
+
+    Those of this machine and namespace are looked for; of others nothing is known but the age of
+    what they left.
+    """
+    left = [*folder.rglob(".tmp-*")]
+    if not left:
+        return
+    with temporary(folder / "now") as (name, _):
+        now_s = name.stat().st_mtime
+    for path in left:
         match = _TEMPORARY.fullmatch(path.name)
-        if match and match["host"] == _HOST and not _is_alive(int(match["pid"])):
-            with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):
+            gone = match and process.is_gone(
+                process.Process(match["machine"], int(match["pid"]), int(match["start"]))
+            )
+            if gone or (gone is None and now_s - path.stat().st_mtime > OLD_S):
                 path.unlink()
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True

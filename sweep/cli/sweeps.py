@@ -11,6 +11,7 @@ from sim.base.errors import InputError
 from sim.base.text import table_lines
 from sweep.cli.command import Command
 from sweep.execution import notes
+from sweep.grid import elsewhere
 from sweep.store import known
 from sweep.store.folder import SweepFolder
 from sweep.store.journal import Event, Journal
@@ -70,7 +71,7 @@ def _status(results: Path, sweep: str) -> tuple[str, int]:
     lines += [f"  row {e.get('row')} failed: {e.get('error')}" for e in failed[:10]]
     folder = SweepFolder.of(results, sweep)
     if folder.is_whole():
-        lines.append(str(folder.path))
+        lines.append(elsewhere.where(folder.path))
     return "\n".join(lines), len(failed)
 
 

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
-
-import pyarrow as pa
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
 from sim.base.masking import mask, mask_tree
 from sweep.execution import notes, plan, task
 from sweep.execution.cell import error_of, run_cell
 from sweep.execution.plan import Planned, Prepared
 from sweep.execution.watch import CellTimeoutError, alarm
+from sweep.store.cache import MOST_CELLS
 from sweep.store.cell import CellError, CellResult
 from sweep.store.journal import Journal
 
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from sim.workload.workload import Workload
     from sweep.execution.cell import Simulate
     from sweep.store.cell import CellSpec
+
+
+KEEP_EVERY_S = 0.5
+"""What came is kept together after so long: a shard a cell would be many."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +56,8 @@ class Workloads(Protocol):
 class Runner(Protocol):
     """Runs cells somewhere."""
 
-    def run(self, work: Sequence[Work], workloads: Workloads) -> Iterator[CellResult | str]:
-        """Yield the outcome of each cell once, as it comes.
+    def run(self, work: Sequence[Work], workloads: Workloads) -> Iterator[list[CellResult] | str]:
+        """Yield the outcome of each cell once, in lists as they come.
 
         When none came for a while, a text: what is going on, empty if cells are simply running.
         A `notes.Line` is said as it is.
@@ -73,7 +77,7 @@ class InlineRunner:
         self._simulate = simulate
         self._timeout_s = timeout_s
 
-    def run(self, work: Sequence[Work], workloads: Workloads) -> Iterator[CellResult | str]:
+    def run(self, work: Sequence[Work], workloads: Workloads) -> Iterator[list[CellResult] | str]:
         """Yield each cell's outcome in the order of the work."""
         if self._simulate is None:
             few_jobs, specs = task.sample(
@@ -90,7 +94,7 @@ class InlineRunner:
                     result = run_cell(workload, cell.spec, self._simulate)
             except CellTimeoutError as error:  # rang as the cell had just ended
                 result = CellResult(cell.spec.key, error=error_of("simulate", error))
-            yield result
+            yield [result]
 
     def close(self) -> None:
         """Nothing was started."""
@@ -124,31 +128,49 @@ def run(
     by_key = {cell.key: cell for cell, _ in specs}
     limit = prepared.grid.request.settings.max_failures
     work = [Work(spec, cell.input, _name(cell)) for cell, spec in specs]
+    came: list[tuple[CellResult, Planned]] = []  # and not kept yet: those of a moment
+    kept_s = time.monotonic()
     try:
         with notes.Progress(notes.console(), len(work)) as progress:
-            for result in cells.run(work, prepared.inputs):
-                if isinstance(result, notes.Line):
-                    progress.say(result)
-                    journal.append("said", text=mask(result))
-                    continue
-                if isinstance(result, str):
-                    progress.beat(result)
-                    continue
-                _take_in(result, by_key.pop(result.key), prepared, journal, errors)
-                progress.cell(failed=result.error is not None)
-                if limit is not None and len(errors) >= limit and by_key:
-                    break
+            try:
+                for said in cells.run(work, prepared.inputs):
+                    if not isinstance(said, str):
+                        came += ((result, by_key.pop(result.key)) for result in said)
+                    elif isinstance(said, notes.Line):
+                        progress.say(said)
+                        journal.append("said", text=mask(said))
+                    else:
+                        progress.beat(said)
+                    is_time = time.monotonic() - kept_s >= KEEP_EVERY_S
+                    if came and (is_time or len(came) >= MOST_CELLS or _has_failed(said)):
+                        progress.cells(len(came), _take_in(came, prepared, journal, errors))
+                        came, kept_s = [], time.monotonic()
+                    if limit is not None and len(errors) >= limit and by_key:
+                        break
+            finally:
+                if came:
+                    progress.cells(len(came), _take_in(came, prepared, journal, errors))
     except KeyboardInterrupt:
         notes.interrupted(prepared, len(specs))
         raise
-    for cell in by_key.values():
-        errors[cell.key] = {
-            "stage": "skipped",
-            "type": "Skipped",
-            "message": f"not run: {limit} cells had failed before (max_failures={limit})",
-            "traceback": "",
-        }
+    errors |= skipped(by_key, limit)
     return errors
+
+
+def _has_failed(said: Sequence[CellResult] | str) -> bool:
+    return not isinstance(said, str) and any(result.error is not None for result in said)
+
+
+def skipped(keys: Iterable[str], limit: int | None) -> dict[str, CellError]:
+    """Say of cells why they were not run."""
+    message = f"not run: {limit} cells had failed before (max_failures={limit})"
+    error: CellError = {
+        "stage": "skipped",
+        "type": "Skipped",
+        "message": message,
+        "traceback": "",
+    }
+    return dict.fromkeys(keys, error)
 
 
 def _name(cell: Planned) -> str:
@@ -162,30 +184,40 @@ def _name(cell: Planned) -> str:
 
 
 def _take_in(
-    result: CellResult,
-    cell: Planned,
+    came: Sequence[tuple[CellResult, Planned]],
     prepared: Prepared,
     journal: Journal,
     errors: dict[str, CellError],
-) -> None:
-    """Keep a result, then say in the journal that it is there."""
-    seconds = round(result.seconds, 3)
-    where = result.node or platform.node()
-    fields: dict[str, Any] = {"row": cell.row, "key": cell.key, "node": where, "seconds": seconds}
-    if result.error is None:
+) -> int:
+    """Keep results, then say in the journal that they are there; return how many failed."""
+    done = [(result, cell) for result, cell in came if result.error is None]
+    for cell in {(id(cell.cell.policy), id(cell.cell.measure)): cell for _, cell in done}.values():
         prepared.cache.sources.keep(plan.source_of(cell.cell), plan.table_of(cell.cell))
-        try:
-            prepared.cache.put(result, plan.kept_config(prepared, cell))
-        except (pa.ArrowException, TypeError, ValueError) as why:
+    unkept = _put(done, prepared)
+    n_failed = 0
+    for result, cell in came:
+        error = result.error
+        if result.key in unkept:
             # a table of the user's measure that no file can hold is the cell's fault alone
-            result = replace(result, error=error_of("keep", why))
-    if result.error is None:
-        prepared.metrics[cell.key] = result.metrics
-        journal.append("cell", status="done", **fields)
-    else:
-        # it may quote what it could not reach
-        errors[cell.key] = error = mask_tree(result.error)
-        journal.append("cell", status="failed", error=error["message"][:500], **fields)
+            error = error_of("keep", unkept[result.key])
+        where, seconds = result.node or platform.node(), round(result.seconds, 3)
+        fields = {"row": cell.row, "key": cell.key, "node": where, "seconds": seconds}
+        if error is None:
+            prepared.metrics[cell.key] = result.metrics
+            journal.append("cell", status="done", **fields)
+        else:
+            n_failed += 1
+            # it may quote what it could not reach
+            errors[cell.key] = error = mask_tree(error)
+            journal.append("cell", status="failed", error=error["message"][:500], **fields)
+    return n_failed
+
+
+def _put(done: Sequence[tuple[CellResult, Planned]], prepared: Prepared) -> dict[str, Exception]:
+    """Put results into the cache; return of those that can't be kept why, by key."""
+    return prepared.cache.put_many(
+        [(result, plan.kept_config(prepared, cell)) for result, cell in done]
+    )
 
 
 def _cached_before(prepared: Prepared, journal: Journal) -> list[bool]:
@@ -197,6 +229,6 @@ def _cached_before(prepared: Prepared, journal: Journal) -> list[bool]:
     begun = journal.open_attempt()
     known = None if begun is None else set(begun["cached"])
     return [
-        cell.key in prepared.metrics and (known is None or cell.row in known)
-        for cell in prepared.planned
+        is_kept and (known is None or row in known)
+        for row, is_kept in enumerate(prepared.is_known().tolist())
     ]

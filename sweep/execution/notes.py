@@ -45,7 +45,7 @@ def grid(prepared: Prepared, n_todo: int) -> None:
         if len(values) > 1 or key in _PLURAL
     )
     n_cells = len(prepared.planned)
-    n_cached = sum(planned.key in prepared.metrics for planned in prepared.planned)
+    n_cached = int(prepared.is_known().sum())
     note(f"{prepared.sweep}: {axes}: {n_cells} cells, {n_cached} cached, {n_todo} to run")
     traces(prepared)
 
@@ -119,7 +119,7 @@ class Progress:
     def __init__(self, console: Console, n_cells: int) -> None:
         self._console = console
         self._n_cells = n_cells
-        self._n_done = 0
+        self._n_done = self._n_first = 0
         self._n_failed = 0
         self._doing = self._said = ""
         self._begin = self._last_line = time.monotonic()
@@ -156,13 +156,13 @@ class Progress:
         elif self._n_done:
             self._line()
 
-    def cell(self, *, failed: bool) -> None:
-        """Count a cell."""
-        self._n_done += 1
-        self._n_failed += failed
+    def cells(self, n: int, n_failed: int) -> None:
+        """Count cells that are done, and how many of them failed."""
+        self._n_done += n
+        self._n_failed += n_failed
         self._doing = ""
-        if self._n_done == 1:
-            self._first = time.monotonic()
+        if self._n_done == n:
+            self._n_first, self._first = n, time.monotonic()
         if self._bar is not None:
             self._bar.update(self._task, completed=self._n_done, description=self._words())
         else:
@@ -198,8 +198,8 @@ class Progress:
         if self._n_failed:
             text += f", {self._n_failed} failed"
         text += f", {elapsed:.0f} s"
-        if 1 < self._n_done < self._n_cells:
-            each = (self._last_line - self._first) / (self._n_done - 1)
+        if self._n_first < self._n_done < self._n_cells:
+            each = (self._last_line - self._first) / (self._n_done - self._n_first)
             text += f", about {each * (self._n_cells - self._n_done):.0f} s left"
         if self._doing:
             text += f"; {self._doing}"

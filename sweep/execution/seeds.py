@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from sim.base.errors import InputError
-from sweep.execution import compute, notes, plan, rows
+from sweep.execution import compute, notes, plan, rows, together
 from sweep.execution.compute import Runner
 from sweep.execution.plan import Prepared
 from sweep.grid import grid
@@ -70,7 +70,7 @@ def _round(
         if specs:
             compute.begin(prepared, journal, len(specs))
             before_cells()
-            errors = compute.run(prepared, specs, journal, runner)
+            errors = together.run(prepared, specs, journal, runner)
             if errors:
                 runner.close()  # cells may be left on their way
     return prepared, errors

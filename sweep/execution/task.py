@@ -10,13 +10,15 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import policies
 from sim.measures import NO_POLICY
 from sweep.execution.cell import run_cell
+from sweep.execution.parts import pack
 from sweep.execution.watch import Watched, watching
 from sweep.grid import clusters
 from sweep.store.cell import CellError, CellResult
@@ -24,6 +26,7 @@ from sweep.store.cell import CellError, CellResult
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
     from sweep.execution.cell import Simulate
+    from sweep.execution.parts import Pace, Part
     from sweep.store.cell import CellSpec
 
 
@@ -32,16 +35,32 @@ def run_batch(
     specs: Sequence[CellSpec],
     python_path: Sequence[str],
     simulate: Simulate | None,
+    pace: Pace,
     watched: Watched | None = None,
-) -> list[CellResult]:
-    """Run cells of one workload, one after the other; modules may lie in folders of the user's."""
+) -> Iterator[Part]:
+    """Run cells of one workload, one after the other; modules may lie in folders of the user's.
+
+    Yields what is done, in that order, as often as `pace` says; those left when its time is up
+    are not begun.
+    """
     find_modules_in(python_path)
-    results = []
+    begun_s = handed_over_s = time.monotonic()
+    node = _node()
+    done: list[CellResult] = []
     with watching(watched) as begin:
         for spec in specs:
             begin(spec.key)
-            results.append(_other_sources(spec) or run_cell(workload, spec, simulate))
-    return [replace(result, node=_node()) for result in results]
+            result = _other_sources(spec) or run_cell(workload, spec, simulate)
+            done.append(replace(result, node=node))
+            now_s = time.monotonic()
+            if now_s - handed_over_s >= pace.part_s:
+                begin(None)  # it may have to wait until somebody takes it
+                yield pack(done)
+                done, handed_over_s = [], time.monotonic()
+            if now_s - begun_s >= pace.task_s:
+                break
+    if done:
+        yield pack(done)
 
 
 def _node() -> str:

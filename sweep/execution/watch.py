@@ -53,8 +53,8 @@ class Watched:
 
 
 @contextlib.contextmanager
-def watching(watched: Watched | None) -> Iterator[Callable[[str], None]]:
-    """Watch cells; give what to call with a cell's key as it begins."""
+def watching(watched: Watched | None) -> Iterator[Callable[[str | None], None]]:
+    """Watch cells; give what to call with a cell's key as it begins, with None when none runs."""
     if watched is None:
         yield lambda _: None
         return
@@ -73,14 +73,16 @@ class _Watch(threading.Thread):
         super().__init__(daemon=True)
         self._watched = watched
         self._cells = threading.get_ident()
-        self._now = ("", time.monotonic())
+        self._now: tuple[str | None, float] = (None, time.monotonic())
         self._has_posted = False
         self._over = threading.Event()
 
-    def begin(self, key: str) -> None:
-        """Note that a cell begins."""
+    def begin(self, key: str | None) -> None:
+        """Note that a cell begins, or that none does."""
         self._now = (key, time.monotonic())
-        if self._watched.limit_s is not None:
+        if key is None:
+            faulthandler.cancel_dump_traceback_later()
+        elif self._watched.limit_s is not None:
             faulthandler.dump_traceback_later(self._watched.limit_s + GRACE_S, exit=True, file=2)
 
     def end(self) -> None:
@@ -94,6 +96,10 @@ class _Watch(threading.Thread):
         limit_s = self._watched.limit_s
         while not self._over.wait(self._until_next()):
             key, began = self._now
+            if key is None:
+                if self._has_posted:
+                    self._post(None)
+                continue
             seconds = time.monotonic() - began
             entry: Entry = {"key": key, "seconds": seconds, "over": False, "stack": ""}
             if limit_s is not None and seconds >= limit_s:
@@ -105,10 +111,11 @@ class _Watch(threading.Thread):
                 self._post(None)
 
     def _until_next(self) -> float:
-        limit_s = self._watched.limit_s
+        (key, began), limit_s = self._now, self._watched.limit_s
         if limit_s is None:
             return LONG_S
-        return min(LONG_S, max(0.02, self._now[1] + limit_s - time.monotonic()))
+        left_s = limit_s if key is None else began + limit_s - time.monotonic()
+        return min(LONG_S, max(0.02, left_s))
 
     def _post(self, entry: Entry | None) -> None:
         self._has_posted = entry is not None

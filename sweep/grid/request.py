@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from sim.base.errors import InputError, unknown
 from sim.base.parameters import Between, Count, Positive, Whole, check
 from sim.metrics import metric
-from sweep.grid import config_tree, goals, overrides
+from sweep.grid import config_tree, elsewhere, goals, overrides
 from sweep.grid.options import SWEPT_GROUPS, Options
 from sweep.grid.overrides import Assignment, parse
 from sweep.stats import FIRST_SEEDS
@@ -61,7 +61,7 @@ def _settings(
         message = unknown("tracking.granularity", str(granularity), _GRANULARITIES)
         raise InputError(f"{message}; null chooses by the number of cells", rule="wrong type")
     return Settings(
-        results=Path(config["paths"]["results"]).expanduser().resolve(),
+        results=elsewhere.folder_of(config["paths"]["results"]),
         launcher=config["launcher"],
         tracking=config["tracking"],
         max_failures=failures,

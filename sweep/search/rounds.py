@@ -14,7 +14,7 @@ from typing import Any
 
 from sim.base.errors import InputError
 from sim.base.masking import mask
-from sweep.execution import compute, notes, plan
+from sweep.execution import notes, plan, together
 from sweep.execution.compute import Runner
 from sweep.execution.inputs import Inputs
 from sweep.execution.plan import Planned, Prepared
@@ -44,7 +44,7 @@ class Rounds:
     def __post_init__(self) -> None:
         self.inputs = Inputs(self.request.settings.results)
 
-    def begin(self, cells: Sequence[Cell]) -> AbstractContextManager[None]:
+    def begin(self, cells: Sequence[Cell]) -> AbstractContextManager[object]:
         """Name the sweep by what is asked for and by its first cells; hold it for this process."""
         prepared = self.prepare(cells)
         seeds = list(self.request.axes["seed"])
@@ -135,7 +135,7 @@ class Rounds:
             argv=[mask(word) for word in sys.argv[1:]],
         )
         self.before_cells()
-        errors = compute.run(prepared, specs, self.journal, self.runner)
+        errors = together.run(prepared, specs, self.journal, self.runner)
         self.n_run += len(todo)
         self.errors |= errors
         if errors:

@@ -1,153 +1,312 @@
-"""Results by content: one Parquet file a cell, which knows its own checksum."""
+"""Results by content: an index of keys over shards of many cells."""
 
 from __future__ import annotations
 
-import hashlib
 import json
-import math
-from collections.abc import Collection, Iterator, Mapping
+from collections import OrderedDict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from sim.base import files
+from sim.base.arrays import F8
+from sweep.store import place, shards
 from sweep.store.cell import CellResult
+from sweep.store.index import Index, Keys
+from sweep.store.one_file import OneFile
+from sweep.store.shards import MANIFESTS, Manifest, Row, Shard
 from sweep.store.sources import KeptSources
 
-VERSION = 1
-"""Of the layout of a file; a file of another version is computed anew."""
-
-_FEW = 1000
-"""Files that are asked for one by one; for more the folder is listed."""
-
-_MARK = b"checksum-sha256:"
-_BLANK = _MARK + b"0" * 64
+MOST_CELLS, MOST_BYTES = 4096, 2**24
+"""A shard's, at most; one cell may be larger."""
+_OPEN_BYTES = 2**26
+"""Shards that are kept in memory once they were read."""
+FEW_CELLS, MANY_SHARDS = 1024, 32
+"""So many shards of so few cells are put together."""
 
 
 class Cache:
-    """The results of cells under ``<results>/cache/cells``.
+    """The results of cells, under ``<results>/cache``; see `sweep.store.shards`.
 
-    Each file's checksum is over its bytes with the checksum itself as zeros, so that a file is
-    known to be whole before Parquet looks at it. Whoever writes a cell writes the same content;
-    two processes may do so at once.
+    Whoever writes a cell writes the same content; several processes may do so at once. What older
+    versions kept, a file a cell, is read as well.
     """
 
     def __init__(self, results: Path) -> None:
-        self.folder = results / "cache" / "cells"
+        self.place = place.of(results)
         self.sources = KeptSources(results)
-
-    def file(self, key: str) -> Path:
-        """Where the cell of this key is kept."""
-        return self.folder / key[:2] / f"{key}.parquet"
+        self._is_here = isinstance(self.place, place.Folder)
+        self._old = OneFile(self.place)
+        self._made: Index | None = None
+        self._open: OrderedDict[str, tuple[Shard, int]] = OrderedDict()
+        self._unpacked: OrderedDict[str, F8] = OrderedDict()
+        self._whole: set[str] = set()
 
     def n_bytes(self, key: str) -> int:
-        """Size of a cell's file; 0 if there is none."""
-        try:
-            return self.file(key).stat().st_size
-        except OSError:
-            return 0
+        """Size of a cell's table before compression; 0 if there is none."""
+        found = self._index.find(bytes.fromhex(key))
+        if found is None:
+            return self._old.sizes().get(key, 0)
+        of, row = found
+        return int(self._index.manifests[of].sizes[row])
 
     def get(self, key: str) -> CellResult | None:
         """Read a cell; None if it is not there, damaged, or from another version."""
-        file = self._open(key)
-        if file is None:
-            return None
-        return CellResult(key, _metrics(file), file.read(use_threads=False))
+        for _ in range(2):
+            found = self._index.find(bytes.fromhex(key))
+            if found is None:
+                break
+            manifest, row = self._index.manifests[found[0]], found[1]
+            shard = self._shard(manifest)
+            metrics = self._metrics(manifest, row)
+            if shard is not None and metrics is not None:
+                _, schema, jobs = shard.jobs(row)
+                return CellResult(key, metrics, shards.jobs_of(schema, jobs))
+            self._lost(manifest)
+        return self._old.get(key)
 
     def metrics(self, key: str) -> dict[str, float] | None:
-        """Read a cell's metrics alone; None if it is not there or its file is damaged."""
-        file = self._open(key)
-        return None if file is None else _metrics(file)
-
-    def among(self, keys: Collection[str]) -> list[str]:
-        """Return those of the keys that have a file, in their order; it may be a damaged one."""
-        if len(keys) <= _FEW:
-            return [key for key in keys if self.file(key).exists()]
-        there = {*self.keys_kept()}
-        return [key for key in keys if key in there]
-
-    def put(self, result: CellResult, config: Mapping[str, Any]) -> None:
-        """Keep a cell that did not fail, with its configuration for people to read."""
-        assert result.jobs is not None
-        metrics = {name: _text(value) for name, value in result.metrics.items()}
-        meta = {"key": result.key, "metrics": metrics, "config": config}
-        files.write_bytes(self.file(result.key), _sealed(_parquet(result.jobs, meta)))
+        """Read a cell's metrics alone; None if it is not there or its shard is damaged."""
+        for _ in range(2):
+            found = self._index.find(bytes.fromhex(key))
+            if found is None:
+                break
+            manifest = self._index.manifests[found[0]]
+            metrics = self._metrics(manifest, found[1]) if self._is_whole(manifest) else None
+            if metrics is not None:
+                return metrics
+            self._lost(manifest)
+        return self._old.metrics(key)
 
     def config(self, key: str) -> dict[str, Any] | None:
         """Return the configuration a cell was computed with; None if there is no such cell."""
-        file = self._open(key)
-        if file is None:
+        found = self._index.find(bytes.fromhex(key))
+        if found is None:
+            return self._old.config(key)
+        shard = self._shard(self._index.manifests[found[0]])
+        if shard is None:
             return None
-        config: dict[str, Any] = _meta(file)["config"]
+        config: dict[str, Any] = json.loads(shard.config(found[1]))
         return config
 
-    def keys_kept(self) -> Iterator[str]:
-        """Keys of all cells kept, sorted; their files are not looked at."""
-        for file in sorted(self.folder.glob("??/*.parquet")):
-            yield file.stem
-
-    def _open(self, key: str) -> pq.ParquetFile | None:
-        try:
-            content = self.file(key).read_bytes()
-        except OSError:
-            return None
-        if not _is_whole(content):
-            return None
-        try:
-            file = pq.ParquetFile(pa.BufferReader(content))
-            meta = _meta(file)
-            _metrics(file)
-        except (pa.ArrowException, OSError, AttributeError, KeyError, TypeError, ValueError):
-            return None  # whole, but laid out otherwise: by another version
-        known = meta.keys() >= {"key", "metrics", "config"} and meta.get("version", 1) == VERSION
-        return file if known and meta["key"] == key else None
-
-
-def _parquet(table: pa.Table, meta: Mapping[str, Any]) -> bytes:
-    sink = pa.BufferOutputStream()
-    # without the Arrow schema, which would repeat the metadata in another form
-    with pq.ParquetWriter(
-        sink, table.schema, compression="zstd", use_dictionary=False, store_schema=False
-    ) as writer:
-        writer.write_table(table)
-        writer.add_key_value_metadata(
-            {
-                **(table.schema.metadata or {}),  # what a measure keeps beside its table
-                "cell": json.dumps(meta, ensure_ascii=False),
-                "checksum": _BLANK.decode(),
-            }
+    def among(self, keys: Collection[str]) -> list[str]:
+        """Return those of the keys that are kept, in their order."""
+        there = self.are_kept(
+            np.array([bytes.fromhex(key) for key in keys], f"S{shards.KEY_BYTES}")
         )
-    content: bytes = sink.getvalue().to_pybytes()
-    return content
+        return [key for key, is_there in zip(keys, there, strict=True) if is_there]
+
+    def are_kept(self, keys: Keys) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Tell of each key whether it is kept, in a shard that is whole."""
+        while True:
+            of, _ = self._index.find_all(keys)
+            needed = np.unique(of[of >= 0]).tolist()
+            manifests = [self._index.manifests[number] for number in needed]
+            bad = [manifest for manifest in manifests if not self._is_whole(manifest)]
+            if not bad:
+                break
+            self._lost(*bad)
+        kept = of >= 0
+        old = self._old.sizes()
+        if old:
+            for number in np.flatnonzero(~kept).tolist():
+                key = keys[number : number + 1].tobytes().hex()
+                kept[number] = key in old and self._old.metrics(key) is not None
+        return kept
+
+    def look_again(self, keys: Keys) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Tell of each key whether it is kept by now, by whomever."""
+        self._index.load(self.place)
+        return self.are_kept(keys)
+
+    def columns(self, keys: Keys) -> dict[str, F8]:
+        """Return the metrics of many keys by name; `shards.ABSENT` where a cell has none."""
+        columns: dict[str, F8] = {}
+
+        def column(name: str) -> F8:
+            if name not in columns:
+                columns[name] = np.full(len(keys), shards.ABSENT)
+            return columns[name]
+
+        of, row = self._index.find_all(keys)
+        order = np.argsort(of, kind="stable")
+        ends = np.searchsorted(of[order], np.arange(len(self._index.manifests) + 1))
+        for number, manifest in enumerate(self._index.manifests):
+            at = order[ends[number] : ends[number + 1]]
+            values = self._values(manifest) if len(at) else None
+            if values is not None:
+                for k, name in enumerate(manifest.names):
+                    column(name)[at] = values[k, row[at]]
+        if self._old.sizes():
+            for place_of in np.flatnonzero(of < 0).tolist():
+                metrics = self._old.metrics(keys[place_of : place_of + 1].tobytes().hex()) or {}
+                for name, value in metrics.items():
+                    column(name)[place_of] = value
+        return columns
+
+    def put(self, result: CellResult, config: Mapping[str, Any]) -> None:
+        """Keep a cell that did not fail, with its configuration for people to read."""
+        for error in self.put_many([(result, config)]).values():
+            raise error
+
+    def put_many(
+        self, results: Sequence[tuple[CellResult, Mapping[str, Any]]]
+    ) -> dict[str, Exception]:
+        """Keep cells that did not fail, each with its configuration: a shard, if it holds them.
+
+        All of them are kept when it returns, but for those whose table no file can hold: their
+        errors are returned by key.
+        """
+        rows: list[Row] = []
+        errors: dict[str, Exception] = {}
+        for result, config in results:
+            assert result.jobs is not None
+            try:
+                text = json.dumps(config, ensure_ascii=False)
+                metrics = {name: float(value) for name, value in result.metrics.items()}
+                rows.append(shards.row_of(result.key, text, result.jobs, metrics))
+            except (pa.ArrowException, TypeError, ValueError) as error:
+                errors[result.key] = error
+        for part in _in_parts(rows):
+            self._commit(part)
+        return errors
+
+    def keys_kept(self) -> Iterator[str]:
+        """Keys of all cells kept, sorted; their shards are not looked at."""
+        ours = {*self._old.sizes()}
+        yield from sorted(ours.union(key.hex() for key in self._index.all_keys()))
+
+    def configs(self) -> Iterator[dict[str, Any]]:
+        """Return the configurations of all cells kept, shard by shard."""
+        for manifest in self._index.manifests:
+            shard = self._shard(manifest)
+            yield from map(json.loads, () if shard is None else shard.configs())
+        for key in self._old.sizes():
+            config = self._old.config(key)
+            if config is not None:
+                yield config
+
+    def compact(self) -> int:
+        """Put small shards together; return how many went.
+
+        What a kill leaves is the old shards, or both: of two copies of a cell either will do.
+        """
+        small = [each for each in self._index.manifests if len(each) < FEW_CELLS]
+        small = [each for each in small if each.n_bytes < MOST_BYTES // 4]
+        if len(small) < MANY_SHARDS:
+            return 0
+        rows: dict[bytes, Row] = {}
+        taken = []
+        for manifest in small:
+            shard, values = self._shard(manifest), self._values(manifest)
+            if shard is None or values is None:
+                continue  # damaged, or it can't be read now
+            taken.append(manifest)
+            for at, (key, config, schema, jobs) in enumerate(shard.rows()):
+                rows[key] = Row(key, config, schema, jobs, _row(manifest.names, values[:, at]))
+        made = [self._commit(part) for part in _in_parts([rows[key] for key in sorted(rows)])]
+        # what was put together before a kill may be made again: by the same name
+        manifests = {each.name for each in taken} - {each.name for each in made}
+        for name in sorted(manifests):
+            self.place.delete(MANIFESTS + name)
+        needed = {each.shard for each in self._index.manifests if each.name not in manifests}
+        for name in sorted({each.shard for each in taken} - needed):
+            self.place.delete(shards.file_of(name))
+        self._open.clear()
+        self._made = None
+        return len(manifests)
+
+    def _commit(self, rows: Sequence[Row]) -> Manifest:
+        """Write a shard, then the manifest that makes it count."""
+        index = self._index
+        shard, about = shards.write(rows)
+        name = shards.name_of(about)
+        self.place.put(shards.file_of(shards.name_of(shard)), shard)
+        self.place.put(MANIFESTS + name, about)
+        manifest = shards.read_manifest(name, about)
+        assert manifest is not None
+        self._whole.add(manifest.shard)
+        index.add(manifest)
+        return manifest
+
+    @property
+    def _index(self) -> Index:
+        if self._made is None:
+            self._made = Index()
+            self._made.load(self.place)
+        return self._made
+
+    def _lost(self, *manifests: Manifest) -> None:
+        """Look anew at what is there, but for these."""
+        before = self._made
+        self._made = Index()
+        self._made.dropped = {each.name for each in manifests}
+        if before is not None:
+            self._made.dropped |= before.dropped
+        self._made.load(self.place)
+
+    def _is_whole(self, manifest: Manifest) -> bool:
+        """Tell whether a shard can be gone by; one elsewhere is looked at when it is read."""
+        if self._is_here and manifest.shard not in self._whole:
+            content = self.place.get(shards.file_of(manifest.shard))
+            if content is None or shards.name_of(content) != manifest.shard:
+                return False
+            self._whole.add(manifest.shard)
+        return True
+
+    def _shard(self, manifest: Manifest) -> Shard | None:
+        if manifest.shard in self._open:
+            self._open.move_to_end(manifest.shard)
+            return self._open[manifest.shard][0]
+        content = self.place.get(shards.file_of(manifest.shard))
+        if content is None or shards.name_of(content) != manifest.shard:
+            return None
+        shard = Shard(content)
+        self._open[manifest.shard] = (shard, len(content))
+        while len(self._open) > 1 and sum(n for _, n in self._open.values()) > _OPEN_BYTES:
+            self._open.popitem(last=False)
+        return shard
+
+    def _values(self, manifest: Manifest) -> F8 | None:
+        """Return the metrics of a manifest's cells, a row a name."""
+        if manifest.name not in self._unpacked:
+            content = self.place.get(MANIFESTS + manifest.name)
+            whole = None if content is None else shards.read_manifest(manifest.name, content)
+            if whole is None:
+                return None
+            self._unpacked[manifest.name] = whole.metrics()
+            while len(self._unpacked) > 64:
+                self._unpacked.popitem(last=False)
+        self._unpacked.move_to_end(manifest.name)
+        return self._unpacked[manifest.name]
+
+    def _metrics(self, manifest: Manifest, row: int) -> dict[str, float] | None:
+        values = self._values(manifest)
+        return None if values is None else _row(manifest.names, values[:, row])
 
 
-def _sealed(content: bytes) -> bytes:
-    checksum = _MARK + hashlib.sha256(content).hexdigest().encode()
-    return content.replace(_BLANK, checksum)
+def _row(names: Sequence[str], values: F8) -> dict[str, float]:
+    bits = values.view(np.uint64) if values.flags.c_contiguous else values.copy().view(np.uint64)
+    absent = shards.ABSENT.view(np.uint64)
+    return {
+        name: float(value)
+        for name, value, bit in zip(names, values, bits, strict=True)
+        if bit != absent
+    }
 
 
-def _is_whole(content: bytes) -> bool:
-    at = content.rfind(_MARK)
-    if at < 0:
-        return False
-    at += len(_MARK)
-    blank = content[:at] + b"0" * 64 + content[at + 64 :]
-    return hashlib.sha256(blank).hexdigest().encode() == content[at : at + 64]
-
-
-def _meta(file: pq.ParquetFile) -> dict[str, Any]:
-    meta = json.loads(file.metadata.metadata[b"cell"])
-    if not isinstance(meta, dict):
-        raise TypeError(f"a cell's description is a mapping, not {type(meta).__name__}")
-    return meta
-
-
-def _metrics(file: pq.ParquetFile) -> dict[str, float]:
-    return {name: float(value) for name, value in _meta(file)["metrics"].items()}
-
-
-def _text(value: float) -> float | str:
-    """JSON has no NaN and no infinities: those become text."""
-    return value if math.isfinite(value) else repr(value)
+def _in_parts(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
+    """Cut rows such that each part makes a shard."""
+    part: list[Row] = []
+    n_bytes = 0
+    for row in rows:
+        size = len(row.jobs) + len(row.config)
+        if part and (len(part) >= MOST_CELLS or n_bytes + size > MOST_BYTES):
+            yield part
+            part, n_bytes = [], 0
+        part.append(row)
+        n_bytes += size
+    if part:
+        yield part

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import io
 import json
 import os
 import re
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, BinaryIO
+
+from sweep.store import mirror, place
+from sweep.store.lease import Lease
 
 Event = dict[str, Any]
 
@@ -30,6 +31,7 @@ class Journal:
     """
 
     def __init__(self, results: Path, sweep: str) -> None:
+        self._results, self._sweep = results, sweep
         self.file = results / "journal" / f"{sweep}.jsonl"
         self._is_clean = False
 
@@ -49,6 +51,8 @@ class Journal:
             if n_written != len(content):  # the disk took a part: it is full
                 self._is_clean = False
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.file))
+        if event != "cell":  # those follow as the lease's heart beats
+            mirror.push(self._results, self.file)
 
     def _clean(self, file: BinaryIO) -> str:
         """End the line that a kill may have cut off."""
@@ -108,17 +112,27 @@ class Journal:
                 first = None
         return first
 
-    def locked(self, on_wait: Callable[[], None]) -> AbstractContextManager[None]:
+    def lease(self) -> Lease:
+        """Return what the process holds that runs the sweep."""
+        return Lease(
+            place.of(self._results),
+            f"journal/{self._sweep}",
+            on_beat=lambda: mirror.push(self._results, self.file),
+        )
+
+    @contextlib.contextmanager
+    def locked(self, on_wait: Callable[[], None]) -> Iterator[Lease]:
         """Hold the sweep for this process; call `on_wait` and wait if another has it."""
-        return exclusive(self._lock, on_wait)
+        lease = self.lease()
+        lease.take(on_wait)
+        try:
+            yield lease
+        finally:
+            lease.release()
 
     def is_running(self) -> bool:
         """Tell whether a process holds the sweep."""
-        return _is_held(self._lock)
-
-    @property
-    def _lock(self) -> Path:
-        return self.file.with_suffix(".lock")
+        return self.lease().is_taken()
 
 
 def _is_event(line: Any) -> bool:
@@ -129,31 +143,3 @@ def _is_event(line: Any) -> bool:
         and isinstance(line.get("time"), int | float)
         and (line["event"] != "begin" or isinstance(line.get("cached"), list))
     )
-
-
-@contextlib.contextmanager
-def exclusive(file: Path, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Hold a lock; call `on_wait` and wait if another process has it.
-
-    The operating system takes it back when its holder dies.
-    """
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with file.open("a") as handle:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            on_wait()
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-
-
-def _is_held(file: Path) -> bool:
-    """Tell whether a process holds the lock now."""
-    try:
-        with file.open("rb") as handle:
-            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
-    return False

@@ -16,7 +16,7 @@ from sim.base.masking import mask_tree
 from sweep.execution.notes import LINE_EVERY_S
 from sweep.grid.config_tree import to_yaml
 from sweep.grid.request import Settings
-from sweep.store import journal
+from sweep.store import lease
 from sweep.store.folder import SweepFolder
 from sweep.store.journal import Journal
 from sweep.track import rows as to_log
@@ -124,7 +124,7 @@ def log(
             "tracking.granularity=cell logs every cell"
         )
     # two sweeps that make one sqlite database at the same time would break it
-    with journal.exclusive(settings.results / "journal" / "mlflow.lock"):
+    with lease.exclusive(settings.results / "journal" / "mlflow.lock"):
         track(
             folder.path,
             cells,

@@ -135,7 +135,6 @@ def cluster() -> Iterator[Site]:
 def every_file(folder: Path) -> dict[str, bytes]:
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
-        for part in ("sweeps", "cache")
-        for path in sorted((folder / part).rglob("*"))
+        for path in sorted((folder / "sweeps").rglob("*"))
         if path.is_file()
     }

@@ -90,8 +90,8 @@ if __name__ == "__main__":
     cluster = {"shape": "slots", "count": 1, "queues": {}}
     what = {"name": "simulation"}
     work = [Work(CellSpec(str(at), policy, cluster, what, at), "w") for at in range(8)]
-    one = One()
+    made = One()
     runner = make_runner({"kind": "local", "workers": 2}, simulate=simulate)
-    results = [result for result in runner.run(work, one) if not isinstance(result, str)]
+    results = [one for said in runner.run(work, made) if isinstance(said, list) for one in said]
     runner.close()
-    json.dump([one.made, [[r.error, r.metrics] for r in results]], sys.stdout)
+    json.dump([made.made, [[r.error, r.metrics] for r in results]], sys.stdout)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import math
 from collections.abc import Sequence
@@ -42,6 +43,10 @@ def metrics_of(policy: str, capacity: float, seed: int) -> dict[str, float]:
     }
 
 
+def _key(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 def frame(
     policies: Sequence[str] = POLICIES,
     capacities: Sequence[float] = (0.5, 0.75, 1.0),
@@ -69,7 +74,7 @@ def frame(
                 "error_message": "float division by zero" if bad else None,
                 "error_traceback": "Traceback (most recent call last):\n  boom\n" if bad else None,
                 "reproduce": f"python -m sweep policy={policy} capacity={capacity} seed={seed}",
-                "key": f"{trace}-{settings}-{policy}-{capacity}-{seed}".encode().hex(),
+                "key": _key(f"{trace}-{settings}-{policy}-{capacity}-{seed}"),
             }
         )
     names = list(dict.fromkeys(name for row in rows for name in row))

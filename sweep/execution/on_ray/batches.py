@@ -1,4 +1,4 @@
-"""What to hand out next: short cells in groups, lost ones again, each for so long.
+"""What to hand out next: cells in chunks, lost ones again, each for so long.
 
 Pure bookkeeping, without Ray, so that it can be tested by itself.
 """
@@ -6,15 +6,21 @@ Pure bookkeeping, without Ray, so that it can be tested by itself.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
+
+from sweep.execution.parts import Pace
 
 if TYPE_CHECKING:
     from sweep.execution.compute import Work
 
-TARGET_S = 1.0
-MAX_CELLS = 256
+MOST_CELLS = 2048
+"""Of a chunk."""
+LEAST_S, MOST_S = 1.0, 20.0
+"""For how long a task begins cells."""
+PARTS_S = 300.0
+"""How many parts of chunks may come in a second, of all slots together."""
 MAX_LOST = 5
 MAX_OUT_OF_MEMORY = 1
 
@@ -24,11 +30,12 @@ Loss = Literal["lost", "memory", "broken", "away"]
 
 @dataclass
 class Batch:
-    """Cells of one workload that make one task."""
+    """Cells of one workload that make one task, in the order in which it runs them."""
 
     input: str  # name of the workload
-    work: list[Work]
+    work: Sequence[Work]  # those that have not come back
     doubled: bool = False  # whether the task asks for twice the memory of a slot
+    careful: bool = False  # whether a cell begins only once the one before has come back
     but: str = ""  # the node that it must not run on, as a cell of it failed there
 
 
@@ -42,10 +49,12 @@ class _Trials:
 class Batches:
     """The cells that wait, in order, and what is known of their durations and losses.
 
-    Cells of one workload follow each other, so that few workloads are needed at a time.
+    Cells of one workload follow each other, so that few workloads are needed at a time. A task
+    ends by its time, so that no chunk need be small for fear that its cells are long; what it
+    leaves waits again.
     """
 
-    work: Sequence[Work]
+    work: Iterable[Work]
     slots: int  # how many tasks run at once
     _waiting: dict[str, deque[Work]] = field(init=False, default_factory=dict)
     _again: deque[Batch] = field(init=False, default_factory=deque)
@@ -64,44 +73,82 @@ class Batches:
             return self._again.popleft()
         for name, queue in self._waiting.items():
             if queue:
-                return Batch(name, [queue.popleft() for _ in range(self._size(name, len(queue)))])
+                # leave the other slots their part of the rest
+                fair = min(-(-len(queue) // (2 * self.slots)), MOST_CELLS)
+                return Batch(name, [queue.popleft() for _ in range(fair)])
         return None
+
+    def pace(self, batch: Batch) -> Pace:
+        """Say how a task shall go through a batch.
+
+        For long where much is left, so that tasks are few; for less and less towards the end, so
+        that all slots end together.
+        """
+        each = self._seconds.get(batch.input, 0.0)
+        left_s = each * len(self._waiting.get(batch.input, ())) / (2 * self.slots)
+        part_s = max(LEAST_S, self.slots / PARTS_S)
+        task_s = max(LEAST_S, min(left_s, max(MOST_S, 4 * part_s)))
+        return Pace(0.0 if batch.careful else part_s, task_s)
 
     def put_back(self, batch: Batch) -> None:
         """Let a batch wait again that could not be handed out."""
         self._again.appendleft(batch)
 
-    def done(self, batch: Batch, seconds: float) -> None:
-        """Note that a batch has come back."""
-        each = seconds / len(batch.work)
+    def done(self, batch: Batch, n_cells: int, seconds: float) -> None:
+        """Note that the next `n_cells` of a batch have come back, and what they took together."""
+        each = seconds / n_cells
         before = self._seconds.get(batch.input, each)
         self._seconds[batch.input] = 0.5 * before + 0.5 * each
-        self._left[batch.input] -= len(batch.work)
+        self._left[batch.input] -= n_cells
+        batch.work = batch.work[n_cells:]
+
+    def left(self, batch: Batch) -> None:
+        """Let what a task has left wait again, before all others of its workload."""
+        if not batch.work:
+            return
+        if batch.doubled or batch.careful:
+            self._again.append(batch)
+        else:
+            self._waiting[batch.input].extendleft(reversed(batch.work))
 
     def lost(self, batch: Batch, loss: Loss) -> list[Work]:
-        """Note that a batch gave nothing; return those of its cells that won't be tried again.
+        """Note that a task was lost; return those of its cells that won't be tried again.
 
-        The others wait again, each by itself: the cell to blame shall not take others with it.
+        The cell to blame shall not take others with it. Of many it is not known which it is: they
+        wait again with care, and if their task is lost again, it is the first.
         """
+        if loss == "away":
+            self._again.append(Batch(batch.input, batch.work, batch.doubled, batch.careful))
+            return []
+        blamed, others = batch.work[:1], batch.work[1:]
+        if others and (loss == "broken" or not batch.careful):
+            if loss == "memory":
+                for cell in batch.work:
+                    self._of(cell).memory += 1
+            again = [batch.work] if loss != "broken" else [[cell] for cell in batch.work]
+            doubled = batch.doubled or loss == "memory"
+            self._again.extend(Batch(batch.input, each, doubled, careful=True) for each in again)
+            return []
         given_up = []
-        for cell in batch.work:
-            trials = self._trials.setdefault(cell.spec.key, _Trials())
+        for cell in blamed:
+            trials = self._of(cell)
             trials.lost += loss == "lost"
             trials.memory += loss == "memory"
-            over = trials.lost > MAX_LOST or trials.memory > MAX_OUT_OF_MEMORY
-            if over or (loss == "broken" and len(batch.work) == 1):
+            if trials.lost > MAX_LOST or trials.memory > MAX_OUT_OF_MEMORY or loss == "broken":
                 given_up.append(cell)
             else:
-                doubled = batch.doubled or loss == "memory"
-                self._again.append(Batch(cell.input, [cell], doubled))
+                self._again.append(Batch(batch.input, [cell], batch.doubled or loss == "memory"))
+        if others:
+            self._again.append(Batch(batch.input, others, batch.doubled, careful=batch.doubled))
         self._left[batch.input] -= len(given_up)
         return given_up
 
     def ended(self, batch: Batch, key: str) -> Work:
         """Note that one cell of a batch was ended; return it. The others wait again."""
         (over,) = (cell for cell in batch.work if cell.spec.key == key)
-        others = (cell for cell in batch.work if cell is not over)
-        self._again.extend(Batch(cell.input, [cell], batch.doubled) for cell in others)
+        others = [cell for cell in batch.work if cell is not over]
+        if others:
+            self._again.append(Batch(batch.input, others, batch.doubled))
         self._left[batch.input] -= 1
         return over
 
@@ -111,17 +158,12 @@ class Batches:
         self._again.append(Batch(cell.input, [cell], but=but))
 
     def n_lost(self, cell: Work) -> int:
-        """How often a cell's worker was lost."""
-        return self._trials[cell.spec.key].lost
+        """How often a cell was to blame for the loss of its worker."""
+        return self._of(cell).lost
 
     def is_over(self, name: str) -> bool:
         """Tell whether every cell of a workload is settled."""
         return self._left[name] == 0
 
-    def _size(self, name: str, n_waiting: int) -> int:
-        """As many cells as fill the target, but leave the other slots their part of the rest."""
-        seconds = self._seconds.get(name)
-        if seconds is None:
-            return 1
-        fair = -(-n_waiting // (2 * self.slots))
-        return max(1, min(int(TARGET_S / max(seconds, 1e-6)), fair, MAX_CELLS, n_waiting))
+    def _of(self, cell: Work) -> _Trials:
+        return self._trials.setdefault(cell.spec.key, _Trials())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import secrets
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,16 +16,20 @@ from sweep.execution.compute import InlineRunner, Runner, Work, Workloads
 from sweep.execution.on_ray import board
 from sweep.execution.on_ray.batches import MAX_LOST, Batch, Batches
 from sweep.execution.on_ray.connection import Connection, DisconnectedError, judge, put
+from sweep.execution.on_ray.warm import HEARTBEAT_S, warm_up
+from sweep.execution.parts import unpack
 from sweep.execution.watch import GRACE_S, Watched, too_long
 from sweep.store.cell import CellError, CellResult
 
 if TYPE_CHECKING:
     from sweep.execution.cell import Simulate
+    from sweep.execution.parts import Part
 
-PENDING_PER_SLOT = 3
-HEARTBEAT_S = 1.0
+AHEAD = 32
+"""How many tasks wait for a slot, so that none is idle, beside one for every eighth slot."""
+PARTS_AHEAD = 2
+"""How many parts of a task may wait to be taken in, before it waits itself."""
 GET_S = 60.0
-WARM_UP_S = 300.0
 AGAIN_S = 1.0
 MAX_IN_VAIN = 10
 ASK_S = 10.0
@@ -52,17 +56,17 @@ class RayRunner:
         self._simulate = simulate
         self._connection = Connection(launcher, python_path)
         self._refs: dict[str, Any] = {}
-        self._tasks: dict[Any, Batch] = {}
+        self._tasks: dict[Any, Batch] = {}  # by the generator of its parts
         self._names: dict[Any, str] = {}  # under which tasks say what runs for long
-        self._handed_out_s: dict[Any, float] = {}
+        self._heard_s: dict[Any, float] = {}  # when it was handed out, or a part of it came
         self._board = f"{secrets.token_hex(8)}:"
         self._n_named = itertools.count()
         self._asked_s = 0.0
         self._long = ""
         self._memory: dict[Any, int] = {}
 
-    def run(self, work: Sequence[Work], workloads: Workloads) -> Iterator[CellResult | str]:
-        """Yield each cell's outcome once, as it comes; a text every second without one.
+    def run(self, work: Sequence[Work], workloads: Workloads) -> Iterator[list[CellResult] | str]:
+        """Yield each cell's outcome once, in parts as they come; a text every second without one.
 
         Ray stays up afterwards, for more work, until `close`.
         """
@@ -103,7 +107,7 @@ class RayRunner:
             board.clear(self._board)
         self._connection.close()
 
-    def _run(self, batches: Batches, workloads: Workloads) -> Iterator[CellResult | str]:
+    def _run(self, batches: Batches, workloads: Workloads) -> Iterator[list[CellResult] | str]:
         import ray
 
         run_batch = ray.remote(task.run_batch)
@@ -113,7 +117,7 @@ class RayRunner:
                 yield from self._connection.nodes.news()
                 self._connection.nodes.insist()
             batches.slots = self._connection.slots
-            while len(self._tasks) < PENDING_PER_SLOT * self._connection.slots:
+            while len(self._tasks) < _most_tasks(batches.slots):
                 batch = batches.next()
                 if batch is None:
                     break
@@ -133,30 +137,12 @@ class RayRunner:
                 yield from self._collect(ref, batches)
 
     def _warm_up(self, work: Sequence[Work], workloads: Workloads) -> Iterator[str]:
-        """Let each node compile what the cells will need, each variant once, side by side."""
-        import ray
-
         few_jobs, specs = task.sample(
             [cell.spec for cell in work], lambda: workloads.workload(work[0].input)
         )
-        if few_jobs is None:
-            return
-        missing, compile_for = ray.remote(task.missing), ray.remote(task.compile_for)
-        with self._connection.guarded():
-            shared = ray.put(few_jobs)
-            nodes = self._connection.nodes.good()
-            there = [_on(key) for key, node in nodes.items() if node.n_cpus >= 1]
-            asked = [missing.options(**on).remote(self._python_path, shared, specs) for on in there]
-        silent = yield from _wait(self._connection, asked, "", self._timeout_s)
-        for ref in silent:  # a policy that hangs as it prepares would keep its worker
-            ray.cancel(ref, force=True)
-        compiling = []
-        with self._connection.guarded():
-            for on, ref in zip(there, asked, strict=True):
-                for spec in _answer(ref):
-                    there_only = compile_for.options(**on)
-                    compiling.append(there_only.remote(self._python_path, shared, spec))
-        yield from _wait(self._connection, compiling, task.COMPILING, None)
+        if few_jobs is not None:
+            how = (few_jobs, specs, self._python_path, self._timeout_s)
+            yield from warm_up(self._connection, *how)
 
     def _submit(self, run_batch: Any, batch: Batch, batches: Batches, workloads: Workloads) -> None:
         workload = None
@@ -169,19 +155,25 @@ class RayRunner:
             with self._connection.guarded():
                 if workload is not None:
                     self._refs[batch.input] = put(workload)
-                where = self._connection.nodes.where(batch.but)
-                options = {"max_retries": 0, "num_cpus": 1, "memory": memory or None, **where}
-                remote = run_batch.options(**options)
+                # Ray places it where the workload lies, if there is a slot, else elsewhere
+                remote = run_batch.options(
+                    max_retries=0,
+                    num_cpus=1,
+                    memory=memory or None,
+                    _generator_backpressure_num_objects=1 if batch.careful else PARTS_AHEAD,
+                    **self._connection.nodes.where(batch.but),
+                )
                 shared = self._refs[batch.input]
                 name = f"{self._board}{next(self._n_named):09d}"
                 watched = Watched(name, self._timeout_s, board.post)
-                ref = remote.remote(shared, specs, self._python_path, self._simulate, watched)
+                how = (self._python_path, self._simulate, batches.pace(batch), watched)
+                ref = remote.remote(shared, specs, *how)
         except DisconnectedError:
             batches.put_back(batch)
             raise
         self._tasks[ref] = batch
         self._names[ref] = name
-        self._handed_out_s[ref] = time.monotonic()
+        self._heard_s[ref] = time.monotonic()
         if memory:
             self._memory[ref] = memory
         if workload is not None:
@@ -201,24 +193,30 @@ class RayRunner:
                 with self._connection.guarded():
                     ray.cancel(ref)
 
-    def _collect(self, ref: Any, batches: Batches) -> Iterator[CellResult | notes.Line]:
-        """Take in what became of one task."""
+    def _collect(self, ref: Any, batches: Batches) -> Iterator[list[CellResult] | notes.Line]:
+        """Take in the next part of a task, or that it is over."""
         import ray
 
-        name = self._tasks[ref].input
+        batch = self._tasks[ref]
         try:
-            results: list[CellResult] = ray.get(ref, timeout=GET_S)
+            part: Part = ray.get(next(ref), timeout=GET_S)
+        except StopIteration:
+            batches.left(self._pop(ref))
         except (ray.exceptions.RayError, MemoryError) as error:
             yield from self._lose(ref, error, batches)
         except OSError as error:
             raise DisconnectedError(f"the connection to Ray broke: {error}") from error
         else:
-            batch = self._pop(ref)
-            batches.done(batch, sum(result.seconds for result in results))
-            for cell, result in zip(batch.work, results, strict=True):
-                yield from self._judged(cell, result, batches)
-        if batches.is_over(name):
-            self._refs.pop(name, None)
+            results, cells = unpack(part), batch.work
+            self._heard_s[ref] = time.monotonic()
+            batches.done(batch, len(results), sum(result.seconds for result in results))
+            yield [
+                judged
+                for cell, result in zip(cells, results, strict=False)
+                for judged in self._judged(cell, result, batches)
+            ]
+        if batches.is_over(batch.input):
+            self._refs.pop(batch.input, None)
 
     def _judged(self, cell: Work, result: CellResult, batches: Batches) -> Iterator[CellResult]:
         """Give what became of a cell, unless it failed and is to be tried on another node."""
@@ -231,12 +229,12 @@ class RayRunner:
     def _pop(self, ref: Any) -> Batch:
         self._memory.pop(ref, None)
         self._names.pop(ref)
-        self._handed_out_s.pop(ref)
+        self._heard_s.pop(ref)
         return self._tasks.pop(ref)
 
     def _lose(
         self, ref: Any, error: Exception, batches: Batches
-    ) -> Iterator[CellResult | notes.Line]:
+    ) -> Iterator[list[CellResult] | notes.Line]:
         verdict = judge(error)
         if verdict in ("lost", "broken"):
             self._connection.look(at_once=True)  # it may have joined just now
@@ -245,15 +243,16 @@ class RayRunner:
             cell = batches.ended(self._pop(ref), over["key"])
             text = too_long(self._timeout_s or 0.0)
             about = _error_of_worker("CellTimeoutError", text, over["stack"])
-            yield CellResult(cell.spec.key, error=about, seconds=over["seconds"])
+            yield [CellResult(cell.spec.key, error=about, seconds=over["seconds"])]
             return
         batch = self._pop(ref)
         if verdict in ("lost", "away"):
             # the workload may have gone with its node: put it again
             self._refs.pop(batch.input, None)
+        one, many = batch.work[0], len(batch.work) > 1 and not batch.careful
         given_up = batches.lost(batch, verdict)
-        if verdict == "lost" and batches.n_lost(batch.work[0]) == 1:
-            what = batch.work[0].name if len(batch.work) == 1 else f"{len(batch.work)} cells"
+        if verdict == "lost" and (many or batches.n_lost(one) == 1):
+            what = f"{len(batch.work)} cells" if many else one.name
             yield notes.Line(f"a worker died while it ran {what}; trying again, {MAX_LOST} times")
         for cell in given_up:
             about = _as_error(error)
@@ -263,7 +262,7 @@ class RayRunner:
                     f"its worker died {n} times: ended for its memory, or by what the cell does; "
                     f"launcher=inline shows it ({about['message']})"
                 )
-            yield CellResult(cell.spec.key, error=about)
+            yield [CellResult(cell.spec.key, error=about)]
 
     def _ended(self, ref: Any) -> dict[str, Any] | None:
         """Return what a worker said that ended itself at the limit of time; None if it did not.
@@ -274,10 +273,11 @@ class RayRunner:
         entry = board.read(name).get(name) if self._connection.answers() else None
         if entry is not None and entry["over"]:
             return entry
-        seconds, work = time.monotonic() - self._handed_out_s[ref], self._tasks[ref].work
-        if self._timeout_s is None or len(work) > 1 or seconds < self._timeout_s + GRACE_S:
+        seconds, batch = time.monotonic() - self._heard_s[ref], self._tasks[ref]
+        is_known = batch.careful or len(batch.work) == 1
+        if self._timeout_s is None or not is_known or seconds < self._timeout_s + GRACE_S:
             return None
-        return {"key": work[0].spec.key, "seconds": seconds, "stack": ""}
+        return {"key": batch.work[0].spec.key, "seconds": seconds, "stack": ""}
 
     def _running_long(self) -> str:
         """Name the cells that run for long; the texts change once in a while only."""
@@ -293,16 +293,16 @@ class RayRunner:
         return self._long
 
     def _forget_tasks(self) -> None:
-        for kept in (self._refs, self._tasks, self._memory, self._names, self._handed_out_s):
+        for kept in (self._refs, self._tasks, self._memory, self._names, self._heard_s):
             kept.clear()
 
-    def _lose_all(self, batches: Batches, why: str) -> Iterator[CellResult]:
+    def _lose_all(self, batches: Batches, why: str) -> Iterator[list[CellResult]]:
         """Let what was on its way wait again."""
         on_their_way = list(self._tasks.values())
         self._forget_tasks()
         for batch in on_their_way:
             for cell in batches.lost(batch, "lost"):
-                yield CellResult(cell.spec.key, error=_as_error(DisconnectedError(why)))
+                yield [CellResult(cell.spec.key, error=_as_error(DisconnectedError(why)))]
 
     def _come_back(self, why: str) -> Iterator[str]:
         """Join again, or start Ray again, as soon as it can be done."""
@@ -326,6 +326,10 @@ class RayRunner:
             time.sleep(AGAIN_S)
 
 
+def _most_tasks(slots: int) -> int:
+    return slots + min(slots, AHEAD + slots // 8)
+
+
 def _as_error(error: Exception) -> CellError:
     return {**error_of("worker", error), "message": in_a_line(error)}
 
@@ -336,42 +340,6 @@ def _error_of_worker(kind: str, message: str, stack: str) -> CellError:
 
 def _duration(seconds: float) -> str:
     return f"{seconds // 60:.0f} min" if seconds >= 60 else f"{seconds // 10 * 10:.0f} s"
-
-
-def _on(node_id: str) -> dict[str, Any]:
-    """Return the options of a task for one node."""
-    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
-    where = NodeAffinitySchedulingStrategy(node_id, soft=False)
-    return {"max_retries": 0, "num_cpus": 1, "scheduling_strategy": where}
-
-
-def _wait(
-    connection: Connection, refs: Sequence[Any], doing: str, most_s: float | None
-) -> Generator[str, None, list[Any]]:
-    """Wait until all tasks are over, for some minutes at most; say what is going on.
-
-    Return those that are not.
-    """
-    import ray
-
-    waiting, end = list(refs), time.monotonic() + min(WARM_UP_S, most_s or WARM_UP_S)
-    while waiting and time.monotonic() < end:
-        yield doing
-        with connection.guarded():
-            _, waiting = ray.wait(waiting, num_returns=len(waiting), timeout=HEARTBEAT_S)
-    return waiting
-
-
-def _answer(ref: Any) -> list[Any]:
-    """Return what a task found; nothing if it failed, as its cells will then."""
-    import ray
-
-    try:
-        found: list[Any] = ray.get(ref, timeout=HEARTBEAT_S)
-    except (ray.exceptions.RayError, OSError):
-        return []
-    return found
 
 
 def make_runner(

@@ -1,14 +1,13 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from sim.base import files
+from sim.base import files, process
 
 
 def test_replaces_in_one_step_and_makes_folders(tmp_path: Path) -> None:
@@ -42,13 +41,15 @@ def test_files_get_the_usual_permissions(tmp_path: Path) -> None:
 
 
 def test_what_dead_processes_left_is_deleted(tmp_path: Path) -> None:
-    dead = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"],
-                          capture_output=True, text=True, check=True).stdout.strip()  # fmt: skip
-    host = socket.gethostname()
+    me = process.this()
+    run = [sys.executable, "-c", "from sim.base import process; print(process.this())"]
+    dead = subprocess.run(run, capture_output=True, text=True, check=True).stdout.strip()
     names = {
-        f".tmp-{host}-{dead}-0": False,
-        f".tmp-{host}-{os.getpid()}-0": True,
-        f".tmp-elsewhere-{dead}-0": True,
+        f".tmp-{dead}-0": False,
+        f".tmp-{me}-0": True,
+        f".tmp-{me.machine}-{me.pid}-{me.start - 1}-0": False,  # its number was used again
+        # from another machine, or another namespace of processes, nothing can be looked for
+        f".tmp-{'0' * 16}-{me.pid}-1-0": True,
         "cells.parquet": True,
     }
     folder = tmp_path / "cache" / "ab"
@@ -57,6 +58,10 @@ def test_what_dead_processes_left_is_deleted(tmp_path: Path) -> None:
         (folder / name).write_text("half")
     files.sweep_temporaries(tmp_path)
     assert {path.name for path in folder.iterdir()} == {n for n, stays in names.items() if stays}
+    elsewhere = folder / f".tmp-{'0' * 16}-{me.pid}-1-0"
+    os.utime(elsewhere, (0, 0))
+    files.sweep_temporaries(tmp_path)
+    assert not elsewhere.exists()
 
 
 def test_broken_json_is_none(tmp_path: Path) -> None:

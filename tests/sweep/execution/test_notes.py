@@ -19,9 +19,9 @@ def console(*, terminal: bool = False) -> tuple[Console, io.StringIO]:
 def test_a_plain_line_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     where, file = console()
     with Progress(where, 3) as shown:
-        shown.cell(failed=False)
-        shown.cell(failed=True)
-        shown.cell(failed=False)
+        shown.cells(1, 0)
+        shown.cells(1, 1)
+        shown.cells(1, 0)
     assert file.getvalue() == "3 of 3 cells done, 1 failed, 0 s\n"
 
 
@@ -33,10 +33,10 @@ def test_a_plain_line_every_few_seconds(monkeypatch: pytest.MonkeyPatch) -> None
         for _ in range(15):
             clock[0] += 1.0
             shown.beat("compiling" if clock[0] < 12 else "")
-        shown.cell(failed=False)
+        shown.cells(1, 0)
         for _ in range(3):
             clock[0] += 2.0
-            shown.cell(failed=False)
+            shown.cells(1, 0)
     assert file.getvalue().splitlines() == [
         "compiling, 5 s",  # and not again: nothing is new
         "starting, 12 s",
@@ -51,13 +51,13 @@ def test_what_happened_and_what_runs_for_long_is_said(monkeypatch: pytest.Monkey
     monkeypatch.setattr(notes.time, "monotonic", lambda: clock[0])
     where, file = console()
     with Progress(where, 3) as shown:
-        shown.cell(failed=False)
+        shown.cells(1, 0)
         shown.say("a worker died\x1b[2J")
         for _ in range(4):
             clock[0] += 4.0
             shown.beat("still running: las for 4 min")
-        shown.cell(failed=False)
-        shown.cell(failed=False)
+        shown.cells(1, 0)
+        shown.cells(1, 0)
     assert file.getvalue().splitlines() == [
         "a worker died\\x1b[2J",
         "1 of 3 cells done, 8 s; still running: las for 4 min",
@@ -78,7 +78,7 @@ def test_a_bar_on_a_terminal() -> None:
     with Progress(where, 2) as shown:
         shown.beat("compiling")
         assert shown._words() == "compiling"
-        shown.cell(failed=True)
+        shown.cells(1, 1)
         shown.beat()
     assert "1 failed" in file.getvalue()
     assert "1/2" in file.getvalue()

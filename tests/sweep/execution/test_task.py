@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,13 +12,15 @@ from typing import Any
 import pytest
 
 from sim import Workload
-from sim.engine.kernels import run
+from sim.engine.kernels import run as kernel
 from sweep.execution import task
+from sweep.execution.parts import Pace, unpack
 from sweep.execution.task import find_modules_in, run_batch
 from sweep.store import sources
-from sweep.store.cell import CellSpec
+from sweep.store.cell import CellResult, CellSpec
 from tests.sweep.small import fake_simulate
 
+AT_ONCE = Pace(part_s=60.0, task_s=60.0)
 SPEC = CellSpec(
     key="k",
     policy={"name": "fifo", "module": None, "params": {}},
@@ -36,15 +40,43 @@ def workload() -> Workload:
     return Workload.from_jobs([{"submit_s": 0.0, "stages": [{"durations_s": [1.0]}]}])
 
 
+def run(
+    workload: Workload, specs: Sequence[CellSpec], pace: Pace = AT_ONCE
+) -> list[list[CellResult]]:
+    return [unpack(part) for part in run_batch(workload, specs, [], fake_simulate, pace)]
+
+
 def test_runs_cells_in_order(workload: Workload, spec: CellSpec) -> None:
-    specs = [replace(spec, key=key) for key in "abc"]
-    results = run_batch(workload, specs, [], fake_simulate)
+    (results,) = run(workload, [replace(spec, key=key) for key in "abc"])
     assert [(result.key, result.error) for result in results] == [(k, None) for k in "abc"]
+    assert all(result.jobs is not None for result in results)
+
+
+def test_hands_over_after_every_cell_where_care_is_asked_for(
+    workload: Workload, spec: CellSpec
+) -> None:
+    parts = run(workload, [replace(spec, key=key) for key in "abc"], Pace(0.0, 60.0))
+    assert [[result.key for result in part] for part in parts] == [["a"], ["b"], ["c"]]
+
+
+def test_begins_no_cell_when_its_time_is_up(workload: Workload, spec: CellSpec) -> None:
+    (results,) = run(workload, [replace(spec, key=key) for key in "abc"], Pace(60.0, 0.0))
+    assert [result.key for result in results] == ["a"]
+
+
+def test_no_cell_is_watched_while_a_part_waits_to_be_taken(
+    workload: Workload, spec: CellSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[str | None] = []
+    monkeypatch.setattr(task, "watching", lambda _: contextlib.nullcontext(begun.append))
+    parts = run_batch(workload, [spec, spec], [], fake_simulate, Pace(0.0, 60.0))
+    next(parts)
+    assert begun == ["k", None]
 
 
 def test_refuses_other_sources_than_the_drivers(workload: Workload, spec: CellSpec) -> None:
     specs = [replace(spec, sources="older"), spec, replace(spec, sources="")]
-    first, second, third = run_batch(workload, specs, [], fake_simulate)
+    ((first, second, third),) = run(workload, specs)
     assert first.error is not None
     assert first.error["stage"] == "sources"
     assert "run the same command again" in first.error["message"]
@@ -53,7 +85,7 @@ def test_refuses_other_sources_than_the_drivers(workload: Workload, spec: CellSp
 
 def test_a_module_that_is_missing_here_is_the_cells_error(workload: Workload) -> None:
     policy = {"name": "nobody", "module": "no_such_module_here", "params": {}}
-    (result,) = run_batch(workload, [replace(SPEC, policy=policy)], [], fake_simulate)
+    ((result,),) = run(workload, [replace(SPEC, policy=policy)])
     assert result.error is not None
     assert result.error["stage"] == "policy"
     assert "no_such_module_here" in result.error["message"]
@@ -107,7 +139,7 @@ def test_a_variant_is_missing_once_and_only_if_it_is_not_kept(
 ) -> None:
     few, _ = task.sample([spec_of("fifo")], jobs)
     assert few is not None
-    monkeypatch.setattr(run, "is_compiled", lambda features: "MOVING" in features)
+    monkeypatch.setattr(kernel, "is_compiled", lambda features: "MOVING" in features)
     specs = [spec_of("fifo"), spec_of("sjf"), spec_of("srpt"), spec_of("fifo", {"cpu": 4})]
     assert task.missing([], few, specs) == [specs[0], specs[3]]
 

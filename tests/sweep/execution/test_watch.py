@@ -133,6 +133,20 @@ def test_the_limit_ends_the_process_and_says_what_it_was_at(
     assert "in until" in entry["stack"]
 
 
+def test_while_no_cell_runs_nothing_is_for_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    codes = ends(monkeypatch)
+    monkeypatch.setattr(watch, "LONG_S", 0.05)
+    board = Board()
+    with watching(Watched("here", 0.1, board)) as begin:
+        begin("cell")
+        until(lambda: board.posts)
+        begin(None)
+        until(lambda: None in board.posts)
+        time.sleep(0.15)
+    assert codes == []
+    assert not any(post and post["over"] for post in board.posts)
+
+
 def test_one_that_can_not_be_told_is_ended_too(monkeypatch: pytest.MonkeyPatch) -> None:
     codes = ends(monkeypatch)
 

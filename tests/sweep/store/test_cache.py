@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import hashlib
+import itertools
+import json
 import math
 from pathlib import Path
 
@@ -8,8 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from sweep.store import cache as cache_module
 from sweep.store.cache import Cache
 from sweep.store.cell import CellResult
+from sweep.store.place import Folder
+from tests.sweep.small import every_file
+
+ROOT = Path(__file__).parent
 
 KEY = "ab" + "0" * 62
 CONFIG = {"policy": {"name": "fifo", "params": {}}, "words": "naïve"}
@@ -50,15 +58,17 @@ def test_gives_back_every_bit(cache: Cache) -> None:
     assert list(cache.keys_kept()) == [KEY]
 
 
-def test_the_same_result_is_the_same_file(cache: Cache, tmp_path: Path) -> None:
+def test_the_same_results_are_the_same_files(cache: Cache, tmp_path: Path) -> None:
     Cache(tmp_path / "other").put(result(), CONFIG)
-    assert Cache(tmp_path / "other").file(KEY).read_bytes() == cache.file(KEY).read_bytes()
+    assert every_file(tmp_path / "other" / "cache").keys() == every_file(tmp_path / "cache").keys()
 
 
-def test_the_file_is_plain_parquet_with_its_checksum_inside(cache: Cache) -> None:
-    file = pq.ParquetFile(cache.file(KEY))
-    assert file.metadata.num_rows == 2
-    assert file.metadata.metadata[b"checksum"].startswith(b"checksum-sha256:")
+def test_a_shard_is_plain_parquet_and_has_its_digest_for_a_name(cache: Cache) -> None:
+    (file,) = shards_of(cache)
+    table = pq.ParquetFile(file).read()
+    assert table["key"].to_pylist() == [bytes.fromhex(KEY)]
+    assert json.loads(table["config"][0].as_py()) == CONFIG
+    assert hashlib.sha256(file.read_bytes()).hexdigest() == file.stem
 
 
 def test_nothing_there(cache: Cache) -> None:
@@ -66,24 +76,155 @@ def test_nothing_there(cache: Cache) -> None:
     assert cache.config("cd" + "0" * 62) is None
 
 
-def test_any_flipped_bit_is_noticed(cache: Cache) -> None:
-    file = cache.file(KEY)
+def reopened(cache: Cache) -> Cache:
+    return Cache(folder_of(cache))
+
+
+def folder_of(cache: Cache) -> Path:
+    assert isinstance(cache.place, Folder)
+    return cache.place.root
+
+
+def shards_of(cache: Cache) -> list[Path]:
+    return sorted((folder_of(cache) / "cache" / "shards").iterdir())
+
+
+@pytest.mark.parametrize("part", ["shards", "manifests"])
+def test_any_flipped_bit_is_noticed(cache: Cache, part: str) -> None:
+    (file,) = (folder_of(cache) / "cache" / part).iterdir()
     content = file.read_bytes()
-    for at in np.linspace(0, len(content) - 1, 200).astype(int):
+    for at in np.linspace(0, len(content) - 1, 40).astype(int):
         file.write_bytes(content[:at] + bytes([content[at] ^ 4]) + content[at + 1 :])
-        assert cache.get(KEY) is None, at
+        assert reopened(cache).get(KEY) is None, at
+        assert reopened(cache).metrics(KEY) is None, at
+        assert reopened(cache).among([KEY]) == [], at
     file.write_bytes(content)
-    assert cache.get(KEY) is not None
+    assert reopened(cache).get(KEY) is not None
 
 
 @pytest.mark.parametrize("n", [0, 1, 100, -1])
 def test_a_file_cut_short_is_noticed(cache: Cache, n: int) -> None:
-    file = cache.file(KEY)
+    (file,) = shards_of(cache)
     file.write_bytes(file.read_bytes()[:n])
-    assert cache.get(KEY) is None
+    assert reopened(cache).get(KEY) is None
+    assert reopened(cache).among([KEY]) == []
 
 
-def test_another_cells_file_is_noticed(cache: Cache) -> None:
-    other = "ab" + "1" * 62
-    cache.file(KEY).rename(cache.file(other))
-    assert cache.get(other) is None
+def keys(n: int) -> list[str]:
+    return [hashlib.sha256(str(at).encode()).hexdigest() for at in range(n)]
+
+
+def test_many_cells_make_a_shard_and_one_that_is_lost_costs_its_cells_alone(tmp_path: Path) -> None:
+    cache, all_keys = Cache(tmp_path), keys(900)
+    for at in (0, 300, 600):
+        cache.put_many([(result(key), CONFIG) for key in all_keys[at : at + 300]])
+    assert len(shards_of(cache)) == 3
+    for found in (cache, reopened(cache)):
+        assert found.among(all_keys) == all_keys
+        assert found.get(all_keys[777]) is not None
+        assert repr(found.metrics(all_keys[299])) == repr(result().metrics)
+    where = {key: at for at, key in enumerate(all_keys)}
+    shards_of(cache)[0].unlink()
+    left = reopened(cache).among(all_keys)
+    assert len(left) == 600
+    lost = [key for key in all_keys if key not in left]
+    assert {where[key] // 300 for key in lost} == {where[lost[0]] // 300}
+    assert reopened(cache).get(lost[0]) is None
+    cache = reopened(cache)
+    cache.put_many([(result(key), CONFIG) for key in lost])
+    assert reopened(cache).among(all_keys) == all_keys
+
+
+def test_a_table_that_no_file_can_hold_takes_no_other_with_it(tmp_path: Path) -> None:
+    cache, (one, other) = Cache(tmp_path), keys(2)
+    errors = cache.put_many([(result(one), {"what": object()}), (result(other), CONFIG)])
+    assert [*errors] == [one]
+    assert Cache(tmp_path).among([one, other]) == [other]
+
+
+def test_small_shards_are_put_together(tmp_path: Path) -> None:
+    cache, all_keys = Cache(tmp_path), keys(40)
+    for key in all_keys:
+        cache.put(result(key), CONFIG)
+    reader = Cache(tmp_path)
+    assert reader.get(all_keys[0]) is not None
+    assert cache.compact() == 40
+    assert len(shards_of(cache)) == 1
+    assert cache.compact() == 0
+    for found in (cache, Cache(tmp_path), reader):  # a reader that knew the old ones looks again
+        assert found.get(all_keys[7]) is not None
+        assert found.config(all_keys[7]) == CONFIG
+        assert found.among(all_keys) == all_keys
+
+
+class KilledError(BaseException):
+    pass
+
+
+def test_a_kill_at_any_step_of_writing_leaves_a_store_that_is_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache_module, "MANY_SHARDS", 4)
+    all_keys = keys(6)
+    for step in itertools.count():
+        folder = tmp_path / str(step)
+        cache = Cache(folder)
+        for key in all_keys[:5]:
+            cache.put(result(key), CONFIG)
+        cache.place = Dies(folder, step)
+        died = False
+        try:
+            cache.put(result(all_keys[5]), CONFIG)
+            cache.compact()
+        except KilledError:
+            died = True
+        after = Cache(folder)
+        assert after.among(all_keys[:5]) == all_keys[:5]
+        assert all(after.get(key) is not None for key in after.among(all_keys))
+        if not died:
+            break
+        after.put(result(all_keys[5]), CONFIG)
+        after.compact()
+        assert Cache(folder).among(all_keys) == all_keys
+    assert step == 16  # two writes, two more, and a file a shard and a manifest deleted
+
+
+class Dies(Folder):
+    """A folder whose writer is killed before so many steps."""
+
+    def __init__(self, root: Path, steps: int) -> None:
+        super().__init__(root)
+        self.steps = steps
+
+    def _step(self) -> None:
+        if not self.steps:
+            raise KilledError
+        self.steps -= 1
+
+    def put(self, name: str, content: bytes) -> None:
+        self._step()
+        super().put(name, content)
+
+    def delete(self, name: str) -> None:
+        self._step()
+        super().delete(name)
+
+
+def test_what_an_older_version_kept_is_read(tmp_path: Path) -> None:
+    kept = ROOT / "one_file_cell.parquet"
+    folder = tmp_path / "cache" / "cells" / KEY[:2]
+    folder.mkdir(parents=True)
+    (folder / f"{KEY}.parquet").write_bytes(kept.read_bytes())
+    cache = Cache(tmp_path)
+    found = cache.get(KEY)
+    assert found is not None
+    assert repr(found.metrics) == repr(result().metrics)
+    assert found.jobs is not None
+    assert found.jobs["finish_s"][0].as_py() == 0.1 + 0.2
+    assert cache.config(KEY) == CONFIG
+    assert cache.among([KEY, *keys(1)]) == [KEY]
+    assert list(cache.keys_kept()) == [KEY]
+    names = cache.columns(np.array([bytes.fromhex(KEY)], "S32"))
+    assert names["jct_mean_s"][0] == 1 / 3
+    (folder / f"{KEY}.parquet").write_bytes(kept.read_bytes()[:-9])
+    assert Cache(tmp_path).among([KEY]) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import resource
 import subprocess
@@ -11,14 +12,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from sim.base import files
 from sweep.cli import main
-from sweep.store import cache
+from sweep.store import cache, shards
+from sweep.store.cache import Cache
 from sweep.store.journal import Journal
 from tests.sweep.mounts import remount, tmpfs
 from tests.sweep.small import Command, every_file
@@ -47,9 +47,9 @@ GRID = ("policy=fifo,las", "capacity=0.5,1", "seed=range(0,30)", "baseline=fifo"
 
 
 def results(folder: Path) -> dict[str, bytes]:
-    """What a sweep found: its cells and its tables, but for when and in which folder."""
+    """What a sweep found: its tables, but for when and in which folder."""
     kept = every_file(folder)
-    return {name: kept[name] for name in kept if name.startswith(("sweeps/", "cache/cells/"))}
+    return {name: kept[name] for name in kept if name.startswith("sweeps/")}
 
 
 def numbers(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -63,7 +63,10 @@ def fill(journal: Journal) -> None:
 
 
 class TestAFullDisk:
-    def test_says_so_and_goes_on_from_there_with_room(self, fake: Command, tmp_path: Path) -> None:
+    def test_says_so_and_goes_on_from_there_with_room(
+        self, fake: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(cache, "MOST_CELLS", 1)
         undisturbed = fake(*GRID)
         assert undisturbed.code == 0
         expected = results(fake.results)
@@ -74,7 +77,7 @@ class TestAFullDisk:
             assert f"No space left on device: '{small}" in full.err
             assert "the same command goes on from here" in full.err
             assert "Traceback" not in full.err
-            n_kept = len(list((small / "cache").rglob("*.parquet")))
+            n_kept = len([*Cache(small).keys_kept()])
             assert 0 < n_kept < 120
             assert not list(small.rglob(".tmp-*"))
             assert "interrupted; the same command goes on" in fake.verb("status").out
@@ -201,11 +204,14 @@ class TestTwoSweepsInOneFolder:
 class TestADamagedFile:
     GRID = ("policy=fifo,las", "seed=range(0,3)", "baseline=fifo")
 
-    def test_of_the_cache_is_computed_anew(self, fake: Command) -> None:
+    def test_of_the_cache_is_computed_anew(
+        self, fake: Command, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(cache, "MOST_CELLS", 1)
         before = fake(*self.GRID)
         expected = results(fake.results)
-        cells = sorted((fake.results / "cache" / "cells").rglob("*.parquet"))
-        whole = [file.read_bytes() for file in cells]
+        shards = sorted((fake.results / "cache" / "shards").iterdir())
+        whole = [file.read_bytes() for file in shards]
         damaged = [
             whole[0][: len(whole[0]) // 2],
             whole[1][:300] + bytes([whole[1][300] ^ 1]) + whole[1][301:],
@@ -213,13 +219,13 @@ class TestADamagedFile:
             whole[5],  # another cell's
             b"PAR1" + b"\0" * 100 + b"PAR1",
         ]
-        for file, content in zip(cells, damaged, strict=False):
+        for file, content in zip(shards, damaged, strict=False):
             file.write_bytes(content)
         again = fake(*self.GRID)
         assert again.code == 0
         assert "1 cached, 5 to run" in again.err
         assert repr(numbers(again.rows)) == repr(numbers(before.rows))
-        assert [file.read_bytes() for file in cells] == whole
+        assert [file.read_bytes() for file in shards] == whole
         assert results(fake.results).keys() == expected.keys()
 
     @pytest.mark.parametrize(
@@ -261,24 +267,21 @@ class TestACacheOfAnOlderVersion:
         again = fake("policy=fifo", "seed=0,1")
         assert again.code == 0
         assert "0 cached, 2 to run" in again.err
-        assert len(list((fake.results / "cache" / "cells").rglob("*.parquet"))) == 4
+        assert len([*Cache(fake.results).keys_kept()]) == 4
 
-    @pytest.mark.parametrize("meta", [{}, {"version": 0}, {"config": {"a": 1}}])
-    def test_another_layout_is_computed_anew_and_explained(
-        self, fake: Command, meta: dict[str, Any]
-    ) -> None:
-        """Write a whole file, checksum and all, as another version might have."""
+    @pytest.mark.parametrize("about", [{"version": 2}, {"cells": 0, "metrics": []}])
+    def test_another_layout_is_computed_anew(self, fake: Command, about: dict[str, Any]) -> None:
+        """Write a whole manifest, digest and all, as another version might have."""
         before = fake("policy=fifo")
-        (file,) = (fake.results / "cache" / "cells").rglob("*.parquet")
-        kept = cache._meta(pq.ParquetFile(file))
-        content = {**kept, **meta} if meta else {}
-        table = pa.table({"finish_s": np.array([1.0])})
-        file.write_bytes(cache._sealed(cache._parquet(table, content)))
+        (file,) = (fake.results / "cache" / "manifests").iterdir()
+        head, _, rest = file.read_bytes().partition(b"\n")
+        content = json.dumps({**json.loads(head), **about}).encode() + b"\n" + rest
+        file.unlink()
+        (file.parent / shards.name_of(content)).write_bytes(content)
         assert fake("plan", "policy=fifo", "seed=1").code == 0
-        if "config" not in meta:  # else only what people read of it is old
-            again = fake("policy=fifo")
-            assert "0 cached, 1 to run" in again.err
-            assert again.rows[0]["jct_mean_s"] == before.rows[0]["jct_mean_s"]
+        again = fake("policy=fifo")
+        assert "0 cached, 1 to run" in again.err
+        assert again.rows[0]["jct_mean_s"] == before.rows[0]["jct_mean_s"]
 
 
 def test_a_clock_that_is_set_back_changes_no_result(

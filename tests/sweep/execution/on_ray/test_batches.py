@@ -3,7 +3,17 @@ from __future__ import annotations
 import pytest
 
 from sweep.execution.compute import Work
-from sweep.execution.on_ray.batches import MAX_LOST, Batch, Batches
+from sweep.execution.on_ray.batches import (
+    LEAST_S,
+    MAX_LOST,
+    MOST_CELLS,
+    MOST_S,
+    PARTS_S,
+    Batch,
+    Batches,
+    Loss,
+)
+from sweep.execution.parts import Pace
 from sweep.store.cell import CellSpec
 
 
@@ -22,54 +32,106 @@ def take(batches: Batches) -> Batch:
     return batch
 
 
-def test_one_at_a_time_until_durations_are_known() -> None:
-    batches = Batches(work(3), slots=2)
-    assert [keys(batches.next()) for _ in range(3)] == [["w0"], ["w1"], ["w2"]]
-    assert batches.next() is None
-
-
-def test_short_cells_are_grouped_into_tasks_of_about_a_second() -> None:
-    batches = Batches(work(1000), slots=2)
-    batches.done(take(batches), 0.1)
-    assert len(take(batches).work) == 10
-
-
-def test_long_cells_stay_alone() -> None:
-    batches = Batches(work(100), slots=2)
-    batches.done(take(batches), 3.0)
-    assert len(take(batches).work) == 1
-
-
-def test_groups_shrink_so_that_all_slots_end_together() -> None:
+def test_a_chunk_leaves_the_other_slots_their_part() -> None:
     batches = Batches(work(41), slots=2)
-    batches.done(take(batches), 0.001)
     sizes = []
     while (batch := batches.next()) is not None:
         sizes.append(len(batch.work))
-    assert sizes[0] == 10
+    assert sizes[0] == 11
     assert sizes[-1] == 1
-    assert sum(sizes) == 40
+    assert sum(sizes) == 41
+    assert len(take(Batches(work(100_000), slots=2)).work) == MOST_CELLS
+
+
+def test_what_a_task_had_no_time_for_is_next() -> None:
+    batches = Batches(work(20), slots=1)
+    first = take(batches)
+    assert keys(first) == [f"w{at}" for at in range(10)]
+    batches.done(first, 4, 1.0)
+    batches.left(first)
+    assert keys(batches.next())[:2] == ["w4", "w5"]
+    over = take(batches)
+    batches.done(over, len(over.work), 1.0)
+    batches.left(over)
+    assert not over.work
+
+
+def test_tasks_are_long_where_much_is_left() -> None:
+    batches = Batches(work(10_000), slots=2)
+    first = take(batches)
+    assert batches.pace(first) == Pace(part_s=LEAST_S, task_s=LEAST_S)  # nothing is known
+    batches.done(first, 100, 100 * 0.002)
+    assert batches.pace(take(batches)).task_s == pytest.approx(0.002 * 5_964 / 4)
+    batches.done(first, 100, 100 * 1.0)
+    assert batches.pace(first).task_s == MOST_S
+    while batches.next() is not None:
+        pass
+    assert batches.pace(first).task_s == LEAST_S
+    assert batches.pace(Batch("w", work(2), careful=True)).part_s == 0.0
+
+
+def test_parts_are_rarer_where_slots_are_many() -> None:
+    batches = Batches(work(10), slots=12_800)
+    assert batches.pace(take(batches)).part_s == pytest.approx(12_800 / PARTS_S)
 
 
 def test_cells_of_one_workload_follow_each_other() -> None:
     mixed = [one for pair in zip(work(3, "a"), work(3, "b"), strict=True) for one in pair]
-    batches = Batches(mixed, slots=1)
+    batches = Batches(mixed, slots=2)
     assert [take(batches).input for _ in range(6)] == ["a", "a", "a", "b", "b", "b"]
 
 
 def test_a_workload_is_over_when_its_cells_are_settled() -> None:
-    batches = Batches(work(2), slots=1)
+    batches = Batches(work(2), slots=2)
     first, second = take(batches), take(batches)
-    batches.done(first, 1.0)
+    batches.done(first, 1, 1.0)
     assert not batches.is_over("w")
     batches.lost(second, "broken")
     assert batches.is_over("w")
 
 
-def test_a_lost_group_waits_again_cell_by_cell() -> None:
+def test_a_lost_chunk_waits_again_with_care() -> None:
     batches = Batches(work(3), slots=1)
     assert batches.lost(Batch("w", work(3)), "lost") == []
-    assert [keys(batches.next()) for _ in range(3)] == [["w0"], ["w1"], ["w2"]]
+    again = take(batches)
+    assert (keys(again), again.careful) == (["w0", "w1", "w2"], True)
+    assert [batches.n_lost(one) for one in again.work] == [0, 0, 0]
+
+
+def test_with_care_the_first_is_to_blame() -> None:
+    batches = Batches(work(0), slots=1)
+    batches._left["w"] = 3
+    chunk = Batch("w", work(3), careful=True)
+    batches.done(chunk, 1, 0.1)
+    assert batches.lost(chunk, "lost") == []
+    one, others = take(batches), take(batches)
+    assert (keys(one), keys(others)) == (["w1"], ["w2"])
+    assert batches.n_lost(one.work[0]) == 1
+    assert batches.n_lost(others.work[0]) == 0
+
+
+@pytest.mark.parametrize("poison", [0, 13, 39])
+@pytest.mark.parametrize(("loss", "runs"), [("lost", 2 + MAX_LOST + 1), ("memory", 3)])
+def test_one_cell_takes_no_other_with_it(poison: int, loss: Loss, runs: int) -> None:
+    """Whatever is on its way: none of the others is given up, and it is tried few times."""
+    batches = Batches(work(40), slots=2)
+    done, given_up, n_runs = [], [], 0
+    while (batch := batches.next()) is not None:
+        bad = [at for at, one in enumerate(batch.work) if one.spec.key == f"w{poison}"]
+        n = bad[0] if bad else len(batch.work)
+        n_seen = n if batch.careful else n // 2 if bad else n
+        done += [one.spec.key for one in batch.work[:n_seen]]
+        if n_seen:
+            batches.done(batch, n_seen, 0.1)
+        if bad:
+            n_runs += 1
+            given_up += batches.lost(batch, loss)
+        else:
+            batches.left(batch)
+    assert [one.spec.key for one in given_up] == [f"w{poison}"]
+    assert sorted([*done, f"w{poison}"]) == sorted(one.spec.key for one in work(40))
+    assert n_runs <= runs
+    assert batches.is_over("w")
 
 
 def test_a_lost_cell_has_five_more_trials() -> None:
@@ -93,7 +155,7 @@ def test_out_of_memory_has_one_more_trial_with_twice_the_memory() -> None:
 
 @pytest.mark.parametrize("n", [1, 3])
 def test_a_broken_task_is_tried_again_only_to_find_the_cell_to_blame(n: int) -> None:
-    batches = Batches(work(n), slots=1)
+    batches = Batches(work(n), slots=2)
     given_up = batches.lost(Batch("w", [take(batches).work[0] for _ in range(n)]), "broken")
     assert len(given_up) == (1 if n == 1 else 0)
     while (batch := batches.next()) is not None:
@@ -103,15 +165,15 @@ def test_a_broken_task_is_tried_again_only_to_find_the_cell_to_blame(n: int) -> 
 
 def test_a_cell_that_was_ended_is_settled_and_the_others_wait_again() -> None:
     batches = Batches(work(3), slots=1)
-    all_three = Batch("w", [take(batches).work[0] for _ in range(3)])
+    all_three = Batch("w", [one for _ in range(2) for one in take(batches).work])
     assert batches.ended(all_three, "w1").spec.key == "w1"
-    assert [keys(batches.next()) for _ in range(2)] == [["w0"], ["w2"]]
+    assert keys(batches.next()) == ["w0", "w2"]
     assert batches.next() is None
     assert not batches.is_over("w")
 
 
 def test_what_could_not_be_handed_out_is_next_again() -> None:
-    batches = Batches(work(3), slots=1)
+    batches = Batches(work(3), slots=2)
     first = take(batches)
     batches.put_back(first)
     assert [keys(batches.next()) for _ in range(3)] == [["w0"], ["w1"], ["w2"]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 import weakref
+from collections.abc import Iterable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,6 +18,7 @@ from sweep.execution import notes
 from sweep.execution.compute import Work
 from sweep.execution.on_ray import board, connection, pool
 from sweep.execution.on_ray.pool import RayRunner
+from sweep.execution.parts import pack
 from sweep.store.cell import CellResult, CellSpec
 
 
@@ -46,6 +48,20 @@ def test_no_garbage_is_left_to_free_while_ray_shuts_down(monkeypatch: pytest.Mon
         assert there == [False]
     finally:
         gc.enable()
+
+
+class Stream:
+    """Stands for the generator of a task's parts."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.left = 1
+
+    def __next__(self) -> Stream:
+        self.left -= 1
+        if self.left < 0:
+            raise StopIteration
+        return self
 
 
 class FakeRay:
@@ -81,24 +97,27 @@ class FakeRay:
         return value
 
     def remote(self, function: Any) -> Any:
-        def submit(*args: Any) -> int:
-            number = 1000 * self.n_inits + len(self._tasks)
-            self._tasks[number] = (function, args)
-            return number
+        def submit(*args: Any) -> Stream:
+            stream = Stream(1000 * self.n_inits + len(self._tasks))
+            self._tasks[stream.number] = (function, args)
+            return stream
 
         return SimpleNamespace(options=lambda **_: SimpleNamespace(remote=submit))
 
-    def wait(self, refs: list[int], **_: object) -> tuple[list[int], list[int]]:
+    def wait(self, refs: list[Stream], **_: object) -> tuple[list[Stream], list[Stream]]:
         self.n_waits += 1
         if self.n_waits in self.breaks_at:
             raise OSError("Broken pipe")
-        assert set(refs) <= self._tasks.keys(), "a task of a connection that is no more"
+        assert {ref.number for ref in refs} <= self._tasks.keys(), (
+            "a task of a connection that is no more"
+        )
         return refs[:1], refs[1:]
 
-    def get(self, ref: int, **_: object) -> Any:
+    def get(self, ref: Stream, **_: object) -> Any:
         if self.fails_with:
             raise self.fails_with.pop()
-        return [CellResult(spec.key, seconds=0.2) for spec in self._tasks[ref][1][1]]
+        specs = self._tasks[ref.number][1][1]
+        return pack([CellResult(spec.key, seconds=0.2) for spec in specs])
 
     def get_runtime_context(self) -> Any:
         return SimpleNamespace(gcs_address="head:1", get_node_id=lambda: "n0")
@@ -128,24 +147,27 @@ def runner_of(patience_s: float = 0.0) -> RayRunner:
     return RayRunner(launcher, simulate=lambda *_, **__: pytest.fail("runs nothing"))
 
 
+def came(run: Iterable[list[CellResult] | str]) -> list[CellResult]:
+    return [one for said in run if isinstance(said, list) for one in said]
+
+
 def outcomes(patience_s: float = 0.0) -> list[CellResult]:
-    run = runner_of(patience_s).run(WORK, WORKLOADS)
-    return [one for one in run if isinstance(one, CellResult)]
+    return came(runner_of(patience_s).run(WORK, WORKLOADS))
 
 
 def test_ray_stays_up_for_more_work_until_it_is_closed(fake: FakeRay) -> None:
     runner = runner_of()
     assert [*runner.run(WORK[:3], WORKLOADS)].count("joining the cluster") == 1
     more = [*runner.run(WORK[3:5], WORKLOADS)]
-    assert [one.key for one in more if isinstance(one, CellResult)] == ["cell3", "cell4"]
+    assert [one.key for one in came(more)] == ["cell3", "cell4"]
     assert "joining the cluster" not in more
     assert fake.n_inits == 1
     runner.close()
     half = runner.run(WORK, WORKLOADS)
     assert next(half) == "joining the cluster"
-    assert isinstance(next(half), CellResult)
+    assert isinstance(next(half), list)
     runner.close()  # what was on its way is forgotten
-    again = [one for one in runner.run(WORK[:2], WORKLOADS) if isinstance(one, CellResult)]
+    again = came(runner.run(WORK[:2], WORKLOADS))
     assert [one.key for one in again] == ["cell0", "cell1"]
     assert fake.n_inits == 3
 
@@ -185,11 +207,11 @@ def test_a_cell_that_breaks_the_connection_fails_by_itself(
     """As one does whose policy takes down its whole node."""
     plain = fake.get
 
-    def get(ref: int, **_: object) -> Any:
-        results = plain(ref)
-        if any(one.key == "cell7" for one in results):
+    def get(ref: Stream, **_: object) -> Any:
+        part = plain(ref)
+        if any(one.key == "cell7" for one in part.results):
             raise OSError("Broken pipe")
-        return results
+        return part
 
     monkeypatch.setattr(fake, "get", get)
     found = {one.key: one.error for one in outcomes()}
@@ -279,11 +301,11 @@ def test_a_cell_that_was_ended_at_the_limit_is_not_tried_again(
 ) -> None:
     plain, runs = fake.get, []
 
-    def get(ref: int, **_: object) -> Any:
-        results = plain(ref)
-        runs.extend(one.key for one in results)
-        if any(one.key == "cell7" for one in results):
-            watched = fake._tasks[ref][1][4]
+    def get(ref: Stream, **_: object) -> Any:
+        part = plain(ref)
+        runs.extend(one.key for one in part.results)
+        if any(one.key == "cell7" for one in part.results):
+            watched = fake._tasks[ref.number][1][5]
             posted[watched.name] = {
                 "key": "cell7",
                 "seconds": 5.1,
@@ -292,12 +314,12 @@ def test_a_cell_that_was_ended_at_the_limit_is_not_tried_again(
             }
             assert watched.limit_s == 5.0
             raise ray_errors.WorkerCrashedError
-        return results
+        return part
 
     monkeypatch.setattr(fake, "get", get)
     runner = RayRunner({"kind": "ray", "address": "auto"}, simulate=pytest.fail, timeout_s=5.0)
     said = [*runner.run(WORK, WORKLOADS)]
-    found = {one.key: one for one in said if isinstance(one, CellResult)}
+    found = {one.key: one for one in came(said)}
     assert found.keys() == {one.spec.key for one in WORK}
     error = found.pop("cell7").error
     assert error is not None
@@ -314,7 +336,7 @@ def test_one_that_can_say_nothing_is_told_by_its_time(
     monkeypatch.setattr(pool, "GRACE_S", 0.0)
     fake.fails_with = [ray_errors.WorkerCrashedError()]
     runner = RayRunner({"kind": "ray", "address": "auto"}, simulate=pytest.fail, timeout_s=1e-9)
-    (one,) = (o for o in runner.run(WORK[:1], WORKLOADS) if isinstance(o, CellResult))
+    (one,) = came(runner.run(WORK[:1], WORKLOADS))
     assert one.error is not None
     assert one.error["type"] == "CellTimeoutError"
 
@@ -327,7 +349,7 @@ def test_a_worker_that_dies_is_one_line(fake: FakeRay, posted: dict[str, dict[st
     assert lines[0] == "a worker died while it ran las at 0.7; trying again, 5 times"
     assert len(lines) <= 3  # one for each cell that lost one
     fake.fails_with = [ray_errors.WorkerCrashedError() for _ in range(6)]
-    (result,) = (o for o in runner_of().run(work[:1], WORKLOADS) if isinstance(o, CellResult))
+    (result,) = came(runner_of().run(work[:1], WORKLOADS))
     assert result.error is not None
     assert result.error["message"].startswith("its worker died 6 times: ended for its memory, or")
 

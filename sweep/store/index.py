@@ -1,0 +1,136 @@
+"""The index of a cache: which shard holds a key, from all manifests that are there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from sweep.store import shards
+from sweep.store.place import Place
+from sweep.store.shards import KEY_BYTES, MANIFESTS, Manifest
+
+Keys = np.ndarray[Any, np.dtype[np.bytes_]]
+Places = np.ndarray[Any, np.dtype[np.int32]]
+_FEW = 4096
+
+
+def as_keys(content: bytes) -> Keys:
+    """View keys that follow each other."""
+    return np.frombuffer(content, f"S{KEY_BYTES}")
+
+
+class Index:
+    """Keys over shards; what was added last is found first.
+
+    Keys are kept sorted in one array; the few that came since in a dictionary beside it.
+    """
+
+    def __init__(self) -> None:
+        self.manifests: list[Manifest] = []
+        self._keys: Keys = as_keys(b"")
+        self._of: Places = np.empty(0, np.int32)
+        self._row: Places = np.empty(0, np.int32)
+        self._new: dict[bytes, tuple[int, int]] = {}
+        self.dropped: set[str] = set()  # manifests not to be gone by
+
+    def load(self, place: Place) -> None:
+        """Take in the manifests that were not known before, and forget those that are gone."""
+        there = place.list(MANIFESTS)
+        names = {name.rpartition("/")[2]: name for name in there}
+        known = {manifest.name for manifest in self.manifests}
+        if known - names.keys():
+            self._forget(known - names.keys())
+        new = []
+        for short, name in names.items():
+            if short in known or short in self.dropped:
+                continue
+            content = place.get(name)
+            manifest = None if content is None else shards.read_manifest(short, content)
+            if manifest is not None:
+                new.append(manifest)
+        self._merge(new)
+
+    def add(self, manifest: Manifest) -> None:
+        """Take in a manifest."""
+        at = len(self.manifests)
+        self.manifests.append(_slim(manifest))
+        keys = manifest.keys
+        for row in range(len(manifest)):
+            self._new[keys[KEY_BYTES * row : KEY_BYTES * (row + 1)]] = (at, row)
+        if len(self._new) > max(_FEW, len(self._keys) // 8):
+            self._merge([])
+
+    def find(self, key: bytes) -> tuple[int, int] | None:
+        """Return the number of a key's manifest and its row there; None if it is not kept."""
+        found = self._new.get(key)
+        if found is not None:
+            return found
+        at = int(np.searchsorted(self._keys, np.bytes_(key)))
+        if at < len(self._keys) and self._keys[at : at + 1].tobytes() == key:
+            return int(self._of[at]), int(self._row[at])
+        return None
+
+    def find_all(self, keys: Keys) -> tuple[Places, Places]:
+        """Return the same of many keys; −1 where one is not kept."""
+        self._merge([])
+        if not len(self._keys):
+            return np.full(len(keys), -1, np.int32), np.full(len(keys), -1, np.int32)
+        at = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+        there = self._keys[at] == keys
+        return np.where(there, self._of[at], -1), np.where(there, self._row[at], -1)
+
+    def all_keys(self) -> Iterator[bytes]:
+        """All keys, sorted."""
+        self._merge([])
+        content = self._keys.tobytes()
+        for at in range(0, len(content), KEY_BYTES):
+            yield content[at : at + KEY_BYTES]
+
+    def _forget(self, names: set[str]) -> None:
+        self._merge([])
+        stay = [at for at, each in enumerate(self.manifests) if each.name not in names]
+        number = np.full(len(self.manifests), -1, np.int32)
+        number[stay] = np.arange(len(stay))
+        self.manifests = [self.manifests[at] for at in stay]
+        of = number[self._of]
+        kept = of >= 0
+        self._keys, self._of, self._row = self._keys[kept], of[kept], self._row[kept]
+
+    def _merge(self, more: Sequence[Manifest]) -> None:
+        if not more and not self._new:
+            return
+        keys, of, row = [self._keys], [self._of], [self._row]
+        if self._new:
+            keys.append(as_keys(b"".join(self._new)))
+            places = np.array(list(self._new.values()), np.int32)
+            of.append(places[:, 0])
+            row.append(places[:, 1])
+            self._new = {}
+        for manifest in more:
+            keys.append(as_keys(manifest.keys))
+            of.append(np.full(len(manifest), len(self.manifests), np.int32))
+            row.append(np.arange(len(manifest), dtype=np.int32))
+            self.manifests.append(_slim(manifest))
+        all_keys, all_of, all_row = np.concatenate(keys), np.concatenate(of), np.concatenate(row)
+        order = np.argsort(all_keys, kind="stable")
+        sorted_keys = all_keys[order]
+        # of a key that is kept twice the one that came last
+        last = np.ones(len(order), bool)
+        last[:-1] = sorted_keys[1:] != sorted_keys[:-1]
+        self._keys = sorted_keys[last]
+        self._of, self._row = all_of[order[last]], all_row[order[last]]
+
+
+def _slim(manifest: Manifest) -> Manifest:
+    """Return a manifest without what the index has taken over, and what is read when needed."""
+    return Manifest(
+        manifest.name,
+        manifest.shard,
+        manifest.n_bytes,
+        b"",
+        manifest.sizes,
+        manifest.names,
+        b"",
+    )

@@ -1,0 +1,79 @@
+"""Results elsewhere, worked on in a folder here.
+
+``paths.results=s3://bucket/prefix`` has a working folder on this machine, in the user's cache.
+Cells, claims and leases are read and written in the store itself; journals, sweeps and what is
+remembered of workloads are fetched when a command begins, and handed over as they are written.
+MLflow's database, fetched traces and comparisons stay in the working folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from sim.base import files
+from sweep.store import place
+from sweep.store.bucket import Bucket
+
+_PARTS = ("journal/", "sweeps/", "cache/sources/", "cache/workloads/")
+_NOT = (".lease/", ".tracked.json", "mlflow.lock")
+_FETCHED = ".fetched.json"
+
+
+_PUSHED: dict[Path, tuple[int, int]] = {}
+"""Size and time of change of what was handed over, or fetched."""
+
+
+def push(results: Path, *paths: Path) -> None:
+    """Hand over files, and all files of folders, that changed; nothing where results are here."""
+    there = place.of(results)
+    if not isinstance(there, Bucket):
+        return
+    for file in (file for path in paths for file in _files(path)):
+        name, stamp = file.relative_to(results).as_posix(), _stamp(file)
+        if _PUSHED.get(file) != stamp and not any(part in name for part in _NOT):
+            there.put(name, file.read_bytes())
+            _PUSHED[file] = stamp
+
+
+def push_all(results: Path, *paths: Path) -> None:
+    """Hand over these, and what is remembered of sources and workloads."""
+    push(results, *(results / "cache" / part for part in ("sources", "workloads")), *paths)
+
+
+def _stamp(file: Path) -> tuple[int, int]:
+    about = file.stat()
+    return about.st_size, about.st_mtime_ns
+
+
+def _files(path: Path) -> Iterable[Path]:
+    if path.is_file():
+        return [path]
+    found = sorted(each for each in path.rglob("*") if each.is_file())
+    # what says that all is there comes last
+    last = [each for each in found if each.name == "cells.parquet"]
+    return [each for each in found if each not in last and not each.name.startswith(".tmp-")] + last
+
+
+def fetch(results: Path) -> Path:
+    """Bring what changed there since it was fetched; what is only here was never handed over.
+
+    Nothing where the results are here. Returns the folder.
+    """
+    there = place.of(results)
+    if not isinstance(there, Bucket):
+        return results
+    kept = files.read_json(results / _FETCHED)
+    known = kept if isinstance(kept, dict) else {}
+    found = {name: stamp for part in _PARTS for name, stamp in there.stamps(part).items()}
+    for name, stamp in found.items():
+        is_ours = ".." not in name.split("/") and not any(part in name for part in _NOT)
+        if not is_ours:
+            continue
+        content = None if known.get(name) == stamp else there.get(name)
+        if content is not None:
+            files.write_bytes(results / name, content)
+            _PUSHED[results / name] = _stamp(results / name)
+    if found != known:
+        files.write_json(results / _FETCHED, found)
+    return results

@@ -1,0 +1,102 @@
+"""Where results lie: a folder, or a prefix of an object store; the same few requests of both."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from functools import lru_cache
+from pathlib import Path
+from typing import Protocol
+
+from sim.base import files
+from sweep.grid import elsewhere
+from sweep.store.bucket import Bucket
+
+
+class Place(Protocol):
+    """Contents by name; names are relative and have ``/`` between their parts."""
+
+    def get(self, name: str) -> bytes | None:
+        """Return a content; None if there is none of that name."""
+        ...
+
+    def put(self, name: str, content: bytes) -> None:
+        """Write a content whole or not at all, whatever was there."""
+        ...
+
+    def put_new(self, name: str, content: bytes) -> bool:
+        """Write a content unless there is one; of several who try at once one alone gets True."""
+        ...
+
+    def list(self, prefix: str) -> dict[str, int]:
+        """Return the sizes of all contents below a prefix that ends in ``/``, by name."""
+        ...
+
+    def delete(self, name: str) -> None:
+        """Delete a content, if it is there."""
+        ...
+
+
+class Folder:
+    """A folder of this machine, or one that machines share."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def get(self, name: str) -> bytes | None:
+        """Read a file."""
+        try:
+            return (self.root / name).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def put(self, name: str, content: bytes) -> None:
+        """Replace a file."""
+        files.write_bytes(self.root / name, content)
+
+    def put_new(self, name: str, content: bytes) -> bool:
+        """Give a file that is whole its name, which fails where the name is taken.
+
+        A link is made in one step on shared file systems too, where a lock may be none.
+        """
+        path = self.root / name
+        with files.temporary(path) as (part, file):
+            file.write(content)
+            file.close()
+            try:
+                os.link(part, path)
+            except FileExistsError:
+                return False
+            except OSError:  # a file system without links
+                try:
+                    with path.open("xb") as new:
+                        new.write(content)
+                except FileExistsError:
+                    return False
+        return True
+
+    def list(self, prefix: str) -> dict[str, int]:
+        """Look through a folder and those inside."""
+        found = {}
+        for path in (self.root / prefix).rglob("*"):
+            if path.name.startswith(".tmp-"):
+                continue
+            with contextlib.suppress(OSError):
+                if path.is_file():
+                    found[path.relative_to(self.root).as_posix()] = path.stat().st_size
+        return dict(sorted(found.items()))
+
+    def delete(self, name: str) -> None:
+        """Delete a file."""
+        (self.root / name).unlink(missing_ok=True)
+
+
+@lru_cache(maxsize=8)
+def _bucket(address: str) -> Bucket:
+    return Bucket(address)
+
+
+def of(results: Path) -> Place:
+    """Return where the results lie that are worked on in a folder: there, unless elsewhere."""
+    address = elsewhere.address_of(results)
+    return Folder(results) if address is None else _bucket(address)

@@ -1,0 +1,103 @@
+"""A conditional put to a store that speaks S3, which `pyarrow.fs` can't make.
+
+The request is signed as Amazon's *Signature Version 4* says.
+"""
+
+from __future__ import annotations
+
+import configparser
+import hashlib
+import hmac
+import os
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from urllib.parse import parse_qs, quote, unquote, urlsplit
+
+TIMEOUT_S = 30.0
+_TAKEN = (409, 412)
+"""Conflict: somebody else is at it; precondition failed: it is there."""
+
+Secrets = tuple[str, str, str]
+"""Key, secret and token (empty for none)."""
+
+
+def put_new(address: str, name: str, content: bytes) -> bool | None:
+    """Create an object below an address; False if there is one, None if it can't be asked so.
+
+    That is for stores of another kind, and where credentials are neither in the address nor in
+    the environment nor in ``~/.aws``.
+    """
+    parts = urlsplit(address)
+    secrets = _secrets(parts.username, parts.password) if parts.scheme == "s3" else None
+    if secrets is None:
+        return None
+    options = {key: values[-1] for key, values in parse_qs(parts.query).items()}
+    region = options.get("region") or os.environ.get("AWS_REGION")
+    region = region or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
+    endpoint = options.get("endpoint_override") or os.environ.get("AWS_ENDPOINT_URL", "")
+    bucket, prefix = parts.hostname or "", parts.path.strip("/")
+    path = f"/{prefix}/{name}"
+    if endpoint:
+        scheme = options.get("scheme", "https")
+        base = endpoint if "://" in endpoint else f"{scheme}://{endpoint}"
+        path = f"/{bucket}{path}"
+    else:
+        base = f"https://{bucket}.s3.{region}.amazonaws.com"
+    request = urllib.request.Request(
+        base.rstrip("/") + quote(path),
+        data=content,
+        method="PUT",
+        headers=_headers(urlsplit(base).netloc, quote(path), content, region, secrets),
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=TIMEOUT_S):
+            return True
+    except urllib.error.HTTPError as error:
+        if error.code in _TAKEN:
+            return False
+        if error.code in (400, 501):  # a store that knows no such thing
+            return None
+        raise OSError(f"the store answers {error.code}: {error.reason}") from None
+
+
+def _headers(host: str, path: str, content: bytes, region: str, secrets: Secrets) -> dict[str, str]:
+    key, secret, token = secrets
+    at = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    digest = hashlib.sha256(content).hexdigest()
+    signed = {"host": host, "if-none-match": "*", "x-amz-content-sha256": digest, "x-amz-date": at}
+    if token:
+        signed["x-amz-security-token"] = token
+    names = ";".join(sorted(signed))
+    lines = "".join(f"{name}:{signed[name]}\n" for name in sorted(signed))
+    asked = f"PUT\n{path}\n\n{lines}\n{names}\n{digest}"
+    scope = f"{at[:8]}/{region}/s3/aws4_request"
+    text = f"AWS4-HMAC-SHA256\n{at}\n{scope}\n{hashlib.sha256(asked.encode()).hexdigest()}"
+    by = f"AWS4{secret}".encode()
+    for part in (at[:8], region, "s3", "aws4_request"):
+        by = hmac.digest(by, part.encode(), "sha256")
+    signature = hmac.digest(by, text.encode(), "sha256").hex()
+    words = f"Credential={key}/{scope}, SignedHeaders={names}, Signature={signature}"
+    del signed["host"]
+    signed["content-type"] = "application/octet-stream"
+    return {**signed, "Authorization": f"AWS4-HMAC-SHA256 {words}"}
+
+
+def _secrets(user: str | None, password: str | None) -> Secrets | None:
+    """Find credentials where the store's own tools find them."""
+    if user and password:
+        return unquote(user), unquote(password), ""
+    env = os.environ
+    if env.get("AWS_ACCESS_KEY_ID") and env.get("AWS_SECRET_ACCESS_KEY"):
+        token = env.get("AWS_SESSION_TOKEN", "")
+        return env["AWS_ACCESS_KEY_ID"], env["AWS_SECRET_ACCESS_KEY"], token
+    file = Path(env.get("AWS_SHARED_CREDENTIALS_FILE") or Path.home() / ".aws" / "credentials")
+    kept = configparser.ConfigParser(interpolation=None)
+    try:
+        kept.read(file, encoding="utf-8")
+        mine = kept[env.get("AWS_PROFILE", "default")]
+        token = mine.get("aws_session_token", "")
+        return mine["aws_access_key_id"], mine["aws_secret_access_key"], token
+    except (OSError, KeyError, configparser.Error):
+        return None

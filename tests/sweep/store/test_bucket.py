@@ -1,0 +1,260 @@
+"""Results in an object store: a server that speaks S3 stands in this process."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from moto.server import ThreadedMotoServer
+from pyarrow import fs
+
+from sim.base.errors import InputError
+from sweep.cli import main
+from sweep.grid import elsewhere
+from sweep.store import bucket as bucket_module
+from sweep.store import mirror, place, signed
+from sweep.store.bucket import Bucket
+from sweep.store.lease import Lease
+from tests.sweep.small import Command, Ran, every_file, fake_engine, fake_simulate
+
+SECRET = "not-for-any-eyes"
+GRID = ("policy=fifo,las", "capacity=0.5,1", "seed=range(0,3)", "baseline=fifo")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    moto = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    moto.start()
+    yield "{}:{}".format(*moto.get_host_and_port())
+    moto.stop()
+
+
+@pytest.fixture
+def address(server: str, tmp_path: Path) -> str:
+    system = fs.S3FileSystem(
+        access_key="someone",
+        secret_key=SECRET,
+        endpoint_override=server,
+        scheme="http",
+        region="us-east-1",
+        allow_bucket_creation=True,
+    )
+    system.create_dir("results")
+    options = f"endpoint_override={server}&scheme=http&region=us-east-1"
+    return f"s3://someone:{SECRET}@results/{tmp_path.name}/here?{options}"
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
+    """Move to a machine: a working folder and a memory of its own."""
+
+    def move(name: str) -> Path:
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / name))
+        for known in (elsewhere._ADDRESSES, mirror._PUSHED):
+            known.clear()
+        place._bucket.cache_clear()
+        return tmp_path / name
+
+    return move
+
+
+@pytest.fixture
+def command(tmp_path: Path, capfd: Any, monkeypatch: pytest.MonkeyPatch) -> Command:
+    fake_engine(monkeypatch)
+    monkeypatch.chdir(tmp_path)
+    return Command(tmp_path, capfd)
+
+
+def far(command: Command, address: str, *words: str) -> Ran:
+    trace = ("trace=parquet", f"trace.path={command.trace}")
+    return command.bare(
+        *words, *trace, "launcher=inline", "tracking=none", f'paths.results="{address}"'
+    )
+
+
+def sweeps(there: Bucket) -> dict[str, bytes | None]:
+    return {name: there.get(name) for name in there.list("sweeps/")}
+
+
+def test_contents(address: str) -> None:
+    there = Bucket(address)
+    assert there.get("a/b") is None
+    assert there.list("a/") == {}
+    there.put("a/b", b"one")
+    there.put("a/b", b"three")
+    there.put("a/c/d", b"")
+    assert there.get("a/b") == b"three"
+    assert there.list("a/") == {"a/b": 5, "a/c/d": 0}
+    there.delete("a/b")
+    there.delete("a/b")
+    assert there.list("a/") == {"a/c/d": 0}
+
+
+@pytest.mark.parametrize("is_signed", [True, False])
+def test_is_created_once(address: str, is_signed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[bool | None] = []
+    real = signed.put_new
+
+    def put_new(*given: Any) -> bool | None:
+        asked.append(real(*given) if is_signed else None)
+        return asked[-1]
+
+    monkeypatch.setattr(signed, "put_new", put_new)
+    monkeypatch.setattr(bucket_module, "PAUSE_S", 0.001)
+    there = Bucket(address)
+    assert there.put_new("a b/c", b"one")
+    assert not there.put_new("a b/c", b"two")
+    assert there.get("a b/c") == b"one"
+    assert asked == ([True, False] if is_signed else [None, None])
+    mine = Lease(there, "journal/x", beat_s=60)
+    mine.take()
+    assert mine.is_held()
+    mine.release()
+    assert [*there.list("journal/")] == ["journal/x.lease/00000001"]
+
+
+def test_two_who_look_at_the_same_time_step_back(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(signed, "put_new", lambda *_: None)
+    monkeypatch.setattr(bucket_module, "PAUSE_S", 0.001)
+    there = Bucket(address)
+    real = there._listed
+    looks = itertools.count()
+
+    def listed(prefix: str) -> Any:
+        if next(looks) == 1:  # the other has written and not looked yet
+            there.put("a/b~other", b"")
+        return real(prefix)
+
+    monkeypatch.setattr(there, "_listed", listed)
+    assert not there.put_new("a/b", b"mine")
+    assert there.get("a/b") is None
+    there.delete("a/b~other")
+    assert there.put_new("a/b", b"mine")
+
+
+def test_credentials_are_found_where_other_tools_find_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    file = tmp_path / "credentials"
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(file))
+    assert signed._secrets("a%2Fb", "c") == ("a/b", "c", "")
+    assert signed._secrets(None, None) is None
+    file.write_text("[default]\naws_access_key_id = k\naws_secret_access_key = s%\n")
+    assert signed._secrets(None, None) == ("k", "s%", "")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "e")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "f")
+    monkeypatch.setenv("AWS_SESSION_TOKEN", "t")
+    assert signed._secrets(None, None) == ("e", "f", "t")
+    assert signed.put_new("gs://bucket/prefix", "name", b"") is None
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [("s3://bucket", "names no folder"), ("ftp://host/x", "unknown scheme 'ftp'")],
+)
+def test_what_can_be_no_address_is_refused(command: Command, given: str, message: str) -> None:
+    ran = far(command, given, *GRID)
+    assert ran.code == main.WRONG
+    assert message in ran.err
+
+
+def test_a_sweep_and_the_same_from_another_machine(
+    command: Command, address: str, tmp_path: Path, machine: Callable[[str], Path]
+) -> None:
+    near = command(*GRID)
+    before = {path.name for path in tmp_path.iterdir()}
+    here = machine("one")
+    ran = far(command, address, *GRID)
+    assert ran.code == 0, ran.err
+    assert (
+        ran.out.splitlines()[-1] == f"s3://results/{tmp_path.name}/here/sweeps/{near.folder.name}"
+    )
+    assert "results go to s3://results" in ran.err
+    assert {path.name for path in tmp_path.iterdir()} == {*before, "one"}
+    found = sweeps(Bucket(address))
+    expected = every_file(near.folder)
+    for name in ("cells.parquet", "verdict.json", "report.html"):
+        assert found[f"sweeps/{near.folder.name}/{name}"] == expected[name]
+    machine("two")
+    again = far(command, address, *GRID)
+    assert "every cell is cached" in again.err
+    assert "over" in command.bare("status", f'paths.results="{address}"').out
+    written = every_file(here) | {name: content or b"" for name, content in found.items()}
+    assert [name for name, content in written.items() if SECRET.encode() in content] == []
+    assert SECRET not in ran.out + ran.err + again.out + again.err
+
+
+def test_a_machine_that_is_lost(
+    command: Command,
+    address: str,
+    machine: Callable[[str], Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    near = command(*GRID)
+    machine("one")
+    n_run = [0]
+
+    def dies(*args: Any, **options: Any) -> Any:
+        n_run[0] += 1
+        if n_run[0] > 5:
+            raise KeyboardInterrupt
+        return fake_simulate(*args, **options)
+
+    fake_engine(monkeypatch, dies)
+    assert far(command, address, *GRID).code == main.INTERRUPTED
+    fake_engine(monkeypatch)
+    machine("two")
+    ran = far(command, address, *GRID)
+    assert "5 cached, 7 to run" in ran.err
+    name = f"sweeps/{near.folder.name}/cells.parquet"
+    assert Bucket(address).get(name) == (near.folder / "cells.parquet").read_bytes()
+
+
+def test_a_store_that_refuses_now_and_then(
+    command: Command,
+    address: str,
+    machine: Callable[[str], Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    machine("one")
+    monkeypatch.setattr(bucket_module, "PAUSE_S", 0.001)
+    real, n_asked = Bucket._there.func, itertools.count(1)
+
+    class Refuses:
+        def __init__(self, system: Any) -> None:
+            self._system = system
+
+        def open_output_stream(self, path: str) -> Any:
+            if next(n_asked) % 4 == 0:
+                raise OSError("When uploading: SlowDown")
+            return self._system.open_output_stream(path)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._system, name)
+
+    def there(self: Bucket) -> Any:
+        system, root = real(self)
+        return Refuses(system), root
+
+    monkeypatch.setattr(Bucket, "_there", property(there))
+    ran = far(command, address, *GRID)
+    assert ran.code == 0, ran.err
+    assert next(n_asked) > 8
+
+
+def test_a_store_that_is_not_there_is_said(
+    command: Command, machine: Any, monkeypatch: Any
+) -> None:
+    machine("one")
+    monkeypatch.setattr(bucket_module, "TRIES", 1)
+    options = "endpoint_override=127.0.0.1:1&scheme=http&region=us-east-1&retry_limit=1"
+    with pytest.raises(InputError, match="see that the address"):
+        Bucket(f"s3://a:{SECRET}@results/x?endpoint_override=127.0.0.1:1&nonsense=1").list("a/")
+    assert options

@@ -1,0 +1,158 @@
+"""Leases and claims: two processes, or as many as threads here stand for."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sim.base import process
+from sim.base.errors import InputError
+from sweep.store import lease as lease_module
+from sweep.store.claims import CLAIMS, Claims
+from sweep.store.lease import Lease, LeaseLostError
+from sweep.store.place import Folder
+
+NAME = "journal/sweep-1"
+
+
+def lease(folder: Path, **options: float) -> Lease:
+    return Lease(Folder(folder), NAME, **{"beat_s": 0.02, "expires_s": 0.2, **options})
+
+
+def elsewhere(folder: Path, token: int, beat: int = 0) -> None:
+    """Write what a holder of another machine would have written."""
+    about = {"id": "other", "process": ["0" * 16, 1, 1], "beat": beat, "released": False}
+    Folder(folder).put(f"{NAME}.lease/{token:08d}", json.dumps(about).encode())
+
+
+def test_one_at_a_time_and_the_token_grows(tmp_path: Path) -> None:
+    inside, tokens = [0], []
+
+    def hold() -> None:
+        mine = lease(tmp_path)
+        mine.take()
+        inside[0] += 1
+        assert inside[0] == 1
+        tokens.append(mine.token)
+        time.sleep(0.005)
+        inside[0] -= 1
+        mine.release()
+
+    threads = [threading.Thread(target=hold) for _ in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert tokens == [1, 2, 3, 4, 5]
+    assert len(Folder(tmp_path).list("journal/")) == 1
+
+
+def test_a_holder_that_is_gone_is_followed_at_once(tmp_path: Path) -> None:
+    run = [sys.executable, "-c", "from sim.base import process; print(*process.this())"]
+    machine, pid, start = subprocess.run(
+        run, capture_output=True, text=True, check=True
+    ).stdout.split()
+    about = {"id": "x", "process": [machine, int(pid), int(start)], "beat": 0, "released": False}
+    Folder(tmp_path).put(f"{NAME}.lease/00000007", json.dumps(about).encode())
+    mine = lease(tmp_path, expires_s=1e9)
+    assert not mine.is_taken()
+    mine.take()
+    assert mine.token == 8
+    mine.release()
+
+
+def test_one_of_another_machine_is_followed_when_its_heart_stops(tmp_path: Path) -> None:
+    elsewhere(tmp_path, 3)
+    said: list[str] = []
+    begin, beats = time.monotonic(), 10
+    mine = lease(tmp_path)
+
+    def beat() -> None:
+        for n in range(beats):
+            time.sleep(0.05)
+            elsewhere(tmp_path, 3, n + 1)
+
+    other = threading.Thread(target=beat)
+    other.start()
+    mine.take(lambda: said.append("waits"))
+    assert time.monotonic() - begin > 0.05 * beats
+    assert said == ["waits"]
+    assert mine.token == 4
+    other.join()
+    mine.check()  # whatever the other still writes under its own token
+    mine.release()
+
+
+def test_who_lost_it_is_told_so(tmp_path: Path) -> None:
+    mine = lease(tmp_path, beat_s=60)
+    mine.take()
+    elsewhere(tmp_path, 2)
+    with pytest.raises(LeaseLostError, match="taken over by another process"):
+        mine.check()
+    mine.release()
+    assert Folder(tmp_path).get(f"{NAME}.lease/00000002") is not None
+
+
+def test_a_place_that_creates_twice_is_refused(tmp_path: Path) -> None:
+    class Twice(Folder):
+        def put_new(self, name: str, content: bytes) -> bool:
+            self.put(name, content)
+            return True
+
+    with pytest.raises(InputError, match="can be created twice"):
+        Lease(Twice(tmp_path), NAME).take()
+
+
+def test_a_folder_without_links_still_creates_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none(*_: object) -> None:
+        raise PermissionError("no links here")
+
+    monkeypatch.setattr("os.link", none)
+    there = Folder(tmp_path)
+    assert there.put_new("a/b", b"one")
+    assert not there.put_new("a/b", b"two")
+    assert there.get("a/b") == b"one"
+    assert [*there.list("a/")] == ["a/b"]
+
+
+def keys(*numbers: int) -> np.ndarray:
+    return np.array([bytes([n] * 32) for n in numbers], "S32")
+
+
+def claims(folder: Path) -> Claims:
+    return Claims(Folder(folder), beat_s=0.02, expires_s=0.2)
+
+
+def test_a_key_is_claimed_by_one(tmp_path: Path) -> None:
+    one, other = claims(tmp_path), claims(tmp_path)
+    assert one.take(keys(1, 2, 3)).tolist() == [True] * 3
+    assert other.take(keys(2, 3, 4)).tolist() == [False, False, True]
+    assert one.take(keys(3, 4)).tolist() == [True, False]
+    one.close()
+    assert other.take(keys(2, 3)).tolist() == [True, True]
+    other.close()
+    left = Folder(tmp_path).list(CLAIMS)
+    assert [name for name in left if ".lease/" not in name] == []
+
+
+def test_a_claim_expires(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other = claims(tmp_path), claims(tmp_path)
+    one.take(keys(1))
+    one._over.set()  # its heart stops, as with its machine
+    real = process.this()
+    beat = json.dumps({"process": ["0" * 16, real.pid, real.start], "beat": 5}).encode()
+    Folder(tmp_path).put(f"{one._name}.beat", beat)
+    assert other.take(keys(1)).tolist() == [False]
+    time.sleep(0.25)
+    assert other.take(keys(1)).tolist() == [True]
+    other.close()
+    assert lease_module.EXPIRES_S >= 5 * lease_module.BEAT_S
