@@ -26,6 +26,7 @@ PATIENCE_S = 20.0
 DOUBT_S = 30.0
 TWICE, TRIES = 2, 3
 """How often a node is asked that finds itself wrong, and one whose answer is lost."""
+AGAIN_S = 3.0
 LABEL = "ray.io/node-id"
 
 
@@ -51,6 +52,7 @@ class Node:
     answer: Any = None  # reference to what it says of itself
     asked_s: float = 0.0
     n_asked: int = 0
+    again_s: float = 0.0  # when to ask it once more; 0: not at all
     is_going: bool = False  # it said that it will be taken away
 
 
@@ -190,7 +192,7 @@ class Nodes:
         look = ray.remote(check.look)
         options = {"max_retries": 0, "num_cpus": 0, "scheduling_strategy": where}
         node.answer = look.options(**options).remote(wanted)
-        node.asked_s, node.n_asked = time.monotonic(), node.n_asked + 1
+        node.asked_s, node.n_asked, node.again_s = time.monotonic(), node.n_asked + 1, 0.0
 
     def _ask_again(self) -> None:
         """Ask those that have cells once more, but not all the time."""
@@ -207,6 +209,8 @@ class Nodes:
 
         for node_id, node in self._up.items():
             if node.answer is None:
+                if node.again_s and time.monotonic() >= node.again_s and self._wanted is not None:
+                    self._ask(node_id, node, {**self._wanted, "again": True})
                 continue
             ready, _ = ray.wait([node.answer], timeout=0)
             if ready:
@@ -230,8 +234,8 @@ class Nodes:
                 return
             wrong = [f"it can't be looked at ({in_a_line(error)})"]
         if wrong and node.n_asked < TWICE and self._wanted is not None:
-            # what was sent may have been half unpacked
-            self._ask(node_id, node, {**self._wanted, "again": True})
+            # Ray takes what it is about to unpack for unpacked
+            node.again_s = time.monotonic() + AGAIN_S
         elif wrong:
             self._leave_out(node_id, "; ".join(wrong))
         else:
