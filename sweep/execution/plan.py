@@ -167,6 +167,18 @@ def prepare(grid: Grid, inputs: Inputs | None = None) -> Prepared:
     return Prepared(grid, named_by.sweep(), inputs, cache, keys, metrics, late)
 
 
+def claimed_as(prepared: Prepared, planned: Planned) -> bytes:
+    """Return by what a cell is claimed: the same before and after its workload is made."""
+    inputs = prepared.inputs
+    if inputs.recipe(planned.input) is None:
+        return bytes.fromhex(planned.key)
+    cell, texts = planned.cell, prepared.texts
+    parts = (prepared.policies(cell.policy), texts(cell.cluster), texts(cell.measure))
+    workload = inputs.named(planned.input)
+    key = key_of(*parts, cell.capacity, cell.seed, workload, source_of(cell))
+    return bytes.fromhex(key)
+
+
 def settled(prepared: Prepared, planned: Planned) -> Planned:
     """Return a cell with the key of its content, where its workload is known by now; keep it so."""
     about = prepared.inputs.known(planned.input) if planned.input in prepared.late else None

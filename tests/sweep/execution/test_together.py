@@ -6,26 +6,32 @@ import threading
 import time
 from typing import Any
 
-import numpy as np
 import pytest
 
 from sweep.execution import plan, together
 from sweep.execution.again import run_again
+from sweep.execution.inputs import Inputs
 from sweep.grid import grid
 from sweep.store.claims import Claims
+from sweep.store.index import as_keys
 from tests.sweep.small import Command, fake_engine, fake_simulate
 
 GRID = ("policy=fifo,las", "seed=range(0,3)")
 
 
-@pytest.mark.parametrize("computes", [True, False])
+SYNTH = ("trace=alibaba_synth", "trace.jobs=20")
+
+
+@pytest.mark.parametrize(("computes", "trace"), [(True, ()), (False, ()), (True, SYNTH)])
 def test_cells_in_work_are_waited_for(
-    fake: Command, monkeypatch: pytest.MonkeyPatch, computes: bool
+    fake: Command, monkeypatch: pytest.MonkeyPatch, computes: bool, trace: tuple[str, ...]
 ) -> None:
     monkeypatch.setattr(together, "LOOK_EVERY_S", 0.02)
-    other = plan.prepare(grid.build(fake.request("policy=las", "seed=0,1")))
+    asked = grid.build(fake.request("policy=las", "seed=0,1", *trace))
+    other = plan.prepare(asked, Inputs(fake.results, defers=True))
     claims = Claims(other.cache.place)
-    assert claims.take(np.sort(other.keys)).all()
+    names = sorted(plan.claimed_as(other, each) for each in other.planned)
+    assert claims.take(as_keys(b"".join(names))).all()
     simulated: list[Any] = []
 
     def simulate(*args: Any, **options: Any) -> Any:
@@ -39,15 +45,15 @@ def test_cells_in_work_are_waited_for(
             time.sleep(0.01)
         time.sleep(0.3)  # so that it is said
         if computes:
-            elsewhere = Command(fake.results.parent / "other", fake._capfd)
-            elsewhere.trace = fake.trace
-            prepared = plan.prepare(grid.build(elsewhere.request("policy=las", "seed=0,1")))
-            other.cache.put_many([(run_again(prepared, each), {}) for each in prepared.planned])
+            for each in other.planned:
+                other.inputs.describe(each.input)
+            plan.settle(other)
+            other.cache.put_many([(run_again(other, each), {}) for each in other.planned])
         claims.close()
 
     thread = threading.Thread(target=compute)
     thread.start()
-    ran = fake(*GRID)
+    ran = fake(*GRID, *trace)
     thread.join()
     assert ran.code == 0, ran.err
     assert "another sweep computes 2 cells of these; waiting" in ran.err
