@@ -160,9 +160,7 @@ def run(
             try:
                 for said in cells.run(work, prepared.inputs):
                     if not isinstance(said, str):
-                        came += (
-                            _settled(result, by_key.pop(result.key), prepared) for result in said
-                        )
+                        came += ((result, by_key.pop(result.key)) for result in said)
                     elif isinstance(said, notes.Line):
                         progress.say(said)
                         journal.append("said", text=mask(said))
@@ -180,19 +178,8 @@ def run(
     except KeyboardInterrupt:
         notes.interrupted(prepared, len(specs))
         raise
-    late = {*prepared.late}
-    plan.settle(prepared)
-    notes.traces(prepared, late - prepared.late)
-    errors |= skipped((prepared.planned[cell.row].key for cell in by_key.values()), limit)
+    errors |= skipped(by_key, limit)
     return errors
-
-
-def _settled(result: CellResult, cell: Planned, prepared: Prepared) -> tuple[CellResult, Planned]:
-    """Give a result the key of its content, which was not known where it was made meanwhile."""
-    if cell.input not in prepared.late:
-        return result, cell
-    found = plan.settled(prepared, cell)
-    return replace(result, key=found.key), found
 
 
 def _has_failed(said: Sequence[CellResult] | str) -> bool:
@@ -231,15 +218,22 @@ def _take_in(
     done = [(result, cell) for result, cell in came if result.error is None]
     for cell in {(id(cell.cell.policy), id(cell.cell.measure)): cell for _, cell in done}.values():
         prepared.cache.sources.keep(plan.source_of(cell.cell), plan.table_of(cell.cell))
-    unkept = _put(done, prepared)
+    # a workload that was made meanwhile is known now
+    keys = {cell.key: plan.settled(prepared, cell) for _, cell in came}
+    unkept = prepared.cache.put_many(
+        [
+            (_under(keys[cell.key], result), plan.kept_config(prepared, cell))
+            for result, cell in done
+        ]
+    )
     n_failed = 0
     for result, cell in came:
-        error = result.error
-        if result.key in unkept:
+        error, key = result.error, keys[cell.key]
+        if key in unkept:
             # a table of the user's measure that no file can hold is the cell's fault alone
-            error = error_of("keep", unkept[result.key])
+            error = error_of("keep", unkept[key])
         where, seconds = result.node or platform.node(), round(result.seconds, 3)
-        fields = {"row": cell.row, "key": cell.key, "node": where, "seconds": seconds}
+        fields = {"row": cell.row, "key": key, "node": where, "seconds": seconds}
         if error is None:
             prepared.metrics[cell.key] = result.metrics
             journal.append("cell", status="done", **fields)
@@ -251,11 +245,8 @@ def _take_in(
     return n_failed
 
 
-def _put(done: Sequence[tuple[CellResult, Planned]], prepared: Prepared) -> dict[str, Exception]:
-    """Put results into the cache; return of those that can't be kept why, by key."""
-    return prepared.cache.put_many(
-        [(result, plan.kept_config(prepared, cell)) for result, cell in done]
-    )
+def _under(key: str, result: CellResult) -> CellResult:
+    return result if result.key == key else replace(result, key=key)
 
 
 def _cached_before(prepared: Prepared, journal: Journal) -> list[bool]:
@@ -267,6 +258,6 @@ def _cached_before(prepared: Prepared, journal: Journal) -> list[bool]:
     begun = journal.open_attempt()
     known = None if begun is None else set(begun["cached"])
     return [
-        cell.key in prepared.metrics and (known is None or cell.row in known)
-        for cell in prepared.planned
+        is_kept and (known is None or row in known)
+        for row, is_kept in enumerate(prepared.is_known().tolist())
     ]

@@ -48,7 +48,7 @@ class Pursuit:
         self._next = [next(search, []) for search in self._of.searches]
         self.first = list(chain.from_iterable(self._next))  # its first cells
 
-    def held(self) -> AbstractContextManager[None]:
+    def held(self) -> AbstractContextManager[object]:
         """Hold the sweep for this process."""
         return self._rounds.begin(self.first)
 

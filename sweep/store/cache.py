@@ -111,10 +111,9 @@ class Cache:
         kept = of >= 0
         old = self._old.sizes()
         if old:
-            for number in np.flatnonzero(~kept):
-                at = int(number)
-                key = keys[at : at + 1].tobytes().hex()
-                kept[at] = key in old and self._old.metrics(key) is not None
+            for number in np.flatnonzero(~kept).tolist():
+                key = keys[number : number + 1].tobytes().hex()
+                kept[number] = key in old and self._old.metrics(key) is not None
         return kept
 
     def look_again(self, keys: Keys) -> np.ndarray[Any, np.dtype[np.bool_]]:
@@ -141,10 +140,10 @@ class Cache:
                 for k, name in enumerate(manifest.names):
                     column(name)[at] = values[k, row[at]]
         if self._old.sizes():
-            for at in map(int, np.flatnonzero(of < 0)):
-                metrics = self._old.metrics(keys[at : at + 1].tobytes().hex()) or {}
+            for place_of in np.flatnonzero(of < 0).tolist():
+                metrics = self._old.metrics(keys[place_of : place_of + 1].tobytes().hex()) or {}
                 for name, value in metrics.items():
-                    column(name)[at] = value
+                    column(name)[place_of] = value
         return columns
 
     def put(self, result: CellResult, config: Mapping[str, Any]) -> None:
@@ -178,6 +177,16 @@ class Cache:
         """Keys of all cells kept, sorted; their shards are not looked at."""
         ours = {*self._old.sizes()}
         yield from sorted(ours.union(key.hex() for key in self._index.all_keys()))
+
+    def configs(self) -> Iterator[dict[str, Any]]:
+        """Return the configurations of all cells kept, shard by shard."""
+        for manifest in self._index.manifests:
+            shard = self._shard(manifest)
+            yield from map(json.loads, () if shard is None else shard.configs())
+        for key in self._old.sizes():
+            config = self._old.config(key)
+            if config is not None:
+                yield config
 
     def compact(self) -> int:
         """Put small shards together; return how many went.
