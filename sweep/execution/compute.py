@@ -160,7 +160,9 @@ def run(
             try:
                 for said in cells.run(work, prepared.inputs):
                     if not isinstance(said, str):
-                        came += ((result, by_key.pop(result.key)) for result in said)
+                        came += (
+                            _settled(result, by_key.pop(result.key), prepared) for result in said
+                        )
                     elif isinstance(said, notes.Line):
                         progress.say(said)
                         journal.append("said", text=mask(said))
@@ -178,8 +180,19 @@ def run(
     except KeyboardInterrupt:
         notes.interrupted(prepared, len(specs))
         raise
-    errors |= skipped(by_key, limit)
+    late = {*prepared.late}
+    plan.settle(prepared)
+    notes.traces(prepared, late - prepared.late)
+    errors |= skipped((prepared.planned[cell.row].key for cell in by_key.values()), limit)
     return errors
+
+
+def _settled(result: CellResult, cell: Planned, prepared: Prepared) -> tuple[CellResult, Planned]:
+    """Give a result the key of its content, which was not known where it was made meanwhile."""
+    if cell.input not in prepared.late:
+        return result, cell
+    found = plan.settled(prepared, cell)
+    return replace(result, key=found.key), found
 
 
 def _has_failed(said: Sequence[CellResult] | str) -> bool:
@@ -218,22 +231,15 @@ def _take_in(
     done = [(result, cell) for result, cell in came if result.error is None]
     for cell in {(id(cell.cell.policy), id(cell.cell.measure)): cell for _, cell in done}.values():
         prepared.cache.sources.keep(plan.source_of(cell.cell), plan.table_of(cell.cell))
-    # a workload that was made meanwhile is known now
-    keys = {cell.key: plan.settled(prepared, cell) for _, cell in came}
-    unkept = prepared.cache.put_many(
-        [
-            (_under(keys[cell.key], result), plan.kept_config(prepared, cell))
-            for result, cell in done
-        ]
-    )
+    unkept = _put(done, prepared)
     n_failed = 0
     for result, cell in came:
-        error, key = result.error, keys[cell.key]
-        if key in unkept:
+        error = result.error
+        if result.key in unkept:
             # a table of the user's measure that no file can hold is the cell's fault alone
-            error = error_of("keep", unkept[key])
+            error = error_of("keep", unkept[result.key])
         where, seconds = result.node or platform.node(), round(result.seconds, 3)
-        fields = {"row": cell.row, "key": key, "node": where, "seconds": seconds}
+        fields = {"row": cell.row, "key": cell.key, "node": where, "seconds": seconds}
         if error is None:
             prepared.metrics[cell.key] = result.metrics
             journal.append("cell", status="done", **fields)
@@ -245,8 +251,11 @@ def _take_in(
     return n_failed
 
 
-def _under(key: str, result: CellResult) -> CellResult:
-    return result if result.key == key else replace(result, key=key)
+def _put(done: Sequence[tuple[CellResult, Planned]], prepared: Prepared) -> dict[str, Exception]:
+    """Put results into the cache; return of those that can't be kept why, by key."""
+    return prepared.cache.put_many(
+        [(result, plan.kept_config(prepared, cell)) for result, cell in done]
+    )
 
 
 def _cached_before(prepared: Prepared, journal: Journal) -> list[bool]:

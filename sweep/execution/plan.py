@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -83,7 +83,7 @@ class Prepared:
 
     def is_known(self) -> Flags:
         """Tell of each row whether its cell is kept."""
-        return self.metrics.known[self.metrics.places(self.keys)]
+        return self.metrics.are_known(self.keys)
 
     def rows_to_do(self) -> Rows:
         """Rows that are not kept, one for each key."""
@@ -143,58 +143,52 @@ def prepare(grid: Grid, inputs: Inputs | None = None) -> Prepared:
     policies, texts, numbers = Memo(named), Memo(canonical), lru_cache(canonical)
     digests: dict[tuple[int, int], str] = {}
     content = bytearray()
+    known: dict[str, tuple[str, str]] = {}
     named_by = _Name(grid)
-    called: dict[str, tuple[str, str]] = {}
     for cell in grid.cells:
         name = inputs.id_of(cell)
-        if name not in called:
-            called[name] = inputs.content(name), inputs.named(name)
-        workload, known_as = called[name]
+        if name not in known:
+            known[name] = inputs.content(name), inputs.named(name)
+        workload, called = known[name]
         source = digests.get((id(cell.policy), id(cell.measure)), "")
         if not source:
             source = digests[id(cell.policy), id(cell.measure)] = source_of(cell)
         parts = (policies(cell.policy), texts(cell.cluster), texts(cell.measure))
         capacity, seed = numbers(cell.capacity), str(cell.seed)
-        key = of_id = _digest_of(*parts, capacity, seed, workload, source)
-        if known_as != workload:
-            of_id = _digest_of(*parts, capacity, seed, known_as, source)
+        key = _digest_of(*parts, capacity, seed, workload, source)
         content += key.digest()
+        of_id = key if called == workload else _digest_of(*parts, capacity, seed, called, source)
         named_by.add(cell.labels, of_id.hexdigest())
-    keys = as_keys(bytes(content))
-    late = {name for name, (workload, _) in called.items() if workload == name}
-    return Prepared(grid, named_by.sweep(), inputs, cache, keys, _metrics(keys, cache), late)
-
-
-def _metrics(keys: Keys, cache: Cache) -> Metrics:
+    keys = as_keys(bytes(content)).copy()
+    del content
+    late = {name for name, (workload, _) in known.items() if workload == name}
     each = np.unique(keys)
-    return Metrics(each, cache.are_kept(each), cache.columns)
+    metrics = Metrics(each, cache.are_kept(each), cache.columns)
+    return Prepared(grid, named_by.sweep(), inputs, cache, keys, metrics, late)
 
 
-def settled(prepared: Prepared, planned: Planned) -> str:
-    """Return the key of a cell's content, where its workload is known by now."""
+def settled(prepared: Prepared, planned: Planned) -> Planned:
+    """Return a cell with the key of its content, where its workload is known by now; keep it so."""
     about = prepared.inputs.known(planned.input) if planned.input in prepared.late else None
     if about is None:
-        return planned.key
+        return prepared.planned[planned.row]
     cell, texts = planned.cell, prepared.texts
     parts = (prepared.policies(cell.policy), texts(cell.cluster), texts(cell.measure))
-    return key_of(*parts, cell.capacity, cell.seed, about["digest"], source_of(cell))
+    key = key_of(*parts, cell.capacity, cell.seed, about["digest"], source_of(cell))
+    prepared.keys[planned.row : planned.row + 1] = as_keys(bytes.fromhex(key))
+    return replace(planned, key=key)
 
 
-def settle(prepared: Prepared) -> dict[str, str]:
-    """Give each cell the key of its content, where its workload is known by now.
-
-    Return the new keys by the old ones.
-    """
-    if not prepared.late:
-        return {}
-    planned = [each for each in prepared.planned if each.input in prepared.late]
-    found = {each.key: settled(prepared, each) for each in planned}
-    keys = prepared.keys.copy()
-    for each in planned:
-        keys[each.row] = bytes.fromhex(found[each.key])
-    prepared.late -= {name for name in prepared.late if prepared.inputs.known(name) is not None}
-    prepared.keys, prepared.metrics = keys, _metrics(keys, prepared.cache)
-    return found
+def settle(prepared: Prepared) -> None:
+    """Give every cell the key of its content, where its workload is known by now."""
+    made = {name for name in prepared.late if prepared.inputs.known(name) is not None}
+    if not made:
+        return
+    for planned in prepared.planned:
+        if planned.input in made:
+            settled(prepared, planned)
+    prepared.late -= made
+    prepared.metrics = prepared.metrics.among(np.unique(prepared.keys))
 
 
 def source_of(cell: Cell) -> str:
@@ -240,7 +234,6 @@ def specs(prepared: Prepared) -> Iterator[tuple[Planned, CellSpec]]:
     For a workload of a recipe whoever makes it does so; see `sweep.execution.made`.
     """
     sized: dict[tuple[str, int, float], Mapping[str, Any]] = {}
-    shared: dict[tuple[int, float], Mapping[str, Any]] = {}
     cells, inputs = prepared.grid.cells, prepared.inputs
     todo = prepared.rows_to_do().tolist()
     order: dict[str, int] = {}
@@ -250,9 +243,7 @@ def specs(prepared: Prepared) -> Iterator[tuple[Planned, CellSpec]]:
         cell = planned.cell
         world = planned.input, id(cell.cluster), cell.capacity
         if world not in sized and inputs.recipe(planned.input) is not None:
-            if world[1:] not in shared:
-                shared[world[1:]] = unsized(cell.cluster, cell.capacity)
-            sized[world] = shared[world[1:]]
+            sized[world] = unsized(cell.cluster, cell.capacity)
         elif world not in sized:
             workload = inputs.workload(planned.input)
             sized[world] = clusters.size(workload, cell.cluster, cell.capacity)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sweep.execution import compute, notes, plan
+from sweep.execution import compute, notes
 from sweep.execution.compute import Runner
 from sweep.execution.plan import Planned, Prepared
 from sweep.store.claims import Claims
@@ -24,18 +24,8 @@ LOOK_EVERY_S = 1.0
 def run(prepared: Prepared, specs: Specs, journal: Journal, runner: Runner) -> dict[str, CellError]:
     """Run cells as `compute.run` does, but those that another sweep is at, which are waited for.
 
-    What the other gives up, or fails, is run here. In the end cells whose workloads were made have
-    the keys of their content.
+    What the other gives up, or fails, is run here.
     """
-    errors, late = _run(prepared, specs, journal, runner), {*prepared.late}
-    keys = plan.settle(prepared)
-    notes.traces(prepared, late - prepared.late)
-    return {keys.get(key, key): error for key, error in errors.items()}
-
-
-def _run(
-    prepared: Prepared, specs: Specs, journal: Journal, runner: Runner
-) -> dict[str, CellError]:
     errors: dict[str, CellError] = {}
     with contextlib.closing(Claims(prepared.cache.place)) as claims:
         left, has_said = specs, False
@@ -51,7 +41,9 @@ def _run(
                 errors |= compute.run(prepared, now, journal, runner)
                 limit = prepared.grid.request.settings.max_failures
                 if limit is not None and len(errors) >= limit:
-                    return errors | compute.skipped((cell.key for cell, _ in left), limit)
+                    return errors | compute.skipped(
+                        (prepared.planned[cell.row].key for cell, _ in left), limit
+                    )
             elif left:
                 if not has_said:
                     n = notes.count(len(left), "cells")

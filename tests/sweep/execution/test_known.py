@@ -38,8 +38,6 @@ def test_metrics_are_a_mapping_and_what_is_kept_is_read_when_asked_for() -> None
         found[name(2)]
     found[name(2)] = {"c": 5.0}
     assert found[name(2)] == {"c": 5.0}
-    with pytest.raises(KeyError):
-        found[name(9)] = {}
     assert sorted(found) == [name(1), name(2), name(3)]
     values, there = found.column("b", np.array([2, 0, 1]))
     assert there.tolist() == [True, False, False]
@@ -47,6 +45,13 @@ def test_metrics_are_a_mapping_and_what_is_kept_is_read_when_asked_for() -> None
     assert found.names() == ["a", "b", "c"]
     del found[name(1)]
     assert len(found) == 2
+    found[name(9)] = {"a": 7.0}  # as of a workload whose content was not known
+    assert found.are_known(keys(1, 2, 3, 8, 9)).tolist() == [False, True, True, False, True]
+    others = found.among(keys(3, 8, 9))
+    assert {key: repr(others[key]) for key in others} == {
+        name(3): "{'a': nan, 'b': 2.0}",
+        name(9): "{'a': 7.0}",
+    }
 
 
 def test_a_sequence_that_keeps_nothing() -> None:
