@@ -72,7 +72,8 @@ class Fleet:
         self._order = itertools.count()
         self._parts: dict[int, Part] = {}
         self._began_s = time.thread_time()
-        self.busy_s = self.first_s = self.last_s = 0.0
+        self._worked: list[tuple[float, float]] = []
+        self._full_s = self._handed_out_s = self._last_s = 0.0
 
     def now(self) -> float:
         """Time of the fleet, s."""
@@ -95,6 +96,7 @@ class Fleet:
                 self.charged_s += TASK_S
                 task = Task(self, len(specs), how[2], ahead)
                 self._queue.append(task)
+                self._handed_out_s = self.now()
                 self._start()
             return task
 
@@ -109,7 +111,8 @@ class Fleet:
             self._free -= 1
             task = self._queue.popleft()
             task.begun_s = self.now() + DISPATCH_S
-            self.first_s = self.first_s or task.begun_s
+            if not self._free:
+                self._full_s = self._full_s or task.begun_s
             self.go_on(task)
 
     def go_on(self, task: Task) -> None:
@@ -118,13 +121,14 @@ class Fleet:
         left_s = task.pace.task_s - (at - task.begun_s)
         most_s = max(self.cell_s, min(task.pace.part_s, left_s))
         n_cells = min(task.n_left, max(1, -int(-most_s // self.cell_s)))
-        heapq.heappush(self._events, (at + n_cells * self.cell_s, next(self._order), task, n_cells))
+        end = at + n_cells * self.cell_s
+        self._worked.append((at, end))
+        heapq.heappush(self._events, (end, next(self._order), task, n_cells))
 
     def _happen(self, until_s: float) -> None:
         while self._events and self._events[0][0] <= until_s:
             at, _, task, n_cells = heapq.heappop(self._events)
-            self.busy_s += n_cells * self.cell_s
-            self.last_s = at
+            self._last_s = at
             task.n_left -= n_cells
             task.ready.append(n_cells)
             if not task.n_left or at - task.begun_s >= task.pace.task_s:
@@ -162,6 +166,21 @@ class Fleet:
         """Stand for ``ray.put``."""
         return value
 
+    def busy(self) -> tuple[float, float]:
+        """Return which part of the slots' time they worked: of all, and of that while cells wait.
+
+        All is from the first begin to the last end. Cells wait from when every slot has begun one
+        until the last task is handed out.
+        """
+        slots = self.n_nodes * self.slots_each
+        begin = min(at for at, _ in self._worked)
+
+        def part(low: float, high: float) -> float:
+            there = sum(max(0.0, min(end, high) - max(at, low)) for at, end in self._worked)
+            return there / (slots * (high - low))
+
+        return part(begin, self._last_s), part(self._full_s, self._handed_out_s)
+
     def nodes(self) -> list[dict[str, Any]]:
         """Stand for ``ray.nodes``."""
         resources = {"CPU": float(self.slots_each), "memory": 1e9}
@@ -180,11 +199,8 @@ class Fleet:
         """Stand for ``ray.shutdown``."""
 
 
-def busy(n_nodes: int, slots_each: int, each: int, cell_s: float = 1.0) -> float:
-    """Run `each` cells a slot; return which part of their time slots were busy.
-
-    From the first cell's begin to the last one's end.
-    """
+def busy(n_nodes: int, slots_each: int, each: int, cell_s: float = 1.0) -> tuple[float, float]:
+    """Run `each` cells a slot; return what `Fleet.busy` does."""
     fleet = Fleet(n_nodes, slots_each, cell_s)
     work = [Work(CellSpec("k", {}, {}, {}, 0), "w")] * (each * n_nodes * slots_each)
     workloads: Any = SimpleNamespace(
@@ -202,5 +218,4 @@ def busy(n_nodes: int, slots_each: int, each: int, cell_s: float = 1.0) -> float
         n_done = sum(len(said) for said in runner.run(work, workloads) if isinstance(said, list))
     if n_done != len(work):
         raise RuntimeError(f"{n_done} of {len(work)} cells came back")
-    span = fleet.last_s - fleet.first_s
-    return fleet.busy_s / (span * n_nodes * slots_each)
+    return fleet.busy()

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +27,7 @@ from sweep.execution.cell import Simulate
 from sweep.execution.compute import Runner
 from sweep.execution.inputs import Inputs
 from sweep.execution.on_ray.pool import make_runner
-from sweep.execution.plan import Prepared
+from sweep.execution.plan import Planned, Prepared
 from sweep.grid import elsewhere, grid, overrides, request
 from sweep.grid.grid import Grid
 from sweep.grid.options import Options
@@ -39,7 +40,7 @@ from sweep.search.settle import Pursuit
 from sweep.stats import FIRST_SEEDS
 from sweep.store import mirror, place, provenance
 from sweep.store.cache import Cache
-from sweep.store.cell import CellError
+from sweep.store.cell import CellError, CellSpec
 from sweep.store.folder import CELLS, EQUAL, FINDINGS, SweepFolder
 from sweep.store.journal import Journal
 
@@ -48,6 +49,8 @@ _TAG = b"""Signature: 8a477f597d28d172789f06886806bc55
 """
 
 
+MOST_AT_ONCE = 100_000
+"""Cells that are handed to a runner at once; a grid of a million is run in parts."""
 ONE_SEED = "no seed changes anything here, as the workload is fixed and no policy draws"
 
 
@@ -143,20 +146,40 @@ def _whole(cells: Grid, runner: Runner) -> Outcome:
         folder = SweepFolder.of(results, prepared.sweep)
         if not prepared.todo() and folder.is_whole() and journal.is_complete():
             return _again(prepared, folder, journal)
-        specs = list(plan.specs(prepared))
-        cached = compute.begin(prepared, journal, len(specs))
+        specs = plan.specs(prepared)
+        first = list(itertools.islice(specs, MOST_AT_ONCE))
+        cached = compute.begin(prepared, journal, len(prepared.todo()))
         errors: dict[str, CellError] = {}
-        if specs:
+        if first:
             if cells.is_fixed and len(cells.request.axes["seed"]) > 1:
                 notes.note(f"{ONE_SEED}: seed=0 gives the same as all of these")
             _warm_up(cells.request.settings)
-            errors = together.run(prepared, specs, journal, runner)
+            errors = _in_parts(prepared, first, specs, journal, runner)
             lease.check()
         with ThreadPoolExecutor(1) as aside:  # stopping Ray takes a second or two
             closed = aside.submit(runner.close)
             outcome = _finish(prepared, folder, journal, cached, errors)
             closed.result()
         return outcome
+
+
+def _in_parts(
+    prepared: Prepared,
+    part: list[tuple[Planned, CellSpec]],
+    specs: Iterator[tuple[Planned, CellSpec]],
+    journal: Journal,
+    runner: Runner,
+) -> dict[str, CellError]:
+    """Run what is not kept, so many cells at a time as memory holds."""
+    errors: dict[str, CellError] = {}
+    limit = prepared.grid.request.settings.max_failures
+    while part:
+        if limit is not None and len(errors) >= limit:
+            errors |= compute.skipped((cell.key for cell, _ in part), limit)
+        else:
+            errors |= together.run(prepared, part, journal, runner)
+        part = list(itertools.islice(specs, MOST_AT_ONCE))
+    return errors
 
 
 def _pursue(pursuit: Pursuit, runner: Runner) -> Outcome:

@@ -6,7 +6,7 @@ import argparse
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sim.base.errors import InputError
@@ -83,9 +83,8 @@ def plan(command: Command) -> int:
     """Say which cells are cached, which are not, and for those what changed; run nothing."""
     request = command.request()
     prepared = driver.begin(request)
-    waiting = {planned.key for planned in prepared.todo()}
-    n_cells, n_todo = len(prepared.planned), len(waiting)
-    n_cached = sum(planned.key not in waiting for planned in prepared.planned)
+    kept = prepared.is_known().tolist()
+    n_cells, n_todo, n_cached = len(kept), len(prepared.todo()), sum(kept)
     print(f"{prepared.sweep}: {n_cells} cells, {n_cached} cached, {n_todo} to run")
     if request.precision is not None:
         n, most = len(request.axes["seed"]), request.precision.most
@@ -95,20 +94,18 @@ def plan(command: Command) -> int:
     if request.goal is not None:
         print("these are the cells that the search begins with; what they give says which follow")
     if n_todo or command.flags.all:
-        print(_lines(prepared, waiting, show_all=command.flags.all))
+        print(_lines(prepared, kept, show_all=command.flags.all))
     return 0
 
 
-def _lines(prepared: Prepared, waiting: set[str], *, show_all: bool) -> str:
-    kept = (prepared.cache.config(key) for key in prepared.cache.keys_kept())
-    configs = (config for config in kept if config is not None)
-    nearest = Nearest(configs, _sources_changed(prepared))
+def _lines(prepared: Prepared, kept: Sequence[bool], *, show_all: bool) -> str:
+    nearest = Nearest(prepared.cache.configs(), _sources_changed(prepared))
     header = ["row", *prepared.planned[0].cell.labels, "", "what changed"]
     rows: list[list[str]] = []
     reasons = Counter[str]()
     for planned in prepared.planned:
         state, reason = "cached", ""
-        if planned.key in waiting:
+        if not kept[planned.row]:
             is_first = nearest.is_empty
             changes = None if is_first else nearest.changes(kept_config(prepared, planned))
             state, reason = "to run", "; ".join(changes or ["nothing like it is cached"])

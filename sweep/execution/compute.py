@@ -39,7 +39,12 @@ class Work:
 
     spec: CellSpec
     input: str  # name of its workload
-    name: str = ""  # for people
+    labels: Mapping[str, Any] | str = ""  # its coordinates, or what it is called
+
+    @property
+    def name(self) -> str:
+        """What it is called, for people: as its row is."""
+        return self.labels if isinstance(self.labels, str) else _name(self.labels)
 
 
 class Workloads(Protocol):
@@ -147,7 +152,7 @@ def run(
     errors: dict[str, CellError] = {}
     by_key = {cell.key: cell for cell, _ in specs}
     limit = prepared.grid.request.settings.max_failures
-    work = [Work(spec, cell.input, _name(cell)) for cell, spec in specs]
+    work = [Work(spec, cell.input, cell.cell.labels) for cell, spec in specs]
     came: list[tuple[CellResult, Planned]] = []  # and not kept yet: those of a moment
     kept_s = time.monotonic()
     try:
@@ -206,12 +211,12 @@ def skipped(keys: Iterable[str], limit: int | None) -> dict[str, CellError]:
     return dict.fromkeys(keys, error)
 
 
-def _name(cell: Planned) -> str:
+def _name(labels: Mapping[str, Any]) -> str:
     """Name a cell as its row does."""
-    labels = mask_tree(cell.cell.labels).items()
+    masked = mask_tree(labels).items()
     return " ".join(
         str(value) if key in ("policy", "trace") else f"{key}={value}"
-        for key, value in labels
+        for key, value in masked
         if value is not None
     )
 
@@ -262,6 +267,6 @@ def _cached_before(prepared: Prepared, journal: Journal) -> list[bool]:
     begun = journal.open_attempt()
     known = None if begun is None else set(begun["cached"])
     return [
-        cell.key in prepared.metrics and (known is None or cell.row in known)
-        for cell in prepared.planned
+        is_kept and (known is None or row in known)
+        for row, is_kept in enumerate(prepared.is_known().tolist())
     ]

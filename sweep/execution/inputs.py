@@ -13,7 +13,7 @@ from sim.base.errors import InputError
 from sweep.execution.made import Recipe, describe
 from sweep.grid import remote, traces
 from sweep.grid.config_tree import canonical
-from sweep.store import sources
+from sweep.store import mirror, sources
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
@@ -35,6 +35,7 @@ class Inputs:
 
     def __init__(self, results: Path, *, defers: bool = False) -> None:
         self._defers = defers
+        self._results = results
         self._folder = results / "cache" / "workloads"
         self._fetched = results / "cache" / "traces"
         self._copies: dict[str, Path] = {}
@@ -72,6 +73,11 @@ class Inputs:
                 self._unknown.add(name)
         return self._known.get(name)
 
+    def look_again(self) -> None:
+        """Let what was not known be looked for anew: another sweep may have made it."""
+        mirror.fetch_part(self._results, "cache/workloads/")
+        self._unknown.clear()
+
     def content(self, name: str) -> str:
         """Return the digest of a workload, or its recipe's name where that is all that is known."""
         about = self.known(name)
@@ -92,7 +98,9 @@ class Inputs:
     def learn(self, name: str, about: Mapping[str, Any]) -> None:
         """Remember what came of a workload that was made elsewhere."""
         if name not in self._known:
-            files.write_json(self._folder / f"{name}.json", {**about, "checksum": _checksum(about)})
+            file = self._folder / f"{name}.json"
+            files.write_json(file, {**about, "checksum": _checksum(about)})
+            mirror.push(self._results, file)  # cells of the content can't be found without it
             self._known[name] = dict(about)
 
     def workload(self, name: str) -> Workload:

@@ -45,7 +45,7 @@ def grid(prepared: Prepared, n_todo: int) -> None:
         if len(values) > 1 or key in _PLURAL
     )
     n_cells = len(prepared.planned)
-    n_cached = sum(planned.key in prepared.metrics for planned in prepared.planned)
+    n_cached = int(prepared.is_known().sum())
     note(f"{prepared.sweep}: {axes}: {n_cells} cells, {n_cached} cached, {n_todo} to run")
     traces(prepared)
 
@@ -59,8 +59,11 @@ def traces(prepared: Prepared, names: Collection[str] | None = None) -> None:
         return
     lines = []
     inputs = prepared.inputs
-    chosen = [each for each in prepared.planned if names is None or each.input in names]
-    chosen = [each for each in chosen if inputs.known(each.input) is not None]
+    kinds: dict[tuple[int, str], Planned] = {}
+    for each in prepared.planned:
+        if names is None or each.input in names:
+            kinds.setdefault((id(each.cell.policy), each.input), each)
+    chosen = [each for each in kinds.values() if inputs.known(each.input) is not None]
     for name in dict.fromkeys(planned.input for planned in chosen):
         about = inputs.describe(name)
         dropped = _dropped(about["meta"].get("report") or {})

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
+
+import numpy as np
 
 from sim.base.masking import mask_tree
 from sweep.execution.inputs import Inputs
+from sweep.execution.known import Flags, Metrics, Rows
 from sweep.execution.made import unsized
 from sweep.grid import clusters
+from sweep.grid.cells import Lazy
 from sweep.grid.config_tree import canonical
 from sweep.grid.grid import Cell, Grid
 from sweep.store import sources
 from sweep.store.cache import Cache
 from sweep.store.cell import CellSpec
+from sweep.store.index import Keys, as_keys
 from sweep.store.sources.closure import Table
 
 
@@ -50,19 +56,44 @@ class Prepared:
 
     grid: Grid
     sweep: str  # its id; see `sweep_id`
-    planned: list[Planned]  # a cell each, in the order of the rows
     inputs: Inputs
     cache: Cache
-    metrics: dict[str, dict[str, float]] = field(default_factory=dict)  # of cached cells, by key
+    keys: Keys  # of each row
+    metrics: Metrics  # of cells that are kept, by key
     late: set[str] = field(default_factory=set)  # workloads whose cells' keys are of recipes
     masked: Memo = field(default_factory=lambda: Memo(mask_tree))  # parts of cells, no secrets
     policies: Memo = field(default_factory=lambda: Memo(named))  # as they stand in keys
     texts: Memo = field(default_factory=lambda: Memo(canonical))
 
-    def todo(self) -> list[Planned]:
-        """Cells that are not cached, one for each key."""
-        waiting = {cell.key: cell for cell in self.planned if cell.key not in self.metrics}
-        return list(waiting.values())
+    @property
+    def planned(self) -> Lazy[Planned]:
+        """A cell each, in the order of the rows."""
+        return Lazy(len(self.keys), self._row)
+
+    def _row(self, row: int) -> Planned:
+        cell = self.grid.cells[row]
+        key = self.keys[row : row + 1].tobytes().hex()
+        return Planned(row, cell, key, self.inputs.id_of(cell))
+
+    def shown(self, cell: Cell) -> dict[str, Any]:
+        """Return all of a cell's configuration, without secrets."""
+        parts = cell.config
+        masked = {key: self.masked(part) for key, part in parts.items() if isinstance(part, dict)}
+        return {**parts, **masked}
+
+    def is_known(self) -> Flags:
+        """Tell of each row whether its cell is kept."""
+        return self.metrics.are_known(self.keys)
+
+    def rows_to_do(self) -> Rows:
+        """Rows that are not kept, one for each key."""
+        left = np.flatnonzero(~self.is_known())
+        return left[np.sort(np.unique(self.keys[left], return_index=True)[1])]
+
+    def todo(self) -> Sequence[Planned]:
+        """Cells that are not kept, one for each key."""
+        rows = self.rows_to_do()
+        return Lazy(len(rows), lambda at: self._row(int(rows[at])))
 
 
 def named(policy: Mapping[str, Any]) -> str:
@@ -83,12 +114,19 @@ def key_of(
 
     Parts come as canonical texts and stand in the order of names.
     """
+    numbers = canonical(capacity), canonical(seed)
+    digest: str = _digest_of(policy, cluster, measure, *numbers, workload, sources).hexdigest()
+    return digest
+
+
+def _digest_of(
+    policy: str, cluster: str, measure: str, capacity: str, seed: str, workload: str, sources: str
+) -> Any:
     content = (
-        f'{{"capacity":{canonical(capacity)},"cluster":{cluster},"measure":{measure},'
-        f'"policy":{policy},"seed":{canonical(seed)},"sources":{canonical(sources)},'
-        f'"workload":{canonical(workload)}}}'
+        f'{{"capacity":{capacity},"cluster":{cluster},"measure":{measure},'
+        f'"policy":{policy},"seed":{seed},"sources":"{sources}","workload":"{workload}"}}'
     )
-    return hashlib.sha256(content.encode()).hexdigest()
+    return hashlib.sha256(content.encode())
 
 
 def prepare(grid: Grid, inputs: Inputs | None = None) -> Prepared:
@@ -102,32 +140,43 @@ def prepare(grid: Grid, inputs: Inputs | None = None) -> Prepared:
     cache = Cache(results)
     inputs = Inputs(results) if inputs is None else inputs
     # a policy, a cluster, a measure is one object to all cells that share it
-    policies, texts = Memo(named), Memo(canonical)
+    policies, texts, numbers = Memo(named), Memo(canonical), lru_cache(canonical)
     digests: dict[tuple[int, int], str] = {}
-    planned, names, late = [], [], set()
-    for row, cell in enumerate(grid.cells):
+    content = bytearray()
+    known: dict[str, tuple[str, str]] = {}
+    named_by = _Name(grid)
+    for cell in grid.cells:
         name = inputs.id_of(cell)
-        workload = inputs.content(name)
+        if name not in known:
+            known[name] = inputs.content(name), inputs.named(name)
+        workload, called = known[name]
         source = digests.get((id(cell.policy), id(cell.measure)), "")
         if not source:
             source = digests[id(cell.policy), id(cell.measure)] = source_of(cell)
         parts = (policies(cell.policy), texts(cell.cluster), texts(cell.measure))
-        key = key_of(*parts, cell.capacity, cell.seed, workload, source)
-        if workload == name:
-            late.add(name)
-        called = inputs.named(name)
-        of_id = (
-            key if called == workload else key_of(*parts, cell.capacity, cell.seed, called, source)
-        )
-        names.append(of_id)
-        planned.append(Planned(row, cell, key, name))
-    sweep = sweep_id(grid, names)
-    prepared = Prepared(grid, sweep, planned, inputs, cache, late=late)
-    for key in cache.among(dict.fromkeys(each.key for each in planned)):
-        metrics = cache.metrics(key)
-        if metrics is not None:
-            prepared.metrics[key] = metrics
-    return prepared
+        capacity, seed = numbers(cell.capacity), str(cell.seed)
+        key = _digest_of(*parts, capacity, seed, workload, source)
+        content += key.digest()
+        of_id = key if called == workload else _digest_of(*parts, capacity, seed, called, source)
+        named_by.add(cell.labels, of_id.hexdigest())
+    keys = as_keys(bytes(content)).copy()
+    del content
+    late = {name for name, (workload, _) in known.items() if workload == name}
+    each = np.unique(keys)
+    metrics = Metrics(each, cache.are_kept(each), cache.columns)
+    return Prepared(grid, named_by.sweep(), inputs, cache, keys, metrics, late)
+
+
+def claimed_as(prepared: Prepared, planned: Planned) -> bytes:
+    """Return by what a cell is claimed: the same before and after its workload is made."""
+    inputs = prepared.inputs
+    if inputs.recipe(planned.input) is None:
+        return bytes.fromhex(planned.key)
+    cell, texts = planned.cell, prepared.texts
+    parts = (prepared.policies(cell.policy), texts(cell.cluster), texts(cell.measure))
+    workload = inputs.named(planned.input)
+    key = key_of(*parts, cell.capacity, cell.seed, workload, source_of(cell))
+    return bytes.fromhex(key)
 
 
 def settled(prepared: Prepared, planned: Planned) -> Planned:
@@ -138,15 +187,20 @@ def settled(prepared: Prepared, planned: Planned) -> Planned:
     cell, texts = planned.cell, prepared.texts
     parts = (prepared.policies(cell.policy), texts(cell.cluster), texts(cell.measure))
     key = key_of(*parts, cell.capacity, cell.seed, about["digest"], source_of(cell))
-    prepared.planned[planned.row] = found = replace(planned, key=key)
-    return found
+    prepared.keys[planned.row : planned.row + 1] = as_keys(bytes.fromhex(key))
+    return replace(planned, key=key)
 
 
 def settle(prepared: Prepared) -> None:
     """Give every cell the key of its content, where its workload is known by now."""
-    for planned in [each for each in prepared.planned if each.input in prepared.late]:
-        settled(prepared, planned)
-    prepared.late -= {name for name in prepared.late if prepared.inputs.known(name) is not None}
+    made = {name for name in prepared.late if prepared.inputs.known(name) is not None}
+    if not made:
+        return
+    for planned in prepared.planned:
+        if planned.input in made:
+            settled(prepared, planned)
+    prepared.late -= made
+    prepared.metrics = prepared.metrics.among(np.unique(prepared.keys))
 
 
 def source_of(cell: Cell) -> str:
@@ -159,20 +213,31 @@ def table_of(cell: Cell) -> Table:
     return sources.table_of_cell(cell.policy, cell.measure)
 
 
-def sweep_id(grid: Grid, keys: list[str]) -> str:
-    """Name a sweep by its cells, their labels, the baseline and what its tables show."""
-    request = grid.request
-    rows = [[cell.labels, key] for cell, key in zip(grid.cells, keys, strict=True)]
-    content: dict[str, Any] = {
-        "rows": rows,
-        "baseline": request.baseline,
-        "metrics": request.metrics,
-    }
-    if request.verdict_metric is not None:
-        content["verdict"] = request.verdict_metric
-    digest = hashlib.sha256(canonical(content).encode()).hexdigest()
-    name = (request.name or request.experiment or "sweep").replace("/", "-")
-    return f"{name}-{digest[:8]}"
+class _Name:
+    """Names a sweep by its cells, their labels, the baseline and what its tables show.
+
+    That is the digest of a canonical text, row by row.
+    """
+
+    def __init__(self, grid: Grid) -> None:
+        request = self._request = grid.request
+        about = {"baseline": request.baseline, "metrics": request.metrics}
+        self._digest = hashlib.sha256(f'{canonical(about)[:-1]},"rows":['.encode())
+        self._before = ""
+
+    def add(self, labels: Mapping[str, Any], key: str) -> None:
+        """Add a row."""
+        self._digest.update(f'{self._before}[{canonical(labels)},"{key}"]'.encode())
+        self._before = ","
+
+    def sweep(self) -> str:
+        """Return the id."""
+        request = self._request
+        metric = request.verdict_metric
+        end = "" if metric is None else f',"verdict":{canonical(metric)}'
+        self._digest.update(f"]{end}}}".encode())
+        name = (request.name or request.experiment or "sweep").replace("/", "-")
+        return f"{name}-{self._digest.hexdigest()[:8]}"
 
 
 def specs(prepared: Prepared) -> Iterator[tuple[Planned, CellSpec]]:
@@ -180,13 +245,15 @@ def specs(prepared: Prepared) -> Iterator[tuple[Planned, CellSpec]]:
 
     For a workload of a recipe whoever makes it does so; see `sweep.execution.made`.
     """
-    sized: dict[str, Mapping[str, Any]] = {}
-    inputs = prepared.inputs
-    todo = prepared.todo()
-    order = {name: at for at, name in enumerate(dict.fromkeys(planned.input for planned in todo))}
-    for planned in sorted(todo, key=lambda planned: order[planned.input]):
+    sized: dict[tuple[str, int, float], Mapping[str, Any]] = {}
+    cells, inputs = prepared.grid.cells, prepared.inputs
+    todo = prepared.rows_to_do().tolist()
+    order: dict[str, int] = {}
+    of = [order.setdefault(inputs.id_of(cells[row]), len(order)) for row in todo]
+    for at in np.argsort(np.array(of, np.int32), kind="stable").tolist():
+        planned = prepared.planned[todo[at]]
         cell = planned.cell
-        world = canonical([planned.input, cell.cluster, cell.capacity])
+        world = planned.input, id(cell.cluster), cell.capacity
         if world not in sized and inputs.recipe(planned.input) is not None:
             sized[world] = unsized(cell.cluster, cell.capacity)
         elif world not in sized:
@@ -199,9 +266,8 @@ def specs(prepared: Prepared) -> Iterator[tuple[Planned, CellSpec]]:
 
 def kept_config(prepared: Prepared, planned: Planned) -> dict[str, Any]:
     """Everything that a cell's key was made of, and its trace, to be kept beside its result."""
-    masked, parts = prepared.masked, planned.cell.config
     return {
-        **{key: masked(part) if isinstance(part, dict) else part for key, part in parts.items()},
+        **prepared.shown(planned.cell),
         "workload": prepared.inputs.content(planned.input),
         "sources": source_of(planned.cell),
     }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sim.base.masking import mask, mask_tree, mask_under
+from sim.base.masking import mask, mask_under
 from sim.cluster.load import FACTS
 from sim.metrics import METRICS
 from sweep.execution.plan import Planned, Prepared
@@ -24,40 +23,65 @@ from sweep.stats.arrange import text as shortest
 from sweep.store.cell import CellError
 
 _ERROR = ("stage", "type", "message", "traceback")
+_MOST_TEXTS = 8192
 
 
 def table(prepared: Prepared, errors: Mapping[str, CellError], cached: Sequence[bool]) -> pa.Table:
     """Make the table of a sweep that is over; `cached` tells of each row who computed it."""
-    grid, rows = prepared.grid, prepared.planned
+    grid, metrics = prepared.grid, prepared.metrics
+    labels: dict[str, list[Any]] = {key: [] for key in (*AXES, *grid.swept)}
+    commands, configs = _Texts(), _Texts()
+    failed: list[CellError | None] = []
+    for row in prepared.planned:
+        for key, values in labels.items():
+            values.append(row.cell.labels[key])
+        commands.add(reproduce(grid, row))
+        configs.add(canonical(prepared.shown(row.cell)))
+        failed.append(errors.get(row.key))
     status = [
-        "failed" if row.key in errors else "cached" if was_cached else "done"
-        for row, was_cached in zip(rows, cached, strict=True)
+        "failed" if error is not None else "cached" if was_cached else "done"
+        for error, was_cached in zip(failed, cached, strict=True)
     ]
-    labels = [row.cell.labels for row in rows]
     columns: dict[str, Any] = {
-        "policy": pa.array([label["policy"] for label in labels], pa.string()),
-        "trace": pa.array([label["trace"] for label in labels], pa.string()),
-        "capacity": pa.array([label["capacity"] for label in labels], pa.float64()),
-        "seed": pa.array([label["seed"] for label in labels], pa.int64()),
+        "policy": pa.array(labels["policy"], pa.string()),
+        "trace": pa.array(labels["trace"], pa.string()),
+        "capacity": pa.array(labels["capacity"], pa.float64()),
+        "seed": pa.array(labels["seed"], pa.int64()),
         "status": pa.array(status, pa.string()),
     }
     for key in grid.swept:
-        columns[key] = _swept_column(_masked(key, [label[key] for label in labels]))
+        columns[key] = _swept_column(_masked(key, labels[key]))
+    places = metrics.places(prepared.keys)
     for fact in FACTS:
-        known = [prepared.metrics.get(row.key, {}).get(fact) for row in rows]
-        columns[fact] = pa.array(known, pa.float64())
-    metrics = [prepared.metrics.get(row.key, {}) for row in rows]
-    for name in _names(metrics):
-        values = [of_row.get(name, math.nan) for of_row in metrics]
-        columns[name] = pa.array(values, pa.float64())
+        known, there = metrics.column(fact, places)
+        columns[fact] = pa.array(known, pa.float64(), mask=~there)
+    for name in _names(metrics.names()):
+        columns[name] = pa.array(metrics.column(name, places)[0], pa.float64())
     for part in _ERROR:
-        texts = [errors[row.key].get(part) if row.key in errors else None for row in rows]
+        texts = [None if error is None else error.get(part) for error in failed]
         columns[f"error_{part}"] = pa.array(texts, pa.string())
-    columns["reproduce"] = pa.array([reproduce(grid, row) for row in rows], pa.string())
-    configs = [canonical(mask_tree(row.cell.config)) for row in rows]
-    columns["config"] = pa.array(configs, pa.string())
-    columns["key"] = pa.array([row.key for row in rows], pa.string())
+    columns["reproduce"], columns["config"] = commands.column(), configs.column()
+    columns["key"] = pa.array([row.key for row in prepared.planned], pa.string())
     return against(pa.table(columns), grid.swept, grid.request.baseline, prepared.cache)
+
+
+class _Texts:
+    """A column of texts, which are not kept as objects."""
+
+    def __init__(self) -> None:
+        self._chunks: list[pa.Array] = []
+        self._texts: list[str] = []
+
+    def add(self, text: str) -> None:
+        """Add a row."""
+        self._texts.append(text)
+        if len(self._texts) == _MOST_TEXTS:
+            self._chunks.append(pa.array(self._texts, pa.string()))
+            self._texts = []
+
+    def column(self) -> pa.ChunkedArray:
+        """Return all rows."""
+        return pa.chunked_array([*self._chunks, pa.array(self._texts, pa.string())])
 
 
 def with_status(cells: pa.Table, status: str) -> pa.Table:
@@ -88,9 +112,9 @@ def _applies(key: str, row: Planned) -> bool:
     return head != "policy" or inner.split(".")[0] in row.cell.policy["params"]
 
 
-def _names(rows: Sequence[Mapping[str, float]]) -> list[str]:
-    """Names of all metrics: the known ones in their order, then the others as they came."""
-    seen = dict.fromkeys(name for row in rows for name in row if name not in FACTS)
+def _names(found: Sequence[str]) -> list[str]:
+    """Names of all metrics: the known ones in their order, then the others."""
+    seen = {name for name in found if name not in FACTS}
     known = [name for name in METRICS if name in seen or name in AGAINST_BASELINE]
     return [*known, *sorted(name for name in seen if name not in METRICS)]
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sweep.execution import compute, notes
+from sweep.execution import compute, notes, plan
 from sweep.execution.compute import Runner
 from sweep.execution.plan import Planned, Prepared
 from sweep.store.claims import Claims
@@ -30,8 +31,9 @@ def run(prepared: Prepared, specs: Specs, journal: Journal, runner: Runner) -> d
     with contextlib.closing(Claims(prepared.cache.place)) as claims:
         left, has_said = specs, False
         while left:
+            mine = claims.take(as_keys(b"".join(plan.claimed_as(prepared, c) for c, _ in left)))
+            left = _settled(prepared, left)
             keys = as_keys(b"".join(bytes.fromhex(cell.key) for cell, _ in left))
-            mine = claims.take(keys)
             # what was kept between the plan and the claim
             kept = prepared.cache.look_again(keys)
             _take_over(prepared, [cell.key for (cell, _), k in zip(left, kept, strict=True) if k])
@@ -51,6 +53,17 @@ def run(prepared: Prepared, specs: Specs, journal: Journal, runner: Runner) -> d
                     has_said = True
                 time.sleep(LOOK_EVERY_S)
     return errors
+
+
+def _settled(prepared: Prepared, specs: Specs) -> Specs:
+    """Give cells the keys of their contents where this sweep or another made their workloads."""
+    if prepared.late:
+        prepared.inputs.look_again()
+        plan.settle(prepared)
+    cells = [prepared.planned[cell.row] for cell, _ in specs]
+    return [
+        (cell, replace(spec, key=cell.key)) for cell, (_, spec) in zip(cells, specs, strict=True)
+    ]
 
 
 def _take_over(prepared: Prepared, keys: Sequence[str]) -> None:

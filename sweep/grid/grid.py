@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +18,7 @@ from sim.base.errors import InputError, unknown
 from sim.base.plugins import check_known
 from sim.measures import NO_POLICY
 from sweep.grid import chance, clusters, config_tree, traces
+from sweep.grid.cells import Lazy
 from sweep.grid.overrides import Assignment
 from sweep.grid.request import Request
 from sweep.stats.arrange import AXES, check_baseline, columns_of
@@ -160,8 +162,8 @@ class Resolver:
     def __init__(self) -> None:
         self._policies: dict[_Identity, Config] = {}
         self._worlds: dict[_Identity, _Parts] = {}
-        # by variant: its text, and whether it is another in each cell; the variant stays alive
-        self._known: dict[int, tuple[object, str, bool]] = {}
+        # by variant: its text, and what of a cell that refers to; the variant stays alive
+        self._known: dict[int, tuple[object, str, tuple[str, ...]]] = {}
 
     def policy(self, policy: PolicyVariant, context: Mapping[str, Any]) -> Config:
         """Resolve a policy: ``name``, ``module`` and every one of its ``params``."""
@@ -184,13 +186,35 @@ class Resolver:
             self._worlds[key] = (parts["trace"], parts["cluster"], parts["measure"])
         return self._worlds[key]
 
+    def name(
+        self, policy: PolicyVariant, world: WorldVariant, context: Mapping[str, Any]
+    ) -> tuple[object, ...]:
+        """Name what a cell is made of but for what its key holds by itself: its seed."""
+        raw = {"trace": world.trace, "cluster": world.cluster, "measure": world.measure}
+        return (
+            self._identity(policy, policy.raw, context),
+            self._identity(world, raw, context),
+            context["capacity"],
+        )
+
     def _identity(self, variant: object, raw: Config, context: Mapping[str, Any]) -> _Identity:
         """Name what a variant resolves to: the same for the same text and what it refers to."""
-        if id(variant) not in self._known:
+        known = self._known.get(id(variant))
+        if known is None:
             text = json.dumps(raw, default=str)
-            self._known[id(variant)] = (variant, text, config_tree.interpolates(raw))
-        _, text, varies = self._known[id(variant)]
-        return (text, context["capacity"], context["seed"]) if varies else (text,)
+            known = self._known[id(variant)] = (variant, text, _referred_to(text))
+        return (known[1], *[context[key] for key in known[2]])
+
+
+_REFERENCE = re.compile(r"\$\{([^}]*)\}?")
+
+
+def _referred_to(text: str) -> tuple[str, ...]:
+    """Return which of a cell's capacity and seed a configuration refers to: all, if in doubt."""
+    names = set(_REFERENCE.findall(text))
+    if any(not re.fullmatch(r"[\w.]+", name) for name in names):
+        return ("capacity", "seed")
+    return tuple(key for key in ("capacity", "seed") if key in names)
 
 
 def _check_measure(config: Mapping[str, Any]) -> None:
@@ -255,7 +279,7 @@ class Grid:
     """All cells of a request, in the order of its rows."""
 
     request: Request
-    cells: tuple[Cell, ...]  # policies outermost, seeds innermost
+    cells: Sequence[Cell]  # policies outermost, seeds innermost; made when they are asked for
     swept: tuple[str, ...]  # keys swept besides policy, trace, capacity and seed
     is_fixed: bool = False  # whether it is known that no seed changes anything
 
@@ -291,21 +315,40 @@ def build(request: Request, resolver: Resolver | None = None) -> Grid:
         for capacity, seed in itertools.product(request.axes["capacity"], request.axes["seed"])
     ]
     resolver = resolver or Resolver()
-    cells = []
-    for policy, world in itertools.product(chosen, worlds):
-        others = {key: {**policy.swept, **world.swept}.get(key) for key in swept}
+    pairs = list(itertools.product(chosen, worlds))
+    _check(pairs, contexts, resolver)
+    others = [{key: {**p.swept, **w.swept}.get(key) for key in swept} for p, w in pairs]
+
+    def cell(row: int) -> Cell:
+        at, inner = divmod(row, len(contexts))
+        (policy, world), context = pairs[at], contexts[inner]
+        labels = {
+            "policy": policy.option,
+            "trace": world.option,
+            "capacity": context["capacity"],
+            "seed": context["seed"],
+            **others[at],
+        }
+        return Cell(labels, resolver.policy(policy, context), *resolver.world(world, context))
+
+    cells = Lazy(len(pairs) * len(contexts), cell)
+    return Grid(request, cells, swept, _is_fixed(chosen, worlds))
+
+
+def _check(
+    pairs: Sequence[tuple[PolicyVariant, WorldVariant]],
+    contexts: Sequence[Mapping[str, Any]],
+    resolver: Resolver,
+) -> None:
+    """Resolve every distinct part once, in the order of the rows, which checks it."""
+    for policy, world in pairs:
+        seen: set[object] = set()
         for context in contexts:
-            labels = {
-                "policy": policy.option,
-                "trace": world.option,
-                "capacity": context["capacity"],
-                "seed": context["seed"],
-                **others,
-            }
-            parts = resolver.world(world, context)
-            clusters.check_count(parts[1], context["capacity"])
-            cells.append(Cell(labels, resolver.policy(policy, context), *parts))
-    return Grid(request, tuple(cells), swept, _is_fixed(chosen, worlds))
+            which = resolver.name(policy, world, context)
+            if which not in seen:
+                seen.add(which)
+                clusters.check_count(resolver.world(world, context)[1], context["capacity"])
+                resolver.policy(policy, context)
 
 
 def _is_fixed(chosen: Sequence[PolicyVariant], worlds: Sequence[WorldVariant]) -> bool:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from sim.base.arrays import F8
 from sweep.store import place, shards
 from sweep.store.cell import CellResult
-from sweep.store.index import Index, Keys
+from sweep.store.index import Index, Keys, Places
 from sweep.store.one_file import OneFile
 from sweep.store.shards import MANIFESTS, Manifest, Row, Shard
 from sweep.store.sources import KeptSources
@@ -111,10 +111,9 @@ class Cache:
         kept = of >= 0
         old = self._old.sizes()
         if old:
-            for number in np.flatnonzero(~kept):
-                at = int(number)
-                key = keys[at : at + 1].tobytes().hex()
-                kept[at] = key in old and self._old.metrics(key) is not None
+            for number in np.flatnonzero(~kept).tolist():
+                key = keys[number : number + 1].tobytes().hex()
+                kept[number] = key in old and self._old.metrics(key) is not None
         return kept
 
     def look_again(self, keys: Keys) -> np.ndarray[Any, np.dtype[np.bool_]]:
@@ -124,28 +123,37 @@ class Cache:
 
     def columns(self, keys: Keys) -> dict[str, F8]:
         """Return the metrics of many keys by name; `shards.ABSENT` where a cell has none."""
+        for _ in range(3):
+            of, row = self._index.find_all(keys)
+            columns, gone = self._gathered(of, row)
+            if not gone:
+                break
+            self._lost(*gone)  # as where another process has put small shards together
+        for number in np.flatnonzero(of < 0).tolist() if self._old.sizes() else ():
+            metrics = self._old.metrics(keys[number : number + 1].tobytes().hex()) or {}
+            for name, value in metrics.items():
+                columns.setdefault(name, np.full(len(keys), shards.ABSENT))[number] = value
+        return columns
+
+    def _gathered(self, of: Places, row: Places) -> tuple[dict[str, F8], list[Manifest]]:
+        """Gather the metrics of rows of manifests; and say which of these are gone."""
         columns: dict[str, F8] = {}
-
-        def column(name: str) -> F8:
-            if name not in columns:
-                columns[name] = np.full(len(keys), shards.ABSENT)
-            return columns[name]
-
-        of, row = self._index.find_all(keys)
+        gone = []
         order = np.argsort(of, kind="stable")
         ends = np.searchsorted(of[order], np.arange(len(self._index.manifests) + 1))
         for number, manifest in enumerate(self._index.manifests):
             at = order[ends[number] : ends[number + 1]]
-            values = self._values(manifest) if len(at) else None
-            if values is not None:
-                for k, name in enumerate(manifest.names):
-                    column(name)[at] = values[k, row[at]]
-        if self._old.sizes():
-            for one in map(int, np.flatnonzero(of < 0)):
-                metrics = self._old.metrics(keys[one : one + 1].tobytes().hex()) or {}
-                for name, value in metrics.items():
-                    column(name)[one] = value
-        return columns
+            if not len(at):
+                continue
+            values = self._values(manifest)
+            if values is None:
+                gone.append(manifest)
+                continue
+            for k, name in enumerate(manifest.names):
+                if name not in columns:
+                    columns[name] = np.full(len(of), shards.ABSENT)
+                columns[name][at] = values[k, row[at]]
+        return columns, gone
 
     def put(self, result: CellResult, config: Mapping[str, Any]) -> None:
         """Keep a cell that did not fail, with its configuration for people to read."""
@@ -178,6 +186,16 @@ class Cache:
         """Keys of all cells kept, sorted; their shards are not looked at."""
         ours = {*self._old.sizes()}
         yield from sorted(ours.union(key.hex() for key in self._index.all_keys()))
+
+    def configs(self) -> Iterator[dict[str, Any]]:
+        """Return the configurations of all cells kept, shard by shard."""
+        for manifest in self._index.manifests:
+            shard = self._shard(manifest)
+            yield from map(json.loads, () if shard is None else shard.configs())
+        for key in self._old.sizes():
+            config = self._old.config(key)
+            if config is not None:
+                yield config
 
     def compact(self) -> int:
         """Put small shards together; return how many went.
@@ -241,7 +259,7 @@ class Cache:
     def _is_whole(self, manifest: Manifest) -> bool:
         """Tell whether a shard can be gone by; one elsewhere is looked at when it is read."""
         if self._is_here and manifest.shard not in self._whole:
-            content = self.place.get(shards.file_of(manifest.shard))
+            content = place.read(self.place, shards.file_of(manifest.shard))
             if content is None or shards.name_of(content) != manifest.shard:
                 return False
             self._whole.add(manifest.shard)
@@ -251,7 +269,7 @@ class Cache:
         if manifest.shard in self._open:
             self._open.move_to_end(manifest.shard)
             return self._open[manifest.shard][0]
-        content = self.place.get(shards.file_of(manifest.shard))
+        content = place.read(self.place, shards.file_of(manifest.shard))
         if content is None or shards.name_of(content) != manifest.shard:
             return None
         shard = Shard(content)
@@ -263,7 +281,7 @@ class Cache:
     def _values(self, manifest: Manifest) -> F8 | None:
         """Return the metrics of a manifest's cells, a row a name."""
         if manifest.name not in self._unpacked:
-            content = self.place.get(MANIFESTS + manifest.name)
+            content = place.read(self.place, MANIFESTS + manifest.name)
             whole = None if content is None else shards.read_manifest(manifest.name, content)
             if whole is None:
                 return None

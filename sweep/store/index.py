@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sweep.store import shards
-from sweep.store.place import Place
+from sweep.store.place import Place, read
 from sweep.store.shards import KEY_BYTES, MANIFESTS, Manifest
 
 Keys = np.ndarray[Any, np.dtype[np.bytes_]]
@@ -46,7 +46,7 @@ class Index:
         for short, name in names.items():
             if short in known or short in self.dropped:
                 continue
-            content = place.get(name)
+            content = read(place, name)
             manifest = None if content is None else shards.read_manifest(short, content)
             if manifest is not None:
                 new.append(manifest)

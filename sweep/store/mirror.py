@@ -60,12 +60,18 @@ def fetch(results: Path) -> Path:
 
     Nothing where the results are here. Returns the folder.
     """
+    fetch_part(results, *_PARTS)
+    return results
+
+
+def fetch_part(results: Path, *parts: str) -> None:
+    """Bring what changed in some parts."""
     there = place.of(results)
     if not isinstance(there, Bucket):
-        return results
+        return
     kept = files.read_json(results / _FETCHED)
     known = kept if isinstance(kept, dict) else {}
-    found = {name: stamp for part in _PARTS for name, stamp in there.stamps(part).items()}
+    found = {name: stamp for part in parts for name, stamp in there.stamps(part).items()}
     for name, stamp in found.items():
         is_ours = ".." not in name.split("/") and not any(part in name for part in _NOT)
         if not is_ours:
@@ -74,6 +80,5 @@ def fetch(results: Path) -> Path:
         if content is not None:
             files.write_bytes(results / name, content)
             _PUSHED[results / name] = _stamp(results / name)
-    if found != known:
-        files.write_json(results / _FETCHED, found)
-    return results
+    if not found.items() <= known.items():
+        files.write_json(results / _FETCHED, known | found)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sweep.store.cell import CellResult
-from sweep.store.place import Place
+from sweep.store.place import Place, read
 
 VERSION = 1
 """Of the layout of a file; a file of another version is computed anew."""
@@ -60,7 +60,7 @@ class OneFile:
         return config
 
     def _open(self, key: str) -> pq.ParquetFile | None:
-        content = self._place.get(name_of(key)) if key in self.sizes() else None
+        content = read(self._place, name_of(key)) if key in self.sizes() else None
         if content is None or not _is_whole(content):
             return None
         try:

@@ -37,6 +37,14 @@ class Place(Protocol):
         ...
 
 
+def read(place: Place, name: str) -> bytes | None:
+    """Return a content; None too where the disk does not give it, as of one that is damaged."""
+    try:
+        return place.get(name)
+    except OSError:
+        return None
+
+
 class Folder:
     """A folder of this machine, or one that machines share."""
 

@@ -196,6 +196,11 @@ class Shard:
         text: str = table["config"][row % ROWS_A_GROUP].as_py()
         return text
 
+    def configs(self) -> list[str]:
+        """Return the configuration of every cell."""
+        texts: list[str] = self._file.read(["config"], use_threads=False)["config"].to_pylist()
+        return texts
+
     def _at(self, row: int, columns: list[str]) -> list[Any]:
         group, inner = divmod(row, ROWS_A_GROUP)
         if self._rows is None or self._group != group:

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 ANSWER_S = 120.0
 """A node that has not answered by then is named; cells go there once it has."""
 PATIENCE_S = 20.0
-TRIES = 3
+DOUBT_S = 30.0
+TWICE, TRIES = 2, 3
+"""How often a node is asked that finds itself wrong, and one whose answer is lost."""
+AGAIN_S = 3.0
 LABEL = "ray.io/node-id"
 
 
@@ -49,6 +52,7 @@ class Node:
     answer: Any = None  # reference to what it says of itself
     asked_s: float = 0.0
     n_asked: int = 0
+    again_s: float = 0.0  # when to ask it once more; 0: not at all
     is_going: bool = False  # it said that it will be taken away
 
 
@@ -61,10 +65,13 @@ class Nodes:
         self._seen: dict[str, Node] = {}  # those that are gone, too
         self._strikes = Strikes()
         self._news: list[Line] = []
+        self._doubted_s = -DOUBT_S
 
-    def expect(self, specs: Iterable[CellSpec], python_path: Sequence[str]) -> None:
+    def expect(
+        self, specs: Iterable[CellSpec], python_path: Sequence[str], *, is_sent: bool = True
+    ) -> None:
         """Say which cells will be run: nodes that join from now on are checked for them."""
-        self._wanted = check.wanted(specs, python_path)
+        self._wanted = {**check.wanted(specs, python_path), "sent": is_sent}
 
     @property
     def modules(self) -> list[str]:
@@ -137,7 +144,11 @@ class Nodes:
         return again
 
     def is_at_fault(self, error: Exception) -> bool:
-        """Tell whether a task was lost on a node that should have had none, or was announced."""
+        """Tell whether a task was lost on a node that should have had none, or was announced.
+
+        Whatever lost it may have befallen a node since it was asked: a disk may be full now.
+        """
+        self._ask_again()
         text, address = str(error), getattr(error, "ip", None)
         there = [key for key, node in self._up.items() if node.address == address]
         named = [key for key in self._seen if key in text] or there
@@ -181,7 +192,16 @@ class Nodes:
         look = ray.remote(check.look)
         options = {"max_retries": 0, "num_cpus": 0, "scheduling_strategy": where}
         node.answer = look.options(**options).remote(wanted)
-        node.asked_s, node.n_asked = time.monotonic(), node.n_asked + 1
+        node.asked_s, node.n_asked, node.again_s = time.monotonic(), node.n_asked + 1, 0.0
+
+    def _ask_again(self) -> None:
+        """Ask those that have cells once more, but not all the time."""
+        if self._wanted is None or time.monotonic() < self._doubted_s + DOUBT_S:
+            return
+        self._doubted_s = time.monotonic()
+        for node_id, node in self.good().items():
+            if node.n_cpus >= 1 and node.answer is None:
+                self._ask(node_id, node, self._wanted)
 
     def _hear(self) -> None:
         """See who has answered."""
@@ -189,6 +209,8 @@ class Nodes:
 
         for node_id, node in self._up.items():
             if node.answer is None:
+                if node.again_s and time.monotonic() >= node.again_s and self._wanted is not None:
+                    self._ask(node_id, node, {**self._wanted, "again": True})
                 continue
             ready, _ = ray.wait([node.answer], timeout=0)
             if ready:
@@ -211,10 +233,13 @@ class Nodes:
                 self._ask(node_id, node, self._wanted)
                 return
             wrong = [f"it can't be looked at ({in_a_line(error)})"]
-        if wrong:
+        if wrong and node.n_asked < TWICE and self._wanted is not None:
+            # Ray takes what it is about to unpack for unpacked
+            node.again_s = time.monotonic() + AGAIN_S
+        elif wrong:
             self._leave_out(node_id, "; ".join(wrong))
         else:
-            node.state = "good"
+            node.state, node.n_asked = "good", 0
 
     def _leave_out(self, node_id: str, why: str) -> None:
         if node_id in self._up and self._up[node_id].state != "bad":

@@ -146,8 +146,9 @@ def test_small_shards_are_put_together(tmp_path: Path) -> None:
     cache, all_keys = Cache(tmp_path), keys(40)
     for key in all_keys:
         cache.put(result(key), CONFIG)
-    reader = Cache(tmp_path)
+    reader, planner = Cache(tmp_path), Cache(tmp_path)
     assert reader.get(all_keys[0]) is not None
+    assert planner.among(all_keys) == all_keys
     assert cache.compact() == 40
     assert len(shards_of(cache)) == 1
     assert cache.compact() == 0
@@ -155,6 +156,8 @@ def test_small_shards_are_put_together(tmp_path: Path) -> None:
         assert found.get(all_keys[7]) is not None
         assert found.config(all_keys[7]) == CONFIG
         assert found.among(all_keys) == all_keys
+    wanted = np.array([bytes.fromhex(key) for key in all_keys], "S32")
+    assert planner.columns(wanted)["jct_mean_s"].tolist() == [1 / 3] * 40
 
 
 class KilledError(BaseException):

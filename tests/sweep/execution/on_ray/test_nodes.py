@@ -36,7 +36,7 @@ class FakeRay:
         return [ref for ref in refs if ref in self.answers], []
 
     def get(self, ref: str) -> list[str]:
-        answer = self.answers.pop(ref)
+        answer = self.answers[ref]
         if isinstance(answer, Exception):
             raise answer
         return list(answer)
@@ -61,6 +61,7 @@ def up(*ids: str, cpus: float = 1.0) -> list[dict[str, Any]]:
 def fake(monkeypatch: pytest.MonkeyPatch) -> FakeRay:
     ray = FakeRay()
     monkeypatch.setitem(sys.modules, "ray", ray)
+    monkeypatch.setattr(nodes, "AGAIN_S", 0.0)
     monkeypatch.setattr(check, "wanted", lambda specs, python_path: {"table": {"policies": ""}})
     return ray
 
@@ -97,6 +98,10 @@ def test_a_bad_node_is_named_left_out_and_asked_again_when_it_is_another(
 ) -> None:
     fake.answers = {A: [], B: ["numpy 1 (2 here)", "no room"]}
     there.take_in(up(A, B))
+    assert [*there.news()] == []
+    for _ in range(2):
+        there.take_in(up(A, B))
+    assert fake.asked == [A, B, B]
     (line,) = there.news()
     assert line == "node host-b (10.0.0.98) is left out: numpy 1 (2 here); no room"
     assert [*there.news()] == []
@@ -110,7 +115,8 @@ def test_a_bad_node_is_named_left_out_and_asked_again_when_it_is_another(
 
 def test_where_all_are_bad_nothing_is_waited_for(fake: FakeRay, there: Nodes) -> None:
     fake.answers = {A: ["no room"]}
-    there.take_in([*up(A), *up(B, cpus=0.0)])
+    for _ in range(3):
+        there.take_in([*up(A), *up(B, cpus=0.0)])
     assert not there.waits()
     assert len([*there.news()]) == 1
     with pytest.raises(InputError, match="no node of the cluster can run this sweep's cells"):
@@ -126,8 +132,9 @@ def test_a_check_that_is_lost_is_asked_again_and_one_that_fails_tells(
     }
     there.take_in(up(A, B))
     assert fake.asked == [A, B, A]
-    fake.answers = {A: []}
-    there.take_in(up(A, B))
+    fake.answers[A] = []
+    for _ in range(2):
+        there.take_in(up(A, B))
     (line,) = there.news()
     assert "can't be unpacked there (" in line
     assert "No space left on device" in line
@@ -158,6 +165,19 @@ def test_a_node_that_will_go_is_given_nothing_more(fake: FakeRay, there: Nodes) 
     there.take_in(up(A))
     assert there.is_at_fault(ray_errors.NodeDiedError(f"its node {B} is dead"))
     assert not there.is_at_fault(ray_errors.NodeDiedError(f"its node {A} is dead"))
+
+
+def test_a_loss_has_nodes_asked_again(fake: FakeRay, there: Nodes) -> None:
+    fake.answers = {A: [], B: []}
+    there.take_in(up(A, B))
+    for _ in range(2):
+        assert not there.is_at_fault(ray_errors.WorkerCrashedError())
+    assert fake.asked == [A, B, A, B]
+    assert [*there.good()] == [A, B]
+    fake.answers = {A: [], B: ["its disk is full"]}
+    for _ in range(3):
+        there.take_in(up(A, B))
+    assert [*there.good()] == [A]
 
 
 def test_cells_that_reached_a_node_too_early_are_not_its_trial(fake: FakeRay, there: Nodes) -> None:

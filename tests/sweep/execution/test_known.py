@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from sweep.execution.known import Metrics
+from sweep.grid.cells import Lazy
+from sweep.store import shards
+from sweep.store.index import Keys
+
+
+def keys(*numbers: int) -> Keys:
+    return np.array([bytes([n] * 32) for n in numbers], "S32")
+
+
+def name(n: int) -> str:
+    return bytes([n] * 32).hex()
+
+
+def test_metrics_are_a_mapping_and_what_is_kept_is_read_when_asked_for() -> None:
+    asked = []
+
+    def load(wanted: Keys) -> dict[str, np.ndarray]:
+        asked.append(len(wanted))
+        return {"a": np.array([1.0, math.nan]), "b": np.array([shards.ABSENT, 2.0])}
+
+    found = Metrics(keys(1, 2, 3), np.array([True, False, True]), load)
+    assert name(1) in found
+    assert name(2) not in found
+    assert name(9) not in found
+    assert asked == []
+    assert found[name(1)] == {"a": 1.0}
+    assert repr(found[name(3)]) == "{'a': nan, 'b': 2.0}"
+    assert asked == [2]
+    with pytest.raises(KeyError):
+        found[name(2)]
+    found[name(2)] = {"c": 5.0}
+    assert found[name(2)] == {"c": 5.0}
+    assert sorted(found) == [name(1), name(2), name(3)]
+    values, there = found.column("b", np.array([2, 0, 1]))
+    assert there.tolist() == [True, False, False]
+    assert repr(values.tolist()) == "[2.0, nan, nan]"
+    assert found.names() == ["a", "b", "c"]
+    del found[name(1)]
+    assert len(found) == 2
+    found[name(9)] = {"a": 7.0}  # as of a workload whose content was not known
+    assert found.are_known(keys(1, 2, 3, 8, 9)).tolist() == [False, True, True, False, True]
+    others = found.among(keys(3, 8, 9))
+    assert {key: repr(others[key]) for key in others} == {
+        name(3): "{'a': nan, 'b': 2.0}",
+        name(9): "{'a': 7.0}",
+    }
+
+
+def test_a_sequence_that_keeps_nothing() -> None:
+    made: list[int] = []
+
+    def make(at: int) -> int:
+        made.append(at)
+        return 10 * at
+
+    lazy = Lazy(5, make)
+    assert len(lazy) == 5
+    assert made == []
+    assert lazy[-1] == 40
+    assert [*lazy[1:4:2]] == [10, 30]
+    assert lazy == [0, 10, 20, 30, 40]
+    with pytest.raises(IndexError):
+        lazy[5]
