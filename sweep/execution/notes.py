@@ -59,16 +59,18 @@ def traces(prepared: Prepared, names: Collection[str] | None = None) -> None:
         return
     lines = []
     inputs = prepared.inputs
-    chosen = [each for each in prepared.planned if names is None or each.input in names]
-    chosen = [each for each in chosen if inputs.known(each.input) is not None]
+    kinds: dict[tuple[int, str], Planned] = {}
+    for each in prepared.planned:
+        if names is None or each.input in names:
+            kinds.setdefault((id(each.cell.policy), each.input), each)
+    chosen = [each for each in kinds.values() if inputs.known(each.input) is not None]
     for name in dict.fromkeys(planned.input for planned in chosen):
         about = inputs.describe(name)
         dropped = _dropped(about["meta"].get("report") or {})
         if dropped:
             trace = about["meta"].get("name", "trace")
             lines.append(f"  {trace}: {about['n_jobs']:,} jobs; {dropped}")
-    kinds = {(id(each.cell.policy), each.input): each for each in reversed(chosen)}
-    lines += [line for one in reversed(kinds.values()) if (line := _unfounded(prepared, one))]
+    lines += [line for planned in chosen if (line := _unfounded(prepared, planned))]
     for line in dict.fromkeys(lines):
         note(line)
 

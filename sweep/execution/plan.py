@@ -143,11 +143,13 @@ def prepare(grid: Grid, inputs: Inputs | None = None) -> Prepared:
     policies, texts, numbers = Memo(named), Memo(canonical), lru_cache(canonical)
     digests: dict[tuple[int, int], str] = {}
     content = bytearray()
-    late: set[str] = set()
+    known: dict[str, tuple[str, str]] = {}
     named_by = _Name(grid)
     for cell in grid.cells:
         name = inputs.id_of(cell)
-        workload = inputs.content(name)
+        if name not in known:
+            known[name] = inputs.content(name), inputs.named(name)
+        workload, called = known[name]
         source = digests.get((id(cell.policy), id(cell.measure)), "")
         if not source:
             source = digests[id(cell.policy), id(cell.measure)] = source_of(cell)
@@ -155,13 +157,11 @@ def prepare(grid: Grid, inputs: Inputs | None = None) -> Prepared:
         capacity, seed = numbers(cell.capacity), str(cell.seed)
         key = _digest_of(*parts, capacity, seed, workload, source)
         content += key.digest()
-        if workload == name:
-            late.add(name)
-        called = inputs.named(name)
         of_id = key if called == workload else _digest_of(*parts, capacity, seed, called, source)
         named_by.add(cell.labels, of_id.hexdigest())
     keys = as_keys(bytes(content)).copy()
     del content
+    late = {name for name, (workload, _) in known.items() if workload == name}
     each = np.unique(keys)
     metrics = Metrics(each, cache.are_kept(each), cache.columns)
     return Prepared(grid, named_by.sweep(), inputs, cache, keys, metrics, late)

@@ -29,7 +29,10 @@ Wanted = dict[str, Any]
 
 
 def wanted(cells: Iterable[Any], python_path: Sequence[str]) -> Wanted:
-    """Describe what `cells` (their specs) come from on this machine."""
+    """Describe what `cells` (their specs) come from on this machine.
+
+    Whoever asks adds whether that was ``sent``, and whether it is asked ``again``.
+    """
     named = (
         (each.get("name"), each.get("module")) for s in cells for each in (s.policy, s.measure)
     )
@@ -76,18 +79,30 @@ def _other_packages(packages: Mapping[str, str | None]) -> list[str]:
 
 def _other_sources(wanted: Wanted) -> list[str]:
     sys.path.extend(folder for folder in wanted["python_path"] if folder not in sys.path)
+    way_out = _SENT if wanted.get("sent") else _SEND
     try:
+        if wanted.get("again"):
+            _forget()
         table = _table(wanted["cells"])
     except ImportError as error:
-        return [f"the project is not there ({error}): {_SEND}"]
+        return [f"the project is not there ({error}): {way_out}"]
     except Exception as error:
-        return [f"its sources can't be read ({type(error).__name__}: {error}): {_SEND}"]
+        return [f"its sources can't be read ({type(error).__name__}: {error}): {way_out}"]
     ours = wanted["table"]
     other = sorted(name for name in {*ours, *table} if ours.get(name) != table.get(name))
-    return [f"other sources of {_some(other)}: {_SEND}"] if other else []
+    return [f"other sources of {_some(other)}: {way_out}"] if other else []
 
 
+_SENT = "what was sent did not come whole; see that its disk has room, and start Ray there anew"
 _SEND = "launcher.send_code=true sends the sweep's own, or install the same version there"
+
+
+def _forget() -> None:
+    """Look at the files once more."""
+    # on a node, as in `_table`
+    from sweep.store import sources
+
+    sources.forget()
 
 
 def _named(configured: Mapping[str, Any]) -> _Named:

@@ -219,7 +219,8 @@ class Connection:
     def expect(self, specs: Iterable[CellSpec]) -> None:
         """Say which cells are to be run, before `open`: other machines are checked for them."""
         if self._launcher["kind"] == "ray":
-            self.nodes.expect(specs, self._python_path)
+            is_sent = self._launcher.get("send_code", True)
+            self.nodes.expect(specs, self._python_path, is_sent=is_sent)
 
     def look(self, *, at_once: bool = False) -> bool:
         """Every few seconds, see which nodes are up; tell whether it was time to."""

@@ -24,7 +24,8 @@ ANSWER_S = 120.0
 """A node that has not answered by then is named; cells go there once it has."""
 PATIENCE_S = 20.0
 DOUBT_S = 30.0
-TRIES = 3
+TWICE, TRIES = 2, 3
+"""How often a node is asked that finds itself wrong, and one whose answer is lost."""
 LABEL = "ray.io/node-id"
 
 
@@ -64,9 +65,11 @@ class Nodes:
         self._news: list[Line] = []
         self._doubted_s = -DOUBT_S
 
-    def expect(self, specs: Iterable[CellSpec], python_path: Sequence[str]) -> None:
+    def expect(
+        self, specs: Iterable[CellSpec], python_path: Sequence[str], *, is_sent: bool = True
+    ) -> None:
         """Say which cells will be run: nodes that join from now on are checked for them."""
-        self._wanted = check.wanted(specs, python_path)
+        self._wanted = {**check.wanted(specs, python_path), "sent": is_sent}
 
     @property
     def modules(self) -> list[str]:
@@ -226,7 +229,10 @@ class Nodes:
                 self._ask(node_id, node, self._wanted)
                 return
             wrong = [f"it can't be looked at ({in_a_line(error)})"]
-        if wrong:
+        if wrong and node.n_asked < TWICE and self._wanted is not None:
+            # what was sent may have been half unpacked
+            self._ask(node_id, node, {**self._wanted, "again": True})
+        elif wrong:
             self._leave_out(node_id, "; ".join(wrong))
         else:
             node.state, node.n_asked = "good", 0

@@ -232,6 +232,14 @@ def test_out_of_memory_once_is_tried_again_twice_is_not(fake: FakeRay) -> None:
     assert len([error for error in errors if error is not None]) == len(WORK)
 
 
+def test_a_workload_that_can_not_be_made_ends_the_sweep(fake: FakeRay) -> None:
+    error = ray_errors.RayError("RayTaskError(InputError)")
+    error.cause = InputError("at capacity 3 a job does not fit")  # type: ignore[attr-defined]
+    fake.fails_with = [error]
+    with pytest.raises(InputError, match="at capacity 3 a job does not fit"):
+        outcomes()
+
+
 def test_machines_that_come_are_used(fake: FakeRay, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "LOOK_S", 0.0)
     there = connection.Connection({"kind": "ray", "address": "auto"}, [])
