@@ -44,8 +44,9 @@ class Card:
     downloads: float  # how many times a run's output is downloaded
     lags: tuple[float, ...]  # quantiles of how long after its submission, s
     poll_lag_s: float
-    # programs whose latest run it reads: number, share of its runs that do, and whether hard
-    inputs: tuple[tuple[int, float, bool], ...]
+    # programs that it reads: number, share of its runs that do, how many of the latest runs, and
+    # whether it needs them
+    inputs: tuple[tuple[int, float, float, bool], ...]
 
     @property
     def is_program(self) -> bool:
@@ -98,7 +99,10 @@ def fit_cards(workload: Workload) -> list[Card]:
                 downloads=len(mine) / len(rows),
                 lags=_quantiles(mine),
                 poll_lag_s=float(np.nan_to_num(poll[rows]).mean()),
-                inputs=tuple((up, n / len(rows), hard) for up, n, hard in inputs.get(number, ())),
+                inputs=tuple(
+                    (up, n / len(rows), many / n, hard)
+                    for up, n, many, hard in inputs.get(number, ())
+                ),
             )
         )
     return cards
@@ -177,20 +181,20 @@ def _lags(workload: Workload) -> dict[int, F8]:
     return {row: np.array(x) for row, x in found.items()}
 
 
-def _inputs(workload: Workload, card: I8) -> dict[int, list[tuple[int, int, bool]]]:
-    """Return the programs that each program reads: number, how many runs do, and whether hard."""
+def _inputs(workload: Workload, card: I8) -> dict[int, list[tuple[int, int, int, bool]]]:
+    """Return what each program reads: which, how many runs do, with how many edges, most hard."""
     edges = workload.job_edges
+    if not edges.num_rows:
+        return {}
     up, down = (values(edges, end).astype(np.int64) for end in ("upstream", "downstream"))
-    kinds = names(edges, "kind") if edges.num_rows else []
-    hard = np.array([kind == "hard" for kind in kinds])[values(edges, "kind")] if kinds else up > 0
-    once = np.unique(np.stack([card[down], card[up], down, ~hard]), axis=1)
-    found: dict[int, dict[int, list[int]]] = {}
-    for mine, other, _, soft in once.T.tolist():
-        count = found.setdefault(mine, {}).setdefault(other, [0, 0])
-        count[soft] += 1
-    return {
-        mine: [
-            (other, min(sum(of), int(1e9)), of[0] >= of[1]) for other, of in sorted(of_it.items())
-        ]
-        for mine, of_it in found.items()
-    }
+    hard = np.array([kind == "hard" for kind in names(edges, "kind")])[values(edges, "kind")]
+    pairs, pair = np.unique(np.stack([card[down], card[up]]), axis=1, return_inverse=True)
+    pair = pair.ravel()
+    readers = np.unique(np.stack([pair, down]), axis=1)[0]
+    found: dict[int, list[tuple[int, int, int, bool]]] = {}
+    for (mine, other), n, many, n_hard in zip(
+        pairs.T.tolist(), np.bincount(readers), np.bincount(pair), np.bincount(pair, hard),
+        strict=True,
+    ):  # fmt: skip
+        found.setdefault(mine, []).append((other, int(n), int(many), bool(2 * n_hard >= many)))
+    return found

@@ -28,24 +28,38 @@ def draw_runs(cards: list[Card], n: int, seed: int) -> Runs:
     """Draw `n` runs of programs.
 
     In every so many jobs as were fitted each program runs as often as it did, in its own rhythm
-    counted in jobs, and so do a user's programs among themselves; but how users lie to each other
-    is drawn.
+    counted in jobs, and so do those of one user, and those that read each other, among themselves;
+    but how these lie to others is drawn.
     """
     size = [len(card.at) for card in cards]
     at = np.concatenate([np.array(card.at, np.int64) for card in cards])
     of = np.repeat(np.arange(len(cards)), size)
-    owners = {key: number for number, key in enumerate(dict.fromkeys(map(_owner, cards)))}
-    owner = np.array([owners[_owner(card)] for card in cards])[of]
+    owners = _together(cards)
+    owner = owners[of]
     parts, n_fitted = [], len(at)
     for block in range(-(-n // n_fitted)):
         rng = stream(seed, "programs", "places", block)
-        place = (at + rng.integers(n_fitted, size=len(owners))[owner]) % n_fitted
+        place = (at + rng.integers(n_fitted, size=len(cards))[owner]) % n_fitted
         order = np.lexsort((at, rng.random(n_fitted), place))
         parts.append(np.stack([of[order], np.full(n_fitted, block)]))
     card, number = np.concatenate(parts, axis=1)[:, :n]
     mean, deviation = np.array([each.score for each in cards]).T
     noise = stream(seed, "programs", "scores").standard_normal(n)
     return Runs(card, number, mean[card] + deviation[card] * noise)
+
+
+def _together(cards: list[Card]) -> I8:
+    """Give one number to programs that keep their places among each other, (P,)."""
+    number: dict[tuple[str, str], int] = {}
+    group = np.array([number.setdefault(_owner(card), len(number)) for card in cards])
+    up, down = np.array(
+        [(other, mine) for mine, card in enumerate(cards) for other, *_ in card.inputs], np.int64
+    ).reshape(-1, 2).T  # fmt: skip
+    while (group[up] != group[down]).any():
+        least = np.arange(len(cards))
+        np.minimum.at(least, np.maximum(group[up], group[down]), np.minimum(group[up], group[down]))
+        group = least[group]
+    return group
 
 
 def _owner(card: Card) -> tuple[str, str]:
