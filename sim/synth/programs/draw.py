@@ -6,12 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sim.base import maths
 from sim.base.arrays import F8, I8
 from sim.base.random import stream
 from sim.synth.programs.cards import Card
 
-NEAR = 64
+NEAR = 512
 """Among how many jobs that are about as large as a program's runs the one like them is chosen."""
 
 
@@ -94,7 +93,7 @@ def program_key(card: Card) -> tuple[str, ...]:
 
 
 def contents(
-    cards: list[Card], runs: Runs, program: I8, card_of: I8, size: tuple[F8, F8, F8]
+    cards: list[Card], runs: Runs, program: I8, card_of: I8, work_s: F8, attributes: list[F8]
 ) -> tuple[I8, F8]:
     """Say which drawn job each run is made of, and how many times as long its tasks last.
 
@@ -102,18 +101,19 @@ def contents(
     ----------
     cards, runs, program, card_of
         As `draw_runs` and `program_of` return them.
-    size : (N,) float64 each
-        Stages, tasks and work (s) of the drawn jobs, of which each run gets the work of one.
+    work_s : (N,) float64
+        Work of the drawn jobs, of which each run gets that of one.
+    attributes : list of (N,) float64
+        Theirs, as `cards.attributes` has them.
 
     Returns
     -------
     row : (N,) int64
         A job of the drawn ones: all runs of a program have one, which has about as many stages and
-        tasks as a run of it had, the others each their own.
+        tasks as a run of it had, and about its demands, the others each their own.
     factor : (N,) float64
         By what the durations of its tasks are multiplied.
     """
-    n_stages, n_tasks, work_s = size
     by_work = np.argsort(work_s, kind="stable")
     own = np.empty(len(by_work), np.int64)
     own[np.argsort(runs.score, kind="stable")] = by_work
@@ -128,9 +128,21 @@ def contents(
     begin = np.clip(middle - NEAR // 2, 0, max(len(own) - NEAR, 0))
     near = by_work[begin[:, None] + np.arange(min(NEAR, len(own)))]
     like = np.array([cards[card].like for card in card_of.tolist()])
-    off = 2 * np.abs(maths.log(n_stages[near] / like[:, :1]))
-    off += np.abs(maths.log(n_tasks[near] / like[:, 1:]))
+    off = np.zeros(near.shape)
+    for at, (column, values) in enumerate(zip(like.T, attributes, strict=True)):
+        if at < 2:  # stages and tasks
+            off += 3 * np.abs(maths.log(values[near] / column[:, None]))
+        else:
+            ordered = np.sort(values)
+            off += np.abs(_place(ordered, values)[near] - _place(ordered, column)[:, None])
     model = near[np.arange(len(near)), np.argmin(off, axis=1)]
     row = np.where(program >= 0, model[program], own)
     factor = np.maximum(work_s[own], 1e-9) / np.maximum(work_s[row], 1e-9)
     return row, np.where(program >= 0, factor, 1.0)
+
+
+def _place(ordered: F8, x: F8) -> F8:
+    """Return between what ranks numbers are, in the middle, as a share of all."""
+    low, high = (np.searchsorted(ordered, x, side) for side in ("left", "right"))
+    place: F8 = (low + high) / (2.0 * len(ordered))
+    return place
