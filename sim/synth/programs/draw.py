@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sim.base import maths
 from sim.base.arrays import F8, I8
 from sim.base.random import stream
 from sim.synth.programs.cards import Card

@@ -10,6 +10,7 @@ from sim.base.arrays import F8, I8, Mask
 from sim.base.random import stream
 from sim.knobs.parts import rebuilt, repeat_jobs
 from sim.synth.alibaba2018 import synthesize
+from sim.synth.alibaba2018.give_dags import is_joint
 from sim.synth.programs import past
 from sim.synth.programs.cards import LABELS, Card, attributes, job_work_s
 from sim.synth.programs.draw import Runs, contents, draw_runs, program_of
@@ -36,7 +37,7 @@ def make(
     drawn = drawn_with(
         fitted,
         lambda path, tables: synthesize(
-            n, seed, path, joint=tables.joint is not None if joint is None else joint
+            n, seed, path, joint=is_joint(tables) if joint is None else joint
         ),
     )
     runs = draw_runs(cards, n, seed)
