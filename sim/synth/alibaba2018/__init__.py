@@ -5,13 +5,7 @@ steps improved), and stages have tasks, a duration and demands, each drawn on it
 them jointly, from probability tables. The tables of the trace travel with the package
 (`tables.json`); `python -m sim fit` makes others from any workload.
 
-Jointly: a Gaussian copula over the tables, along each DAG. Each stage has a latent number for each
-metric (duration, number of tasks, demands), standard normal, whose rank picks the metric's value
-from its table. The latent numbers are the sum of the job's own and of the stage's, which follow
-those of the stage's first child: most stages have one child, so that this keeps the correlation of
-nearly all parents with their children, along with that within a stage and that of any two stages of
-a job. Jobs differ in how much their stages vary (one of two spreads, as likely), and a stage may
-take a value over from its child as it is.
+Jointly: see `sim.synth.alibaba2018.draw_joint`. When jobs come: `sim.synth.alibaba2018.arrivals`.
 """
 
 from __future__ import annotations
@@ -20,23 +14,23 @@ import hashlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sim.base import maths
 from sim.base.arrays import F8, I8
 from sim.base.errors import InputError
 from sim.base.parameters import Between, Count, Positive, check, checked
-from sim.base.random import Stream, stream
 from sim.dags import Graphs
 from sim.knobs import amplify, fit_machines
 from sim.knobs.parts import sample_jobs
+from sim.synth.alibaba2018.arrivals import draw_arrivals
+from sim.synth.alibaba2018.draw_joint import draw_by_size, draw_jointly, spread_tasks
 from sim.synth.alibaba2018.knobs import between
-from sim.synth.alibaba2018.tables import ROLES, Histogram, Joint, Tables
+from sim.synth.alibaba2018.tables import Tables
 from sim.synth.alibaba2018.tables_file import SHIPPED, read_tables
 from sim.synth.alibaba2018.tian_algorithm2 import synthesize_dags, uniforms
 from sim.workload.schema import DEMAND_PREFIX
@@ -50,6 +44,7 @@ def synthesize(
     tables: str | os.PathLike[str] | None = None,
     variant: str = "improved",
     joint: bool = False,
+    arrivals: Literal["fitted", "independent"] = "fitted",
     max_tasks_per_stage: int | None = None,
     machine: Mapping[str, float] | None = None,
     load: Positive = 1.0,
@@ -57,8 +52,10 @@ def synthesize(
 ) -> Workload:
     """Synthesize a workload from probability tables.
 
-    All tasks of a stage last the same; all edges are barriers. The first `k` jobs are the same
-    whatever `jobs` is, with the knobs `load` and `heterogeneity` at 1.
+    All edges are barriers, and all tasks of a stage last the same, unless they did not where the
+    tables are from: then the longest is drawn too, and the others are spread below it. The first
+    `k` jobs are the same whatever `jobs` is, with the knobs `load` and `heterogeneity` at 1 and
+    tasks of a stage alike.
 
     Parameters
     ----------
@@ -73,8 +70,13 @@ def synthesize(
         see `sim.synth.alibaba2018.tian_algorithm2`.
     joint : bool
         Draw durations, numbers of tasks and demands jointly, so that stages of a job, and parents
-        and children, differ as much as they do in the fitted workload (§5); see
-        `sim.synth.alibaba2018`. In the paper's generator each is drawn on its own.
+        and children, differ as much as they do in the fitted workload (§5), given the job's size
+        too if the tables are of a workload; see `sim.synth.alibaba2018.draw_joint`. In the paper's
+        generator each is drawn on its own.
+    arrivals : {"fitted", "independent"}
+        Take blocks of the times at which the fitted workload's jobs came (see
+        `sim.synth.alibaba2018.arrivals`), where the tables tell them; or draw each interval on its
+        own.
     max_tasks_per_stage : int, optional
         Draw the number of a stage's tasks among those of at most this. Left out, the
         distribution keeps its tail: of the shipped tables a stage has 43 tasks on average, a few
@@ -106,16 +108,25 @@ def synthesize(
     graph = synthesize_dags(source, n_stages, seed, variant).graph
     place = np.arange(graph.n_stages) - np.repeat(graph.job_stage0[:-1], n_stages)
     attributes = draw_attributes(source, graph, seed, joint, max_tasks_per_stage)
+    longest = attributes.pop("longest", None)
+    tasks = None
+    if longest is not None:
+        n_tasks = attributes["n_tasks"]
+        tasks = {
+            "stage": np.repeat(np.arange(graph.n_stages, dtype=np.int32), n_tasks),
+            "duration_s": spread_tasks(attributes.pop("duration_s"), longest, n_tasks, seed),
+        }
     workload = Workload.from_tables(
         jobs={
             "job_id": _numbered("synth-", np.arange(jobs), 7),
-            "submit_s": _submissions(source, jobs, load, seed),
+            "submit_s": _submissions(source, jobs, load, seed, arrivals == "fitted"),
         },
         stages={
             "job": graph.stage_job,
             "name": _numbered("S", np.arange(1, n_stages.max() + 1)).take(place),
             **attributes,
         },
+        tasks=tasks,
         stage_edges={"parent": graph.edge_parent, "child": graph.edge_child},
         meta={
             "name": "synth-alibaba2018",
@@ -128,6 +139,7 @@ def synthesize(
                 "joint": bool(joint),
                 "max_tasks_per_stage": max_tasks_per_stage,
                 "load": float(load),
+                **({} if source.arrivals is None else {"arrivals": arrivals}),
                 "tables": "shipped" if tables is None else path.name,
                 "tables_sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
                 "source": source.provenance.get("source", "unknown"),
@@ -141,12 +153,15 @@ def synthesize(
     return workload
 
 
-def _submissions(source: Tables, jobs: int, load: float, seed: int) -> F8:
+def _submissions(source: Tables, jobs: int, load: float, seed: int, fitted: bool) -> F8:
     """Draw when jobs are submitted, from 0."""
     n = jobs if load == 1.0 else max(1, round(jobs / load))
-    interval_s = source.interval_s.draw(uniforms(seed, "interval_s", n))
-    interval_s[0] = 0.0
-    submit_s: F8 = interval_s.cumsum()
+    if fitted and source.arrivals is not None:
+        submit_s = draw_arrivals(source.arrivals, n, seed)
+    else:
+        interval_s = source.interval_s.draw(uniforms(seed, "interval_s", n))
+        interval_s[0] = 0.0
+        submit_s = interval_s.cumsum()
     if load == 1.0:
         return submit_s
     rows, copy = sample_jobs(n, jobs, seed)
@@ -178,10 +193,12 @@ def draw_attributes(
             name: table.draw(uniforms(seed, name, graphs.n_stages))
             for name, table in sources.items()
         }
+    elif tables.by_size is not None:
+        drawn = draw_by_size(tables.by_size, most_tasks, graphs, seed)
     elif tables.joint is None:
         raise InputError(
             "the tables don't tell what attributes have to do with each other (joint); fit them "
-            "from a workload whose jobs have dependencies, or take joint=false",
+            "from a workload, or take joint=false",
             rule="no joint",
         )
     else:
@@ -192,51 +209,6 @@ def draw_attributes(
     }
     for name in tables.demand:
         columns[DEMAND_PREFIX + name] = drawn[f"demand {name}"]
+    if "longest" in drawn:
+        columns["longest"] = drawn["longest"]
     return columns
-
-
-def draw_jointly(
-    joint: Joint, tables: dict[str, Histogram], graphs: Graphs, seed: int
-) -> dict[str, F8]:
-    """Draw all metrics of all stages."""
-    from sim.synth.alibaba2018.kernels import chance  # loads numba
-
-    uniform = latent_uniform(joint, graphs, seed)
-    role = np.minimum(graphs.n_parents, ROLES - 1)
-    values = np.empty_like(uniform)
-    for m, (name, ranks) in enumerate(joint.ranks.items()):
-        values[:, m] = tables[name].draw(ranks.rank(uniform[:, m], role))
-    chance.take_over(
-        graphs.order, graphs.edge0, graphs.edge_child,
-        _stream(seed, "taken over").random(values.shape), joint.taken_over, values,
-    )  # fmt: skip
-    return {name: values[:, m].copy() for m, name in enumerate(joint.ranks)}
-
-
-def latent_uniform(joint: Joint, graphs: Graphs, seed: int) -> F8:
-    """Draw the latent numbers of all stages, (G, M), as uniforms in their distribution."""
-    from sim.synth.alibaba2018.kernels import chance  # loads numba
-
-    n = len(joint.ranks)
-    latent = _stream(seed, "stage").standard_normal((graphs.n_stages, n))
-    chance.follow(
-        graphs.order, graphs.edge0, graphs.edge_child, joint.root, joint.pull, joint.noise, latent
-    )
-    shared = _stream(seed, "job").standard_normal((graphs.n_jobs, n))
-    shared = maths.dot(shared, joint.job.T)
-    wide = _stream(seed, "unequal").random(graphs.n_jobs) < 0.5
-    variance = 1.0 + joint.unequal * np.where(wide, 1.0, -1.0)
-    latent *= np.repeat(np.sqrt(variance), graphs.job_n_stages)[:, None]
-    latent += np.repeat(shared, graphs.job_n_stages, axis=0)
-    of_job = (joint.job**2).sum(axis=1)
-    of_stage = (joint.root**2).sum(axis=1)
-    uniform = sum(
-        0.5 * maths.normal_cdf(latent / np.sqrt(of_job + of_stage * (1.0 + sign * joint.unequal)))
-        for sign in (1.0, -1.0)
-    )
-    drawn: F8 = np.minimum(uniform, np.nextafter(1.0, 0.0))
-    return drawn
-
-
-def _stream(seed: int, purpose: str) -> Stream:
-    return stream(seed, "synth", "alibaba2018", "joint", purpose)

@@ -23,8 +23,11 @@ from sim.base import maths
 from sim.base.arrays import F8
 from sim.base.errors import InputError
 from sim.dags import Graphs
+from sim.synth.alibaba2018.arrivals import fit_arrivals
+from sim.synth.alibaba2018.draw_joint import longest_over_mean
 from sim.synth.alibaba2018.fit_joint import fit_joint
 from sim.synth.alibaba2018.fit_links import Seen, fit_links
+from sim.synth.alibaba2018.fit_sizes import fit_by_size
 from sim.synth.alibaba2018.tables import (
     Conditional,
     Histogram,
@@ -34,8 +37,10 @@ from sim.synth.alibaba2018.tables import (
 )
 from sim.workload.workload import Workload
 
-MOST_VALUES = 4096
+MOST_VALUES = 16_384
 """A table of more distinct values keeps three significant digits of them."""
+ALIKE = 1.0 + 1e-9
+"""By so much tasks that last the same may differ."""
 
 
 def fit(
@@ -80,7 +85,7 @@ def fit_sample(tables: Tables, sample: Workload, note: str | None = None) -> Tab
         "input_sha256": sample.digest,
     }
     links = fit_links(Seen.of(graphs.take(whole)), tables)
-    joint = fit_joint(graphs, metrics)
+    joint = fit_joint(graphs, metrics) if graphs.n_edges else None
     return replace(
         tables,
         links=replace(links, provenance={**provenance, **links.provenance}),
@@ -121,16 +126,19 @@ def fit_workload(workload: Workload) -> Tables:
             histogram = Histogram.of(_three_digits(histogram.values), histogram.counts)
         return histogram
 
+    submit_s = workload.jobs["submit_s"].to_numpy()
     tables = Tables(
         n_stages=Histogram.of(graphs.job_n_stages),
         **_conditionals(seen, pooled),
         n_tasks=counted("n_tasks", metrics["n_tasks"]),
         duration_s=counted("duration_s", metrics["duration_s"]),
-        interval_s=counted("interval_s", np.diff(workload.jobs["submit_s"].to_numpy())),
+        interval_s=counted("interval_s", np.diff(submit_s)),
         demand={
             name: counted(f"demand {name}", metrics[f"demand {name}"])
             for name in workload.resources
         },
+        longest=counted("longest", metrics["longest"]) if "longest" in metrics else None,
+        arrivals=fit_arrivals(submit_s),
         quantum=dict(workload.quantum),
         provenance={
             "made_by": "python -m sim fit",
@@ -142,7 +150,8 @@ def fit_workload(workload: Workload) -> Tables:
         },
     )
     check_tables(tables)
-    return replace(tables, links=fit_links(seen, tables), joint=fit_joint(graphs, metrics))
+    by_size = fit_by_size(graphs, metrics, counted)
+    return replace(tables, links=fit_links(seen, tables), by_size=by_size)
 
 
 def _conditionals(seen: Seen, pooled: list[str]) -> dict[str, Any]:
@@ -157,10 +166,15 @@ def _conditionals(seen: Seen, pooled: list[str]) -> dict[str, Any]:
 def _attributes(workload: Workload) -> dict[str, F8]:
     """Return what each stage has, in the order of `Tables.attributes`."""
     stages = workload.stages
+    longest = {}
+    if workload.stage_duration_s is None:
+        ratio = longest_over_mean(workload.tasks["duration_s"].to_numpy(), workload.stage_task0)
+        longest = {"longest": ratio} if (ratio > ALIKE).any() else {}
     return {
         "duration_s": _stage_duration_s(workload),
         "n_tasks": stages["n_tasks"].to_numpy().astype(np.float64),
         **{f"demand {name}": stages[f"demand_{name}"].to_numpy() for name in workload.resources},
+        **longest,
     }
 
 

@@ -8,20 +8,20 @@ ties weaken, tells the latent one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sim.base import maths
-from sim.base.arrays import F8, I8
+from sim.base.arrays import F8, I8, Mask
 from sim.base.maths.matrices import eigh, svd
 from sim.base.random import stream
 from sim.dags import Graphs
 from sim.dags.properties import distance
-from sim.synth.alibaba2018 import draw_jointly
+from sim.synth.alibaba2018.draw_joint import draw_jointly
 from sim.synth.alibaba2018.tables import ROLES, Histogram, Joint, Ranks
 
 ORDER = 60
@@ -44,11 +44,13 @@ class Binned:
         self.role = role
         self.bin = group[place]
         n_bins = int(group[-1]) + 1
-        in_bins = np.zeros((int(role.max(initial=0)) + 1, n_bins), dtype=np.int64)
+        n_roles = ROLES if role.any() else 1
+        in_bins = np.zeros((n_roles, n_bins), dtype=np.int64)
         np.add.at(in_bins, (role, self.bin), 1)
         pairs = np.bincount(group, weights=counts.astype(np.float64) ** 2)
         self.same = pairs / in_bins.sum(axis=0).astype(np.float64) ** 2
         ends = np.cumsum(in_bins.sum(axis=0)) / len(values)
+        in_bins[in_bins.sum(axis=1) == 0] = in_bins.sum(axis=0)  # a role that nobody has
         self.ranks = Ranks(np.concatenate([[0.0], ends]), in_bins)
         self.bins = np.stack([_expand(row) for row in in_bins])
         self.score = np.stack(
@@ -161,50 +163,87 @@ TRIED_JOBS = 20_000
 UNEQUAL = (0.0, 0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 
-def fit_joint(graphs: Graphs, metrics: Mapping[str, F8]) -> Joint | None:
-    """Fit a copula to the stages of a workload."""
-    if graphs.n_edges == 0:
-        return None
-    parent, child = graphs.edge_parent, graphs.edge_child
-    equal = [float((values[parent] == values[child]).mean()) for values in metrics.values()]
-    role = np.minimum(graphs.n_parents, ROLES - 1)
-    binned = [
-        Binned(values, role * (name not in ALIKE_IN_ROLES and same < CONSTANT))
-        for (name, values), same in zip(metrics.items(), equal, strict=True)
-    ]
-    every = np.arange(graphs.n_stages)
-    within = _correlations(binned, every, every)
-    np.fill_diagonal(within, 1.0)
-    within = _nearest(within)
-    linked = _correlations(binned, parent, child)
-    shared = _correlations(binned, *_unlinked(graphs))
-    shared = (shared + shared.T) / 2
-    chances = np.zeros(len(binned))
-    for m, one in enumerate(binned):
-        if equal[m] < CONSTANT:
-            chances[m], linked[m, m] = taken_over(one, parent, child, equal[m])
-        else:
-            for matrix in (linked, shared):
-                matrix[m, :], matrix[:, m] = within[m, :], within[:, m]
-    factors = _factors(_before(within, linked, chances, graphs), shared, linked)
-    joint = Joint(
-        ranks={name: one.ranks for name, one in zip(metrics, binned, strict=True)},
-        **{
-            name: np.round(factor, 6) + 0.0  # no negative zeros
-            for name, factor in zip(("job", "root", "pull", "noise"), factors, strict=True)
-        },
-        taken_over=np.round(chances, 4),
-        unequal=0.0,
-        provenance={
-            "counted": {"jobs": graphs.n_jobs, "stages": graphs.n_stages, "edges": graphs.n_edges},
-            "correlations": {
-                "within a stage": _shown(within),
-                "of stages of a job without an edge": _shown(shared),
-                "of parents (rows) with children": _shown(linked),
+@dataclass(frozen=True)
+class Together:
+    """The correlations that a copula is made of; M metrics."""
+
+    names: tuple[str, ...]
+    binned: list[Binned]
+    within: F8  # of a stage's, of those of two stages of a job, of parents' with children's, (M, M)
+    shared: F8
+    linked: F8
+    chances: F8  # of taking a value over from the child, (M,)
+    of_job: Mask  # metrics that belong to the job, (M,)
+
+    @classmethod
+    def of(cls, graphs: Graphs, metrics: Mapping[str, F8], alike: Sequence[str] = ()) -> Together:
+        """Look at the stages of a workload in which some job has several.
+
+        Metrics in `alike` are drawn alike for stages of all roles.
+        """
+        parent: NDArray[np.integer] = graphs.edge_parent
+        child: NDArray[np.integer] = graphs.edge_child
+        apart = _unlinked(graphs)
+        if not len(parent):  # nobody will follow a child
+            parent, child = apart
+        equal = [float((values[parent] == values[child]).mean()) for values in metrics.values()]
+        role = np.minimum(graphs.n_parents, ROLES - 1)
+        binned = [
+            Binned(values, role * (name not in alike and same < CONSTANT))
+            for (name, values), same in zip(metrics.items(), equal, strict=True)
+        ]
+        every = np.arange(graphs.n_stages)
+        within = _correlations(binned, every, every)
+        np.fill_diagonal(within, 1.0)
+        within = _nearest(within)
+        linked = _correlations(binned, parent, child)
+        shared = _correlations(binned, *apart)
+        shared = (shared + shared.T) / 2
+        chances = np.zeros(len(binned))
+        for m, one in enumerate(binned):
+            if equal[m] < CONSTANT:
+                chances[m], linked[m, m] = taken_over(one, parent, child, equal[m])
+            else:
+                for matrix in (linked, shared):
+                    matrix[m, :], matrix[:, m] = within[m, :], within[:, m]
+        of_job = np.array(equal) >= CONSTANT
+        return cls(tuple(metrics), binned, within, shared, linked, chances, of_job)
+
+    def moved(self, within: F8, shared: F8) -> Together:
+        """Add to correlations within a stage, and to those of any two, (M, M) symmetric each."""
+        off = within * (1 - np.eye(len(within)))
+        moved = _nearest(self.within + off)
+        return replace(self, within=moved, shared=self.shared + shared, linked=self.linked + shared)
+
+    def joint(self, graphs: Graphs, unequal: float = 0.0) -> Joint:
+        """Make the copula."""
+        before = _before(self.within, self.linked, self.chances, graphs)
+        factors = _factors(before, self.shared, self.linked)
+        names = ("job", "root", "pull", "noise")
+        counted = {"jobs": graphs.n_jobs, "stages": graphs.n_stages, "edges": graphs.n_edges}
+        return Joint(
+            ranks={name: one.ranks for name, one in zip(self.names, self.binned, strict=True)},
+            **{
+                name: np.round(factor, 6) + 0.0  # no negative zeros
+                for name, factor in zip(names, factors, strict=True)
             },
-        },
-    )
-    return replace(joint, unequal=_fit_unequal(joint, graphs, metrics))
+            taken_over=np.round(self.chances, 4),
+            unequal=unequal,
+            provenance={
+                "counted": counted,
+                "correlations": {
+                    "within a stage": _shown(self.within),
+                    "of stages of a job without an edge": _shown(self.shared),
+                    "of parents (rows) with children": _shown(self.linked),
+                },
+            },
+        )
+
+
+def fit_joint(graphs: Graphs, metrics: Mapping[str, F8]) -> Joint:
+    """Fit a copula to the stages of a workload in which some job has several."""
+    joint = Together.of(graphs, metrics, ALIKE_IN_ROLES).joint(graphs)
+    return replace(joint, unequal=fit_unequal(joint, graphs, metrics))
 
 
 def _correlations(binned: list[Binned], a: NDArray[np.integer], b: NDArray[np.integer]) -> F8:
@@ -288,7 +327,7 @@ def _nearest(matrix: F8) -> F8:
     return nearest
 
 
-def _fit_unequal(joint: Joint, graphs: Graphs, metrics: Mapping[str, F8]) -> float:
+def fit_unequal(joint: Joint, graphs: Graphs, metrics: Mapping[str, F8]) -> float:
     """Find how unequal jobs are, by the factors by which parents and children differ (§5)."""
     some = graphs.take(np.arange(min(TRIED_JOBS, graphs.n_jobs)))
     parent, child = some.edge_parent, some.edge_child

@@ -124,6 +124,11 @@ def deal(need: I8, room: I8, rng: Stream) -> I8:
     return found
 
 
+def is_joint(tables: Tables) -> bool:
+    """Tell whether tables say what attributes have to do with each other."""
+    return tables.joint is not None or tables.by_size is not None
+
+
 class _Dags:
     """DAGs with what was drawn for their stages, and with stages in order of their levels."""
 
@@ -144,7 +149,7 @@ class _Dags:
         """Draw `n` of them."""
         sizes = tables.n_stages.draw(uniforms(seed, "n_stages", n)).astype(np.int64)
         made = synthesize_dags(tables, sizes, seed, variant)
-        stages = draw_attributes(tables, made.graph, seed, joint=tables.joint is not None)
+        stages = draw_attributes(tables, made.graph, seed, joint=is_joint(tables))
         level = longest_path_levels(made.graph).astype(np.int64)  # a stage starts as its level does
         order = np.lexsort((level, made.graph.stage_job))
         place = np.empty_like(order)

@@ -214,6 +214,43 @@ class Joint:
 
 
 @dataclass(frozen=True)
+class Cells:
+    """What the attributes of jobs of one stage have to do with each other: which ranks meet."""
+
+    # by metric, as in `Joint`: ranks, from 0 to 1, at which bins of values begin and end
+    edges: dict[str, F8]
+    places: I8  # the bin of each metric, in each of the K cells in which jobs are, (K, M)
+    counts: I8  # jobs in each, (K,)
+
+
+@dataclass(frozen=True)
+class OfSize:
+    """What stages have in jobs of some numbers of stages."""
+
+    tables: dict[str, Histogram]  # by metric, as `Tables.attributes`
+    joint: Joint | Cells
+
+
+@dataclass(frozen=True)
+class BySize:
+    """What stages have, given how many their job has."""
+
+    # part p is of jobs of ``lower[p]`` stages up to the next part's; the last of all that follow,
+    # the first also of what lies below it
+    lower: I8
+    parts: tuple[OfSize, ...]
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """When the jobs of a workload came, to take blocks of."""
+
+    interval_s: F8  # from each to the next
+    block_s: float  # how long blocks are
+    clock_s: float  # what is kept of when a block begins: its time of the day, or in the hour
+
+
+@dataclass(frozen=True)
 class Tables:
     """All that Algorithm 2 and the attributes of its stages are drawn from."""
 
@@ -228,13 +265,22 @@ class Tables:
     # JSON-able: where the numbers come from and what was dropped or pooled on the way
     provenance: Mapping[str, Any] = field(default_factory=dict)
     links: Links | None = None  # what ``variant="improved"`` draws shapes and edges from
-    joint: Joint | None = None  # what ``joint=True`` draws the attributes of stages with
+    # what ``joint=True`` draws the attributes of stages with: by size, or the same for all
+    by_size: BySize | None = None
+    joint: Joint | None = None
+    # the longest of a stage's tasks over their mean; None where they last the same
+    longest: Histogram | None = None
+    arrivals: Arrivals | None = None
 
     @property
     def attributes(self) -> dict[str, Histogram]:
-        """The tables of what stages have: ``duration_s``, ``n_tasks``, ``demand <resource>``."""
+        """The tables of what stages have: ``duration_s``, ``n_tasks``, ``demand <resource>``.
+
+        And ``longest``, where it is told.
+        """
         demand = {f"demand {name}": table for name, table in self.demand.items()}
-        return {"duration_s": self.duration_s, "n_tasks": self.n_tasks, **demand}
+        longest = {} if self.longest is None else {"longest": self.longest}
+        return {"duration_s": self.duration_s, "n_tasks": self.n_tasks, **demand, **longest}
 
 
 def check_tables(tables: Tables, path: str | os.PathLike[str] | None = None) -> None:
@@ -286,7 +332,7 @@ def pooled_conditional(
         pooled.append(f"{name}: nothing {what} to count, {default} taken")
         return Conditional(np.zeros(1, dtype=np.int64), (Histogram.of([default]),))
     cells = []
-    groups = _groups(condition)
+    groups = condition_groups(condition)
     for low, high in groups:
         here = (condition >= low) & (condition <= high)
         cells.append(Histogram.of(values[here if owner is None else here[owner]]))
@@ -301,7 +347,7 @@ def pooled_grid(
     """Count `values` given `row` and `column`, (N,) int each; as `pooled_conditional` does."""
     if not len(row):
         return Grid.of(pooled_conditional(name, row, values, pooled, default=default))
-    groups = _groups(row)
+    groups = condition_groups(row)
     rows = []
     for low, high in groups:
         here = (row >= low) & (row <= high)
@@ -310,17 +356,17 @@ def pooled_grid(
     return Grid(np.array([low for low, _ in groups], dtype=np.int64), tuple(rows))
 
 
-def _groups(condition: Numbers) -> list[tuple[int, int]]:
-    """Return ranges of conditions, each with `LEAST` or more, if there are as many."""
+def condition_groups(condition: Numbers, least: int = LEAST) -> list[tuple[int, int]]:
+    """Return ranges of conditions, each with `least` or more, if there are as many."""
     sizes, counts = np.unique(condition, return_counts=True)
     starts: list[int] = []
-    gathered = LEAST
+    gathered = least
     for i, n in enumerate(counts):
-        if gathered >= LEAST:
+        if gathered >= least:
             starts.append(i)
             gathered = 0
         gathered += int(n)
-    if gathered < LEAST and len(starts) > 1:
+    if gathered < least and len(starts) > 1:
         starts.pop()
     ends = [*starts[1:], len(sizes)]
     return [(int(sizes[a]), int(sizes[b - 1])) for a, b in zip(starts, ends, strict=True)]

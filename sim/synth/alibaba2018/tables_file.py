@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,31 +10,43 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.base.arrays import F8, I8
+from sim.base.arrays import I8
 from sim.base.errors import InputError
 from sim.base.files import write_text
+from sim.synth.alibaba2018.joint_file import (
+    read_arrivals,
+    read_by_size,
+    read_joint,
+    show_arrivals,
+    show_by_size,
+    show_joint,
+)
 from sim.synth.alibaba2018.tables import (
     FULL,
-    ROLES,
     TREE,
     WIDE,
     Conditional,
     Grid,
     Histogram,
-    Joint,
     Links,
-    Ranks,
     Tables,
     check_tables,
+)
+from sim.synth.alibaba2018.tables_text import (
+    MOST,
+    PathLike,
+    Table,
+    in_braces,
+    inside,
+    long_json,
+    read_histogram,
+    show,
 )
 
 FORMAT = "probability tables 1"
 """First entry of the file; a later, incompatible form gets another number."""
 SHIPPED = Path(__file__).with_name("tables.json")
 """The tables of Alibaba's cluster-trace-v2018, which travel with the package."""
-MOST = 2**31 - 1
-PathLike = str | os.PathLike[str]
-Table = Histogram | Conditional | Grid
 
 _WHOLE = ("n_stages", "n_tasks")
 _PLAIN = (*_WHOLE, "duration_s", "interval_s")
@@ -55,83 +65,38 @@ _LINKED: dict[str, tuple[type[Table], int, int]] = {
     **dict.fromkeys(_JOINED, (Grid, 0, FULL)),
 }
 """Tables of the edge step: of how many conditions, and the least and greatest value."""
-_MATRICES = ("job", "root", "pull", "noise")
 
 
 def write_tables(tables: Tables, path: PathLike) -> None:
     """Write `tables` to the file `path`, whole or not at all."""
     parts = [
         f'"format": {json.dumps(FORMAT)}',
-        f'"provenance": {_long_json(tables.provenance)}',
+        f'"provenance": {long_json(tables.provenance)}',
         f'"quantum": {json.dumps(dict(tables.quantum))}',
-        *(f'"{name}": {_show(getattr(tables, name))}' for name in (*_PLAIN, *_GIVEN)),
-        *(f'"demand {name}": {_show(table)}' for name, table in tables.demand.items()),
+        *(f'"{name}": {show(getattr(tables, name))}' for name in (*_PLAIN, *_GIVEN)),
+        *(f'"demand {name}": {show(table)}' for name, table in tables.demand.items()),
     ]
     if tables.links is not None:
         parts.append(f'"links": {_show_links(tables.links)}')
     if tables.joint is not None:
-        parts.append(f'"joint": {_show_joint(tables.joint)}')
+        parts.append(f'"joint": {show_joint(tables.joint)}')
+    if tables.longest is not None:
+        parts.append(f'"longest": {show(tables.longest)}')
+    if tables.by_size is not None:
+        parts.append(f'"by_size": {show_by_size(tables.by_size)}')
+    if tables.arrivals is not None:
+        parts.append(f'"arrivals": {show_arrivals(tables.arrivals)}')
     write_text(Path(path), "{\n" + ",\n".join(parts) + "\n}\n")
 
 
 def _show_links(links: Links) -> str:
     arrays = ("first", *_COUNTS)
-    return _object(
-        f'"provenance": {_long_json(links.provenance)}',
+    return in_braces(
+        f'"provenance": {long_json(links.provenance)}',
         *(f'"{name}": {getattr(links, name)!r}' for name in _RUNS),
         *(f'"{name}": {json.dumps(getattr(links, name).tolist())}' for name in arrays),
-        *(f'"{name}": {_show(getattr(links, name))}' for name in _LINKED),
+        *(f'"{name}": {show(getattr(links, name))}' for name in _LINKED),
     )
-
-
-def _show_joint(joint: Joint) -> str:
-    ranks = (
-        f'"{name}": {{"edges": [{_wrap(_numbers(np.round(table.edges, 9)))}],\n'
-        f' "counts": {_rows(table.counts)}}}'
-        for name, table in joint.ranks.items()
-    )
-    return _object(
-        f'"provenance": {_long_json(joint.provenance)}',
-        f'"unequal": {joint.unequal!r}',
-        f'"taken_over": {json.dumps(joint.taken_over.tolist())}',
-        *(f'"{name}": {_rows(getattr(joint, name))}' for name in _MATRICES),
-        f'"ranks": {_object(*ranks)}',
-    )
-
-
-def _show(table: Table) -> str:
-    """Write a histogram, or one for each condition, and second condition."""
-    if isinstance(table, Histogram):
-        counts = ", ".join(map(str, table.counts.tolist()))
-        return f'{{"values": [{_wrap(_numbers(table.values))}],\n "counts": [{_wrap(counts)}]}}'
-    inner = zip(table.lower.tolist(), _inside(table), strict=True)
-    return _object(*(f'"{low}": {_show(part)}' for low, part in inner))
-
-
-def _inside(table: Conditional | Grid) -> tuple[Table, ...]:
-    return table.rows if isinstance(table, Grid) else table.cells
-
-
-def _object(*parts: str) -> str:
-    return "{\n" + ",\n".join(parts) + "}"
-
-
-def _long_json(content: Any) -> str:
-    return json.dumps(content, indent=1, ensure_ascii=False)
-
-
-def _numbers(values: F8) -> str:
-    """Write numbers, whole ones without a point."""
-    return ", ".join(f"{v:.0f}" if v == int(v) else repr(float(v)) for v in values)
-
-
-def _rows(matrix: NDArray[Any]) -> str:
-    return "[" + ",\n ".join(_wrap(json.dumps(row)) for row in matrix.tolist()) + "]"
-
-
-def _wrap(text: str) -> str:
-    """Break a long line."""
-    return "\n".join(textwrap.wrap(text, 100)) if len(text) > 80 else text
 
 
 def read_tables(path: PathLike = SHIPPED) -> Tables:
@@ -156,19 +121,27 @@ def read_tables(path: PathLike = SHIPPED) -> Tables:
     if missing:
         raise InputError(f"no table {missing[0]!r}; needed: {', '.join(needed)}", file=path)
     read: dict[str, Any] = {
-        name: _histogram(raw[name], name, path, 1 if name in _WHOLE else None) for name in _PLAIN
+        name: read_histogram(raw[name], name, path, 1 if name in _WHOLE else None)
+        for name in _PLAIN
     }
     read |= {name: _read(Conditional, raw[name], name, path, 1) for name in _GIVEN}
     if "links" in raw:
         read["links"] = _read_links(raw["links"], path)
     read["demand"] = {
-        name.removeprefix("demand "): _histogram(table, name, path)
+        name.removeprefix("demand "): read_histogram(table, name, path)
         for name, table in raw.items()
         if name.startswith("demand ")
     }
+    metrics = ("duration_s", "n_tasks", *(f"demand {name}" for name in read["demand"]))
     if "joint" in raw:
-        metrics = ("duration_s", "n_tasks", *(f"demand {name}" for name in read["demand"]))
-        read["joint"] = _read_joint(raw["joint"], metrics, path)
+        read["joint"] = read_joint(raw["joint"], metrics, path)
+    if "longest" in raw:
+        read["longest"] = read_histogram(raw["longest"], "longest", path)
+        metrics = (*metrics, "longest")
+    if "by_size" in raw:
+        read["by_size"] = read_by_size(raw["by_size"], metrics, path)
+    if "arrivals" in raw:
+        read["arrivals"] = read_arrivals(raw["arrivals"], path)
     quantum = _quantum(raw["quantum"], path)
     tables = Tables(**read, quantum=quantum, provenance=raw.get("provenance", {}))
     check_tables(tables, path)
@@ -187,7 +160,7 @@ def _quantum(raw: Any, path: PathLike) -> dict[str, float]:
 def _read(kind: type[Table], raw: Any, name: str, path: PathLike, least: int) -> Table:
     """Read a histogram of whole values from `least`, or one for each condition, and second one."""
     if kind is Histogram:
-        return _histogram(raw, name, path, least)
+        return read_histogram(raw, name, path, least)
     try:
         lower = np.array([int(key) for key in raw], dtype=np.int64)
     except (TypeError, ValueError, OverflowError) as error:
@@ -199,34 +172,6 @@ def _read(kind: type[Table], raw: Any, name: str, path: PathLike, least: int) ->
     inner: type[Table] = Conditional if kind is Grid else Histogram
     parts = (_read(inner, part, f"{name} given {key}", path, least) for key, part in raw.items())
     return kind(lower, tuple(parts))  # type: ignore[arg-type]  # as deep as `kind` is
-
-
-def _histogram(raw: Any, name: str, path: PathLike, least: int | None = None) -> Histogram:
-    """Read a histogram; of whole values from `least`, or, without it, of values of at least 0."""
-    try:
-        values = np.asarray(raw["values"], dtype=np.float64)
-        counts = np.asarray(raw["counts"], dtype=np.float64)
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError(
-            f"table {name!r} must be {{values: [numbers], counts: [whole numbers]}}", file=path
-        ) from error
-    low = 0 if least is None else least
-    broken = (
-        (values.ndim != 1 or values.shape != counts.shape or not len(values), "one count a value"),
-        (not np.isfinite(values).all() or (np.diff(values) <= 0).any(), "finite, ascending values"),
-        (not ((counts >= 1) & (counts % 1 == 0)).all(), "whole counts of at least 1"),
-        (not counts.sum() < 2**53, "counts that add up to less than 2^53"),
-        (least is None and (values < 0).any(), "values of at least 0"),
-        (
-            least is not None
-            and not ((values >= low) & (values <= MOST) & (values % 1 == 0)).all(),
-            f"whole values from {low} to {MOST}",
-        ),
-    )
-    for is_broken, needed in broken:
-        if is_broken:
-            raise InputError(f"table {name!r} needs {needed}", file=path, rule="bad table")
-    return Histogram(values, counts.astype(np.int64))
 
 
 def _read_links(raw: Any, path: PathLike) -> Links:
@@ -260,7 +205,7 @@ def _cells(table: Table) -> Iterator[Histogram]:
     if isinstance(table, Histogram):
         yield table
         return
-    for part in _inside(table):
+    for part in inside(table):
         yield from _cells(part)
 
 
@@ -282,64 +227,3 @@ def _at_least_0(
     if ok and not (step and (numbers % step).any()):
         return numbers
     raise InputError(f"{name} must be {words}, not {raw!r}", file=path)
-
-
-def _read_joint(raw: Any, metrics: tuple[str, ...], path: PathLike) -> Joint:
-    try:
-        ranks = {
-            name: Ranks(_array(table["edges"], 1), _array(table["counts"], 2).astype(np.int64))
-            for name, table in raw["ranks"].items()
-        }
-        joint = Joint(
-            ranks=ranks,
-            **{name: _array(raw[name], 2) for name in _MATRICES},
-            taken_over=_array(raw["taken_over"], 1),
-            unequal=float(raw["unequal"]),
-            provenance=raw.get("provenance", {}),
-        )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(
-            f"'joint' must hold ranks, {', '.join(_MATRICES)}, taken_over and unequal: {error}",
-            file=path,
-            rule="bad table",
-        ) from error
-    n, chances = len(metrics), joint.taken_over
-    broken = [
-        (tuple(ranks) != metrics, f"ranks of {', '.join(metrics)}, in this order"),
-        (not 0 <= joint.unequal < 1, "unequal from 0 to below 1"),
-        (
-            chances.shape != (n,) or not ((chances >= 0) & (chances <= 1)).all(),
-            f"{n} chances taken_over",
-        ),
-        *((getattr(joint, m).shape != (n, n), f"{m} of {n} rows and columns") for m in _MATRICES),
-        *(
-            (
-                _wrong_ranks(table),
-                f"ranks {name!r} that ascend from 0 to 1, with a count for each bin and role",
-            )
-            for name, table in ranks.items()
-        ),
-    ]
-    for is_broken, needed in broken:
-        if is_broken:
-            raise InputError(f"'joint' needs {needed}", file=path, rule="bad table")
-    return joint
-
-
-def _wrong_ranks(table: Ranks) -> bool:
-    edges, counts = table.edges, table.counts
-    good = (
-        counts.shape in ((1, len(edges) - 1), (ROLES, len(edges) - 1))
-        and edges[0] == 0
-        and edges[-1] == 1
-        and bool((np.diff(edges) > 0).all())
-        and bool((counts >= 0).all() and (counts.sum(axis=1) > 0).all())
-    )
-    return not good
-
-
-def _array(raw: Any, n_axes: int) -> F8:
-    array = np.asarray(raw, dtype=np.float64)
-    if array.ndim != n_axes or not np.isfinite(array).all():
-        raise ValueError("a list of finite numbers was expected")
-    return array

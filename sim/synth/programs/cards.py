@@ -15,6 +15,7 @@ from sim.base import maths
 from sim.base.arrays import F8, I8
 from sim.workload.columns import job_n_tasks, stage_work_s
 from sim.workload.paths import critical_path_s
+from sim.workload.schema import DEMAND_PREFIX
 from sim.workload.tables import names, or_nan, values
 from sim.workload.workload import Workload
 
@@ -33,7 +34,7 @@ class Card:
     at: tuple[int, ...]  # places of its runs in the order of all jobs
     # mean and deviation over its runs of the normal score of a job's work among all jobs
     score: tuple[float, float]
-    # stages and tasks of a typical run of the template; () where no program is known
+    # stages, tasks and demands of a typical run of the program; () where none is known
     like: tuple[float, ...]
     spread: float  # deviation of the logarithms of the durations of a stage's tasks
     gang: bool  # whether all tasks of a run start together
@@ -44,8 +45,9 @@ class Card:
     downloads: float  # how many times a run's output is downloaded
     lags: tuple[float, ...]  # quantiles of how long after its submission, s
     poll_lag_s: float
-    # programs whose latest run it reads: number, share of its runs that do, and whether hard
-    inputs: tuple[tuple[int, float, bool], ...]
+    # programs that it reads: number, share of its runs that do, how many of the latest runs, and
+    # whether it needs them
+    inputs: tuple[tuple[int, float, float, bool], ...]
 
     @property
     def is_program(self) -> bool:
@@ -57,8 +59,6 @@ def fit_cards(workload: Workload) -> list[Card]:
     """Tell the programs of a workload, and count what is known of each."""
     jobs = workload.jobs
     n_tasks, work_s = job_n_tasks(workload).astype(np.float64), job_work_s(workload)
-    job = values(workload.stages, "job")
-    n_stages = np.bincount(job, minlength=workload.n_jobs).astype(np.float64)
     gang = values(jobs, "min_tasks") == n_tasks
     columns = [values(jobs, name).astype(np.int64) for name in LABELS if name in jobs.column_names]
     priority = np.unique(values(jobs, "priority"), return_inverse=True)[1]
@@ -77,20 +77,19 @@ def fit_cards(workload: Workload) -> list[Card]:
     spread = _spread(workload)
     poll = or_nan(jobs, "poll_lag_s") if "poll_lag_s" in jobs.column_names else np.zeros(len(card))
     inputs, lags = _inputs(workload, card), _lags(workload)
-    stages_p50, tasks_p50 = (_medians(template, of) for of in (n_stages, n_tasks))
+    typical = np.stack([_medians(template, of) for of in attributes(workload)], axis=1)
     cards = []
     order = np.argsort(card, kind="stable")
     for number, rows in enumerate(np.split(order, np.cumsum(np.bincount(card))[:-1])):
         one = first[number]
         mine = np.concatenate([lags.get(row, np.empty(0)) for row in rows.tolist()])
-        like = (stages_p50[template[one]], tasks_p50[template[one]]) if known[one] else ()
         cards.append(
             Card(
                 labels=tuple(of[one] for of in label),
                 priority=float(values(jobs, "priority")[one]),
                 at=tuple(rows.tolist()),
                 score=(float(score[rows].mean()), float(score[rows].std())),
-                like=tuple(float(x) for x in like),
+                like=tuple(typical[template[one]].tolist()) if known[one] else (),
                 spread=float(spread[rows].mean()),
                 gang=bool(gang[one]),
                 asked=_quantiles(asked[rows]),
@@ -98,10 +97,27 @@ def fit_cards(workload: Workload) -> list[Card]:
                 downloads=len(mine) / len(rows),
                 lags=_quantiles(mine),
                 poll_lag_s=float(np.nan_to_num(poll[rows]).mean()),
-                inputs=tuple((up, n / len(rows), hard) for up, n, hard in inputs.get(number, ())),
+                inputs=tuple(
+                    (up, n / len(rows), many / n, hard)
+                    for up, n, many, hard in inputs.get(number, ())
+                ),
             )
         )
     return cards
+
+
+def attributes(workload: Workload) -> list[F8]:
+    """Return stages and tasks of each job, and its tasks' mean demands, (J,) each."""
+    job, n_tasks = values(workload.stages, "job"), values(workload.stages, "n_tasks")
+    n_stages, n = np.zeros((2, workload.n_jobs))
+    np.add.at(n_stages, job, 1.0)
+    np.add.at(n, job, n_tasks)
+    found = [n_stages, n]
+    for name in workload.resources:
+        demand = np.zeros(workload.n_jobs)
+        np.add.at(demand, job, values(workload.stages, DEMAND_PREFIX + name) * n_tasks)
+        found.append(demand / n)
+    return found
 
 
 def names_of(workload: Workload, column: str) -> list[str]:
@@ -177,20 +193,20 @@ def _lags(workload: Workload) -> dict[int, F8]:
     return {row: np.array(x) for row, x in found.items()}
 
 
-def _inputs(workload: Workload, card: I8) -> dict[int, list[tuple[int, int, bool]]]:
-    """Return the programs that each program reads: number, how many runs do, and whether hard."""
+def _inputs(workload: Workload, card: I8) -> dict[int, list[tuple[int, int, int, bool]]]:
+    """Return what each program reads: which, how many runs do, with how many edges, most hard."""
     edges = workload.job_edges
+    if not edges.num_rows:
+        return {}
     up, down = (values(edges, end).astype(np.int64) for end in ("upstream", "downstream"))
-    kinds = names(edges, "kind") if edges.num_rows else []
-    hard = np.array([kind == "hard" for kind in kinds])[values(edges, "kind")] if kinds else up > 0
-    once = np.unique(np.stack([card[down], card[up], down, ~hard]), axis=1)
-    found: dict[int, dict[int, list[int]]] = {}
-    for mine, other, _, soft in once.T.tolist():
-        count = found.setdefault(mine, {}).setdefault(other, [0, 0])
-        count[soft] += 1
-    return {
-        mine: [
-            (other, min(sum(of), int(1e9)), of[0] >= of[1]) for other, of in sorted(of_it.items())
-        ]
-        for mine, of_it in found.items()
-    }
+    hard = np.array([kind == "hard" for kind in names(edges, "kind")])[values(edges, "kind")]
+    pairs, pair = np.unique(np.stack([card[down], card[up]]), axis=1, return_inverse=True)
+    pair = pair.ravel()
+    readers = np.unique(np.stack([pair, down]), axis=1)[0]
+    found: dict[int, list[tuple[int, int, int, bool]]] = {}
+    for (mine, other), n, many, n_hard in zip(
+        pairs.T.tolist(), np.bincount(readers), np.bincount(pair), np.bincount(pair, hard),
+        strict=True,
+    ):  # fmt: skip
+        found.setdefault(mine, []).append((other, int(n), int(many), bool(2 * n_hard >= many)))
+    return found

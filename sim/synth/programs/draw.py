@@ -11,7 +11,7 @@ from sim.base.arrays import F8, I8
 from sim.base.random import stream
 from sim.synth.programs.cards import Card
 
-NEAR = 64
+NEAR = 512
 """Among how many jobs that are about as large as a program's runs the one like them is chosen."""
 
 
@@ -28,24 +28,38 @@ def draw_runs(cards: list[Card], n: int, seed: int) -> Runs:
     """Draw `n` runs of programs.
 
     In every so many jobs as were fitted each program runs as often as it did, in its own rhythm
-    counted in jobs, and so do a user's programs among themselves; but how users lie to each other
-    is drawn.
+    counted in jobs, and so do those of one user, and those that read each other, among themselves;
+    but how these lie to others is drawn.
     """
     size = [len(card.at) for card in cards]
     at = np.concatenate([np.array(card.at, np.int64) for card in cards])
     of = np.repeat(np.arange(len(cards)), size)
-    owners = {key: number for number, key in enumerate(dict.fromkeys(map(_owner, cards)))}
-    owner = np.array([owners[_owner(card)] for card in cards])[of]
+    owners = _together(cards)
+    owner = owners[of]
     parts, n_fitted = [], len(at)
     for block in range(-(-n // n_fitted)):
         rng = stream(seed, "programs", "places", block)
-        place = (at + rng.integers(n_fitted, size=len(owners))[owner]) % n_fitted
+        place = (at + rng.integers(n_fitted, size=len(cards))[owner]) % n_fitted
         order = np.lexsort((at, rng.random(n_fitted), place))
         parts.append(np.stack([of[order], np.full(n_fitted, block)]))
     card, number = np.concatenate(parts, axis=1)[:, :n]
     mean, deviation = np.array([each.score for each in cards]).T
     noise = stream(seed, "programs", "scores").standard_normal(n)
     return Runs(card, number, mean[card] + deviation[card] * noise)
+
+
+def _together(cards: list[Card]) -> I8:
+    """Give one number to programs that keep their places among each other, (P,)."""
+    number: dict[tuple[str, str], int] = {}
+    group = np.array([number.setdefault(_owner(card), len(number)) for card in cards])
+    up, down = np.array(
+        [(other, mine) for mine, card in enumerate(cards) for other, *_ in card.inputs], np.int64
+    ).reshape(-1, 2).T  # fmt: skip
+    while (group[up] != group[down]).any():
+        least = np.arange(len(cards))
+        np.minimum.at(least, np.maximum(group[up], group[down]), np.minimum(group[up], group[down]))
+        group = least[group]
+    return group
 
 
 def _owner(card: Card) -> tuple[str, str]:
@@ -80,7 +94,7 @@ def program_key(card: Card) -> tuple[str, ...]:
 
 
 def contents(
-    cards: list[Card], runs: Runs, program: I8, card_of: I8, size: tuple[F8, F8, F8]
+    cards: list[Card], runs: Runs, program: I8, card_of: I8, work_s: F8, attributes: list[F8]
 ) -> tuple[I8, F8]:
     """Say which drawn job each run is made of, and how many times as long its tasks last.
 
@@ -88,18 +102,19 @@ def contents(
     ----------
     cards, runs, program, card_of
         As `draw_runs` and `program_of` return them.
-    size : (N,) float64 each
-        Stages, tasks and work (s) of the drawn jobs, of which each run gets the work of one.
+    work_s : (N,) float64
+        Work of the drawn jobs, of which each run gets that of one.
+    attributes : list of (N,) float64
+        Theirs, as `cards.attributes` has them.
 
     Returns
     -------
     row : (N,) int64
         A job of the drawn ones: all runs of a program have one, which has about as many stages and
-        tasks as a run of it had, the others each their own.
+        tasks as a run of it had, and about its demands, the others each their own.
     factor : (N,) float64
         By what the durations of its tasks are multiplied.
     """
-    n_stages, n_tasks, work_s = size
     by_work = np.argsort(work_s, kind="stable")
     own = np.empty(len(by_work), np.int64)
     own[np.argsort(runs.score, kind="stable")] = by_work
@@ -114,9 +129,21 @@ def contents(
     begin = np.clip(middle - NEAR // 2, 0, max(len(own) - NEAR, 0))
     near = by_work[begin[:, None] + np.arange(min(NEAR, len(own)))]
     like = np.array([cards[card].like for card in card_of.tolist()])
-    off = 2 * np.abs(maths.log(n_stages[near] / like[:, :1]))
-    off += np.abs(maths.log(n_tasks[near] / like[:, 1:]))
+    off = np.zeros(near.shape)
+    for at, (column, values) in enumerate(zip(like.T, attributes, strict=True)):
+        if at < 2:  # stages and tasks
+            off += 3 * np.abs(maths.log(values[near] / column[:, None]))
+        else:
+            ordered = np.sort(values)
+            off += np.abs(_place(ordered, values)[near] - _place(ordered, column)[:, None])
     model = near[np.arange(len(near)), np.argmin(off, axis=1)]
     row = np.where(program >= 0, model[program], own)
     factor = np.maximum(work_s[own], 1e-9) / np.maximum(work_s[row], 1e-9)
     return row, np.where(program >= 0, factor, 1.0)
+
+
+def _place(ordered: F8, x: F8) -> F8:
+    """Return between what ranks numbers are, in the middle, as a share of all."""
+    low, high = (np.searchsorted(ordered, x, side) for side in ("left", "right"))
+    place: F8 = (low + high) / (2.0 * len(ordered))
+    return place

@@ -76,7 +76,7 @@ def read(path: str | os.PathLike[str]) -> Fitted:
         places = sorted(at for card in cards for at in card.at)
         if not cards or places != list(range(len(places))):
             raise ValueError("the places of the runs must be 0, 1, and so on")
-        if any(not 0 <= up < len(cards) for card in cards for up, _, _ in card.inputs):
+        if any(not 0 <= up < len(cards) for card in cards for up, *_ in card.inputs):
             raise ValueError("a program reads one that there is not")
     except (TypeError, ValueError, KeyError, AttributeError) as error:
         raise InputError(f"its programs are wrong: {error}", file=path) from error

@@ -10,8 +10,9 @@ from sim.base.arrays import F8, I8, Mask
 from sim.base.random import stream
 from sim.knobs.parts import rebuilt, repeat_jobs
 from sim.synth.alibaba2018 import synthesize
+from sim.synth.alibaba2018.give_dags import is_joint
 from sim.synth.programs import past
-from sim.synth.programs.cards import LABELS, Card, job_work_s
+from sim.synth.programs.cards import LABELS, Card, attributes, job_work_s
 from sim.synth.programs.draw import Runs, contents, draw_runs, program_of
 from sim.synth.programs.file import Fitted, drawn_with
 from sim.workload.columns import job_n_tasks
@@ -36,13 +37,12 @@ def make(
     drawn = drawn_with(
         fitted,
         lambda path, tables: synthesize(
-            n, seed, path, joint=tables.joint is not None if joint is None else joint
+            n, seed, path, joint=is_joint(tables) if joint is None else joint
         ),
     )
     runs = draw_runs(cards, n, seed)
     program, card_of = program_of(cards, runs)
-    sizes = (_n_stages(drawn), job_n_tasks(drawn).astype(np.float64), job_work_s(drawn))
-    row, factor = contents(cards, runs, program, card_of, sizes)
+    row, factor = contents(cards, runs, program, card_of, job_work_s(drawn), attributes(drawn))
     submit_s = values(drawn.jobs, "submit_s")
     whole = repeat_jobs(drawn, row, np.ones(n, dtype=bool), submit_s, {})
     whole = _labelled(whole, cards, runs)
@@ -56,11 +56,6 @@ def make(
         "of": made.meta["synth"],
     }  # fmt: skip
     return made.with_meta({"name": "synth-programs", "synth": synth, "knobs": []})
-
-
-def _n_stages(workload: Workload) -> F8:
-    counts = np.bincount(values(workload.stages, "job"), minlength=workload.n_jobs)
-    return counts.astype(np.float64)
 
 
 def _labelled(workload: Workload, cards: list[Card], runs: Runs) -> Workload:
@@ -105,6 +100,8 @@ def _lasting(workload: Workload, factor: F8, spread: F8, seed: int) -> Workload:
         return rebuilt(workload, None, workload.stage_duration_s * of_stage)
     columns = workload.columns
     stage = columns.task_stage()
+    if workload.stage_duration_s is None:  # drawn apart from each other
+        spread = np.zeros(len(factor))
     lot = stream(seed, "programs", "tasks").standard_normal(len(stage))
     apart = maths.exp(spread[columns.stage_job][stage] * lot)
     mean = np.bincount(stage, apart, workload.n_stages) / columns.stage_n_tasks

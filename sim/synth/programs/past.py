@@ -11,10 +11,14 @@ from sim.base.arrays import F8, I8
 from sim.base.random import stream
 from sim.dags import Graphs
 from sim.knobs.parts import rebuilt
-from sim.synth.programs.cards import Card
+from sim.lineage.dependencies import plain_edges
+from sim.lineage.predict import first_uses, reader_columns
+from sim.lineage.worth import Past
+from sim.synth.programs.cards import Card, names_of
 from sim.synth.programs.draw import Runs
 from sim.workload.columns import job_n_tasks, stage_durations
 from sim.workload.paths import critical_path_s
+from sim.workload.schema import DEMAND_PREFIX
 from sim.workload.tables import names, or_nan, take_rows, values
 from sim.workload.workload import Workload
 
@@ -24,17 +28,20 @@ FEATURES = ("template", "user", "application", "job_name", "requested")
 
 
 def linked(workload: Workload, cards: list[Card], runs: Runs, seed: int) -> Workload:
-    """Let runs read the latest ones of other programs, and others download their output."""
+    """Let runs read the latest ones of other programs, and their output be downloaded."""
     lot = stream(seed, "programs", "inputs")
-    latest: dict[int, int] = {}
-    up, down, hard = [], [], []
+    runs_of: dict[int, list[int]] = {}
+    up: list[int] = []
+    down: list[int] = []
+    hard: list[bool] = []
     for row, number in enumerate(runs.card.tolist()):
-        for other, share, is_hard in cards[number].inputs:
-            if lot.random() < share and other in latest:
-                up.append(latest[other])
-                down.append(row)
-                hard.append(is_hard)
-        latest[number] = row
+        for other, share, many, is_hard in cards[number].inputs:
+            n = int(many) + (lot.random() < many % 1.0)
+            read = runs_of.get(other, [])[-n:] if lot.random() < share else []
+            up += read
+            down += [row] * len(read)
+            hard += [is_hard] * len(read)
+        runs_of.setdefault(number, []).append(row)
     lot = stream(seed, "programs", "downloads")
     submit_s = values(workload.jobs, "submit_s")
     job: list[int] = []
@@ -68,6 +75,7 @@ def cut(workload: Workload, n_past: int) -> Workload:
     jobs = take_rows(workload.jobs, rows)
     finish_s = submit_s[rows] + critical_path_s(workload.columns)[rows]
     n_tasks = job_n_tasks(workload)[rows]
+    worth, known = _worth(workload, n_past, begin_s)
     history: dict[str, Any] = {
         "submit_s": submit_s[rows] - begin_s,
         "finish_s": finish_s - begin_s,
@@ -77,12 +85,57 @@ def cut(workload: Workload, n_past: int) -> Workload:
     }
     training = _recorded(workload, n_past)
     late = np.arange(n_past, workload.n_jobs)
-    edges = workload.job_edges
-    kept = workload.take(late)
-    if edges.num_rows == 0:
-        kept = rebuilt(kept, None, job_edges=None)
-    kept = kept.slice_time(begin_s, np.inf)
-    return rebuilt(kept, None, validate=True, history=pa.table(history), training=training)
+    kept = workload.take(late).slice_time(begin_s, np.inf)
+    jobs, table = kept.jobs, pa.table(history)
+    if worth is not None:
+        table = take_rows(table, known)
+        for name, column in worth[0].items():
+            jobs = jobs.append_column(name, pa.array(column))
+        for name, column in worth[1].items():
+            table = table.append_column(name, pa.array(column))
+    return rebuilt(kept, None, validate=True, jobs=jobs, history=table, training=training)
+
+
+def _worth(
+    workload: Workload, n_past: int, begin_s: float
+) -> tuple[tuple[dict[str, Any], dict[str, Any]] | None, I8]:
+    """Return what jobs were worth and who read them (`sim.lineage.worth`): of jobs, of the past.
+
+    The past are the jobs that had ended when the first one came, of which the rows are returned
+    too; nothing where no job reads another's output and none is downloaded.
+    """
+    edges, loads = workload.job_edges, workload.downloads
+    if not edges.num_rows and not loads.num_rows:
+        return None, np.arange(n_past)
+    submit_s = values(workload.jobs, "submit_s") - begin_s
+    kinds = names(edges, "kind") if edges.num_rows else ["hard"]
+    down = values(edges, "downstream").astype(np.int64)
+    waits = np.array([mode == "poll" for mode in names_of(workload, "input_mode")])
+    held = values(workload.stages, f"{DEMAND_PREFIX}{workload.resources[0]}")
+    compute_s = np.zeros(len(submit_s))
+    np.add.at(compute_s, values(workload.stages, "job"), held * workload.columns.stage_work)
+    past = Past(
+        submit_s, submit_s + critical_path_s(workload.columns),
+        compute_s,
+        values(edges, "upstream").astype(np.int64), down,
+        np.array([kind == "hard" for kind in kinds])[values(edges, "kind")], waits[down],
+        values(loads, "job").astype(np.int64), values(loads, "time_s") - begin_s,
+        values(loads, "n").astype(np.int64),
+    )  # fmt: skip
+    code = values(workload.jobs, "template")
+    templates = names(workload.jobs, "template")
+    uses = first_uses(
+        plain_edges(len(code), past.up, past.down), code.astype(np.int32), submit_s,
+        np.array([bool(name) for name in templates]),
+    )  # fmt: skip
+    known, learnt = past.until(0.0)
+    late = np.arange(n_past, workload.n_jobs)
+    truth = {k: v[late] for k, v in past.columns(None, since_s=0.0).items()}
+    truth |= reader_columns(uses, late, templates)
+    return (
+        truth,
+        learnt.columns(0.0) | reader_columns(uses.where(uses.come_s < 0.0), known, templates),
+    ), known
 
 
 def _recorded(workload: Workload, n_past: int) -> dict[str, Any] | None:

@@ -77,6 +77,25 @@ def test_convert_reports_what_the_reader_dropped(tmp_path, capsys):
     assert ": 1" in printed  # the row that ends at 0
 
 
+def test_programs_are_fitted_and_synthesized(tmp_path, capsys):
+    jobs = [
+        {
+            "submit_s": 9.0 * at,
+            "template": f"t{at % 4}",
+            "stages": [{"durations_s": [1.0 + at % 4]}],
+        }
+        for at in range(40)
+    ]
+    sim.Workload.from_jobs(jobs).write(tmp_path / "real")
+    tables, out = str(tmp_path / "t.json"), str(tmp_path / "out")
+    assert main(["fit", str(tmp_path / "real"), tables, "--generator", "programs"]) == 0
+    assert "40 jobs; 4 kinds of runs of programs, 0 of users' other jobs" in capsys.readouterr().out
+    assert main(["synth", "programs", out, "--tables", tables, "--jobs", "30"]) == 0
+    made = sim.Workload.read(out)
+    assert (made.n_jobs, made.history.num_rows) == (30, 30)
+    assert set(made.jobs["template"].to_pylist()) == {"t0", "t1", "t2", "t3"}
+
+
 def test_convert_turns_knobs(tmp_path, folder, capsys):
     out = str(tmp_path / "out")
     knob = ["--knob", "amplify:ratio=2", "--knob", "rewire:seed=3,variant=paper"]

@@ -89,15 +89,16 @@ def test_a_stage_counts_with_the_mean_of_its_tasks():
 
 
 def test_many_distinct_values_keep_three_digits_and_say_so():
-    durations = 10 ** np.linspace(-1, 3, 6_000)
-    jobs = [
-        {"submit_s": float(i), "stages": [{"durations_s": [d]}]} for i, d in enumerate(durations)
-    ]
-    tables = fit_workload(sim.Workload.from_jobs(jobs))
+    durations = 10 ** np.linspace(-1, 3, 20_000)
+    numbers = np.arange(len(durations))
+    jobs = {"job_id": numbers.astype(str), "submit_s": numbers.astype(float)}
+    stages = {"job": numbers, "duration_s": durations}
+    stages |= {name: np.ones(len(numbers), np.int32) for name in ("n_tasks", "demand_cpu")}
+    tables = fit_workload(sim.Workload.from_tables(jobs=jobs, stages=stages))
     assert len(tables.duration_s.values) < 4_096
     assert apart(tables.duration_s, Histogram.of(durations)) < 0.005
     assert tables.provenance["changed"] == {
-        "duration_s": "6000 values rounded to three significant digits"
+        "duration_s": "20000 values rounded to three significant digits"
     }
 
 

@@ -12,10 +12,10 @@ import sim
 from sim.base.errors import InputError
 from sim.dags import Graphs
 from sim.dags.properties import distance
-from sim.synth.alibaba2018 import draw_jointly
+from sim.synth.alibaba2018.draw_joint import draw_jointly
 from sim.synth.alibaba2018.fit_joint import Binned, correlation, fit_joint, taken_over
 from sim.synth.alibaba2018.tables import Histogram
-from sim.synth.alibaba2018.tables_file import read_tables
+from sim.synth.alibaba2018.tables_file import read_tables, write_tables
 
 SAMPLE = "alibaba2018/batch_task_6600_jobs.csv.gz"
 METRICS = ("duration_s", "n_tasks", "demand cpu", "demand mem")
@@ -146,14 +146,8 @@ def test_a_workload_is_drawn_jointly_and_the_same_again():
     assert capped.stages["n_tasks"].to_numpy().max() <= 9
 
 
-def test_a_workload_without_edges_has_nothing_to_keep(tmp_path):
-    from sim.synth.alibaba2018.fit import fit_workload
-    from sim.synth.alibaba2018.tables_file import write_tables
-
-    jobs = [{"submit_s": float(i), "stages": [{"durations_s": [1.0 + i]}]} for i in range(9)]
-    tables = fit_workload(sim.Workload.from_jobs(jobs))
-    assert tables.joint is None
-    write_tables(tables, tmp_path / "t.json")
+def test_tables_that_tell_nothing_of_it_say_what_to_do(tmp_path):
+    write_tables(replace(read_tables(), joint=None), tmp_path / "t.json")
     with pytest.raises(InputError, match="take joint=false"):
         sim.synthesize("alibaba2018", jobs=5, tables=tmp_path / "t.json", joint=True)
 

@@ -43,7 +43,8 @@ def test_generators_are_the_modules_of_the_package():
     ]
     assert options("alibaba2018") == {
         "jobs": 10_000, "seed": 0, "tables": None, "variant": "improved", "joint": False,
-        "max_tasks_per_stage": None, "machine": None, "load": 1.0, "heterogeneity": 1.0,
+        "arrivals": "fitted", "max_tasks_per_stage": None, "machine": None, "load": 1.0,
+            "heterogeneity": 1.0,
     }  # fmt: skip
 
 

@@ -1,0 +1,45 @@
+"""Times of arrival in blocks: rates by the hour, bursts and lulls stay."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sim.describe.flow import counts, dispersion
+from sim.synth.alibaba2018.arrivals import DAY_S, HOUR_S, draw_arrivals, fit_arrivals
+
+
+def bursts(days, seed=100):
+    """Bursts of five jobs, mostly in the first half of each day."""
+    rng = np.random.default_rng(seed)
+    start = np.sort(rng.random(int(400 * days)) * days * DAY_S)
+    start = start[(start % DAY_S < DAY_S / 2) | (rng.random(len(start)) < 0.1)]
+    return np.sort((start[:, None] + rng.exponential(20.0, (len(start), 5))).ravel())
+
+
+@pytest.mark.parametrize(("days", "clock_s"), [(0.5, HOUR_S), (8.0, DAY_S), (40.0, 7 * DAY_S)])
+def test_blocks_keep_as_much_of_the_clock_as_a_workload_has(days, clock_s):
+    assert fit_arrivals(bursts(days)).clock_s == clock_s
+
+
+def test_nothing_is_told_by_jobs_that_came_at_once():
+    assert fit_arrivals(np.arange(60.0)) is None
+
+
+def test_bursts_and_hours_of_the_day_are_kept():
+    real = bursts(10.0)
+    made = draw_arrivals(fit_arrivals(real), 4 * len(real), seed=1)
+    assert (np.diff(made) >= 0).all()
+    assert made[0] == 0
+    for window_s in (60.0, 600.0, HOUR_S):
+        assert dispersion(made, window_s) == pytest.approx(dispersion(real, window_s), rel=0.12)
+    hour = counts(made, HOUR_S)
+    by_hour = np.array([hour[h::24].mean() for h in range(24)])
+    assert by_hour[1:11].min() > 4 * by_hour[13:23].max()
+
+
+def test_the_first_are_the_same_however_many():
+    arrivals = fit_arrivals(bursts(10.0))
+    many = draw_arrivals(arrivals, 200_000, 1)
+    assert (many[:500] == draw_arrivals(arrivals, 500, 1)).all()
+    assert (many[:500] != draw_arrivals(arrivals, 500, 2)).any()
