@@ -25,6 +25,8 @@ from sim.workload.tables import values
 from sim.workload.workload import Workload
 
 MOST: Final = 1.5
+NAMES: Final = {"program": "template", "user": "user"}
+RECURRENCE: Final = "recurrence (of as many jobs)"
 SPLITS: Final = 5
 
 
@@ -51,7 +53,7 @@ class Facts:
 
     submit_s: F8
     job: dict[str, F8]  # (J,) each
-    template: I8
+    names: dict[str, I8]  # whose runs, and of which program they are, (J,) each; -1 unknown
     stage_job: I8
     stage_s: F8  # mean duration of a stage's tasks
 
@@ -73,8 +75,8 @@ class Facts:
         }
         for r, name in enumerate(workload.resources):
             of_job[name] = np.bincount(job, demand[:, r] * n_tasks, workload.n_jobs) / n
-        submit_s, template = values(workload.jobs, "submit_s"), flow.codes(workload, "template")
-        return cls(submit_s, of_job, template, job, work_s / n_tasks)
+        names = {words: flow.codes(workload, column) for words, column in NAMES.items()}
+        return cls(values(workload.jobs, "submit_s"), of_job, names, job, work_s / n_tasks)
 
     def take(self, jobs: Mask) -> Facts:
         """Keep some of the jobs."""
@@ -82,7 +84,8 @@ class Facts:
         number = np.cumsum(jobs) - 1
         return Facts(
             self.submit_s[jobs], {name: x[jobs] for name, x in self.job.items()},
-            self.template[jobs], number[self.stage_job[stages]], self.stage_s[stages],
+            {name: x[jobs] for name, x in self.names.items()},
+            number[self.stage_job[stages]], self.stage_s[stages],
         )  # fmt: skip
 
 
@@ -116,13 +119,15 @@ def fidelity(real: Dataset, other: Dataset) -> list[Verdict]:
     cuts = [second_half(real.workload, split) for split in range(SPLITS)]
     pairs = [(whole.take(~cut), whole.take(cut)) for cut in cuts]
     held = pairs[0][1]
+    head = drawn.take(np.arange(len(drawn.submit_s)) < len(held.submit_s))
     verdicts = []
     for group, label, measure, distance in _rows(whole):
         by_chance = [distance(measure(first), measure(second)) for first, second in pairs]
         known = [x for x in by_chance if not np.isnan(x)]
         if not known:
             continue
-        a, b = measure(held), measure(drawn)
+        # of a longer workload more jobs are runs of what ran before
+        a, b = measure(held), measure(head if group == RECURRENCE else drawn)
         at = distance(a, b)
         shown = (np.nan, np.nan) if distance is ks else (float(a), float(b))
         verdicts.append(Verdict(group, label, *shown, at, max(known)))
@@ -145,7 +150,8 @@ def _rows(of: Facts) -> Iterator[tuple[str, str, Measure, Callable[[Any, Any], f
     for name in ("stages", "width", "work", "critical path"):
         if name != "stages" or linked:
             yield group, f"{name} of a job", partial(_column, name), ks
-    yield group, "time between submissions", lambda f: np.diff(f.submit_s), ks
+    # to the microsecond: what lies below is of the sums, and no two sums have it alike
+    yield group, "time between submissions", lambda f: np.round(np.diff(f.submit_s), 6), ks
     group = "correlation of ranks"
     pairs = [("width", "mean duration"), ("width", "critical path"), ("work", "critical path")]
     pairs = [("stages", "mean duration"), *pairs] if linked else pairs
@@ -162,8 +168,14 @@ def _rows(of: Facts) -> Iterator[tuple[str, str, Measure, Callable[[Any, Any], f
         lambda f: flow.lag_1(np.diff(f.submit_s)),
         _difference,
     )
-    again = "jobs whose program ran before"
-    yield "recurrence", again, lambda f: flow.recurrence(f.template), _difference
+    for name in NAMES:
+        if (of.names[name] >= 0).any():
+            yield RECURRENCE, f"jobs whose {name} came before", partial(_again, name), _difference
+            next_to = f"jobs of the {name} of the job before"
+            yield RECURRENCE, next_to, partial(_same, name), _difference
+            yield RECURRENCE, f"jobs of the busiest {name}", partial(_busiest, name), _difference
+            last = f"mean duration and that of the {name}'s job before"
+            yield RECURRENCE, last, partial(_foreseen, name), _difference
 
 
 def ks(x: F8, y: F8) -> float:
@@ -183,6 +195,31 @@ def _column(name: str, of: Facts) -> F8:
 def _rank(x: str, y: str, of: Facts) -> float:
     known = x in of.job and y in of.job
     return flow.rank_correlation(of.job[x], of.job[y]) if known else np.nan
+
+
+def _again(name: str, of: Facts) -> float:
+    return flow.recurrence(of.names[name])
+
+
+def _same(name: str, of: Facts) -> float:
+    code = of.names[name]
+    pairs = (code[1:] >= 0) & (code[:-1] >= 0)
+    return float((code[1:] == code[:-1])[pairs].mean()) if pairs.any() else np.nan
+
+
+def _busiest(name: str, of: Facts) -> float:
+    code = of.names[name][of.names[name] >= 0]
+    return float(np.bincount(code).max() / len(code)) if len(code) else np.nan
+
+
+def _foreseen(name: str, of: Facts) -> float:
+    """Return how the mean durations of jobs rank with those of the same one's job before."""
+    code = of.names[name]
+    order = np.argsort(code, kind="stable")
+    order = order[code[order] >= 0]
+    again = code[order[1:]] == code[order[:-1]]
+    lasts = of.job["mean duration"][order]
+    return flow.rank_correlation(lasts[:-1][again], lasts[1:][again])
 
 
 def _dispersion(window_s: float, of: Facts) -> float:

@@ -17,7 +17,7 @@ from sim.synth.alibaba2018.tables import Arrivals
 HOUR_S, DAY_S = 3_600.0, 86_400.0
 SCALES = (
     (28 * DAY_S, 7 * DAY_S, 7 * DAY_S),
-    (3 * DAY_S, 3 * HOUR_S, DAY_S),
+    (3 * DAY_S, DAY_S, DAY_S),
     (HOUR_S, HOUR_S, HOUR_S),
 )
 """Of a workload as long as this at least: how long blocks are, and the clock that they keep.
@@ -37,29 +37,34 @@ def fit_arrivals(submit_s: F8) -> Arrivals | None:
 def draw_arrivals(arrivals: Arrivals, n: int, seed: int) -> F8:
     """Draw when `n` jobs come, ascending from 0; of more, the first are the same."""
     came_s = np.concatenate([[0.0], np.cumsum(arrivals.interval_s)])
-    n_blocks = 64
+    n_turns = 16
     while True:
-        uniform = stream(seed, "synth", "alibaba2018", "blocks").random(n_blocks)
-        first, last, shift_s = _blocks(arrivals, came_s, uniform)
+        first, last, shift_s = _blocks(arrivals, came_s, n_turns, seed)
         if (last - first).sum() >= n:
             break
-        n_blocks *= 2
+        n_turns *= 2
     row = ranges(first, last)
-    submit_s: F8 = (came_s[row] + np.repeat(shift_s, last - first))[:n]
-    submit_s -= submit_s[0]
+    at_s = (came_s[row] + np.repeat(shift_s, last - first))[:n]
+    submit_s: F8 = np.round(at_s - at_s[0], 6)
     return submit_s
 
 
-def _blocks(arrivals: Arrivals, came_s: F8, uniform: F8) -> tuple[I8, I8, F8]:
-    """Choose a window for each block: the first job in it, the first after it, and its delay.
+def _blocks(arrivals: Arrivals, came_s: F8, n_turns: int, seed: int) -> tuple[I8, I8, F8]:
+    """Choose a window for each block of some turns of the clock, counted from the first job.
 
-    Of the windows that begin whole turns of the clock sooner or later, counted from the first job.
+    Each window that begins whole turns sooner or later comes once before any comes again, in random
+    order (a balanced bootstrap), so that a long draw differs by no luck from the workload. Returns
+    the first job in each window, the first after it, and its delay.
     """
     block_s, clock_s = arrivals.block_s, arrivals.clock_s
-    to_s = np.arange(len(uniform)) * block_s
-    phase_s = to_s % clock_s
-    n_turns = np.maximum(np.floor((came_s[-1] - block_s - phase_s) / clock_s) + 1, 1)
-    from_s = phase_s + np.floor(uniform * n_turns) * clock_s
-    first = np.searchsorted(came_s, from_s, side="left")
-    last = np.searchsorted(came_s, from_s + block_s, side="left")
-    return first, last, to_s - from_s
+    phases_s = np.arange(round(clock_s / block_s)) * block_s
+    from_s = np.empty((n_turns, len(phases_s)))
+    for p, phase_s in enumerate(phases_s.tolist()):
+        n = max(int((came_s[-1] - block_s - phase_s) // clock_s) + 1, 1)
+        random = stream(seed, "synth", "alibaba2018", "blocks", str(p))
+        turns = [random.permutation(n) for _ in range(-(-n_turns // n))]
+        from_s[:, p] = phase_s + np.concatenate(turns)[:n_turns] * clock_s
+    to_s = np.arange(n_turns)[:, None] * clock_s + phases_s
+    first = np.searchsorted(came_s, from_s.ravel(), side="left")
+    last = np.searchsorted(came_s, from_s.ravel() + block_s, side="left")
+    return first, last, (to_s - from_s).ravel()

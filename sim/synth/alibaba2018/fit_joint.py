@@ -213,7 +213,13 @@ class Together:
         """Add to correlations within a stage, and to those of any two, (M, M) symmetric each."""
         off = within * (1 - np.eye(len(within)))
         moved = _nearest(self.within + off)
-        return replace(self, within=moved, shared=self.shared + shared, linked=self.linked + shared)
+        matrices = self.shared + shared, self.linked + shared
+        for matrix in matrices:
+            matrix[self.of_job, :], matrix[:, self.of_job] = (
+                moved[self.of_job],
+                moved[:, self.of_job],
+            )
+        return replace(self, within=moved, shared=matrices[0], linked=matrices[1])
 
     def joint(self, graphs: Graphs, unequal: float = 0.0) -> Joint:
         """Make the copula."""

@@ -192,10 +192,11 @@ def read_arrivals(raw: Any, path: PathLike) -> Arrivals:
         text = f"'arrivals' must hold interval_s, block_s and clock_s: {error}"
         raise _bad(text, path) from error
     most_s = interval_s.sum()
-    if not (interval_s >= 0).all() or not (0 < clock_s <= most_s and 0 < block_s <= most_s):
+    good = 0 < block_s <= clock_s <= most_s and clock_s % block_s == 0
+    if not good or not (interval_s >= 0).all():
         raise _bad(
-            "'arrivals' needs intervals of at least 0 s, and block_s and clock_s above 0 and at "
-            f"most their sum ({most_s:g})",
+            "'arrivals' needs intervals of at least 0 s, block_s above 0 and, as clock_s, a "
+            f"multiple of it that is at most their sum ({most_s:g})",
             path,
         )
     return Arrivals(interval_s, block_s, clock_s)

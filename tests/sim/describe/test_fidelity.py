@@ -14,14 +14,24 @@ from sim.describe.page import lines, page
 N = 6000
 
 
-def drawn(seed: int, *, slower: float = 1.0, tied: float = 0.8, burst: int = 1, again: float = 0.7):
+def drawn(
+    seed: int,
+    *,
+    slower: float = 1.0,
+    tied: float = 0.8,
+    burst: int = 1,
+    again: float = 0.7,
+    runs: int = 1,
+    alike: float = 0.7,
+):
     """Draw jobs whose width and duration go together, in bursts, of programs that come back."""
     rng = np.random.default_rng(seed)
-    common = rng.normal(size=N)
+    old = np.repeat(rng.integers(0, 40, N // runs), runs)
+    of_program = np.random.default_rng(7).normal(size=40)[old]
+    common = alike * of_program + (1 - alike**2) ** 0.5 * rng.normal(size=N)
     width = np.exp(tied * common + (1 - tied**2) ** 0.5 * rng.normal(size=N) + 1)
     duration = np.exp(common + 4) * slower
     submit_s = np.repeat(np.cumsum(rng.exponential(30.0 * burst, N // burst)), burst)
-    old = rng.integers(0, 40, N)
     template = np.where(rng.random(N) < again, old, 100 + np.arange(N))
     return Dataset.of(
         f"of {seed}",
@@ -65,7 +75,11 @@ def test_what_is_drawn_alike_is_alike(real):
         ({"tied": 0.0}, {"width and mean duration", "width and critical path"},
          {"duration of a stage"}),
         ({"burst": 5}, {"dispersion in 1 min", "dispersion in 1 h"}, {"work of a job"}),
-        ({"again": 0.2}, {"jobs whose program ran before"}, {"work of a job"}),
+        ({"again": 0.2}, {"jobs whose program came before", "jobs of the busiest program"},
+         {"work of a job"}),
+        ({"runs": 5}, {"jobs of the program of the job before"}, {"work of a job"}),
+        ({"alike": 0.0}, {"mean duration and that of the program's job before"},
+         {"jobs whose program came before"}),
     ],
 )  # fmt: skip
 def test_what_is_changed_is_found(real, change, found, kept):

@@ -43,3 +43,11 @@ def test_the_first_are_the_same_however_many():
     many = draw_arrivals(arrivals, 200_000, 1)
     assert (many[:500] == draw_arrivals(arrivals, 500, 1)).all()
     assert (many[:500] != draw_arrivals(arrivals, 500, 2)).any()
+
+
+def test_every_window_comes_as_often_as_any_other():
+    real = bursts(0.5)
+    hours = len(counts(real, HOUR_S))
+    made = draw_arrivals(fit_arrivals(real), 4 * len(real), seed=1)
+    of = counts(made, HOUR_S)[: 2 * hours - 2]
+    assert of.mean() == pytest.approx(counts(real, HOUR_S).mean(), rel=0.1)

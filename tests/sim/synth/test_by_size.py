@@ -68,7 +68,7 @@ def test_what_was_written_is_read_and_a_wrong_file_says_what(tables, tmp_path):
     for old, new, message in (
         ('"by_size": {\n"1":', '"by_size": {\n"0":', "must ascend from 1"),
         ('"cells": {', '"cell": {', "'joint' must hold"),
-        ('"block_s": 3600.0', '"block_s": -1', "block_s and clock_s above 0"),
+        ('"block_s": 3600.0', '"block_s": -1', "block_s above 0"),
         ('"counts": [1,', '"counts": [0,', "whole counts of at least 1"),
     ):
         assert old in text
