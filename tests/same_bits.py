@@ -25,6 +25,7 @@ from sim.base.random import stream
 from sim.measures import NO_POLICY
 from sweep.execution import plan
 from sweep.execution.cell import run_cell
+from sweep.execution.made import fitted
 from sweep.grid import grid
 from tests.sweep.small import request
 
@@ -154,7 +155,8 @@ def _cell(folder: Path, trace: str, *words: str) -> str:
     asked = request((*words, f"trace={trace}", *more, f"paths.results={folder}"))
     found = plan.prepare(grid.build(asked))
     ((_, spec),) = plan.specs(found)
-    result = run_cell(found.inputs.workload(found.planned[0].input), spec)
+    workload = found.inputs.workload(found.planned[0].input)
+    result = run_cell(workload, fitted(spec, workload))
     assert result.error is None, result.error["traceback"]
     table = result.jobs.to_pydict() if result.jobs is not None else None
     return digest(sorted(result.metrics.items()), table)

@@ -91,3 +91,9 @@ def sized(spec: CellSpec, sizes: Sizes) -> CellSpec:
     """Return a cell with its cluster sized."""
     wanted = wanted_by(spec)
     return spec if wanted is None else replace(spec, cluster=sizes[wanted])
+
+
+def fitted(spec: CellSpec, workload: Workload) -> CellSpec:
+    """Return a cell with its cluster sized for its workload."""
+    wanted = wanted_by(spec)
+    return spec if wanted is None else sized(spec, {wanted: size(workload, wanted)})

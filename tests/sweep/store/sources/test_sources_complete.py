@@ -15,6 +15,7 @@ import pytest
 import policies
 from sim.measures import NO_POLICY
 from sweep.execution import plan
+from sweep.execution.made import fitted
 from sweep.execution.plan import Planned, Prepared
 from sweep.grid import grid
 from sweep.store import sources
@@ -112,7 +113,9 @@ def a_cell(tmp_path: Path, trace: str, *words: str) -> dict[str, Any]:
     """Make what `A_CELL` is given of the one cell of a grid."""
     found, one = prepared(tmp_path, trace, *words)
     ((_, spec),) = plan.specs(found)
-    found.inputs.workload(one.input).write(tmp_path / "workload")
+    workload = found.inputs.workload(one.input)
+    workload.write(tmp_path / "workload")
+    spec = fitted(spec, workload)
     name = spec.policy["name"]
     home = None if name == NO_POLICY else policies.spec(name).__module__
     return {"spec": asdict(spec), "home": home, "folder": str(tmp_path / "workload")}
