@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from sweep.store import provenance
+from sweep.store.cache import Cache
 from tests.sweep.small import Command, every_file, fake_engine, fake_simulate, write_workload
 
 SECRET = "hush"
@@ -73,7 +74,7 @@ def test_no_file_of_a_sweep_holds_a_secret(
     written = every_file(command.results)
     names = " ".join(written)
     for part in ("mlflow.db", "journal/", "config.yaml", "report.html", "changes.diff",
-                 "provenance.json", "cells.parquet", "traceback.txt", "cache/cells"):  # fmt: skip
+                 "provenance.json", "cells.parquet", "traceback.txt", "cache/shards"):  # fmt: skip
         assert part in names
     holders = {
         name: content[at - 60 : at + 40]
@@ -81,6 +82,9 @@ def test_no_file_of_a_sweep_holds_a_secret(
         if (at := content.find(SECRET.encode())) >= 0
     }
     assert holders == {}
+    configs = [*Cache(command.results).configs()]  # which are compressed
+    assert configs
+    assert SECRET not in str(configs)
     assert SECRET not in "".join(str(row) for row in ran.rows)
     assert {row["policy.api_key"] for row in ran.rows} == {"***", "*** (2)"}
 
