@@ -85,7 +85,7 @@ def _errors(jct: dict[str, F8], base: int, where: str) -> list[Finding]:
     """Give by what factor gains are off on average over policies (geometric mean)."""
     off = {which: np.abs(np.delete(of, base, 0)).mean(0) for which, of in _logs(jct, base).items()}
     title = "gains over the baseline are off by a factor of"
-    most = math.exp(TIMES * float(off[OTHER].mean()))
+    most = round(math.exp(TIMES * float(off[OTHER].mean())), 3)
     return [
         _exponential(title, f"synthesized and held, {where}", off[MADE], most),
         _exponential(title, f"the two real halves, {where}", off[OTHER]),
