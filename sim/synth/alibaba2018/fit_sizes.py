@@ -16,7 +16,7 @@ from sim.synth.alibaba2018.tables import BySize, Cells, Histogram, Joint, OfSize
 
 LEAST_JOBS = 100
 """Numbers of stages that fewer jobs have are pooled with the next."""
-DRAWN_JOBS, ROUNDS, GAIN, HIGH = 4_000, 10, 0.6, 2.0
+DRAWN_JOBS, ROUNDS, GAIN, HIGH = 4_000, 14, 0.5, 6.0
 """Jobs drawn in each round in which correlations are moved; how far towards what is missing; and by
 what where the means over tasks rank too high."""
 
