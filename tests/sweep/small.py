@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from sweep.cli import main
 from sweep.driver import ask
 from sweep.grid import chance
 from sweep.grid.request import Request
+from sweep.store.cache import Cache
 
 
 def write_workload(folder: Path, n_jobs: int = 6) -> Path:
@@ -139,6 +141,15 @@ def fake_engine(
     """Stand in for the simulator; what it gives follows from the seed if it `draws`."""
     monkeypatch.setattr(sim, "simulate", simulate)
     monkeypatch.setattr(chance, "may_draw", lambda policy: draws)
+
+
+def lose(results: Path, key: str) -> None:
+    """Take one cell out of the cache."""
+    cache = Cache(results)
+    kept = [(cache.get(each), cache.config(each)) for each in cache.keys_kept() if each != key]
+    for part in ("shards", "manifests"):
+        shutil.rmtree(results / "cache" / part)
+    Cache(results).put_many([(found, config) for found, config in kept if found and config])
 
 
 def every_file(folder: Path) -> dict[str, bytes]:
