@@ -19,6 +19,7 @@ import numpy as np
 
 import policies
 import sim
+from sim import knobs
 from sim.base import maths
 from sim.base.maths.matrices import eigh, svd
 from sim.base.random import stream
@@ -35,6 +36,7 @@ GENERATORS: dict[str, dict[str, Any]] = {
     "cosmos": {"scale": 0.02},
     "other_domains": {"jobs": 20},
     "production_dags": {"jobs": 15},
+    "programs": {"seed": 0},
     "recurring": {"jobs": 60},
     "scope_jobs": {"job": "A", "deadline": "short"},
 }
@@ -120,6 +122,10 @@ def draws() -> Iterator[tuple[str, str]]:
 def generators(names: tuple[str, ...] = (*GENERATORS,)) -> Iterator[tuple[str, str]]:
     """Give a small workload of each generator."""
     for name in names:
+        if name == "programs":  # they are of a fit alone
+            past = sim.synthesize("recurring", seed=0, **GENERATORS["recurring"])
+            yield name, knobs.turn(past, "anew", **GENERATORS[name]).digest[:16]
+            continue
         chosen = GENERATORS[name]
         yield name, sim.synthesize(name.partition(" ")[0], seed=0, **chosen).digest[:16]
 

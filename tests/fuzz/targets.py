@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -18,7 +19,6 @@ import numpy as np
 import pyarrow as pa
 
 import sim
-from sim.base import files
 from sim.base.errors import InputError
 from sim.lineage import read_logs
 from sim.lineage.openlineage import read_events
@@ -27,7 +27,8 @@ from sweep.driver import ask
 from sweep.grid import grid
 from sweep.grid.options import Options
 from sweep.grid.overrides import parse, quote
-from sweep.store import cache as cells
+from sweep.store import shards
+from sweep.store.cache import Cache
 from sweep.store.journal import Journal
 from tests.sim.traces.spark_events import end, job, job_end, profile, stage, task, text, two_stages
 
@@ -155,18 +156,30 @@ def _journal(content: bytes, folder: Path) -> object:
     return journal.events(), journal.is_complete(), journal.open_attempt()
 
 
-def _cell(content: bytes, folder: Path) -> object:
-    """Read a cell's file that is whole by its checksum, whatever is in it."""
-    kept = cells.Cache(folder)
-    file = kept.file(KEY)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    at = content.rfind(cells._MARK)
-    if at >= 0:
-        at += len(cells._MARK)
-        content = content[: at - len(cells._MARK)] + cells._BLANK + content[at + 64 :]
-        content = cells._sealed(content)
-    file.write_bytes(content)
-    return kept.metrics(KEY), kept.config(KEY), files.read_json(file)
+def _shard(content: bytes, folder: Path) -> object:
+    """Read a cell whose shard has this content under its name."""
+    shard, manifest = _sample_shard()
+    return _kept(folder, shard, content, manifest)
+
+
+def _manifest(content: bytes, folder: Path) -> object:
+    """Read a cell whose manifest has this content under its name."""
+    shard, manifest = _sample_shard()
+    return _kept(folder, shard, shard, manifest, content)
+
+
+def _kept(
+    folder: Path, shard: bytes, lies: bytes, manifest: bytes, lies_too: bytes | None = None
+) -> object:
+    for name, content in (
+        (shards.file_of(shards.name_of(shard)), lies),
+        (shards.MANIFESTS + shards.name_of(manifest), manifest if lies_too is None else lies_too),
+    ):
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
+    kept = Cache(folder)
+    return kept.get(KEY), kept.metrics(KEY), kept.config(KEY), [*kept.keys_kept()]
 
 
 KEY = "ab" + "0" * 62
@@ -213,10 +226,11 @@ _EVENT = {
 }
 
 
-def _sample_cell() -> bytes:
+@cache
+def _sample_shard() -> tuple[bytes, bytes]:
     table = pa.table({"finish_s": np.array([1.0, 2.0])})
-    meta = {"key": KEY, "metrics": {"jct_mean_s": 1.0, "nothing": "nan"}, "config": {"seed": 0}}
-    return cells._sealed(cells._parquet(table, meta))
+    metrics = {"jct_mean_s": 1.0, "nothing": math.nan}
+    return shards.write([shards.row_of(KEY, '{"seed": 0}', table, metrics)])
 
 
 def _lines(*rows: object) -> bytes:
@@ -383,7 +397,8 @@ TARGETS: dict[str, Target] = {
             ),
         ),
     ),
-    "cell": Target(_cell, (_sample_cell(),)),
+    "shard": Target(_shard, _sample_shard()[:1]),
+    "manifest": Target(_manifest, _sample_shard()[1:]),
 }
 """By name."""
 
