@@ -20,6 +20,7 @@ from tests.e2e.conftest import Command
 pytestmark = pytest.mark.e2e
 
 
+@pytest.mark.long
 def test_a_large_workload_is_in_memory_once(packages: Path) -> None:
     script = Path(__file__).with_name("shared_memory.py")
     done = subprocess.run(

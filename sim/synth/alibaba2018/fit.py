@@ -107,8 +107,11 @@ def fit_structure(graphs: Graphs, tables: Tables, own: bool = True) -> Tables:
     return replace(tables, links=fit_links(seen, tables))
 
 
-def fit_workload(workload: Workload) -> Tables:
-    """Count a workload's tables; a stage whose tasks differ counts with their mean duration."""
+def fit_workload(workload: Workload, joint: bool = True) -> Tables:
+    """Count a workload's tables; a stage whose tasks differ counts with their mean duration.
+
+    What stages have together takes most of the time; without it jobs are drawn independently.
+    """
     if workload.n_jobs < 2:
         raise InputError(
             f"a fit needs at least 2 jobs (for one interval between them), not {workload.n_jobs}"
@@ -150,7 +153,7 @@ def fit_workload(workload: Workload) -> Tables:
         },
     )
     check_tables(tables)
-    by_size = fit_by_size(graphs, metrics, counted)
+    by_size = fit_by_size(graphs, metrics, counted) if joint else None
     return replace(tables, links=fit_links(seen, tables), by_size=by_size)
 
 
