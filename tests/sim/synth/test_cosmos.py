@@ -55,6 +55,7 @@ def test_the_published_figures_come_out(scale, seed):
     assert {k: got[k] for k, least in AT_LEAST.items() if got[k] < least} == {}
 
 
+@pytest.mark.long
 def test_requests_are_below_two_fifths_of_the_cluster_most_of_the_time():
     """In a quarter of the hours they are above: the mean over seeds, which differ."""
     above = []

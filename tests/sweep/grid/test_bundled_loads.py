@@ -60,10 +60,10 @@ that keep most machines idle, or fill them, or are for a few)."""
 
 
 LONG = {
-    "alibaba_hour_rewired", "production_stream", "slearn_google2011_real", "slearn_gtrace19_dag",
-    "tpcds_stream_inputs", "tpcds_two_queues", "tpch_mix_stream",
+    "alibaba_hour_rewired", "bqetl", "cosmos", "production_stream", "slearn_google2011_real",
+    "slearn_gtrace19_dag", "tpcds_stream_inputs", "tpcds_two_queues", "tpch_mix_stream",
 }  # fmt: skip
-"""Those of which a like one is tried anyway."""
+"""Those of which a like one is tried anyway, and that take longest."""
 
 
 def test_every_bundled_trace_is_known_here() -> None:

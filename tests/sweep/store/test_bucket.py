@@ -191,6 +191,7 @@ def test_a_sweep_and_the_same_from_another_machine(
     assert SECRET not in ran.out + ran.err + again.out + again.err
 
 
+@pytest.mark.long
 def test_a_machine_that_is_lost(
     command: Command,
     address: str,
@@ -217,6 +218,7 @@ def test_a_machine_that_is_lost(
     assert Bucket(address).get(name) == (near.folder / "cells.parquet").read_bytes()
 
 
+@pytest.mark.long
 def test_a_store_that_refuses_now_and_then(
     command: Command,
     address: str,
