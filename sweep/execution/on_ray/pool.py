@@ -295,7 +295,9 @@ class RayRunner:
         self._asked_s = time.monotonic()
         posted = board.read(self._board) if self._connection.answers() else {}
         names = {cell.spec.key: cell.name for batch in self._tasks.values() for cell in batch.work}
-        running = [(entry["seconds"], names.get(entry["key"], "")) for entry in posted.values()]
+        # what has come back since may be posted still
+        its = [entry for entry in posted.values() if entry["key"] in names]
+        running = [(entry["seconds"], names[entry["key"]]) for entry in its]
         shown = [f"{name} for {_duration(seconds)}" for seconds, name in sorted(running)[::-1]]
         more = f" and {len(shown) - MOST_NAMED} more" if len(shown) > MOST_NAMED else ""
         self._long = f"still running: {', '.join(shown[:MOST_NAMED])}{more}" if shown else ""

@@ -376,6 +376,8 @@ def test_names_the_cells_that_run_for_long(
     monkeypatch.setattr(pool, "ASK_S", 0.0)
     for at, seconds in enumerate((47.0, 250.0, 31.0, 35.0)):
         posted[f"{runner._board}{at:09d}"] = {"key": f"cell{at}", "seconds": seconds, "over": False}
+    back = {"key": "a cell that has come back", "seconds": 60.0, "over": False}
+    posted[f"{runner._board}{4:09d}"] = back
     assert next(run) == (
         "still running: las 1 for 4 min, las 0 for 40 s, las 3 for 30 s and 1 more"
     )
