@@ -109,6 +109,8 @@ class _Watch(threading.Thread):
                 self._post(entry)
             elif self._has_posted:
                 self._post(None)
+        if self._has_posted:
+            self._post(None)
 
     def _until_next(self) -> float:
         (key, began), limit_s = self._now, self._watched.limit_s

@@ -104,6 +104,15 @@ def test_what_runs_for_long_is_posted_and_taken_away(monkeypatch: pytest.MonkeyP
     assert first["seconds"] >= 0.05
 
 
+def test_what_ran_for_long_is_taken_away_with_its_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "LONG_S", 0.05)
+    board = Board()
+    with watching(Watched("here", None, board)) as begin:
+        begin("slow")
+        until(lambda: board.posts)
+    until(lambda: board.posts[-1] is None)
+
+
 def ends(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Let only the watching thread end where the process would; note with which code."""
     codes: list[int] = []
