@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.e2e
+@pytest.mark.long
 def test_each_is_a_module_and_a_yaml(tmp_path: Path) -> None:
     for name in ("sim", "policies", "sweep", "conf"):
         without_caches = shutil.ignore_patterns("__pycache__")

@@ -61,6 +61,7 @@ def change(copy: Path, module: str, old: str, new: str) -> None:
 
 
 @pytest.mark.skipif(not jit.JIT, reason="nothing is compiled")
+@pytest.mark.long
 def test_copies_of_the_project_share_what_is_compiled_until_a_kernel_changes(
     tmp_path: Path,
 ) -> None:
@@ -138,6 +139,7 @@ def test_no_two_variants_share_a_name_by_which_they_could_be_linked(tmp_path: Pa
     assert len(set(names)) == 4
 
 
+@pytest.mark.long
 def test_a_folder_that_cannot_be_written_is_no_reason_to_fail(tmp_path: Path) -> None:
     shut = tmp_path / "file"
     shut.write_text("no folder")
