@@ -7,11 +7,9 @@ import os
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from sim.base.errors import InputError
 from sim.base.masking import mask
 from sweep.grid import remote
 
-SCHEMES = ("s3", "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")
 _ADDRESSES: dict[Path, str] = {}
 
 
@@ -19,7 +17,7 @@ def folder_of(given: str) -> Path:
     """Return the folder that ``paths.results`` names; for an address one in the user's cache."""
     if not remote.is_remote(given):
         return remote.here(given).resolve()
-    check(given)
+    remote.check(given, "paths.results", "folder", "a folder", "PREFIX")
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     name = hashlib.sha256(shown(given).encode()).hexdigest()[:16]
     folder = (home / "cluster-sweep" / "results" / name).resolve()
@@ -44,20 +42,3 @@ def shown(address: str) -> str:
     """Return an address without its options and its secrets."""
     parts = urlsplit(address)
     return mask(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}").rstrip("/")
-
-
-def check(address: str) -> None:
-    """Refuse an address that can't be one, without asking its store."""
-    parts = urlsplit(address)
-    if parts.scheme not in SCHEMES:
-        raise InputError(
-            f"paths.results={mask(address)}: unknown scheme {parts.scheme!r}; valid: a folder, "
-            f"file://, {', '.join(f'{scheme}://' for scheme in SCHEMES)}",
-            rule="unknown scheme",
-        )
-    if not parts.netloc or not parts.path.strip("/"):
-        raise InputError(
-            f"paths.results={mask(address)} names no folder: it must be "
-            f"{parts.scheme}://BUCKET/PREFIX",
-            rule="missing path",
-        )

@@ -21,6 +21,7 @@ from sim.base.errors import InputError, in_a_line
 from sim.base.masking import mask
 from sweep.grid.config_tree import canonical
 
+SCHEMES = ("s3", "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")
 MAX_FILES = 10_000
 _WAY_OUT = (
     "see that the address, the credentials (in the environment, as for other tools of the store) "
@@ -49,20 +50,24 @@ def blame(error: InputError, uri: str, copy: Path) -> InputError:
     return InputError(error.message, file=where, line=error.line, rule=error.rule)
 
 
-def check(uri: str) -> None:
+def check(
+    uri: str,
+    option: str = "trace.path",
+    names: str = "file or folder",
+    local: str = "a file's name",
+    below: str = "PATH",
+) -> None:
     """Refuse an address that can't be one, without asking its store."""
     parts = urlsplit(uri)
-    known = ("s3", "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")
-    if parts.scheme not in known:
+    if parts.scheme not in SCHEMES:
         raise InputError(
-            f"trace.path={mask(uri)}: unknown scheme {parts.scheme!r}; valid: a file's name, "
-            f"file://, {', '.join(f'{scheme}://' for scheme in known)}",
+            f"{option}={mask(uri)}: unknown scheme {parts.scheme!r}; valid: {local}, "
+            f"file://, {', '.join(f'{scheme}://' for scheme in SCHEMES)}",
             rule="unknown scheme",
         )
     if not parts.netloc or not parts.path.strip("/"):
         raise InputError(
-            f"trace.path={mask(uri)} names no file or folder: it must be "
-            f"{parts.scheme}://BUCKET/PATH",
+            f"{option}={mask(uri)} names no {names}: it must be {parts.scheme}://BUCKET/{below}",
             rule="missing path",
         )
 

@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from moto.moto_server.threaded_moto_server import ThreadedMotoServer
-from pyarrow import fs
 
 from tests.e2e.conftest import Command
+from tests.sweep import s3
 from tests.sweep.small import write_workload
 
 pytestmark = [pytest.mark.e2e, pytest.mark.long]
@@ -22,18 +21,12 @@ OF_BUCKET, OF_PATH, OF_TRACKING = "s3cret-of-a-bucket", "s3cret-of-a-path", "s3c
 @pytest.fixture
 def address(tmp_path: Path) -> Iterator[str]:
     """Give the address, with a password, of a workload in a bucket of our own."""
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host = "{}:{}".format(*server.get_host_and_port())
-    there = {"endpoint_override": host, "scheme": "http", "region": "us-east-1"}
-    bucket = fs.S3FileSystem(access_key="a", secret_key="b", allow_bucket_creation=True, **there)
-    bucket.create_dir("traces")
-    for file in write_workload(tmp_path / "one", 5).iterdir():
-        with bucket.open_output_stream(f"traces/one/{file.name}") as out:
-            out.write(file.read_bytes())
-    query = "&".join(f"{key}={value}" for key, value in there.items())
-    yield f"s3://someone:{OF_BUCKET}@traces/one/?{query}"
-    server.stop()
+    with s3.serving() as endpoint:
+        bucket, options = s3.bucket(endpoint, "traces")
+        for file in write_workload(tmp_path / "one", 5).iterdir():
+            with bucket.open_output_stream(f"traces/one/{file.name}") as out:
+                out.write(file.read_bytes())
+        yield f"s3://someone:{OF_BUCKET}@traces/one/?{options}"
 
 
 def test_no_secret_is_left_behind(command: Command, tmp_path: Path, address: str) -> None:

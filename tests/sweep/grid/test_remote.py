@@ -8,31 +8,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from moto.server import ThreadedMotoServer
 from pyarrow import fs
 
 from sim.base.errors import InputError
 from sweep.execution.inputs import Inputs
 from sweep.grid import grid, remote
+from tests.sweep import s3
+from tests.sweep.s3 import SECRET
 from tests.sweep.small import Command, every_file, fake_engine, request, write_workload
-
-SECRET = "not-for-any-eyes"
 
 
 class Bucket:
     """A bucket on a server of our own."""
 
     def __init__(self, endpoint: str) -> None:
-        self.query = f"?endpoint_override={endpoint}&scheme=http&region=us-east-1"
-        self._fs = fs.S3FileSystem(
-            access_key="someone",
-            secret_key=SECRET,
-            endpoint_override=endpoint,
-            scheme="http",
-            region="us-east-1",
-            allow_bucket_creation=True,
-        )
-        self._fs.create_dir("traces")
+        self._fs, options = s3.bucket(endpoint, "traces")
+        self.query = f"?{options}"
 
     def write(self, name: str, content: bytes) -> None:
         with self._fs.open_output_stream(f"traces/{name}") as out:
@@ -48,10 +39,8 @@ class Bucket:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    moto = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    moto.start()
-    yield "{}:{}".format(*moto.get_host_and_port())
-    moto.stop()
+    with s3.serving() as endpoint:
+        yield endpoint
 
 
 @pytest.fixture

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from moto.server import ThreadedMotoServer
-from pyarrow import fs
 
 from sim.base.errors import InputError
 from sweep.cli import main
@@ -18,32 +16,22 @@ from sweep.store import bucket as bucket_module
 from sweep.store import mirror, place, signed
 from sweep.store.bucket import Bucket
 from sweep.store.lease import Lease
+from tests.sweep import s3
+from tests.sweep.s3 import SECRET
 from tests.sweep.small import Command, Ran, every_file, fake_engine, fake_simulate
 
-SECRET = "not-for-any-eyes"
 GRID = ("policy=fifo,las", "capacity=0.5,1", "seed=range(0,3)", "baseline=fifo")
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    moto = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    moto.start()
-    yield "{}:{}".format(*moto.get_host_and_port())
-    moto.stop()
+    with s3.serving() as endpoint:
+        yield endpoint
 
 
 @pytest.fixture
 def address(server: str, tmp_path: Path) -> str:
-    system = fs.S3FileSystem(
-        access_key="someone",
-        secret_key=SECRET,
-        endpoint_override=server,
-        scheme="http",
-        region="us-east-1",
-        allow_bucket_creation=True,
-    )
-    system.create_dir("results")
-    options = f"endpoint_override={server}&scheme=http&region=us-east-1"
+    _, options = s3.bucket(server, "results")
     return f"s3://someone:{SECRET}@results/{tmp_path.name}/here?{options}"
 
 
