@@ -36,25 +36,36 @@ def fit_arrivals(submit_s: F8) -> Arrivals | None:
 
 def draw_arrivals(arrivals: Arrivals, n: int, seed: int) -> F8:
     """Draw when `n` jobs come, ascending from 0; of more, the first are the same."""
+    return draw_rows(arrivals, n, seed)[1]
+
+
+def draw_rows(arrivals: Arrivals, n: int, seed: int, near: float = np.inf) -> tuple[I8, F8]:
+    """Draw when `n` jobs come, and which of those that were fitted came then, (n,) each.
+
+    Windows are moved by at most about `near` turns of the clock from when they were.
+    """
     came_s = np.concatenate([[0.0], np.cumsum(arrivals.interval_s)])
     n_turns = 16
     while True:
-        first, last, shift_s = _blocks(arrivals, came_s, n_turns, seed)
+        first, last, shift_s = _blocks(arrivals, came_s, n_turns, seed, near)
         if (last - first).sum() >= n:
             break
         n_turns *= 2
     row = ranges(first, last)
     at_s = (came_s[row] + np.repeat(shift_s, last - first))[:n]
-    submit_s: F8 = np.round(at_s - at_s[0], 6)
-    return submit_s
+    return row[:n], np.round(at_s - at_s[0], 6)
 
 
-def _blocks(arrivals: Arrivals, came_s: F8, n_turns: int, seed: int) -> tuple[I8, I8, F8]:
+def _blocks(
+    arrivals: Arrivals, came_s: F8, n_turns: int, seed: int, near: float
+) -> tuple[I8, I8, F8]:
     """Choose a window for each block of some turns of the clock, counted from the first job.
 
     Each window that begins whole turns sooner or later comes once before any comes again, in random
-    order (a balanced bootstrap), so that a long draw differs by no luck from the workload. Returns
-    the first job in each window, the first after it, and its delay.
+    order (a balanced bootstrap), so that a long draw differs by no luck from the workload. With
+    `near` windows keep about their places, and with them the rise and fall of months (a local block
+    bootstrap: Paparoditis and Politis, C. R. Acad. Sci. Paris 335, 2002). Returns the first job in
+    each window, the first after it, and its delay.
     """
     block_s, clock_s = arrivals.block_s, arrivals.clock_s
     phases_s = np.arange(round(clock_s / block_s)) * block_s
@@ -62,7 +73,12 @@ def _blocks(arrivals: Arrivals, came_s: F8, n_turns: int, seed: int) -> tuple[I8
     for p, phase_s in enumerate(phases_s.tolist()):
         n = max(int((came_s[-1] - block_s - phase_s) // clock_s) + 1, 1)
         random = stream(seed, "synth", "alibaba2018", "blocks", str(p))
-        turns = [random.permutation(n) for _ in range(-(-n_turns // n))]
+        turns = [
+            random.permutation(n)
+            if near == np.inf
+            else np.argsort(np.arange(n) + near * random.random(n), kind="stable")
+            for _ in range(-(-n_turns // n))
+        ]
         from_s[:, p] = phase_s + np.concatenate(turns)[:n_turns] * clock_s
     to_s = np.arange(n_turns)[:, None] * clock_s + phases_s
     first = np.searchsorted(came_s, from_s.ravel(), side="left")

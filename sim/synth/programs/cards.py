@@ -1,13 +1,14 @@
 """What is known of each program of a workload, as a file keeps it: who runs it, when, how large.
 
 Jobs that agree in all that is known of them are runs of one program. Where neither a template nor
-an application nor a name is known, they are a user's (or a queue's) jobs of whatever program.
+an application nor a name is known, they are a user's (or a queue's) jobs of whatever program. Jobs
+whose user asked for a time are of a *kind*: those of one program or user that ask for the same time
+and have the same number of tasks.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -32,15 +33,17 @@ class Card:
     labels: tuple[str, ...]  # by `LABELS`
     priority: float
     at: tuple[int, ...]  # places of its runs in the order of all jobs
-    # mean and deviation over its runs of the normal score of a job's work among all jobs
-    score: tuple[float, float]
+    # mean and deviation over its runs of the normal score of a job's work among all jobs; of a
+    # kind, quantiles
+    score: tuple[float, ...]
     # stages, tasks and demands of a typical run of the program; () where none is known
     like: tuple[float, ...]
     spread: float  # deviation of the logarithms of the durations of a stage's tasks
     gang: bool  # whether all tasks of a run start together
-    # quantiles of what was asked for over the time that a run takes by itself; the same of the
-    # deadline; () for none
+    # the time that was asked for, s, and the largest part of it that a run takes by itself; () for
+    # none
     asked: tuple[float, ...]
+    # quantiles of the deadline over the time that a run takes by itself; () for none
     deadline: tuple[float, ...]
     downloads: float  # how many times a run's output is downloaded
     lags: tuple[float, ...]  # quantiles of how long after its submission, s
@@ -51,8 +54,8 @@ class Card:
 
     @property
     def is_program(self) -> bool:
-        """Tell whether its runs are of one program."""
-        return bool(self.like)
+        """Tell whether its runs are of one program, which has a name."""
+        return any(self.labels[:3])
 
 
 def fit_cards(workload: Workload) -> list[Card]:
@@ -62,18 +65,24 @@ def fit_cards(workload: Workload) -> list[Card]:
     gang = values(jobs, "min_tasks") == n_tasks
     columns = [values(jobs, name).astype(np.int64) for name in LABELS if name in jobs.column_names]
     priority = np.unique(values(jobs, "priority"), return_inverse=True)[1]
+    asked_s, due_s = (
+        or_nan(jobs, name) if name in jobs.column_names else np.full(len(gang), np.nan)
+        for name in ("requested_s", "deadline_s")
+    )
+    of_kind = bool((asked_s > 0).any())
+    asked_s = np.where(asked_s > 0, asked_s, np.nan)
+    kind = np.stack([np.nan_to_num(asked_s, nan=-1.0), n_tasks]) * of_kind
     _, first, card = np.unique(
-        np.stack([*columns, priority, gang]), axis=1, return_index=True, return_inverse=True
+        np.stack([*columns, priority, gang, *kind]), axis=1, return_index=True, return_inverse=True
     )
     card = np.argsort(np.argsort(first, kind="stable"), kind="stable")[card.ravel()]
     first = np.sort(first)  # cards are numbered by their first run
     label = [names_of(workload, name) for name in LABELS]
     known = np.array([any(of[row] for of in label[:3]) for row in range(workload.n_jobs)])
-    template = np.unique(np.where(known, _numbers(label[0], label[1], label[2]), -1 - card),
-                         return_inverse=True)[1]  # fmt: skip
+    named = _numbers(label[0], label[1], label[2])
+    template = np.unique(np.where(known & ~of_kind, named, -1 - card), return_inverse=True)[1]
     score = maths.normal_quantile((_ranks(work_s) + 0.5) / workload.n_jobs)
     cp_s = np.maximum(critical_path_s(workload.columns), 1e-9)
-    asked, due = (_over(jobs, name, cp_s) for name in ("requested_s", "deadline_s"))
     spread = _spread(workload)
     poll = or_nan(jobs, "poll_lag_s") if "poll_lag_s" in jobs.column_names else np.zeros(len(card))
     inputs, lags = _inputs(workload, card), _lags(workload)
@@ -88,12 +97,14 @@ def fit_cards(workload: Workload) -> list[Card]:
                 labels=tuple(of[one] for of in label),
                 priority=float(values(jobs, "priority")[one]),
                 at=tuple(rows.tolist()),
-                score=(float(score[rows].mean()), float(score[rows].std())),
-                like=tuple(typical[template[one]].tolist()) if known[one] else (),
+                score=_quantiles(score[rows])
+                if of_kind
+                else (float(score[rows].mean()), float(score[rows].std())),
+                like=tuple(typical[template[one]].tolist()) if known[one] or of_kind else (),
                 spread=float(spread[rows].mean()),
                 gang=bool(gang[one]),
-                asked=_quantiles(asked[rows]),
-                deadline=_quantiles(due[rows]),
+                asked=_limit(asked_s[one], cp_s[rows]),
+                deadline=_quantiles(due_s[rows] / cp_s[rows]),
                 downloads=len(mine) / len(rows),
                 lags=_quantiles(mine),
                 poll_lag_s=float(np.nan_to_num(poll[rows]).mean()),
@@ -150,8 +161,8 @@ def _numbers(*labels: list[str]) -> I8:
     return np.array([seen.setdefault(key, len(seen)) for key in keys], np.int64)
 
 
-def _over(jobs: Any, name: str, cp_s: F8) -> F8:
-    return or_nan(jobs, name) / cp_s if name in jobs.column_names else np.full(len(cp_s), np.nan)
+def _limit(asked_s: float, cp_s: F8) -> tuple[float, ...]:
+    return () if np.isnan(asked_s) else (float(asked_s), float(cp_s.max() / asked_s))
 
 
 def _quantiles(x: F8) -> tuple[float, ...]:

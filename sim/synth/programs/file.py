@@ -16,7 +16,7 @@ from sim.synth.alibaba2018.tables_file import read_tables, write_tables
 from sim.synth.programs.cards import Card, fit_cards
 from sim.workload.workload import Workload
 
-FORMAT = "programs 1"
+FORMAT = "programs 2"
 """First entry of the file."""
 
 

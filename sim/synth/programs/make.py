@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 
@@ -10,15 +13,20 @@ from sim.base.arrays import F8, I8, Mask
 from sim.base.random import stream
 from sim.knobs.parts import rebuilt, repeat_jobs
 from sim.synth.alibaba2018 import synthesize
+from sim.synth.alibaba2018.arrivals import draw_rows
 from sim.synth.alibaba2018.give_dags import is_joint
+from sim.synth.alibaba2018.tables import Tables
 from sim.synth.programs import past
 from sim.synth.programs.cards import LABELS, Card, attributes, job_work_s
-from sim.synth.programs.draw import Runs, contents, draw_runs, program_of
+from sim.synth.programs.draw import Runs, contents, draw_runs, drawn, of_kinds, program_of
 from sim.synth.programs.file import Fitted, drawn_with
 from sim.workload.columns import job_n_tasks
 from sim.workload.paths import critical_path_s
 from sim.workload.tables import replaced, values
 from sim.workload.workload import Workload
+
+NEAR_TURNS = 4.0
+"""By how many turns of the clock (weeks of a log of months) jobs of kinds come sooner or later."""
 
 
 def make(
@@ -34,20 +42,31 @@ def make(
     if history is None:
         history = jobs if any(card.is_program for card in cards) else 0
     n = jobs + history
-    drawn = drawn_with(
-        fitted,
-        lambda path, tables: synthesize(
-            n, seed, path, joint=is_joint(tables) if joint is None else joint
-        ),
-    )
-    runs = draw_runs(cards, n, seed)
+    kinds = of_kinds(cards)
+
+    def draw(path: Path, tables: Tables) -> tuple[Workload, I8 | None, F8]:
+        of = synthesize(n, seed, path, joint=is_joint(tables) if joint is None else joint)
+        if not kinds or tables.arrivals is None:
+            return of, None, values(of.jobs, "submit_s")
+        return of, *draw_rows(tables.arrivals, n, seed, NEAR_TURNS)
+
+    rows, came, submit_s = drawn_with(fitted, draw)
+    runs = draw_runs(cards, n, seed, came)
     program, card_of = program_of(cards, runs)
-    row, factor = contents(cards, runs, program, card_of, job_work_s(drawn), attributes(drawn))
-    submit_s = values(drawn.jobs, "submit_s")
-    whole = repeat_jobs(drawn, row, np.ones(n, dtype=bool), submit_s, {})
+    row, factor = contents(cards, runs, program, card_of, job_work_s(rows), attributes(rows))
+    whole = repeat_jobs(rows, row, np.ones(n, dtype=bool), submit_s, {})
     whole = _labelled(whole, cards, runs)
     whole = _lasting(whole, factor, np.array([card.spread for card in cards])[runs.card], seed)
-    whole = _asked_for(whole, cards, runs, program, deadline, seed)
+    asked_s = np.array([card.asked[0] if card.asked else np.nan for card in cards])[runs.card]
+    if kinds:
+        part = np.array([card.asked[1] if card.asked else np.nan for card in cards])[runs.card]
+        shorter = np.fmin(asked_s * part / critical_path_s(whole.columns), 1.0)
+        whole = _lasting(whole, shorter, np.zeros(len(cards))[runs.card], seed)
+    named = np.array([card.is_program for card in cards])[runs.card]
+    whole = _due(whole, cards, runs, np.where(named, program, -1), deadline, seed)
+    if kinds:
+        asked = pa.array(asked_s, from_pandas=True)
+        whole = rebuilt(whole, None, jobs=_with_column(whole.jobs, "requested_s", asked))
     whole = past.linked(whole, cards, runs, seed)
     made = past.cut(whole, history)
     synth = {
@@ -62,7 +81,10 @@ def _labelled(workload: Workload, cards: list[Card], runs: Runs) -> Workload:
     """Give jobs their programs' names; those that ran once have another name in every block."""
     jobs = workload.jobs
     jobs = replaced(jobs, "job_id", [f"run-{at:07d}" for at in range(workload.n_jobs)])
-    again = np.array([card.is_program and len(card.at) == 1 for card in cards])[runs.card]
+    told = [(card.labels, card.priority, card.gang) for card in cards]
+    n_runs = Counter(label for label, card in zip(told, cards, strict=True) for _ in card.at)
+    once = [card.is_program and n_runs[of] == 1 for of, card in zip(told, cards, strict=True)]
+    again = np.array(once)[runs.card]
     suffix = np.where(again, runs.block, 0)
     keys = runs.card * (int(runs.block.max()) + 1) + suffix
     distinct, at = np.unique(keys, return_inverse=True)
@@ -109,7 +131,7 @@ def _lasting(workload: Workload, factor: F8, spread: F8, seed: int) -> Workload:
     return rebuilt(workload, None, tasks={"stage": stage.astype(np.int32), "duration_s": lasts})
 
 
-def _asked_for(
+def _due(
     workload: Workload,
     cards: list[Card],
     runs: Runs,
@@ -117,26 +139,14 @@ def _asked_for(
     deadline: float | None,
     seed: int,
 ) -> Workload:
-    """Say how long users asked for, and by when jobs are due."""
+    """Say by when jobs are due."""
     jobs, cp_s = workload.jobs, critical_path_s(workload.columns)
-    lot = stream(seed, "programs", "asked").random((2, workload.n_jobs))
-    asked = cp_s * _drawn([card.asked for card in cards], runs.card, lot[0])
-    due = cp_s * _drawn([card.deadline for card in cards], runs.card, lot[1])
+    lot = stream(seed, "programs", "asked").random((2, workload.n_jobs))[1]
+    due = cp_s * drawn([card.deadline for card in cards], runs.card, lot)
     if np.isnan(due).all() and deadline is not None:
         due = deadline * _before(program, cp_s)
-    if not np.isnan(asked).all():
-        jobs = _with_column(jobs, "requested_s", pa.array(asked, from_pandas=True))
     jobs = _with_column(jobs, "deadline_s", pa.array(due, pa.float64(), from_pandas=True))
     return rebuilt(workload, None, jobs=jobs)
-
-
-def _drawn(quantiles: list[tuple[float, ...]], card: I8, lot: F8) -> F8:
-    """Draw from each job's quantiles; NaN where there are none."""
-    n = np.array([len(of) for of in quantiles])
-    begin = (np.cumsum(n) - n)[card]
-    flat = np.array([x for of in quantiles for x in of] + [np.nan])
-    place = begin + (lot * n[card]).astype(np.int64)
-    return np.where(n[card] > 0, flat[np.minimum(place, len(flat) - 1)], np.nan)
 
 
 def _before(program: I8, cp_s: F8) -> F8:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -192,16 +193,50 @@ def test_longer_workloads_go_on_with_the_same_programs(fitted):
     assert len(set(of(made, "template"))) == 50
 
 
-def test_gangs_stay_gangs_and_ask_for_as_much_more_than_they_take():
-    jobs = [
-        {"submit_s": 50.0 * at, "user": f"u{at % 4}", "min_tasks": 1 + at % 5,
-         "requested_s": 40.0 + 2 * at, "stages": [{"durations_s": [20.0 + at] * (1 + at % 5)}]}
-        for at in range(80)
-    ]  # fmt: skip
-    made = knobs.turn(sim.Workload.from_jobs(jobs), "anew", seed=3)
+def rigid(days: int = 12) -> sim.Workload:
+    """A log of rigid jobs: each day one user's, ten of a kind, some killed."""
+    rng = np.random.default_rng(7)
+    jobs = []
+    for at in range(10 * days):
+        day, number = divmod(at, 10)
+        width, asked_s = (1, 8, 32)[day % 3], (600.0, 3600.0, 7200.0)[day % 4 % 3]
+        lasts_s = min(float(rng.uniform(0.01, 1.2)), 1.0) * asked_s
+        job = {"submit_s": 86400.0 * day + 300.0 * number, "user": f"u{day % 2}", "queue": "q"}
+        job |= {"min_tasks": width, "stages": [{"durations_s": [lasts_s] * width}]}
+        jobs.append(job | ({} if number == 9 else {"requested_s": asked_s}))
+    return sim.Workload.from_jobs(jobs)
+
+
+def test_jobs_of_a_log_that_ask_for_a_time_come_in_sessions_of_a_kind(tmp_path):
+    real = rigid()
+    file.write(file.fit(real), tmp_path / "log.json")
+    made = sim.synthesize("programs", jobs=100, seed=3, tables=tmp_path / "log.json")
     assert np.array_equal(values(made.jobs, "min_tasks"), job_n_tasks(made))
-    ratio = made.jobs["requested_s"].to_numpy() / critical_path_s(made.columns)
-    assert ratio == pytest.approx(2.0, rel=1e-4)
+    kinds = []
+    for w in (real, made):
+        asked_s = w.columns.job_requested
+        kinds.append(list(zip(of(w, "user"), job_n_tasks(w), np.nan_to_num(asked_s), strict=True)))
+        assert (critical_path_s(w.columns)[asked_s > 0] <= asked_s[asked_s > 0] + 1e-6).all()
+    assert set(kinds[1]) <= set(kinds[0])
+    again = np.mean([a == b for a, b in pairwise(kinds[1])])
+    assert again > 0.7  # drawn one by one, 0.1
+    day = (values(made.jobs, "submit_s") % 86400.0) // 3600.0
+    assert day.max() < 1.0
+    first = [kind[0] for kind in kinds[1]]
+    weeks = sim.synthesize("programs", jobs=400, seed=3, tables=tmp_path / "log.json")
+    assert of(weeks, "user")[:100] == first
+    assert np.isnan(weeks.columns.job_deadline).all()
+
+
+def test_kinds_of_one_name_are_one_program_and_due():
+    jobs = [
+        {"submit_s": 600.0 * at, "template": f"t{at % 3}", "requested_s": 60.0 * (1 + at % 2),
+         "stages": [{"durations_s": [20.0 + at % 7] * (1 + at % 4)}]}
+        for at in range(120)
+    ]  # fmt: skip
+    made = knobs.turn(sim.Workload.from_jobs(jobs), "anew", seed=3, jobs=300, deadline=2.0)
+    assert set(of(made, "template")) == {"t0", "t1", "t2"}  # not t0~1: kinds came again
+    assert (~np.isnan(made.columns.job_deadline)).sum() > 200
 
 
 def test_tasks_of_a_stage_differ_about_as_much_as_they_did():
@@ -235,7 +270,7 @@ def test_what_is_no_file_of_programs_is_refused(tmp_path):
     path.write_text("{}")
     with pytest.raises(InputError, match="must be of the form"):
         sim.synthesize("programs", tables=path)
-    path.write_text('{"format": "programs 1", "programs": [], "tables": {}, "source": ""}')
+    path.write_text('{"format": "programs 2", "programs": [], "tables": {}, "source": ""}')
     with pytest.raises(InputError, match="its programs are wrong"):
         sim.synthesize("programs", tables=path)
     with pytest.raises(InputError, match="can't be read"):
