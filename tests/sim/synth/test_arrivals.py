@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sim.describe.flow import counts, dispersion
-from sim.synth.alibaba2018.arrivals import DAY_S, HOUR_S, draw_arrivals, fit_arrivals
+from sim.synth.alibaba2018.arrivals import DAY_S, HOUR_S, draw_arrivals, draw_rows, fit_arrivals
 
 
 def bursts(days, seed=100):
@@ -51,3 +51,15 @@ def test_every_window_comes_as_often_as_any_other():
     made = draw_arrivals(fit_arrivals(real), 4 * len(real), seed=1)
     of = counts(made, HOUR_S)[: 2 * hours - 2]
     assert of.mean() == pytest.approx(counts(real, HOUR_S).mean(), rel=0.1)
+
+
+def test_windows_may_keep_about_their_places():
+    real = bursts(20.0)
+    arrivals = fit_arrivals(real)
+    moved = []
+    for near in (3.0, np.inf):
+        row, submit_s = draw_rows(arrivals, len(real) // 2, 1, near)
+        moved.append(np.abs(real[row] // DAY_S - submit_s // DAY_S).max())
+        assert (draw_rows(arrivals, 50, 1, near)[1] == submit_s[:50]).all()
+    assert 1 <= moved[0] <= 4
+    assert moved[1] > 6
