@@ -18,13 +18,13 @@ import pyarrow as pa
 
 from sim.base.arrays import F8, I8
 from sim.base.errors import InputError
+from sim.base.parameters import checked
 from sim.base.reading import (
     BadLineError,
     Field,
     Layout,
     OnBadRow,
     broken_text,
-    check_choice,
     count_rule,
     first_line,
     nothing_left,
@@ -47,6 +47,7 @@ _HISTORY = (
 _QUANTUM = 1e-8
 
 
+@checked
 def read(
     path: str | os.PathLike[str],
     *,
@@ -87,8 +88,6 @@ def read(
         range" and those of `sim.base.reading.read_blocks`; "missing file", "empty file", "no job
         left".
     """
-    check_choice("part", part, tuple(FILES))
-    check_choice("on_bad_row", on_bad_row, ("error", "skip"))
     file = _file(path, part)
     if part == "tasks" and first_line(file).startswith(_HISTORY[0]):
         text = "this is the file of wall times; read it with part=walls"

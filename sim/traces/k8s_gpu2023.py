@@ -15,11 +15,11 @@ import pyarrow.compute as pc
 
 from sim.base.arrays import F8, Mask
 from sim.base.errors import InputError
+from sim.base.parameters import checked
 from sim.base.reading import (
     Field,
     Layout,
     OnBadRow,
-    check_choice,
     count_rule,
     first_line,
     nothing_left,
@@ -48,6 +48,7 @@ PRIORITY = {"Guaranteed": 3.0, "LS": 2.0, "Burstable": 1.0, "BE": 0.0}
 """Of each quality of service; of one that is not listed, 0."""
 
 
+@checked
 def read(
     path: str | os.PathLike[str],
     *,
@@ -86,8 +87,6 @@ def read(
         With file, line and rule: "no header", "missing column", "empty file", "no job left", and
         those of `sim.base.reading.read_blocks`.
     """
-    check_choice("on_bad_row", on_bad_row, ("error", "skip"))
-    check_choice("state", state, ("all", "completed"))
     names = _header(path)
     bad: dict[str, int] = {}
     fields = {name: field for name, field in _FIELDS.items() if name in names}

@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.arrays import F8, Mask
+from sim.base.parameters import checked
 from sim.base.reading import (
     Field,
     Layout,
     OnBadRow,
     RowsOnly,
-    check_choice,
     count_rule,
     first_line,
     nothing_left,
@@ -46,6 +46,7 @@ _KIB_PER_GIB = 2.0**20
 ZERO_BECOMES_S = 0.5
 
 
+@checked
 def read(
     path: str | os.PathLike[str],
     *,
@@ -98,11 +99,6 @@ def read(
         With file, line and rule: see `sim.base.reading.read_blocks`; "empty file",
         "no job left".
     """
-    check_choice("on_bad_row", on_bad_row, ("error", "skip"))
-    check_choice("status", status, ("all", "completed"))
-    check_choice("processors", processors, ("allocated", "requested"))
-    check_choice("gang", gang, (True, False))
-    check_choice("memory", memory, ("none", "requested", "used"))
     bad: dict[str, int] = {}
     fields = {n: Field("whole" if n in _WHOLE else "number", low=-1, high=_MOST) for n in FIELDS}
     fields["job_number"] = Field("whole", required=True)

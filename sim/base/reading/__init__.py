@@ -12,7 +12,6 @@ from sim.base.reading.rows import Field, Layout, OnBadRow, read_blocks, read_col
 from sim.base.reading.text import (
     BadLineError,
     broken_text,
-    check_choice,
     count_rule,
     empty_file,
     first_line,
@@ -29,7 +28,6 @@ __all__ = [
     "OnBadRow",
     "RowsOnly",
     "broken_text",
-    "check_choice",
     "count_rule",
     "empty_file",
     "first_line",

@@ -19,15 +19,6 @@ _PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"\x04\x22\x4d\x18"
 """The first bytes of packed files."""
 
 
-def check_choice(option: str, value: object, choices: tuple[object, ...]) -> None:
-    """Raise an InputError unless `value` is one of `choices`."""
-    if value not in choices:
-        raise InputError(
-            f"{option} must be one of {', '.join(map(str, choices))}, not {value!r}",
-            rule="wrong option",
-        )
-
-
 def open_text(path: str | os.PathLike[str]) -> Any:
     """Open a file to read its bytes, unpacked if gzip, zstd or lz4 (told by its first bytes)."""
     file = Path(path)

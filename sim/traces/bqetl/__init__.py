@@ -17,8 +17,9 @@ import pyarrow as pa
 
 from sim.base import maths
 from sim.base.arrays import F8, I4, I8, Mask, ranges
+from sim.base.parameters import checked
 from sim.base.random import stream
-from sim.base.reading import OnBadRow, check_choice, nothing_left
+from sim.base.reading import OnBadRow, nothing_left
 from sim.lineage.logs import Logs, logs_of
 from sim.lineage.window import peak, workload
 from sim.lineage.worth import BLIND, NONE, POLL, Past, Recorded, category, week
@@ -36,6 +37,7 @@ SMALLEST = 0.002
 """Of the pool, that every owner's queue has."""
 
 
+@checked
 def read(
     path: str | os.PathLike[str],
     *,
@@ -88,10 +90,6 @@ def read(
         tier", "wrong date", "unknown job", "job reads itself", "read is named twice"; "cycle",
         "missing column", "missing file", "empty file", "no job left".
     """
-    check_choice("inside", inside, ("poll", "blind"))
-    check_choice("across", across, ("poll", "blind"))
-    check_choice("history", history, ("logs", "truth"))
-    check_choice("on_bad_row", on_bad_row, ("error", "skip"))
     tables = read_files(path, on_bad_row)
     runs = run_tables(tables, inside, across, seed)
     if not ((runs.submit_s >= 0) & (runs.submit_s < WEEK_S)).any():

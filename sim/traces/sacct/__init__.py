@@ -14,11 +14,11 @@ import pyarrow.compute as pc
 
 from sim.base.arrays import F8, I8, Mask
 from sim.base.errors import InputError
+from sim.base.parameters import checked
 from sim.base.reading import (
     Field,
     Layout,
     OnBadRow,
-    check_choice,
     count_rule,
     first_line,
     nothing_left,
@@ -60,6 +60,7 @@ _FIELDS = {
 _NOT_ENDED = "^(PENDING|RUNNING|SUSPENDED|REQUEUED|RESIZING|CONFIGURING|COMPLETING)"
 
 
+@checked
 def read(
     path: str | os.PathLike[str],
     *,
@@ -116,12 +117,6 @@ def read(
         With file, line and rule: "no header", "missing column", "wrong time", "empty file",
         "no job left", and those of `sim.base.reading.read_blocks`.
     """
-    check_choice("on_bad_row", on_bad_row, ("error", "skip"))
-    check_choice("state", state, ("all", "completed"))
-    check_choice("tasks", tasks, ("cpus", "nodes"))
-    check_choice("arrays", arrays, ("job", "jobs"))
-    check_choice("gang", gang, (True, False))
-    check_choice("queue", queue, ("Partition", "Account"))
     names = _header(path)
     bad: dict[str, int] = {}
     fields = {name: field for name, field in _FIELDS.items() if name in names}
