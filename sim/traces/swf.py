@@ -24,6 +24,7 @@ from sim.base.reading import (
     nothing_left,
     open_text,
     read_columns,
+    rows_left,
 )
 from sim.workload.workload import Workload
 
@@ -179,7 +180,6 @@ class _Log:
 
     def _judge(self, status: str) -> Mask:
         log = self.log
-        kept = np.ones(len(log["status"]), dtype=bool)
         rules = {
             "partial execution": np.isin(log["status"], _PARTIAL),
             "submission unknown": ~(log["submit_time"] >= 0),
@@ -190,9 +190,7 @@ class _Log:
         }
         if status == "completed":
             rules["not completed"] = log["status"] != _COMPLETED
-        for rule, broken in rules.items():
-            count_rule(self.dropped, rule, kept & broken)
-            kept &= ~broken
+        kept = rows_left(rules, self.dropped)
         rows = np.flatnonzero(kept)
         again = np.ones(len(rows), dtype=bool)
         again[np.unique(log["job_number"][rows], return_index=True)[1]] = False
