@@ -27,6 +27,8 @@ from sim.lineage.written import operations
 from sim.traces.bqetl.files import TableJobs, read_files, run_times
 from sim.workload.workload import Workload
 
+Mode = Literal["poll", "blind"]
+History = Literal["logs", "truth"]
 SIZE_SPREAD = 2.45
 """Of the logarithm of what jobs hold, fitted to the cores of 6,600 jobs of Alibaba's trace of
 2018."""
@@ -212,9 +214,6 @@ def _downloads(tables: TableJobs, runs: Runs, seed: int) -> tuple[I8, F8]:
     order = np.lexsort((when, job))
     return job[order], when[order]
 
-
-Mode = Literal["poll", "blind"]
-History = Literal["logs", "truth"]
 
 WEEK_S = 7 * 86_400.0
 WEEKS = (-2, 2)
