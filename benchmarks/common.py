@@ -21,6 +21,26 @@ from sim import Workload
 
 ROOT = Path(__file__).resolve().parent.parent
 Made = TypeVar("Made")
+NAP = """
+import os
+import time
+from dataclasses import dataclass
+
+from policies import Policy, register
+
+
+@register("nap")
+@dataclass(frozen=True)
+class Nap(Policy):
+    seconds: float = 1.0
+
+    def prepare(self, world, plan):
+        if "BEGUN" in os.environ:
+            open(os.environ["BEGUN"], "w").close()
+        plan.set_jobs(key=world.rng("nap").permutation(len(world.columns.job_submit)))
+        time.sleep(0.0 if "WAKE" in os.environ else self.seconds)
+"""
+"""A policy that waits, unless WAKE is set, and orders jobs at random; it makes the file BEGUN."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +88,15 @@ def write_tiny(folder: Path) -> None:
     stage = {"durations_s": [1.0, 2.0, 3.0]}
     jobs = [{"submit_s": float(i), "stages": [stage]} for i in range(5)]
     Workload.from_jobs(jobs).write(folder)
+
+
+def write_own(folder: Path, codes: Mapping[str, str], kind: str = "policy") -> None:
+    """Write options of a user's own, each of its name and code."""
+    (folder / kind).mkdir(parents=True)
+    for name, code in codes.items():
+        (folder / f"{name}_{kind}.py").write_text(code)
+        text = f"# {name.capitalize()}.\nname: {name}\nmodule: {name}_{kind}\n"
+        (folder / kind / f"{name}.yaml").write_text(text)
 
 
 def cpu_seconds(run: Callable[[], object]) -> float:

@@ -22,7 +22,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks import fake_fleet
-from benchmarks.common import ROOT, Row, cpu_of_children, row, scratch, show, write_tiny
+from benchmarks.common import (
+    NAP,
+    ROOT,
+    Row,
+    cpu_of_children,
+    row,
+    scratch,
+    show,
+    write_own,
+    write_tiny,
+)
 from tests.e2e.machines import NoMachinesError, Site, site
 
 FEW, LOGGED = 1_000, 10_000
@@ -37,25 +47,6 @@ TABLE = pa.table({"none": [0.0]})
 
 def measure(run, workload, cluster, policy, seed):
     return {"none": float(seed)}, TABLE
-"""
-NAP = """
-import os
-import time
-from dataclasses import dataclass
-
-from policies import Policy, register
-
-
-@register("nap")
-@dataclass(frozen=True)
-class Nap(Policy):
-    seconds: float = 1.0
-
-    def prepare(self, world, plan):
-        if "BEGUN" in os.environ:
-            open(os.environ["BEGUN"], "w").close()
-        plan.set_jobs(key=world.rng("nap").permutation(len(world.columns.job_submit)))
-        time.sleep(self.seconds)
 """
 
 
@@ -123,17 +114,10 @@ def main(argv: list[str]) -> int:
         if args.only in (None, name):
             with scratch() as folder:
                 write_tiny(Path(folder) / "tiny")
-                _write_own(Path(folder))
+                write_own(Path(folder) / "own", {"nap": NAP})
+                write_own(Path(folder) / "own", {"nothing": NOTHING}, "measure")
                 rows += part(Path(folder))
     return show("scale" if args.only is None else f"scale_{args.only}", rows)
-
-
-def _write_own(folder: Path) -> None:
-    for kind, name, code in (("policy", "nap", NAP), ("measure", "nothing", NOTHING)):
-        (folder / "own" / kind).mkdir(parents=True)
-        (folder / "own" / f"{name}_{kind}.py").write_text(code)
-        text = f"# {name.capitalize()}.\nname: {name}\nmodule: {name}_{kind}\n"
-        (folder / "own" / kind / f"{name}.yaml").write_text(text)
 
 
 def _tiny(folder: Path, n_cells: int) -> list[str]:

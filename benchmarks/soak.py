@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.common import ROOT, row, scratch, show, write_tiny
+from benchmarks.common import NAP, ROOT, row, scratch, show, write_own, write_tiny
 from sim.base.kernel_cache import cache_dir
 from tests.e2e import odd
 from tests.e2e.machines import Machine, NoMachinesError, Site, site
@@ -38,23 +38,6 @@ KINDS = {"worker": 6, "machine": 3, "driver": 1}
 COMES_BACK = {"as it was": 2, "with other sources": 1, "with a full disk": 1}
 PORT, REFUSES = 5055, 20
 WORKER = "ray::run_batch"
-NAP = """
-import os
-import time
-from dataclasses import dataclass
-
-from policies import Policy, register
-
-
-@register("nap")
-@dataclass(frozen=True)
-class Nap(Policy):
-    seconds: float = 0.0
-
-    def prepare(self, world, plan):
-        plan.set_jobs(key=world.rng("nap").permutation(len(world.columns.job_submit)))
-        time.sleep(0.0 if "WAKE" in os.environ else self.seconds)
-"""
 
 
 @dataclass
@@ -81,10 +64,7 @@ class Soak:
     def run(self) -> None:
         """Run the sweep to its end, and assert that each cell is done once, and right."""
         write_tiny(self.folder / "tiny")
-        (self.folder / "policy").mkdir()
-        (self.folder / "nap_policy.py").write_text(NAP)
-        text = f"# Waits.\nname: nap\nmodule: nap_policy\nseconds: {self.nap_s}\n"
-        (self.folder / "policy" / "nap.yaml").write_text(text)
+        write_own(self.folder, {"nap": NAP})
         store = self._store() if self.bucket else None
         begin = time.monotonic()
         try:
@@ -217,6 +197,7 @@ class Soak:
             "--config-dir",
             str(self.folder),
             "policy=nap",
+            f"policy.seconds={self.nap_s}",
             f"seed=range(0,{self.n_cells})",
             "trace=parquet",
         )

@@ -13,8 +13,19 @@ import sys
 import time
 from pathlib import Path
 
-from benchmarks.common import ROOT, Row, child, cpu_of_children, row, scratch, show, write_tiny
-from benchmarks.sweep_code import BURN, HYDRA, NAP, PLAIN_BURN, SIMULATION, TUNE, WEIGH
+from benchmarks.common import (
+    NAP,
+    ROOT,
+    Row,
+    child,
+    cpu_of_children,
+    row,
+    scratch,
+    show,
+    write_own,
+    write_tiny,
+)
+from benchmarks.sweep_code import BURN, HYDRA, PLAIN_BURN, SIMULATION, TUNE, WEIGH
 from sim import Workload
 
 MANY, FEW = 2000, 100
@@ -26,7 +37,7 @@ def main() -> int:
     with scratch() as name:
         folder = Path(name)
         write_tiny(folder / "tiny")
-        _add_policies(folder)
+        write_own(folder / "user", {"nap": NAP, "burn": BURN, "weigh": WEIGH})
         _sweep(folder, "first", "tiny", "policy=random")  # compiles the kernels
         rows = _overhead(folder) + _cached(folder) + _scaling(folder) + _memory(folder)
     return show("sweep", rows)
@@ -128,15 +139,6 @@ def _multirun(folder: Path) -> float:
         subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=True)
         seconds.append(time.perf_counter() - begin)
     return (seconds[1] - seconds[0]) / 20
-
-
-def _add_policies(folder: Path) -> None:
-    """Write policies of a user's own, which do nothing but take time or weigh memory."""
-    (folder / "user" / "policy").mkdir(parents=True)
-    for name, code in (("nap", NAP), ("burn", BURN), ("weigh", WEIGH)):
-        (folder / "user" / f"{name}_policy.py").write_text(code)
-        lines = f"# {name.capitalize()}.\nname: {name}\nmodule: {name}_policy\n"
-        (folder / "user" / "policy" / f"{name}.yaml").write_text(lines)
 
 
 def _own(folder: Path, policy: str, workers: int) -> list[str]:

@@ -72,13 +72,6 @@ class Own(Policy):
     def prepare(self, world, plan):
 '''
 
-NAP = (
-    _POLICY.format(name="nap", what="Waits for a second")
-    + """
-        time.sleep(1.0)
-"""
-)
-
 PLAIN_BURN = """
 import time
 end = time.process_time() + 5.0

@@ -21,7 +21,6 @@ INEXACT = {
 FOREIGN = ("scipy.special", "scipy.stats", "scipy.linalg", "scipy.optimize")
 ALLOWED = {
     "policies.jockey.bound": "a bound that a test holds policies against; no cell has it",
-    "policies.jockey.job_simulator": "ranks among the runs, and a bound that is said of them",
     "sim.dags.random_dags": "powers of whole numbers",
 }
 """Modules that may do more, and why."""

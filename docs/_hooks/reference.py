@@ -24,7 +24,6 @@ from sweep.grid.options import Options, bundled
 from sweep.stats.metric_format import in_order, style
 
 OPTIONS = Options()
-_DEEPER = {"heading_level": "3"}
 
 
 def pages() -> dict[str, str]:

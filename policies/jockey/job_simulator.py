@@ -149,30 +149,6 @@ class Remaining:
         at = 1.0 / self.tokens[::-1]  # ascending, as np.interp wants
         return np.array([maths.interp(share, at, row[::-1]) for row in np.eye(len(self.tokens))]).T
 
-    def exceeded_by(self, q: float, confidence: float = 0.95) -> float:
-        """Return the largest fraction of runs that may take longer than the quantile says.
-
-        The sampling error of R runs, whatever the distribution: of an order statistic of rank k
-        the fraction of all runs that lie below is distributed as Beta(k, R + 1 - k).
-        """
-        from scipy import stats  # slow to import, and every command lists the policies
-
-        k = _rank(q, self.n_runs)
-        return float(1.0 - stats.beta.ppf(1.0 - confidence, k, self.n_runs + 1 - k))
-
-    def interval_s(self, q: float, confidence: float = 0.95) -> F8:
-        """Return what surely holds the quantile at progress 0: (A, 2), s, by the binomial.
-
-        The upper end is inf where that needs a rank beyond the R runs, as for the worst case.
-        """
-        from scipy import stats
-
-        whole = np.concatenate([self.left_s[:, 0], np.full((len(self.tokens), 1), np.inf)], axis=1)
-        tail = (1.0 - confidence) / 2
-        low = int(stats.binom.ppf(tail, self.n_runs, q))
-        high = int(stats.binom.ppf(1.0 - tail, self.n_runs, q))
-        return np.stack([whole[:, max(low - 1, 0)], whole[:, min(high, self.n_runs)]], axis=1)
-
 
 def level_of(progress: float) -> int:
     """Return the level that a progress has reached."""

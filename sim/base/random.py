@@ -76,20 +76,6 @@ class Stream:
         trials = np.minimum(np.floor(failed), 2.0**62).astype(np.int64) + 1
         return trials if size is not None else int(trials)
 
-    def zipf(self, a: float, size: int) -> I8:
-        """Draw whole numbers k with a chance that falls as k**-a, by rejection (X.6.1)."""
-        out = np.zeros(size, dtype=np.int64)
-        bound = maths.power(2.0, a - 1.0)
-        left = np.arange(size)
-        while len(left):
-            u, v = self.random((2, len(left)))
-            drawn = np.minimum(np.floor(maths.power(1.0 - u, -1.0 / (a - 1.0))), 2.0**62)
-            t = maths.power(1.0 + 1.0 / drawn, a - 1.0)
-            accepted = v * drawn * (t - 1.0) / (bound - 1.0) <= t / bound
-            out[left[accepted]] = drawn[accepted]
-            left = left[~accepted]
-        return out
-
     def beta(self, a: int, b: int, size: int) -> F8:
         """Draw from a beta distribution of whole parameters: one of a + b - 1 numbers in order."""
         in_order: F8 = np.sort(self.random((size, a + b - 1)), axis=1)

@@ -115,43 +115,6 @@ def bound_arrays(columns: Columns, cluster: Cluster, tight: bool = False) -> dic
     return bounds_s
 
 
-def makespan_bound(workload: Workload, cluster: Cluster) -> float:
-    """Bound from below the time between the first submission and the last completion.
-
-    The greatest of: for each job, its submission plus its ``new_lb``; for each instant of
-    submission, the work submitted from then on over the capacity it may use: the cluster's, and,
-    where queues are hard, each queue's own work over its own share.
-
-    Parameters
-    ----------
-    workload : Workload
-        All of whose jobs end.
-    cluster : Cluster
-        Where they run.
-
-    Returns
-    -------
-    float
-        Seconds; 0 for an empty workload.
-    """
-    columns = workload.columns
-    if len(columns.job_submit) == 0:
-        return 0.0
-    submit = columns.job_submit - columns.job_submit[0]
-    bound = float((submit + bound_arrays(columns, cluster)["new_lb"]).max())
-    load = np.add.reduceat(stage_load_s(columns, cluster), columns.job_stage0[:-1], axis=0)
-    share = _share_of_each(columns, cluster)
-    groups = [(np.arange(len(submit)), share)]
-    if cluster.queue_mode == "hard":
-        queues = np.unique(columns.job_queue)
-        groups += [(np.flatnonzero(columns.job_queue == q), np.ones((1, 1))) for q in queues]
-    for rows, scale in groups:
-        work = load[rows] * scale
-        left = np.cumsum(work[::-1], axis=0)[::-1].max(axis=1)
-        bound = max(bound, float((submit[rows] + left).max()))
-    return bound
-
-
 def stage_load_s(columns: Columns, cluster: Cluster) -> F8:
     """Measure each stage's work against the capacity that its job may use.
 

@@ -109,7 +109,7 @@ def recurring_variations(data: Dataset, table: pa.Table) -> list[Variation]:
     """
     graphs, rows = data.large, data.large_stages
     place = np.searchsorted(data.large_rows, table["job"].to_numpy())
-    run_of, size = _runs(table, graphs.job_n_stages[place])
+    run_of, size = _runs(table), graphs.job_n_stages[place]
     stages = ranges(graphs.job_stage0[:-1][place], graphs.job_stage0[1:][place])
     job = np.repeat(np.arange(len(place)), graphs.job_n_stages[place])
     variations = []
@@ -122,15 +122,15 @@ def recurring_variations(data: Dataset, table: pa.Table) -> list[Variation]:
     return sorted(variations, key=lambda v: v.relation)
 
 
-def _runs(table: pa.Table, size: I8) -> tuple[I8, I8]:
-    """Return the recurring job that each row of `table` is a run of, and its number of stages."""
+def _runs(table: pa.Table) -> I8:
+    """Return the recurring job that each row of `table` is a run of."""
     keys = [
         np.unique(np.array(table["period"].to_pylist(), dtype=str), return_inverse=True)[1],
         table["group"].to_numpy(),
         table["request"].to_numpy(),
     ]
     _, run_of = np.unique(np.column_stack(keys), axis=0, return_inverse=True)
-    return run_of.reshape(-1).astype(np.int64), size
+    return run_of.reshape(-1).astype(np.int64)
 
 
 def _matched(metric: str, value: F8, run_of: I8, size: I8) -> list[Variation]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sim.base.arrays import F8, I4, I8, ranges
+from sim.base.arrays import F8, I4, I8, offsets, ranges
 from sim.workload.workload import Workload
 
 SAMPLED = 0.03
@@ -16,16 +16,16 @@ WINDOW_S, STEP_S = 1000.0, 100.0
 """Length of a window, and from the begin of one to that of the next."""
 
 
-def over_space(duration_s: F8, first: I8, sampled: float = SAMPLED) -> F8:
+def over_space(duration_s: F8, first: I8) -> F8:
     """Return the coefficient of variation of what sampling a few tasks predicts.
 
-    That is σ₁ / (√(sampled · n) μ) of a job with n tasks of mean μ and standard deviation σ₁ (of
-    the population), "over space". A job need not have the tasks for a whole sample.
+    That is σ₁ / (√(0.03 n) μ) of a job with n tasks of mean μ and standard deviation σ₁ (of the
+    population), "over space". A job need not have the tasks for a whole sample.
     """
     n = np.diff(first)
     cov = spread(duration_s, first)
     with np.errstate(invalid="ignore"):
-        variation: F8 = np.where(n > 1, cov / np.sqrt(sampled * n), np.nan)
+        variation: F8 = np.where(n > 1, cov / np.sqrt(SAMPLED * n), np.nan)
     return variation
 
 
@@ -111,16 +111,16 @@ def _search(sorted_: F8, begin: I8, end: I8, wanted: F8, right: bool = False) ->
     return low
 
 
-def jobs_over_space(workload: Workload, sampled: float = SAMPLED) -> F8:
+def jobs_over_space(workload: Workload) -> F8:
     """Return `over_space` of each job's first stage, (J,)."""
     columns = workload.columns
     stage, task0 = columns.job_stage0[:-1], columns.stage_task0
     sizes = task0[stage + 1] - task0[stage]
     rows = ranges(task0[stage], task0[stage + 1])
-    return over_space(columns.task_duration[rows], np.concatenate([[0], np.cumsum(sizes)]), sampled)
+    return over_space(columns.task_duration[rows], offsets(sizes))
 
 
-def jobs_over_time(workload: Workload, window_s: float, of: I8 | None = None, least: int = 2) -> F8:
+def jobs_over_time(workload: Workload, window_s: float, of: I8 | None = None) -> F8:
     """Return the least variation among similar earlier jobs, "over time".
 
     Jobs of the workload and of its history count as long as they ended in time. A job of the
@@ -136,24 +136,22 @@ def jobs_over_time(workload: Workload, window_s: float, of: I8 | None = None, le
     )
     similar = Similar(
         np.concatenate([now, past]), submit, finish, np.arange(len(mean)) if of is None else of,
-        window_s, least,
+        window_s,
     )  # fmt: skip
     return similar.variation(np.concatenate([mean, columns.features.past("mean_task_s")]))
 
 
-def window_loads(
-    submit_s: F8, work_s: F8, n_slots: float, window_s: float = WINDOW_S, step_s: float = STEP_S
-) -> F8:
+def window_loads(submit_s: F8, work_s: F8, n_slots: float) -> F8:
     """Return the work that is submitted in each window, over what all slots could do in it.
 
-    Windows begin at the first submission and at every `step_s` after it, up to the last one.
+    Windows begin at the first submission and at every `STEP_S` after it, up to the last one.
     """
-    n = int((submit_s[-1] - submit_s[0]) // step_s) + 1
-    begin = submit_s[0] + step_s * np.arange(n)
+    n = int((submit_s[-1] - submit_s[0]) // STEP_S) + 1
+    begin = submit_s[0] + STEP_S * np.arange(n)
     total = np.concatenate([[0.0], np.cumsum(work_s)])
     low = np.searchsorted(submit_s, begin, side="left")
-    high = np.searchsorted(submit_s, begin + window_s, side="left")
-    load: F8 = (total[high] - total[low]) / (n_slots * window_s)
+    high = np.searchsorted(submit_s, begin + WINDOW_S, side="left")
+    load: F8 = (total[high] - total[low]) / (n_slots * WINDOW_S)
     return load
 
 

@@ -48,7 +48,6 @@ from sim.base.random import stream
 from sim.lineage.dependencies import (
     Dependencies,
     Graph,
-    WeightFunction,
     Window,
     graph,
     share_of_inputs,
@@ -65,7 +64,6 @@ def aggregate(
     value: F8,
     *,
     within: Window | None = None,
-    wt_fn: WeightFunction = share_of_inputs,
     numbered: Graph | None = None,
     jobs_per_cut: int = JOBS_PER_CUT,
 ) -> F8:
@@ -73,8 +71,8 @@ def aggregate(
     from sim.lineage.kernels.flows import sums_of_rows, upward  # loads numba
 
     g = graph(edges) if numbered is None else numbered
-    weight = _weights(edges, g, wt_fn)
-    own = _checked(value, "value")[g.row]
+    weight = share_of_inputs(edges)[g.edge]
+    own = _checked(value)[g.row]
     if within is None:
         total = upward(g.out0, g.child, weight, own)
         out: F8 = total[g.number]
@@ -104,14 +102,13 @@ def bounds(
     value: F8,
     within: Window,
     *,
-    wt_fn: WeightFunction = share_of_inputs,
     numbered: Graph | None = None,
     jobs_per_cut: int = JOBS_PER_CUT,
 ) -> Bounds:
     """Enclose what `aggregate` returns, at a cost that does not depend on the closure's size."""
     g = graph(edges) if numbered is None else numbered
-    own = _checked(value, "value")[g.row]
-    enclosed = _enclose(g, _weights(edges, g, wt_fn), own, within, within.valid, jobs_per_cut)
+    own = _checked(value)[g.row]
+    enclosed = _enclose(g, share_of_inputs(edges)[g.edge], own, within, within.valid, jobs_per_cut)
     return Bounds(
         np.where(within.valid, enclosed.low, np.nan), np.where(within.valid, enclosed.high, np.nan)
     )
@@ -157,17 +154,10 @@ def _enclose(
     return Bounds(low, high)
 
 
-def _weights(edges: Dependencies, g: Graph, wt_fn: WeightFunction) -> F8:
-    weight = np.asarray(wt_fn(edges), np.float64)
-    if weight.shape != (len(edges),):
-        raise InputError(f"wt_fn gave {weight.shape} weights for {len(edges)} edges")
-    return _checked(weight, "weight")[g.edge]
-
-
-def _checked(values: F8, name: str) -> F8:
-    if len(values) and not (values.min() >= 0 and np.isfinite(values.max())):
-        raise InputError(f"every {name} must be finite and at least 0; found {values.min()}")
-    return values
+def _checked(value: F8) -> F8:
+    if len(value) and not (value.min() >= 0 and np.isfinite(value.max())):
+        raise InputError(f"every value must be finite and at least 0; found {value.min()}")
+    return value
 
 
 def count_downstream(
@@ -211,8 +201,6 @@ def value_by_round(
     numbered: Graph,
     sources: I4,
     within: Window | None = None,
-    *,
-    wt_fn: WeightFunction = share_of_inputs,
 ) -> F8:
     """Return aggregate values after 0, 1, … rounds of Algorithm 1, up to convergence.
 
@@ -224,7 +212,7 @@ def value_by_round(
     submit_s = np.zeros(n) if within is None else within.submit_s
     cut_s = np.zeros(len(sources)) if within is None else within.cut_s[sources]
     added = sums_by_round(
-        g.out0, g.child, np.asarray(wt_fn(edges), np.float64)[g.edge], value[g.row],
+        g.out0, g.child, share_of_inputs(edges)[g.edge], value[g.row],
         submit_s[g.row], g.number[sources], g.end(submit_s, cut_s), cut_s, _MOST_ROUNDS,
     )  # fmt: skip
     some = np.flatnonzero(added.any(axis=0))

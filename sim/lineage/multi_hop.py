@@ -45,14 +45,10 @@ def multi_hop(
     *,
     within: Window | None = None,
     rounds: int | None = None,
-    sources: I4 | None = None,
-    numbered: Graph | None = None,
 ) -> F8:
     """Return ``ds_op`` of every job: what it aggregates over all that is downstream."""
     out = np.full(edges.n_jobs, np.nan)
-    for block in rows(
-        edges, functions, within=within, rounds=rounds, sources=sources, numbered=numbered
-    ):
+    for block in rows(edges, functions, within=within, rounds=rounds):
         out[block.upstream] = functions.ds_op(block)
     return out
 

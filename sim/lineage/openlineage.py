@@ -21,7 +21,7 @@ from typing import Any
 import pyarrow as pa
 
 from sim.base.errors import InputError
-from sim.base.reading import OnBadRow
+from sim.base.reading import OnBadRow, json_values
 from sim.lineage.files import TABLES
 from sim.lineage.logs import Logs, logs_of
 
@@ -84,7 +84,8 @@ def _events(path: Path) -> Iterator[tuple[int, Any]]:
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"can't be read: {error}", file=path) from error
     if text.lstrip().startswith("["):
-        yield from _listed(text, path)
+        begin = text.index("[") + 1
+        yield from json_values(path, text, begin, between=" \t\r\n,", end="]")
         return
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip():
@@ -92,24 +93,6 @@ def _events(path: Path) -> Iterator[tuple[int, Any]]:
                 yield number, json.loads(line)
             except ValueError:
                 yield number, line
-
-
-def _listed(text: str, path: Path) -> Iterator[tuple[int, Any]]:
-    """Yield the items of one JSON list, each with the line where it begins."""
-    decoder = json.JSONDecoder()
-    at, line, seen = text.index("[") + 1, 1, 0
-    while True:
-        while at < len(text) and text[at] in " \t\r\n,":
-            at += 1
-        line += text.count("\n", seen, at)
-        seen = at
-        if at >= len(text) or text[at] == "]":
-            return
-        try:
-            event, at = decoder.raw_decode(text, at)
-        except ValueError as error:
-            raise InputError(f"is no JSON: {error}", file=path, line=line) from error
-        yield line, event
 
 
 def _static(event: Any) -> str:

@@ -10,6 +10,7 @@ import os
 from typing import Any
 
 from sim.base.errors import InputError
+from sim.base.parameters import check, hints_of
 from sim.base.plugins import Plugins, check_known
 from sim.base.plugins import options as options_of
 from sim.workload.workload import Workload
@@ -39,10 +40,14 @@ def options(name: str) -> dict[str, Any]:
 def read_trace(name: str, path: str | os.PathLike[str], **chosen: Any) -> Workload:
     """Read a trace of a known format."""
     check_known(f"option of trace {name}", chosen, options(name))
+    read = FORMATS.function(name)
+    hints = hints_of(read)
+    for option, value in chosen.items():
+        check(option, value, hints[option])
     try:
-        workload: Workload = FORMATS.function(name)(path, **chosen)
+        workload: Workload = read(path, **chosen)
     except InputError as error:
-        if error.file is not None or error.rule == "wrong option":
+        if error.file is not None:
             raise
         # found in the columns, where nobody knows any more which file they came from
         raise InputError(error.message, file=path, line=error.line, rule=error.rule) from error

@@ -18,19 +18,23 @@ import pyarrow as pa
 
 from sim.base.arrays import F8, I8
 from sim.base.errors import InputError
+from sim.base.parameters import checked
 from sim.base.reading import (
     BadLineError,
     Field,
     Layout,
     OnBadRow,
     broken_text,
-    check_choice,
+    check_text,
     count_rule,
     first_line,
+    first_rows,
     nothing_left,
+    numbers_of,
     one_line,
     open_text,
     read_columns,
+    rows_left,
 )
 from sim.workload.workload import Workload
 
@@ -47,6 +51,7 @@ _HISTORY = (
 _QUANTUM = 1e-8
 
 
+@checked
 def read(
     path: str | os.PathLike[str],
     *,
@@ -87,8 +92,6 @@ def read(
         range" and those of `sim.base.reading.read_blocks`; "missing file", "empty file", "no job
         left".
     """
-    check_choice("part", part, tuple(FILES))
-    check_choice("on_bad_row", on_bad_row, ("error", "skip"))
     file = _file(path, part)
     if part == "tasks" and first_line(file).startswith(_HISTORY[0]):
         text = "this is the file of wall times; read it with part=walls"
@@ -181,33 +184,15 @@ def _parsed(text: bytes) -> dict[str, Any]:
         if job.get(key) is None:
             raise BadLineError("missing value", f"{key} is missing")
     parsed: dict[str, Any] = {key: str(job[key]) for key in _NAMES}
-    try:
-        "".join(parsed.values()).encode()
-    except UnicodeEncodeError as error:  # half of a surrogate pair, which JSON can spell
-        raise BadLineError("not UTF-8", f"a name is no text ({error})") from None
+    check_text("a name", "".join(parsed.values()))
     for key in _NUMBERS:
-        parsed[key] = float(_numbers(key, [job[key]])[0])
-    parsed["dur_s"] = _numbers("dur_s", job["dur_s"])
-    if len(parsed["dur_s"]) != len(_numbers("start_s", job["start_s"])):
+        parsed[key] = float(numbers_of(key, [job[key]])[0])
+    parsed["dur_s"] = numbers_of("dur_s", job["dur_s"])
+    if len(parsed["dur_s"]) != len(numbers_of("start_s", job["start_s"])):
         raise BadLineError("wrong line", "start_s and dur_s differ in length")
     if not len(parsed["dur_s"]):
         raise BadLineError("no tasks", "dur_s is empty; a job needs at least one task")
     return parsed
-
-
-def _numbers(key: str, given: Any) -> F8:
-    if not isinstance(given, list) or any(type(x) not in (int, float) for x in given):
-        raise BadLineError("wrong type", f"{key} must be of numbers, not {given!r:.60}")
-    try:
-        numbers = np.array(given, dtype=np.float64)
-    except OverflowError:
-        raise BadLineError("number out of range", f"{key} is beyond 1e308") from None
-    wrong = ~(np.isfinite(numbers) & (numbers >= 0))
-    if wrong.any():
-        first = numbers[int(np.argmax(wrong))]
-        text = f"{key} is {first:g}; it must be a number of at least 0"
-        raise BadLineError("number out of range", text)
-    return numbers
 
 
 def _read_walls(path: Path, on_bad_row: OnBadRow) -> Workload:
@@ -224,16 +209,14 @@ def _read_walls(path: Path, on_bad_row: OnBadRow) -> Workload:
     with open_text(path) as stream:
         layout = Layout(_HISTORY, skip_lines=1)
         log = read_columns(path, stream, layout, fields, on_bad_row, bad)
+    n_lines = len(log["end_s"]) + sum(bad.values())
     dropped: dict[str, int] = {}
     noticed: dict[str, int] = {}
-    kept = np.ones(len(log["submit_s"]), dtype=bool)
-    for rule, broken in {
+    rules = {
         "scheduled before the trace began": log["schedule_s"] == 0,
         "ends before it is scheduled": log["end_s"] < log["schedule_s"],
-    }.items():
-        count_rule(dropped, rule, kept & broken)
-        kept &= ~broken
-    at = np.flatnonzero(kept)
+    }
+    at = np.flatnonzero(rows_left(rules, dropped))
     ids = log["job_id"].take(pa.array(at)).to_pylist()
     rows = at[_kept_rows(ids, log["submit_s"][at], dropped, noticed)]
     if not len(rows):
@@ -258,7 +241,7 @@ def _read_walls(path: Path, on_bad_row: OnBadRow) -> Workload:
         meta={
             "name": "google2011",
             "durations": "job walls",
-            "report": _report(len(kept) + sum(bad.values()), len(rows), dropped, noticed, bad),
+            "report": _report(n_lines, len(rows), dropped, noticed, bad),
         },
     )
 
@@ -267,10 +250,7 @@ def _kept_rows(
     ids: list[str], submit_s: F8, dropped: dict[str, int], noticed: dict[str, int]
 ) -> I8:
     """Return the first row of each job, by submission; count the others."""
-    first = np.array(list({name: row for row, name in reversed(list(enumerate(ids)))}.values()))
-    rows = np.sort(first).astype(np.int64)
-    if len(rows) < len(ids):
-        dropped["job of an earlier line"] = len(ids) - len(rows)
+    rows = first_rows(ids, dropped)
     submit = submit_s[rows]
     count_rule(noticed, "submitted before the line above", submit[1:] < submit[:-1])
     return rows[np.argsort(submit, kind="stable")]

@@ -14,17 +14,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sim.base.arrays import F8, Mask
-from sim.base.errors import InputError
+from sim.base.parameters import checked
 from sim.base.reading import (
     Field,
     Layout,
     OnBadRow,
-    check_choice,
+    column_names,
     count_rule,
-    first_line,
     nothing_left,
     open_text,
     read_columns,
+    rows_left,
 )
 from sim.workload.schema import CATEGORY
 from sim.workload.workload import Workload
@@ -48,6 +48,7 @@ PRIORITY = {"Guaranteed": 3.0, "LS": 2.0, "Burstable": 1.0, "BE": 0.0}
 """Of each quality of service; of one that is not listed, 0."""
 
 
+@checked
 def read(
     path: str | os.PathLike[str],
     *,
@@ -86,9 +87,7 @@ def read(
         With file, line and rule: "no header", "missing column", "empty file", "no job left", and
         those of `sim.base.reading.read_blocks`.
     """
-    check_choice("on_bad_row", on_bad_row, ("error", "skip"))
-    check_choice("state", state, ("all", "completed"))
-    names = _header(path)
+    names = column_names(path, ",", [name for name in _FIELDS if name not in _MAY_LACK])
     bad: dict[str, int] = {}
     fields = {name: field for name, field in _FIELDS.items() if name in names}
     with open_text(path) as stream:
@@ -135,29 +134,6 @@ def read(
     )
 
 
-def _header(path: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Return the names of all columns."""
-    names = tuple(name.strip() for name in first_line(path).split(","))
-    if "name" not in names:
-        raise InputError(
-            f"the first line must name the columns, {','.join(_FIELDS)}, not {names[0]!r}",
-            file=path,
-            line=1,
-            rule="no header",
-        )
-    missing = [name for name in _FIELDS if name not in names and name not in _MAY_LACK]
-    if missing:
-        raise InputError(
-            f"there is no column {' and no '.join(missing)}",
-            file=path,
-            line=1,
-            rule="missing column",
-        )
-    if len({*names}) != len(names):
-        raise InputError("a column is there twice", file=path, line=1, rule="no header")
-    return names
-
-
 def _kept(pods: dict[str, Any], completed: bool, dropped: dict[str, int]) -> Mask:
     """Tell which pods ran, and count why others did not."""
     began, ended = pods["scheduled_time"], pods["deletion_time"]
@@ -173,11 +149,7 @@ def _kept(pods: dict[str, Any], completed: bool, dropped: dict[str, int]) -> Mas
     }
     if completed:
         rules["not completed"] = ~_equal(_words(pods, "pod_phase"), "Succeeded")
-    kept = np.ones(len(began), dtype=bool)
-    for rule, broken in rules.items():
-        count_rule(dropped, rule, kept & broken)
-        kept &= ~broken
-    return kept
+    return rows_left(rules, dropped)
 
 
 def _parts_of_several(num_gpu: F8, gpu_milli: F8) -> Mask:

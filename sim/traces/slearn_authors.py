@@ -10,11 +10,9 @@ Three files of one name. ``NAME.trace`` is a sequence of JSON objects, one a job
 
 from __future__ import annotations
 
-import bisect
-import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +27,13 @@ from sim.base.reading import (
     Field,
     Layout,
     OnBadRow,
+    check_text,
+    column_names,
     count_rule,
-    first_line,
+    first_rows,
+    json_values,
     nothing_left,
+    numbers_of,
     one_line,
     open_text,
     read_columns,
@@ -89,10 +91,9 @@ def read(
     trace = _trace(path)
     bad: dict[str, int] = {}
     ids, submit_s, durations = _jobs(trace, on_bad_row, bad)
-    first = np.array(list({name: row for row, name in reversed(list(enumerate(ids)))}.values()))
-    rows = np.sort(first)
+    dropped: dict[str, int] = {}
+    rows = first_rows(ids, dropped)
     rows = rows[np.argsort(submit_s[rows], kind="stable")]
-    dropped = {"job of an earlier line": len(ids) - len(rows)} if len(rows) < len(ids) else {}
     chosen = [ids[row] for row in rows]
     n_tasks = np.array([len(durations[row]) for row in rows], dtype=np.int32)
     noticed: dict[str, int] = {}
@@ -141,7 +142,7 @@ def _jobs(path: Path, on_bad_row: OnBadRow, bad: dict[str, int]) -> tuple[list[s
     ids: list[str] = []
     starts: list[float] = []
     durations: list[F8] = []
-    for line, job in _objects(path):
+    for line, job in json_values(path, whole_text(path)):
         with one_line(path, line, on_bad_row, bad):
             name, start, lasts = _job(job)
             ids.append(name)
@@ -150,25 +151,6 @@ def _jobs(path: Path, on_bad_row: OnBadRow, bad: dict[str, int]) -> tuple[list[s
     if not ids:
         raise nothing_left(path, bad)
     return ids, np.array(starts) / 1000.0, durations
-
-
-def _objects(path: Path) -> Iterator[tuple[int, Any]]:
-    """Yield each JSON value of the file, with the line that it begins in."""
-    text = whole_text(path)
-    ends = [match.start() for match in re.finditer("\n", text)]
-    decode, blank = json.JSONDecoder().raw_decode, re.compile(r"\s*")
-    at = blank.match(text).end()  # type: ignore[union-attr]
-    while at < len(text):
-        line = bisect.bisect_left(ends, at) + 1
-        try:
-            value, end = decode(text, at)
-        except (ValueError, RecursionError) as error:
-            raise InputError(
-                f"the job that begins here is no JSON ({error})",
-                file=path, line=line, rule="wrong line",
-            ) from None  # fmt: skip
-        yield line, value
-        at = blank.match(text, end).end()  # type: ignore[union-attr]
 
 
 def _job(job: Any) -> tuple[str, float, F8]:
@@ -182,25 +164,9 @@ def _job(job: Any) -> tuple[str, float, F8]:
         raise BadLineError("no tasks", "job.tasks must be a list of one task at least")
     if any(not isinstance(task, dict) or task.get("c.dur") is None for task in tasks):
         raise BadLineError("missing value", "a task lacks c.dur")
-    name = str(job["job.id"])
-    try:
-        name.encode()
-    except UnicodeEncodeError as error:  # half of a surrogate pair, which JSON can spell
-        raise BadLineError("not UTF-8", f"job.id is no text ({error})") from None
-    start = _numbers("job.start.ms", [job["job.start.ms"]])
-    return name, float(start[0]), _numbers("c.dur", [task["c.dur"] for task in tasks]) / 1000.0
-
-
-def _numbers(key: str, given: list[Any]) -> F8:
-    if any(type(x) not in (int, float) for x in given):
-        raise BadLineError("wrong type", f"{key} must be a number of ms")
-    try:
-        numbers = np.array(given, dtype=np.float64)
-    except OverflowError:
-        raise BadLineError("number out of range", f"{key} is beyond 1e308") from None
-    if not (np.isfinite(numbers) & (numbers >= 0)).all():
-        raise BadLineError("number out of range", f"{key} must be a number of at least 0")
-    return numbers
+    name = check_text("job.id", str(job["job.id"]))
+    start = numbers_of("job.start.ms", [job["job.start.ms"]])
+    return name, float(start[0]), numbers_of("c.dur", [task["c.dur"] for task in tasks]) / 1000.0
 
 
 def _beside(
@@ -212,12 +178,8 @@ def _beside(
     file = next((file for file in files if file.is_file()), None)
     if file is None:
         return None
-    header = tuple(name.strip() for name in first_line(file).split(","))
     wanted = {"job_id": "job_id", **FEATURES, **({"job_runtime": "job_runtime"} if runtime else {})}
-    lacks = [name for name in wanted.values() if header.count(name) != 1]
-    if lacks:
-        text = f"the first line must name {', '.join(wanted.values())}; it lacks {', '.join(lacks)}"
-        raise InputError(text, file=file, line=1, rule="wrong line")
+    header = column_names(file, ",", [*wanted.values()])
     fields = {of: Field("text", required=name == "job_id") for name, of in wanted.items()}
     fields |= {FEATURES[name]: Field("number", high=2**31 - 1) for name in _CLOCK}
     if runtime:

@@ -13,17 +13,18 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.arrays import F8, Mask
+from sim.base.parameters import checked
 from sim.base.reading import (
     Field,
     Layout,
     OnBadRow,
     RowsOnly,
-    check_choice,
     count_rule,
     first_line,
     nothing_left,
     open_text,
     read_columns,
+    rows_left,
 )
 from sim.workload.workload import Workload
 
@@ -46,6 +47,7 @@ _KIB_PER_GIB = 2.0**20
 ZERO_BECOMES_S = 0.5
 
 
+@checked
 def read(
     path: str | os.PathLike[str],
     *,
@@ -98,11 +100,6 @@ def read(
         With file, line and rule: see `sim.base.reading.read_blocks`; "empty file",
         "no job left".
     """
-    check_choice("on_bad_row", on_bad_row, ("error", "skip"))
-    check_choice("status", status, ("all", "completed"))
-    check_choice("processors", processors, ("allocated", "requested"))
-    check_choice("gang", gang, (True, False))
-    check_choice("memory", memory, ("none", "requested", "used"))
     bad: dict[str, int] = {}
     fields = {n: Field("whole" if n in _WHOLE else "number", low=-1, high=_MOST) for n in FIELDS}
     fields["job_number"] = Field("whole", required=True)
@@ -183,7 +180,6 @@ class _Log:
 
     def _judge(self, status: str) -> Mask:
         log = self.log
-        kept = np.ones(len(log["status"]), dtype=bool)
         rules = {
             "partial execution": np.isin(log["status"], _PARTIAL),
             "submission unknown": ~(log["submit_time"] >= 0),
@@ -194,9 +190,7 @@ class _Log:
         }
         if status == "completed":
             rules["not completed"] = log["status"] != _COMPLETED
-        for rule, broken in rules.items():
-            count_rule(self.dropped, rule, kept & broken)
-            kept &= ~broken
+        kept = rows_left(rules, self.dropped)
         rows = np.flatnonzero(kept)
         again = np.ones(len(rows), dtype=bool)
         again[np.unique(log["job_number"][rows], return_index=True)[1]] = False

@@ -17,7 +17,8 @@ import numpy as np
 
 from sim.base.acyclic import nodes_on_cycles
 from sim.base.errors import InputError
-from sim.base.reading import OnBadRow, check_choice, nothing_left, whole_text
+from sim.base.parameters import checked
+from sim.base.reading import OnBadRow, nothing_left, whole_text
 from sim.workload.workload import Workload
 
 RESOURCES = ("cpu", "mem", "io1", "io2", "io3", "io4")
@@ -42,6 +43,7 @@ class _Dag:
     edges: list[tuple[int, int]] = field(default_factory=list)
 
 
+@checked
 def read(path: str | os.PathLike[str], *, on_bad_row: OnBadRow = "error") -> Workload:
     """Read a file of query DAGs.
 
@@ -73,7 +75,6 @@ def read(path: str | os.PathLike[str], *, on_bad_row: OnBadRow = "error") -> Wor
         "duplicate id", "parent is not in the job", "parent is the stage itself", "parent is named
         twice", "cycle", "empty file".
     """
-    check_choice("on_bad_row", on_bad_row, ("error", "skip"))
     reader = _Reader(path, on_bad_row)
     dags = [dag for dag in reader.dags() if not reader.is_cyclic(dag)]
     if not dags:

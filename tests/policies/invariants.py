@@ -10,10 +10,11 @@ from functools import cached_property
 import numpy as np
 
 import sim
-from sim.bounds import bound_arrays, makespan_bound
+from sim.bounds import bound_arrays
 from sim.cluster.sizing import share_of_queues
 from sim.engine.plan import Fit, Plan, World
 from sim.result import Result
+from tests.sim.bounds.makespan import makespan_bound
 
 SLACK = 1e-9
 

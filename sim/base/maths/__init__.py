@@ -83,21 +83,10 @@ def sin(x: float) -> float: ...
 @overload
 def sin(x: Values) -> F8: ...
 def sin(x: ArrayLike) -> Any:
-    """Return the sine of x, in radians."""
-    from sim.base.maths.kernels.circular import circular_all  # loads numba
+    """Return the sine of x, in radians; NaN from 2**20 on, either way."""
+    from sim.base.maths.kernels.sine import sin_all  # loads numba
 
-    return _each(circular_all, x, 0)
-
-
-@overload
-def cos(x: float) -> float: ...
-@overload
-def cos(x: Values) -> F8: ...
-def cos(x: ArrayLike) -> Any:
-    """Return the cosine of x, in radians."""
-    from sim.base.maths.kernels.circular import circular_all  # loads numba
-
-    return _each(circular_all, x, 1)
+    return _each(sin_all, x)
 
 
 @overload

@@ -5,27 +5,16 @@ from __future__ import annotations
 import contextlib
 import os
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
-from sim.base.arrays import Mask
 from sim.base.errors import InputError
 
 _PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"\x04\x22\x4d\x18": "lz4"}
 """The first bytes of packed files."""
-
-
-def check_choice(option: str, value: object, choices: tuple[object, ...]) -> None:
-    """Raise an InputError unless `value` is one of `choices`."""
-    if value not in choices:
-        raise InputError(
-            f"{option} must be one of {', '.join(map(str, choices))}, not {value!r}",
-            rule="wrong option",
-        )
 
 
 def open_text(path: str | os.PathLike[str]) -> Any:
@@ -98,6 +87,29 @@ def first_line(path: str | os.PathLike[str]) -> str:
     return line.rstrip("\r")
 
 
+def column_names(
+    path: str | os.PathLike[str], delimiter: str, needed: Sequence[str], hint: str = ""
+) -> tuple[str, ...]:
+    """Return the names of all columns, which the first line says.
+
+    The first of the `needed` ones tells that line from a row; ``A/B`` is a need for either.
+    """
+    names = tuple(name.strip() for name in first_line(path).split(delimiter))
+    known = [name for name in names if name]
+    missing = [name for name in needed if not {*name.split("/")} & {*names}]
+    rule = "no header"
+    if needed[0] in missing:
+        words = delimiter.join(needed)
+        text = f"the first line must name the columns, {words}, not {names[0]!r}{hint}"
+    elif missing:
+        text, rule = f"there is no column {' and no '.join(missing)}{hint}", "missing column"
+    elif len({*known}) < len(known):
+        text = "a column is there twice"
+    else:
+        return names
+    raise InputError(text, file=path, line=1, rule=rule)
+
+
 def broken_text(path: str | os.PathLike[str], line: int, error: Exception) -> InputError:
     """Word the error of a text that ends or breaks while it is read at `line`."""
     if "runcated" in str(error) or "inflate" in str(error):
@@ -133,10 +145,3 @@ def nothing_left(path: str | os.PathLike[str], dropped: Mapping[str, int]) -> In
     if not why:
         return InputError("the trace has no rows", file=path, line=1, rule="empty file")
     return InputError(f"no job is left; dropped: {why}", file=path, line=1, rule="no job left")
-
-
-def count_rule(counts: dict[str, int], rule: str, rows: Mask) -> None:
-    """Count the true `rows` under `rule`; rules that never apply are not listed."""
-    n = int(np.count_nonzero(rows))
-    if n:
-        counts[rule] = counts.get(rule, 0) + n

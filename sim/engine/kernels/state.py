@@ -276,7 +276,6 @@ BLOCK = 64
 
 # registers of state_f
 NOW, TIMER, WORTHS, LEFTS = range(4)
-N_F = 4
 # registers of p_pack
 PACK_REMAINING, PACK_REMOTE, PACK_UNFAIRNESS, PACK_ORDER = range(4)
 # registers of state_i: counters

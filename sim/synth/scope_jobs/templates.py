@@ -301,10 +301,10 @@ TOKENS: int = numbers("jockey")["cluster"]["tokens"]
 """The most that a job was guaranteed (§5.1)."""
 
 
-def alone_s(template: Template, tokens: int = TOKENS) -> float:
-    """Return how long a run like the recorded one takes alone with so many tokens, s."""
+def alone_s(template: Template) -> float:
+    """Return how long a run like the recorded one takes alone with `TOKENS`, s."""
     run = recorded_run(template, stream(0, "synth", "scope_jobs", "alone", template.name))
-    return float(alone(workload_of(run), tokens).job_finish[0])
+    return float(alone(workload_of(run), TOKENS).job_finish[0])
 
 
 TRAINING_TOKENS = 50

@@ -9,14 +9,12 @@ from __future__ import annotations
 import os
 from typing import Literal
 
-import numpy as np
-
 from sim.base.errors import InputError
+from sim.base.parameters import NotNegative, checked
 from sim.base.reading import (
     Field,
     Layout,
     OnBadRow,
-    check_choice,
     first_line,
     open_text,
     read_blocks,
@@ -46,14 +44,15 @@ _FIELDS = {
 _OPTIONAL = ("mean_inst_dur", "cpu_usage", "mem_usage")
 
 
+@checked
 def read(
     path: str | os.PathLike[str],
     *,
     on_bad_row: OnBadRow = "error",
     status: Literal["all", "terminated"] = "all",
     unfinished: Literal["drop", "keep"] = "drop",
-    default_cpu: float = 1.0,
-    default_mem: float = 0.3,
+    default_cpu: NotNegative = 1.0,
+    default_mem: NotNegative = 0.3,
 ) -> Workload:
     """Read a ``batch_task`` file, streaming it.
 
@@ -115,13 +114,7 @@ def read(
         With file, line and rule: see `sim.base.reading.read_blocks`; "wrong columns",
         "empty file", "no job left", "cycle".
     """
-    check_choice("on_bad_row", on_bad_row, ("error", "skip"))
-    check_choice("status", status, ("all", "terminated"))
-    check_choice("unfinished", unfinished, ("drop", "keep"))
-    defaults = {
-        "plan_cpu": 100 * _amount("default_cpu", default_cpu),
-        "plan_mem": _amount("default_mem", default_mem),
-    }
+    defaults = {"plan_cpu": 100.0 * default_cpu, "plan_mem": float(default_mem)}
     layout = _layout(path)
     fields = {k: v for k, v in _FIELDS.items() if k in layout.names}
     bad: dict[str, int] = {}
@@ -157,11 +150,3 @@ def _layout(path: str | os.PathLike[str]) -> Layout:
             rule="wrong columns",
         )
     return Layout(names, skip_lines=1)
-
-
-def _amount(option: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise InputError(f"{option} must be a number, not {value!r}", rule="wrong option")
-    if not (np.isfinite(value) and value >= 0):
-        raise InputError(f"{option} must be finite and not negative: {value}", rule="wrong option")
-    return float(value)

@@ -17,8 +17,9 @@ import pyarrow as pa
 
 from sim.base import maths
 from sim.base.arrays import F8, I4, I8, Mask, ranges
+from sim.base.parameters import checked
 from sim.base.random import stream
-from sim.base.reading import OnBadRow, check_choice, nothing_left
+from sim.base.reading import OnBadRow, nothing_left
 from sim.lineage.logs import Logs, logs_of
 from sim.lineage.window import peak, workload
 from sim.lineage.worth import BLIND, NONE, POLL, Past, Recorded, category, week
@@ -26,6 +27,8 @@ from sim.lineage.written import operations
 from sim.traces.bqetl.files import TableJobs, read_files, run_times
 from sim.workload.workload import Workload
 
+Mode = Literal["poll", "blind"]
+History = Literal["logs", "truth"]
 SIZE_SPREAD = 2.45
 """Of the logarithm of what jobs hold, fitted to the cores of 6,600 jobs of Alibaba's trace of
 2018."""
@@ -36,6 +39,7 @@ SMALLEST = 0.002
 """Of the pool, that every owner's queue has."""
 
 
+@checked
 def read(
     path: str | os.PathLike[str],
     *,
@@ -88,10 +92,6 @@ def read(
         tier", "wrong date", "unknown job", "job reads itself", "read is named twice"; "cycle",
         "missing column", "missing file", "empty file", "no job left".
     """
-    check_choice("inside", inside, ("poll", "blind"))
-    check_choice("across", across, ("poll", "blind"))
-    check_choice("history", history, ("logs", "truth"))
-    check_choice("on_bad_row", on_bad_row, ("error", "skip"))
     tables = read_files(path, on_bad_row)
     runs = run_tables(tables, inside, across, seed)
     if not ((runs.submit_s >= 0) & (runs.submit_s < WEEK_S)).any():
@@ -214,9 +214,6 @@ def _downloads(tables: TableJobs, runs: Runs, seed: int) -> tuple[I8, F8]:
     order = np.lexsort((when, job))
     return job[order], when[order]
 
-
-Mode = Literal["poll", "blind"]
-History = Literal["logs", "truth"]
 
 WEEK_S = 7 * 86_400.0
 WEEKS = (-2, 2)

@@ -13,17 +13,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sim.base.arrays import F8, I8, Mask
-from sim.base.errors import InputError
+from sim.base.parameters import checked
 from sim.base.reading import (
     Field,
     Layout,
     OnBadRow,
-    check_choice,
+    column_names,
     count_rule,
-    first_line,
     nothing_left,
     open_text,
     read_columns,
+    rows_left,
 )
 from sim.traces.sacct.columns import (
     MEMORY,
@@ -37,7 +37,11 @@ from sim.traces.sacct.columns import (
 from sim.traces.swf import ZERO_BECOMES_S
 from sim.workload.workload import Workload
 
-_NEEDED = ("JobID", "Submit", "Start")
+_NEEDED = ("JobID", "Submit", "Start", "End/Elapsed/ElapsedRaw")
+_HINT = (
+    "; run sacct with --parsable2, without --noheader, and with "
+    "--format=JobID,User,Partition,Submit,Start,End,Timelimit,State,AllocCPUS,NNodes"
+)
 _TIME = Field(
     form=r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d|\d{1,12}|Unknown)$", example="2026-03-01T09:30:00"
 )
@@ -60,6 +64,7 @@ _FIELDS = {
 _NOT_ENDED = "^(PENDING|RUNNING|SUSPENDED|REQUEUED|RESIZING|CONFIGURING|COMPLETING)"
 
 
+@checked
 def read(
     path: str | os.PathLike[str],
     *,
@@ -116,13 +121,7 @@ def read(
         With file, line and rule: "no header", "missing column", "wrong time", "empty file",
         "no job left", and those of `sim.base.reading.read_blocks`.
     """
-    check_choice("on_bad_row", on_bad_row, ("error", "skip"))
-    check_choice("state", state, ("all", "completed"))
-    check_choice("tasks", tasks, ("cpus", "nodes"))
-    check_choice("arrays", arrays, ("job", "jobs"))
-    check_choice("gang", gang, (True, False))
-    check_choice("queue", queue, ("Partition", "Account"))
-    names = _header(path)
+    names = column_names(path, "|", _NEEDED, _HINT)
     bad: dict[str, int] = {}
     fields = {name: field for name, field in _FIELDS.items() if name in names}
     with open_text(path) as stream:
@@ -167,33 +166,6 @@ def read(
     )
 
 
-def _header(path: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Return the names of all columns."""
-    names = tuple(first_line(path).split("|"))
-    if "JobID" not in names:
-        raise InputError(
-            f"the first line must name the columns, JobID|Submit|Start|End|..., not {names[0]!r}; "
-            "run sacct with --parsable2 and without --noheader",
-            file=path,
-            line=1,
-            rule="no header",
-        )
-    missing = [name for name in _NEEDED if name not in names]
-    if not {"End", "Elapsed", "ElapsedRaw"} & {*names}:
-        missing.append("End")
-    if missing:
-        raise InputError(
-            f"there is no column {' and no '.join(missing)}; give sacct "
-            "--format=JobID,User,Partition,Submit,Start,End,Timelimit,State,AllocCPUS,NNodes",
-            file=path,
-            line=1,
-            rule="missing column",
-        )
-    if len({*names} - {""}) != len([name for name in names if name]):
-        raise InputError("a column is there twice", file=path, line=1, rule="no header")
-    return names
-
-
 def _ran(log: dict[str, Any], completed: bool, dropped: dict[str, int]) -> tuple[Any, F8, F8]:
     """Return the records of jobs that ran, by submission; their submission and run times, s."""
     ids = log["JobID"]
@@ -211,11 +183,7 @@ def _ran(log: dict[str, Any], completed: bool, dropped: dict[str, int]) -> tuple
     }
     if completed:
         rules["not completed"] = ~_true(pc.starts_with(state, "COMPLETED"))
-    kept = np.ones(len(ids), dtype=bool)
-    for rule, broken in rules.items():
-        count_rule(dropped, rule, kept & broken)
-        kept &= ~broken
-    rows = np.flatnonzero(kept)
+    rows = np.flatnonzero(rows_left(rules, dropped))
     backwards = _codes(_take(ids, rows))[::-1]
     last = np.zeros(len(rows), dtype=bool)
     last[len(rows) - 1 - np.unique(backwards, return_index=True)[1]] = True

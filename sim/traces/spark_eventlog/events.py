@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from sim.base.arrays import F8
-from sim.base.reading import BadLineError, OnBadRow, broken_text, one_line
+from sim.base.reading import BadLineError, OnBadRow, broken_text, check_text, one_line
 from sim.traces.spark_eventlog.files import CutOffError, Log, lines
 
 ROW: Final = (
@@ -350,8 +350,4 @@ def _text(of: dict[str, Any], key: str) -> str:
         return ""
     if not isinstance(text, str):
         raise BadLineError("wrong type", f"{key} must be a text, not {str(text)[:40]!r}")
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:  # half of a surrogate pair, which JSON can spell
-        raise BadLineError("not UTF-8", f"{key} is no text ({error})") from None
-    return text
+    return check_text(key, text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -10,8 +9,8 @@ import pyarrow as pa
 
 from sim.base.arrays import F8
 from sim.dags.properties import distance
+from sweep.papers.studies.ranks import pairs_kept, taus
 from sweep.report.findings import Finding, Finished
-from sweep.stats import interval
 
 REAL, REWIRED = "alibaba_hour", "alibaba_hour_rewired"
 
@@ -40,9 +39,7 @@ def ranking(finished: Finished) -> list[Finding]:
     share of pairs that keep their order is given too, of those that differ on the real jobs: the
     95 % interval of their difference, paired over seeds, leaves 0 out.
     """
-    from scipy.stats import kendalltau  # half a second to import
-
-    taus, orders = [], []
+    of_means, orders = [], []
     for (capacity,), cells in finished.by("capacity").items():
         names = sorted({row["policy"] for row in cells})
         seeds = sorted({row["seed"] for row in cells})
@@ -51,17 +48,9 @@ def ranking(finished: Finished) -> list[Finding]:
             for kind, row in enumerate(both):
                 jct[kind, names.index(row["policy"]), seeds.index(row["seed"])] = row["jct_mean_s"]
         where = f"{len(names)} policies, capacity {capacity:g}"
-        tau = [float(kendalltau(*of_seed).statistic) for of_seed in jct.transpose(2, 0, 1)]
-        taus.append(Finding.of("Kendall's tau of mean JCT", where, tau))
-        real, made = jct
-        kept = [
-            float(np.sign((real[a] - real[b]).mean()) == np.sign((made[a] - made[b]).mean()))
-            for a, b in combinations(range(len(names)), 2)
-            if _differ(real[a] - real[b])
-        ]
-        what = f"{where}, {len(kept)} pairs"
-        orders.append(Finding("clearly different pairs in order", what, float(np.mean(kept))))
-    return taus + orders
+        of_means.append(Finding.of("Kendall's tau of mean JCT", where, taus(jct[0], jct[1])))
+        orders.append(pairs_kept(jct[0], jct[1], where))
+    return of_means + orders
 
 
 def _pairs(cells: list[dict[str, Any]]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
@@ -75,8 +64,3 @@ def _pairs(cells: list[dict[str, Any]]) -> list[tuple[dict[str, Any], dict[str, 
 def _jct_s(jobs: pa.Table) -> F8:
     jct = jobs["finish_s"].to_numpy() - jobs["submit_s"].to_numpy()
     return np.asarray(jct[~np.isnan(jct)], dtype=np.float64)
-
-
-def _differ(difference: F8) -> bool:
-    _, low, high = interval(difference)
-    return low > 0 or high < 0

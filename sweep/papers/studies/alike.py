@@ -6,13 +6,12 @@ The rules are those of docs/synthetic.md.
 from __future__ import annotations
 
 import math
-from itertools import combinations
 
 import numpy as np
 
 from sim.base.arrays import F8
+from sweep.papers.studies.ranks import geometric, pairs_kept, taus
 from sweep.report.findings import Finding, Finished
-from sweep.stats import interval
 
 WHICH = "trace.knobs.half.which"
 HELD, OTHER, MADE = "second", "first", "made"
@@ -36,7 +35,7 @@ def ranking(finished: Finished) -> list[Finding]:
             parts,
             (
                 _taus(jct, where),
-                [_pairs_kept(jct, where)],
+                [pairs_kept(jct[HELD], jct[MADE], where)],
                 _errors(jct, names.index(baseline), where),
                 _gains(jct, names, names.index(baseline), f"capacity {capacity:g}"),
             ),
@@ -47,13 +46,7 @@ def ranking(finished: Finished) -> list[Finding]:
 
 
 def _taus(jct: dict[str, F8], where: str) -> list[Finding]:
-    from scipy.stats import kendalltau  # half a second to import
-
-    tau = {
-        which: [float(kendalltau(*both).statistic) for both in zip(jct[HELD].T, of.T, strict=True)]
-        for which, of in jct.items()
-        if which != HELD
-    }
+    tau = {which: taus(jct[HELD], jct[which]) for which in (OTHER, MADE)}
     lost = [other - made for other, made in zip(tau[OTHER], tau[MADE], strict=True)]
     title = "Kendall's tau of mean JCT"
     return [
@@ -61,18 +54,6 @@ def _taus(jct: dict[str, F8], where: str) -> list[Finding]:
         Finding.of(title, f"the two real halves, {where}", tau[OTHER]),
         Finding.of(title, f"lost by synthesizing, {where}", lost, at_most=LOSS),
     ]
-
-
-def _pairs_kept(jct: dict[str, F8], where: str) -> Finding:
-    kept = []
-    for a, b in combinations(range(len(jct[HELD])), 2):
-        difference = jct[HELD][a] - jct[HELD][b]
-        _, low, high = interval(difference)
-        if low > 0 or high < 0:
-            made = float((jct[MADE][a] - jct[MADE][b]).mean())
-            kept.append(float(made * difference.mean() > 0))
-    share = float(np.mean(kept)) if kept else math.nan
-    return Finding("clearly different pairs in order", f"{where}, {len(kept)} pairs", share)
 
 
 def _logs(jct: dict[str, F8], base: int) -> dict[str, F8]:
@@ -87,19 +68,14 @@ def _errors(jct: dict[str, F8], base: int, where: str) -> list[Finding]:
     title = "gains over the baseline are off by a factor of"
     most = round(math.exp(TIMES * float(off[OTHER].mean())), 3)
     return [
-        _exponential(title, f"synthesized and held, {where}", off[MADE], most),
-        _exponential(title, f"the two real halves, {where}", off[OTHER]),
+        geometric(title, f"synthesized and held, {where}", off[MADE].tolist(), at_most=most),
+        geometric(title, f"the two real halves, {where}", off[OTHER].tolist()),
     ]
 
 
 def _gains(jct: dict[str, F8], names: list[str], base: int, where: str) -> list[Finding]:
     title = f"gain on the synthesized over gain on the held, {where}"
     logs = _logs(jct, base)[MADE]
-    return [_exponential(title, name, logs[at]) for at, name in enumerate(names) if at != base]
-
-
-def _exponential(title: str, what: str, logs: F8, at_most: float = math.inf) -> Finding:
-    one = Finding.of(title, what, logs.tolist())
-    return Finding(
-        title, what, math.exp(one.ours), math.exp(one.low), math.exp(one.high), at_most=at_most
-    )
+    return [
+        geometric(title, name, logs[at].tolist()) for at, name in enumerate(names) if at != base
+    ]

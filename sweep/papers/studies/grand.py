@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from sweep.papers.studies.ranks import geometric
 from sweep.report.findings import Finding, Finished
 
 Row = dict[str, Any]
@@ -47,7 +48,8 @@ def ranking(finished: Finished) -> list[Finding]:
                 for policies in of.values()
                 if policy in policies and baseline in policies
             ]
-            found.append(_geometric(title, policy, logs))
+            logs = [log for log in logs if math.isfinite(log)]
+            found.append(geometric(title, policy, logs))
     for title, metric, best, scale in BESTS:
         for (trace, capacity), policies in means.items():
             known = {name: row for name, row in policies.items() if row[metric] == row[metric]}
@@ -79,8 +81,3 @@ def _means(finished: Finished) -> dict[Where, dict[str, Row]]:
             metric: float(np.mean(of)) if of else math.nan for metric, of in values.items()
         }
     return means
-
-
-def _geometric(title: str, what: str, logs: list[float]) -> Finding:
-    one = Finding.of(title, what, [log for log in logs if math.isfinite(log)])
-    return Finding(title, what, math.exp(one.ours), math.exp(one.low), math.exp(one.high))

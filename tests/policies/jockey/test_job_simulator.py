@@ -134,32 +134,6 @@ def test_quantiles_are_order_statistics():
     assert found == [1.0, 1.0, 2.0, 5.0, 10.0, 10.0]
 
 
-def test_the_sampling_error_holds_for_nineteen_of_twenty_samples():
-    rng = np.random.default_rng(1)
-    n, times = 40, 4000
-    draws = np.sort(rng.random((times, n)), axis=1)  # uniform: what lies above x is 1 - x
-    for q in (0.5, 0.9, 1.0):
-        rank = int(np.ceil(q * n))
-        one = Remaining(np.array([1], "i4"), np.tile(draws[0], (1, LEVELS + 1, 1)))
-        assert one.quantile(q, 1)[0, 0] == draws[0, rank - 1]
-        within = (1.0 - draws[:, rank - 1] <= one.exceeded_by(q)).mean()
-        assert within == pytest.approx(0.95, abs=0.012)
-    assert one.exceeded_by(1.0) == pytest.approx(1 - 0.05 ** (1 / n))
-
-
-def test_the_interval_holds_the_true_quantile():
-    rng = np.random.default_rng(2)
-    draws = np.sort(rng.random((2000, 40)), axis=1)
-    held = []
-    for row in draws:
-        low, high = Remaining(np.array([1], "i4"), np.tile(row, (1, 1, 1))).interval_s(0.8)[0]
-        held.append(low <= 0.8 <= high)
-    assert np.mean(held) >= 0.95
-    assert np.mean(held) < 0.99  # and is no wider than need be
-    worst = Remaining(np.array([1], "i4"), draws[:1, None]).interval_s(1.0)
-    assert worst.tolist() == [[draws[0, -1], np.inf]]
-
-
 def test_allocations_are_as_many_as_wanted():
     assert len(allocations(100, 20)) == 20
     assert allocations(100, 20)[[0, -1]].tolist() == [1, 100]

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import sim
-from sim.bounds import bound_arrays, makespan_bound
+from sim.bounds import bound_arrays
 from sim.workload.paths import critical_path_s, stage_depth, stage_tail_s, topological_order
+from tests.sim.bounds.makespan import makespan_bound
 
 NAMES = ("cp_len", "twork", "mod_cp", "new_lb")
 

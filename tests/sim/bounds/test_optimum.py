@@ -5,7 +5,8 @@ import pytest
 from ortools.sat.python import cp_model
 
 import sim
-from sim.bounds import bound_arrays, makespan_bound
+from sim.bounds import bound_arrays
+from tests.sim.bounds.makespan import makespan_bound
 
 CAPACITY = {"cpu": 4, "mem": 5}
 

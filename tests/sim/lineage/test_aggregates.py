@@ -68,8 +68,6 @@ def test_what_is_wrong_is_said():
     edges = plain_edges(2, [0], [1])
     with pytest.raises(InputError, match="every value must be finite and at least 0"):
         aggregate(edges, np.array([1.0, -1.0]))
-    with pytest.raises(InputError, match="weights for 1 edges"):
-        aggregate(edges, np.ones(2), wt_fn=lambda e: np.ones(3))
     with pytest.raises(InputError, match="cycle"):
         aggregate(plain_edges(2, [0, 1], [1, 0]), np.ones(2))
 

@@ -99,5 +99,5 @@ def test_the_real_sample_is_whole_when_all_rows_are_kept(shared_traces):
 
 @pytest.mark.parametrize("unfinished", ["yes", True])
 def test_unfinished_is_a_word(tmp_path, unfinished):
-    with pytest.raises(ValueError, match="unfinished must be one of drop, keep"):
+    with pytest.raises(ValueError, match="unfinished must be 'drop' or 'keep'"):
         load(write(tmp_path / "t.csv", [row()]), unfinished=unfinished)

@@ -102,7 +102,7 @@ def test_what_is_no_json_is_refused_where_it_begins(tmp_path):
 
 def test_a_table_that_lacks_a_column_and_a_folder_of_two_are_refused(tmp_path):
     folder = written(tmp_path, features=FEATURES.replace("user_name", "username"))
-    with pytest.raises(sim.InputError, match="lacks user_name"):
+    with pytest.raises(sim.InputError, match="no column user_name"):
         load(folder)
     (folder / "other.trace").write_text(TRACE)
     with pytest.raises(sim.InputError, match=r"other\.trace, test\.trace"):
