@@ -1,0 +1,55 @@
+"""Traces read by a task before their cells have keys, and converted: the driver parses none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sim.base.errors import InputError, in_a_line
+from sim.base.masking import mask
+from sweep.execution import task
+from sweep.execution.made import Recipe
+from sweep.execution.on_ray.connection import Connection, DisconnectedError
+
+
+def convert(connection: Connection, recipe: Recipe, python_path: Sequence[str]) -> dict[str, Any]:
+    """Have a trace read and converted on this machine; return what is known of it then.
+
+    Ray is started for it. A cluster is left again, so that its nodes are checked for the cells when
+    it is joined to run them. Raises what the trace's reader did.
+    """
+    if connection.is_afar:
+        return task.convert(recipe, python_path)
+    import ray
+
+    was_open = connection.is_open
+    try:
+        if not was_open:
+            connection.open()
+        with connection.guarded():
+            # its process goes with it, and so does the memory that reading took
+            convert = ray.remote(max_calls=1, num_cpus=0, **connection.here())(task.convert)
+            found: dict[str, Any] = ray.get(convert.remote(recipe, python_path))
+        return found
+    except DisconnectedError as error:
+        what = f"{error}; the same command again goes on"
+        raise InputError(what, rule="no cluster") from error
+    except ray.exceptions.RayTaskError as error:
+        blame_input(error)
+        raise
+    except ray.exceptions.RayError as error:
+        raise InputError(
+            f"the trace can't be read: the process that did ended ({in_a_line(error)}), for its "
+            "memory or by what the reader does; launcher=inline shows it",
+            file=mask(str(recipe.trace.get("path"))),
+        ) from error
+    finally:
+        if not was_open:
+            connection.leave()
+
+
+def blame_input(error: Exception) -> None:
+    """Raise what is wrong with a workload, where that is why a task has no outcome."""
+    cause = getattr(error, "cause", None)
+    if isinstance(cause, InputError):
+        raise cause from None
