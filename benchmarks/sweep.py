@@ -97,9 +97,10 @@ def _scaling(folder: Path) -> list[Row]:
 def _memory(folder: Path) -> list[Row]:
     """How much more memory a sweep takes for a workload of 200 MB, with one worker and with more.
 
-    Summed over all processes of the sweep, each page counted once (its proportional set size), at
-    moments when every worker has the workload and none is within a run: what a run holds of its
-    own, while it lasts, is a row by itself.
+    Summed over all processes of the sweep, each page counted once (its proportional set size), and
+    all that the object store takes, whoever has mapped it; at moments when every worker has the
+    workload and none is within a run: what a run holds of its own, while it lasts, is a row by
+    itself.
     """
     megabytes = _write_large(folder / "large") / 1e6
     rows = [row("a large workload", megabytes, "MB")]

@@ -119,8 +119,8 @@ WEIGH = (
                 column.max()  # copies nothing
         if not _all_are_here():
             return  # others are within a run, which has a state of its own
-        driver = _parent(_parent(os.getpid()))  # worker, raylet, driver
-        total = sum(_weight(pid) for pid in _with_children(driver))
+        raylet = _parent(os.getpid())
+        total = sum(_weight(pid) for pid in _with_children(_parent(raylet))) + _stored(raylet)
         name = f"{os.getpid()}-{time.monotonic_ns()}"
         Path(os.environ["WEIGH_INTO"], name).write_text(str(total))
         time.sleep(1.0)
@@ -162,6 +162,12 @@ def _weight(pid):
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     except OSError:
         return 0
-    return sum(1024 * int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+    of = {line.split()[0]: 1024 * int(line.split()[1]) for line in lines[1:]}
+    return of["Pss:"] - of["Pss_Shmem:"]  # the object store is weighed as a whole
+
+def _stored(raylet):
+    fds = Path(f"/proc/{raylet}/fd").iterdir()
+    about = [fd.stat() for fd in fds if "plasma" in os.readlink(fd)]
+    return 512 * sum({one.st_ino: one.st_blocks for one in about}.values())
 """
 )
