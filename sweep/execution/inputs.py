@@ -66,9 +66,8 @@ class Inputs:
     def describe(self, name: str) -> dict[str, Any]:
         """Describe a workload: ``digest``, sizes, what can be learnt from, ``meta``."""
         if self.known(name) is None:
-            recipe = self.recipe(name)
-            if self._convert is not None and recipe.is_read:
-                self.learn(name, self._convert(recipe))
+            if self._convert is not None and self.is_read(name):
+                self.learn(name, self._convert(self.recipe(name)))
             else:
                 self.workload(name)
         return self._known[name]
@@ -91,23 +90,27 @@ class Inputs:
     def content(self, name: str) -> str:
         """Return the digest of a workload, or its recipe's name where that is all that is known."""
         about = self.known(name)
-        if about is None and self._defers and not self.recipe(name).is_read:
+        if about is None and self._defers and not self.is_read(name):
             return name
         digest: str = self.describe(name)["digest"]
         return digest
 
     def named(self, name: str) -> str:
         """Return what a workload is called in the name of a sweep: the same before it is made."""
-        return self.content(name) if self.recipe(name).is_read else name
+        return self.content(name) if self.is_read(name) else name
+
+    def is_read(self, name: str) -> bool:
+        """Tell whether a workload is read, and not synthesized."""
+        return "synth" not in self._wanted[name][0]
 
     def is_elsewhere(self, name: str) -> bool:
         """Tell whether a workload is made where its cells run, and their clusters sized there."""
-        return self._convert is not None or not self.recipe(name).is_read
+        return self._convert is not None or not self.is_read(name)
 
     def recipe(self, name: str) -> Recipe:
         """Return what a workload is made from."""
         trace, cluster = self._wanted[name]
-        if "synth" in trace:
+        if not self.is_read(name):
             return Recipe(trace, cluster)
         is_parquet = trace["format"] == "parquet"  # which is read as what is kept would be
         kept = None if is_parquet else converted.folder_of(self._results, name)

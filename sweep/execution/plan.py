@@ -170,7 +170,7 @@ def prepare(grid: Grid, inputs: Inputs | None = None) -> Prepared:
 def claimed_as(prepared: Prepared, planned: Planned) -> bytes:
     """Return by what a cell is claimed: the same before and after its workload is made."""
     inputs = prepared.inputs
-    if inputs.recipe(planned.input).is_read:
+    if inputs.is_read(planned.input):
         return bytes.fromhex(planned.key)
     cell, texts = planned.cell, prepared.texts
     parts = (prepared.policies(cell.policy), texts(cell.cluster), texts(cell.measure))

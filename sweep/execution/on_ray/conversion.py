@@ -22,21 +22,23 @@ def convert(connection: Connection, recipe: Recipe, python_path: Sequence[str]) 
         return task.convert(recipe, python_path)
     import ray
 
+    broken = (ray.exceptions.RpcError, ray.exceptions.RaySystemError)
     was_open = connection.is_open
     try:
         if not was_open:
             connection.open()
         with connection.guarded():
             # its process goes with it, and so does the memory that reading took
-            convert = ray.remote(max_calls=1, num_cpus=0, **connection.here())(task.convert)
-            found: dict[str, Any] = ray.get(convert.remote(recipe, python_path))
+            options = {"max_calls": 1, "max_retries": 0, "num_cpus": 0, **connection.here()}
+            ref = ray.remote(**options)(task.convert).remote(recipe, python_path)
+        found: dict[str, Any] = ray.get(ref)
         return found
-    except DisconnectedError as error:
-        what = f"{error}; the same command again goes on"
-        raise InputError(what, rule="no cluster") from error
-    except ray.exceptions.RayTaskError as error:
+    except ray.exceptions.RayTaskError as error:  # which is of the kind of its cause, too
         blame_input(error)
         raise
+    except (DisconnectedError, OSError, *broken) as error:
+        what = f"{in_a_line(error)}; the same command again goes on"
+        raise InputError(what, rule="no cluster") from error
     except ray.exceptions.RayError as error:
         raise InputError(
             f"the trace can't be read: the process that did ended ({in_a_line(error)}), for its "

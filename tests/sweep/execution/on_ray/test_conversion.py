@@ -65,7 +65,7 @@ def test_a_process_of_its_own_reads_it_here(
 ) -> None:
     there = Connection({"kind": kind}, [])
     assert convert(there, recipe, [])["n_jobs"] == 6
-    assert ray.asked == [{"max_calls": 1, "num_cpus": 0, "where": "here"}]
+    assert ray.asked == [{"max_calls": 1, "max_retries": 0, "num_cpus": 0, "where": "here"}]
     assert ray.n_left == n_left
     assert there.is_open == (n_left == 0)
 
@@ -90,6 +90,14 @@ def test_what_the_reader_raised_is_raised(ray: Ray, recipe: Recipe) -> None:
     with pytest.raises(InputError, match=r"^a.swf:3: no job is left$"):
         convert(Connection({"kind": "ray"}, []), recipe, [])
     assert ray.n_left == 1
+
+
+def test_a_readers_own_error_is_not_the_clusters(ray: Ray, recipe: Recipe) -> None:
+    plain = ray_errors.RayTaskError("convert", "", PermissionError("no"), "title", 1, "ip")
+    ray.fails_with = plain.as_instanceof_cause()
+    assert isinstance(ray.fails_with, OSError)
+    with pytest.raises(ray_errors.RayTaskError):
+        convert(Connection({"kind": "local"}, []), recipe, [])
 
 
 def test_a_reader_that_ended_is_told(ray: Ray, recipe: Recipe) -> None:
