@@ -287,7 +287,11 @@ class Connection:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         node_id = ray.get_runtime_context().get_node_id()
-        return {"scheduling_strategy": NodeAffinitySchedulingStrategy(node_id, soft=False)}
+        node = self.nodes.good().get(node_id)
+        return {
+            "num_cpus": int(node is not None and node.n_cpus >= 1),  # a head may have none
+            "scheduling_strategy": NodeAffinitySchedulingStrategy(node_id, soft=False),
+        }
 
     def close(self) -> None:
         """Stop Ray if it was started here, else leave the cluster."""

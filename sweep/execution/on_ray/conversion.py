@@ -9,7 +9,12 @@ from sim.base.errors import InputError, in_a_line
 from sim.base.masking import mask
 from sweep.execution import task
 from sweep.execution.made import Recipe
+from sweep.execution.notes import note
 from sweep.execution.on_ray.connection import Connection, DisconnectedError
+from sweep.grid import remote
+
+LARGE = 2**24
+"""Bytes of a trace whose reader's process is not kept for more work, for its memory."""
 
 
 def convert(connection: Connection, recipe: Recipe, python_path: Sequence[str]) -> dict[str, Any]:
@@ -24,12 +29,17 @@ def convert(connection: Connection, recipe: Recipe, python_path: Sequence[str]) 
 
     broken = (ray.exceptions.RpcError, ray.exceptions.RaySystemError)
     was_open = connection.is_open
+    path = mask(str(recipe.trace["path"]))
+    is_large = _n_bytes(recipe) > LARGE
+    if is_large:
+        note(f"reading {path}")
     try:
         if not was_open:
             connection.open()
         with connection.guarded():
-            # its process goes with it, and so does the memory that reading took
-            options = {"max_calls": 1, "max_retries": 0, "num_cpus": 0, **connection.here()}
+            options = {"max_retries": 0, **connection.here()}
+            if is_large:
+                options["max_calls"] = 1  # what reading took goes with its process
             ref = ray.remote(**options)(task.convert).remote(recipe, python_path)
         found: dict[str, Any] = ray.get(ref)
         return found
@@ -43,11 +53,17 @@ def convert(connection: Connection, recipe: Recipe, python_path: Sequence[str]) 
         raise InputError(
             f"the trace can't be read: the process that did ended ({in_a_line(error)}), for its "
             "memory or by what the reader does; launcher=inline shows it",
-            file=mask(str(recipe.trace.get("path"))),
+            file=path,
         ) from error
     finally:
         if not was_open:
             connection.leave()
+
+
+def _n_bytes(recipe: Recipe) -> int:
+    path = remote.here(str(recipe.trace["path"]))
+    files = path.rglob("*") if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files if file.is_file())
 
 
 def blame_input(error: Exception) -> None:

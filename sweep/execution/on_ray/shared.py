@@ -63,7 +63,7 @@ class Shared:
             made, workload = task.make(recipe, wanted, self._python_path)
             return ray.put(made), put(workload)
         else:  # here, where the files are
-            options = {"num_cpus": 0, **self._connection.here()}
+            options = self._connection.here()
         if recipe.n_tasks > LARGE:
             options["max_calls"] = 1  # what reading took goes with its process
         make = ray.remote(num_returns=2, max_retries=MAKE_AGAIN, **options)(task.make)

@@ -12,7 +12,7 @@ from ray import exceptions as ray_errors
 
 from sim.base.errors import InputError
 from sweep.execution.made import Recipe
-from sweep.execution.on_ray import connection
+from sweep.execution.on_ray import connection, conversion
 from sweep.execution.on_ray.connection import Connection
 from sweep.execution.on_ray.conversion import convert
 from tests.sweep.small import write_workload
@@ -60,14 +60,20 @@ def recipe(tmp_path: Path) -> Recipe:
 
 
 @pytest.mark.parametrize(("kind", "n_left"), [("local", 0), ("ray", 1)])
-def test_a_process_of_its_own_reads_it_here(
-    ray: Ray, recipe: Recipe, kind: str, n_left: int
-) -> None:
+def test_a_task_reads_it_here(ray: Ray, recipe: Recipe, kind: str, n_left: int) -> None:
     there = Connection({"kind": kind}, [])
     assert convert(there, recipe, [])["n_jobs"] == 6
-    assert ray.asked == [{"max_calls": 1, "max_retries": 0, "num_cpus": 0, "where": "here"}]
+    assert ray.asked == [{"max_retries": 0, "where": "here"}]
     assert ray.n_left == n_left
     assert there.is_open == (n_left == 0)
+
+
+def test_a_large_one_has_a_process_of_its_own(
+    ray: Ray, recipe: Recipe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conversion, "LARGE", 100)
+    convert(Connection({"kind": "local"}, []), recipe, [])
+    assert ray.asked[0]["max_calls"] == 1
 
 
 def test_a_cluster_that_cells_run_on_is_not_left(ray: Ray, recipe: Recipe) -> None:

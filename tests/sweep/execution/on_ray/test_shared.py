@@ -120,7 +120,6 @@ def test_what_is_read_is_read_here_by_a_process_of_its_own(ray: Ray, shared: Sha
     assert asked == {
         "max_calls": 1,
         "max_retries": MAKE_AGAIN,
-        "num_cpus": 0,
         "num_returns": 2,
         "where": "here",
     }
