@@ -21,10 +21,10 @@ from sweep.execution.on_ray.shared import LARGE
 from sweep.store.cell import CellSpec
 
 
-def private_bytes() -> int:
-    """Memory of this process that it shares with nobody."""
+def own_bytes() -> int:
+    """Memory of this process that is no view of a file or of the object store."""
     lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
-    return 1024 * sum(int(line.split()[1]) for line in lines if line.startswith("Private_"))
+    return 1024 * sum(int(line.split()[1]) for line in lines if line.startswith("Anonymous:"))
 
 
 def simulate(workload: Workload, cluster: Any, policy: Any, *, seed: int, **_: Any) -> Any:
@@ -38,7 +38,7 @@ def simulate(workload: Workload, cluster: Any, policy: Any, *, seed: int, **_: A
     jobs = workload.columns.job_submit
     metrics = {
         "pid": float(os.getpid()),
-        "private": float(private_bytes()),
+        "own": float(own_bytes()),
         "total": total,
         "size": float(workload.columns.task_duration.nbytes),
     }

@@ -39,7 +39,7 @@ def test_a_large_workload_is_in_memory_once(packages: Path) -> None:
     assert all(metric["size"] == 200e6 for metric in metrics)
     assert len({metric["total"] for metric in metrics}) == 1
     # a worker without a workload has about 100 MB of its own
-    assert max(metric["private"] for metric in metrics) < 200e6
+    assert max(metric["own"] for metric in metrics) < 200e6
 
 
 @pytest.fixture
