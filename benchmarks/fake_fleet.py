@@ -19,6 +19,7 @@ from typing import Any
 from unittest import mock
 
 from sweep.execution.compute import Work
+from sweep.execution.made import Recipe
 from sweep.execution.on_ray import connection
 from sweep.execution.on_ray.pool import RayRunner
 from sweep.execution.parts import Part, pack
@@ -28,6 +29,8 @@ TASK_S, PART_S, WAIT_S = 0.8e-3, 0.5e-3, 3e-6
 """For handing out a task; for a part of one; for each task that is looked at while waiting."""
 DISPATCH_S = 0.01
 """From when a task is handed out to when an idle slot begins it."""
+MADE = 0
+"""Stands for a reference to a workload."""
 
 
 class Task:
@@ -88,8 +91,10 @@ class Fleet:
         finally:
             self._aside_s += time.thread_time() - begin
 
-    def remote(self, function: Any) -> Any:
-        """Stand for ``ray.remote``."""
+    def remote(self, function: Any = None, **_: Any) -> Any:
+        """Stand for ``ray.remote``; what makes the workload is there at once."""
+        if function is None:
+            return lambda _: SimpleNamespace(remote=lambda *_: (MADE, MADE))
 
         def submit(workload: Any, specs: Sequence[CellSpec], *how: Any, ahead: int) -> Task:
             with self.aside():
@@ -154,8 +159,10 @@ class Fleet:
                 ready = [task for task in refs if task.ready or task.is_over]
         return ready[:num_returns], []
 
-    def get(self, n_cells: int, **_: Any) -> Part:
+    def get(self, n_cells: int, **_: Any) -> Any:
         """Stand for ``ray.get``: of a part what its cells came to."""
+        if n_cells == MADE:
+            return SimpleNamespace(about={})
         with self.aside():
             if n_cells not in self._parts:
                 one = CellResult("k", seconds=self.cell_s)
@@ -204,9 +211,7 @@ def busy(n_nodes: int, slots_each: int, each: int, cell_s: float = 1.0) -> tuple
     fleet = Fleet(n_nodes, slots_each, cell_s)
     work = [Work(CellSpec("k", {}, {}, {}, 0), "w")] * (each * n_nodes * slots_each)
     workloads: Any = SimpleNamespace(
-        workload=lambda _: SimpleNamespace(columns=None),
-        release=lambda _: None,
-        recipe=lambda _: None,
+        recipe=lambda _: Recipe({"synth": ""}, {}), learn=lambda *_: None
     )
     with (
         mock.patch.dict(sys.modules, {"ray": fleet}),

@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 from benchmarks.common import (
@@ -25,11 +26,14 @@ from benchmarks.common import (
     write_own,
     write_tiny,
 )
-from benchmarks.sweep_code import BURN, HYDRA, PLAIN_BURN, SIMULATION, TUNE, WEIGH
+from benchmarks.sweep_code import BURN, HYDRA, PLAIN_BURN, SIMULATION, STATE, TUNE, WEIGH
 from sim import Workload
 
 MANY, FEW = 2000, 100
+TUNE_NEEDS = ("fsspec", "pandas", "requests")  # what `ray[tune]` brings
 N_TASKS_LARGE = 17_000_000  # of 12 bytes
+RUN_BYTES = 21
+"""Of a task, while it is simulated: when it began and ended (8 each) and where it ran (4)."""
 
 
 def main() -> int:
@@ -54,15 +58,19 @@ def _overhead(folder: Path) -> list[Row]:
         wholes.append(many)
         cells.append(1e3 * ((many - few) / (MANY - FEW) - alone))
     multirun = 1e3 * (_multirun(folder) - alone)
-    tune = 1e3 * (child(TUNE.format(folder=tiny, out=str(folder / "tune")))["seconds"] - alone)
-    return [
+    rows = [
         row(f"a cell beyond its simulation, of {MANY:,}", cells, "ms", at_most=3),
         row("a job of Hydra's multirun, of 20", multirun, "ms"),
-        row("a trial of Ray Tune, of 10", tune, "ms"),
         row("Hydra's multirun / ours", [multirun / cell for cell in cells], "×"),
-        row("Ray Tune / ours", [tune / cell for cell in cells], "×"),
         row(f"{MANY:,} cells, from start to end", wholes, "s"),
     ]
+    missing = [name for name in TUNE_NEEDS if find_spec(name) is None]
+    if missing:
+        print(f"Ray Tune is left out: {', '.join(missing)} of ray[tune] not installed")
+        return rows
+    tune = 1e3 * (child(TUNE.format(folder=tiny, out=str(folder / "tune")))["seconds"] - alone)
+    each = [tune / cell for cell in cells]
+    return [*rows, row("a trial of Ray Tune, of 10", tune, "ms"), row("Ray Tune / ours", each, "×")]
 
 
 def _cached(folder: Path) -> list[Row]:
@@ -100,7 +108,10 @@ def _scaling(folder: Path) -> list[Row]:
 def _memory(folder: Path) -> list[Row]:
     """How much more memory a sweep takes for a workload of 200 MB, with one worker and with more.
 
-    Summed over all processes of the sweep, each page counted once (its proportional set size).
+    Summed over all processes of the sweep, each page counted once (its proportional set size), and
+    all that the object store takes, whoever has mapped it; at moments when every worker has the
+    workload and none is within a run: what a run holds of its own, while it lasts, is a row by
+    itself.
     """
     megabytes = _write_large(folder / "large") / 1e6
     rows = [row("a large workload", megabytes, "MB")]
@@ -108,7 +119,8 @@ def _memory(folder: Path) -> list[Row]:
         tiny, large = (_weigh(folder, size, workers) / 1e6 for size in ("tiny", "large"))
         what = f"memory that it adds to a sweep by {workers} worker{'s' if workers > 1 else ''}"
         rows.append(row(what, large - tiny, "MB", at_most=1.25 * megabytes))
-    return rows
+    state = child(STATE.format(folder=str(folder / "large")))["bytes"]
+    return [*rows, row("what a run holds of its own, a task", state, "bytes", at_most=RUN_BYTES)]
 
 
 def _sweep(folder: Path, results: str, trace: str = "", *words: str) -> float:
@@ -166,10 +178,10 @@ def _weigh(folder: Path, trace: str, workers: int) -> float:
     """Return the most that a sweep's processes ever held together, bytes."""
     notes = folder / f"notes-{trace}-{workers}"
     notes.mkdir()
-    os.environ["WEIGH_INTO"] = str(notes)
+    os.environ |= {"WEIGH_INTO": str(notes), "WEIGH_WORKERS": str(workers)}
     seeds = f"seed=range(0,{3 * workers})"
     _sweep(folder, f"weigh-{trace}-{workers}", trace, *_own(folder, "weigh", workers), seeds)
-    return max(float(path.read_text()) for path in notes.iterdir())
+    return max(float(path.read_text()) for path in notes.glob("[0-9]*"))
 
 
 def _write_large(folder: Path) -> int:

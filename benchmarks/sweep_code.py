@@ -88,17 +88,50 @@ BURN = (
 """
 )
 
+STATE = """
+import json, tracemalloc
+import policies, sim
+from sim.measures import measure
+w = sim.Workload.read({folder!r})
+w.columns
+def run():
+    measure("simulation", sim.simulate, w, sim.Cluster.slots(2), policies.build("random"), 0)
+run()  # compiles, or loads what is compiled
+tracemalloc.start()
+run()
+print(json.dumps({{"bytes": tracemalloc.get_traced_memory()[1] / w.n_tasks}}))
+"""
+
 WEIGH = (
     _POLICY.format(name="weigh", what="Reads every column, then weighs the sweep it is part of")
     + """
+        if len(world.columns.job_submit) <= 3:
+            return  # not a cell: a few jobs, by which kernels are compiled
         for column in vars(world.columns).values():
-            if isinstance(column, np.ndarray):
-                np.nansum(column)
-        time.sleep(1.0)
-        driver = _parent(_parent(os.getpid()))  # worker, raylet, driver
-        total = sum(_weight(pid) for pid in _with_children(driver))
+            if isinstance(column, np.ndarray) and column.size:
+                column.max()  # copies nothing
+        if not _all_are_here():
+            return  # others are within a run, which has a state of its own
+        raylet = _parent(os.getpid())
+        total = sum(_weight(pid) for pid in _with_children(_parent(raylet))) + _stored(raylet)
         name = f"{os.getpid()}-{time.monotonic_ns()}"
         Path(os.environ["WEIGH_INTO"], name).write_text(str(total))
+        time.sleep(1.0)
+        _here().unlink()
+
+def _here():
+    return Path(os.environ["WEIGH_INTO"], f"here-{os.getpid()}")
+
+def _all_are_here():
+    _here().touch()
+    end = time.monotonic() + 20.0
+    while time.monotonic() < end:
+        time.sleep(0.02)
+        if len([*_here().parent.glob("here-*")]) == int(os.environ["WEIGH_WORKERS"]):
+            time.sleep(1.0)
+            return True
+    _here().unlink()
+    return False
 
 def _parent(pid):
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
@@ -122,6 +155,12 @@ def _weight(pid):
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     except OSError:
         return 0
-    return sum(1024 * int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+    of = {line.split()[0]: 1024 * int(line.split()[1]) for line in lines[1:]}
+    return of["Pss:"] - of["Pss_Shmem:"]  # the object store is weighed as a whole
+
+def _stored(raylet):
+    fds = Path(f"/proc/{raylet}/fd").iterdir()
+    about = [fd.stat() for fd in fds if "plasma" in os.readlink(fd)]
+    return 512 * sum({one.st_ino: one.st_blocks for one in about}.values())
 """
 )

@@ -130,7 +130,8 @@ def run(asked: Request, simulate: Simulate | None = None) -> Outcome:
 def _whole(cells: Grid, runner: Runner) -> Outcome:
     """Run what is not cached, and write the sweep's folder."""
     results = cells.request.settings.results
-    prepared = plan.prepare(cells, Inputs(results, defers=True))
+    inputs = Inputs(results, defers=True, convert=runner.convert)
+    prepared = plan.prepare(cells, inputs)
     journal = Journal(results, prepared.sweep)
     waited = False
 
@@ -142,7 +143,8 @@ def _whole(cells: Grid, runner: Runner) -> Outcome:
     with journal.locked(on_wait) as lease:
         if waited:
             mirror.fetch(results)
-            prepared = plan.prepare(cells, Inputs(results, defers=True))
+            inputs = Inputs(results, defers=True, convert=runner.convert)
+            prepared = plan.prepare(cells, inputs)
         folder = SweepFolder.of(results, prepared.sweep)
         if not prepared.todo() and folder.is_whole() and journal.is_complete():
             return _again(prepared, folder, journal)

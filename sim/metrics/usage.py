@@ -19,7 +19,7 @@ from sim.workload.inflow import since
 N_BINS = 120
 """Points of `utilization_over_time`."""
 
-CHUNK = 2**20
+CHUNK = 2**16
 """Tasks looked at together."""
 
 MAX_TASKS_DRAWN = 300

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from sim.base.masking import mask, mask_tree
 from sweep.execution import notes, plan, task
 from sweep.execution.cell import error_of, run_cell
+from sweep.execution.inputs import Convert
 from sweep.execution.made import Recipe, Sizes, size, sized, wanted_by
 from sweep.execution.plan import Planned, Prepared
 from sweep.execution.watch import CellTimeoutError, alarm
@@ -54,12 +55,8 @@ class Workloads(Protocol):
         """Return one, loading it if need be."""
         ...
 
-    def release(self, name: str) -> None:
-        """Forget this process's copy of one."""
-        ...
-
-    def recipe(self, name: str) -> Recipe | None:
-        """Return what one is made from; None if it is read."""
+    def recipe(self, name: str) -> Recipe:
+        """Return what one is made from."""
         ...
 
     def learn(self, name: str, about: Mapping[str, Any]) -> None:
@@ -69,6 +66,11 @@ class Workloads(Protocol):
 
 class Runner(Protocol):
     """Runs cells somewhere."""
+
+    @property
+    def convert(self) -> Convert | None:
+        """What has workers convert a trace, so that it can be described; None without workers."""
+        ...
 
     def run(self, work: Sequence[Work], workloads: Workloads) -> Iterator[list[CellResult] | str]:
         """Yield the outcome of each cell once, in lists as they come.
@@ -86,6 +88,8 @@ class Runner(Protocol):
 
 class InlineRunner:
     """Runs cells in this process, one after the other: what a debugger wants."""
+
+    convert = None
 
     def __init__(self, simulate: Simulate | None = None, timeout_s: float | None = None) -> None:
         self._simulate = simulate

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sim.base import files
-from sim.base.errors import InputError
-from sweep.execution.made import Recipe, describe
+from sweep.execution.made import Recipe, describe, load
 from sweep.grid import remote, traces
 from sweep.grid.config_tree import canonical
-from sweep.store import mirror, sources
+from sweep.store import converted, mirror, sources
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
     from sweep.grid.grid import Cell
 
 KEEP_BYTES = 2**30
+
+Convert = Callable[[Recipe], dict[str, Any]]
+"""Has workers read a trace and convert it; returns what `describe` says of it."""
 
 
 class Inputs:
@@ -31,10 +33,14 @@ class Inputs:
 
     A synthesized workload is known by its recipe: with `defers` none is made to be described, and
     its `content` is its recipe's name until somebody makes it and has it `learn` what it is.
+    A trace that is read is described by `convert` where there are workers, else here.
     """
 
-    def __init__(self, results: Path, *, defers: bool = False) -> None:
+    def __init__(
+        self, results: Path, *, defers: bool = False, convert: Convert | None = None
+    ) -> None:
         self._defers = defers
+        self._convert = convert
         self._results = results
         self._folder = results / "cache" / "workloads"
         self._fetched = results / "cache" / "traces"
@@ -60,7 +66,10 @@ class Inputs:
     def describe(self, name: str) -> dict[str, Any]:
         """Describe a workload: ``digest``, sizes, what can be learnt from, ``meta``."""
         if self.known(name) is None:
-            self.workload(name)
+            if self._convert is not None and self.is_read(name):
+                self.learn(name, self._convert(self.recipe(name)))
+            else:
+                self.workload(name)
         return self._known[name]
 
     def known(self, name: str) -> dict[str, Any] | None:
@@ -81,19 +90,33 @@ class Inputs:
     def content(self, name: str) -> str:
         """Return the digest of a workload, or its recipe's name where that is all that is known."""
         about = self.known(name)
-        if about is None and self._defers and self.recipe(name) is not None:
+        if about is None and self._defers and not self.is_read(name):
             return name
         digest: str = self.describe(name)["digest"]
         return digest
 
     def named(self, name: str) -> str:
         """Return what a workload is called in the name of a sweep: the same before it is made."""
-        return name if self.recipe(name) is not None else self.content(name)
+        return self.content(name) if self.is_read(name) else name
 
-    def recipe(self, name: str) -> Recipe | None:
-        """Return what a synthesized workload is made from; None of one that is read."""
+    def is_read(self, name: str) -> bool:
+        """Tell whether a workload is read, and not synthesized."""
+        return "synth" not in self._wanted[name][0]
+
+    def is_elsewhere(self, name: str) -> bool:
+        """Tell whether a workload is made where its cells run, and their clusters sized there."""
+        return self._convert is not None or not self.is_read(name)
+
+    def recipe(self, name: str) -> Recipe:
+        """Return what a workload is made from."""
         trace, cluster = self._wanted[name]
-        return Recipe(trace, cluster) if "synth" in trace else None
+        if not self.is_read(name):
+            return Recipe(trace, cluster)
+        is_parquet = trace["format"] == "parquet"  # which is read as what is kept would be
+        kept = None if is_parquet else converted.folder_of(self._results, name)
+        about = self.known(name)
+        digest, n_tasks = ("", 0) if about is None else (about["digest"], about["n_tasks"])
+        return Recipe(trace, cluster, kept, digest, n_tasks, self._copies)
 
     def learn(self, name: str, about: Mapping[str, Any]) -> None:
         """Remember what came of a workload that was made elsewhere."""
@@ -108,13 +131,7 @@ class Inputs:
         if name in self._loaded:
             self._loaded.move_to_end(name)
             return self._loaded[name]
-        trace, cluster = self._wanted[name]
-        try:
-            workload = traces.prepare(trace, cluster)
-        except InputError as error:
-            for uri, copy in self._copies.items():
-                error = remote.blame(error, uri, copy)
-            raise error from None
+        workload = load(self.recipe(name))
         if name not in self._known:
             self.learn(name, describe(workload))
         self._loaded[name] = workload

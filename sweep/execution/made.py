@@ -1,17 +1,22 @@
 """Workloads made where they are used: from a recipe, looked at, and clusters sized for them.
 
-Runs in a worker, or in the driver where there are none.
+A trace that is read is parsed once, and converted to Parquet that is read from then on. Runs in a
+worker, or in the driver where there are none.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sweep.grid import clusters, traces
+from sim.base.errors import InputError
+from sim.base.masking import mask
+from sweep.grid import clusters, remote, traces
 from sweep.grid.config_tree import canonical
+from sweep.store import converted
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
@@ -26,10 +31,19 @@ Sizes = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a synthesized workload follows from, its sources apart."""
+    """What a workload follows from, its sources apart."""
 
     trace: Mapping[str, Any]
     cluster: Mapping[str, Any]
+    kept: Path | None = None  # where a trace that is read lies once it is converted
+    digest: str = ""  # of what is read, where that is known
+    n_tasks: int = 0  # the same
+    fetched: Mapping[str, Path] = field(default_factory=dict)  # copies from stores, by address
+
+    @property
+    def is_read(self) -> bool:
+        """Whether it is read from files, which other machines may not see."""
+        return "synth" not in self.trace
 
 
 @dataclass(frozen=True)
@@ -46,11 +60,42 @@ def make(recipe: Recipe, wanted: Iterable[str]) -> tuple[Made, Workload]:
 
     Raises InputError where it can't be made, or does not fit one of them.
     """
-    workload = traces.prepare(recipe.trace, recipe.cluster)
+    workload = load(recipe, keeps=True)
     _ = workload.columns  # computed once here, shared by all
     few = workload.take(range(min(FEW_JOBS, workload.n_jobs)))
     sizes = {one: size(workload, one) for one in wanted}
     return Made(describe(workload), sizes, few), workload
+
+
+def convert(recipe: Recipe) -> dict[str, Any]:
+    """Read a trace, keep what it comes to, and describe that."""
+    return describe(load(recipe, keeps=True))
+
+
+def load(recipe: Recipe, *, keeps: bool = False) -> Workload:
+    """Draw a workload, or read it: from what is kept of its trace, else from the trace itself.
+
+    Raises InputError where that fails, or its content is another than what was planned with.
+    """
+    if recipe.kept is not None and recipe.digest:
+        found = converted.find(recipe.kept, recipe.digest)
+        if found is not None:
+            return found
+    try:
+        workload = traces.prepare(recipe.trace, recipe.cluster)
+    except InputError as error:
+        for uri, copy in recipe.fetched.items():
+            error = remote.blame(error, uri, copy)
+        raise error from None
+    if recipe.digest not in ("", workload.digest):
+        raise InputError(
+            "the trace has changed since the sweep began: run the same command again",
+            file=mask(str(recipe.trace.get("path"))),
+            rule="changed trace",
+        )
+    if keeps and recipe.kept is not None:
+        converted.keep(workload, recipe.kept)
+    return workload
 
 
 def describe(workload: Workload) -> dict[str, Any]:

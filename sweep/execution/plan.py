@@ -170,7 +170,7 @@ def prepare(grid: Grid, inputs: Inputs | None = None) -> Prepared:
 def claimed_as(prepared: Prepared, planned: Planned) -> bytes:
     """Return by what a cell is claimed: the same before and after its workload is made."""
     inputs = prepared.inputs
-    if inputs.recipe(planned.input) is None:
+    if inputs.is_read(planned.input):
         return bytes.fromhex(planned.key)
     cell, texts = planned.cell, prepared.texts
     parts = (prepared.policies(cell.policy), texts(cell.cluster), texts(cell.measure))
@@ -243,7 +243,7 @@ class _Name:
 def specs(prepared: Prepared) -> Iterator[tuple[Planned, CellSpec]]:
     """Size the cluster of every cell that has to run, and check that its workload fits.
 
-    For a workload of a recipe whoever makes it does so; see `sweep.execution.made`.
+    For one that is made where its cells run, whoever makes it does so (`sweep.execution.made`).
     """
     sized: dict[tuple[str, int, float], Mapping[str, Any]] = {}
     cells, inputs = prepared.grid.cells, prepared.inputs
@@ -254,7 +254,7 @@ def specs(prepared: Prepared) -> Iterator[tuple[Planned, CellSpec]]:
         planned = prepared.planned[todo[at]]
         cell = planned.cell
         world = planned.input, id(cell.cluster), cell.capacity
-        if world not in sized and inputs.recipe(planned.input) is not None:
+        if world not in sized and inputs.is_elsewhere(planned.input):
             sized[world] = unsized(cell.cluster, cell.capacity)
         elif world not in sized:
             workload = inputs.workload(planned.input)

@@ -18,6 +18,7 @@ import pyarrow as pa
 from sim.base.errors import InputError
 from sweep.execution import compute, notes, plan, rows, together
 from sweep.execution.compute import Runner
+from sweep.execution.inputs import Inputs
 from sweep.execution.plan import Prepared
 from sweep.grid import grid
 from sweep.grid.request import SEEDS_AUTO, Request
@@ -62,9 +63,11 @@ def _round(
 ) -> tuple[Prepared, dict[str, CellError]]:
     """Run the cells of so many seeds, into the cache alone."""
     cells = grid.build(request)
-    journal = Journal(request.settings.results, plan.prepare(cells).sweep)
+    results = request.settings.results
+    inputs = Inputs(results, convert=runner.convert)
+    journal = Journal(results, plan.prepare(cells, inputs).sweep)
     with journal.locked(lambda: notes.note("another process runs these cells; waiting for it")):
-        prepared = plan.prepare(cells)
+        prepared = plan.prepare(cells, Inputs(results, convert=runner.convert))
         specs = list(plan.specs(prepared))
         errors: dict[str, CellError] = {}
         if specs:

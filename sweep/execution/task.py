@@ -77,6 +77,12 @@ def make(
     return making.make(recipe, wanted)
 
 
+def convert(recipe: Recipe, python_path: Sequence[str]) -> dict[str, Any]:
+    """Convert a trace here; see `sweep.execution.made.convert`."""
+    find_modules_in(python_path)
+    return making.convert(recipe)
+
+
 def _node() -> str:
     """Id of the Ray node that this process works for; empty if for none."""
     ray = sys.modules.get("ray")

@@ -42,7 +42,8 @@ class Rounds:
     _number: int = 0
 
     def __post_init__(self) -> None:
-        self.inputs = Inputs(self.request.settings.results)
+        convert = self.runner.convert if self.runner is not None else None
+        self.inputs = Inputs(self.request.settings.results, convert=convert)
 
     def begin(self, cells: Sequence[Cell]) -> AbstractContextManager[object]:
         """Name the sweep by what is asked for and by its first cells; hold it for this process."""

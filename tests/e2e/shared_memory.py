@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import tempfile
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,14 +15,16 @@ import numpy as np
 
 from sim import Workload
 from sweep.execution.compute import Work
+from sweep.execution.made import Recipe
 from sweep.execution.on_ray.pool import make_runner
+from sweep.execution.on_ray.shared import LARGE
 from sweep.store.cell import CellSpec
 
 
-def private_bytes() -> int:
-    """Memory of this process that it shares with nobody."""
+def own_bytes() -> int:
+    """Memory of this process that is no view of a file or of the object store."""
     lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
-    return 1024 * sum(int(line.split()[1]) for line in lines if line.startswith("Private_"))
+    return 1024 * sum(int(line.split()[1]) for line in lines if line.startswith("Anonymous:"))
 
 
 def simulate(workload: Workload, cluster: Any, policy: Any, *, seed: int, **_: Any) -> Any:
@@ -35,7 +38,7 @@ def simulate(workload: Workload, cluster: Any, policy: Any, *, seed: int, **_: A
     jobs = workload.columns.job_submit
     metrics = {
         "pid": float(os.getpid()),
-        "private": float(private_bytes()),
+        "own": float(own_bytes()),
         "total": total,
         "size": float(workload.columns.task_duration.nbytes),
     }
@@ -55,36 +58,43 @@ def simulate(workload: Workload, cluster: Any, policy: Any, *, seed: int, **_: A
     )
 
 
+def write(folder: str) -> None:
+    """Write a workload of 200 MB whose tasks differ."""
+    n_jobs, each = 1000, 25_000
+    duration_s = np.ones(n_jobs * each)
+    duration_s[::2] = 2.0
+    Workload.from_tables(
+        jobs={
+            "job_id": [str(at) for at in range(n_jobs)],
+            "submit_s": np.arange(n_jobs, dtype=float),
+        },
+        stages={
+            "job": np.arange(n_jobs, dtype=np.int32),
+            "name": ["s"] * n_jobs,
+            "n_tasks": np.full(n_jobs, each, dtype=np.int32),
+        },
+        tasks={
+            "stage": np.repeat(np.arange(n_jobs, dtype=np.int32), each),
+            "duration_s": duration_s,
+        },
+        validate=False,
+    ).write(folder)
+
+
 class One:
-    """A single workload of 200 MB, made when it is asked for."""
+    """A single workload that is read from a folder."""
 
-    made = 0
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self.made = 0
 
-    def workload(self, name: str) -> Workload:
-        """Make it."""
+    def recipe(self, name: str) -> Recipe:
+        """Say what it is made from."""
         self.made += 1
-        n_jobs, each = 1000, 25_000
-        return Workload.from_tables(
-            jobs={
-                "job_id": [str(at) for at in range(n_jobs)],
-                "submit_s": np.arange(n_jobs, dtype=float),
-            },
-            stages={
-                "job": np.arange(n_jobs, dtype=np.int32),
-                "name": ["s"] * n_jobs,
-                "n_tasks": np.full(n_jobs, each, dtype=np.int32),
-            },
-            tasks={
-                "stage": np.repeat(np.arange(n_jobs, dtype=np.int32), each),
-                "duration_s": np.ones(n_jobs * each),
-            },
-            validate=False,
-        )
+        trace = {"format": "parquet", "path": self.folder}
+        return Recipe(trace, {"shape": "slots", "count": 1, "load": None}, n_tasks=LARGE + 1)
 
-    def recipe(self, name: str) -> None:
-        """It is not made from one."""
-
-    def release(self, name: str) -> None:
+    def learn(self, name: str, about: object) -> None:
         """Nothing is kept here."""
 
 
@@ -93,8 +103,11 @@ if __name__ == "__main__":
     cluster = {"shape": "slots", "count": 1, "queues": {}}
     what = {"name": "simulation"}
     work = [Work(CellSpec(str(at), policy, cluster, what, at), "w") for at in range(8)]
-    made = One()
-    runner = make_runner({"kind": "local", "workers": 2}, simulate=simulate)
-    results = [one for said in runner.run(work, made) if isinstance(said, list) for one in said]
-    runner.close()
+    with tempfile.TemporaryDirectory() as folder:
+        write(folder)
+        made = One(folder)
+        runner = make_runner({"kind": "local", "workers": 2}, simulate=simulate)
+        said = [*runner.run(work, made)]
+        runner.close()
+    results = [one for part in said if isinstance(part, list) for one in part]
     json.dump([made.made, [[r.error, r.metrics] for r in results]], sys.stdout)

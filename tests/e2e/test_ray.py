@@ -39,7 +39,7 @@ def test_a_large_workload_is_in_memory_once(packages: Path) -> None:
     assert all(metric["size"] == 200e6 for metric in metrics)
     assert len({metric["total"] for metric in metrics}) == 1
     # a worker without a workload has about 100 MB of its own
-    assert max(metric["private"] for metric in metrics) < 200e6
+    assert max(metric["own"] for metric in metrics) < 200e6
 
 
 @pytest.fixture
@@ -87,6 +87,32 @@ def test_an_existing_cluster(command: Command, cluster: dict[str, str]) -> None:
     inline = command(*words, "launcher=inline", "paths.results=other")
     ours = (ran.folder / "cells.parquet").read_bytes()
     assert ours == (inline.folder / "cells.parquet").read_bytes()
+
+
+@pytest.mark.long
+def test_a_trace_is_parsed_once_over_two_sweeps(
+    command: Command, cluster: dict[str, str], tmp_path: Path
+) -> None:
+    log = tmp_path / "log.swf"
+    line = "{} {} 0 {} 1 -1 -1 1 100 -1 1 1 1 1 1 1 -1 -1\n"
+    log.write_text("; MaxProcs: 4\n" + "".join(line.format(at, at, 9 + at % 3) for at in range(30)))
+    stamp = log.stat()
+    words = ("trace=swf", f"trace.path={log}", "cluster.count=4", "tracking=none")
+    first = command(*words, "policy=fifo", "launcher=ray", "launcher.address=auto", **cluster)
+    assert first.code == 0, first.err
+    inline = command(*words, "policy=fifo", "launcher=inline", "paths.results=other")
+    ours = (first.folder / "cells.parquet").read_bytes()
+    assert ours == (inline.folder / "cells.parquet").read_bytes()
+    # the same name, size and time: who parsed it would find no job
+    log.write_text("x" * (stamp.st_size - 1) + "\n")
+    os.utime(log, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+    second = command(*words, "policy=fifo,sjf")
+    assert second.code == 0, second.err
+    assert [row["status"] for row in second.rows] == ["cached", "done"]
+    log.touch()
+    third = command(*words, "policy=fifo")
+    assert third.code == 2
+    assert f"{log}:1: no job is left" in third.err
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://127.0.0.1:1", "auto"])

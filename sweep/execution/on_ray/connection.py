@@ -276,6 +276,23 @@ class Connection:
             return False
         return True
 
+    @property
+    def is_afar(self) -> bool:
+        """Whether this process is on no node of the cluster, which runs nothing beside it then."""
+        return str(self._launcher.get("address") or "").startswith("ray://")
+
+    def here(self) -> dict[str, Any]:
+        """Give the options of a task that runs on this process's node alone."""
+        import ray
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        node_id = ray.get_runtime_context().get_node_id()
+        node = self.nodes.good().get(node_id)
+        return {
+            "num_cpus": int(node is not None and node.n_cpus >= 1),  # a head may have none
+            "scheduling_strategy": NodeAffinitySchedulingStrategy(node_id, soft=False),
+        }
+
     def close(self) -> None:
         """Stop Ray if it was started here, else leave the cluster."""
         if self.is_open and "ray" in sys.modules:
@@ -285,6 +302,11 @@ class Connection:
             gc.collect()
             ray.shutdown()
         self.is_open = False
+
+    def leave(self) -> None:
+        """Leave a cluster; what was started here stays up."""
+        if self._launcher["kind"] == "ray":
+            self.close()
 
     @contextlib.contextmanager
     def guarded(self) -> Iterator[None]:

@@ -13,9 +13,11 @@ from sim.base.errors import InputError, in_a_line
 from sweep.execution import notes, task
 from sweep.execution.cell import error_of
 from sweep.execution.compute import InlineRunner, Runner, Work, Workloads
+from sweep.execution.made import Recipe
 from sweep.execution.on_ray import board
 from sweep.execution.on_ray.batches import MAX_LOST, Batch, Batches
 from sweep.execution.on_ray.connection import Connection, DisconnectedError, judge
+from sweep.execution.on_ray.conversion import blame_input, convert
 from sweep.execution.on_ray.shared import Shared
 from sweep.execution.on_ray.warm import HEARTBEAT_S, warm_up
 from sweep.execution.parts import unpack
@@ -65,6 +67,11 @@ class RayRunner:
         self._asked_s = 0.0
         self._long = ""
         self._memory: dict[Any, int] = {}
+        self._is_ready = False
+
+    def convert(self, recipe: Recipe) -> dict[str, Any]:
+        """Have a trace read by a task; return what is known of it then."""
+        return convert(self._connection, recipe, self._python_path)
 
     def run(self, work: Sequence[Work], workloads: Workloads) -> Iterator[list[CellResult] | str]:
         """Yield each cell's outcome once, in parts as they come; a text every second without one.
@@ -73,7 +80,7 @@ class RayRunner:
         """
         batches = Batches(work, slots=1)
         self._shared.expect(work)
-        if not self._connection.is_open:
+        if not self._is_ready:
             yield from self._open(work, workloads)
         n_in_vain = 0
         while True:
@@ -94,7 +101,9 @@ class RayRunner:
         yield "starting Ray" if self._launcher["kind"] == "local" else "joining the cluster"
         if self._simulate is None:
             self._connection.expect(cell.spec for cell in work)
-        self._connection.open()
+        if not self._connection.is_open:
+            self._connection.open()
+        self._is_ready = True
         try:
             yield from self._connection.until_checked()
             if self._simulate is None:
@@ -108,6 +117,7 @@ class RayRunner:
         if self._connection.stays_up():
             board.clear(self._board)
         self._connection.close()
+        self._is_ready = False
 
     def _run(self, batches: Batches, workloads: Workloads) -> Iterator[list[CellResult] | str]:
         import ray
@@ -142,17 +152,13 @@ class RayRunner:
     def _warm_up(self, work: Sequence[Work], workloads: Workloads) -> Iterator[str]:
         import ray
 
-        first, made = work[0].input, None
-        if workloads.recipe(first) is not None:
-            try:
-                made = yield from self._shared.first(first, workloads)
-            except ray.exceptions.RayError as error:
-                _blame_input(error)
-                return  # the cells will say what it is
-        few_jobs, specs = task.sample(
-            [cell.spec for cell in work],
-            lambda: (made.few_jobs, made.sizes) if made else (workloads.workload(first), {}),
-        )
+        try:
+            made = yield from self._shared.first(work[0].input, workloads)
+        except ray.exceptions.RayError as error:
+            blame_input(error)
+            return  # the cells will say what it is
+        specs = [cell.spec for cell in work]
+        few_jobs, specs = task.sample(specs, lambda: (made.few_jobs, made.sizes))
         if few_jobs is not None:
             how = (few_jobs, specs, self._python_path, self._timeout_s)
             yield from warm_up(self._connection, *how)
@@ -210,7 +216,7 @@ class RayRunner:
         except StopIteration:
             batches.left(self._pop(ref))
         except (ray.exceptions.RayError, MemoryError) as error:
-            _blame_input(error)
+            blame_input(error)
             yield from self._lose(ref, error, batches)
         except OSError as error:
             raise DisconnectedError(f"the connection to Ray broke: {error}") from error
@@ -256,8 +262,8 @@ class RayRunner:
             yield [CellResult(cell.spec.key, error=about, seconds=over["seconds"])]
             return
         batch = self._pop(ref)
-        if verdict in ("lost", "away"):
-            self._shared.lost(batch.input, for_good=_is_for_good(error))
+        if verdict in ("lost", "away") and _is_for_good(error):
+            self._shared.forget(batch.input)
         one, many = batch.work[0], len(batch.work) > 1 and not batch.careful
         given_up = batches.lost(batch, verdict)
         if verdict == "lost" and (many or batches.n_lost(one) == 1):
@@ -340,13 +346,6 @@ class RayRunner:
 
 def _most_tasks(slots: int) -> int:
     return slots + min(slots, AHEAD + slots // 8)
-
-
-def _blame_input(error: Exception) -> None:
-    """Raise what is wrong with a workload, where that is why its cells have no outcome."""
-    cause = getattr(error, "cause", None)
-    if isinstance(cause, InputError):
-        raise cause from None
 
 
 def _is_for_good(error: Exception) -> bool:

@@ -1,13 +1,16 @@
-"""Where the workloads of a sweep lie: made by tasks from their recipes, or put by the driver."""
+"""Where the workloads of a sweep lie: made by tasks from their recipes, in the object store.
+
+A trace is read on the machine of the driver, as others may not see it, by a task: the driver never
+holds it. Only a driver that is no part of the cluster reads it itself.
+"""
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Generator, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sweep.execution import task
-from sweep.execution.made import Made, wanted_by
+from sweep.execution.made import Made, Recipe, wanted_by
 from sweep.execution.on_ray.connection import Connection, put
 from sweep.execution.on_ray.warm import HEARTBEAT_S
 
@@ -18,8 +21,12 @@ MAKE_AGAIN = 5
 """How often Ray makes a workload again whose worker or node was lost; see its lineage."""
 
 
+LARGE = 1_000_000
+"""Tasks of a workload whose reader's process is not kept for more work, for its memory."""
+
+
 class Shared:
-    """References to workloads, each there once for all nodes, and to what is known of the made."""
+    """References to workloads, each there once for all nodes, and to what is known of them."""
 
     def __init__(self, connection: Connection, python_path: Sequence[str]) -> None:
         self._connection = connection
@@ -36,33 +43,31 @@ class Shared:
                 self._wanted.setdefault(cell.input, {})[wanted] = None
 
     def get(self, name: str, workloads: Workloads) -> tuple[Any, Any]:
-        """Give references to a workload and to its `Made`, None of one that was not made."""
-        import ray
-
-        if name in self._refs:
-            return self._refs[name]
-        recipe = workloads.recipe(name)
-        if recipe is None:
-            workload = workloads.workload(name)
-            _ = workload.columns  # computed once here, shared by all
+        """Give references to a workload and to its `Made`."""
+        if name not in self._refs:
+            recipe = workloads.recipe(name)
+            wanted = list(self._wanted.get(name, ()))
             with self._connection.guarded():
-                self._refs[name] = put(workload), None
-            del workload
-            workloads.release(name)
-            _give_back()
-        else:
-            with self._connection.guarded():
-                make: Any = ray.remote(task.make).options(
-                    num_cpus=1,
-                    num_returns=2,
-                    max_retries=MAKE_AGAIN,
-                    **self._connection.nodes.where(),
-                )
-                wanted = list(self._wanted.get(name, ()))
-                made, workload = make.remote(recipe, wanted, self._python_path)
+                made, workload = self._make(recipe, wanted)
             self._refs[name] = workload, made
             self._unknown.add(name)
         return self._refs[name]
+
+    def _make(self, recipe: Recipe, wanted: Sequence[str]) -> Any:
+        """Have a workload made by a task, which Ray repeats if what came of it is lost."""
+        import ray
+
+        if not recipe.is_read:
+            options = {"num_cpus": 1, **self._connection.nodes.where()}
+        elif self._connection.is_afar:
+            made, workload = task.make(recipe, wanted, self._python_path)
+            return ray.put(made), put(workload)
+        else:  # here, where the files are
+            options = self._connection.here()
+        if recipe.n_tasks > LARGE:
+            options["max_calls"] = 1  # what reading took goes with its process
+        make = ray.remote(num_returns=2, max_retries=MAKE_AGAIN, **options)(task.make)
+        return make.remote(recipe, wanted, self._python_path)
 
     def first(self, name: str, workloads: Workloads) -> Generator[str, None, Made]:
         """Have a workload made; say so meanwhile, and return what is known of it."""
@@ -89,24 +94,8 @@ class Shared:
             workloads.learn(name, made.about)
             self._unknown.discard(name)
 
-    def lost(self, name: str, *, for_good: bool) -> None:
-        """Note that a workload may have gone with a node: Ray makes one again, we put the other.
-
-        `for_good` where Ray says that it can't be had.
-        """
-        if for_good or (name in self._refs and self._refs[name][1] is None):
-            self.forget(name)
-
     def forget(self, name: str | None = None) -> None:
         """Let go of a workload, of all without a name."""
         for each in [name] if name is not None else list(self._refs):
             self._refs.pop(each, None)
             self._unknown.discard(each)
-
-
-def _give_back() -> None:
-    """Give the memory of what was let go back to the machine."""
-    import pyarrow as pa
-
-    gc.collect()
-    pa.default_memory_pool().release_unused()

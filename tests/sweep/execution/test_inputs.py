@@ -8,6 +8,7 @@ import pytest
 
 from sweep.execution import inputs, plan
 from sweep.execution.inputs import Inputs
+from sweep.execution.made import Recipe
 from sweep.grid import grid, traces
 from sweep.grid.grid import Cell
 from tests.sweep.small import Command, request, write_workload
@@ -110,6 +111,36 @@ def test_arrivals_stretched_to_another_cluster_are_another_workload(
     assert spans[0] > spans[1] > spans[2]
     unstretched = cells("cluster.count=3,4", "cluster.load=null", *trace)
     assert len({known.id_of(cell) for cell in unstretched}) == 1
+
+
+def test_workers_read_a_trace_where_there_are_some(
+    tmp_path: Path, trace: list[str], loads: list[Any]
+) -> None:
+    (cell,) = cells(*trace)
+    asked: list[Recipe] = []
+
+    def convert(recipe: Recipe) -> dict[str, Any]:
+        asked.append(recipe)
+        return {"digest": "d" * 64, "n_jobs": 6, "n_tasks": 18, "meta": {}}
+
+    for _ in range(2):  # the second time it is known
+        known = Inputs(tmp_path, defers=True, convert=convert)
+        name = known.id_of(cell)
+        assert known.content(name) == known.named(name) == "d" * 64
+        assert known.is_elsewhere(name)
+    (recipe,) = asked
+    assert (recipe.trace["path"], recipe.digest) == (trace[1].partition("=")[2], "")
+    assert (known.recipe(name).digest, known.recipe(name).n_tasks) == ("d" * 64, 18)
+    assert not loads
+
+
+def test_a_trace_that_is_parquet_is_not_kept_as_such(tmp_path: Path, trace: list[str]) -> None:
+    log = tmp_path / "log.swf"
+    log.touch()
+    known = Inputs(tmp_path)
+    for words, is_kept in ((trace, False), (["trace=swf", f"trace.path={log}"], True)):
+        (cell,) = cells(*words)
+        assert (known.recipe(known.id_of(cell)).kept is not None) == is_kept
 
 
 def test_a_window_of_time(tmp_path: Path, trace: list[str]) -> None:

@@ -16,6 +16,7 @@ from ray import exceptions as ray_errors
 from sim.base.errors import InputError
 from sweep.execution import notes
 from sweep.execution.compute import Work
+from sweep.execution.made import Recipe
 from sweep.execution.on_ray import board, connection, pool
 from sweep.execution.on_ray.pool import RayRunner
 from sweep.execution.parts import pack
@@ -50,6 +51,9 @@ def test_no_garbage_is_left_to_free_while_ray_shuts_down(monkeypatch: pytest.Mon
         gc.enable()
 
 
+MADE = SimpleNamespace(about={}, results=[])
+
+
 class Stream:
     """Stands for the generator of a task's parts."""
 
@@ -70,7 +74,7 @@ class FakeRay:
     exceptions = ray_errors
 
     def __init__(self) -> None:
-        self.n_waits = self.n_puts = self.n_inits = 0
+        self.n_waits = self.n_made = self.n_inits = 0
         self.breaks_at: set[int] = set()
         self.refuses = 0
         self.fails_with: list[Exception] = []
@@ -92,11 +96,14 @@ class FakeRay:
         resources = {"CPU": 2.0, "memory": 8.0}
         return [{**up, "NodeID": f"n{at}", "Resources": resources} for at in range(self.nodes_up)]
 
-    def put(self, value: object) -> object:
-        self.n_puts += 1
-        return value
+    def make(self, *_: object) -> tuple[Stream, Stream]:
+        self.n_made += 1
+        return Stream(-1), Stream(-1)
 
-    def remote(self, function: Any) -> Any:
+    def remote(self, function: Any = None, **_: object) -> Any:
+        if function is None:
+            return lambda make: SimpleNamespace(remote=self.make)
+
         def submit(*args: Any) -> Stream:
             stream = Stream(1000 * self.n_inits + len(self._tasks))
             self._tasks[stream.number] = (function, args)
@@ -116,6 +123,8 @@ class FakeRay:
     def get(self, ref: Stream, **_: object) -> Any:
         if self.fails_with:
             raise self.fails_with.pop()
+        if ref.number < 0:
+            return MADE
         specs = self._tasks[ref.number][1][1]
         return pack([CellResult(spec.key, seconds=0.2) for spec in specs])
 
@@ -138,9 +147,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakeRay:
 
 WORK = [Work(CellSpec(f"cell{at}", {}, {}, {}, 0), "w") for at in range(40)]
 WORKLOADS: Any = SimpleNamespace(
-    workload=lambda name: SimpleNamespace(columns=None),
-    release=lambda name: None,
-    recipe=lambda name: None,
+    recipe=lambda name: Recipe({"synth": "none"}, {}), learn=lambda name, about: None
 )
 
 
@@ -180,7 +187,7 @@ def test_a_broken_connection_loses_no_cell_and_doubles_none(fake: FakeRay, at: i
     found = outcomes()
     assert sorted(one.key for one in found) == sorted(one.spec.key for one in WORK)
     assert [one.error for one in found] == [None] * len(WORK)
-    assert fake.n_inits == fake.n_puts == 3
+    assert fake.n_inits == fake.n_made == 3
 
 
 def test_waits_for_the_cluster_to_come_back(fake: FakeRay) -> None:

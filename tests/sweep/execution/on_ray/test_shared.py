@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from sim import Workload
-from sweep.execution import task
+from sweep.execution import made, task
 from sweep.execution.compute import Work
 from sweep.execution.made import Recipe, unsized
 from sweep.execution.on_ray.connection import Connection
-from sweep.execution.on_ray.shared import MAKE_AGAIN, Shared
+from sweep.execution.on_ray.shared import LARGE, MAKE_AGAIN, Shared
 from sweep.store.cell import CellSpec
 
 CLUSTER = {"shape": "slots", "count": 2, "queues": {}}
@@ -25,6 +25,9 @@ WORK = [
 ]
 
 
+READ = Recipe({"format": "swf", "path": "log.swf"}, {**CLUSTER, "load": None}, n_tasks=LARGE + 1)
+
+
 class Ray:
     """Runs tasks at once; a reference is what it refers to."""
 
@@ -32,12 +35,9 @@ class Ray:
         self.asked: list[dict[str, Any]] = []
         self.n_puts = 0
 
-    def remote(self, function: Any) -> Any:
-        def options(**given: Any) -> Any:
-            self.asked.append(given)
-            return SimpleNamespace(remote=function)
-
-        return SimpleNamespace(options=options)
+    def remote(self, **given: Any) -> Any:
+        self.asked.append(given)
+        return lambda function: SimpleNamespace(remote=function)
 
     def put(self, value: object) -> object:
         self.n_puts += 1
@@ -51,21 +51,16 @@ class Ray:
 
 
 class Known:
-    """Workloads, one of a recipe and one that is read; what is learnt and loaded."""
+    """Workloads, one that is drawn and one that is read; what is learnt."""
 
     def __init__(self) -> None:
         self.learnt: list[tuple[str, Any]] = []
-        self.loaded: list[str] = []
 
     def workload(self, name: str) -> Workload:
-        self.loaded.append(name)
-        return Workload.from_jobs([{"submit_s": 0.0, "stages": [{"durations_s": [1.0]}]}])
+        pytest.fail("the driver loads none")
 
-    def release(self, name: str) -> None:
-        assert name == "read"
-
-    def recipe(self, name: str) -> Recipe | None:
-        return RECIPE if name == "made" else None
+    def recipe(self, name: str) -> Recipe:
+        return RECIPE if name == "made" else READ
 
     def learn(self, name: str, about: Any) -> None:
         self.learnt.append((name, about["n_jobs"]))
@@ -87,14 +82,13 @@ def shared() -> Shared:
 
 def test_a_recipe_is_made_by_one_task_that_ray_repeats(ray: Ray, shared: Shared) -> None:
     known = Known()
-    workload, made = shared.get("made", known)
-    assert shared.get("made", known) == (workload, made)
+    workload, about = shared.get("made", known)
+    assert shared.get("made", known) == (workload, about)
     assert [given["max_retries"] for given in ray.asked] == [MAKE_AGAIN]
-    assert not known.loaded
     assert not ray.n_puts
     assert workload.n_jobs == 5
-    assert made.about["digest"] == workload.digest
-    assert [made.sizes[unsized(RECIPE.cluster, c)["unsized"]]["count"] for c in (0.5, 1.0)] == [
+    assert about.about["digest"] == workload.digest
+    assert [about.sizes[unsized(RECIPE.cluster, c)["unsized"]]["count"] for c in (0.5, 1.0)] == [
         1,
         2,
     ]
@@ -108,24 +102,43 @@ def test_the_driver_learns_once_what_was_made(ray: Ray, shared: Shared) -> None:
     assert known.learnt == [("made", 5)]
 
 
-def test_what_is_read_is_put_once_and_let_go(ray: Ray, shared: Shared) -> None:
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A trace is of one job; where this process is, is known."""
+    one = [{"submit_s": 0.0, "stages": [{"durations_s": [1.0]}]}]
+    monkeypatch.setattr(made, "load", lambda recipe, keeps: Workload.from_jobs(one))
+    monkeypatch.setattr(Connection, "here", lambda self: {"where": "here"})
+
+
+@pytest.mark.usefixtures("reads")
+def test_what_is_read_is_read_here_by_a_process_of_its_own(ray: Ray, shared: Shared) -> None:
     known = Known()
-    assert shared.get("read", known)[1] is None
-    shared.get("read", known)
-    assert (known.loaded, ray.n_puts, ray.asked) == (["read"], 1, [])
+    for _ in range(2):
+        workload, about = shared.get("read", known)
+    assert (workload.n_jobs, about.about["n_jobs"]) == (1, 1)
+    (asked,) = ray.asked
+    assert asked == {
+        "max_calls": 1,
+        "max_retries": MAKE_AGAIN,
+        "num_returns": 2,
+        "where": "here",
+    }
     shared.learn("read", known, 1.0)
-    assert not known.learnt
+    assert known.learnt == [("read", 1)]
 
 
-def test_a_lost_node_makes_us_put_again_what_ray_can_not_make(ray: Ray, shared: Shared) -> None:
-    known = Known()
-    for name in ("made", "read"):
-        shared.get(name, known)
-        shared.lost(name, for_good=False)
-        shared.get(name, known)
-    assert (len(ray.asked), ray.n_puts) == (1, 2)
-    shared.lost("made", for_good=True)
-    shared.get("made", known)
+@pytest.mark.usefixtures("reads")
+def test_a_driver_outside_the_cluster_reads_by_itself(ray: Ray) -> None:
+    afar = Shared(Connection({"kind": "ray", "address": "ray://head:10001"}, []), [])
+    workload, about = afar.get("read", Known())
+    assert (ray.n_puts, ray.asked, workload.n_jobs) == (2, [], 1)
+    assert about.about["digest"] == workload.digest
+
+
+def test_what_can_not_be_had_is_made_anew(ray: Ray, shared: Shared) -> None:
+    for _ in range(2):
+        shared.get("made", Known())
+        shared.forget("made")
     assert len(ray.asked) == 2
 
 
@@ -138,9 +151,9 @@ def test_the_first_is_said_to_be_made(ray: Ray, shared: Shared) -> None:
 
 
 def test_cells_are_sized_where_their_workload_was_made(ray: Ray, shared: Shared) -> None:
-    workload, made = shared.get("made", Known())
+    workload, about = shared.get("made", Known())
     policy = {"name": "fifo", "module": None, "params": {}}
     cells = [replace(work.spec, policy=policy) for work in WORK]
     other = replace(cells[0], cluster=unsized(RECIPE.cluster, 3.0))
-    _, found = task.sample([*cells, other], lambda: (workload, made.sizes))
+    _, found = task.sample([*cells, other], lambda: (workload, about.sizes))
     assert [one.cluster["count"] for one in found] == [1, 2]  # none of a size that is not known

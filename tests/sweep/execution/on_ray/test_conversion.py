@@ -1,0 +1,119 @@
+"""Traces that a task reads, as far as it can be told without Ray."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from ray import exceptions as ray_errors
+
+from sim.base.errors import InputError
+from sweep.execution.made import Recipe
+from sweep.execution.on_ray import connection, conversion
+from sweep.execution.on_ray.connection import Connection
+from sweep.execution.on_ray.conversion import convert
+from tests.sweep.small import write_workload
+
+CLUSTER = {"shape": "slots", "count": 2, "load": None}
+
+
+class Ray:
+    """Runs tasks when they are asked for, and fails as it is told to."""
+
+    exceptions = ray_errors
+
+    def __init__(self) -> None:
+        self.asked: list[dict[str, Any]] = []
+        self.n_left = 0
+        self.fails_with: Exception | None = None
+
+    def remote(self, **given: Any) -> Any:
+        self.asked.append(given)
+        return lambda task: SimpleNamespace(remote=task)
+
+    def get(self, ref: Any) -> Any:
+        if self.fails_with is not None:
+            raise self.fails_with
+        return ref
+
+    def shutdown(self) -> None:
+        self.n_left += 1
+
+
+@pytest.fixture
+def ray(monkeypatch: pytest.MonkeyPatch) -> Ray:
+    fake = Ray()
+    monkeypatch.setitem(sys.modules, "ray", fake)
+    for start in ("join", "start_local"):
+        monkeypatch.setattr(connection, start, lambda *_: None)
+    monkeypatch.setattr(Connection, "look", lambda self: True)
+    monkeypatch.setattr(Connection, "here", lambda self: {"where": "here"})
+    return fake
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> Recipe:
+    return Recipe({"format": "parquet", "path": str(write_workload(tmp_path / "t"))}, CLUSTER)
+
+
+@pytest.mark.parametrize(("kind", "n_left"), [("local", 0), ("ray", 1)])
+def test_a_task_reads_it_here(ray: Ray, recipe: Recipe, kind: str, n_left: int) -> None:
+    there = Connection({"kind": kind}, [])
+    assert convert(there, recipe, [])["n_jobs"] == 6
+    assert ray.asked == [{"max_retries": 0, "where": "here"}]
+    assert ray.n_left == n_left
+    assert there.is_open == (n_left == 0)
+
+
+def test_a_large_one_has_a_process_of_its_own(
+    ray: Ray, recipe: Recipe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conversion, "LARGE", 100)
+    convert(Connection({"kind": "local"}, []), recipe, [])
+    assert ray.asked[0]["max_calls"] == 1
+
+
+def test_a_cluster_that_cells_run_on_is_not_left(ray: Ray, recipe: Recipe) -> None:
+    there = Connection({"kind": "ray"}, [])
+    there.open()
+    convert(there, recipe, [])
+    assert there.is_open
+    assert not ray.n_left
+
+
+def test_a_driver_outside_the_cluster_reads_by_itself(ray: Ray, recipe: Recipe) -> None:
+    afar = Connection({"kind": "ray", "address": "ray://head:10001"}, [])
+    assert convert(afar, recipe, [])["n_jobs"] == 6
+    assert not ray.asked
+
+
+def test_what_the_reader_raised_is_raised(ray: Ray, recipe: Recipe) -> None:
+    wrong = InputError("no job is left", file="a.swf", line=3)
+    ray.fails_with = ray_errors.RayTaskError("convert", "", wrong, "title", 1, "ip")
+    with pytest.raises(InputError, match=r"^a.swf:3: no job is left$"):
+        convert(Connection({"kind": "ray"}, []), recipe, [])
+    assert ray.n_left == 1
+
+
+def test_a_readers_own_error_is_not_the_clusters(ray: Ray, recipe: Recipe) -> None:
+    plain = ray_errors.RayTaskError("convert", "", PermissionError("no"), "title", 1, "ip")
+    ray.fails_with = plain.as_instanceof_cause()
+    assert isinstance(ray.fails_with, OSError)
+    with pytest.raises(ray_errors.RayTaskError):
+        convert(Connection({"kind": "local"}, []), recipe, [])
+
+
+def test_a_reader_that_ended_is_told(ray: Ray, recipe: Recipe) -> None:
+    ray.fails_with = ray_errors.OutOfMemoryError("killed")
+    with pytest.raises(InputError, match="launcher=inline shows it") as told:
+        convert(Connection({"kind": "local"}, []), recipe, [])
+    assert told.value.file == recipe.trace["path"]
+
+
+def test_a_cluster_that_is_gone_is_told(ray: Ray, recipe: Recipe) -> None:
+    ray.fails_with = OSError("Broken pipe")
+    with pytest.raises(InputError, match="Broken pipe; the same command again goes on"):
+        convert(Connection({"kind": "local"}, []), recipe, [])
