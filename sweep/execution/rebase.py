@@ -33,8 +33,8 @@ def against(cells: pa.Table, swept: Sequence[str], baseline: str | None, cache: 
     if baseline is not None:
         them = arrange(cells, swept, baseline)
         check_baseline(them.columns, baseline)
-        for own, other in sorted(_paired(them), key=lambda ends: ends[1]):
-            jct_s, base_jct_s = jct_of(them.rows[own]["key"]), jct_of(them.rows[other]["key"])
+        for own, other in _paired(them):
+            jct_s, base_jct_s = jct_of(them.key(own)), jct_of(them.key(other))
             if jct_s is not None and base_jct_s is not None:
                 for name, value in speedups(jct_s, base_jct_s).items():
                     found[name][own] = value
@@ -46,10 +46,13 @@ def against(cells: pa.Table, swept: Sequence[str], baseline: str | None, cache: 
 
 
 def _paired(them: Arranged) -> Iterator[tuple[int, int]]:
-    """Give each row that did not fail with the baseline's that it is compared with."""
-    columns = list(them.columns.values())
-    for members in them.blocks.values():
-        both = [(at, at) for at in members if columns[them.column[at]].is_baseline]
-        for _, _, pair in pairs(them, members):
-            both += zip(pair.own, pair.other, strict=True)
-        yield from (ends for ends in both if not them.failed[list(ends)].any())
+    """Give each row that did not fail with the baseline's beside it, in the order of those."""
+    bases = [at for at, column in enumerate(them.columns.values()) if column.is_baseline]
+    itself = np.flatnonzero(np.isin(them.column, bases))
+    both = [pair for members in them.blocks.values() for _, _, pair in pairs(them, members)]
+    own = np.concatenate([itself, *(pair.own for pair in both)])
+    other = np.concatenate([itself, *(pair.other for pair in both)])
+    there = ~(them.failed[own] | them.failed[other])
+    own, other = own[there], other[there]
+    for at in np.argsort(other, kind="stable"):
+        yield int(own[at]), int(other[at])
