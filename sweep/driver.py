@@ -10,7 +10,7 @@ import contextlib
 import dataclasses
 import itertools
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,9 +26,11 @@ from sweep.execution import compute, notes, plan, rows, seeds, together
 from sweep.execution.cell import Simulate
 from sweep.execution.compute import Runner
 from sweep.execution.inputs import Inputs
+from sweep.execution.known import Flags
 from sweep.execution.on_ray.pool import make_runner
 from sweep.execution.plan import Planned, Prepared
 from sweep.grid import elsewhere, grid, overrides, request
+from sweep.grid.config_tree import in_short
 from sweep.grid.grid import Grid
 from sweep.grid.options import Options
 from sweep.grid.request import Request, Settings
@@ -41,7 +43,7 @@ from sweep.stats import FIRST_SEEDS
 from sweep.store import mirror, place, provenance
 from sweep.store.cache import Cache
 from sweep.store.cell import CellError, CellSpec
-from sweep.store.folder import CELLS, EQUAL, FINDINGS, SweepFolder
+from sweep.store.folder import EQUAL, FINDINGS, SweepFolder
 from sweep.store.journal import Journal
 
 _TAG = b"""Signature: 8a477f597d28d172789f06886806bc55
@@ -59,7 +61,7 @@ class Outcome:
     """A sweep that is over."""
 
     folder: SweepFolder
-    cells: pa.Table  # ``cells.parquet``
+    cells: pa.Table  # ``cells.parquet``, narrow; see `sweep.execution.rows`
     config: Mapping[str, Any]  # ``config.yaml``
     n_failed: int
 
@@ -223,21 +225,21 @@ def _finish(
     prepared: Prepared,
     folder: SweepFolder,
     journal: Journal,
-    cached: Sequence[bool],
+    cached: Sequence[bool] | Flags,
     errors: Mapping[str, CellError],
 ) -> Outcome:
     """Write the sweep's folder, ``cells.parquet`` last as it says that all is there; track it."""
     asked = prepared.grid.request
-    cells = rows.table(prepared, errors, cached)
+    cells = rows.narrow(prepared, errors, cached)
     config = _config_of(prepared)
     names = {planned.input: planned.cell.labels["trace"] for planned in prepared.planned}
     inputs = [{"trace": name, **(prepared.inputs.known(key) or {})} for key, name in names.items()]
     words = [*asked.words, *(f"--config-dir={user_dir}" for user_dir in asked.options.user_dirs)]
     about, diff = provenance.collect(words, asked.axes["seed"], inputs)
     about = folder.write_origin(config, about, diff)
-    folder.replace(FINDINGS, find(cells, config, prepared.cache))
-    write_report(folder, cells, config, about, cache=prepared.cache)
-    folder.replace(CELLS, cells)
+    with folder.replacing_cells(rows.parts(prepared, cells)):
+        folder.replace(FINDINGS, find(rows.parts(prepared, cells), config, prepared.cache))
+        write_report(folder, cells, config, about, cache=prepared.cache)
     target = _track(folder, asked.settings)
     journal.append("end", failed=len(errors), tracked=target)
     prepared.cache.compact()
@@ -249,9 +251,12 @@ def _again(prepared: Prepared, folder: SweepFolder, journal: Journal) -> Outcome
     """Answer a sweep that is over and of which every cell is cached: only statuses change."""
     settings = prepared.grid.request.settings
     journal.append("asked")
-    cells = rows.with_status(folder.cells(), "cached")
-    folder.replace(CELLS, cells)
-    ends = [event for event in journal.events() if event["event"] == "end"]
+    cells = rows.read(folder)
+    if cells["status"].unique().to_pylist() != ["cached"]:
+        cells = rows.with_status(cells, "cached")
+        with folder.replacing_cells(rows.with_status(part, "cached") for part in folder.parts()):
+            pass
+    ends = [event for event in journal.milestones() if event["event"] == "end"]
     if not track.is_logged(settings, ends[-1].get("tracked")):
         journal.append("end", failed=0, tracked=_track(folder, settings))
     mirror.push_all(folder.results, folder.path)
@@ -274,7 +279,7 @@ def write_report(
     sections.answer(folder, found)
 
 
-def find(cells: pa.Table, config: Mapping[str, Any], cache: Cache) -> pa.Table | None:
+def find(parts: Iterable[pa.Table], config: Mapping[str, Any], cache: Cache) -> pa.Table | None:
     """Let the experiment's study look at the cells; None if there is none, or it can't.
 
     A study that fails, as it may on other cells than its experiment has, takes nothing else with
@@ -283,7 +288,8 @@ def find(cells: pa.Table, config: Mapping[str, Any], cache: Cache) -> pa.Table |
     study = config["study"]
     if study is None:
         return None
-    done = [row for row in cells.to_pylist() if row["status"] != "failed"]
+    found = (row for part in parts for row in part.to_pylist())
+    done = [row for row in found if row["status"] != "failed"]
     try:
         return findings.to_table(studies.find(study, Finished(done, config, cache)))
     except Exception as error:
@@ -308,7 +314,7 @@ def _config_of(prepared: Prepared) -> dict[str, Any]:
             "study": asked.study,
             "words": list(asked.words),
             "config_dirs": [str(folder) for folder in asked.options.user_dirs],
-            "axes": {key: list(values) for key, values in asked.axes.items()},
+            "axes": {key: in_short(values) for key, values in asked.axes.items()},
             "swept": list(prepared.grid.swept),
             "fixed": [assignment.text for assignment in asked.fixed],
             "baseline": asked.baseline,

@@ -40,7 +40,7 @@ class Memo:
         return found[1]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Planned:
     """A cell with its key."""
 
@@ -88,6 +88,8 @@ class Prepared:
     def rows_to_do(self) -> Rows:
         """Rows that are not kept, one for each key."""
         left = np.flatnonzero(~self.is_known())
+        if self.metrics.n_keys == len(self.keys):  # each row has a key of its own
+            return left
         return left[np.sort(np.unique(self.keys[left], return_index=True)[1])]
 
     def todo(self) -> Sequence[Planned]:
@@ -159,8 +161,7 @@ def prepare(grid: Grid, inputs: Inputs | None = None) -> Prepared:
         content += key.digest()
         of_id = key if called == workload else _digest_of(*parts, capacity, seed, called, source)
         named_by.add(cell.labels, of_id.hexdigest())
-    keys = as_keys(bytes(content)).copy()
-    del content
+    keys = as_keys(content)
     late = {name for name, (workload, _) in known.items() if workload == name}
     each = np.unique(keys)
     metrics = Metrics(each, cache.are_kept(each), cache.columns)
@@ -247,11 +248,12 @@ def specs(prepared: Prepared) -> Iterator[tuple[Planned, CellSpec]]:
     """
     sized: dict[tuple[str, int, float], Mapping[str, Any]] = {}
     cells, inputs = prepared.grid.cells, prepared.inputs
-    todo = prepared.rows_to_do().tolist()
+    todo = prepared.rows_to_do()
     order: dict[str, int] = {}
-    of = [order.setdefault(inputs.id_of(cells[row]), len(order)) for row in todo]
-    for at in np.argsort(np.array(of, np.int32), kind="stable").tolist():
-        planned = prepared.planned[todo[at]]
+    of = (order.setdefault(inputs.id_of(cells[int(row)]), len(order)) for row in todo)
+    todo = todo[np.argsort(np.fromiter(of, np.int32, len(todo)), kind="stable")]
+    for row in todo:
+        planned = prepared.planned[int(row)]
         cell = planned.cell
         world = planned.input, id(cell.cluster), cell.capacity
         if world not in sized and inputs.recipe(planned.input) is not None:

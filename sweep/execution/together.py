@@ -60,6 +60,9 @@ def _settled(prepared: Prepared, specs: Specs) -> Specs:
     if prepared.late:
         prepared.inputs.look_again()
         plan.settle(prepared)
+    keys = prepared.keys[[cell.row for cell, _ in specs]].tobytes()
+    if keys == b"".join(bytes.fromhex(cell.key) for cell, _ in specs):
+        return specs
     cells = [prepared.planned[cell.row] for cell, _ in specs]
     return [
         (cell, replace(spec, key=cell.key)) for cell, (_, spec) in zip(cells, specs, strict=True)

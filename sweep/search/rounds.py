@@ -144,7 +144,7 @@ class Rounds:
     def _begun(self) -> dict[int, list[str]]:
         """Return what was cached when each round of the attempt began that a kill left open."""
         begun: dict[int, list[str]] = {}
-        for event in self.journal.events():
+        for event in self.journal.milestones():
             if event["event"] == "begin" and "round" in event:
                 begun.setdefault(event["round"], event["cached"])
             elif event["event"] == "end":

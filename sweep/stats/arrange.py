@@ -23,8 +23,8 @@ ERROR = ("error_stage", "error_type", "error_message", "error_traceback")
 ABOUT = ("is_pool", "is_counted")
 """Of a cell's cluster, in the columns that stand for its configuration."""
 NOT_METRICS = frozenset((*AXES, "status", *FACTS, *ERROR, "reproduce", "key", *ABOUT))
-_POOL = re.compile('"shape":"slots"')  # in a cell's configuration, as canonical JSON
-_COUNT = re.compile(r'"cluster":\{"count":\d')
+POOL = re.compile('"shape":"slots"')  # in a cell's configuration, as canonical JSON
+COUNTED = re.compile(r'"cluster":\{"count":\d')
 _OF_COLUMN = ("policy.", "measure.")
 
 Settings = tuple[tuple[str, str], ...]
@@ -85,8 +85,7 @@ class Arranged:
 
     def key(self, at: int) -> str:
         """Return a cell's key."""
-        key = self.cells.column("key")[at].as_py()
-        return key.hex() if isinstance(key, bytes) else str(key)
+        return key_of(self.cells, at)
 
 
 def arrange(cells: pa.Table, swept: Sequence[str], baseline: str | None) -> Arranged:
@@ -122,6 +121,12 @@ def arrange(cells: pa.Table, swept: Sequence[str], baseline: str | None) -> Arra
         seed=cells.column("seed").combine_chunks().to_numpy(zero_copy_only=False),
         failed=np.isin(of_status, [k for k, value in enumerate(statuses) if value == "failed"]),
     )
+
+
+def key_of(cells: pa.Table, at: int) -> str:
+    """Return a cell's key, which a table may hold as bytes."""
+    key = cells.column("key")[at].as_py()
+    return key.hex() if isinstance(key, bytes) else str(key)
 
 
 def coded(column: pa.ChunkedArray) -> tuple[list[Any], Rows]:
@@ -307,13 +312,13 @@ def machines(them: Arranged, rows: Rows) -> str:
         return ""
     low, high = float(counts.min()), float(counts.max())
     number = _count(low) if low == high else f"{low:,.0f} to {high:,.0f}"
-    unit = "slot" if _any(them.cells, "is_pool", _POOL, rows) else "machine"
+    unit = "slot" if _any(them.cells, "is_pool", POOL, rows) else "machine"
     return f"{number} {unit}{'s' * (high != 1)}"
 
 
 def is_counted(them: Arranged, rows: Rows) -> bool:
     """Tell whether any of these clusters was asked for by its number of machines."""
-    return "n_machines" in them.cells.column_names and _any(them.cells, "is_counted", _COUNT, rows)
+    return "n_machines" in them.cells.column_names and _any(them.cells, "is_counted", COUNTED, rows)
 
 
 def _any(cells: pa.Table, name: str, pattern: re.Pattern[str], rows: Rows) -> bool:
