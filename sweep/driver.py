@@ -150,13 +150,15 @@ def _whole(cells: Grid, runner: Runner) -> Outcome:
             return _again(prepared, folder, journal)
         specs = plan.specs(prepared)
         first = list(itertools.islice(specs, MOST_AT_ONCE))
+        is_any, specs = bool(first), itertools.chain(first, specs)
+        del first  # a part of very many cells is large
         cached = compute.begin(prepared, journal, len(prepared.todo()))
         errors: dict[str, CellError] = {}
-        if first:
+        if is_any:
             if cells.is_fixed and len(cells.request.axes["seed"]) > 1:
                 notes.note(f"{ONE_SEED}: seed=0 gives the same as all of these")
             _warm_up(cells.request.settings)
-            errors = _in_parts(prepared, first, specs, journal, runner)
+            errors = _in_parts(prepared, specs, journal, runner)
             lease.check()
         with ThreadPoolExecutor(1) as aside:  # stopping Ray takes a second or two
             closed = aside.submit(runner.close)
@@ -167,7 +169,6 @@ def _whole(cells: Grid, runner: Runner) -> Outcome:
 
 def _in_parts(
     prepared: Prepared,
-    part: list[tuple[Planned, CellSpec]],
     specs: Iterator[tuple[Planned, CellSpec]],
     journal: Journal,
     runner: Runner,
@@ -175,12 +176,12 @@ def _in_parts(
     """Run what is not kept, so many cells at a time as memory holds."""
     errors: dict[str, CellError] = {}
     limit = prepared.grid.request.settings.max_failures
-    while part:
+    while part := list(itertools.islice(specs, MOST_AT_ONCE)):
         if limit is not None and len(errors) >= limit:
             errors |= compute.skipped((cell.key for cell, _ in part), limit)
         else:
             errors |= together.run(prepared, part, journal, runner)
-        part = list(itertools.islice(specs, MOST_AT_ONCE))
+        del part  # before the next is made
     return errors
 
 

@@ -131,15 +131,15 @@ def _digest_of(
     return hashlib.sha256(content.encode())
 
 
-def prepare(grid: Grid, inputs: Inputs | None = None) -> Prepared:
+def prepare(grid: Grid, inputs: Inputs | None = None, cache: Cache | None = None) -> Prepared:
     """Find every cell's key and look it up in the cache.
 
     Workloads are loaded only where nothing is known of them; those of `inputs`, if they are given,
     are there already. Where those defer, the key of a cell whose workload was never made is of its
-    recipe until it is `settled`.
+    recipe until it is `settled`. A `cache` that was opened before looks for what came since.
     """
     results = grid.request.settings.results
-    cache = Cache(results)
+    opened, cache = cache, cache or Cache(results)
     inputs = Inputs(results) if inputs is None else inputs
     # a policy, a cluster, a measure is one object to all cells that share it
     policies, texts, numbers = Memo(named), Memo(canonical), lru_cache(canonical)
@@ -164,7 +164,8 @@ def prepare(grid: Grid, inputs: Inputs | None = None) -> Prepared:
     keys = as_keys(content)
     late = {name for name, (workload, _) in known.items() if workload == name}
     each = np.unique(keys)
-    metrics = Metrics(each, cache.are_kept(each), cache.columns)
+    kept = cache.are_kept(each) if opened is None else cache.look_again(each)
+    metrics = Metrics(each, kept, cache.columns)
     return Prepared(grid, named_by.sweep(), inputs, cache, keys, metrics, late)
 
 

@@ -9,6 +9,7 @@ from functools import lru_cache
 import numpy as np
 import pyarrow as pa
 
+from sim.base import columns
 from sim.base.arrays import F8
 from sim.metrics import METRICS, speedups
 from sweep.stats.arrange import Arranged, arrange, check_baseline
@@ -41,7 +42,7 @@ def against(cells: pa.Table, swept: Sequence[str], baseline: str | None, cache: 
     for name in AGAINST_BASELINE:
         if name in cells.column_names:
             at = cells.column_names.index(name)
-            cells = cells.set_column(at, name, pa.array(found[name]))
+            cells = cells.set_column(at, name, columns.numbers(found[name]))
     return cells
 
 

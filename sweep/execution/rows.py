@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sim.base import columns
 from sim.base.masking import mask, mask_under
 from sim.cluster.load import FACTS
 from sim.metrics import METRICS
@@ -28,7 +29,6 @@ from sweep.grid.grid import Grid
 from sweep.grid.overrides import quote
 from sweep.stats.arrange import ABOUT, AXES, COUNTED, ERROR, POOL
 from sweep.stats.arrange import text as shortest
-from sweep.store import columns
 from sweep.store.cell import CellError
 from sweep.store.folder import ROWS_A_GROUP, SweepFolder
 from sweep.store.shards import KEY_BYTES
@@ -70,7 +70,7 @@ def narrow(
     places = metrics.places(prepared.keys)
     for fact in FACTS:
         known, there = metrics.column(fact, places)
-        table[fact] = pa.array(known, mask=~there)
+        table[fact] = columns.numbers(known, there)
     for name in _names(metrics.names()):
         table[name] = metrics.column(name, places)[0]
     if failed:
@@ -81,7 +81,7 @@ def narrow(
         table["reproduce"] = columns.texts([commands.get(at) for at in range(n)])
     table |= dict(zip(ABOUT, about, strict=True))
     table["key"] = columns.alike(prepared.keys, KEY_BYTES)
-    made = {k: v if isinstance(v, pa.Array) else pa.array(v) for k, v in table.items()}
+    made = {k: v if isinstance(v, pa.Array) else columns.numbers(v) for k, v in table.items()}
     return against(pa.table(made), grid.swept, grid.request.baseline, prepared.cache)
 
 
@@ -106,12 +106,14 @@ def parts(prepared: Prepared, table: pa.Table) -> Iterator[pa.Table]:
     for begin in range(0, table.num_rows, ROWS_A_GROUP):
         part = table.slice(begin, ROWS_A_GROUP)
         cells = [prepared.planned[begin + at] for at in range(part.num_rows)]
-        made = {name: _plain(part[name]) for name in part.column_names if name not in ABOUT}
+        last = (*ERROR, "reproduce", *ABOUT, "key")
+        made = {name: _plain(part[name]) for name in part.column_names if name not in last}
         for name in ERROR:
-            made[name] = made.pop(name, None) or columns.texts([None] * len(cells))
+            has = name in part.column_names
+            made[name] = _plain(part[name]) if has else columns.texts([None] * len(cells))
         made["reproduce"] = columns.texts([reproduce(prepared.grid, row) for row in cells])
         made["config"] = columns.texts([canonical(prepared.shown(row.cell)) for row in cells])
-        made["key"] = columns.hexed(made.pop("key"))
+        made["key"] = columns.hexed(part["key"].combine_chunks())
         yield pa.table(made)
 
 
@@ -163,7 +165,7 @@ class _Coded:
 
 
 def _dictionary(numbers: Any, values: pa.Array) -> pa.Array:
-    return pa.DictionaryArray.from_arrays(pa.array(numbers), values)
+    return pa.DictionaryArray.from_arrays(columns.numbers(numbers), values)
 
 
 def with_status(cells: pa.Table, status: str) -> pa.Table:
@@ -219,6 +221,6 @@ def _swept_column(key: str, known: Sequence[Any]) -> pa.Array:
     if kinds and (kinds <= {bool} or kinds <= {int, float}):
         kind = (bool if kinds == {bool} else np.int64) if len(kinds) == 1 else np.float64
         kind = np.float64 if float in kinds else kind
-        absent = np.array([value is None for value in values])
-        return pa.array(np.array([value or 0 for value in values], kind), mask=absent)
+        there = np.array([value is not None for value in values])
+        return columns.numbers(np.array([value or 0 for value in values], kind), there)
     return columns.texts([None if v is None else shortest(v) for v in values])

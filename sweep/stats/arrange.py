@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.arrays import F8, Mask
+from sim.base.columns import values_of
 from sim.base.errors import InputError, unknown
 from sim.cluster.load import FACTS
 from sim.measures import NO_POLICY
@@ -118,7 +119,7 @@ def arrange(cells: pa.Table, swept: Sequence[str], baseline: str | None) -> Arra
         names=names,
         trace=rank[of_trace],
         capacity=numbers_of(cells, "capacity"),
-        seed=cells.column("seed").combine_chunks().to_numpy(zero_copy_only=False),
+        seed=values_of(cells.column("seed").combine_chunks()).astype(np.int64),
         failed=np.isin(of_status, [k for k, value in enumerate(statuses) if value == "failed"]),
     )
 
@@ -138,7 +139,9 @@ def coded(column: pa.ChunkedArray) -> tuple[list[Any], Rows]:
     chunks = column.chunks
     if not chunks:
         return [], np.empty(0, np.int64)
-    return chunks[-1].dictionary.to_pylist(), np.concatenate([c.indices for c in chunks])
+    return chunks[-1].dictionary.to_pylist(), np.concatenate(
+        [values_of(chunk.indices) for chunk in chunks]
+    )
 
 
 def _alike(cells: pa.Table, names: Sequence[str]) -> tuple[list[dict[str, Any]], Rows]:
@@ -283,7 +286,7 @@ def check_baseline(columns: Mapping[Identity, Column], baseline: str) -> None:
 def numbers_of(cells: pa.Table, name: str) -> F8:
     """Return a column as float64, NaN for null; it may be read-only."""
     column = cells.column(name).cast(pa.float64()).combine_chunks()
-    values: F8 = column.to_numpy(zero_copy_only=False)
+    values: F8 = values_of(column)
     return values
 
 
@@ -324,7 +327,7 @@ def is_counted(them: Arranged, rows: Rows) -> bool:
 def _any(cells: pa.Table, name: str, pattern: re.Pattern[str], rows: Rows) -> bool:
     """Tell whether any row's configuration has a pattern, which a column may say by itself."""
     if name in cells.column_names:
-        return bool(cells.column(name).combine_chunks().to_numpy(zero_copy_only=False)[rows].any())
+        return bool(values_of(cells.column(name).combine_chunks())[rows].any())
     if "config" not in cells.column_names:
         return False
     return any(pattern.search(cells.column("config")[at].as_py()) for at in rows.tolist())

@@ -56,6 +56,7 @@ class Index:
         """Take in a manifest."""
         at = len(self.manifests)
         self.manifests.append(_slim(manifest))
+        self.dropped.discard(manifest.name)  # what was damaged is there anew
         keys = manifest.keys
         for row in range(len(manifest)):
             self._new[keys[KEY_BYTES * row : KEY_BYTES * (row + 1)]] = (at, row)

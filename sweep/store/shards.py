@@ -19,8 +19,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from sim.base import columns
 from sim.base.arrays import F8
-from sweep.store import columns
 
 SHARDS, MANIFESTS = "cache/shards/", "cache/manifests/"
 VERSION = 1
@@ -105,7 +105,7 @@ def write(rows: Sequence[Row]) -> tuple[bytes, bytes]:
     table = pa.table(
         {
             "key": columns.alike(np.array([row.key for row in rows], f"S{KEY_BYTES}"), KEY_BYTES),
-            "schema": pa.array(np.array([number[row.schema] for row in rows], np.int32)),
+            "schema": columns.numbers(np.array([number[row.schema] for row in rows], np.int32)),
             "jobs": columns.contents([row.jobs for row in rows], pa.large_binary()),
             "config": columns.texts([row.config for row in rows], pa.large_string()),
         }
