@@ -27,6 +27,7 @@ from sweep.execution.cell import Simulate
 from sweep.execution.compute import Runner
 from sweep.execution.inputs import Inputs
 from sweep.execution.known import Flags
+from sweep.execution.memory import give_back
 from sweep.execution.on_ray.pool import make_runner
 from sweep.execution.plan import Planned, Prepared
 from sweep.grid import elsewhere, grid, overrides, request
@@ -182,6 +183,7 @@ def _in_parts(
         else:
             errors |= together.run(prepared, part, journal, runner)
         del part  # before the next is made
+        give_back()
     return errors
 
 

@@ -144,6 +144,7 @@ def _context(
             }
             for failure in summary.failures
         ],
+        "n_failures_left": summary.n_failed - len(summary.failures),
         "config": to_yaml(mask_tree(config)),
         "facts": facts,
         "texts": {
@@ -168,7 +169,7 @@ def _asked(summary: Summary, cells: pa.Table, swept: Sequence[str]) -> dict[str,
             asked[key] = ", ".join(str(value) for value in values if value is not None)
     if summary.baseline:
         asked["Baseline"] = summary.baseline
-    n_failed = len(summary.failures)
+    n_failed = summary.n_failed
     asked["Cells"] = f"{summary.n_cells}" + (f", {n_failed} failed" if n_failed else "")
     return asked
 

@@ -19,6 +19,10 @@ from sweep.stats.best import best_of
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")  # of a worker's terminal
 
 
+MOST_FAILURES = 500
+"""Cells that failed of which a report tells why."""
+
+
 @dataclass(frozen=True)
 class Block:
     """All that was measured on one trace under one setting of the other swept parameters.
@@ -87,7 +91,8 @@ class Summary:
     seeds: tuple[int, ...]
     capacities: tuple[float, ...]
     n_cells: int
-    failures: tuple[Failure, ...]
+    n_failed: int
+    failures: tuple[Failure, ...]  # the first `MOST_FAILURES`
     is_fixed: bool = False
 
     @property
@@ -120,7 +125,10 @@ def summarise(
         seeds=tuple(np.unique(them.seed).tolist()),
         capacities=tuple(np.unique(them.capacity).tolist()),
         n_cells=cells.num_rows,
-        failures=tuple(_failure(them.row(at), them.swept) for at in failed.tolist()),
+        n_failed=len(failed),
+        failures=tuple(
+            _failure(them.row(at), them.swept) for at in failed[:MOST_FAILURES].tolist()
+        ),
         is_fixed=is_fixed,
     )
 
