@@ -10,6 +10,8 @@ import contextlib
 import dataclasses
 import itertools
 import sys
+import time
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -28,6 +30,7 @@ from sweep.execution.compute import Runner
 from sweep.execution.inputs import Inputs
 from sweep.execution.known import Flags
 from sweep.execution.memory import give_back
+from sweep.execution.notes import SoFar
 from sweep.execution.on_ray.pool import make_runner
 from sweep.execution.plan import Planned, Prepared
 from sweep.grid import elsewhere, grid, overrides, request
@@ -52,8 +55,10 @@ _TAG = b"""Signature: 8a477f597d28d172789f06886806bc55
 """
 
 
-MOST_AT_ONCE = 100_000
+AT_ONCE, MOST_AT_ONCE = 25_000, 100_000
 """Cells that are handed to a runner at once; a grid of a million is run in parts."""
+PART_S = 10.0
+"""How long a part shall last at least, that fits into memory: slots are idle at its end."""
 ONE_SEED = "no seed changes anything here, as the workload is fixed and no policy draws"
 
 
@@ -150,16 +155,14 @@ def _whole(cells: Grid, runner: Runner) -> Outcome:
         if not prepared.todo() and folder.is_whole() and journal.is_complete():
             return _again(prepared, folder, journal)
         specs = plan.specs(prepared)
-        first = list(itertools.islice(specs, MOST_AT_ONCE))
-        is_any, specs = bool(first), itertools.chain(first, specs)
-        del first  # a part of very many cells is large
+        first = deque(itertools.islice(specs, AT_ONCE))
         cached = compute.begin(prepared, journal, len(prepared.todo()))
         errors: dict[str, CellError] = {}
-        if is_any:
+        if first:
             if cells.is_fixed and len(cells.request.axes["seed"]) > 1:
                 notes.note(f"{ONE_SEED}: seed=0 gives the same as all of these")
             _warm_up(cells.request.settings)
-            errors = _in_parts(prepared, specs, journal, runner)
+            errors = _in_parts(prepared, first, specs, journal, runner)
             lease.check()
         with ThreadPoolExecutor(1) as aside:  # stopping Ray takes a second or two
             closed = aside.submit(runner.close)
@@ -170,18 +173,26 @@ def _whole(cells: Grid, runner: Runner) -> Outcome:
 
 def _in_parts(
     prepared: Prepared,
-    specs: Iterator[tuple[Planned, CellSpec]],
+    first: deque[tuple[Planned, CellSpec]],
+    others: Iterator[tuple[Planned, CellSpec]],
     journal: Journal,
     runner: Runner,
 ) -> dict[str, CellError]:
     """Run what is not kept, so many cells at a time as memory holds."""
     errors: dict[str, CellError] = {}
     limit = prepared.grid.request.settings.max_failures
-    while part := list(itertools.islice(specs, MOST_AT_ONCE)):
+    n, n_done, n_all = len(first), 0, len(prepared.rows_to_do())
+    specs = itertools.chain((first.popleft() for _ in range(n)), others)  # which keeps none
+    while part := list(itertools.islice(specs, n)):
+        begin_s = time.monotonic()
         if limit is not None and len(errors) >= limit:
             errors |= compute.skipped((cell.key for cell, _ in part), limit)
         else:
-            errors |= together.run(prepared, part, journal, runner)
+            so_far = SoFar(n_done, n_all, len(errors))
+            errors |= together.run(prepared, part, journal, runner, so_far)
+        n_done += len(part)
+        in_time = int(len(part) * PART_S / (time.monotonic() - begin_s))
+        n = min(max(in_time, AT_ONCE), MOST_AT_ONCE)
         del part  # before the next is made
         give_back()
     return errors

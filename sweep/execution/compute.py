@@ -147,19 +147,21 @@ def run(
     specs: Sequence[tuple[Planned, CellSpec]],
     journal: Journal,
     cells: Runner,
+    so_far: notes.SoFar | None = None,
 ) -> dict[str, CellError]:
     """Run cells until there are none or too many failed, and keep what comes of them.
 
-    Return the errors of those that failed, by key.
+    Return the errors of those that failed, by key. `so_far` says what came before a part.
     """
     errors: dict[str, CellError] = {}
     by_key = {cell.key: cell for cell, _ in specs}
     limit = prepared.grid.request.settings.max_failures
     work = [Work(spec, cell.input, cell.cell.labels) for cell, spec in specs]
+    before = so_far or notes.SoFar(0, len(work))
     came: list[tuple[CellResult, Planned]] = []  # and not kept yet: those of a moment
     kept_s = time.monotonic()
     try:
-        with notes.Progress(notes.console(), len(work)) as progress:
+        with notes.Progress(notes.console(), before) as progress:
             try:
                 for said in cells.run(work, prepared.inputs):
                     if not isinstance(said, str):
@@ -181,7 +183,7 @@ def run(
                 if came:
                     progress.cells(len(came), _take_in(came, prepared, journal, errors))
     except KeyboardInterrupt:
-        notes.interrupted(prepared, len(specs))
+        notes.interrupted(prepared, before.n_all)
         raise
     late = {*prepared.late}
     plan.settle(prepared)
