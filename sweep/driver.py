@@ -194,7 +194,8 @@ def _in_parts(
         in_time = int(len(part) * PART_S / (time.monotonic() - begin_s))
         n = min(max(in_time, AT_ONCE), MOST_AT_ONCE)
         del part  # before the next is made
-        give_back()
+        if n_done < n_all:
+            give_back()
     return errors
 
 
@@ -244,7 +245,9 @@ def _finish(
 ) -> Outcome:
     """Write the sweep's folder, ``cells.parquet`` last as it says that all is there; track it."""
     asked = prepared.grid.request
+    give_back()
     cells = rows.narrow(prepared, errors, cached)
+    give_back()
     config = _config_of(prepared)
     names = {planned.input: planned.cell.labels["trace"] for planned in prepared.planned}
     inputs = [{"trace": name, **(prepared.inputs.known(key) or {})} for key, name in names.items()]

@@ -23,8 +23,8 @@ from sweep.store.sources import KeptSources
 
 MOST_CELLS, MOST_BYTES = 4096, 2**24
 """A shard's, at most; one cell may be larger."""
-_OPEN_BYTES = 2**26
-"""Shards that are kept in memory once they were read."""
+_OPEN, _OPEN_BYTES = 16, 2**26
+"""Shards that are kept in memory once they were read: so many, of so many bytes together."""
 FEW_CELLS, MANY_SHARDS = 1024, 32
 """So many shards of so few cells are put together."""
 
@@ -303,7 +303,9 @@ class Cache:
             return None
         shard = Shard(content)
         self._open[manifest.shard] = (shard, len(content))
-        while len(self._open) > 1 and sum(n for _, n in self._open.values()) > _OPEN_BYTES:
+        while len(self._open) > _OPEN or (
+            len(self._open) > 1 and sum(n for _, n in self._open.values()) > _OPEN_BYTES
+        ):
             self._open.popitem(last=False)
         return shard
 
