@@ -50,9 +50,10 @@ def _paired(them: Arranged) -> Iterator[tuple[int, int]]:
     """Give each row that did not fail with the baseline's beside it, in the order of those."""
     bases = [at for at, column in enumerate(them.columns.values()) if column.is_baseline]
     itself = np.flatnonzero(np.isin(them.column, bases))
-    both = [pair for members in them.blocks.values() for _, _, pair in pairs(them, members)]
-    own = np.concatenate([itself, *(pair.own for pair in both)])
-    other = np.concatenate([itself, *(pair.other for pair in both)])
+    found = (pair for members in them.blocks.values() for _, _, pair in pairs(them, members))
+    both = [(itself, itself), *((pair.own, pair.other) for pair in found)]
+    own, other = (np.concatenate(side) for side in zip(*both, strict=True))
+    del both
     there = ~(them.failed[own] | them.failed[other])
     own, other = own[there], other[there]
     for at in np.argsort(other, kind="stable"):

@@ -52,6 +52,7 @@ class Column:
         return " ".join(self.words)
 
 
+_FEW = 65_536
 Rows = np.ndarray[Any, np.dtype[np.int64]]
 """Numbers of rows, or a number a row."""
 
@@ -119,7 +120,7 @@ def arrange(cells: pa.Table, swept: Sequence[str], baseline: str | None) -> Arra
         names=names,
         trace=rank[of_trace],
         capacity=numbers_of(cells, "capacity"),
-        seed=values_of(cells.column("seed").combine_chunks()).astype(np.int64),
+        seed=values_of(cells.column("seed").combine_chunks()).astype(np.int64, copy=False),
         failed=np.isin(of_status, [k for k, value in enumerate(statuses) if value == "failed"]),
     )
 
@@ -146,15 +147,22 @@ def coded(column: pa.ChunkedArray) -> tuple[list[Any], Rows]:
 
 def _alike(cells: pa.Table, names: Sequence[str]) -> tuple[list[dict[str, Any]], Rows]:
     """Give what rows have in some columns, by first appearance, and of each row which it is."""
-    number = np.zeros(cells.num_rows, np.int64)
+    n = cells.num_rows
+    number, size = np.zeros(n, np.int64), 1
     for name in names:
         values, which = coded(cells.column(name))
-        number = np.unique(number * len(values) + which, return_inverse=True)[1]
-    _, first, number = np.unique(number, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
-    rows = first[order].tolist()
+        number *= len(values)
+        number += which
+        size *= len(values)
+        if size > _FEW:
+            known, number = np.unique(number, return_inverse=True)
+            size = len(known)
+    first = np.full(size, n)
+    first[number[::-1]] = np.arange(n - 1, -1, -1)  # what is written last stays: the first row
+    order = np.argsort(first, kind="stable")
+    rank = np.empty(size, np.int64)
+    rank[order] = np.arange(size)
+    rows = first[order][: np.count_nonzero(first < n)].tolist()
     return [{n: cells.column(n)[at].as_py() for n in names} for at in rows], rank[number]
 
 

@@ -133,20 +133,20 @@ def pairs(them: Arranged, members: Rows) -> Iterator[tuple[float, int, Pairs]]:
     """Pairs with the baseline by capacity, ascending, and column: of the same trace and seed."""
     seeds, seed = np.unique(them.seed[members], return_inverse=True)
     pair = them.trace[members] * len(seeds) + seed
-    at: dict[tuple[float, int], tuple[Rows, Rows]] = {}
     for capacity in np.unique(them.capacity[members]).tolist():
         here = np.flatnonzero(them.capacity[members] == capacity)
+        at: dict[int, tuple[Rows, Rows]] = {}
         for column in np.unique(them.column[members[here]]).tolist():
             rows = here[them.column[members[here]] == column]
             which, last = np.unique(pair[rows][::-1], return_index=True)
-            at[capacity, column] = which, members[rows[::-1][last]]
-    for (capacity, column), (which, rows) in at.items():
-        base = them.bases[column]
-        if base is None or (capacity, base) not in at:
-            continue
-        theirs, others = at[capacity, base]
-        _, own, other = np.intersect1d(which, theirs, assume_unique=True, return_indices=True)
-        yield capacity, column, Pairs(rows[own], others[other], them.trace[rows[own]])
+            at[column] = which, members[rows[::-1][last]]
+        for column, (which, rows) in at.items():
+            base = them.bases[column]
+            if base is None or base not in at:
+                continue
+            theirs, others = at[base]
+            _, own, other = np.intersect1d(which, theirs, assume_unique=True, return_indices=True)
+            yield capacity, column, Pairs(rows[own], others[other], them.trace[rows[own]])
 
 
 def _row(them: Arranged, contrast: Contrast, both: Pairs, several: bool) -> dict[str, Any]:
