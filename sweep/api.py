@@ -279,7 +279,7 @@ class Sweep:
 
     def _words(self) -> str:
         summary = self._summary
-        n_failed = len(summary.failures)
+        n_failed = summary.n_failed
         counts = (
             (len(dict.fromkeys(column.policy for column in summary.columns)), "policy", "policies"),
             (len(dict.fromkeys(block.trace for block in summary.blocks)), "trace", "traces"),

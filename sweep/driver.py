@@ -10,7 +10,9 @@ import contextlib
 import dataclasses
 import itertools
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,9 +28,13 @@ from sweep.execution import compute, notes, plan, rows, seeds, together
 from sweep.execution.cell import Simulate
 from sweep.execution.compute import Runner
 from sweep.execution.inputs import Inputs
+from sweep.execution.known import Flags
+from sweep.execution.memory import give_back, keep_no_large
+from sweep.execution.notes import SoFar
 from sweep.execution.on_ray.pool import make_runner
 from sweep.execution.plan import Planned, Prepared
 from sweep.grid import elsewhere, grid, overrides, request
+from sweep.grid.config_tree import in_short
 from sweep.grid.grid import Grid
 from sweep.grid.options import Options
 from sweep.grid.request import Request, Settings
@@ -41,7 +47,7 @@ from sweep.stats import FIRST_SEEDS
 from sweep.store import mirror, place, provenance
 from sweep.store.cache import Cache
 from sweep.store.cell import CellError, CellSpec
-from sweep.store.folder import CELLS, EQUAL, FINDINGS, SweepFolder
+from sweep.store.folder import EQUAL, FINDINGS, SweepFolder
 from sweep.store.journal import Journal
 
 _TAG = b"""Signature: 8a477f597d28d172789f06886806bc55
@@ -49,8 +55,10 @@ _TAG = b"""Signature: 8a477f597d28d172789f06886806bc55
 """
 
 
-MOST_AT_ONCE = 100_000
+AT_ONCE, MOST_AT_ONCE = 25_000, 100_000
 """Cells that are handed to a runner at once; a grid of a million is run in parts."""
+PART_S = 10.0
+"""How long a part shall last at least, that fits into memory: slots are idle at its end."""
 ONE_SEED = "no seed changes anything here, as the workload is fixed and no policy draws"
 
 
@@ -59,7 +67,7 @@ class Outcome:
     """A sweep that is over."""
 
     folder: SweepFolder
-    cells: pa.Table  # ``cells.parquet``
+    cells: pa.Table  # ``cells.parquet``, narrow; see `sweep.execution.rows`
     config: Mapping[str, Any]  # ``config.yaml``
     n_failed: int
 
@@ -105,6 +113,7 @@ def _python_path(options: Options) -> list[str]:
 
 def run(asked: Request, simulate: Simulate | None = None) -> Outcome:
     """Run a sweep to its end."""
+    keep_no_large()
     cells = None if asked.goal is not None else grid.build(asked)
     results = asked.settings.results
     _check_writable(results)
@@ -149,7 +158,7 @@ def _whole(cells: Grid, runner: Runner) -> Outcome:
         if not prepared.todo() and folder.is_whole() and journal.is_complete():
             return _again(prepared, folder, journal)
         specs = plan.specs(prepared)
-        first = list(itertools.islice(specs, MOST_AT_ONCE))
+        first = deque(itertools.islice(specs, AT_ONCE))
         cached = compute.begin(prepared, journal, len(prepared.todo()))
         errors: dict[str, CellError] = {}
         if first:
@@ -167,20 +176,29 @@ def _whole(cells: Grid, runner: Runner) -> Outcome:
 
 def _in_parts(
     prepared: Prepared,
-    part: list[tuple[Planned, CellSpec]],
-    specs: Iterator[tuple[Planned, CellSpec]],
+    first: deque[tuple[Planned, CellSpec]],
+    others: Iterator[tuple[Planned, CellSpec]],
     journal: Journal,
     runner: Runner,
 ) -> dict[str, CellError]:
     """Run what is not kept, so many cells at a time as memory holds."""
     errors: dict[str, CellError] = {}
     limit = prepared.grid.request.settings.max_failures
-    while part:
+    n, n_done, n_all = len(first), 0, len(prepared.rows_to_do())
+    specs = itertools.chain((first.popleft() for _ in range(n)), others)  # which keeps none
+    while part := list(itertools.islice(specs, n)):
+        begin_s = time.monotonic()
         if limit is not None and len(errors) >= limit:
             errors |= compute.skipped((cell.key for cell, _ in part), limit)
         else:
-            errors |= together.run(prepared, part, journal, runner)
-        part = list(itertools.islice(specs, MOST_AT_ONCE))
+            so_far = SoFar(n_done, n_all, len(errors))
+            errors |= together.run(prepared, part, journal, runner, so_far)
+        n_done += len(part)
+        in_time = int(len(part) * PART_S / (time.monotonic() - begin_s))
+        n = min(max(in_time, AT_ONCE), MOST_AT_ONCE)
+        del part  # before the next is made
+        if n_done < n_all:
+            give_back()
     return errors
 
 
@@ -202,6 +220,7 @@ def _pursue(pursuit: Pursuit, runner: Runner) -> Outcome:
 
 def begin(asked: Request) -> Prepared:
     """Prepare the cells that a request begins with: all of them, unless something is looked for."""
+    keep_no_large()
     if asked.goal is not None:
         return Pursuit(asked).begin()
     return plan.prepare(grid.build(asked), Inputs(asked.settings.results, defers=True))
@@ -225,21 +244,23 @@ def _finish(
     prepared: Prepared,
     folder: SweepFolder,
     journal: Journal,
-    cached: Sequence[bool],
+    cached: Sequence[bool] | Flags,
     errors: Mapping[str, CellError],
 ) -> Outcome:
     """Write the sweep's folder, ``cells.parquet`` last as it says that all is there; track it."""
     asked = prepared.grid.request
-    cells = rows.table(prepared, errors, cached)
+    give_back()
+    cells = rows.narrow(prepared, errors, cached)
+    give_back()
     config = _config_of(prepared)
     names = {planned.input: planned.cell.labels["trace"] for planned in prepared.planned}
     inputs = [{"trace": name, **(prepared.inputs.known(key) or {})} for key, name in names.items()]
     words = [*asked.words, *(f"--config-dir={user_dir}" for user_dir in asked.options.user_dirs)]
     about, diff = provenance.collect(words, asked.axes["seed"], inputs)
     about = folder.write_origin(config, about, diff)
-    folder.replace(FINDINGS, find(cells, config, prepared.cache))
-    write_report(folder, cells, config, about, cache=prepared.cache)
-    folder.replace(CELLS, cells)
+    with folder.replacing_cells(rows.parts(prepared, cells)):
+        folder.replace(FINDINGS, find(rows.parts(prepared, cells), config, prepared.cache))
+        write_report(folder, cells, config, about, cache=prepared.cache)
     target = _track(folder, asked.settings)
     journal.append("end", failed=len(errors), tracked=target)
     prepared.cache.compact()
@@ -251,9 +272,12 @@ def _again(prepared: Prepared, folder: SweepFolder, journal: Journal) -> Outcome
     """Answer a sweep that is over and of which every cell is cached: only statuses change."""
     settings = prepared.grid.request.settings
     journal.append("asked")
-    cells = rows.with_status(folder.cells(), "cached")
-    folder.replace(CELLS, cells)
-    ends = [event for event in journal.events() if event["event"] == "end"]
+    cells = rows.read(folder)
+    if cells["status"].unique().to_pylist() != ["cached"]:
+        cells = rows.with_status(cells, "cached")
+        with folder.replacing_cells(rows.with_status(part, "cached") for part in folder.parts()):
+            pass
+    ends = [event for event in journal.milestones() if event["event"] == "end"]
     if not track.is_logged(settings, ends[-1].get("tracked")):
         journal.append("end", failed=0, tracked=_track(folder, settings))
     mirror.push_all(folder.results, folder.path)
@@ -276,7 +300,7 @@ def write_report(
     sections.answer(folder, found)
 
 
-def find(cells: pa.Table, config: Mapping[str, Any], cache: Cache) -> pa.Table | None:
+def find(parts: Iterable[pa.Table], config: Mapping[str, Any], cache: Cache) -> pa.Table | None:
     """Let the experiment's study look at the cells; None if there is none, or it can't.
 
     A study that fails, as it may on other cells than its experiment has, takes nothing else with
@@ -285,7 +309,8 @@ def find(cells: pa.Table, config: Mapping[str, Any], cache: Cache) -> pa.Table |
     study = config["study"]
     if study is None:
         return None
-    done = [row for row in cells.to_pylist() if row["status"] != "failed"]
+    found = (row for part in parts for row in part.to_pylist())
+    done = [row for row in found if row["status"] != "failed"]
     try:
         return findings.to_table(studies.find(study, Finished(done, config, cache)))
     except Exception as error:
@@ -310,7 +335,7 @@ def _config_of(prepared: Prepared) -> dict[str, Any]:
             "study": asked.study,
             "words": list(asked.words),
             "config_dirs": [str(folder) for folder in asked.options.user_dirs],
-            "axes": {key: list(values) for key, values in asked.axes.items()},
+            "axes": {key: in_short(values) for key, values in asked.axes.items()},
             "swept": list(prepared.grid.swept),
             "fixed": [assignment.text for assignment in asked.fixed],
             "baseline": asked.baseline,

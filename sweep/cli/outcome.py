@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 from rich.console import Console
 
@@ -17,7 +18,7 @@ from sweep.grid.request import Settings
 from sweep.report import findings, headlines, matter, terminal
 from sweep.report.section import print_section
 from sweep.search import sections
-from sweep.stats.arrange import about, shown_metrics
+from sweep.stats.arrange import about, coded, shown_metrics
 from sweep.stats.summary import summarise
 from sweep.store.folder import CELLS, HTML, SweepFolder
 
@@ -88,7 +89,9 @@ def _findings(folder: SweepFolder) -> None:
 
 
 def _failures(cells: pa.Table, sweep: str) -> None:
-    failed = [at for at, status in enumerate(cells["status"].to_pylist()) if status == "failed"]
+    statuses, which = coded(cells["status"])
+    numbers = [at for at, status in enumerate(statuses) if status == "failed"]
+    failed = np.flatnonzero(np.isin(which, numbers)).tolist()
     if not failed:
         return
     print(f"\n{count(len(failed), 'cells')} failed:")

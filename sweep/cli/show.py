@@ -12,7 +12,7 @@ from sim.base.errors import InputError
 from sim.base.text import table_lines
 from sweep import driver
 from sweep.cli.command import Command
-from sweep.execution import rebase
+from sweep.execution import rebase, rows
 from sweep.grid import request
 from sweep.grid.config_tree import to_yaml
 from sweep.grid.overrides import Assignment
@@ -133,11 +133,11 @@ def report(command: Command) -> int:
             raise InputError("--gantt, baseline= and metrics= go with one sweep")
         return _compare(*(SweepFolder.find(results, name) for name in command.names))
     folder = SweepFolder.find(results, command.sweep())
-    cells, config, gantt = folder.cells(), folder.config(), command.flags.gantt
+    cells, config, gantt = rows.read(folder), folder.config(), command.flags.gantt
     words = command.given("baseline", "metrics")
     if words:
         return _otherwise(folder, words, gantt)
-    folder.replace(FINDINGS, driver.find(cells, config, Cache(folder.results)))
+    folder.replace(FINDINGS, driver.find(folder.parts(), config, Cache(folder.results)))
     driver.write_report(folder, cells, config, folder.provenance(), gantt=gantt)
     return _said(folder)
 
@@ -154,7 +154,7 @@ def _otherwise(folder: SweepFolder, words: Sequence[Assignment], gantt: int | No
                 if name not in (ALL_METRICS, *folder.cells().column_names):
                     raise InputError(f"metrics={name}: no cell of {folder.sweep} has it")
     cache = Cache(folder.results)
-    cells = rebase.against(folder.cells(), config["swept"], config["baseline"], cache)
+    cells = rebase.against(rows.read(folder), config["swept"], config["baseline"], cache)
     name = "--".join([folder.sweep, *(line.text for line in words)])
     other = SweepFolder(folder.results / REPORTS / re.sub(r"[^\w.=,-]", "_", name))
     other.replace(FINDINGS, folder.findings())

@@ -13,10 +13,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+
 from sim.base.masking import mask, mask_tree
 from sweep.execution import notes, plan, task
 from sweep.execution.cell import error_of, run_cell
 from sweep.execution.inputs import Convert
+from sweep.execution.known import Flags
 from sweep.execution.made import Recipe, Sizes, size, sized, wanted_by
 from sweep.execution.plan import Planned, Prepared
 from sweep.execution.watch import CellTimeoutError, alarm
@@ -34,7 +37,7 @@ KEEP_EVERY_S = 0.5
 """What came is kept together after so long: a shard a cell would be many."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Work:
     """A cell to run."""
 
@@ -129,7 +132,7 @@ def _sized_for(work: Sequence[Work], workloads: Workloads) -> tuple[Workload, Si
     return workload, {one: size(workload, one) for one in wanted if one is not None}
 
 
-def begin(prepared: Prepared, journal: Journal, n_todo: int) -> list[bool]:
+def begin(prepared: Prepared, journal: Journal, n_todo: int) -> Flags:
     """Say what is about to run; tell for each row whether an earlier sweep computed it."""
     notes.grid(prepared, n_todo)
     cached = _cached_before(prepared, journal)
@@ -137,7 +140,7 @@ def begin(prepared: Prepared, journal: Journal, n_todo: int) -> list[bool]:
         "begin",
         cells=len(prepared.planned),
         todo=n_todo,
-        cached=[row for row, was in enumerate(cached) if was],
+        cached=np.flatnonzero(cached).tolist(),
         argv=[mask(word) for word in sys.argv[1:]],
     )
     return cached
@@ -148,19 +151,21 @@ def run(
     specs: Sequence[tuple[Planned, CellSpec]],
     journal: Journal,
     cells: Runner,
+    so_far: notes.SoFar | None = None,
 ) -> dict[str, CellError]:
     """Run cells until there are none or too many failed, and keep what comes of them.
 
-    Return the errors of those that failed, by key.
+    Return the errors of those that failed, by key. `so_far` says what came before a part.
     """
     errors: dict[str, CellError] = {}
     by_key = {cell.key: cell for cell, _ in specs}
     limit = prepared.grid.request.settings.max_failures
     work = [Work(spec, cell.input, cell.cell.labels) for cell, spec in specs]
+    before = so_far or notes.SoFar(0, len(work))
     came: list[tuple[CellResult, Planned]] = []  # and not kept yet: those of a moment
     kept_s = time.monotonic()
     try:
-        with notes.Progress(notes.console(), len(work)) as progress:
+        with notes.Progress(notes.console(), before) as progress:
             try:
                 for said in cells.run(work, prepared.inputs):
                     if not isinstance(said, str):
@@ -182,7 +187,7 @@ def run(
                 if came:
                     progress.cells(len(came), _take_in(came, prepared, journal, errors))
     except KeyboardInterrupt:
-        notes.interrupted(prepared, len(specs))
+        notes.interrupted(prepared, before.n_all)
         raise
     late = {*prepared.late}
     plan.settle(prepared)
@@ -262,15 +267,12 @@ def _put(done: Sequence[tuple[CellResult, Planned]], prepared: Prepared) -> dict
     )
 
 
-def _cached_before(prepared: Prepared, journal: Journal) -> list[bool]:
+def _cached_before(prepared: Prepared, journal: Journal) -> Flags:
     """Tell for each row whether an earlier sweep computed it.
 
     A run that was killed is part of this one: what it computed counts as done here, so that the
     table is the same with or without the kill.
     """
     begun = journal.open_attempt()
-    known = None if begun is None else set(begun["cached"])
-    return [
-        is_kept and (known is None or row in known)
-        for row, is_kept in enumerate(prepared.is_known().tolist())
-    ]
+    kept = prepared.is_known()
+    return kept if begun is None else kept & np.isin(np.arange(len(kept)), begun["cached"])

@@ -97,6 +97,11 @@ class Metrics(MutableMapping[str, dict[str, float]]):
             found[key] = metrics
         return found
 
+    @property
+    def n_keys(self) -> int:
+        """Count the keys of the plan, each once."""
+        return len(self._keys)
+
     def names(self) -> list[str]:
         """Names of all metrics."""
         return [*self._all()]

@@ -40,7 +40,7 @@ class Memo:
         return found[1]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Planned:
     """A cell with its key."""
 
@@ -88,6 +88,8 @@ class Prepared:
     def rows_to_do(self) -> Rows:
         """Rows that are not kept, one for each key."""
         left = np.flatnonzero(~self.is_known())
+        if self.metrics.n_keys == len(self.keys):  # each row has a key of its own
+            return left
         return left[np.sort(np.unique(self.keys[left], return_index=True)[1])]
 
     def todo(self) -> Sequence[Planned]:
@@ -129,15 +131,15 @@ def _digest_of(
     return hashlib.sha256(content.encode())
 
 
-def prepare(grid: Grid, inputs: Inputs | None = None) -> Prepared:
+def prepare(grid: Grid, inputs: Inputs | None = None, cache: Cache | None = None) -> Prepared:
     """Find every cell's key and look it up in the cache.
 
     Workloads are loaded only where nothing is known of them; those of `inputs`, if they are given,
     are there already. Where those defer, the key of a cell whose workload was never made is of its
-    recipe until it is `settled`.
+    recipe until it is `settled`. A `cache` that was opened before looks for what came since.
     """
     results = grid.request.settings.results
-    cache = Cache(results)
+    opened, cache = cache, cache or Cache(results)
     inputs = Inputs(results) if inputs is None else inputs
     # a policy, a cluster, a measure is one object to all cells that share it
     policies, texts, numbers = Memo(named), Memo(canonical), lru_cache(canonical)
@@ -159,11 +161,11 @@ def prepare(grid: Grid, inputs: Inputs | None = None) -> Prepared:
         content += key.digest()
         of_id = key if called == workload else _digest_of(*parts, capacity, seed, called, source)
         named_by.add(cell.labels, of_id.hexdigest())
-    keys = as_keys(bytes(content)).copy()
-    del content
+    keys = as_keys(content)
     late = {name for name, (workload, _) in known.items() if workload == name}
     each = np.unique(keys)
-    metrics = Metrics(each, cache.are_kept(each), cache.columns)
+    kept = cache.are_kept(each) if opened is None else cache.look_again(each)
+    metrics = Metrics(each, kept, cache.columns)
     return Prepared(grid, named_by.sweep(), inputs, cache, keys, metrics, late)
 
 
@@ -247,11 +249,12 @@ def specs(prepared: Prepared) -> Iterator[tuple[Planned, CellSpec]]:
     """
     sized: dict[tuple[str, int, float], Mapping[str, Any]] = {}
     cells, inputs = prepared.grid.cells, prepared.inputs
-    todo = prepared.rows_to_do().tolist()
+    todo = prepared.rows_to_do()
     order: dict[str, int] = {}
-    of = [order.setdefault(inputs.id_of(cells[row]), len(order)) for row in todo]
-    for at in np.argsort(np.array(of, np.int32), kind="stable").tolist():
-        planned = prepared.planned[todo[at]]
+    of = (order.setdefault(inputs.id_of(cells[int(row)]), len(order)) for row in todo)
+    todo = todo[np.argsort(np.fromiter(of, np.int32, len(todo)), kind="stable")]
+    for row in todo:
+        planned = prepared.planned[int(row)]
         cell = planned.cell
         world = planned.input, id(cell.cluster), cell.capacity
         if world not in sized and inputs.is_elsewhere(planned.input):

@@ -9,6 +9,7 @@ from functools import lru_cache
 import numpy as np
 import pyarrow as pa
 
+from sim.base import columns
 from sim.base.arrays import F8
 from sim.metrics import METRICS, speedups
 from sweep.stats.arrange import Arranged, arrange, check_baseline
@@ -33,23 +34,27 @@ def against(cells: pa.Table, swept: Sequence[str], baseline: str | None, cache: 
     if baseline is not None:
         them = arrange(cells, swept, baseline)
         check_baseline(them.columns, baseline)
-        for own, other in sorted(_paired(them), key=lambda ends: ends[1]):
-            jct_s, base_jct_s = jct_of(them.rows[own]["key"]), jct_of(them.rows[other]["key"])
+        for own, other in _paired(them):
+            jct_s, base_jct_s = jct_of(them.key(own)), jct_of(them.key(other))
             if jct_s is not None and base_jct_s is not None:
                 for name, value in speedups(jct_s, base_jct_s).items():
                     found[name][own] = value
     for name in AGAINST_BASELINE:
         if name in cells.column_names:
             at = cells.column_names.index(name)
-            cells = cells.set_column(at, name, pa.array(found[name]))
+            cells = cells.set_column(at, name, columns.numbers(found[name]))
     return cells
 
 
 def _paired(them: Arranged) -> Iterator[tuple[int, int]]:
-    """Give each row that did not fail with the baseline's that it is compared with."""
-    columns = list(them.columns.values())
-    for members in them.blocks.values():
-        both = [(at, at) for at in members if columns[them.column[at]].is_baseline]
-        for _, _, pair in pairs(them, members):
-            both += zip(pair.own, pair.other, strict=True)
-        yield from (ends for ends in both if not them.failed[list(ends)].any())
+    """Give each row that did not fail with the baseline's beside it, in the order of those."""
+    bases = [at for at, column in enumerate(them.columns.values()) if column.is_baseline]
+    itself = np.flatnonzero(np.isin(them.column, bases))
+    found = (pair for members in them.blocks.values() for _, _, pair in pairs(them, members))
+    both = [(itself, itself), *((pair.own, pair.other) for pair in found)]
+    own, other = (np.concatenate(side) for side in zip(*both, strict=True))
+    del both
+    there = ~(them.failed[own] | them.failed[other])
+    own, other = own[there], other[there]
+    for at in np.argsort(other, kind="stable"):
+        yield int(own[at]), int(other[at])

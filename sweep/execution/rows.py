@@ -1,95 +1,176 @@
-"""The table of a sweep, ``cells.parquet``: a row a cell."""
+"""The table of a sweep, ``cells.parquet``: a row a cell.
+
+Of many cells its long texts (what the cell was asked for, the command that runs it again) do not
+fit into memory: there is a *narrow* table, of all else and a few more columns, and the whole one in
+parts of `ROWS_A_GROUP` rows, as they are written.
+"""
 
 from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from array import array
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from sim.base import columns
 from sim.base.masking import mask, mask_under
 from sim.cluster.load import FACTS
 from sim.metrics import METRICS
-from sweep.execution.plan import Planned, Prepared
+from sweep.execution.known import Flags
+from sweep.execution.plan import Memo, Planned, Prepared
 from sweep.execution.rebase import AGAINST_BASELINE, against
 from sweep.grid.config_tree import canonical
 from sweep.grid.grid import Grid
 from sweep.grid.overrides import quote
-from sweep.stats.arrange import AXES
+from sweep.stats.arrange import ABOUT, AXES, COUNTED, ERROR, POOL
 from sweep.stats.arrange import text as shortest
 from sweep.store.cell import CellError
+from sweep.store.folder import ROWS_A_GROUP, SweepFolder
+from sweep.store.shards import KEY_BYTES
 
-_ERROR = ("stage", "type", "message", "traceback")
-_MOST_TEXTS = 8192
+_TEXTS = ("policy", "trace", "status")
 
 
-def table(prepared: Prepared, errors: Mapping[str, CellError], cached: Sequence[bool]) -> pa.Table:
-    """Make the table of a sweep that is over; `cached` tells of each row who computed it."""
-    grid, metrics = prepared.grid, prepared.metrics
-    labels: dict[str, list[Any]] = {key: [] for key in (*AXES, *grid.swept)}
-    commands, configs = _Texts(), _Texts()
-    failed: list[CellError | None] = []
-    for row in prepared.planned:
-        for key, values in labels.items():
-            values.append(row.cell.labels[key])
-        commands.add(reproduce(grid, row))
-        configs.add(canonical(prepared.shown(row.cell)))
-        failed.append(errors.get(row.key))
-    status = [
-        "failed" if error is not None else "cached" if was_cached else "done"
-        for error, was_cached in zip(failed, cached, strict=True)
-    ]
-    columns: dict[str, Any] = {
-        "policy": pa.array(labels["policy"], pa.string()),
-        "trace": pa.array(labels["trace"], pa.string()),
-        "capacity": pa.array(labels["capacity"], pa.float64()),
-        "seed": pa.array(labels["seed"], pa.int64()),
-        "status": pa.array(status, pa.string()),
+def narrow(
+    prepared: Prepared,
+    errors: Mapping[str, CellError],
+    cached: Sequence[bool] | Flags | None = None,
+) -> pa.Table:
+    """Make the narrow table of a sweep that is over; `cached` tells who computed each row.
+
+    Keys are bytes. Errors and commands are of cells that failed, if there are any.
+    """
+    grid, metrics, n = prepared.grid, prepared.metrics, len(prepared.keys)
+    labels = {key: _Coded() for key in ("policy", "trace", *grid.swept)}
+    capacity, seed = np.empty(n), np.empty(n, np.int64)
+    about = np.empty((len(ABOUT), n), bool)
+    cluster = Memo(lambda part: _of_cluster(canonical(prepared.masked(part))))
+    for at, cell in enumerate(grid.cells):
+        for key, column in labels.items():
+            column.add(cell.labels[key])
+        capacity[at], seed[at] = cell.capacity, cell.seed
+        about[:, at] = cluster(cell.cluster)
+    failed = {row: errors[planned.key] for row, planned in _those(prepared, errors)}
+    status = np.zeros(n, np.int32) if cached is None else np.array(cached, np.int32)
+    status[list(failed)] = 2
+    table: dict[str, Any] = {
+        "policy": labels["policy"].column(columns.texts),
+        "trace": labels["trace"].column(columns.texts),
+        "capacity": capacity,
+        "seed": seed,
+        "status": _dictionary(status, columns.texts(["done", "cached", "failed"])),
     }
     for key in grid.swept:
-        columns[key] = _swept_column(_masked(key, labels[key]))
+        table[key] = labels[key].column(partial(_swept_column, key))
     places = metrics.places(prepared.keys)
     for fact in FACTS:
         known, there = metrics.column(fact, places)
-        columns[fact] = pa.array(known, pa.float64(), mask=~there)
+        table[fact] = columns.numbers(known, there)
     for name in _names(metrics.names()):
-        columns[name] = pa.array(metrics.column(name, places)[0], pa.float64())
-    for part in _ERROR:
-        texts = [None if error is None else error.get(part) for error in failed]
-        columns[f"error_{part}"] = pa.array(texts, pa.string())
-    columns["reproduce"], columns["config"] = commands.column(), configs.column()
-    columns["key"] = pa.array([row.key for row in prepared.planned], pa.string())
-    return against(pa.table(columns), grid.swept, grid.request.baseline, prepared.cache)
+        table[name] = metrics.column(name, places)[0]
+    if failed:
+        for name in ERROR:
+            part = name.removeprefix("error_")
+            table[name] = columns.texts([_part(failed.get(at), part) for at in range(n)])
+        commands = {at: reproduce(grid, prepared.planned[at]) for at in failed}
+        table["reproduce"] = columns.texts([commands.get(at) for at in range(n)])
+    table |= dict(zip(ABOUT, about, strict=True))
+    table["key"] = columns.alike(prepared.keys, KEY_BYTES)
+    made = {k: v if isinstance(v, pa.Array) else columns.numbers(v) for k, v in table.items()}
+    return against(pa.table(made), grid.swept, grid.request.baseline, prepared.cache)
 
 
-class _Texts:
-    """A column of texts, which are not kept as objects."""
+def _those(prepared: Prepared, errors: Mapping[str, CellError]) -> Iterator[tuple[int, Planned]]:
+    """Rows of the cells that failed."""
+    keys = np.array([bytes.fromhex(key) for key in errors], prepared.keys.dtype)
+    for row in np.flatnonzero(np.isin(prepared.keys, keys)).tolist() if len(keys) else ():
+        yield row, prepared.planned[row]
+
+
+def _part(error: CellError | None, name: str) -> str | None:
+    return None if error is None else dict[str, Any](error).get(name)
+
+
+def _of_cluster(text: str) -> tuple[bool, bool]:
+    """Tell of a cluster, as canonical JSON, what `ABOUT` names."""
+    return bool(POOL.search(text)), bool(COUNTED.search(f'"cluster":{text}'))
+
+
+def parts(prepared: Prepared, table: pa.Table) -> Iterator[pa.Table]:
+    """Make the whole table, part by part, from the narrow one."""
+    for begin in range(0, table.num_rows, ROWS_A_GROUP):
+        part = table.slice(begin, ROWS_A_GROUP)
+        cells = [prepared.planned[begin + at] for at in range(part.num_rows)]
+        last = (*ERROR, "reproduce", *ABOUT, "key")
+        made = {name: _plain(part[name]) for name in part.column_names if name not in last}
+        for name in ERROR:
+            has = name in part.column_names
+            made[name] = _plain(part[name]) if has else columns.texts([None] * len(cells))
+        made["reproduce"] = columns.texts([reproduce(prepared.grid, row) for row in cells])
+        made["config"] = columns.texts([canonical(prepared.shown(row.cell)) for row in cells])
+        made["key"] = columns.hexed(part["key"].combine_chunks())
+        yield pa.table(made)
+
+
+def _plain(column: pa.ChunkedArray) -> pa.Array:
+    array = column.combine_chunks()
+    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+
+
+def read(folder: SweepFolder) -> pa.Table:
+    """Read the narrow table of a sweep that is over."""
+    return pa.concat_tables(_narrowed(part) for part in folder.parts(_TEXTS))
+
+
+def _narrowed(part: pa.Table) -> pa.Table:
+    import pyarrow.compute as pc  # 0.05 s to import: not where nothing is read
+
+    configs = part["config"]
+    found = {
+        name: pc.match_substring_regex(configs, pattern.pattern)
+        for name, pattern in zip(ABOUT, (POOL, COUNTED), strict=True)
+    }
+    failed = pc.equal(part["status"].cast(pa.string()), "failed")
+    none = pa.scalar(None, pa.string())
+    found["reproduce"] = pc.if_else(failed, part["reproduce"], none)
+    found["key"] = columns.unhexed(part["key"].combine_chunks(), KEY_BYTES)
+    kept = {name: part[name] for name in part.column_names if name not in ("config", *found)}
+    return pa.table({**kept, **found})
+
+
+class _Coded:
+    """A column in which a few values come again and again."""
 
     def __init__(self) -> None:
-        self._chunks: list[pa.Array] = []
-        self._texts: list[str] = []
+        self._values: dict[str, Any] = {}
+        self._number: dict[str, int] = {}
+        self._numbers = array("i")
 
-    def add(self, text: str) -> None:
+    def add(self, value: Any) -> None:
         """Add a row."""
-        self._texts.append(text)
-        if len(self._texts) == _MOST_TEXTS:
-            self._chunks.append(pa.array(self._texts, pa.string()))
-            self._texts = []
+        text = value if type(value) is str else json.dumps(value)
+        number = self._number.setdefault(text, len(self._number))
+        if number == len(self._values):
+            self._values[text] = value
+        self._numbers.append(number)
 
-    def column(self) -> pa.ChunkedArray:
-        """Return all rows."""
-        return pa.chunked_array([*self._chunks, pa.array(self._texts, pa.string())])
+    def column(self, make: Callable[[list[Any]], pa.Array]) -> pa.Array:
+        """Return all rows, of the values that are made of those there are."""
+        return _dictionary(np.array(self._numbers), make([*self._values.values()]))
+
+
+def _dictionary(numbers: Any, values: pa.Array) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(columns.numbers(numbers), values)
 
 
 def with_status(cells: pa.Table, status: str) -> pa.Table:
     """Return the same table with one status in every row."""
-    n, text = cells.num_rows, status.encode()
-    # not pa.array: that imports pandas, a second on a machine that has not done so before
-    ends = pa.py_buffer(np.arange(n + 1, dtype=np.int32) * np.int32(len(text)))
-    column = pa.StringArray.from_buffers(n, ends, pa.py_buffer(text * n))
+    column = columns.same(status, cells.num_rows)
     return cells.set_column(cells.column_names.index("status"), "status", column)
 
 
@@ -133,14 +214,13 @@ def _masked(key: str, values: Sequence[Any]) -> list[Any]:
     return [shown[json.dumps(value)] for value in values]
 
 
-def _swept_column(values: Sequence[Any]) -> pa.Array:
+def _swept_column(key: str, known: Sequence[Any]) -> pa.Array:
     """Make numbers of numbers and text of everything else; null where a key does not apply."""
-    present = [value for value in values if value is not None]
-    if present and all(type(value) is bool for value in present):
-        return pa.array(values, pa.bool_())
-    if present and all(type(value) is int for value in present):
-        return pa.array(values, pa.int64())
-    if present and all(type(value) in (int, float) for value in present):
-        return pa.array([None if v is None else float(v) for v in values], pa.float64())
-    texts = [None if v is None else shortest(v) for v in values]
-    return pa.array(texts, pa.string())
+    values = _masked(key, known)
+    kinds = {type(value) for value in values if value is not None}
+    if kinds and (kinds <= {bool} or kinds <= {int, float}):
+        kind = (bool if kinds == {bool} else np.int64) if len(kinds) == 1 else np.float64
+        kind = np.float64 if float in kinds else kind
+        there = np.array([value is not None for value in values])
+        return columns.numbers(np.array([value or 0 for value in values], kind), there)
+    return columns.texts([None if v is None else shortest(v) for v in values])

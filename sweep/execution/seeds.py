@@ -47,7 +47,7 @@ def settle(request: Request, runner: Runner, before_cells: Callable[[], object])
     """
     while True:
         prepared, errors = _round(request, runner, before_cells)
-        cells = rows.table(prepared, errors, cached=[False] * len(prepared.planned))
+        cells = rows.narrow(prepared, errors)
         n_seeds, about = more(request, cells, len(errors))
         if n_seeds == len(request.axes["seed"]):
             notes.note(in_words(request, about))

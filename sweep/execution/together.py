@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from sweep.execution import compute, notes, plan
 from sweep.execution.compute import Runner
+from sweep.execution.notes import SoFar
 from sweep.execution.plan import Planned, Prepared
 from sweep.store.claims import Claims
 from sweep.store.index import as_keys
@@ -22,7 +23,13 @@ Specs = Sequence[tuple[Planned, "CellSpec"]]
 LOOK_EVERY_S = 1.0
 
 
-def run(prepared: Prepared, specs: Specs, journal: Journal, runner: Runner) -> dict[str, CellError]:
+def run(
+    prepared: Prepared,
+    specs: Specs,
+    journal: Journal,
+    runner: Runner,
+    so_far: SoFar | None = None,
+) -> dict[str, CellError]:
     """Run cells as `compute.run` does, but those that another sweep is at, which are waited for.
 
     What the other gives up, or fails, is run here.
@@ -40,7 +47,7 @@ def run(prepared: Prepared, specs: Specs, journal: Journal, runner: Runner) -> d
             now = [one for one, m, k in zip(left, mine, kept, strict=True) if m and not k]
             left = [one for one, m, k in zip(left, mine, kept, strict=True) if not (m or k)]
             if now:
-                errors |= compute.run(prepared, now, journal, runner)
+                errors |= compute.run(prepared, now, journal, runner, so_far)
                 limit = prepared.grid.request.settings.max_failures
                 if limit is not None and len(errors) >= limit:
                     return errors | compute.skipped(
@@ -60,6 +67,9 @@ def _settled(prepared: Prepared, specs: Specs) -> Specs:
     if prepared.late:
         prepared.inputs.look_again()
         plan.settle(prepared)
+    keys = prepared.keys[[cell.row for cell, _ in specs]].tobytes()
+    if keys == b"".join(bytes.fromhex(cell.key) for cell, _ in specs):
+        return specs
     cells = [prepared.planned[cell.row] for cell, _ in specs]
     return [
         (cell, replace(spec, key=cell.key)) for cell, (_, spec) in zip(cells, specs, strict=True)

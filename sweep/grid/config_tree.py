@@ -6,7 +6,7 @@ import contextlib
 import copy
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import yaml
@@ -140,6 +140,19 @@ def to_yaml(tree: Any) -> str:
     plain = json.loads(json.dumps(tree, default=str))
     text: str = yaml.dump(plain, Dumper=_DUMPER, sort_keys=False, allow_unicode=True, width=100)
     return text
+
+
+MANY = 1_000
+"""Numbers that are written one by one, at most, if they follow each other."""
+
+
+def in_short(values: Sequence[Any]) -> Any:
+    """Give a list as it is written down: of very many seeds, the range that they are."""
+    n = len(values)
+    if n <= MANY or any(type(value) is not int for value in values):
+        return list(values)
+    is_range = all(value == at for at, value in enumerate(values, start=values[0]))
+    return f"range({values[0]},{values[0] + n})" if is_range else list(values)
 
 
 def canonical(content: Any) -> str:

@@ -8,7 +8,6 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -238,7 +237,7 @@ def _built(policy: PolicyVariant, context: Mapping[str, Any]) -> Config:
     return {"name": config["name"], "module": config.get("module"), "params": plain}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Cell:
     """One point of a grid."""
 
@@ -261,7 +260,7 @@ class Cell:
         """Seed of the run."""
         return int(self.labels["seed"])
 
-    @cached_property
+    @property
     def config(self) -> Config:
         """All of it as one tree, for people and for provenance."""
         return {
@@ -310,10 +309,13 @@ def build(request: Request, resolver: Resolver | None = None) -> Grid:
         world for name in request.axes["trace"] for world in of_trace(request, name, world_keys)
     ]
     paths = {"traces": request.settings.traces}
-    contexts = [
-        {"capacity": capacity, "seed": seed, "paths": paths}
-        for capacity, seed in itertools.product(request.axes["capacity"], request.axes["seed"])
-    ]
+    capacities, seeds = request.axes["capacity"], request.axes["seed"]
+
+    def context(at: int) -> dict[str, Any]:
+        of_capacity, of_seed = divmod(at, len(seeds))
+        return {"capacity": capacities[of_capacity], "seed": seeds[of_seed], "paths": paths}
+
+    contexts = Lazy(len(capacities) * len(seeds), context)
     resolver = resolver or Resolver()
     pairs = list(itertools.product(chosen, worlds))
     _check(pairs, contexts, resolver)
@@ -321,15 +323,15 @@ def build(request: Request, resolver: Resolver | None = None) -> Grid:
 
     def cell(row: int) -> Cell:
         at, inner = divmod(row, len(contexts))
-        (policy, world), context = pairs[at], contexts[inner]
+        (policy, world), about = pairs[at], contexts[inner]
         labels = {
             "policy": policy.option,
             "trace": world.option,
-            "capacity": context["capacity"],
-            "seed": context["seed"],
+            "capacity": about["capacity"],
+            "seed": about["seed"],
             **others[at],
         }
-        return Cell(labels, resolver.policy(policy, context), *resolver.world(world, context))
+        return Cell(labels, resolver.policy(policy, about), *resolver.world(world, about))
 
     cells = Lazy(len(pairs) * len(contexts), cell)
     return Grid(request, cells, swept, _is_fixed(chosen, worlds))

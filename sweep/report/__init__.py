@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from sim.base import files, html
 from sim.base.masking import mask, mask_tree
-from sweep.grid.config_tree import to_yaml
+from sweep.grid.config_tree import in_short, to_yaml
 from sweep.report import findings as of_study
 from sweep.report import headlines as against
 from sweep.report import overview, sheet, table
@@ -20,7 +20,7 @@ from sweep.report.section import Section, to_markdown
 from sweep.report.terminal import MOST_SENTENCES
 from sweep.stats import contrasts
 from sweep.stats import verdict as judging
-from sweep.stats.arrange import about, chosen_metrics, shown_metrics
+from sweep.stats.arrange import about, chosen_metrics, coded, shown_metrics
 from sweep.stats.arrange import text as shortest
 from sweep.stats.summary import Summary, summarise
 from sweep.stats.verdict import Verdict
@@ -144,6 +144,7 @@ def _context(
             }
             for failure in summary.failures
         ],
+        "n_failures_left": summary.n_failed - len(summary.failures),
         "config": to_yaml(mask_tree(config)),
         "facts": facts,
         "texts": {
@@ -154,20 +155,21 @@ def _context(
 
 def _asked(summary: Summary, cells: pa.Table, swept: Sequence[str]) -> dict[str, str]:
     """Give the grid, an axis an entry."""
+    seeds = in_short(summary.seeds)
     axes = {
         "Policies": dict.fromkeys(column.policy for column in summary.columns),
         "Traces": dict.fromkeys(block.trace for block in summary.blocks),
         "Capacities": map(shortest, summary.capacities),
-        "Seeds": map(str, summary.seeds),
+        "Seeds": [seeds] if isinstance(seeds, str) else map(str, seeds),
     }
     asked = {name: ", ".join(values) for name, values in axes.items()}
     for key in swept:
         if key in cells.column_names:
-            values = dict.fromkeys(v for v in cells.column(key).to_pylist() if v is not None)
-            asked[key] = ", ".join(map(str, values))
+            values = coded(cells.column(key))[0]
+            asked[key] = ", ".join(str(value) for value in values if value is not None)
     if summary.baseline:
         asked["Baseline"] = summary.baseline
-    n_failed = len(summary.failures)
+    n_failed = summary.n_failed
     asked["Cells"] = f"{summary.n_cells}" + (f", {n_failed} failed" if n_failed else "")
     return asked
 

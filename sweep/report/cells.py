@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.arrays import F8
-from sweep.stats.arrange import Arranged, arrange
+from sweep.stats.arrange import Arranged, Rows, arrange, by_capacity
 from sweep.stats.contrasts import pairs
 from sweep.store.cache import Cache
 
@@ -68,8 +68,7 @@ def look_into(
         left_out.append(f"{len(blocks) - MAX_BLOCKS} of {len(blocks)} traces and settings")
     if len(them.columns) > MAX_COLUMNS:
         left_out.append(f"{len(them.columns) - MAX_COLUMNS} of {len(them.columns)} policies")
-    capacities = sorted({float(row["capacity"]) for row in them.rows})
-    if len(capacities) > MAX_CAPACITIES:
+    if len(np.unique(them.capacity)) > MAX_CAPACITIES:
         left_out.append("all capacities but the lowest, the middle and the highest")
     chosen = [
         (at, capacity, column, rows)
@@ -79,7 +78,8 @@ def look_into(
     n_seeds, n_all = _n_seeds(them, [rows for *_, rows in chosen], cache)
     if n_seeds < n_all:
         left_out.append(f"all but the first {n_seeds} seed{'s' * (n_seeds != 1)}")
-    other = dict(_baselines(them, blocks[:MAX_BLOCKS]))
+    looked = np.array([row for *_, rows in chosen for row in rows[:n_seeds]], np.int64)
+    other = dict(_baselines(them, blocks[:MAX_BLOCKS], looked))
     samples: dict[tuple[int, float], Sample] = {}
     reader = _Reader(them, cache)
     for at, capacity, column, rows in chosen:
@@ -91,18 +91,17 @@ def look_into(
     return Sampled(list(samples.values()), left_out if samples else [])
 
 
-def _groups(them: Arranged, members: Sequence[int]) -> Iterator[tuple[float, int, list[int]]]:
+def _groups(them: Arranged, members: Rows) -> Iterator[tuple[float, int, list[int]]]:
     """Rows of a block by capacity and column, seeds ascending, those that did not fail."""
-    capacities = sorted({float(them.rows[at]["capacity"]) for at in members})
-    if len(capacities) > MAX_CAPACITIES:
-        capacities = [capacities[0], capacities[len(capacities) // 2], capacities[-1]]
-    groups: dict[tuple[float, int], list[int]] = {}
-    for at in sorted(members, key=lambda at: int(them.rows[at]["seed"])):
-        where = (float(them.rows[at]["capacity"]), them.column[at])
-        if where[0] in capacities and where[1] < MAX_COLUMNS and not them.failed[at]:
-            groups.setdefault(where, []).append(at)
-    for (capacity, column), rows in sorted(groups.items()):
-        yield capacity, column, rows
+    worlds = by_capacity(them, members)
+    if len(worlds) > MAX_CAPACITIES:
+        worlds = [worlds[0], worlds[len(worlds) // 2], worlds[-1]]
+    for world in worlds:
+        rows = world.rows[np.argsort(world.place, kind="stable")]
+        rows = rows[~them.failed[rows]]
+        for column in np.unique(them.column[rows]).tolist():
+            if column < MAX_COLUMNS:
+                yield world.capacity, column, rows[them.column[rows] == column].tolist()
 
 
 def _n_seeds(them: Arranged, groups: Sequence[Sequence[int]], cache: Cache) -> tuple[int, int]:
@@ -111,18 +110,19 @@ def _n_seeds(them: Arranged, groups: Sequence[Sequence[int]], cache: Cache) -> t
     used, n = 0, 0
     while n < min(n_all, MAX_SEEDS):
         rows = [group[n] for group in groups if len(group) > n]
-        used += sum(cache.n_bytes(them.rows[at]["key"]) for at in rows)
+        used += sum(cache.n_bytes(them.key(at)) for at in rows)
         if n and used > MAX_BYTES:
             break
         n += 1
     return n, n_all
 
 
-def _baselines(them: Arranged, blocks: Sequence[Sequence[int]]) -> Iterator[tuple[int, int]]:
-    """Each row with the baseline's of the same pair."""
+def _baselines(them: Arranged, blocks: Sequence[Rows], wanted: Rows) -> Iterator[tuple[int, int]]:
+    """Each of the rows that are wanted with the baseline's of the same pair."""
     for members in blocks:
         for _, _, both in pairs(them, members):
-            yield from zip(both.own, both.other, strict=True)
+            there = np.isin(both.own, wanted)
+            yield from zip(both.own[there].tolist(), both.other[there].tolist(), strict=True)
 
 
 class _Reader:
@@ -158,7 +158,7 @@ class _Reader:
             jobs.value = metadata(table, "value")
 
     def _read(self, row: int) -> tuple[pa.Table | None, F8 | None]:
-        result = self._cache.get(self._them.rows[row]["key"])
+        result = self._cache.get(self._them.key(row))
         return (None, None) if result is None else (result.jobs, result.jct_s())
 
 

@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from sim.base.errors import InputError
 from sim.metrics.usage import MAX_TASKS_DRAWN
 from sweep.report.cells import metadata
 from sweep.report.plots import layout
+from sweep.stats.arrange import coded, key_of
 from sweep.store.cache import Cache
 
 N_COLOURS = 10
@@ -32,9 +34,8 @@ class Gantt:
 def choose(cells: pa.Table, cache: Cache, row: int | None = None) -> Gantt | None:
     """Take a cell to draw: the one asked for, else the first of the traces' first that is small."""
     if row is None:
-        traces = cells["trace"].to_pylist()
-        first = {trace: at for at, trace in reversed([*enumerate(traces)])}
-        drawn = (_of(cells, cache, at) for at in sorted(first.values())[:MAX_TRIED])
+        first = np.unique(coded(cells["trace"])[1], return_index=True)[1]
+        drawn = (_of(cells, cache, at) for at in np.sort(first).tolist()[:MAX_TRIED])
         return next(filter(None, drawn), None)
     if not 0 <= row < cells.num_rows:
         raise InputError(f"there is no cell {row}; valid: 0 to {cells.num_rows - 1}")
@@ -51,7 +52,7 @@ def choose(cells: pa.Table, cache: Cache, row: int | None = None) -> Gantt | Non
 def _of(cells: pa.Table, cache: Cache, row: int) -> Gantt | None:
     """Read what a cell keeps of its tasks; None if it keeps none."""
     cell = cells.slice(row, 1).to_pylist()[0]
-    kept = None if cell["status"] == "failed" else cache.get(cell["key"])
+    kept = None if cell["status"] == "failed" else cache.get(key_of(cells, row))
     tasks = None if kept is None or kept.jobs is None else metadata(kept.jobs, "tasks")
     if tasks is None:
         return None

@@ -73,7 +73,7 @@ def headline(summary: Summary) -> list[str]:
         + (f" · baseline {summary.baseline}" if summary.baseline else ""),
     ]
     if summary.failures:
-        lines.append(f"{len(summary.failures)} of {summary.n_cells} cells failed")
+        lines.append(f"{summary.n_failed} of {summary.n_cells} cells failed")
     return lines
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from sim.metrics import METRICS
 from sweep.report.section import Section
 from sweep.search.worded import Part, Row, section
 from sweep.stats import CONFIDENCE, FIRST_SEEDS
-from sweep.stats.arrange import Arranged, arrange, text
+from sweep.stats.arrange import Arranged, Rows, arrange, by_capacity, text
 from sweep.stats.metric_format import is_fraction, style
 
 USUAL = ("jct_mean_s", "jct_p99_s", "deadlines_missed", "value_attained")
@@ -116,28 +117,36 @@ def _metrics(them: Arranged, chosen: Sequence[str]) -> list[str]:
     """Choose what to compare: what is shown, if that is chosen, or what is usual."""
     known = [name for name in (chosen or USUAL) if name in them.names and style(name).better]
     own = [name for name in known if name not in METRICS or not METRICS[name].against_baseline]
-    columns = {name: them.values[:, them.names.index(name)] for name in own}
-    return [name for name in own if len(np.unique(columns[name][~np.isnan(columns[name])])) > 1]
+    return [name for name in own if _varies(them.values(name))]
 
 
-def _rows(them: Arranged, members: Sequence[int], metric: str) -> Iterator[dict[str, Any]]:
-    values = them.values[:, them.names.index(metric)]
-    cells: dict[int, dict[float, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
-    for row in members:
-        if not math.isnan(values[row]):
-            capacity, seed = them.rows[row]["capacity"], them.rows[row]["seed"]
-            cells[them.column[row]][float(capacity)][int(seed)] = float(values[row])
+def _varies(values: F8) -> bool:
+    there = values[~np.isnan(values)]
+    return bool((there != there[:1]).any())
+
+
+def _rows(them: Arranged, members: Rows, metric: str) -> Iterator[dict[str, Any]]:
+    worlds = by_capacity(them, members)
+    # by column and capacity: seeds, ascending, and the values
+    cells: dict[int, dict[float, tuple[Rows, F8]]] = defaultdict(dict)
+    for world in worlds:
+        seeds = np.unique(them.seed[world.rows])
+        for column, values in enumerate(world.by_seed(them, metric).T):
+            there = ~np.isnan(values)
+            if there.any():
+                cells[column][world.capacity] = seeds[there], values[there]
     for column, of_column in cells.items():
         base = them.bases[column]
         if base is None or base not in cells or len(of_column) < 2:
             continue
         at = WHOLE if WHOLE in cells[base] else max(cells[base])
         capacities = sorted(of_column)
-        seeds = sorted(set(cells[base][at]).intersection(*(of_column[c] for c in capacities)))
-        if not seeds:
+        both = [of_column[capacity] for capacity in capacities] + [cells[base][at]]
+        seeds = reduce(np.intersect1d, [of for of, _ in both])
+        if not len(seeds):
             continue
-        own = np.array([[of_column[c][seed] for c in capacities] for seed in seeds])
-        theirs = np.array([cells[base][at][seed] for seed in seeds])
+        columns = [values[np.isin(of, seeds)] for of, values in both]
+        own, theirs = np.stack(columns[:-1], axis=1), columns[-1]
         ends = alike(np.array(capacities), own, theirs, metric)
         yield {
             "metric": metric,

@@ -22,6 +22,7 @@ from sweep.grid.config_tree import canonical
 from sweep.grid.grid import Cell, Grid
 from sweep.grid.request import Request
 from sweep.stats.arrange import AXES, text
+from sweep.store.cache import Cache
 from sweep.store.cell import CellError
 from sweep.store.journal import Journal
 
@@ -44,6 +45,7 @@ class Rounds:
     def __post_init__(self) -> None:
         convert = self.runner.convert if self.runner is not None else None
         self.inputs = Inputs(self.request.settings.results, convert=convert)
+        self._cache = Cache(self.request.settings.results)
 
     def begin(self, cells: Sequence[Cell]) -> AbstractContextManager[object]:
         """Name the sweep by what is asked for and by its first cells; hold it for this process."""
@@ -115,7 +117,7 @@ class Rounds:
     def prepare(self, cells: Sequence[Cell]) -> Prepared:
         """Find these cells' keys, and what is cached of them."""
         swept = tuple(key for key in self.request.axes if key not in AXES)
-        prepared = plan.prepare(Grid(self.request, tuple(cells), swept), self.inputs)
+        prepared = plan.prepare(Grid(self.request, tuple(cells), swept), self.inputs, self._cache)
         return dataclasses.replace(prepared, sweep=self.sweep) if self.sweep else prepared
 
     def _run(self, prepared: Prepared, todo: set[str], cached: Sequence[str], what: str) -> None:
@@ -145,7 +147,7 @@ class Rounds:
     def _begun(self) -> dict[int, list[str]]:
         """Return what was cached when each round of the attempt began that a kill left open."""
         begun: dict[int, list[str]] = {}
-        for event in self.journal.events():
+        for event in self.journal.milestones():
             if event["event"] == "begin" and "round" in event:
                 begun.setdefault(event["round"], event["cached"])
             elif event["event"] == "end":

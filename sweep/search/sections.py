@@ -10,6 +10,7 @@ import pyarrow as pa
 from sim.base import files
 from sweep.report.section import Section
 from sweep.search import equal, settings_section, target_section
+from sweep.stats.arrange import key_of
 from sweep.store.folder import EQUAL, IMPORTANCE, SETTINGS, TARGETS, VERDICT, SweepFolder
 
 N_SHOWN = 5
@@ -49,7 +50,7 @@ def shown(cells: pa.Table, config: Mapping[str, Any], folder: SweepFolder) -> pa
     if settings is not None:
         rows = settings.select(["role", "keys"]).to_pylist()
         kept = {key for row in rows if row["role"] for key in row["keys"]}
-        return cells.filter(pa.array([key in kept for key in cells["key"].to_pylist()]))
+        return cells.filter(pa.array([key_of(cells, at) in kept for at in range(len(cells))]))
     return _shared(cells)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.arrays import F8, Mask
+from sim.base.columns import values_of
 from sim.base.errors import InputError, unknown
 from sim.cluster.load import FACTS
 from sim.measures import NO_POLICY
@@ -20,9 +21,11 @@ from sweep.stats import metric_format
 
 AXES = ("policy", "trace", "capacity", "seed")
 ERROR = ("error_stage", "error_type", "error_message", "error_traceback")
-NOT_METRICS = frozenset((*AXES, "status", *FACTS, *ERROR, "reproduce", "key"))
-_POOL = '"shape":"slots"'  # in a cell's configuration, as canonical JSON
-_COUNT = re.compile(r'"cluster":\{"count":\d')
+ABOUT = ("is_pool", "is_counted")
+"""Of a cell's cluster, in the columns that stand for its configuration."""
+NOT_METRICS = frozenset((*AXES, "status", *FACTS, *ERROR, "reproduce", "key", *ABOUT))
+POOL = re.compile('"shape":"slots"')  # in a cell's configuration, as canonical JSON
+COUNTED = re.compile(r'"cluster":\{"count":\d')
 _OF_COLUMN = ("policy.", "measure.")
 
 Settings = tuple[tuple[str, str], ...]
@@ -49,46 +52,118 @@ class Column:
         return " ".join(self.words)
 
 
+_FEW = 65_536
+Rows = np.ndarray[Any, np.dtype[np.int64]]
+"""Numbers of rows, or a number a row."""
+
+
 @dataclass(frozen=True)
 class Arranged:
-    """The rows of ``cells.parquet``, and where each stands."""
+    """The rows of ``cells.parquet`` in columns, and where each stands."""
 
-    rows: list[dict[str, Any]]  # a cell each: its labels, status and error; no metrics
+    cells: pa.Table
     swept: list[str]  # columns swept besides policy, trace, capacity and seed
     columns: dict[Identity, Column]  # by policy and swept parameters, as text
-    column: list[int]  # each row's position among `columns`
+    column: Rows  # each row's position among `columns`
     bases: list[int | None]  # see `bases_of`
-    blocks: dict[tuple[str, Settings], list[int]]  # rows by trace and the world's settings
+    blocks: dict[tuple[str, Settings], Rows]  # rows by trace and the world's settings
     names: list[str]  # of the metrics, in the order shown
-    values: F8  # NaN where a cell failed or a metric does not apply
+    trace: Rows  # each row's trace, numbered in the order of their names
+    capacity: F8
+    seed: Rows
     failed: Mask
+
+    def values(self, name: str) -> F8:
+        """Return a metric of each row, NaN where a cell failed or it does not apply."""
+        values = numbers_of(self.cells, name).copy()
+        values[self.failed] = math.nan
+        return values
+
+    def row(self, at: int) -> dict[str, Any]:
+        """Return a row by name, without metrics."""
+        known = {*NOT_METRICS, *self.swept}
+        names = [name for name in self.cells.column_names if name in known]
+        return {name: self.cells.column(name)[at].as_py() for name in names}
+
+    def key(self, at: int) -> str:
+        """Return a cell's key."""
+        return key_of(self.cells, at)
 
 
 def arrange(cells: pa.Table, swept: Sequence[str], baseline: str | None) -> Arranged:
     """Put cells in order; see `sweep.stats.summary.summarise` for the arguments."""
     swept = [key for key in swept if key in cells.column_names and key not in AXES]
-    rows: list[dict[str, Any]] = cells.select(
-        [name for name in cells.column_names if name in {*NOT_METRICS, *swept}]
-    ).to_pylist()
-    if "n_machines" in cells.column_names and "config" in cells.column_names:
-        for row, config in zip(rows, cells.column("config").to_pylist(), strict=True):
-            row["is_pool"] = _POOL in config
-            row["is_counted"] = bool(_COUNT.search(config))
     names = [n for n in cells.column_names if n not in {*NOT_METRICS, *swept}]
     names = metric_format.in_order([n for n in names if _is_number(cells.schema.field(n).type)])
-    values = _matrix(cells, names)
-    failed = np.array([row["status"] == "failed" for row in rows], dtype=bool)
-    values[failed] = math.nan
-
     of_policy = [key for key in swept if key.startswith(_OF_COLUMN)]
     of_block = [key for key in swept if not key.startswith(_OF_COLUMN)]
-    columns, placed = columns_of(rows, of_policy, baseline)
-    blocks: dict[tuple[str, Settings], list[int]] = {}
-    for at, row in enumerate(rows):
-        settings = tuple((key, text(row[key])) for key in of_block if row[key] is not None)
-        blocks.setdefault((str(row["trace"]), settings), []).append(at)
-    bases = bases_of(columns)
-    return Arranged(rows, swept, columns, placed, bases, blocks, names, values, failed)
+    heads, number = _alike(cells, ["policy", *of_policy])
+    columns, placed = columns_of(heads, of_policy, baseline)
+    worlds, world = _alike(cells, ["trace", *of_block])
+    order = np.argsort(world, kind="stable")
+    ends = np.searchsorted(world[order], np.arange(len(worlds) + 1))
+    blocks: dict[tuple[str, Settings], Rows] = {}
+    for at, head in enumerate(worlds):
+        settings = tuple((key, text(head[key])) for key in of_block if head[key] is not None)
+        blocks[str(head["trace"]), settings] = order[ends[at] : ends[at + 1]]
+    traces, of_trace = coded(cells.column("trace"))
+    rank = np.empty(len(traces), np.int64)
+    rank[sorted(range(len(traces)), key=lambda k: str(traces[k]))] = np.arange(len(traces))
+    statuses, of_status = coded(cells.column("status"))
+    return Arranged(
+        cells=cells,
+        swept=swept,
+        columns=columns,
+        column=np.array(placed, np.int64)[number],
+        bases=bases_of(columns),
+        blocks=blocks,
+        names=names,
+        trace=rank[of_trace],
+        capacity=numbers_of(cells, "capacity"),
+        seed=values_of(cells.column("seed").combine_chunks()).astype(np.int64, copy=False),
+        failed=np.isin(of_status, [k for k, value in enumerate(statuses) if value == "failed"]),
+    )
+
+
+def key_of(cells: pa.Table, at: int) -> str:
+    """Return a cell's key, which a table may hold as bytes."""
+    key = cells.column("key")[at].as_py()
+    return key.hex() if isinstance(key, bytes) else str(key)
+
+
+def coded(column: pa.ChunkedArray) -> tuple[list[Any], Rows]:
+    """Return the values of a column, each once, and of each row which it is."""
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode(null_encoding="encode")
+    elif column.num_chunks > 1:
+        column = column.unify_dictionaries()
+    chunks = column.chunks
+    if not chunks:
+        return [], np.empty(0, np.int64)
+    return chunks[-1].dictionary.to_pylist(), np.concatenate(
+        [values_of(chunk.indices) for chunk in chunks]
+    )
+
+
+def _alike(cells: pa.Table, names: Sequence[str]) -> tuple[list[dict[str, Any]], Rows]:
+    """Give what rows have in some columns, by first appearance, and of each row which it is."""
+    n = cells.num_rows
+    number, size = np.zeros(n, np.int64), 1
+    for name in names:
+        values, which = coded(cells.column(name))
+        number *= len(values)
+        number += which
+        size *= len(values)
+        if size > _FEW:
+            known, number = np.unique(number, return_inverse=True)
+            size = len(known)
+    first = np.full(size, n)
+    first[number[::-1]] = np.arange(n - 1, -1, -1)  # what is written last stays: the first row
+    order = np.argsort(first, kind="stable")
+    rank = np.empty(size, np.int64)
+    rank[order] = np.arange(size)
+    rows = first[order][: np.count_nonzero(first < n)].tolist()
+    return [{n: cells.column(n)[at].as_py() for n in names} for at in rows], rank[number]
 
 
 def about(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -116,18 +191,30 @@ def shown_metrics(cells: pa.Table, config: Mapping[str, Any]) -> pa.Table:
     return cells.select([name for name in cells.column_names if name in keep])
 
 
-def by_seed(them: Arranged, members: Sequence[int]) -> dict[float, F8]:
-    """Values of a block by capacity, ascending: (n_seeds, n_columns, n_metrics), NaN for none."""
-    where = [(float(them.rows[at]["capacity"]), int(them.rows[at]["seed"])) for at in members]
-    seeds: dict[float, list[int]] = {}
-    for capacity, seed in sorted(set(where)):
-        seeds.setdefault(capacity, []).append(seed)
-    shape = (len(them.columns), len(them.names))
-    values = {c: np.full((len(of), *shape), math.nan) for c, of in seeds.items()}
-    place = {(c, seed): at for c, of in seeds.items() for at, seed in enumerate(of)}
-    for at, (capacity, seed) in zip(members, where, strict=True):
-        values[capacity][place[capacity, seed], them.column[at]] = them.values[at]
-    return values
+@dataclass(frozen=True)
+class AtCapacity:
+    """The rows of a block at one capacity."""
+
+    capacity: float
+    rows: Rows
+    place: Rows  # of each row, its seed's among those that are there, ascending
+    n_seeds: int
+
+    def by_seed(self, them: Arranged, name: str) -> F8:
+        """Values of a metric, (n_seeds, n_columns); NaN for none."""
+        values = np.full((self.n_seeds, len(them.columns)), math.nan)
+        values[self.place, them.column[self.rows]] = them.values(name)[self.rows]
+        return values
+
+
+def by_capacity(them: Arranged, members: Rows) -> list[AtCapacity]:
+    """Part the rows of a block by capacity, ascending."""
+    found = []
+    for capacity in np.unique(them.capacity[members]).tolist():
+        rows = members[them.capacity[members] == capacity]
+        seeds, place = np.unique(them.seed[rows], return_inverse=True)
+        found.append(AtCapacity(capacity, rows, place, len(seeds)))
+    return found
 
 
 def columns_of(
@@ -204,12 +291,10 @@ def check_baseline(columns: Mapping[Identity, Column], baseline: str) -> None:
         )
 
 
-def _matrix(cells: pa.Table, names: list[str]) -> F8:
-    """Metrics as one float64 array, shape (n_cells, n_metrics); null becomes NaN."""
-    values = np.full((cells.num_rows, len(names)), math.nan)
-    for at, name in enumerate(names):
-        column = cells.column(name).cast(pa.float64()).combine_chunks()
-        values[:, at] = column.to_numpy(zero_copy_only=False)
+def numbers_of(cells: pa.Table, name: str) -> F8:
+    """Return a column as float64, NaN for null; it may be read-only."""
+    column = cells.column(name).cast(pa.float64()).combine_chunks()
+    values: F8 = values_of(column)
     return values
 
 
@@ -228,16 +313,32 @@ def text(value: object) -> str:
     return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
 
 
-def machines(them: Arranged, members: Sequence[int], capacity: float) -> str:
-    """Say how large the clusters of a block are at a capacity; empty if that is not known."""
-    cells = [them.rows[at] for at in members if float(them.rows[at]["capacity"]) == capacity]
-    counts = [float(n) for cell in cells if (n := cell.get("n_machines")) is not None]
-    if not counts:
+def machines(them: Arranged, rows: Rows) -> str:
+    """Say how large the clusters of rows are; empty if that is not known."""
+    if "n_machines" not in them.cells.column_names:
         return ""
-    low, high = min(counts), max(counts)
+    counts = numbers_of(them.cells, "n_machines")[rows]
+    counts = counts[~np.isnan(counts)]
+    if not len(counts):
+        return ""
+    low, high = float(counts.min()), float(counts.max())
     number = _count(low) if low == high else f"{low:,.0f} to {high:,.0f}"
-    unit = "slot" if any(cell.get("is_pool") for cell in cells) else "machine"
+    unit = "slot" if _any(them.cells, "is_pool", POOL, rows) else "machine"
     return f"{number} {unit}{'s' * (high != 1)}"
+
+
+def is_counted(them: Arranged, rows: Rows) -> bool:
+    """Tell whether any of these clusters was asked for by its number of machines."""
+    return "n_machines" in them.cells.column_names and _any(them.cells, "is_counted", COUNTED, rows)
+
+
+def _any(cells: pa.Table, name: str, pattern: re.Pattern[str], rows: Rows) -> bool:
+    """Tell whether any row's configuration has a pattern, which a column may say by itself."""
+    if name in cells.column_names:
+        return bool(values_of(cells.column(name).combine_chunks())[rows].any())
+    if "config" not in cells.column_names:
+        return False
+    return any(pattern.search(cells.column("config")[at].as_py()) for at in rows.tolist())
 
 
 def _count(n: float) -> str:

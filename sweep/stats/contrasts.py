@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from sim.metrics import METRICS
 from sweep import stats
-from sweep.stats.arrange import Arranged, Settings, arrange
+from sweep.stats.arrange import Arranged, Rows, Settings, arrange
 from sweep.stats.inference import EXACT
 from sweep.stats.metric_format import is_fraction, style
 
@@ -48,11 +48,11 @@ SCHEMA = pa.schema(
 
 @dataclass(frozen=True)
 class Pairs:
-    """Rows of the two that are compared, side by side, and the trace of each pair."""
+    """Rows of the two that are compared, side by side, and the number of each pair's trace."""
 
-    own: list[int]
-    other: list[int]
-    traces: list[str]
+    own: Rows
+    other: Rows
+    traces: Rows
 
 
 def compare(
@@ -90,10 +90,10 @@ def compare(
 
 def _contrasts(them: Arranged, chosen: Sequence[str]) -> list[Contrast]:
     """Choose what to compare, and how: the usual, or of each metric what suits its kind."""
-    values = dict(zip(them.names, them.values.T, strict=True))
-    n_values = {name: len(np.unique(v[~np.isnan(v)])) for name, v in values.items()}
+    there = {name: (v := them.values(name))[~np.isnan(v)] for name in them.names}
     # what is the same everywhere is left out, unless there is nothing else: then all tie
-    varies = {name for name, n in n_values.items() if n > 1} or {n for n in n_values if n_values[n]}
+    varies = {name for name, v in there.items() if (v != v[:1]).any()}
+    varies = varies or {name for name, v in there.items() if len(v)}
     usual = [contrast for contrast in _USUAL if contrast[0] in varies]
     if not chosen and usual:
         return usual
@@ -119,36 +119,39 @@ def _is_against_baseline(metric: str) -> bool:
     return metric in METRICS and METRICS[metric].against_baseline
 
 
-def _worlds(them: Arranged) -> Iterator[tuple[tuple[str, Settings], list[int]]]:
+def _worlds(them: Arranged) -> Iterator[tuple[tuple[str, Settings], Rows]]:
     """Blocks; before those of several traces under the same settings, all of these together."""
     by_settings = sorted(them.blocks.items(), key=lambda item: item[0][1])
     for settings, group in groupby(by_settings, key=lambda item: item[0][1]):
         blocks = list(group)
         if len(blocks) > 1:
-            yield (ALL_TRACES, settings), [at for _, members in blocks for at in members]
+            yield (ALL_TRACES, settings), np.concatenate([members for _, members in blocks])
         yield from blocks
 
 
-def pairs(them: Arranged, members: Sequence[int]) -> Iterator[tuple[float, int, Pairs]]:
+def pairs(them: Arranged, members: Rows) -> Iterator[tuple[float, int, Pairs]]:
     """Pairs with the baseline by capacity, ascending, and column: of the same trace and seed."""
-    at: dict[tuple[float, int], dict[tuple[str, int], int]] = {}
-    for row in members:
-        cell = them.rows[row]
-        group = at.setdefault((float(cell["capacity"]), them.column[row]), {})
-        group[str(cell["trace"]), int(cell["seed"])] = row
-    for capacity, column in sorted(at):
-        base = them.bases[column]
-        if base is None or (capacity, base) not in at:
-            continue
-        mine, theirs = at[capacity, column], at[capacity, base]
-        shared = sorted(mine.keys() & theirs.keys())
-        own, other = [mine[pair] for pair in shared], [theirs[pair] for pair in shared]
-        yield capacity, column, Pairs(own, other, [trace for trace, _ in shared])
+    seeds, seed = np.unique(them.seed[members], return_inverse=True)
+    pair = them.trace[members] * len(seeds) + seed
+    for capacity in np.unique(them.capacity[members]).tolist():
+        here = np.flatnonzero(them.capacity[members] == capacity)
+        at: dict[int, tuple[Rows, Rows]] = {}
+        for column in np.unique(them.column[members[here]]).tolist():
+            rows = here[them.column[members[here]] == column]
+            which, last = np.unique(pair[rows][::-1], return_index=True)
+            at[column] = which, members[rows[::-1][last]]
+        for column, (which, rows) in at.items():
+            base = them.bases[column]
+            if base is None or base not in at:
+                continue
+            theirs, others = at[base]
+            _, own, other = np.intersect1d(which, theirs, assume_unique=True, return_indices=True)
+            yield capacity, column, Pairs(rows[own], others[other], them.trace[rows[own]])
 
 
 def _row(them: Arranged, contrast: Contrast, both: Pairs, several: bool) -> dict[str, Any]:
     metric, statistic = contrast
-    values = them.values[:, them.names.index(metric)]
+    values = them.values(metric)
     own, other = values[both.own], values[both.other]
     traces = both.traces if several else None
     if statistic == "difference":

@@ -13,10 +13,14 @@ import pyarrow as pa
 
 from sim.base.arrays import F8, I8, Mask
 from sweep.stats import contrasts, intervals
-from sweep.stats.arrange import Arranged, Column, arrange, by_seed, machines, text
+from sweep.stats.arrange import Arranged, Column, Rows, arrange, by_capacity, machines, text
 from sweep.stats.best import best_of
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")  # of a worker's terminal
+
+
+MOST_FAILURES = 500
+"""Cells that failed of which a report tells why."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +91,8 @@ class Summary:
     seeds: tuple[int, ...]
     capacities: tuple[float, ...]
     n_cells: int
-    failures: tuple[Failure, ...]
+    n_failed: int
+    failures: tuple[Failure, ...]  # the first `MOST_FAILURES`
     is_fixed: bool = False
 
     @property
@@ -106,22 +111,24 @@ def summarise(
 ) -> Summary:
     """Average every metric over the seeds of each (policy, trace, capacity, other parameters)."""
     them = arrange(cells, swept, baseline)
-    rows = them.rows
-    some = [not np.isnan(column).all() for column in them.values.T]
-    shown = np.flatnonzero(some)
+    known = [name for name in them.names if not np.isnan(them.values(name)).all()]
+    failed = np.flatnonzero(them.failed)
     return Summary(
         columns=tuple(them.columns.values()),
-        metrics=tuple(them.names[at] for at in shown),
-        unavailable=tuple(n for n, known in zip(them.names, some, strict=True) if not known),
+        metrics=tuple(known),
+        unavailable=tuple(name for name in them.names if name not in known),
         blocks=tuple(
-            _block(trace, settings, members, them, shown)
+            _block(trace, settings, members, them, known)
             for (trace, settings), members in them.blocks.items()
         ),
         baseline=baseline,
-        seeds=tuple(sorted({int(row["seed"]) for row in rows})),
-        capacities=tuple(sorted({float(row["capacity"]) for row in rows})),
-        n_cells=len(rows),
-        failures=tuple(_failure(rows[at], them.swept) for at in np.flatnonzero(them.failed)),
+        seeds=tuple(np.unique(them.seed).tolist()),
+        capacities=tuple(np.unique(them.capacity).tolist()),
+        n_cells=cells.num_rows,
+        n_failed=len(failed),
+        failures=tuple(
+            _failure(them.row(at), them.swept) for at in failed[:MOST_FAILURES].tolist()
+        ),
         is_fixed=is_fixed,
     )
 
@@ -129,35 +136,31 @@ def summarise(
 def _block(
     trace: str,
     settings: tuple[tuple[str, str], ...],
-    members: list[int],
+    members: Rows,
     them: Arranged,
-    shown: I8,
+    names: Sequence[str],
 ) -> Block:
-    rows, values = them.rows, them.values[:, shown]
-    capacities = sorted({float(rows[at]["capacity"]) for at in members})
-    shape = (len(capacities), len(them.columns))
-    groups: dict[tuple[int, int], list[int]] = {}
-    for at in members:
-        where = (capacities.index(float(rows[at]["capacity"])), them.column[at])
-        groups.setdefault(where, []).append(at)
-    mean = np.full((*shape, values.shape[1]), math.nan)
-    half = np.full_like(mean, math.nan)
+    worlds = by_capacity(them, members)
+    capacities = [world.capacity for world in worlds]
+    shape = (len(worlds), len(them.columns))
+    mean = np.full((*shape, len(names)), math.nan)
+    half, paired = np.full_like(mean, math.nan), np.full_like(mean, math.nan)
     n = np.zeros(mean.shape, dtype=np.int64)
-    n_planned, n_failed = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
-    for where, group in groups.items():
-        group.sort(key=lambda at: int(rows[at]["seed"]))
-        mean[where], half[where], n[where] = intervals(values[group])
-        n_planned[where], n_failed[where] = len(group), int(them.failed[group].sum())
-    paired = np.full_like(mean, math.nan)
-    for capacity, column, both in contrasts.pairs(them, members):
-        where = (capacities.index(capacity), column)
-        paired[where] = intervals(values[both.own] - values[both.other])[1]
     best = np.zeros(mean.shape, dtype=bool)
-    for at, per_seed in enumerate(by_seed(them, members).values()):
-        for place, metric in enumerate(shown):
-            found = best_of(them.names[metric], per_seed[:, :, metric])
+    n_planned, n_failed = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+    for at, world in enumerate(worlds):
+        ordered = world.rows[np.argsort(world.place, kind="stable")]
+        for column in np.unique(them.column[ordered]).tolist():
+            rows = ordered[them.column[ordered] == column]
+            n_planned[at, column], n_failed[at, column] = len(rows), them.failed[rows].sum()
+            mean[at, column], half[at, column], n[at, column] = intervals(_of(them, rows, names))
+        for place, name in enumerate(names):
+            found = best_of(name, world.by_seed(them, name))
             if found is not None and not found.is_all:
                 best[at, list(found.members), place] = True
+    for capacity, column, both in contrasts.pairs(them, members):
+        differences = _of(them, both.own, names) - _of(them, both.other, names)
+        paired[capacities.index(capacity), column] = intervals(differences)[1]
     return Block(
         trace=trace,
         settings=settings,
@@ -169,8 +172,16 @@ def _block(
         n_failed=n_failed,
         paired=paired,
         best=best,
-        machines=tuple(machines(them, members, capacity) for capacity in capacities),
+        machines=tuple(machines(them, world.rows) for world in worlds),
     )
+
+
+def _of(them: Arranged, rows: Rows, names: Sequence[str]) -> F8:
+    """Values of rows, (n_rows, n_metrics)."""
+    values = np.empty((len(rows), len(names)))
+    for at, name in enumerate(names):
+        values[:, at] = them.values(name)[rows]
+    return values
 
 
 def _failure(row: Mapping[str, Any], swept: Sequence[str]) -> Failure:

@@ -6,17 +6,26 @@ Made once from the cells; the terminal, the reports, ``verdict.json`` and MLflow
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from sim.base.arrays import F8
 from sim.cluster.load import FACTS
 from sweep.stats import contrasts
-from sweep.stats.arrange import Arranged, Settings, arrange, by_seed, machines
+from sweep.stats.arrange import (
+    Arranged,
+    AtCapacity,
+    Rows,
+    Settings,
+    arrange,
+    by_capacity,
+    is_counted,
+    machines,
+    numbers_of,
+)
 from sweep.stats.best import Best, against, best_of, next_told
 from sweep.stats.inference import Paired, interval
 from sweep.stats.metric_format import format_contrast, format_value, is_fraction, style
@@ -92,32 +101,32 @@ def verdicts(cells: pa.Table, config: Mapping[str, Any]) -> list[Verdict]:
         if metric is None:
             continue
         paired = _against_baseline(them, members, metric)
-        for capacity, values in by_seed(them, members).items():
-            best = best_of(metric, values[:, :, them.names.index(metric)])
+        for world in by_capacity(them, members):
+            best = best_of(metric, world.by_seed(them, metric))
             if best is not None:
-                world = (trace, settings, capacity)
-                there = {c: found for (k, c), found in paired.items() if k == capacity}
+                there = {c: found for (k, c), found in paired.items() if k == world.capacity}
                 is_fixed = bool(config.get("is_fixed"))
-                made.append(_verdict(them, members, world, metric, values, best, there, is_fixed))
+                where = (trace, settings, world)
+                made.append(_verdict(them, where, metric, best, there, is_fixed))
     return made
 
 
-def _metric(them: Arranged, members: Sequence[int], asked: str | None) -> str | None:
+def _metric(them: Arranged, members: Rows, asked: str | None) -> str | None:
     known = [
         name
         for name in ([asked] if asked else [*BY_ITSELF, *them.names])
         if name in them.names
         and style(name).better is not None
-        and not np.isnan(them.values[members, them.names.index(name)]).all()
+        and not np.isnan(them.values(name)[members]).all()
     ]
     return known[0] if known else None
 
 
 def _against_baseline(
-    them: Arranged, members: Sequence[int], metric: str
+    them: Arranged, members: Rows, metric: str
 ) -> dict[tuple[float, int], tuple[Paired, bool]]:
     """Compare each policy with the baseline, by capacity and column; nothing without one."""
-    values = them.values[:, them.names.index(metric)]
+    values = them.values(metric)
     return {
         (capacity, column): against(metric, values[both.own], values[both.other])
         for capacity, column, both in contrasts.pairs(them, members)
@@ -126,17 +135,15 @@ def _against_baseline(
 
 def _verdict(
     them: Arranged,
-    members: Sequence[int],
-    world: tuple[str, Settings, float],
+    where: tuple[str, Settings, AtCapacity],
     metric: str,
-    values: F8,
     best: Best,
     paired: Mapping[int, tuple[Paired, bool]],
     is_fixed: bool,
 ) -> Verdict:
-    trace, settings, capacity = world
+    trace, settings, world = where
     columns = list(them.columns.values())
-    own = values[:, :, them.names.index(metric)]
+    own = world.by_seed(them, metric)
     of_first = own[:, best.first][~np.isnan(own[:, best.first])]
     mean, low, high = interval(of_first)
     found, is_ratio = paired.get(best.first, _ALONE)
@@ -156,13 +163,14 @@ def _verdict(
         for at, column in enumerate(columns)
         if at in means
     )
-    gap, told = _mean(them, values[:, best.first], BOUND), next_told(best)
+    gap, told = _mean(them, world, BOUND, best.first), next_told(best)
+    wait = _mean(them, world, WAIT)
     # of several variants of the baseline each is that of its own
     baselines = [column for column in columns if column.is_baseline]
     baseline = baselines[0].label if len(baselines) == 1 else baselines and baselines[0].policy
     facts = Facts(
-        where=(*world, machines(them, members, capacity)),
-        is_counted=any(them.rows[at].get("is_counted") for at in members),
+        where=(trace, settings, world.capacity, machines(them, world.rows)),
+        is_counted=is_counted(them, world.rows),
         metric=metric,
         best=tuple(columns[at].label for at in best.members),
         n_tied=len(best.tied),
@@ -181,13 +189,13 @@ def _verdict(
         gap=gap,
         n_seeds=len(of_first),
         is_fixed=is_fixed,
-        waits=_waits(them, values),
-        use=_mean(them, values, USE),
+        waits=None if wait is None else wait > 0,
+        use=_mean(them, world, USE),
     )
     return Verdict(
         trace=trace,
         settings=settings,
-        capacity=capacity,
+        capacity=world.capacity,
         metric=metric,
         best=facts.best,
         value=_finite(mean),
@@ -201,7 +209,7 @@ def _verdict(
         n_seeds=len(of_first),
         sentence=sentence(facts),
         machines=facts.where[-1],
-        about=_about(them, members, capacity),
+        about=_about(them, world.rows),
         standings=standings,
     )
 
@@ -218,25 +226,22 @@ def _how(metric: str, value: float, found: Paired | None, is_ratio: bool) -> str
     return format_value(metric, value)[0].replace("%", " %") + unit
 
 
-def _mean(them: Arranged, values: F8, metric: str) -> float | None:
-    """Mean of a metric over all but its last axis, None where there is none."""
+def _mean(
+    them: Arranged, world: AtCapacity, metric: str, column: int | slice = slice(None)
+) -> float | None:
+    """Mean of a metric over seeds, and over columns unless one is named; None for none."""
     if metric not in them.names:
         return None
-    of_metric = values[..., them.names.index(metric)]
-    known = of_metric[np.isfinite(of_metric)]
+    values = world.by_seed(them, metric)[:, column]
+    known = values[np.isfinite(values)]
     return float(known.mean()) if len(known) else None
 
 
-def _waits(them: Arranged, values: F8) -> bool | None:
-    """Tell whether any job waited; None where that is not known."""
-    wait = _mean(them, values, WAIT)
-    return None if wait is None else wait > 0
-
-
-def _about(them: Arranged, members: Sequence[int], capacity: float) -> dict[str, float]:
-    rows = [them.rows[at] for at in members if float(them.rows[at]["capacity"]) == capacity]
-    known = {name: [row[name] for row in rows if row.get(name) is not None] for name in FACTS}
-    return {name: float(np.mean(of_cells)) for name, of_cells in known.items() if of_cells}
+def _about(them: Arranged, rows: Rows) -> dict[str, float]:
+    names = [name for name in FACTS if name in them.cells.column_names]
+    values = {name: numbers_of(them.cells, name)[rows] for name in names}
+    known = {name: of_cells[~np.isnan(of_cells)] for name, of_cells in values.items()}
+    return {name: float(np.mean(of_cells)) for name, of_cells in known.items() if len(of_cells)}
 
 
 def _finite(value: float) -> float | None:

@@ -99,6 +99,10 @@ class Bucket:
         """List objects."""
         return {name: info[0] for name, info in self._listed(prefix).items() if "~" not in name}
 
+    def times_s(self, prefix: str) -> dict[str, float]:
+        """Return when each was written, as the store says."""
+        return {name: at / 1e9 for name, (_, at) in self._listed(prefix).items()}
+
     def stamps(self, prefix: str) -> dict[str, str]:
         """Return of each object what changes when it is written anew."""
         return {name: f"{size} {at}" for name, (size, at) in self._listed(prefix).items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,14 +16,15 @@ from sim.base.arrays import F8
 from sweep.store import place, shards
 from sweep.store.cell import CellResult
 from sweep.store.index import Index, Keys, Places
+from sweep.store.lease import EXPIRES_S
 from sweep.store.one_file import OneFile
 from sweep.store.shards import MANIFESTS, Manifest, Row, Shard
 from sweep.store.sources import KeptSources
 
 MOST_CELLS, MOST_BYTES = 4096, 2**24
 """A shard's, at most; one cell may be larger."""
-_OPEN_BYTES = 2**26
-"""Shards that are kept in memory once they were read."""
+_OPEN, _OPEN_BYTES = 16, 2**26
+"""Shards that are kept in memory once they were read: so many, of so many bytes together."""
 FEW_CELLS, MANY_SHARDS = 1024, 32
 """So many shards of so few cells are put together."""
 
@@ -198,10 +200,11 @@ class Cache:
                 yield config
 
     def compact(self) -> int:
-        """Put small shards together; return how many went.
+        """Put small shards together; return how many went. Those of no manifest go first.
 
         What a kill leaves is the old shards, or both: of two copies of a cell either will do.
         """
+        self.forget_orphans()
         small = [each for each in self._index.manifests if len(each) < FEW_CELLS]
         small = [each for each in small if each.n_bytes < MOST_BYTES // 4]
         if len(small) < MANY_SHARDS:
@@ -226,6 +229,32 @@ class Cache:
         self._open.clear()
         self._made = None
         return len(manifests)
+
+    def forget_orphans(self, older_s: float = EXPIRES_S) -> int:
+        """Delete shards that no manifest names and nobody is at any more; return how many.
+
+        Their writer was killed before it wrote the manifest, or while shards were put together.
+        They are as old by the clock of where they lie; whose manifest comes after all lost its
+        cells alone.
+        """
+        there = self.place.list(shards.SHARDS)
+        named = {shards.file_of(each.shard) for each in self._index.manifests}
+        if there.keys() <= named:
+            return 0
+        now = f"{shards.SHARDS}now"
+        self.place.put(now, b"")
+        times_s = self.place.times_s(shards.SHARDS)
+        self.place.delete(now)
+        self._index.load(self.place)
+        manifests = {name.rpartition("/")[2] for name in self.place.list(MANIFESTS)}
+        if manifests != {each.name for each in self._index.manifests}:
+            return 0  # one can't be read now: nobody knows what it names
+        named = {shards.file_of(each.shard) for each in self._index.manifests}
+        old = [name for name in there if times_s[now] - times_s.get(name, math.inf) > older_s]
+        orphans = [name for name in old if name not in named]
+        for name in orphans:
+            self.place.delete(name)
+        return len(orphans)
 
     def _commit(self, rows: Sequence[Row]) -> Manifest:
         """Write a shard, then the manifest that makes it count."""
@@ -274,7 +303,9 @@ class Cache:
             return None
         shard = Shard(content)
         self._open[manifest.shard] = (shard, len(content))
-        while len(self._open) > 1 and sum(n for _, n in self._open.values()) > _OPEN_BYTES:
+        while len(self._open) > _OPEN or (
+            len(self._open) > 1 and sum(n for _, n in self._open.values()) > _OPEN_BYTES
+        ):
             self._open.popitem(last=False)
         return shard
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ TARGETS, EQUAL = "targets.parquet", "equal_capacity.parquet"
 SETTINGS, IMPORTANCE = "settings.parquet", "importance.parquet"
 TABLE, MARKDOWN, HTML = "table.md", "report.md", "report.html"
 VERDICT = "verdict.json"
+ROWS_A_GROUP = 16_384
+"""Rows of a row group of ``cells.parquet``, all but the last's, whatever ran the cells."""
 _ALWAYS = {"words", "config_dirs", "swept", "baseline", "metrics", "study"}
 _DAMAGED = "it is damaged; running the sweep again writes it anew, from the cells that are cached"
 
@@ -68,13 +71,36 @@ class SweepFolder:
         if not all((self.path / name).is_file() for name in names):
             return False
         try:
-            return bool(self.cells().num_rows) and bool(self.config())
+            return sum(part.num_rows for part in self.parts()) > 0 and bool(self.config())
         except (OSError, InputError):
             return False
 
     def cells(self) -> pa.Table:
         """Read ``cells.parquet``."""
         return _table(self.path / CELLS)
+
+    def parts(self, repeating: Sequence[str] = ()) -> Iterator[pa.Table]:
+        """Read ``cells.parquet`` row group by row group; what is `repeating` as a dictionary."""
+        try:
+            with pq.ParquetFile(self.path / CELLS, read_dictionary=[*repeating]) as parquet:
+                for group in range(parquet.num_row_groups):
+                    yield parquet.read_row_group(group, use_threads=False)
+        except pa.ArrowException as error:
+            raise InputError(_DAMAGED, file=self.path / CELLS) from error
+
+    @contextlib.contextmanager
+    def replacing_cells(self, parts: Iterable[pa.Table]) -> Iterator[None]:
+        """Write ``cells.parquet``, which counts once all that goes with it is written."""
+        with files.replacing(self.path / CELLS) as file:
+            writer: pq.ParquetWriter | None = None
+            for part in parts:
+                if writer is None:
+                    kept = {"compression": "zstd", "use_dictionary": False}
+                    writer = pq.ParquetWriter(file, part.schema, **kept)
+                writer.write_table(part, row_group_size=ROWS_A_GROUP)
+            assert writer is not None
+            writer.close()
+            yield
 
     def counts(self) -> tuple[int, int]:
         """Count the cells, and those that failed."""

@@ -13,11 +13,11 @@ from sweep.store.shards import KEY_BYTES, MANIFESTS, Manifest
 
 Keys = np.ndarray[Any, np.dtype[np.bytes_]]
 Places = np.ndarray[Any, np.dtype[np.int32]]
-_FEW = 4096
+_FEW, _MANY = 4096, 16_384
 
 
-def as_keys(content: bytes) -> Keys:
-    """View keys that follow each other."""
+def as_keys(content: bytes | bytearray) -> Keys:
+    """View keys that follow each other; of a bytearray they can be replaced."""
     return np.frombuffer(content, f"S{KEY_BYTES}")
 
 
@@ -56,10 +56,11 @@ class Index:
         """Take in a manifest."""
         at = len(self.manifests)
         self.manifests.append(_slim(manifest))
+        self.dropped.discard(manifest.name)  # what was damaged is there anew
         keys = manifest.keys
         for row in range(len(manifest)):
             self._new[keys[KEY_BYTES * row : KEY_BYTES * (row + 1)]] = (at, row)
-        if len(self._new) > max(_FEW, len(self._keys) // 8):
+        if len(self._new) > min(max(_FEW, len(self._keys) // 8), _MANY):
             self._merge([])
 
     def find(self, key: bytes) -> tuple[int, int] | None:

@@ -20,6 +20,8 @@ Event = dict[str, Any]
 
 _BEGUN = re.compile(rb'^\{"event": "(begin|asked)", "time": ([\d.]+)', re.MULTILINE)
 
+_CELL = '{"event": "cell"'
+
 
 class Journal:
     """The events of one sweep, ``<results>/journal/<sweep id>.jsonl``.
@@ -63,17 +65,24 @@ class Journal:
 
     def events(self) -> list[Event]:
         """All whole events, oldest first."""
+        return [*self._read()]
+
+    def milestones(self) -> list[Event]:
+        """Return the same but for cells, which may be very many."""
+        return [*self._read(_CELL)]
+
+    def _read(self, but: str | None = None) -> Iterator[Event]:
         try:
-            lines = self.file.read_text(encoding="utf-8", errors="replace").splitlines()
+            file = self.file.open(encoding="utf-8", errors="replace")
         except OSError:
-            return []
-        events = []
-        for line in lines:
-            with contextlib.suppress(ValueError):
-                event = json.loads(line)
-                if _is_event(event):
-                    events.append(event)
-        return events
+            return
+        with file:
+            for line in file:
+                if but is None or not line.startswith(but):
+                    with contextlib.suppress(ValueError):
+                        event = json.loads(line)
+                        if _is_event(event):
+                            yield event
 
     def last_attempt(self) -> list[Event]:
         """Return the last ``begin`` and what came after it; nothing if there is none."""
@@ -95,7 +104,7 @@ class Journal:
 
     def is_complete(self) -> bool:
         """Tell whether the last attempt came to its end."""
-        events = [e["event"] for e in self.events() if e["event"] in ("begin", "end")]
+        events = [e["event"] for e in self.milestones() if e["event"] in ("begin", "end")]
         return bool(events) and events[-1] == "end"
 
     def open_attempt(self) -> Event | None:
@@ -105,7 +114,7 @@ class Journal:
         before the attempt.
         """
         first: Event | None = None
-        for event in self.events():
+        for event in self.milestones():
             if event["event"] == "begin":
                 first = first or event
             elif event["event"] == "end":

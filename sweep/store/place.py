@@ -32,6 +32,10 @@ class Place(Protocol):
         """Return the sizes of all contents below a prefix that ends in ``/``, by name."""
         ...
 
+    def times_s(self, prefix: str) -> dict[str, float]:
+        """Return when each of these was written, by the clock of the place itself."""
+        ...
+
     def delete(self, name: str) -> None:
         """Delete a content, if it is there."""
         ...
@@ -85,13 +89,20 @@ class Folder:
 
     def list(self, prefix: str) -> dict[str, int]:
         """Look through a folder and those inside."""
+        return {name: about.st_size for name, about in self._listed(prefix).items()}
+
+    def times_s(self, prefix: str) -> dict[str, float]:
+        """Return the times of change that the file system gives."""
+        return {name: about.st_mtime for name, about in self._listed(prefix).items()}
+
+    def _listed(self, prefix: str) -> dict[str, os.stat_result]:
         found = {}
         for path in (self.root / prefix).rglob("*"):
             if path.name.startswith(".tmp-"):
                 continue
             with contextlib.suppress(OSError):
                 if path.is_file():
-                    found[path.relative_to(self.root).as_posix()] = path.stat().st_size
+                    found[path.relative_to(self.root).as_posix()] = path.stat()
         return dict(sorted(found.items()))
 
     def delete(self, name: str) -> None:

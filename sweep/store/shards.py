@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from sim.base import columns
 from sim.base.arrays import F8
 
 SHARDS, MANIFESTS = "cache/shards/", "cache/manifests/"
@@ -103,10 +104,10 @@ def write(rows: Sequence[Row]) -> tuple[bytes, bytes]:
     number = {schema: at for at, schema in enumerate(schemas)}
     table = pa.table(
         {
-            "key": pa.array([row.key for row in rows], pa.binary(KEY_BYTES)),
-            "schema": pa.array([number[row.schema] for row in rows], pa.int32()),
-            "jobs": pa.array([row.jobs for row in rows], pa.large_binary()),
-            "config": pa.array([row.config for row in rows], pa.large_string()),
+            "key": columns.alike(np.array([row.key for row in rows], f"S{KEY_BYTES}"), KEY_BYTES),
+            "schema": columns.numbers(np.array([number[row.schema] for row in rows], np.int32)),
+            "jobs": columns.contents([row.jobs for row in rows], pa.large_binary()),
+            "config": columns.texts([row.config for row in rows], pa.large_string()),
         }
     )
     sink = pa.BufferOutputStream()

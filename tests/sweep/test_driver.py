@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from sweep import driver
 from sweep.store import cache
 from sweep.store.journal import Journal
 from tests.sweep.small import (
@@ -154,6 +155,24 @@ def test_too_many_failures_end_it(command: Command, monkeypatch: pytest.MonkeyPa
     assert stages[4:6] == [("failed", "simulate")] * 2
     assert stages[6:] == [("failed", "skipped")] * 6
     assert "max_failures=2" in ran.rows[-1]["error_message"]
+
+
+def test_many_cells_are_run_in_parts(
+    command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    whole = command(*GRID)
+    monkeypatch.setattr(driver, "AT_ONCE", 5)
+    monkeypatch.setattr(driver, "MOST_AT_ONCE", 5)
+    other = f"paths.results={tmp_path / 'other'}"
+    parted = command.bare(*command.words(*GRID), other)
+    assert every_file(parted.folder)["cells.parquet"] == every_file(whole.folder)["cells.parquet"]
+    said = [
+        line.partition(" cells")[0] for line in parted.err.splitlines() if " cells done" in line
+    ]
+    assert said == ["5 of 12", "10 of 12", "12 of 12"]
+    fake_engine(monkeypatch, interrupted_after(7))
+    stopped = command.bare(*command.words(*GRID), f"paths.results={tmp_path / 'third'}")
+    assert "interrupted: 7 of 12 cells are done and kept" in stopped.err
 
 
 def test_fail_fast_ends_at_the_first(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,13 +1,17 @@
 from __future__ import annotations
 
 import math
+import shutil
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
 from sim.cluster.load import FACTS
-from tests.sweep.small import Command
+from sweep.execution import rows
+from sweep.store import folder as folder_module
+from sweep.store.folder import SweepFolder
+from tests.sweep.small import Command, fake_engine, fake_simulate
 
 
 def by(rows: list[dict[str, Any]], *keys: str) -> dict[tuple[Any, ...], dict[str, Any]]:
@@ -104,3 +108,50 @@ def test_swept_columns_are_typed(fake: Command) -> None:
     assert {row["cluster.load"] for row in rows} == {0.5, 1.0}
     assert {row["cluster.queues.shares"] for row in rows} == {'{"a": 1}', '{"b": 2}'}
     assert {row["trace.end_s"] for row in rows} == {None, 5}
+
+
+def test_very_many_rows_are_written_and_read_in_groups(
+    fake: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def simulate(*args: Any, seed: int, **options: Any) -> Any:
+        if seed == 2:
+            raise ValueError("unlucky")
+        return fake_simulate(*args, seed=seed, **options)
+
+    fake_engine(monkeypatch, simulate)
+    words = ("policy=las,fifo", "policy.queues=5,10", "seed=range(0,4)", "baseline=fifo")
+    whole = fake(*words)
+    shutil.rmtree(fake.results)
+    monkeypatch.setattr(rows, "ROWS_A_GROUP", 5)
+    monkeypatch.setattr(folder_module, "ROWS_A_GROUP", 5)
+    parted = fake(*words)
+    assert repr(parted.rows) == repr(whole.rows)
+    assert parted.out == whole.out
+    with pq.ParquetFile(parted.folder / "cells.parquet") as parquet:
+        groups = [parquet.metadata.row_group(at).num_rows for at in range(parquet.num_row_groups)]
+    assert groups == [5, 5, 2]
+    read = rows.read(SweepFolder(parted.folder))
+    assert read["status"].to_pylist().count("failed") == 3
+    assert [each is None for each in read["reproduce"].to_pylist()] == [
+        row["status"] != "failed" for row in parted.rows
+    ]
+    assert [key.hex() for key in read["key"].to_pylist()] == [row["key"] for row in parted.rows]
+    assert set(read["is_pool"].to_pylist()) == {True}
+    page = (parted.folder / "report.html").read_bytes()
+    assert fake.verb("report", parted.folder.name).code == 0
+    assert (parted.folder / "report.html").read_bytes() == page
+
+
+def test_a_sweep_that_is_cached_is_read_part_by_part(
+    fake: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rows, "ROWS_A_GROUP", 5)
+    words = ("policy=las,fifo", "capacity=0.5,1", "seed=range(0,4)")
+    ran = fake(*words).rows
+    again = fake(*words)
+    assert {row["status"] for row in again.rows} == {"cached"}
+    assert repr([{**row, "status": "done"} for row in again.rows]) == repr(ran)
+    written = again.folder / "cells.parquet"
+    before = written.stat().st_mtime_ns
+    assert repr(fake(*words).rows) == repr(again.rows)
+    assert written.stat().st_mtime_ns == before  # nothing changed: it is not written again

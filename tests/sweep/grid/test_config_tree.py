@@ -74,6 +74,13 @@ def test_resolves_as_omegaconf_does(part: dict[str, object]) -> None:
     assert config_tree.resolved(tree) == expected
 
 
+def test_very_many_seeds_are_written_as_their_range() -> None:
+    assert config_tree.in_short(range(1000)) == [*range(1000)]
+    assert config_tree.in_short(range(3, 1004)) == "range(3,1004)"
+    assert config_tree.in_short([*range(1000), 2000]) == [*range(1000), 2000]
+    assert config_tree.in_short([0.5] * 2000) == [0.5] * 2000
+
+
 @pytest.mark.parametrize("text", ["${nothing}", "${x}", "${x.y.z}"])
 def test_what_does_not_resolve_is_refused(text: str) -> None:
     with pytest.raises(InputError, match="does not resolve"):

@@ -17,6 +17,7 @@ from sim.base import html as pieces
 from sweep import report
 from sweep.report import overview
 from sweep.report import plots as report_plots
+from sweep.stats import summary as summary_module
 from sweep.stats.summary import summarise
 from sweep.stats.verdict import verdicts
 from tests.sweep import frames
@@ -233,6 +234,19 @@ def test_one_capacity_gives_bars_and_one_seed_no_error_bars() -> None:
     go.Figure(figure)
     assert [trace["type"] for trace in figure["data"]] == ["bar"] * 4
     assert not any("error_y" in trace for trace in figure["data"])
+
+
+def test_of_very_many_failures_some_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(summary_module, "MOST_FAILURES", 2)
+    cells = frames.frame(failed=[("las", 0.5, seed) for seed in range(3)])
+    markdown, page, _ = written(tmp_path, cells=cells)
+    for text in (markdown, page.text):
+        assert "3 of 36 cells failed" in text
+        assert "las, alibaba2018, capacity 0.5, seed 1" in text
+        assert "las, alibaba2018, capacity 0.5, seed 2" not in text
+        assert "1 more failed" in text
 
 
 def test_a_policy_that_failed_at_a_capacity_leaves_a_gap() -> None:

@@ -4,6 +4,7 @@ import hashlib
 import itertools
 import json
 import math
+import os
 from pathlib import Path
 
 import numpy as np
@@ -158,6 +159,28 @@ def test_small_shards_are_put_together(tmp_path: Path) -> None:
         assert found.among(all_keys) == all_keys
     wanted = np.array([bytes.fromhex(key) for key in all_keys], "S32")
     assert planner.columns(wanted)["jct_mean_s"].tolist() == [1 / 3] * 40
+
+
+def test_shards_of_no_manifest_go_once_nobody_is_at_them(tmp_path: Path) -> None:
+    cache, (one, other) = Cache(tmp_path), keys(2)
+    cache.put(result(one), CONFIG)
+    cache.place = Dies(tmp_path, 1)  # between the shard and its manifest
+    with pytest.raises(KilledError):
+        cache.put(result(other), CONFIG)
+    left = Cache(tmp_path)
+    assert len(shards_of(left)) == 2
+    assert left.forget_orphans() == 0  # its writer may still be at it
+    for shard in shards_of(left):
+        os.utime(shard, (shard.stat().st_mtime - 40,) * 2)
+    (manifest,) = (tmp_path / "cache" / "manifests").iterdir()
+    content = manifest.read_bytes()
+    manifest.write_bytes(b"")
+    assert Cache(tmp_path).forget_orphans() == 0  # one that can't be read may name it
+    manifest.write_bytes(content)
+    assert left.forget_orphans() == 1
+    assert len(shards_of(left)) == 1
+    assert Cache(tmp_path).get(one) is not None
+    assert left.forget_orphans() == 0
 
 
 class KilledError(BaseException):

@@ -56,6 +56,16 @@ def test_an_attempt_is_open_until_its_end(journal: Journal) -> None:
     assert begun["cached"] == [1, 2, 3]
 
 
+def test_cells_need_not_be_read_for_how_far_it_is(journal: Journal) -> None:
+    journal.append("begin", cached=[])
+    for row in range(3):
+        journal.append("cell", row=row)
+    journal.append("said", text="a worker died\u2028")
+    journal.append("end")
+    assert [event["event"] for event in journal.milestones()] == ["begin", "said", "end"]
+    assert len(journal.events()) == 6
+
+
 def test_one_process_at_a_time(journal: Journal, tmp_path: Path) -> None:
     order: list[str] = []
     other = Journal(tmp_path, "sweep-1")

@@ -1,0 +1,31 @@
+"""Memory that is free again but that this process still holds."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import gc
+
+import pyarrow as pa
+
+_MMAP_THRESHOLD = -3  # of glibc's mallopt
+_LARGE = 2**20
+
+
+def keep_no_large() -> None:
+    """Let what is large go back to the machine as soon as it is freed.
+
+    By itself glibc keeps pieces of up to 32 MB, once one was freed, for who asks next, and so does
+    Arrow's own allocator.
+    """
+    pa.set_memory_pool(pa.system_memory_pool())
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, _LARGE)
+
+
+def give_back() -> None:
+    """Give it to the machine, as far as the system's allocator lets that be asked for."""
+    gc.collect()
+    pa.default_memory_pool().release_unused()
+    with contextlib.suppress(OSError, AttributeError):  # glibc's
+        ctypes.CDLL(None).malloc_trim(0)
