@@ -31,7 +31,8 @@ def temporary(path: Path) -> Iterator[tuple[Path, BinaryIO]]:
         with file:
             yield name, file
     except OSError as error:
-        if error.errno is not None:  # writing names no file
+        # writing names no file; what else is written meanwhile names its own
+        if error.errno is not None and error.filename in (None, str(name)):
             raise OSError(error.errno, error.strerror, str(path)) from error
         raise
     finally:

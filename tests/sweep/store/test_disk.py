@@ -9,8 +9,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow.parquet as pq
 import pytest
@@ -101,16 +102,16 @@ class TestAFullDisk:
     def test_a_report_that_has_no_room_can_be_written_later(
         self, fake: Command, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        whole: Callable[..., None] = files.write_bytes
+        whole: Callable[..., AbstractContextManager[BinaryIO]] = files.replacing
 
-        def full(path: Path, content: bytes) -> None:
+        def full(path: Path) -> AbstractContextManager[BinaryIO]:
             if path.name == "cells.parquet":
                 raise OSError(28, "No space left on device", str(path))
-            whole(path, content)
+            return whole(path)
 
-        monkeypatch.setattr(files, "write_bytes", full)
+        monkeypatch.setattr(files, "replacing", full)
         assert fake("policy=fifo").code == main.WRONG
-        monkeypatch.setattr(files, "write_bytes", whole)
+        monkeypatch.setattr(files, "replacing", whole)
         ran = fake("policy=fifo")
         assert ran.code == 0
         assert "1 cached, 0 to run" in ran.err
