@@ -24,6 +24,9 @@ def against(cells: pa.Table, swept: Sequence[str], baseline: str | None, cache: 
 
     They are NaN where a cell or the baseline's failed, or is not cached any more.
     """
+    names = [name for name in AGAINST_BASELINE if name in cells.column_names]
+    if not names:
+        return cells
     found = {name: np.full(cells.num_rows, math.nan) for name in AGAINST_BASELINE}
 
     @lru_cache(maxsize=64)
@@ -39,10 +42,9 @@ def against(cells: pa.Table, swept: Sequence[str], baseline: str | None, cache: 
             if jct_s is not None and base_jct_s is not None:
                 for name, value in speedups(jct_s, base_jct_s).items():
                     found[name][own] = value
-    for name in AGAINST_BASELINE:
-        if name in cells.column_names:
-            at = cells.column_names.index(name)
-            cells = cells.set_column(at, name, columns.numbers(found[name]))
+    for name in names:
+        at = cells.column_names.index(name)
+        cells = cells.set_column(at, name, columns.numbers(found[name]))
     return cells
 
 
