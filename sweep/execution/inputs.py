@@ -139,10 +139,6 @@ class Inputs:
             self._loaded.popitem(last=False)
         return workload
 
-    def release(self, name: str) -> None:
-        """Drop this process's copy, if there is one."""
-        self._loaded.pop(name, None)
-
     def _here(self, trace: Mapping[str, Any]) -> Mapping[str, Any]:
         """Fetch a trace that lies in an object store, once."""
         uri = trace.get("path")

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 MAKE_AGAIN = 5
 """How often Ray makes a workload again whose worker or node was lost; see its lineage."""
-
-
 LARGE = 1_000_000
 """Tasks of a workload whose reader's process is not kept for more work, for its memory."""
 
