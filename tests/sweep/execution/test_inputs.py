@@ -159,9 +159,6 @@ def test_memory_is_bounded(
     for cell in (first, first, second, first):
         known.workload(known.id_of(cell))
     assert len(loads) == 3
-    known.release(known.id_of(first))
-    known.workload(known.id_of(first))
-    assert len(loads) == 4
 
 
 class TestAnEditOfWhatMakesAWorkload:
