@@ -22,7 +22,7 @@ from sweep.execution.compute import Work
 from sweep.execution.made import Recipe
 from sweep.execution.on_ray import connection
 from sweep.execution.on_ray.pool import RayRunner
-from sweep.execution.parts import Part, pack
+from sweep.execution.parts import Part
 from sweep.store.cell import CellResult, CellSpec
 
 TASK_S, PART_S, WAIT_S = 0.8e-3, 0.5e-3, 3e-6
@@ -166,7 +166,7 @@ class Fleet:
         with self.aside():
             if n_cells not in self._parts:
                 one = CellResult("k", seconds=self.cell_s)
-                self._parts[n_cells] = pack([one] * n_cells)
+                self._parts[n_cells] = Part([one] * n_cells)
             return self._parts[n_cells]
 
     def put(self, value: Any) -> Any:
@@ -220,7 +220,8 @@ def busy(n_nodes: int, slots_each: int, each: int, cell_s: float = 1.0) -> tuple
     ):
         launcher = {"kind": "ray", "address": "auto"}
         runner = RayRunner(launcher, simulate=lambda *_, **__: None)  # type: ignore[arg-type,return-value]
-        n_done = sum(len(said) for said in runner.run(work, workloads) if isinstance(said, list))
+        said = runner.run(work, workloads)
+        n_done = sum(len(part.results) for part in said if isinstance(part, Part))
     if n_done != len(work):
         raise RuntimeError(f"{n_done} of {len(work)} cells came back")
     return fleet.busy()

@@ -12,6 +12,7 @@ import numpy as np
 
 from sim.base.masking import mask_tree
 from sweep.execution.inputs import Inputs
+from sweep.execution.keys import digest_of, key_of, named
 from sweep.execution.known import Flags, Metrics, Rows
 from sweep.execution.made import unsized
 from sweep.grid import clusters
@@ -98,39 +99,6 @@ class Prepared:
         return Lazy(len(rows), lambda at: self._row(int(rows[at])))
 
 
-def named(policy: Mapping[str, Any]) -> str:
-    """Write what of a policy stands in a key: not where its module lies."""
-    return canonical({"name": policy["name"], "params": policy["params"]})
-
-
-def key_of(
-    policy: str,
-    cluster: str,
-    measure: str,
-    capacity: float,
-    seed: int,
-    workload: str,
-    sources: str,
-) -> str:
-    """SHA-256 of all that a cell's numbers follow from: its configuration and two digests.
-
-    Parts come as canonical texts and stand in the order of names.
-    """
-    numbers = canonical(capacity), canonical(seed)
-    digest: str = _digest_of(policy, cluster, measure, *numbers, workload, sources).hexdigest()
-    return digest
-
-
-def _digest_of(
-    policy: str, cluster: str, measure: str, capacity: str, seed: str, workload: str, sources: str
-) -> Any:
-    content = (
-        f'{{"capacity":{capacity},"cluster":{cluster},"measure":{measure},'
-        f'"policy":{policy},"seed":{seed},"sources":"{sources}","workload":"{workload}"}}'
-    )
-    return hashlib.sha256(content.encode())
-
-
 def prepare(grid: Grid, inputs: Inputs | None = None, cache: Cache | None = None) -> Prepared:
     """Find every cell's key and look it up in the cache.
 
@@ -157,9 +125,9 @@ def prepare(grid: Grid, inputs: Inputs | None = None, cache: Cache | None = None
             source = digests[id(cell.policy), id(cell.measure)] = source_of(cell)
         parts = (policies(cell.policy), texts(cell.cluster), texts(cell.measure))
         capacity, seed = numbers(cell.capacity), str(cell.seed)
-        key = _digest_of(*parts, capacity, seed, workload, source)
+        key = digest_of(*parts, capacity, seed, workload, source)
         content += key.digest()
-        of_id = key if called == workload else _digest_of(*parts, capacity, seed, called, source)
+        of_id = key if called == workload else digest_of(*parts, capacity, seed, called, source)
         named_by.add(cell.labels, of_id.hexdigest())
     keys = as_keys(content)
     late = {name for name, (workload, _) in known.items() if workload == name}

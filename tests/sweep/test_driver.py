@@ -228,7 +228,7 @@ def test_what_was_cached_before_stays_so_through_a_kill(
 def test_a_damaged_cell_is_computed_again(
     fake: Command, damage: bytes | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cache, "MOST_CELLS", 1)
+    monkeypatch.setattr(keep, "MOST_CELLS", 1)
     first = fake(*GRID)
     whole = results_only(fake.results)
     file = next((fake.results / "cache" / "shards").iterdir())

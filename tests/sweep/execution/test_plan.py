@@ -49,7 +49,7 @@ def test_what_is_kept_beside_a_result_is_all_that_it_follows_from(fake: Command)
 def test_what_is_cached_is_found_unless_it_is_damaged(
     fake: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cache, "MOST_CELLS", 1)
+    monkeypatch.setattr(keep, "MOST_CELLS", 1)
     fake("policy=fifo", "seed=0,1")
     found = prepared(fake, "policy=fifo", "seed=0,1,2")
     assert [planned.key in found.metrics for planned in found.planned] == [True, True, False]

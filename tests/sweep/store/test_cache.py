@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sweep.store import cache as cache_module
-from sweep.store.cache import Cache
+from sweep.store.cache import ORPHAN_S, Cache
 from sweep.store.cell import CellResult
 from sweep.store.place import Folder
 from tests.sweep.small import every_file
@@ -171,7 +171,7 @@ def test_shards_of_no_manifest_go_once_nobody_is_at_them(tmp_path: Path) -> None
     assert len(shards_of(left)) == 2
     assert left.forget_orphans() == 0  # its writer may still be at it
     for shard in shards_of(left):
-        os.utime(shard, (shard.stat().st_mtime - 40,) * 2)
+        os.utime(shard, (shard.stat().st_mtime - ORPHAN_S - 9,) * 2)
     (manifest,) = (tmp_path / "cache" / "manifests").iterdir()
     content = manifest.read_bytes()
     manifest.write_bytes(b"")

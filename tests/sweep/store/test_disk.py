@@ -67,7 +67,7 @@ class TestAFullDisk:
     def test_says_so_and_goes_on_from_there_with_room(
         self, fake: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(cache, "MOST_CELLS", 1)
+        monkeypatch.setattr(keep, "MOST_CELLS", 1)
         undisturbed = fake(*GRID)
         assert undisturbed.code == 0
         expected = results(fake.results)
@@ -208,7 +208,7 @@ class TestADamagedFile:
     def test_of_the_cache_is_computed_anew(
         self, fake: Command, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(cache, "MOST_CELLS", 1)
+        monkeypatch.setattr(keep, "MOST_CELLS", 1)
         before = fake(*self.GRID)
         expected = results(fake.results)
         shards = sorted((fake.results / "cache" / "shards").iterdir())
