@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping
 from typing import Any
 
 import numpy as np
@@ -54,14 +54,6 @@ class Metrics(MutableMapping[str, dict[str, float]]):
                 columns[name] = np.full(len(self._keys), shards.ABSENT)
             columns[name][at] = value
         self.known[at] = True
-
-    def take(self, keys: Keys, columns: Mapping[str, F8]) -> None:
-        """Stub."""
-        for at in range(len(keys)):
-            values = [(name, column[at]) for name, column in columns.items()]
-            self[keys[at : at + 1].tobytes().hex()] = {
-                name: float(v) for name, v in values if v.view(np.uint64) != _ABSENT
-            }
 
     def __delitem__(self, key: str) -> None:
         """Forget a cell."""

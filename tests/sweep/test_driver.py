@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sweep import driver
-from sweep.store import cache
+from sweep.store import keep
 from sweep.store.journal import Journal
 from tests.sweep.small import (
     Command,

@@ -10,7 +10,7 @@ import pytest
 from sweep.execution import plan
 from sweep.grid import grid
 from sweep.grid.config_tree import canonical
-from sweep.store import cache
+from sweep.store import keep
 from tests.sweep.small import Command
 
 GRID = ("policy=fifo,las", "policy.queues=5,10", "capacity=0.5,1", "seed=range(0,3)")

@@ -18,7 +18,7 @@ import pytest
 
 from sim.base import files
 from sweep.cli import main
-from sweep.store import cache, shards
+from sweep.store import keep, shards
 from sweep.store.cache import Cache
 from sweep.store.journal import Journal
 from tests.sweep.mounts import remount, tmpfs
