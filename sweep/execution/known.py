@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from typing import Any
 
 import numpy as np
@@ -17,12 +17,21 @@ _ABSENT = shards.ABSENT.view(np.uint64)
 
 
 class Metrics(MutableMapping[str, dict[str, float]]):
-    """Metrics of those cells that are known, among keys that a plan has; others are few."""
+    """Metrics of those cells that are known, among keys that a plan has; others are few.
+
+    The keys are the plan's own, which it may change where it gives these others (`among`). Of
+    those that are there again the first one counts.
+    """
 
     def __init__(self, keys: Keys, kept: Flags, load: Callable[[Keys], dict[str, F8]]) -> None:
-        self._keys = keys  # sorted, each once
+        self._keys = keys
+        self._order = np.argsort(keys, kind="stable")
+        ordered = keys[self._order]
+        again = self._order[1:][ordered[1:] == ordered[:-1]]
+        self.n_keys = len(keys) - len(again)  # each once
         self.known = kept.copy()  # of each key, whether its cell is there
-        self._kept = np.flatnonzero(kept)
+        self.known[again] = False
+        self._kept = np.flatnonzero(self.known)
         self._load: Callable[[Keys], dict[str, F8]] | None = load
         self._columns: dict[str, F8] = {}
         self._late: dict[str, dict[str, float]] = {}  # of keys that came to be known later
@@ -39,21 +48,25 @@ class Metrics(MutableMapping[str, dict[str, float]]):
             return self._late[key]
         if not self.known[at]:
             raise KeyError(key)
-        values = [(name, column[at]) for name, column in self._all().items()]
-        return {name: float(v) for name, v in values if v.view(np.uint64) != _ABSENT}
+        return _present((name, column[at]) for name, column in self._all().items())
 
     def __setitem__(self, key: str, metrics: dict[str, float]) -> None:
         """Note a cell's metrics."""
-        at = self._find(key)
-        if at is None:
-            self._late[key] = metrics
-            return
-        columns = self._all()
-        for name, value in metrics.items():
-            if name not in columns:
-                columns[name] = np.full(len(self._keys), shards.ABSENT)
-            columns[name][at] = value
-        self.known[at] = True
+        of = {name: np.array([value], np.float64) for name, value in metrics.items()}
+        self.take(as_keys(bytes.fromhex(key)), of)
+
+    def take(self, keys: Keys, columns: Mapping[str, F8]) -> None:
+        """Note the metrics of many cells by name, `shards.ABSENT` where a cell has none."""
+        at, ours = self._places(keys)
+        rows, known = at[ours], self._all()
+        for name, values in columns.items():
+            if name not in known:
+                known[name] = np.full(len(self._keys), shards.ABSENT)
+            known[name][rows] = values[ours]
+        self.known[rows] = True
+        for late in np.flatnonzero(~ours).tolist():
+            key = keys[late : late + 1].tobytes().hex()
+            self._late[key] = _present((name, values[late]) for name, values in columns.items())
 
     def __delitem__(self, key: str) -> None:
         """Forget a cell."""
@@ -75,57 +88,53 @@ class Metrics(MutableMapping[str, dict[str, float]]):
 
     def are_known(self, keys: Keys) -> Flags:
         """Tell of each key whether its cell is there."""
-        at = np.minimum(self.places(keys), max(0, len(self._keys) - 1))
-        if not len(self._keys):
-            return np.zeros(len(keys), bool)
-        found: Flags = (self._keys[at] == keys) & self.known[at]
+        if keys is self._keys and self.n_keys == len(keys):
+            return self.known.copy()
+        at, found = self._places(keys)
+        found[found] = self.known[at[found]]
         if self._late:
             late = as_keys(b"".join(map(bytes.fromhex, self._late)))
             found |= np.isin(keys, late)
         return found
 
     def among(self, keys: Keys) -> Metrics:
-        """Return the same for other keys, sorted and each once."""
-        found = Metrics(keys, np.zeros(len(keys), bool), lambda _: {})
-        at = np.minimum(np.searchsorted(self._keys, keys), max(0, len(self._keys) - 1))
-        if len(self._keys):
-            same = self._keys[at] == keys
-            found.known[same] = self.known[at[same]]
-            for name, column in self._all().items():
-                found._columns[name] = np.where(same, column[at], shards.ABSENT)
+        """Return the same for other keys."""
+        at, same = self._places(keys)
+        same[same] = self.known[at[same]]
+        found = Metrics(keys, same, lambda _: {})
+        for name, column in self._all().items():
+            found._columns[name] = np.full(len(keys), shards.ABSENT)
+            found._columns[name][same] = column[at[same]]
         for key, metrics in self._late.items():
             found[key] = metrics
         return found
-
-    @property
-    def n_keys(self) -> int:
-        """Count the keys of the plan, each once."""
-        return len(self._keys)
 
     def names(self) -> list[str]:
         """Names of all metrics."""
         return [*self._all()]
 
-    def column(self, name: str, rows: Rows) -> tuple[F8, Flags]:
-        """Return a metric of keys by their places, NaN where it is not; and whether it is."""
-        column = self._all().get(name)
-        if column is None:
-            return np.full(len(rows), np.nan), np.zeros(len(rows), bool)
-        values = column[rows]
-        there = (values.view(np.uint64) != _ABSENT) & self.known[rows]
+    def column(self, name: str) -> tuple[F8, Flags]:
+        """Return a metric of each of the plan's keys, NaN where it is not; and whether it is."""
+        values, known = self._all().get(name, np.full(len(self._keys), shards.ABSENT)), self.known
+        if self.n_keys < len(self._keys):
+            at, _ = self._places(self._keys)
+            values, known = values[at], known[at]
+        there = (values.view(np.uint64) != _ABSENT) & known
         return np.where(there, values, np.nan), there
 
-    def places(self, keys: Keys) -> Rows:
-        """Return the places of keys that are all among these."""
-        return np.searchsorted(self._keys, keys)
+    def _places(self, keys: Keys) -> tuple[Rows, Flags]:
+        """Return where keys stand among these, and whether they do."""
+        if not len(self._keys):
+            return np.zeros(len(keys), np.int64), np.zeros(len(keys), bool)
+        at = self._keys.searchsorted(keys, sorter=self._order)
+        at = self._order[np.minimum(at, len(self._keys) - 1)]
+        return at, self._keys[at] == keys
 
     def _find(self, key: object) -> int | None:
         if not isinstance(key, str):
             return None
-        wanted = bytes.fromhex(key)
-        at = int(self._keys.searchsorted(np.bytes_(wanted)))
-        same = at < len(self._keys) and self._keys[at : at + 1].tobytes() == wanted
-        return at if same else None
+        (at,), (same,) = self._places(as_keys(bytes.fromhex(key)))
+        return int(at) if same else None
 
     def _all(self) -> dict[str, F8]:
         """Return the columns; those of what was kept are read when one is asked for."""
@@ -135,3 +144,7 @@ class Metrics(MutableMapping[str, dict[str, float]]):
                 self._columns[name] = np.full(len(self._keys), shards.ABSENT)
                 self._columns[name][self._kept] = values
         return self._columns
+
+
+def _present(values: Iterable[tuple[str, np.float64]]) -> dict[str, float]:
+    return {name: float(v) for name, v in values if v.view(np.uint64) != _ABSENT}

@@ -131,9 +131,8 @@ def prepare(grid: Grid, inputs: Inputs | None = None, cache: Cache | None = None
         named_by.add(cell.labels, of_id.hexdigest())
     keys = as_keys(content)
     late = {name for name, (workload, _) in known.items() if workload == name}
-    each = np.unique(keys)
-    kept = cache.are_kept(each) if opened is None else cache.look_again(each)
-    metrics = Metrics(each, kept, cache.columns)
+    kept = cache.are_kept(keys) if opened is None else cache.look_again(keys)
+    metrics = Metrics(keys.copy() if late else keys, kept, cache.columns)
     return Prepared(grid, named_by.sweep(), inputs, cache, keys, metrics, late)
 
 
@@ -170,7 +169,8 @@ def settle(prepared: Prepared) -> None:
         if planned.input in made:
             settled(prepared, planned)
     prepared.late -= made
-    prepared.metrics = prepared.metrics.among(np.unique(prepared.keys))
+    keys = prepared.keys.copy() if prepared.late else prepared.keys
+    prepared.metrics = prepared.metrics.among(keys)
 
 
 def source_of(cell: Cell) -> str:

@@ -67,12 +67,11 @@ def narrow(
     }
     for key in grid.swept:
         table[key] = labels[key].column(partial(_swept_column, key))
-    places = metrics.places(prepared.keys)
     for fact in FACTS:
-        known, there = metrics.column(fact, places)
+        known, there = metrics.column(fact)
         table[fact] = columns.numbers(known, there)
     for name in _names(metrics.names()):
-        table[name] = metrics.column(name, places)[0]
+        table[name] = metrics.column(name)[0]
     if failed:
         for name in ERROR:
             part = name.removeprefix("error_")

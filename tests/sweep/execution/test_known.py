@@ -39,9 +39,9 @@ def test_metrics_are_a_mapping_and_what_is_kept_is_read_when_asked_for() -> None
     found[name(2)] = {"c": 5.0}
     assert found[name(2)] == {"c": 5.0}
     assert sorted(found) == [name(1), name(2), name(3)]
-    values, there = found.column("b", np.array([2, 0, 1]))
-    assert there.tolist() == [True, False, False]
-    assert repr(values.tolist()) == "[2.0, nan, nan]"
+    values, there = found.column("b")
+    assert there.tolist() == [False, False, True]
+    assert repr(values.tolist()) == "[nan, nan, 2.0]"
     assert found.names() == ["a", "b", "c"]
     del found[name(1)]
     assert len(found) == 2
@@ -52,6 +52,28 @@ def test_metrics_are_a_mapping_and_what_is_kept_is_read_when_asked_for() -> None
         name(3): "{'a': nan, 'b': 2.0}",
         name(9): "{'a': 7.0}",
     }
+
+
+def test_metrics_of_many_cells_are_taken_at_once_in_any_order() -> None:
+    found = Metrics(keys(5, 2, 9, 2), np.zeros(4, bool), lambda _: {})
+    assert found.n_keys == 3
+    absent = shards.ABSENT
+    taken = {"a": np.array([1.0, absent, 3.0]), "b": np.array([absent, math.nan, 6.0])}
+    found.take(keys(2, 7, 5), taken)
+    assert {key: repr(found[key]) for key in found} == {
+        name(5): "{'a': 3.0, 'b': 6.0}",
+        name(2): "{'a': 1.0}",
+        name(7): "{'b': nan}",  # late: not of the plan
+    }
+    assert len(found) == 3
+    values, there = found.column("a")  # in the plan's order, a key that is there twice as well
+    assert repr(values.tolist()) == "[3.0, 1.0, nan, 1.0]"
+    assert there.tolist() == [True, True, False, True]
+    assert found.are_known(keys(5, 2, 9, 2)).tolist() == [True, True, False, True]
+    found.take(keys(9), {})
+    assert found[name(9)] == {}
+    found.take(keys(), {})
+    assert Metrics(keys(), np.zeros(0, bool), lambda _: {}).column("a")[0].tolist() == []
 
 
 def test_a_sequence_that_keeps_nothing() -> None:
