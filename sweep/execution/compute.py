@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -174,12 +175,13 @@ def run(
     limit = prepared.grid.request.settings.max_failures
     work = [Work(spec, cell.input, cell.cell.labels) for cell, spec in specs]
     before = so_far or notes.SoFar(0, len(work))
-    where = place.name_of(prepared.cache.results), mark_of(prepared.cache.place)
+    mark = cache(lambda: mark_of(prepared.cache.place))
 
     def keep(some: Sequence[Work]) -> Keeping:
         of = [by_key[cell.spec.key] for cell in some]
         configs = [plan.kept_config(prepared, cell) for cell in of]
-        return Keeping(*where, configs, is_late=of[0].input in prepared.late)
+        where = place.name_of(prepared.cache.results)
+        return Keeping(where, mark(), configs, is_late=of[0].input in prepared.late)
 
     came, written = _nothing()  # and does not count yet: what came in a moment
     kept_s = time.monotonic()

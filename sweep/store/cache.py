@@ -177,7 +177,8 @@ class Cache:
         errors are returned by key.
         """
         rows, errors = keep.rows_of((each.key, each, config) for each, config in results)
-        self.commit([*keep.write(rows, None)])
+        for written in keep.write(rows, None):
+            self.commit([written])
         return errors
 
     def commit(self, written: Sequence[Written]) -> list[Manifest]:

@@ -156,7 +156,7 @@ def join(manifests: Sequence[bytes]) -> bytes:
     """Make one manifest of those of several shards."""
     if len(manifests) == 1:
         return manifests[0]
-    head = {"version": OF_MANY, "bytes": [len(each) for each in manifests]}
+    head = {"version": OF_MANY, "manifests": [len(each) for each in manifests]}
     return b"\n".join((json.dumps(head).encode(), b"".join(manifests)))
 
 
@@ -166,8 +166,8 @@ def read_manifests(name: str, content: bytes) -> list[Manifest]:
         return []
     head, _, rest = content.partition(b"\n")
     about = json.loads(head)
-    if about["version"] == OF_MANY:
-        ends = np.cumsum([0, *about["bytes"]]).tolist()
+    if about["version"] == OF_MANY and "manifests" in about:
+        ends = np.cumsum([0, *about["manifests"]]).tolist()
         parts = [rest[begin:end] for begin, end in itertools.pairwise(ends)]
     else:
         parts = [content] if about["version"] == VERSION else []
