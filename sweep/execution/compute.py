@@ -6,6 +6,7 @@ Ray tasks (`sweep.execution.on_ray.pool`). It decides nothing about what to keep
 
 from __future__ import annotations
 
+import itertools
 import platform
 import sys
 import time
@@ -79,6 +80,11 @@ class Runner(Protocol):
     """Runs cells somewhere."""
 
     @property
+    def slots(self) -> int:
+        """How many cells run at once."""
+        ...
+
+    @property
     def convert(self) -> Convert | None:
         """What has workers convert a trace, so that it can be described; None without workers."""
         ...
@@ -103,6 +109,7 @@ class Runner(Protocol):
 class InlineRunner:
     """Runs cells in this process, one after the other: what a debugger wants."""
 
+    slots = 1
     convert = None
 
     def __init__(self, simulate: Simulate | None = None, timeout_s: float | None = None) -> None:
@@ -272,14 +279,17 @@ def _take_in(
     done = [cell for result, cell in came if result.error is None]
     for cell in {(id(cell.cell.policy), id(cell.cell.measure)): cell for cell in done}.values():
         prepared.cache.sources.keep(plan.source_of(cell.cell), plan.table_of(cell.cell))
-    for manifest in prepared.cache.commit(written):
-        columns = dict(zip(manifest.names, manifest.metrics(), strict=True))
-        prepared.metrics.take(as_keys(manifest.keys), columns)
+    manifests = prepared.cache.commit(written)
+    for names, alike in itertools.groupby(manifests, key=lambda manifest: manifest.names):
+        some = [*alike]
+        values = np.concatenate([manifest.metrics() for manifest in some], axis=1)
+        keys = as_keys(b"".join(manifest.keys for manifest in some))
+        prepared.metrics.take(keys, dict(zip(names, values, strict=True)))
     whole = [(result, cell) for result, cell in came if result.jobs is not None]
     unkept = prepared.cache.put_many(
         [(result, plan.kept_config(prepared, cell)) for result, cell in whole]
     )
-    n_failed = 0
+    n_failed, lines = 0, []
     for result, cell in came:
         error = result.error
         if result.key in unkept:
@@ -290,12 +300,13 @@ def _take_in(
         if error is None:
             if result.jobs is not None:
                 prepared.metrics[cell.key] = result.metrics
-            journal.append("cell", status="done", **fields)
+            lines.append({"status": "done", **fields})
         else:
             n_failed += 1
             # it may quote what it could not reach
             errors[cell.key] = error = mask_tree(error)
-            journal.append("cell", status="failed", error=error["message"][:500], **fields)
+            lines.append({"status": "failed", "error": error["message"][:500], **fields})
+    journal.append_cells(lines)
     return n_failed
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -22,7 +23,7 @@ from sweep.grid.grid import Cell, Grid
 from sweep.store import sources
 from sweep.store.cache import Cache
 from sweep.store.cell import CellSpec
-from sweep.store.index import Keys, as_keys
+from sweep.store.index import Keys, Places, as_keys
 from sweep.store.sources.closure import Table
 
 
@@ -60,6 +61,7 @@ class Prepared:
     inputs: Inputs
     cache: Cache
     keys: Keys  # of each row
+    of_input: Places  # of each row which workload, by a number
     metrics: Metrics  # of cells that are kept, by key
     late: set[str] = field(default_factory=set)  # workloads whose cells' keys are of recipes
     masked: Memo = field(default_factory=lambda: Memo(mask_tree))  # parts of cells, no secrets
@@ -78,9 +80,14 @@ class Prepared:
 
     def shown(self, cell: Cell) -> dict[str, Any]:
         """Return all of a cell's configuration, without secrets."""
-        parts = cell.config
-        masked = {key: self.masked(part) for key, part in parts.items() if isinstance(part, dict)}
-        return {**parts, **masked}
+        return {
+            "policy": self.masked(cell.policy),
+            "trace": self.masked(cell.trace),
+            "cluster": self.masked(cell.cluster),
+            "measure": self.masked(cell.measure),
+            "capacity": cell.capacity,
+            "seed": cell.seed,
+        }
 
     def is_known(self) -> Flags:
         """Tell of each row whether its cell is kept."""
@@ -113,13 +120,15 @@ def prepare(grid: Grid, inputs: Inputs | None = None, cache: Cache | None = None
     policies, texts, numbers = Memo(named), Memo(canonical), lru_cache(canonical)
     digests: dict[tuple[int, int], str] = {}
     content = bytearray()
-    known: dict[str, tuple[str, str]] = {}
+    known: dict[str, tuple[str, str, int]] = {}
+    of_input = array("i")
     named_by = _Name(grid)
     for cell in grid.cells:
         name = inputs.id_of(cell)
         if name not in known:
-            known[name] = inputs.content(name), inputs.named(name)
-        workload, called = known[name]
+            known[name] = inputs.content(name), inputs.named(name), len(known)
+        workload, called, number = known[name]
+        of_input.append(number)
         source = digests.get((id(cell.policy), id(cell.measure)), "")
         if not source:
             source = digests[id(cell.policy), id(cell.measure)] = source_of(cell)
@@ -130,10 +139,11 @@ def prepare(grid: Grid, inputs: Inputs | None = None, cache: Cache | None = None
         of_id = key if called == workload else digest_of(*parts, capacity, seed, called, source)
         named_by.add(cell.labels, of_id.hexdigest())
     keys = as_keys(content)
-    late = {name for name, (workload, _) in known.items() if workload == name}
+    late = {name for name, (workload, *_) in known.items() if workload == name}
     kept = cache.are_kept(keys) if opened is None else cache.look_again(keys)
     metrics = Metrics(keys.copy() if late else keys, kept, cache.columns)
-    return Prepared(grid, named_by.sweep(), inputs, cache, keys, metrics, late)
+    of = np.frombuffer(of_input, np.int32)
+    return Prepared(grid, named_by.sweep(), inputs, cache, keys, of, metrics, late)
 
 
 def claimed_as(prepared: Prepared, planned: Planned) -> bytes:
@@ -216,11 +226,11 @@ def specs(prepared: Prepared) -> Iterator[tuple[Planned, CellSpec]]:
     For one that is made where its cells run, whoever makes it does so (`sweep.execution.made`).
     """
     sized: dict[tuple[str, int, float], Mapping[str, Any]] = {}
-    cells, inputs = prepared.grid.cells, prepared.inputs
+    inputs = prepared.inputs
     todo = prepared.rows_to_do()
-    order: dict[str, int] = {}
-    of = (order.setdefault(inputs.id_of(cells[int(row)]), len(order)) for row in todo)
-    todo = todo[np.argsort(np.fromiter(of, np.int32, len(todo)), kind="stable")]
+    # workload by workload, in the order in which the first of their cells comes
+    _, first, of = np.unique(prepared.of_input[todo], return_index=True, return_inverse=True)
+    todo = todo[np.argsort(first[of], kind="stable")]
     for row in todo:
         planned = prepared.planned[int(row)]
         cell = planned.cell

@@ -69,6 +69,11 @@ class RayRunner:
         self._is_ready = False
         self._keep: Keep | None = None
 
+    @property
+    def slots(self) -> int:
+        """Slots of the cluster, as far as is known."""
+        return self._connection.slots
+
     def convert(self, recipe: Recipe) -> dict[str, Any]:
         """Have a trace read by a task; return what is known of it then."""
         return convert(self._connection, recipe, self._python_path)

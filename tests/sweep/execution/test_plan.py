@@ -42,8 +42,8 @@ def test_what_is_kept_beside_a_result_is_all_that_it_follows_from(fake: Command)
     found = prepared(fake, *GRID)
     (first, *_) = found.planned
     kept = plan.kept_config(found, first)
-    assert kept.keys() == {*first.cell.config, "workload", "sources"}
-    assert kept["policy"] == first.cell.config["policy"]
+    assert kept.keys() == {*prepared.shown(first.cell), "workload", "sources"}
+    assert kept["policy"] == first.cell.policy
 
 
 def test_what_is_cached_is_found_unless_it_is_damaged(
