@@ -56,7 +56,7 @@ _TAG = b"""Signature: 8a477f597d28d172789f06886806bc55
 
 
 AT_ONCE, MOST_AT_ONCE, EACH_AT_ONCE = 25_000, 100_000, 100
-"""Cells that are handed to a runner at once, and for a slot; a grid of a million is run in parts."""
+"""Cells that are handed to a runner at once, and for a slot: a million is run in parts."""
 PART_S = 60.0
 """How long a part shall last at least, that fits into memory: slots are idle at its end."""
 ONE_SEED = "no seed changes anything here, as the workload is fixed and no policy draws"
