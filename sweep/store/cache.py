@@ -18,7 +18,6 @@ from sweep.store import keep, place, shards
 from sweep.store.cell import CellResult
 from sweep.store.index import Index, Keys, Places
 from sweep.store.keep import MOST_BYTES, MOST_CELLS, Written
-from sweep.store.one_file import OneFile
 from sweep.store.shards import MANIFESTS, Manifest, Row, Shard
 from sweep.store.sources import KeptSources
 
@@ -37,8 +36,7 @@ AT_ONCE = 8
 class Cache:
     """The results of cells, under ``<results>/cache``; see `sweep.store.shards`.
 
-    Whoever writes a cell writes the same content; several processes may do so at once. What older
-    versions kept, a file a cell, is read as well.
+    Whoever writes a cell writes the same content; several processes may do so at once.
     """
 
     def __init__(self, results: Path) -> None:
@@ -46,7 +44,6 @@ class Cache:
         self.place = place.of(results)
         self.sources = KeptSources(results)
         self._is_here = isinstance(self.place, place.Folder)
-        self._old = OneFile(self.place)
         self._made: Index | None = None
         self._open: OrderedDict[str, tuple[Shard, int]] = OrderedDict()
         self._unpacked: OrderedDict[str, dict[str, F8]] = OrderedDict()
@@ -56,7 +53,7 @@ class Cache:
         """Size of a cell's table before compression; 0 if there is none."""
         found = self._index.find(bytes.fromhex(key))
         if found is None:
-            return self._old.sizes().get(key, 0)
+            return 0
         of, row = found
         return int(self._index.manifests[of].sizes[row])
 
@@ -73,7 +70,7 @@ class Cache:
                 _, schema, jobs = shard.jobs(row)
                 return CellResult(key, metrics, shards.jobs_of(schema, jobs))
             self._lost(manifest)
-        return self._old.get(key)
+        return None
 
     def metrics(self, key: str) -> dict[str, float] | None:
         """Read a cell's metrics alone; None if it is not there or its shard is damaged."""
@@ -86,13 +83,13 @@ class Cache:
             if metrics is not None:
                 return metrics
             self._lost(manifest)
-        return self._old.metrics(key)
+        return None
 
     def config(self, key: str) -> dict[str, Any] | None:
         """Return the configuration a cell was computed with; None if there is no such cell."""
         found = self._index.find(bytes.fromhex(key))
         if found is None:
-            return self._old.config(key)
+            return None
         shard = self._shard(self._index.manifests[found[0]])
         if shard is None:
             return None
@@ -116,13 +113,7 @@ class Cache:
             if not bad:
                 break
             self._lost(*bad)
-        kept = of >= 0
-        old = self._old.sizes()
-        if old:
-            for number in np.flatnonzero(~kept).tolist():
-                key = keys[number : number + 1].tobytes().hex()
-                kept[number] = key in old and self._old.metrics(key) is not None
-        return kept
+        return of >= 0
 
     def look_again(self, keys: Keys) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Tell of each key whether it is kept by now, by whomever."""
@@ -137,10 +128,6 @@ class Cache:
             if not gone:
                 break
             self._lost(*gone)  # as where another process has put small shards together
-        for number in np.flatnonzero(of < 0).tolist() if self._old.sizes() else ():
-            metrics = self._old.metrics(keys[number : number + 1].tobytes().hex()) or {}
-            for name, value in metrics.items():
-                columns.setdefault(name, np.full(len(keys), shards.ABSENT))[number] = value
         return columns
 
     def _gathered(self, of: Places, row: Places) -> tuple[dict[str, F8], list[Manifest]]:
@@ -203,18 +190,13 @@ class Cache:
 
     def keys_kept(self) -> Iterator[str]:
         """Keys of all cells kept, sorted; their shards are not looked at."""
-        ours = {*self._old.sizes()}
-        yield from sorted(ours.union(key.hex() for key in self._index.all_keys()))
+        yield from (key.hex() for key in self._index.all_keys())
 
     def configs(self) -> Iterator[dict[str, Any]]:
         """Return the configurations of all cells kept, shard by shard."""
         for manifest in self._index.manifests:
             shard = self._shard(manifest)
             yield from map(json.loads, () if shard is None else shard.configs())
-        for key in self._old.sizes():
-            config = self._old.config(key)
-            if config is not None:
-                yield config
 
     def compact(self) -> int:
         """Put small shards together; return how many went. Those of no manifest go first.

@@ -42,7 +42,7 @@ def test_what_is_kept_beside_a_result_is_all_that_it_follows_from(fake: Command)
     found = prepared(fake, *GRID)
     (first, *_) = found.planned
     kept = plan.kept_config(found, first)
-    assert kept.keys() == {*prepared.shown(first.cell), "workload", "sources"}
+    assert kept.keys() == {*found.shown(first.cell), "workload", "sources"}
     assert kept["policy"] == first.cell.policy
 
 

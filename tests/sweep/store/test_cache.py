@@ -19,8 +19,6 @@ from sweep.store.cell import CellResult
 from sweep.store.place import Folder
 from tests.sweep.small import every_file
 
-ROOT = Path(__file__).parent
-
 KEY = "ab" + "0" * 62
 CONFIG = {"policy": {"name": "fifo", "params": {}}, "words": "naïve"}
 
@@ -235,26 +233,6 @@ class Dies(Folder):
     def delete(self, name: str) -> None:
         self._step()
         super().delete(name)
-
-
-def test_what_an_older_version_kept_is_read(tmp_path: Path) -> None:
-    kept = ROOT / "one_file_cell.parquet"
-    folder = tmp_path / "cache" / "cells" / KEY[:2]
-    folder.mkdir(parents=True)
-    (folder / f"{KEY}.parquet").write_bytes(kept.read_bytes())
-    cache = Cache(tmp_path)
-    found = cache.get(KEY)
-    assert found is not None
-    assert repr(found.metrics) == repr(result().metrics)
-    assert found.jobs is not None
-    assert found.jobs["finish_s"][0].as_py() == 0.1 + 0.2
-    assert cache.config(KEY) == CONFIG
-    assert cache.among([KEY, *keys(1)]) == [KEY]
-    assert list(cache.keys_kept()) == [KEY]
-    names = cache.columns(np.array([bytes.fromhex(KEY)], "S32"))
-    assert names["jct_mean_s"][0] == 1 / 3
-    (folder / f"{KEY}.parquet").write_bytes(kept.read_bytes()[:-9])
-    assert Cache(tmp_path).among([KEY]) == []
 
 
 def test_shards_that_came_together_have_one_manifest_and_are_lost_one_by_one(
