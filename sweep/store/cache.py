@@ -187,7 +187,7 @@ class Cache:
     def keys_kept(self) -> Iterator[str]:
         """Keys of all cells kept, sorted; their shards are not looked at."""
         ours = {*self._old.sizes()}
-        yield from sorted(ours.union(key.hex() for key in self._index.all_keys()))
+        yield from sorted(ours.union(key.hex() for key in self._index.all_keys(self.place)))
 
     def configs(self) -> Iterator[dict[str, Any]]:
         """Return the configurations of all cells kept, shard by shard."""
