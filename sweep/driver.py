@@ -251,7 +251,6 @@ def _finish(
     asked = prepared.grid.request
     give_back()
     cells = rows.narrow(prepared, errors, cached)
-    prepared.metrics = prepared.metrics.among(prepared.keys[:0])  # the table has them all
     give_back()
     config = _config_of(prepared)
     names = {planned.input: planned.cell.labels["trace"] for planned in prepared.planned}

@@ -1,11 +1,13 @@
 """Arrow's columns from plain values and back, without what imports pandas.
 
-`pyarrow.array` and ``to_numpy`` do so: 50 MB, and a second on a machine that has not before.
+`pyarrow.array`, ``to_numpy``, ``to_pandas_dtype`` and ``from_pylist`` do so: 50 MB, and a second
+on a machine that has not before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ import pyarrow as pa
 from sim.base.arrays import Mask
 
 _LONG = (pa.large_string(), pa.large_binary())
+_DTYPES = {pa.from_numpy_dtype(code): np.dtype(code) for code in "?bBhHiIlLfd"}
 
 
 def numbers(values: np.ndarray[Any, Any], there: Mask | None = None) -> pa.Array:
@@ -32,7 +35,7 @@ def values_of(column: pa.Array) -> np.ndarray[Any, Any]:
     if pa.types.is_boolean(column.type):
         found = _unpacked(content, begin, end)
     else:
-        found = np.frombuffer(content, column.type.to_pandas_dtype(), end)[begin:]
+        found = np.frombuffer(content, _DTYPES[column.type], end)[begin:]
     if not column.null_count:
         return found
     return np.where(_unpacked(known, begin, end), found, np.nan)
@@ -47,22 +50,37 @@ def _unpacked(bits: pa.Buffer, begin: int, end: int) -> Mask:
     return np.unpackbits(packed, count=end, bitorder="little")[begin:].astype(bool)
 
 
-def texts(values: Sequence[str | None], kind: pa.DataType | None = None) -> pa.Array:
+def texts(values: Iterable[str | None], kind: pa.DataType | None = None) -> pa.Array:
     """Make a column of texts, null where there is None."""
-    column = [None if value is None else value.encode() for value in values]
+    column = (None if value is None else value.encode() for value in values)
     return contents(column, kind or pa.string())
 
 
-def contents(values: Sequence[bytes | None], kind: pa.DataType) -> pa.Array:
-    """Make a column of bytes of any length, null where there is None."""
-    parts = [value or b"" for value in values]
-    ends = np.zeros(len(parts) + 1, np.int64 if kind in _LONG else np.int32)
-    np.cumsum(np.fromiter(map(len, parts), np.int64, len(parts)), out=ends[1:])
-    there = None
-    if None in values:
-        there = _bits(np.array([value is not None for value in values]))
-    buffers = [there, pa.py_buffer(ends), pa.py_buffer(b"".join(parts))]
-    return pa.Array.from_buffers(kind, len(parts), buffers)
+def contents(values: Iterable[bytes | None], kind: pa.DataType) -> pa.Array:
+    """Make a column of bytes of any length, null where there is None; each is made once."""
+    content, sizes = bytearray(), array("q", [-1])
+    for value in values:
+        content += value or b""
+        sizes.append(-1 if value is None else len(value))
+    size = np.array(sizes)
+    ends = np.cumsum(np.maximum(size, 0)).astype(np.int64 if kind in _LONG else np.int32)
+    there = _bits(size[1:] >= 0) if (size[1:] < 0).any() else None
+    buffers = [there, pa.py_buffer(ends), pa.py_buffer(content)]
+    return pa.Array.from_buffers(kind, len(size) - 1, buffers)
+
+
+def table_of(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
+    """Make a table of rows of texts, numbers and truth values, null where there is None."""
+    made = []
+    for field in schema:
+        values = [row.get(field.name) for row in rows]
+        if pa.types.is_string(field.type):
+            made.append(texts(values))
+        else:
+            there = np.array([value is not None for value in values], bool)
+            plain = np.array([value or 0 for value in values], _DTYPES[field.type])
+            made.append(numbers(plain, there))
+    return pa.Table.from_arrays(made, schema=schema)
 
 
 def alike(values: np.ndarray[Any, Any], width: int) -> pa.Array:

@@ -22,7 +22,7 @@ from sweep.execution import notes, plan, task
 from sweep.execution.cell import error_of, run_cell
 from sweep.execution.inputs import Convert
 from sweep.execution.known import Flags
-from sweep.execution.made import Recipe, Sizes, size, sized, wanted_by
+from sweep.execution.made import Recipe, Sizes, few_of, size, sized, wanted_by
 from sweep.execution.parts import Keeping, Part
 from sweep.execution.plan import Planned, Prepared
 from sweep.execution.watch import CellTimeoutError, alarm
@@ -145,11 +145,11 @@ class InlineRunner:
         """Nothing was started."""
 
 
-def _sized_for(work: Sequence[Work], workloads: Workloads) -> tuple[Workload, Sizes]:
-    """Load the first workload, and size what clusters stand unsized of its cells."""
+def _sized_for(work: Sequence[Work], workloads: Workloads) -> tuple[bytes, Sizes]:
+    """Load a few jobs of the first workload, and size what clusters stand unsized of its cells."""
     workload = workloads.workload(work[0].input)
     wanted = {wanted_by(cell.spec) for cell in work if cell.input == work[0].input}
-    return workload, {one: size(workload, one) for one in wanted if one is not None}
+    return few_of(workload), {one: size(workload, one) for one in wanted if one is not None}
 
 
 def begin(prepared: Prepared, journal: Journal, n_todo: int) -> Flags:

@@ -7,6 +7,7 @@ worker, or in the driver where there are none.
 from __future__ import annotations
 
 import json
+import pickle
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -52,7 +53,7 @@ class Made:
 
     about: dict[str, Any]  # see `describe`
     sizes: Sizes
-    few_jobs: Workload  # its first jobs: what kernels they need is what all need
+    few_jobs: bytes  # see `few_of`
 
 
 def make(recipe: Recipe, wanted: Iterable[str]) -> tuple[Made, Workload]:
@@ -62,9 +63,13 @@ def make(recipe: Recipe, wanted: Iterable[str]) -> tuple[Made, Workload]:
     """
     workload = load(recipe, keeps=True)
     _ = workload.columns  # computed once here, shared by all
-    few = workload.take(range(min(FEW_JOBS, workload.n_jobs)))
     sizes = {one: size(workload, one) for one in wanted}
-    return Made(describe(workload), sizes, few), workload
+    return Made(describe(workload), sizes, few_of(workload)), workload
+
+
+def few_of(workload: Workload) -> bytes:
+    """Pickle its first jobs: what kernels they need is what all need. A driver never opens it."""
+    return pickle.dumps(workload.take(range(min(FEW_JOBS, workload.n_jobs))))
 
 
 def convert(recipe: Recipe) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from sim.base import columns
 from sim.base.arrays import F8
 from sim.metrics import METRICS, speedups
-from sweep.stats.arrange import Arranged, arrange, check_baseline
+from sweep.stats.arrange import Arranged, arrange, by_capacity, check_baseline
 from sweep.stats.contrasts import pairs
 from sweep.store.cache import Cache
 
@@ -27,7 +27,7 @@ def against(cells: pa.Table, swept: Sequence[str], baseline: str | None, cache: 
     names = [name for name in AGAINST_BASELINE if name in cells.column_names]
     if not names:
         return cells
-    found = {name: np.full(cells.num_rows, math.nan) for name in AGAINST_BASELINE}
+    found = {name: np.full(cells.num_rows, math.nan) for name in names}
 
     @lru_cache(maxsize=64)
     def jct_of(key: str) -> F8 | None:
@@ -38,10 +38,12 @@ def against(cells: pa.Table, swept: Sequence[str], baseline: str | None, cache: 
         them = arrange(cells, swept, baseline)
         check_baseline(them.columns, baseline)
         for own, other in _paired(them):
-            jct_s, base_jct_s = jct_of(them.key(own)), jct_of(them.key(other))
+            base_jct_s = jct_of(them.key(other))
+            jct_s = None if base_jct_s is None else jct_of(them.key(own))
             if jct_s is not None and base_jct_s is not None:
-                for name, value in speedups(jct_s, base_jct_s).items():
-                    found[name][own] = value
+                made = speedups(jct_s, base_jct_s)
+                for name in names:
+                    found[name][own] = made[name]
     for name in names:
         at = cells.column_names.index(name)
         cells = cells.set_column(at, name, columns.numbers(found[name]))
@@ -49,14 +51,12 @@ def against(cells: pa.Table, swept: Sequence[str], baseline: str | None, cache: 
 
 
 def _paired(them: Arranged) -> Iterator[tuple[int, int]]:
-    """Give each row that did not fail with the baseline's beside it, in the order of those."""
+    """Give each row that did not fail with the baseline's beside it, capacity by capacity."""
     bases = [at for at, column in enumerate(them.columns.values()) if column.is_baseline]
-    itself = np.flatnonzero(np.isin(them.column, bases))
-    found = (pair for members in them.blocks.values() for _, _, pair in pairs(them, members))
-    both = [(itself, itself), *((pair.own, pair.other) for pair in found)]
-    own, other = (np.concatenate(side) for side in zip(*both, strict=True))
-    del both
-    there = ~(them.failed[own] | them.failed[other])
-    own, other = own[there], other[there]
-    for at in np.argsort(other, kind="stable"):
-        yield int(own[at]), int(other[at])
+    for world in (w for members in them.blocks.values() for w in by_capacity(them, members)):
+        itself = world.rows[np.isin(them.column[world.rows], bases)]
+        found = [(pair.own, pair.other) for _, _, pair in pairs(them, world.rows)]
+        own, other = (np.concatenate(side) for side in zip((itself, itself), *found, strict=True))
+        for at in np.argsort(other, kind="stable"):  # so that the baseline's is read once
+            if not (them.failed[own[at]] or them.failed[other[at]]):
+                yield int(own[at]), int(other[at])

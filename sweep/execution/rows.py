@@ -43,7 +43,8 @@ def narrow(
 ) -> pa.Table:
     """Make the narrow table of a sweep that is over; `cached` tells who computed each row.
 
-    Keys are bytes. Errors and commands are of cells that failed, if there are any.
+    The metrics go over into it. Keys are bytes. Errors and commands are of cells that failed, if
+    there are any.
     """
     grid, metrics, n = prepared.grid, prepared.metrics, len(prepared.keys)
     labels = {key: _Coded() for key in ("policy", "trace", *grid.swept)}
@@ -71,13 +72,15 @@ def narrow(
         known, there = metrics.column(fact)
         table[fact] = columns.numbers(known, there)
     for name in _names(metrics.names()):
-        table[name] = metrics.column(name)[0]
+        table[name] = pa.nulls(n) if name in AGAINST_BASELINE else metrics.column(name)[0]
+    del metrics
+    prepared.metrics = prepared.metrics.among(prepared.keys[:0])  # the table has them all
     if failed:
         for name in ERROR:
             part = name.removeprefix("error_")
-            table[name] = columns.texts([_part(failed.get(at), part) for at in range(n)])
+            table[name] = columns.texts(_part(failed.get(at), part) for at in range(n))
         commands = {at: reproduce(grid, prepared.planned[at]) for at in failed}
-        table["reproduce"] = columns.texts([commands.get(at) for at in range(n)])
+        table["reproduce"] = columns.texts(commands.get(at) for at in range(n))
     table |= dict(zip(ABOUT, about, strict=True))
     table["key"] = columns.alike(prepared.keys, KEY_BYTES)
     made = {k: v if isinstance(v, pa.Array) else columns.numbers(v) for k, v in table.items()}
@@ -110,8 +113,8 @@ def parts(prepared: Prepared, table: pa.Table) -> Iterator[pa.Table]:
         for name in ERROR:
             has = name in part.column_names
             made[name] = _plain(part[name]) if has else columns.texts([None] * len(cells))
-        made["reproduce"] = columns.texts([reproduce(prepared.grid, row) for row in cells])
-        made["config"] = columns.texts([canonical(prepared.shown(row.cell)) for row in cells])
+        made["reproduce"] = columns.texts(reproduce(prepared.grid, row) for row in cells)
+        made["config"] = columns.texts(canonical(prepared.shown(row.cell)) for row in cells)
         made["key"] = columns.hexed(part["key"].combine_chunks())
         yield pa.table(made)
 
@@ -160,7 +163,7 @@ class _Coded:
 
     def column(self, make: Callable[[list[Any]], pa.Array]) -> pa.Array:
         """Return all rows, of the values that are made of those there are."""
-        return _dictionary(np.array(self._numbers), make([*self._values.values()]))
+        return _dictionary(np.frombuffer(self._numbers, np.int32), make([*self._values.values()]))
 
 
 def _dictionary(numbers: Any, values: pa.Array) -> pa.Array:

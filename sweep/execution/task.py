@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import pickle
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,7 +21,7 @@ import policies
 from sim.measures import NO_POLICY
 from sweep.execution import made as making
 from sweep.execution.cell import run_cell
-from sweep.execution.made import FEW_JOBS, Made, Recipe, Sizes, sized, wanted_by
+from sweep.execution.made import Made, Recipe, Sizes, sized, wanted_by
 from sweep.execution.parts import Part, pack
 from sweep.execution.watch import Watched, watching
 from sweep.grid import clusters
@@ -139,12 +140,12 @@ COMPILING = "compiling the kernels, once for this version"
 
 
 def sample(
-    specs: Sequence[CellSpec], load: Callable[[], tuple[Workload, Sizes]]
-) -> tuple[Workload | None, list[CellSpec]]:
+    specs: Sequence[CellSpec], load: Callable[[], tuple[bytes, Sizes]]
+) -> tuple[bytes | None, list[CellSpec]]:
     """Return a few jobs of the first workload, and a cell of each policy and kind of cluster.
 
-    What is loaded comes with the sizes of clusters that stand unsized: what is of none is left
-    out. No workload where it can't be had, which the first cell will say.
+    The jobs, pickled, come with the sizes of clusters that stand unsized: what is of none is left
+    out. None where it can't be had, which the first cell will say.
     """
     first = {(id(spec.policy), id(spec.cluster)): spec for spec in reversed(specs)}
     kinds = {_kind(spec): spec for spec in first.values()}
@@ -152,9 +153,8 @@ def sample(
     if not simulated:
         return None, []
     try:
-        workload, sizes = load()
+        few, sizes = load()
         there = [one for one in simulated if wanted_by(one) is None or wanted_by(one) in sizes]
-        few = workload.take(range(min(FEW_JOBS, workload.n_jobs)))
         return few, [sized(spec, sizes) for spec in there[::-1]]
     except Exception:
         return None, []
@@ -166,7 +166,7 @@ def _kind(spec: CellSpec) -> str:
 
 
 def missing(
-    python_path: Sequence[str], workload: Workload, specs: Sequence[CellSpec]
+    python_path: Sequence[str], few_jobs: bytes, specs: Sequence[CellSpec]
 ) -> list[CellSpec]:
     """Return a cell for each variant that cells like these need and this machine does not keep."""
     # in a worker: the driver loads no numba
@@ -174,6 +174,7 @@ def missing(
     from sim.engine.simulate import variant
 
     find_modules_in(python_path)
+    workload = pickle.loads(few_jobs)
     found: dict[frozenset[str], CellSpec] = {}
     for spec in specs:
         with contextlib.suppress(Exception):  # what goes wrong is what the cell itself will say
@@ -181,13 +182,13 @@ def missing(
     return [spec for features, spec in found.items() if not is_compiled(features)]
 
 
-def compile_for(python_path: Sequence[str], workload: Workload, spec: CellSpec) -> None:
+def compile_for(python_path: Sequence[str], few_jobs: bytes, spec: CellSpec) -> None:
     """Compile the variant that a cell like this needs."""
     from sim.engine.simulate import compile_ahead  # in a worker: the driver loads no numba
 
     find_modules_in(python_path)
     with contextlib.suppress(Exception):
-        compile_ahead(workload, *_built(spec))
+        compile_ahead(pickle.loads(few_jobs), *_built(spec))
 
 
 def _built(spec: CellSpec) -> tuple[Any, Any]:

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.arrays import F8
+from sim.base.columns import values_of
 from sweep.stats.arrange import Arranged, Rows, arrange, by_capacity
 from sweep.stats.contrasts import pairs
 from sweep.store.cache import Cache
@@ -84,32 +85,31 @@ def look_into(
     reader = _Reader(them, cache)
     for at, capacity, column, rows in chosen:
         jobs = Jobs()
-        for row in rows[:n_seeds]:
+        for row in rows[:n_seeds].tolist():
             reader.add(jobs, row, other.get(row))
         if jobs.jct_s:
             samples.setdefault((at, capacity), Sample(at, capacity, {})).of[column] = jobs
     return Sampled(list(samples.values()), left_out if samples else [])
 
 
-def _groups(them: Arranged, members: Rows) -> Iterator[tuple[float, int, list[int]]]:
+def _groups(them: Arranged, members: Rows) -> Iterator[tuple[float, int, Rows]]:
     """Rows of a block by capacity and column, seeds ascending, those that did not fail."""
-    worlds = by_capacity(them, members)
-    if len(worlds) > MAX_CAPACITIES:
-        worlds = [worlds[0], worlds[len(worlds) // 2], worlds[-1]]
-    for world in worlds:
+    n = len(np.unique(them.capacity[members]))
+    chosen = (0, n // 2, n - 1) if n > MAX_CAPACITIES else range(n)
+    for world in (one for at, one in enumerate(by_capacity(them, members)) if at in chosen):
         rows = world.rows[np.argsort(world.place, kind="stable")]
         rows = rows[~them.failed[rows]]
         for column in np.unique(them.column[rows]).tolist():
             if column < MAX_COLUMNS:
-                yield world.capacity, column, rows[them.column[rows] == column].tolist()
+                yield world.capacity, column, rows[them.column[rows] == column]
 
 
-def _n_seeds(them: Arranged, groups: Sequence[Sequence[int]], cache: Cache) -> tuple[int, int]:
+def _n_seeds(them: Arranged, groups: Sequence[Rows], cache: Cache) -> tuple[int, int]:
     """How many seeds of each group to read, at least one; and how many there are."""
     n_all = max(map(len, groups), default=0)
     used, n = 0, 0
     while n < min(n_all, MAX_SEEDS):
-        rows = [group[n] for group in groups if len(group) > n]
+        rows = [int(group[n]) for group in groups if len(group) > n]
         used += sum(cache.n_bytes(them.key(at)) for at in rows)
         if n and used > MAX_BYTES:
             break
@@ -151,7 +151,7 @@ class _Reader:
                 jobs.speedup.append(base_jct[both] / jct[both])
         for name, values in (("gap_lb", jobs.gap), ("prediction_error", jobs.error)):
             if name in table.column_names:
-                column = table[name].to_numpy().astype(np.float64)
+                column = values_of(table[name].combine_chunks()).astype(np.float64)
                 values.append(column[np.isfinite(column)])
         if is_first:
             jobs.utilization = metadata(table, "utilization")

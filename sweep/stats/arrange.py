@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,11 +73,9 @@ class Arranged:
     seed: Rows
     failed: Mask
 
-    def values(self, name: str) -> F8:
-        """Return a metric of each row, NaN where a cell failed or it does not apply."""
-        values = numbers_of(self.cells, name).copy()
-        values[self.failed] = math.nan
-        return values
+    def values(self, name: str, rows: Rows | slice = slice(None)) -> F8:
+        """Return a metric of rows, NaN where a cell failed or it does not apply."""
+        return np.where(self.failed[rows], math.nan, numbers_of(self.cells, name)[rows])
 
     def row(self, at: int) -> dict[str, Any]:
         """Return a row by name, without metrics."""
@@ -203,18 +201,16 @@ class AtCapacity:
     def by_seed(self, them: Arranged, name: str) -> F8:
         """Values of a metric, (n_seeds, n_columns); NaN for none."""
         values = np.full((self.n_seeds, len(them.columns)), math.nan)
-        values[self.place, them.column[self.rows]] = them.values(name)[self.rows]
+        values[self.place, them.column[self.rows]] = them.values(name, self.rows)
         return values
 
 
-def by_capacity(them: Arranged, members: Rows) -> list[AtCapacity]:
+def by_capacity(them: Arranged, members: Rows) -> Iterator[AtCapacity]:
     """Part the rows of a block by capacity, ascending."""
-    found = []
     for capacity in np.unique(them.capacity[members]).tolist():
         rows = members[them.capacity[members] == capacity]
         seeds, place = np.unique(them.seed[rows], return_inverse=True)
-        found.append(AtCapacity(capacity, rows, place, len(seeds)))
-    return found
+        yield AtCapacity(capacity, rows, place, len(seeds))
 
 
 def columns_of(

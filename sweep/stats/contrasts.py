@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
+from sim.base import columns
 from sim.metrics import METRICS
 from sweep import stats
 from sweep.stats.arrange import Arranged, Rows, Settings, arrange
@@ -85,15 +86,15 @@ def compare(
         table = [row for row in table if not math.isnan(row["estimate"])]
         adjusted = stats.holm(np.array([row["p"] for row in table], dtype=np.float64))
         compared += [row | {"p_holm": float(p)} for row, p in zip(table, adjusted, strict=True)]
-    return pa.Table.from_pylist(compared, SCHEMA) if compared else None
+    return columns.table_of(compared, SCHEMA) if compared else None
 
 
 def _contrasts(them: Arranged, chosen: Sequence[str]) -> list[Contrast]:
     """Choose what to compare, and how: the usual, or of each metric what suits its kind."""
-    there = {name: (v := them.values(name))[~np.isnan(v)] for name in them.names}
+    there = ((name, (v := them.values(name))[~np.isnan(v)]) for name in them.names)
+    known = {name: bool((v != v[:1]).any()) for name, v in there if len(v)}
     # what is the same everywhere is left out, unless there is nothing else: then all tie
-    varies = {name for name, v in there.items() if (v != v[:1]).any()}
-    varies = varies or {name for name, v in there.items() if len(v)}
+    varies = {name for name, differs in known.items() if differs} or {*known}
     usual = [contrast for contrast in _USUAL if contrast[0] in varies]
     if not chosen and usual:
         return usual
@@ -131,15 +132,15 @@ def _worlds(them: Arranged) -> Iterator[tuple[tuple[str, Settings], Rows]]:
 
 def pairs(them: Arranged, members: Rows) -> Iterator[tuple[float, int, Pairs]]:
     """Pairs with the baseline by capacity, ascending, and column: of the same trace and seed."""
-    seeds, seed = np.unique(them.seed[members], return_inverse=True)
-    pair = them.trace[members] * len(seeds) + seed
     for capacity in np.unique(them.capacity[members]).tolist():
-        here = np.flatnonzero(them.capacity[members] == capacity)
+        here = members[them.capacity[members] == capacity]
+        seeds, seed = np.unique(them.seed[here], return_inverse=True)
+        pair = them.trace[here] * len(seeds) + seed
         at: dict[int, tuple[Rows, Rows]] = {}
-        for column in np.unique(them.column[members[here]]).tolist():
-            rows = here[them.column[members[here]] == column]
+        for column in np.unique(them.column[here]).tolist():
+            rows = np.flatnonzero(them.column[here] == column)
             which, last = np.unique(pair[rows][::-1], return_index=True)
-            at[column] = which, members[rows[::-1][last]]
+            at[column] = which, here[rows[::-1][last]]
         for column, (which, rows) in at.items():
             base = them.bases[column]
             if base is None or base not in at:
@@ -151,8 +152,7 @@ def pairs(them: Arranged, members: Rows) -> Iterator[tuple[float, int, Pairs]]:
 
 def _row(them: Arranged, contrast: Contrast, both: Pairs, several: bool) -> dict[str, Any]:
     metric, statistic = contrast
-    values = them.values(metric)
-    own, other = values[both.own], values[both.other]
+    own, other = them.values(metric, both.own), them.values(metric, both.other)
     traces = both.traces if several else None
     if statistic == "difference":
         paired = stats.difference(own, other, traces)

@@ -140,15 +140,16 @@ def _block(
     them: Arranged,
     names: Sequence[str],
 ) -> Block:
-    worlds = by_capacity(them, members)
-    capacities = [world.capacity for world in worlds]
-    shape = (len(worlds), len(them.columns))
+    capacities = np.unique(them.capacity[members]).tolist()
+    shape = (len(capacities), len(them.columns))
     mean = np.full((*shape, len(names)), math.nan)
     half, paired = np.full_like(mean, math.nan), np.full_like(mean, math.nan)
     n = np.zeros(mean.shape, dtype=np.int64)
     best = np.zeros(mean.shape, dtype=bool)
     n_planned, n_failed = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
-    for at, world in enumerate(worlds):
+    sizes = []
+    for at, world in enumerate(by_capacity(them, members)):
+        sizes.append(machines(them, world.rows))
         ordered = world.rows[np.argsort(world.place, kind="stable")]
         for column in np.unique(them.column[ordered]).tolist():
             rows = ordered[them.column[ordered] == column]
@@ -158,9 +159,9 @@ def _block(
             found = best_of(name, world.by_seed(them, name))
             if found is not None and not found.is_all:
                 best[at, list(found.members), place] = True
-    for capacity, column, both in contrasts.pairs(them, members):
-        differences = _of(them, both.own, names) - _of(them, both.other, names)
-        paired[capacities.index(capacity), column] = intervals(differences)[1]
+        for _, column, both in contrasts.pairs(them, world.rows):
+            differences = _of(them, both.own, names) - _of(them, both.other, names)
+            paired[at, column] = intervals(differences)[1]
     return Block(
         trace=trace,
         settings=settings,
@@ -172,7 +173,7 @@ def _block(
         n_failed=n_failed,
         paired=paired,
         best=best,
-        machines=tuple(machines(them, world.rows) for world in worlds),
+        machines=tuple(sizes),
     )
 
 
@@ -180,7 +181,7 @@ def _of(them: Arranged, rows: Rows, names: Sequence[str]) -> F8:
     """Values of rows, (n_rows, n_metrics)."""
     values = np.empty((len(rows), len(names)))
     for at, name in enumerate(names):
-        values[:, at] = them.values(name)[rows]
+        values[:, at] = them.values(name, rows)
     return values
 
 

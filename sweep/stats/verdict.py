@@ -117,7 +117,7 @@ def _metric(them: Arranged, members: Rows, asked: str | None) -> str | None:
         for name in ([asked] if asked else [*BY_ITSELF, *them.names])
         if name in them.names
         and style(name).better is not None
-        and not np.isnan(them.values(name)[members]).all()
+        and not np.isnan(them.values(name, members)).all()
     ]
     return known[0] if known else None
 
@@ -126,9 +126,10 @@ def _against_baseline(
     them: Arranged, members: Rows, metric: str
 ) -> dict[tuple[float, int], tuple[Paired, bool]]:
     """Compare each policy with the baseline, by capacity and column; nothing without one."""
-    values = them.values(metric)
     return {
-        (capacity, column): against(metric, values[both.own], values[both.other])
+        (capacity, column): against(
+            metric, them.values(metric, both.own), them.values(metric, both.other)
+        )
         for capacity, column, both in contrasts.pairs(them, members)
     }
 

@@ -188,10 +188,6 @@ class Cache:
     def _put(self, written: Written) -> None:
         self.place.put(shards.file_of(written.name), written.content or b"")
 
-    def keys_kept(self) -> Iterator[str]:
-        """Keys of all cells kept, sorted; their shards are not looked at."""
-        yield from (key.hex() for key in self._index.all_keys())
-
     def configs(self) -> Iterator[dict[str, Any]]:
         """Return the configurations of all cells kept, shard by shard."""
         for manifest in self._index.manifests:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from sweep.store.shards import KEY_BYTES, MANIFESTS, Manifest
 
 Keys = np.ndarray[Any, np.dtype[np.bytes_]]
 Places = np.ndarray[Any, np.dtype[np.int32]]
+_HALF = KEY_BYTES // 2
 _FEW, _MANY = 4096, 16_384
 
 
@@ -24,12 +25,13 @@ def as_keys(content: bytes | bytearray) -> Keys:
 class Index:
     """Keys over shards; what was added last is found first.
 
-    Keys are kept sorted in one array; the few that came since in a dictionary beside it.
+    Keys are kept sorted in one array, the first half of each: 128 bits of SHA-256 tell cells apart.
+    The few that came since are in a dictionary beside it.
     """
 
     def __init__(self) -> None:
         self.manifests: list[Manifest] = []
-        self._keys: Keys = as_keys(b"")
+        self._keys: Keys = _halves(b"")
         self._of: Places = np.empty(0, np.int32)
         self._row: Places = np.empty(0, np.int32)
         self._new: dict[bytes, tuple[int, int]] = {}
@@ -55,13 +57,14 @@ class Index:
         self.manifests.append(_slim(manifest))
         self.dropped.discard(manifest.shard)  # what was damaged is there anew
         keys = manifest.keys
-        for row in range(len(manifest)):
-            self._new[keys[KEY_BYTES * row : KEY_BYTES * (row + 1)]] = (at, row)
+        for row, begin in enumerate(range(0, len(keys), KEY_BYTES)):
+            self._new[keys[begin : begin + _HALF]] = (at, row)
         if len(self._new) > min(max(_FEW, len(self._keys) // 8), _MANY):
             self._merge([])
 
     def find(self, key: bytes) -> tuple[int, int] | None:
         """Return the number of a key's manifest and its row there; None if it is not kept."""
+        key = key[:_HALF]
         found = self._new.get(key)
         if found is not None:
             return found
@@ -75,16 +78,10 @@ class Index:
         self._merge([])
         if not len(self._keys):
             return np.full(len(keys), -1, np.int32), np.full(len(keys), -1, np.int32)
-        at = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
-        there = self._keys[at] == keys
+        halves = _halves(keys)
+        at = np.minimum(np.searchsorted(self._keys, halves), len(self._keys) - 1)
+        there = self._keys[at] == halves
         return np.where(there, self._of[at], -1), np.where(there, self._row[at], -1)
-
-    def all_keys(self) -> Iterator[bytes]:
-        """All keys, sorted."""
-        self._merge([])
-        content = self._keys.tobytes()
-        for at in range(0, len(content), KEY_BYTES):
-            yield content[at : at + KEY_BYTES]
 
     def _forget(self, names: set[str]) -> None:
         self._merge([])
@@ -101,13 +98,13 @@ class Index:
             return
         keys, of, row = [self._keys], [self._of], [self._row]
         if self._new:
-            keys.append(as_keys(b"".join(self._new)))
+            keys.append(np.frombuffer(b"".join(self._new), self._keys.dtype))
             places = np.array(list(self._new.values()), np.int32)
             of.append(places[:, 0])
             row.append(places[:, 1])
             self._new = {}
         for manifest in more:
-            keys.append(as_keys(manifest.keys))
+            keys.append(_halves(manifest.keys))
             of.append(np.full(len(manifest), len(self.manifests), np.int32))
             row.append(np.arange(len(manifest), dtype=np.int32))
             self.manifests.append(_slim(manifest))
@@ -119,6 +116,11 @@ class Index:
         last[:-1] = sorted_keys[1:] != sorted_keys[:-1]
         self._keys = sorted_keys[last]
         self._of, self._row = all_of[order[last]], all_row[order[last]]
+
+
+def _halves(keys: bytes | Keys) -> Keys:
+    """Return the first half of each key."""
+    return np.frombuffer(keys, f"S{_HALF}")[::2]
 
 
 def _slim(manifest: Manifest) -> Manifest:

@@ -20,6 +20,7 @@ from sweep.driver import ask
 from sweep.grid import chance
 from sweep.grid.request import Request
 from sweep.store.cache import Cache
+from sweep.store.shards import KEY_BYTES, MANIFESTS, read_manifests
 
 
 def write_workload(folder: Path, n_jobs: int = 6) -> Path:
@@ -143,10 +144,21 @@ def fake_engine(
     monkeypatch.setattr(chance, "may_draw", lambda policy: draws)
 
 
+def keys_kept(results: Path) -> list[str]:
+    """Keys of all cells whose manifests are whole, sorted; their shards are not looked at."""
+    keys = set()
+    for file in (results / MANIFESTS).iterdir():
+        for one in read_manifests(file.name, file.read_bytes()):
+            keys |= {
+                one.keys[at : at + KEY_BYTES].hex() for at in range(0, len(one.keys), KEY_BYTES)
+            }
+    return sorted(keys)
+
+
 def lose(results: Path, key: str) -> None:
     """Take one cell out of the cache."""
     cache = Cache(results)
-    kept = [(cache.get(each), cache.config(each)) for each in cache.keys_kept() if each != key]
+    kept = [(cache.get(each), cache.config(each)) for each in keys_kept(results) if each != key]
     for part in ("shards", "manifests"):
         shutil.rmtree(results / "cache" / part)
     Cache(results).put_many([(found, config) for found, config in kept if found and config])

@@ -10,7 +10,6 @@ from sweep.execution import task
 from sweep.execution.on_ray.connection import Connection
 
 if TYPE_CHECKING:
-    from sim.workload.workload import Workload
     from sweep.store.cell import CellSpec
 
 WARM_UP_S = 300.0
@@ -19,7 +18,7 @@ HEARTBEAT_S = 1.0
 
 def warm_up(
     connection: Connection,
-    few_jobs: Workload,
+    few_jobs: bytes,
     specs: Sequence[CellSpec],
     python_path: Sequence[str],
     most_s: float | None,

@@ -16,6 +16,7 @@ from sweep.store import keep
 from sweep.store.cache import Cache
 from sweep.store.cell import CellError, CellResult, CellSpec
 from sweep.store.place import Folder
+from tests.sweep.small import keys_kept
 
 ERROR: CellError = {"stage": "policy", "type": "E", "message": "m", "traceback": ""}
 POLICY = {"name": "fifo", "module": None, "params": {"m": 1.5}}
@@ -80,7 +81,7 @@ def test_keys_are_of_the_content_once_that_is_known(tmp_path: Path) -> None:
     texts = named(POLICY), canonical(CLUSTER), canonical(MEASURE)
     key = key_of(*texts, 0.7, 3, "content", "sources")
     assert [one.key for one in part.results] == [A, B, C]
-    assert [*Cache(tmp_path).keys_kept()] == [key]
+    assert keys_kept(tmp_path) == [key]
     assert Cache(tmp_path).config(key) == {"seed": 3, "workload": "content"}
 
 

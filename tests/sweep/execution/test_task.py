@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import pickle
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,7 +15,7 @@ import pytest
 from sim import Workload
 from sim.engine.kernels import run as kernel
 from sweep.execution import task
-from sweep.execution.made import Sizes
+from sweep.execution.made import FEW_JOBS, Sizes, few_of
 from sweep.execution.parts import Pace
 from sweep.execution.task import find_modules_in, run_batch
 from sweep.store import sources
@@ -108,11 +109,11 @@ def spec_of(policy: str, shape: Any = "slots", count: float = 4, **options: Any)
     return CellSpec("k", described, cluster, {"name": "simulation"}, 0)
 
 
-def jobs() -> tuple[Workload, Sizes]:
-    return Workload.from_jobs(JOBS), {}
+def jobs() -> tuple[bytes, Sizes]:
+    return few_of(Workload.from_jobs(JOBS)), {}
 
 
-def lost() -> tuple[Workload, Sizes]:
+def lost() -> tuple[bytes, Sizes]:
     raise ValueError("no such")
 
 
@@ -121,7 +122,7 @@ def test_looks_at_one_cell_of_a_kind_and_at_a_few_jobs() -> None:
     again = [replace(one, seed=1) for one in kinds]
     few, specs = task.sample(kinds + again, jobs)
     assert few is not None
-    assert few.n_jobs == task.FEW_JOBS
+    assert pickle.loads(few).n_jobs == FEW_JOBS
     assert specs == [kinds[0], kinds[2], kinds[3]]
 
 

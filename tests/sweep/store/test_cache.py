@@ -17,7 +17,7 @@ from sweep.store import keep
 from sweep.store.cache import ORPHAN_S, Cache
 from sweep.store.cell import CellResult
 from sweep.store.place import Folder
-from tests.sweep.small import every_file
+from tests.sweep.small import every_file, keys_kept
 
 KEY = "ab" + "0" * 62
 CONFIG = {"policy": {"name": "fifo", "params": {}}, "words": "naïve"}
@@ -55,7 +55,7 @@ def test_gives_back_every_bit(cache: Cache) -> None:
         assert ours.dtype == theirs.dtype
         assert ours.tobytes() == theirs.tobytes()
     assert cache.config(KEY) == CONFIG
-    assert list(cache.keys_kept()) == [KEY]
+    assert keys_kept(folder_of(cache)) == [KEY]
 
 
 def test_the_same_results_are_the_same_files(cache: Cache, tmp_path: Path) -> None:
