@@ -163,6 +163,7 @@ def test_many_cells_are_run_in_parts(
     whole = command(*GRID)
     monkeypatch.setattr(driver, "AT_ONCE", 5)
     monkeypatch.setattr(driver, "MOST_AT_ONCE", 5)
+    monkeypatch.setattr(driver, "EACH_AT_ONCE", 5)
     other = f"paths.results={tmp_path / 'other'}"
     parted = command.bare(*command.words(*GRID), other)
     assert every_file(parted.folder)["cells.parquet"] == every_file(whole.folder)["cells.parquet"]
