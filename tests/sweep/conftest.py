@@ -5,9 +5,11 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from sweep.execution import memory
 from sweep.store import provenance
 from sweep.store.sources import meaning, modules
 from tests.sweep.small import Command, fake_engine
@@ -30,6 +32,8 @@ def command(
     """Run ``python -m sweep`` in this process, inline, on a small workload."""
     # what somebody edits while the tests run is no difference between two runs
     monkeypatch.setattr(provenance, "_git", lambda: (None, ""))
+    # looks at all that the process of the tests holds, which takes longer than the sweep
+    monkeypatch.setattr(memory, "gc", SimpleNamespace(collect=lambda: 0))
     return Command(tmp_path, capfd)
 
 
