@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from itertools import chain
 from pathlib import Path
 
@@ -17,7 +17,6 @@ ROOT = Path(__file__).resolve().parent.parent
 # three variants of the event loop for all that is run on machines, here and in what tests start: a
 # run of the tests meets some thirty, and each would be compiled
 os.environ.setdefault("SIM_VARIANTS", "wide")
-gc.disable()  # until all tests are collected: millions of objects, none of which is garbage
 
 
 @pytest.fixture(scope="session")
@@ -48,14 +47,19 @@ def exact_variants(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
         monkeypatch.setenv("SIM_VARIANTS", "exact")
 
 
-def pytest_collection_finish() -> None:
-    """Let no collection of garbage look through what was imported and collected up to here.
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Let no collection of garbage look through what is imported and collected here.
 
     A sweep asks for two, and hundreds are run in the process of the tests: half of all their time.
     """
-    gc.collect()
-    gc.freeze()
-    gc.enable()
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
