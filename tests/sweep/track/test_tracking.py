@@ -341,7 +341,7 @@ def test_nothing_is_printed_and_nothing_lies_about(tmp_path: Path) -> None:
         env={"PYTHONPATH": str(root), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
