@@ -10,6 +10,7 @@ from itertools import chain
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from policies import registry
 
@@ -17,6 +18,12 @@ ROOT = Path(__file__).resolve().parent.parent
 # three variants of the event loop for all that is run on machines, here and in what tests start: a
 # run of the tests meets some thirty, and each would be compiled
 os.environ.setdefault("SIM_VARIANTS", "wide")
+# an example that takes long here does on a machine with other work
+TOO_SLOW = [HealthCheck.too_slow]
+settings.register_profile(
+    "patient", settings.default, deadline=None, suppress_health_check=TOO_SLOW
+)
+settings.load_profile("patient")
 
 
 @pytest.fixture(scope="session")
