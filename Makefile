@@ -23,6 +23,10 @@ SCALE ?= gallery
 KERNEL_TESTS = $(addprefix tests/sim/,engine bounds/test_kernels.py dags/test_level_kernels.py) \
 	tests/policies/dagps/test_board.py
 
+# some environments set it; then each of the hundreds of processes that tests start would compile all
+# modules that it imports
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: sweep test test-main test-long test-nojit ui docs reproduce fuzz spark-logs bench audit lock clean
 
 sweep: $(READY)
@@ -32,8 +36,10 @@ sweep: $(READY)
 test: $(READY)
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync test-main test-nojit
 
-# kernels are compiled with bounds checks, in few variants (tests/conftest.py), and optimised less
+# kernels are compiled with bounds checks, in few variants (tests/conftest.py), and optimised less;
+# what all workers import is compiled once, before they start
 test-main: $(READY)
+	@$(BIN)/python -m pytest $(TESTS) -q --collect-only >/dev/null || :
 	+NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 $(BIN)/python -m pytest $(TESTS) -q -n $(WORKERS) --dist worksteal -m "not long"
 
 # clusters whose machines, workers and drivers are killed, pages that start servers, and kernels as

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from itertools import chain
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from policies import registry
 
@@ -16,6 +18,12 @@ ROOT = Path(__file__).resolve().parent.parent
 # three variants of the event loop for all that is run on machines, here and in what tests start: a
 # run of the tests meets some thirty, and each would be compiled
 os.environ.setdefault("SIM_VARIANTS", "wide")
+# an example that takes long here does on a machine with other work
+TOO_SLOW = [HealthCheck.too_slow]
+settings.register_profile(
+    "patient", settings.default, deadline=None, suppress_health_check=TOO_SLOW
+)
+settings.load_profile("patient")
 
 
 @pytest.fixture(scope="session")
@@ -44,6 +52,21 @@ def exact_variants(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
     """Let the runs of a test that is marked so take exactly what they need."""
     if request.node.get_closest_marker("exact") is not None:
         monkeypatch.setenv("SIM_VARIANTS", "exact")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Let no collection of garbage look through what is imported and collected here.
+
+    A sweep asks for two, and hundreds are run in the process of the tests: half of all their time.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -5,8 +5,8 @@ A fenced block that follows a line which ends in its name, ```mine/edf.py`:``, i
 block before it prints, but for lines of progress, which come by the clock, or where a kernel is not
 compiled yet; ``...`` there is anything. ``<!-- not run: why -->`` before a block leaves it out,
 ``<!-- until stopped -->`` ends it once it has printed something, ``<!-- goes on -->`` before a
-block of ``python`` gives it what those before it have made, as in a notebook, and any other block
-is an error: nothing on a page is left unchecked without saying so.
+block of ``python`` gives it what that before it has made: they are one run, as in a notebook. Any
+other block is an error: nothing on a page is left unchecked without saying so.
 """
 
 from __future__ import annotations
@@ -32,11 +32,7 @@ _PROGRESS = re.compile(
     r"^(?:\d+ of \d+ (?:cells done|runs logged)|sim: compiling ).*\n", re.MULTILINE
 )
 _SECONDS = 240
-_QUIETLY = """\
-import contextlib, io
-with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-    exec({!r})
-"""
+_NEXT = "-- the next block --"
 
 
 @dataclass(frozen=True)
@@ -70,9 +66,11 @@ def do(page: str, folder: Path, packages: Path, port: int | None = None) -> list
         What was done: ``file``, ``run``, ``stopped``, ``compared`` and ``left out``.
     """
     done: list[str] = []
-    printed, before = "", ""
+    printed = ""
+    later: list[str] = []
+    shown = list(blocks(page))
     with _group() as group:
-        for block in blocks(page):
+        for at, block in enumerate(shown):
             where = f"docs/{page}:{block.line}"
             text = block.text if port is None else block.text.replace("5077", str(port))
             if block.note.startswith("not run: "):
@@ -82,12 +80,16 @@ def do(page: str, folder: Path, packages: Path, port: int | None = None) -> list
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text, encoding="utf-8")
                 done.append("file")
+            elif block.note == "goes on":
+                assert later, f"{where}: goes on from nothing"
+                printed = later.pop(0)
+                done.append("run")
             elif block.language in ("sh", "python"):
-                goes_on = _QUIETLY.format(before) if block.note == "goes on" else ""
-                before += text if block.language == "python" else ""
-                started = _start(block.language, goes_on + text, folder, packages, group)
+                text = f"\nprint({_NEXT!r}, flush=True)\n".join([text, *_going_on(shown[at + 1 :])])
+                started = _start(block.language, text, folder, packages, group)
                 stops = block.note == "until stopped"
-                printed = _first_words(started) if stops else _all_words(started, where, text)
+                words = _first_words(started) if stops else _all_words(started, where, text)
+                printed, *later = words.split(f"{_NEXT}\n")
                 done.append("stopped" if stops else "run")
             else:
                 assert block.language == "text", f"{where}: neither run, nor shown, nor left out"
@@ -95,6 +97,15 @@ def do(page: str, folder: Path, packages: Path, port: int | None = None) -> list
                 assert check, f"{where}: it shows\n{text}\nbut what was run printed\n{printed}"
                 done.append("compared")
     return done
+
+
+def _going_on(after: list[Block]) -> Iterator[str]:
+    """Give the text of the blocks that go on from the one before, up to one that is run anew."""
+    for block in after:
+        if block.note == "goes on":
+            yield block.text
+        elif block.language in ("sh", "python") or block.file is not None:
+            return
 
 
 @contextlib.contextmanager

@@ -42,7 +42,13 @@ def test_a_page_that_lies_is_found(
     monkeypatch.setattr(pages, "DOCS", tmp_path)
     (tmp_path / "good.md").write_text("`a.txt`:\n\n```text\nx\n```\n\n```sh\ncat a.txt\n```\n")
     assert pages.do("good.md", tmp_path, packages) == ["file", "run"]
+    chain = "```python\na = 1\n```\n\n<!-- goes on -->\n```python\nprint(a + {})\n```\n"
+    chain += "\n```text\n2\n```\n"
+    (tmp_path / "chain.md").write_text(chain.format(1))
+    assert pages.do("chain.md", tmp_path, packages) == ["run", "run", "compared"]
     lies = {
+        "chained.md": chain.format(2),
+        "alone.md": chain.format(1).partition("\n\n")[2],
         "prints.md": "```sh\necho one\n```\n\n```text\ntwo\n```\n",
         "fails.md": "```sh\nfalse | true\n```\n",
         "unsaid.md": "```yaml\na: 1\n```\n",

@@ -3,13 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import signal
-import subprocess
-import sys
-import time
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,18 +11,12 @@ import pytest
 
 from sweep import report, track
 from sweep.track import connection
-from tests.ports import any_port
+from tests.mlflow_ui import browser, served
 from tests.sweep import frames
 
-pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+pytestmark = [pytest.mark.e2e, pytest.mark.long]
 
-ROOT = Path(__file__).resolve().parents[2]
 SWEEP, SWEPT = "demo-0123", ["policy.las.levels", "trace.jobs"]
-CHROMIUM = (
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-)
-PATIENCE_MS = 180_000
 
 
 @pytest.fixture(scope="module")
@@ -53,57 +40,22 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Serve the results as ``make ui`` does; give the address that it names."""
-    port = any_port()
-    log = tmp_path_factory.mktemp("work") / "log"
-    with log.open("wb") as out:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "sweep.ui", str(results), "--port", str(port)],
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            stdout=out,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    try:
-        for _ in range(1800):
-            assert process.poll() is None, log.read_text()
-            try:
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=10).close()
-                break
-            except OSError:
-                time.sleep(0.1)
-        else:
-            pytest.fail(f"the server did not start: {log.read_text()}")
-        (address,) = (w for w in log.read_text().split() if w.startswith("http://127.0.0.1"))
-        yield address
-    finally:
-        os.killpg(process.pid, signal.SIGTERM)
-        process.wait(timeout=30)
+    """Serve the results; give the address that is named."""
+    with served(results, tmp_path_factory.mktemp("work")) as there:
+        yield there.address
 
 
 @pytest.fixture(scope="module")
-def page(server: str) -> Iterator[Any]:
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    if chromium is None:
-        pytest.skip("needs Chromium (apt-get install chromium)")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM)
-        try:
-            page = browser.new_page(viewport={"width": 1500, "height": 900})
-            page.set_default_timeout(PATIENCE_MS)
-            yield page
-        finally:
-            browser.close()
+def page() -> Iterator[Any]:
+    with browser() as page:
+        yield page
 
 
-def runs(results: Path, kind: str) -> list[str]:
+def cells(results: Path) -> list[str]:
     with connection.connected(f"sqlite:///{results / 'mlflow.db'}", "") as client:
-        return [run.info.run_id for run in client.search_runs(["1"], f"tags.kind = '{kind}'")]
+        return [run.info.run_id for run in client.search_runs(["1"], "tags.kind = 'cell'")]
 
 
-@pytest.mark.long
 def test_runs_are_filtered_by_policy_trace_and_capacity(page: Any, server: str) -> None:
     page.goto(server)
     page.get_by_text(SWEEP, exact=True).first.wait_for()
@@ -121,9 +73,8 @@ def test_runs_are_filtered_by_policy_trace_and_capacity(page: Any, server: str) 
     assert not [word for word in ("fifo 0.5", "fifo 1", "alibaba2018", "las 1 ") if word in text]
 
 
-@pytest.mark.long
 def test_runs_are_compared_by_what_was_swept(page: Any, server: str, results: Path) -> None:
-    ids = runs(results, "cell")
+    ids = cells(results)
     base = server.partition("#")[0]
     page.goto(f'{base}#/compare-runs?runs={json.dumps(ids)}&experiments=["1"]')
     page.get_by_text("Comparing 16 Runs").first.wait_for()
@@ -140,13 +91,3 @@ def test_runs_are_compared_by_what_was_swept(page: Any, server: str, results: Pa
     rows = page.locator("tr, [role=row]").all_text_contents()
     for name in ("policy", "trace", "capacity", "seed"):
         assert any(row.startswith(name) for row in rows), name
-
-
-def test_the_report_opens_from_the_sweeps_run(page: Any, server: str, results: Path) -> None:
-    (parent,) = runs(results, "sweep")
-    base = server.partition("#")[0]
-    page.goto(f"{base}#/experiments/1/runs/{parent}/artifacts")
-    page.get_by_text(report.HTML, exact=True).first.click()
-    heading = page.frame_locator("iframe").locator("h1")
-    heading.wait_for()
-    assert SWEEP in heading.inner_text()

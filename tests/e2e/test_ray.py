@@ -73,7 +73,7 @@ def cluster() -> Iterator[dict[str, str]]:
                 break
         yield environment
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=60)
+        process.communicate(timeout=240)
 
 
 @pytest.mark.long
@@ -121,7 +121,7 @@ def test_no_cluster_answers(command: Command, tmp_path: Path, address: str) -> N
     (tmp_path / "ray").mkdir()
     (tmp_path / "ray" / "ray_current_cluster").write_text("127.0.0.1:1")
     given = ("launcher=ray", f"launcher.address={address}")
-    ran = command(*words, *given, timeout=60, RAY_TMPDIR=str(tmp_path))
+    ran = command(*words, *given, RAY_TMPDIR=str(tmp_path))
     assert ran.code == 2
     assert f"no Ray cluster answers at launcher.address={address}" in ran.err
     assert "Traceback" not in ran.err

@@ -52,7 +52,7 @@ def digests(folder: Path, changed: dict[str, str], parts: tuple[str, ...]) -> di
         env={**os.environ, **changed},
         capture_output=True,
         text=True,
-        timeout=900,
+        timeout=3600,  # from an empty cache, on a machine with other work
     )
     assert done.returncode == 0, done.stderr
     found: dict[str, str] = json.loads(done.stdout.splitlines()[-1])

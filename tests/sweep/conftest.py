@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from sweep.execution import memory
 from sweep.store import provenance
 from sweep.store.sources import meaning, modules
 from tests.sweep.small import Command, fake_engine
 from tests.sweep.store.edits import Sources
+
+VERSION = cache(provenance._version)  # of a package: a sweep looks thirteen up on disk
 
 
 @pytest.fixture
@@ -30,6 +35,9 @@ def command(
     """Run ``python -m sweep`` in this process, inline, on a small workload."""
     # what somebody edits while the tests run is no difference between two runs
     monkeypatch.setattr(provenance, "_git", lambda: (None, ""))
+    monkeypatch.setattr(provenance, "_version", VERSION)
+    # looks at all that the process of the tests holds, which takes longer than the sweep
+    monkeypatch.setattr(memory, "gc", SimpleNamespace(collect=lambda: 0))
     return Command(tmp_path, capfd)
 
 

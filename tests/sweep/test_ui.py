@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -16,10 +15,12 @@ from pathlib import Path
 import pytest
 
 from sim.base.errors import InputError
-from sweep import track, ui
+from sweep import report, track, ui
 from sweep.store.journal import Journal
 from sweep.track import connection
 from tests.e2e.conftest import hear_interrupts
+from tests.e2e.listening import is_loopback, listening
+from tests.mlflow_ui import Served, browser, served
 from tests.ports import any_port
 from tests.sweep import frames
 from tests.sweep.small import Command
@@ -49,44 +50,31 @@ def fetch(url: str, body: dict[str, object] | None = None) -> bytes:
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("results")
+    place = folder / "sweeps" / "demo-0123"
+    place.mkdir(parents=True)
+    report.write(place, frames.frame(), {"study": None}, {}, baseline="fifo")
     tracked(folder, f"sqlite:///{folder}/mlflow.db")
     return folder
 
 
 @pytest.fixture(scope="module")
-def server(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The UI on the results, which is an MLflow server as any other."""
-    port = any_port()
+def there(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """The UI on the results."""
     work = tmp_path_factory.mktemp("work")
-    log = work / "log"
-    with log.open("wb") as out:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "sweep.ui", str(results), "--port", str(port)],
-            cwd=work,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            stdout=out,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    try:
-        for _ in range(1800):
-            assert process.poll() is None, log.read_text()
-            try:
-                fetch(f"http://127.0.0.1:{port}/health")
-                break
-            except OSError:
-                time.sleep(0.1)
-        else:
-            pytest.fail(f"the server did not start: {log.read_text()}")
-        yield f"http://127.0.0.1:{port}"
+    with served(results, work) as there:
+        yield there
         assert [path.name for path in work.iterdir()] == ["log"]
-        assert f"http://127.0.0.1:{port}/#/experiments/1/runs" in log.read_text()
-        assert "http://localhost:" in log.read_text()
-    finally:
-        os.killpg(process.pid, signal.SIGTERM)
-        process.wait(timeout=30)
+        assert f"http://127.0.0.1:{there.port}/#/experiments/1/runs" in there.log.read_text()
+        assert "http://localhost:" in there.log.read_text()
 
 
+@pytest.fixture(scope="module")
+def server(there: Served) -> str:
+    """Address of an MLflow server as any other."""
+    return f"http://127.0.0.1:{there.port}"
+
+
+@pytest.mark.e2e
 @pytest.mark.slow
 def test_the_ui_serves_the_sweep_with_its_cells_below_it(server: str) -> None:
     assert b"MLflow" in fetch(server + "/")
@@ -108,12 +96,35 @@ def test_the_ui_serves_the_sweep_with_its_cells_below_it(server: str) -> None:
     assert fetch(server + path) == b"| a |\n"
 
 
+@pytest.mark.e2e
 @pytest.mark.slow
 def test_the_index_is_served_beside_it(server: str) -> None:
     port = int(server.rpartition(":")[2])
     assert b"<title>Sweeps</title>" in fetch(f"http://127.0.0.1:{port + 1}/")
 
 
+@pytest.mark.e2e
+@pytest.mark.slow
+def test_all_of_it_listens_on_loopback_alone(there: Served) -> None:
+    found = listening(there.pid)
+    assert there.port in {port for _, port in found}
+    assert {one for one in found if not is_loopback(one[0])} == set()
+
+
+@pytest.mark.e2e
+@pytest.mark.slow
+def test_the_report_opens_from_the_sweeps_run(server: str, results: Path) -> None:
+    with connection.connected(f"sqlite:///{results / 'mlflow.db'}", "") as client:
+        (parent,) = client.search_runs(["1"], "tags.kind = 'sweep'")
+    with browser() as page:
+        page.goto(f"{server}/#/experiments/1/runs/{parent.info.run_id}/artifacts")
+        page.get_by_text(report.HTML, exact=True).first.click()
+        heading = page.frame_locator("iframe").locator("h1")
+        heading.wait_for()
+        assert "demo-0123" in heading.inner_text()
+
+
+@pytest.mark.e2e
 @pytest.mark.slow
 def test_a_server_is_tracked_to_like_a_file(
     server: str, results: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
@@ -165,7 +176,10 @@ def test_the_hint_is_one_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert ui.hint("http://me:hunter2@host:5000") == "open http://me:***@host:5000"
 
 
-def test_what_can_be_opened(results: Path) -> None:
+def test_what_can_be_opened(tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    results.mkdir()
+    (results / "mlflow.db").touch()
     uri = f"sqlite:///{results.resolve()}/mlflow.db"
     assert ui.uri_of(str(results)) == uri
     assert ui.uri_of(str(results / "mlflow.db")) == uri
@@ -238,9 +252,9 @@ def test_the_index_names_each_sweeps_run(tmp_path: Path) -> None:
         assert client.get_run(link.rpartition("/")[2]).data.tags["sweep_id"] == "demo-0123"
 
 
-def test_a_taken_port_of_the_index_is_said(results: Path) -> None:
+def test_a_taken_port_of_the_index_is_said(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind((ui.HOST, 0))
         taken.listen()
         with pytest.raises(InputError, match="--index-port N"):
-            ui.Index(results, taken.getsockname()[1], None)
+            ui.Index(tmp_path, taken.getsockname()[1], None)

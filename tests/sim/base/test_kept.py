@@ -156,7 +156,7 @@ def test_an_error_is_raised_and_nothing_of_it_is_kept(folder: Path) -> None:
 
 def test_things_are_made_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
-    together = threading.Barrier(3, timeout=20)
+    together = threading.Barrier(3, timeout=120)
 
     def make(i: int) -> kept.Arrays:
         together.wait()
@@ -199,7 +199,7 @@ def test_many_processes_make_each_thing_once(tmp_path: Path) -> None:
         )
         for _ in range(3)
     ]  # fmt: skip
-    assert [worker.communicate(timeout=60)[0].strip() for worker in workers] == ["True"] * 3
+    assert [worker.communicate(timeout=240)[0].strip() for worker in workers] == ["True"] * 3
     made = sorted(map(int, (tmp_path / "log").read_text().split()))
     assert made == list(range(40))
     assert not [*tmp_path.rglob(".tmp-*")]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import threading
-import time
 from typing import Any
 
 import pytest
 
-from sweep.execution import plan, together
+from sweep.execution import notes, plan, together
 from sweep.execution.again import run_again
 from sweep.execution.inputs import Inputs
 from sweep.grid import grid
@@ -33,17 +32,23 @@ def test_cells_in_work_are_waited_for(
     names = sorted(plan.claimed_as(other, each) for each in other.planned)
     assert claims.take(as_keys(b"".join(names))).all()
     simulated: list[Any] = []
+    said, note = threading.Event(), notes.note
 
     def simulate(*args: Any, **options: Any) -> Any:
         simulated.append((args[2].name, options["seed"]))
         return fake_simulate(*args, **options)
 
+    def say(text: str) -> None:
+        note(text)
+        if "waiting" in text:
+            said.set()
+
     fake_engine(monkeypatch, simulate)
+    monkeypatch.setattr(notes, "note", say)
 
     def compute() -> None:
-        while len(simulated) < 4:
-            time.sleep(0.01)
-        time.sleep(0.3)  # so that it is said
+        assert said.wait(120)
+        assert len(simulated) == 4
         if computes:
             for each in other.planned:
                 other.inputs.describe(each.input)

@@ -19,7 +19,7 @@ from tests.sweep.small import Command, fake_engine, fake_simulate
 
 
 def until(true: Any) -> None:
-    end = time.monotonic() + 20.0
+    end = time.monotonic() + 120.0
     while not true() and time.monotonic() < end:
         time.sleep(0.005)
     assert true()
@@ -63,17 +63,18 @@ def test_an_inline_cell_that_runs_on_is_a_failed_row(
     command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def slow(workload: Any, cluster: Any, policy: Any, *, seed: int, **_: Any) -> Any:
-        while seed == 1:
-            time.sleep(0.001)
+        if seed == 1:
+            assert 0.0 < signal.getitimer(signal.ITIMER_REAL)[0] <= 600.0
+            signal.raise_signal(signal.SIGALRM)  # what it does then
         return fake_simulate(workload, cluster, policy, seed=seed)
 
     fake_engine(monkeypatch, slow)
-    ran = command("policy=fifo", "seed=0,1,2", "cell_timeout_s=0.2")
+    ran = command("policy=fifo", "seed=0,1,2", "cell_timeout_s=600")
     assert ran.code == 1
     assert [row["status"] for row in ran.rows] == ["done", "failed", "done"]
     failed = ran.rows[1]
     assert failed["error_type"] == "CellTimeoutError"
-    assert failed["error_message"].startswith("ran for longer than 0.2 s and was ended")
+    assert failed["error_message"].startswith("ran for longer than 600 s and was ended")
     assert "launcher=inline" in failed["reproduce"]
     fake_engine(monkeypatch)
     again = command("policy=fifo", "seed=0,1,2", "cell_timeout_s=null")
@@ -89,6 +90,31 @@ class Board:
     def __call__(self, name: str, entry: Mapping[str, Any] | None) -> None:
         assert name == "here"
         self.posts.append(entry)
+
+
+class Clock:
+    """What the watching thread takes for the time, and how often it went to wait."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now, self.looks = 0.0, 0
+        until_next = watch._Watch._until_next
+
+        def counted(this: Any) -> float:
+            self.looks += 1
+            return until_next(this)
+
+        monkeypatch.setattr(watch, "time", self)
+        monkeypatch.setattr(watch._Watch, "_until_next", counted)
+        monkeypatch.setattr(watch, "LONG_S", 0.05)
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def passes(self, seconds: float) -> None:
+        """Let time pass, until it has been looked at."""
+        self.now += seconds
+        before = self.looks
+        until(lambda: self.looks > before + 2)
 
 
 def test_what_runs_for_long_is_posted_and_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,30 +154,31 @@ def ends(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_the_limit_ends_the_process_and_says_what_it_was_at(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    codes = ends(monkeypatch)
+    codes, clock = ends(monkeypatch), Clock(monkeypatch)
     board = Board()
-    with watching(Watched("here", 1.0, board)) as begin:
+    with watching(Watched("here", 100.0, board)) as begin:
         begin("first")
-        time.sleep(0.6)
+        clock.passes(60.0)
         begin("second")
+        clock.passes(60.0)
+        assert codes == []
+        clock.now += 40.0
         until(lambda: codes)
-    entry = board.posts[0]
-    assert entry is not None
-    assert (entry["key"], entry["over"], codes) == ("second", True, [1])
-    assert 1.0 <= entry["seconds"] < 10.0
+    (entry,) = (post for post in board.posts if post and post["over"])
+    assert (entry["key"], entry["seconds"], codes) == ("second", 100.0, [1])
     assert "in until" in entry["stack"]
 
 
 def test_while_no_cell_runs_nothing_is_for_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    codes = ends(monkeypatch)
-    monkeypatch.setattr(watch, "LONG_S", 0.05)
+    codes, clock = ends(monkeypatch), Clock(monkeypatch)
     board = Board()
-    with watching(Watched("here", 3.0, board)) as begin:
+    with watching(Watched("here", 100.0, board)) as begin:
         begin("cell")
-        until(lambda: board.posts)
+        clock.passes(1.0)
+        assert board.posts[-1] is not None
         begin(None)
-        until(lambda: None in board.posts)
-        time.sleep(3.1)
+        clock.passes(1000.0)
+        assert board.posts[-1] is None
     assert codes == []
     assert not any(post and post["over"] for post in board.posts)
 
@@ -171,24 +198,26 @@ STUCK = """
 import time
 from sweep.execution import watch
 
-watch.GRACE_S = 0.2
+watch.GRACE_S = {grace_s}
 post = lambda name, entry: print(entry["key"], flush=True)
-with watch.watching(watch.Watched("n", 0.2, post)) as begin:
+with watch.watching(watch.Watched("n", {limit_s}, post)) as begin:
     begin("cell")
-    {}
+    {code}
 """
 
 
 @pytest.mark.parametrize(
-    ("code", "out", "err"),
+    ("code", "limit_s", "grace_s", "out", "err"),
     [
-        ("time.sleep(600)", "cell\n", ""),
-        ("sum(range(10**12))", "", "Timeout (0:00:00"),  # lets no other thread run
+        ("time.sleep(600)", 0.2, 600.0, "cell\n", ""),
+        ("sum(range(10**12))", 1.0, 0.2, "", "Timeout (0:00:01"),  # lets no other thread run
     ],
 )
-def test_a_process_ends_whatever_it_is_at(code: str, out: str, err: str) -> None:
+def test_a_process_ends_whatever_it_is_at(
+    code: str, limit_s: float, grace_s: float, out: str, err: str
+) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", STUCK.format(code)],
+        [sys.executable, "-c", STUCK.format(code=code, limit_s=limit_s, grace_s=grace_s)],
         capture_output=True,
         text=True,
         timeout=100,

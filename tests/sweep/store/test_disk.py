@@ -169,7 +169,7 @@ class TestTwoSweepsInOneFolder:
                 assert process.stdout is not None
                 assert process.stdout.readline() == "ready\n"
             gate.touch()
-            said = [process.communicate(timeout=120)[1] for process in started]
+            said = [process.communicate(timeout=300)[1] for process in started]
         finally:
             for process in started:
                 process.kill()

@@ -36,7 +36,7 @@ def test_one_at_a_time_and_the_token_grows(tmp_path: Path) -> None:
     inside, tokens = [0], []
 
     def hold() -> None:
-        mine = lease(tmp_path)
+        mine = lease(tmp_path, expires_s=60.0)
         mine.take()
         inside[0] += 1
         assert inside[0] == 1
@@ -72,7 +72,7 @@ def test_one_of_another_machine_is_followed_when_its_heart_stops(tmp_path: Path)
     elsewhere(tmp_path, 3)
     said: list[str] = []
     begin, beats = time.monotonic(), 10
-    mine = lease(tmp_path)
+    mine = lease(tmp_path, expires_s=2.0)
 
     def beat() -> None:
         for n in range(beats):
@@ -128,8 +128,8 @@ def keys(*numbers: int) -> np.ndarray:
     return np.array([bytes([n] * 32) for n in numbers], "S32")
 
 
-def claims(folder: Path) -> Claims:
-    return Claims(Folder(folder), beat_s=0.02, expires_s=0.2)
+def claims(folder: Path, expires_s: float = 60.0) -> Claims:
+    return Claims(Folder(folder), beat_s=0.02, expires_s=expires_s)
 
 
 def test_a_key_is_claimed_by_one(tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_a_key_is_claimed_by_one(tmp_path: Path) -> None:
 
 
 def test_a_claim_expires(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    one, other = claims(tmp_path), claims(tmp_path)
+    one, other = claims(tmp_path), claims(tmp_path, expires_s=0.2)
     one.take(keys(1))
     one._over.set()  # its heart stops, as with its machine
     real = process.this()

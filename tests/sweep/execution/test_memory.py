@@ -1,0 +1,30 @@
+"""What is free goes back to the machine."""
+
+from __future__ import annotations
+
+import weakref
+
+import pytest
+
+from sweep.execution import memory
+from tests.sweep.small import Command
+
+
+class Circle:
+    """What holds itself, so that only a collection finds that nobody else does."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+def test_what_nobody_holds_is_given_back() -> None:
+    held = weakref.ref(Circle())
+    memory.give_back()
+    assert held() is None
+
+
+def test_a_sweep_gives_it_back(fake: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(memory.gc, "collect", lambda: asked.append(0))
+    fake("policy=fifo")
+    assert asked
