@@ -60,7 +60,7 @@ def make(recipe: Recipe, wanted: Iterable[str]) -> tuple[Made, Workload]:
 
     Raises InputError where it can't be made, or does not fit one of them.
     """
-    workload = load(recipe, keeps=True)
+    workload = load(recipe)
     _ = workload.columns  # computed once here, shared by all
     few = workload.take(range(min(FEW_JOBS, workload.n_jobs)))
     sizes = {one: size(workload, one) for one in wanted}
@@ -69,11 +69,13 @@ def make(recipe: Recipe, wanted: Iterable[str]) -> tuple[Made, Workload]:
 
 def convert(recipe: Recipe) -> dict[str, Any]:
     """Read a trace, keep what it comes to, and describe that."""
-    return describe(load(recipe, keeps=True))
+    return describe(load(recipe))
 
 
-def load(recipe: Recipe, *, keeps: bool = False) -> Workload:
+def load(recipe: Recipe) -> Workload:
     """Draw a workload, or read it: from what is kept of its trace, else from the trace itself.
+
+    What a trace comes to is kept, whoever reads it first: a plan, a sweep, a task of it.
 
     Raises InputError where that fails, or its content is another than what was planned with.
     """
@@ -93,7 +95,7 @@ def load(recipe: Recipe, *, keeps: bool = False) -> Workload:
             file=mask(str(recipe.trace.get("path"))),
             rule="changed trace",
         )
-    if keeps and recipe.kept is not None:
+    if recipe.kept is not None:
         converted.keep(workload, recipe.kept)
     return workload
 
