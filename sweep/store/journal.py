@@ -6,6 +6,7 @@ import contextlib
 import errno
 import io
 import json
+import math
 import os
 import re
 import time
@@ -84,11 +85,13 @@ class Journal:
                         if _is_event(event):
                             yield event
 
-    def last_attempt(self) -> list[Event]:
-        """Return the last ``begin`` and what came after it; nothing if there is none."""
-        events = self.events()
-        begins = [at for at, event in enumerate(events) if event["event"] == "begin"]
-        return events[begins[-1] :] if begins else []
+    def last_attempt(self) -> Iterator[Event]:
+        """Yield the last ``begin`` and what came after it; nothing if there is none."""
+        left = sum(event["event"] == "begin" for event in self.milestones()) or math.inf
+        for event in self._read():
+            left -= event["event"] == "begin"
+            if left <= 0:
+                yield event
 
     def begun_s(self) -> tuple[float, float] | None:
         """Return when it was last begun, and when begun or asked for; None if not known.

@@ -46,8 +46,11 @@ def _at(time_s: float) -> str:
 
 def _not_over(journal: Journal) -> tuple[int, str]:
     """Say how many cells a sweep without a folder has, and how it stands."""
-    events = journal.last_attempt()
-    n_cells = events[0].get("cells", 0) if events else 0
-    if any(event["event"] == "end" for event in events):
+    n_cells, is_over = 0, False
+    for event in journal.milestones():
+        if event["event"] == "begin":
+            n_cells, is_over = event.get("cells", 0), False
+        is_over |= event["event"] == "end"
+    if is_over:
         return n_cells, "went on with more seeds"
     return n_cells, "running" if journal.is_running() else "interrupted"

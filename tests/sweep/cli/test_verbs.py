@@ -8,9 +8,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import yaml
 
+import sweep
+from sweep.execution import rows
+from sweep.store import folder
 from sweep.store.journal import Journal
 from tests.sweep.small import Command, Ran, every_file, fake_engine, fake_simulate, write_workload
 from tests.sweep.store.edits import STATEMENT, Sources
@@ -405,9 +410,10 @@ class TestTrack:
     def test_many_cells_become_fewer_runs(
         self, fake: Command, ran: Ran, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from sweep.track import connection, rows
+        from sweep.track import connection
+        from sweep.track import rows as to_log
 
-        monkeypatch.setattr(rows, "MOST_CELLS", 3)
+        monkeypatch.setattr(to_log, "MOST_CELLS", 3)
         tracked = fake.verb("track")
         assert tracked.code == 0
         assert "MLflow gets a run for all seeds of each policy, trace and capacity" in tracked.err
@@ -422,6 +428,46 @@ class TestTrack:
         tracked = fake.verb("track", "tracking.granularity=polic")
         assert tracked.code == 2
         assert "did you mean 'policy'" in tracked.err
+
+
+@pytest.fixture
+def many(fake: Command, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Run a sweep whose table has several parts; return what columns are read of all of them."""
+    for module in (folder, rows):
+        monkeypatch.setattr(module, "ROWS_A_GROUP", 3)
+    assert fake(*GRID, "seed=0,1").code == 0
+    columns: list[Any] = []
+    read = pq.ParquetFile.read
+
+    def watched(file: pq.ParquetFile, names: Any = None, **options: Any) -> pa.Table:
+        if "config" in file.schema_arrow.names:
+            columns.append(names)
+        return read(file, names, **options)
+
+    monkeypatch.setattr(pq.ParquetFile, "read", watched)
+    return columns
+
+
+def test_no_verb_holds_the_texts_of_all_cells(fake: Command, many: list[Any]) -> None:
+    verbs = [("list",), ("status",), ("show",), ("show", "7"), ("verify", "tracking=none")]
+    shown = {words[0]: fake.verb(*words) for words in [*verbs, ("report",)]}
+    assert {ran.code for ran in shown.values()} == {0}
+    assert "row 7: done" in shown["show"].out
+    found = sweep.load(results=fake.results)
+    assert (len(found.cells), len(found.against("las")), bool(found.verdict)) == (8, 4, True)
+    assert set(found.cells).isdisjoint(sweep.api.LONG)
+    last = found.cell(policy="las", capacity=1, seed=1)
+    assert (last.config["seed"], last.labels["policy"]) == (1, "las")
+    assert all(names is not None and "config" not in names for names in many)
+
+
+def test_a_table_in_parts_is_listed_as_one(fake: Command, many: list[Any]) -> None:
+    header, *lines = fake.verb("show").out.splitlines()
+    assert [line.split()[0] for line in lines] == [str(at) for at in range(8)]
+    keys = {line[header.index("key") :].rstrip() for line in lines}
+    assert {len(key) for key in keys} == {12}
+    (at,) = (line.split()[0] for line in lines if line.endswith(max(keys)))
+    assert f"row {at}: " in fake.verb("show", max(keys)).out
 
 
 def test_config_yaml_tells_what_was_asked(ran: Ran) -> None:

@@ -66,6 +66,15 @@ def test_cells_need_not_be_read_for_how_far_it_is(journal: Journal) -> None:
     assert len(journal.events()) == 6
 
 
+def test_the_last_attempt_is_from_its_beginning_on(journal: Journal) -> None:
+    assert [*journal.last_attempt()] == []
+    for attempt in range(2):
+        journal.append("begin", cached=[], cells=attempt)
+        journal.append("cell", row=attempt)
+        journal.append("end")
+    assert [event.get("row") for event in journal.last_attempt()] == [None, 1, None]
+
+
 def test_one_process_at_a_time(journal: Journal, tmp_path: Path) -> None:
     order: list[str] = []
     other = Journal(tmp_path, "sweep-1")
