@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,24 @@ GRID = ("policy=fifo,las", "capacity=0.5,1", "baseline=fifo")
 @pytest.fixture
 def ran(fake: Command) -> Ran:
     return fake(*GRID)
+
+
+@pytest.fixture
+def many(fake: Command, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Run a sweep whose table has several parts; return what columns are read of all of them."""
+    for module in (folder, rows):
+        monkeypatch.setattr(module, "ROWS_A_GROUP", 3)
+    assert fake(*GRID, "seed=0,1").code == 0
+    columns: list[Any] = []
+    read = pq.ParquetFile.read
+
+    def watched(file: pq.ParquetFile, names: Any = None, **options: Any) -> pa.Table:
+        if "config" in file.schema_arrow.names:
+            columns.append(names)
+        return read(file, names, **options)
+
+    monkeypatch.setattr(pq.ParquetFile, "read", watched)
+    return columns
 
 
 def broken(workload: Any, cluster: Any, policy: Any, *, seed: int, **_: Any) -> Any:
@@ -230,7 +249,7 @@ class TestList:
     def test_begun_is_when_it_was_begun(self, fake: Command) -> None:
         folder = fake("policy=fifo").folder
         journal = Journal(fake.results, folder.name)
-        events = journal.events()
+        events = [*journal.events()]
         for event in events:
             event["time"] = 1e9
         journal.file.write_text("".join(json.dumps(event) + "\n" for event in events))
@@ -408,7 +427,7 @@ class TestTrack:
         assert "could not log to MLflow" in tracked.err
 
     def test_many_cells_become_fewer_runs(
-        self, fake: Command, ran: Ran, monkeypatch: pytest.MonkeyPatch
+        self, fake: Command, many: list[Any], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         from sweep.track import connection
         from sweep.track import rows as to_log
@@ -417,6 +436,13 @@ class TestTrack:
         tracked = fake.verb("track")
         assert tracked.code == 0
         assert "MLflow gets a run for all seeds of each policy, trace and capacity" in tracked.err
+        with connection.connected(f"sqlite:///{fake.results / 'mlflow.db'}", "") as client:
+            query = "tags.policy = 'las' and tags.capacity = '1'"
+            (run,) = client.search_runs(["1"], query)
+            config = client.download_artifacts(run.info.run_id, "config.yaml", str(fake.results))
+        assert yaml.safe_load(Path(config).read_text())["seed"] == [0, 1]
+        assert run.info.start_time <= run.info.end_time < 1e3 * time.time()
+        assert all(names is not None and "config" not in names for names in many)
         asked = fake.verb("track", "tracking.granularity=sweep")
         assert (asked.code, asked.err) == (0, "")
         with connection.connected(f"sqlite:///{fake.results / 'mlflow.db'}", "") as client:
@@ -428,24 +454,6 @@ class TestTrack:
         tracked = fake.verb("track", "tracking.granularity=polic")
         assert tracked.code == 2
         assert "did you mean 'policy'" in tracked.err
-
-
-@pytest.fixture
-def many(fake: Command, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Run a sweep whose table has several parts; return what columns are read of all of them."""
-    for module in (folder, rows):
-        monkeypatch.setattr(module, "ROWS_A_GROUP", 3)
-    assert fake(*GRID, "seed=0,1").code == 0
-    columns: list[Any] = []
-    read = pq.ParquetFile.read
-
-    def watched(file: pq.ParquetFile, names: Any = None, **options: Any) -> pa.Table:
-        if "config" in file.schema_arrow.names:
-            columns.append(names)
-        return read(file, names, **options)
-
-    monkeypatch.setattr(pq.ParquetFile, "read", watched)
-    return columns
 
 
 def test_no_verb_holds_the_texts_of_all_cells(fake: Command, many: list[Any]) -> None:
