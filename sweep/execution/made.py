@@ -7,7 +7,7 @@ worker, or in the driver where there are none.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sweep.store.cell import CellSpec
 
 FEW_JOBS = 3
+ANSWER = "answer"
 _UNSIZED = "unsized"
 
 Sizes = Mapping[str, Mapping[str, Any]]
@@ -39,6 +40,7 @@ class Recipe:
     digest: str = ""  # of what is read, where that is known
     n_tasks: int = 0  # the same
     fetched: Mapping[str, Path] = field(default_factory=dict)  # copies from stores, by address
+    question: Callable[[Workload], Any] | None = None  # to be answered where it is converted
 
     @property
     def is_read(self) -> bool:
@@ -68,8 +70,10 @@ def make(recipe: Recipe, wanted: Iterable[str]) -> tuple[Made, Workload]:
 
 
 def convert(recipe: Recipe) -> dict[str, Any]:
-    """Read a trace, keep what it comes to, and describe that."""
-    return describe(load(recipe))
+    """Read a trace, keep what it comes to, and describe that, with the `ANSWER` to a question."""
+    workload = load(recipe)
+    answer = {} if recipe.question is None else {ANSWER: recipe.question(workload)}
+    return describe(workload) | answer
 
 
 def load(recipe: Recipe) -> Workload:
