@@ -35,6 +35,12 @@ def size_cluster(
     Slots come whole, machines to the fraction (`Cluster.machines`). With `tails` all work counts,
     also what can't be done before the last submission (`Workload.mean_load`).
     """
+    full = full_count(workload, shape, load, tails=tails)
+    return times(single(shape), fraction * full)
+
+
+def full_count(workload: Workload, shape: Any, load: float, *, tails: bool) -> float:
+    """Return how many slots or machines `size_cluster` takes, before slots are made whole."""
     one = single(shape)
     if tails:
         at_load = max(workload.mean_load(one).values()) / load
@@ -42,7 +48,7 @@ def size_cluster(
         at_load = count_for(workload.inflow, one, load)
     full = max(at_load, _count_for_gangs(workload, one))
     check_fits(workload, times(one, full))
-    return times(one, fraction * full)
+    return full
 
 
 def demand_of(columns: Columns, cluster: Cluster) -> F8:
