@@ -20,27 +20,13 @@ from sim.workload.workload import Workload
 
 
 @checked
-def size_cluster(
-    workload: Workload,
-    shape: Any,
-    load: Positive = 0.8,
-    fraction: Positive = 1.0,
-    *,
-    tails: bool = False,
-) -> Cluster:
-    """Build the cluster that `workload` loads as wished, or a fraction of it.
+def full_count(workload: Workload, shape: Any, load: Positive, *, tails: bool = False) -> float:
+    """Return how many slots or machines a workload loads as wished, before slots are made whole.
 
-    At fraction 1 the cluster has as many slots or machines as bring the offered load of the
-    bottleneck resource (`sim.cluster.load`) to `load`, and no fewer than the largest gang needs.
-    Slots come whole, machines to the fraction (`Cluster.machines`). With `tails` all work counts,
-    also what can't be done before the last submission (`Workload.mean_load`).
+    As many as bring the offered load of the bottleneck resource (`sim.cluster.load`) to `load`,
+    and no fewer than the largest gang needs. With `tails` all work counts, also what can't be done
+    before the last submission (`Workload.mean_load`).
     """
-    full = full_count(workload, shape, load, tails=tails)
-    return times(single(shape), fraction * full)
-
-
-def full_count(workload: Workload, shape: Any, load: float, *, tails: bool) -> float:
-    """Return how many slots or machines `size_cluster` takes, before slots are made whole."""
     one = single(shape)
     if tails:
         at_load = max(workload.mean_load(one).values()) / load

@@ -22,7 +22,7 @@ from sweep.cli.command import NOTHING_ELSE, Command, add_grid_flags, asked_again
 from sweep.execution import notes
 from sweep.execution.again import run_again
 from sweep.execution.plan import Planned, Prepared, kept_config, source_of, table_of
-from sweep.stats.arrange import Rows, coded
+from sweep.stats.arrange import Rows
 from sweep.store.cache import Cache
 from sweep.store.cell import CellResult
 from sweep.store.journal import Journal
@@ -146,13 +146,11 @@ def verify(command: Command) -> int:
     if command.flags.cells < 1:
         raise InputError(f"--cells must be at least 1, not {command.flags.cells}")
     folder, request = asked_again(command)
-    statuses, status = coded(folder.cells(["status"])["status"])
-    prepared = driver.prepare(request)
-    done = [at for at, name in enumerate(statuses) if name != "failed"]
-    rows = np.flatnonzero(np.isin(status, done))
-    if len(status) != len(prepared.planned):
+    failed, prepared = folder.failed(), driver.prepare(request)
+    rows = np.flatnonzero(~failed)
+    if len(failed) != len(prepared.planned):
         raise InputError(
-            f"{folder.sweep} has {len(status)} cells, its configuration gives "
+            f"{folder.sweep} has {len(failed)} cells, its configuration gives "
             f"{len(prepared.planned)} now; did an experiment's file change?"
         )
     if not len(rows):

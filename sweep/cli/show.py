@@ -78,20 +78,11 @@ def _list(folder: SweepFolder, swept: list[str]) -> None:
     """Print a line a cell, a part at a time: there may be very many."""
     names = [*AXES, *swept, "status", "key", "error_message"]
     header = ["row", *names[:-1], "error"]
-    n, widest = 0, [""] * len(header)
+    n = 0
     for part in folder.parts(columns=names):
-        each = (column.unique().to_pylist() for column in part.select(names[:-2]).columns)
-        found = [_text(part.num_rows + n), *(max(map(_text, values), key=len) for values in each)]
-        widest[: len(found)] = [max(two, key=len) for two in zip(widest, found, strict=False)]
-        n += part.num_rows
-    widest[-2], n = "." * KEY_SHOWN, 0
-    print(table_lines(header, [widest])[0])
-    for part in folder.parts(columns=names):
-        lines = [widest]
-        for at, row in enumerate(part.to_pylist(), start=n):
-            row["key"] = row["key"][:KEY_SHOWN]
-            lines.append([str(at), *(_text(row[name]) for name in names)])
-        print("\n".join(table_lines(header, lines)[2:]))
+        rows = [row | {"key": row["key"][:KEY_SHOWN]} for row in part.to_pylist()]
+        lines = [[str(at), *(_text(row[k]) for k in names)] for at, row in enumerate(rows, n)]
+        print("\n".join(table_lines(header, lines)[n > 0 :]))
         n += part.num_rows
 
 

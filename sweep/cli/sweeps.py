@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from sim.base.errors import InputError
@@ -45,7 +44,7 @@ def _status(results: Path, sweep: str) -> tuple[str, int]:
     begin = next(events, None)
     if begin is None:
         return f"{sweep}: nothing is known of it", 0
-    n_came, n_failed, failed, nodes = 0, 0, list[Event](), dict[str, _Node]()
+    n_came, n_failed, failed, nodes = 0, 0, list[Event](), dict[str, list[float]]()
     others = []
     for event in events:
         if event["event"] != "cell":
@@ -56,7 +55,9 @@ def _status(results: Path, sweep: str) -> tuple[str, int]:
             n_failed += 1
             failed += [event][: MAX_FAILURES - len(failed)]
         if "node" in event:
-            nodes.setdefault(str(event["node"]), _Node(event)).add(event)
+            began_s = event["time"] - event["seconds"]  # of its first cell, by the driver's clock
+            its = nodes.setdefault(str(event["node"]), [began_s, 0.0, 0, 0.0])
+            its[1:] = event["time"], its[2] + 1, its[3] + event["seconds"]
     ends = [event for event in others if event["event"] == "end"]
     n_done = n_came - n_failed
     n_cells, n_todo = begin.get("cells", 0), begin.get("todo", 0)
@@ -86,29 +87,12 @@ def _status(results: Path, sweep: str) -> tuple[str, int]:
     return "\n".join(lines), n_failed
 
 
-@dataclass
-class _Node:
-    """The cells that a node has run."""
-
-    first: Event
-    n: int = 0
-    seconds: float = 0.0
-    last_s: float = 0.0  # when the last came back
-
-    def add(self, cell: Event) -> None:
-        """Count one."""
-        self.n, self.seconds, self.last_s = self.n + 1, self.seconds + cell["seconds"], cell["time"]
-
-
-def _of_nodes(nodes: Mapping[str, _Node]) -> list[str]:
+def _of_nodes(nodes: Mapping[str, Sequence[float]]) -> list[str]:
     """Give each node a line, if there are several: how many cells it has run, and how fast."""
     lines = []
-    for name, its in sorted(nodes.items()) if len(nodes) > 1 else ():
-        # from when its first cell began, by the driver's clock alone, to when its last came back
-        span = its.last_s - its.first["time"] + its.first["seconds"]
-        rate = f", {its.n / span:.2g} a second" if span > 0 else ""
-        cells, each = notes.count(its.n, "cells"), its.seconds / its.n
-        lines.append(f"  {name}: {cells}{rate}, {each:.3g} s each")
+    for name, (began_s, ended_s, n, seconds) in sorted(nodes.items()) if len(nodes) > 1 else ():
+        rate = f", {n / (ended_s - began_s):.2g} a second" if ended_s > began_s else ""
+        lines.append(f"  {name}: {notes.count(int(n), 'cells')}{rate}, {seconds / n:.3g} s each")
     return lines
 
 

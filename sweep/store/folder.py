@@ -12,6 +12,8 @@ import pyarrow.parquet as pq
 import yaml
 
 from sim.base import files
+from sim.base.arrays import Mask
+from sim.base.columns import values_of
 from sim.base.errors import InputError
 from sweep.grid.config_tree import to_yaml
 from sweep.store import known
@@ -116,11 +118,12 @@ class SweepFolder:
             writer.close()
             yield
 
-    def counts(self) -> tuple[int, int]:
-        """Count the cells, and those that failed."""
-        counts = self.cells(["status"])["status"].value_counts().to_pylist()
-        n_failed = sum(each["counts"] for each in counts if each["values"] == "failed")
-        return sum(each["counts"] for each in counts), n_failed
+    def failed(self) -> Mask:
+        """Tell of each cell whether it failed."""
+        import pyarrow.compute as pc  # 0.05 s to import
+
+        status = self.cells(["status"])["status"].combine_chunks()
+        return values_of(pc.equal(status, "failed"))
 
     def verdict(self) -> list[dict[str, Any]]:
         """Read ``verdict.json``: what is best, an entry a trace and capacity; empty if none is."""

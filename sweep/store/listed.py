@@ -30,8 +30,8 @@ def listed(results: Path) -> list[Listed]:
         begun, asked = map(_at, (each.begun_s, each.asked_s))
         if each.is_over:
             folder = SweepFolder.of(results, each.sweep)
-            n_cells, n_failed = folder.counts()
-            state, sentences = f"{n_failed} failed" if n_failed else "", folder.sentences()
+            failed, sentences = folder.failed(), folder.sentences()
+            n_cells, state = len(failed), f"{failed.sum()} failed" if failed.any() else ""
         else:
             n_cells, state = _not_over(Journal(results, each.sweep))
             sentences = []

@@ -131,8 +131,8 @@ def log(
     uri = uri_of(settings)
     if uri is None:
         return
-    config, (_, n_failed) = folder.config(), folder.counts()
-    long = ["config"] if n_failed else ["config", "reproduce"]
+    config = folder.config()
+    long = ["config"] if folder.failed().any() else ["config", "reproduce"]
     cells = folder.cells([name for name in folder.column_names() if name not in long])
     asked = _asked(settings, config)
     granularity = to_log.choose(asked, cells, config["swept"])
