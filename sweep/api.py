@@ -15,17 +15,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from sim.base import files
 from sim.base.errors import InputError, unknown
 from sweep import driver
-from sweep.execution import again, notes, plan, rebase
+from sweep.execution import again, notes, plan, rebase, rows
 from sweep.grid import elsewhere, grid
 from sweep.grid.options import Options
 from sweep.grid.overrides import quote
 from sweep.report import drawing, means
 from sweep.stats import contrasts
-from sweep.stats.arrange import AXES, NOT_METRICS, about, text
+from sweep.stats.arrange import AXES, NOT_METRICS, about, coded, text
 from sweep.stats.summary import Summary, summarise
 from sweep.store import mirror
 from sweep.store.cache import Cache
@@ -38,6 +39,10 @@ TARGETS = (
     *("policy", "trace", "target", "capacity", "low", "high", "status"),
     *("machines", "seeds", "cells"),
 )
+
+
+LONG = ("reproduce", "config")
+"""Columns of long texts, which the frame of all cells is without: there may be very many."""
 
 
 def run(
@@ -132,8 +137,12 @@ class Sweep:
 
     @cached_property
     def cells(self) -> pd.DataFrame:
-        """A row a cell: policy, trace, capacity, seed, status, swept parameters, every metric."""
-        frame: pd.DataFrame = self._folder.cells().to_pandas()
+        """A row a cell: policy, trace, capacity, seed, status, swept parameters, every metric.
+
+        And its key, and what went wrong. What it was run with is its ``config``: see `cell`.
+        """
+        names = [name for name in self._folder.column_names() if name not in LONG]
+        frame: pd.DataFrame = self._folder.cells(names).to_pandas()
         return frame
 
     @cached_property
@@ -181,7 +190,7 @@ class Sweep:
             raise InputError(f"the sweep has no baseline; name one of {', '.join(labels)}")
         names = [metrics] if isinstance(metrics, str) else list(metrics)
         means.chosen(self._summary, names)
-        cells = self._folder.cells()
+        cells = self._narrow
         if baseline != own:
             cells = rebase.against(cells, self.config["swept"], baseline, self._cache)
         asked = {**about(self.config), "baseline": baseline}
@@ -239,28 +248,32 @@ class Sweep:
         for key in labels:
             if key not in named:
                 raise InputError(unknown("label of a cell", key, named))
-        rows = [
-            at
-            for at, row in enumerate(self._rows)
-            if all(text(row[key]) == text(_like(row[key], value)) for key, value in labels.items())
-        ]
-        if len(rows) != 1:
-            among = [self._rows[at] for at in rows] or self._rows
-            left = {key: list(dict.fromkeys(text(row[key]) for row in among)) for key in named}
+        columns = {key: coded(self._narrow[key]) for key in named}
+        there = np.ones(self._narrow.num_rows, bool)
+        for key, value in labels.items():
+            values, which = columns[key]
+            same = [k for k, has in enumerate(values) if text(has) == text(_like(has, value))]
+            there &= np.isin(which, same)
+        found = np.flatnonzero(there)
+        if len(found) != 1:
+            among = found if len(found) else slice(None)
+            left = {
+                key: list(dict.fromkeys(text(values[k]) for k in np.unique(which[among])))
+                for key, (values, which) in columns.items()
+            }
             words = [f"{key}={','.join(v[:8])}" for key, v in left.items() if len(v) > 1]
             asked = ", ".join(f"{key}={value}" for key, value in labels.items()) or "all"
-            found = f"{len(rows)} cells" if rows else "no cell"
-            raise InputError(f"{asked}: {found} of {self.id}; choose by {'; '.join(words)}")
-        return Cell(self, rows[0])
+            n = f"{len(found)} cells" if len(found) else "no cell"
+            raise InputError(f"{asked}: {n} of {self.id}; choose by {'; '.join(words)}")
+        return Cell(self, int(found[0]))
 
     @cached_property
-    def _rows(self) -> list[dict[str, Any]]:
-        rows: list[dict[str, Any]] = self._folder.cells().to_pylist()
-        return rows
+    def _narrow(self) -> pa.Table:
+        return rows.read(self._folder)
 
     @cached_property
     def _summary(self) -> Summary:
-        return summarise(self._folder.cells(), **about(self.config))
+        return summarise(self._narrow, **about(self.config))
 
     @property
     def _cache(self) -> Cache:
@@ -302,7 +315,7 @@ class Cell:
 
     def __init__(self, of: Sweep, row: int) -> None:
         self._of, self._at = of, row
-        self._row = of._rows[row]
+        self._row = of._folder.row(row)
 
     @property
     def labels(self) -> dict[str, Any]:

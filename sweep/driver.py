@@ -29,7 +29,7 @@ from sweep.execution.cell import Simulate
 from sweep.execution.compute import Runner
 from sweep.execution.inputs import Inputs
 from sweep.execution.known import Flags
-from sweep.execution.memory import give_back, keep_no_large
+from sweep.execution.memory import give_back
 from sweep.execution.notes import SoFar
 from sweep.execution.on_ray.pool import make_runner
 from sweep.execution.plan import Planned, Prepared
@@ -113,7 +113,6 @@ def _python_path(options: Options) -> list[str]:
 
 def run(asked: Request, simulate: Simulate | None = None) -> Outcome:
     """Run a sweep to its end."""
-    keep_no_large()
     cells = None if asked.goal is not None else grid.build(asked)
     results = asked.settings.results
     _check_writable(results)
@@ -220,7 +219,6 @@ def _pursue(pursuit: Pursuit, runner: Runner) -> Outcome:
 
 def begin(asked: Request) -> Prepared:
     """Prepare the cells that a request begins with: all of them, unless something is looked for."""
-    keep_no_large()
     if asked.goal is not None:
         return Pursuit(asked).begin()
     return plan.prepare(grid.build(asked), Inputs(asked.settings.results, defers=True))

@@ -20,20 +20,12 @@ from sim.workload.workload import Workload
 
 
 @checked
-def size_cluster(
-    workload: Workload,
-    shape: Any,
-    load: Positive = 0.8,
-    fraction: Positive = 1.0,
-    *,
-    tails: bool = False,
-) -> Cluster:
-    """Build the cluster that `workload` loads as wished, or a fraction of it.
+def full_count(workload: Workload, shape: Any, load: Positive, *, tails: bool = False) -> float:
+    """Return how many slots or machines a workload loads as wished, before slots are made whole.
 
-    At fraction 1 the cluster has as many slots or machines as bring the offered load of the
-    bottleneck resource (`sim.cluster.load`) to `load`, and no fewer than the largest gang needs.
-    Slots come whole, machines to the fraction (`Cluster.machines`). With `tails` all work counts,
-    also what can't be done before the last submission (`Workload.mean_load`).
+    As many as bring the offered load of the bottleneck resource (`sim.cluster.load`) to `load`,
+    and no fewer than the largest gang needs. With `tails` all work counts, also what can't be done
+    before the last submission (`Workload.mean_load`).
     """
     one = single(shape)
     if tails:
@@ -42,7 +34,7 @@ def size_cluster(
         at_load = count_for(workload.inflow, one, load)
     full = max(at_load, _count_for_gangs(workload, one))
     check_fits(workload, times(one, full))
-    return times(one, fraction * full)
+    return full
 
 
 def demand_of(columns: Columns, cluster: Cluster) -> F8:

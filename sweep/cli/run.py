@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import heapq
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from sim.base.errors import InputError
 from sim.base.masking import mask_tree
@@ -19,6 +22,7 @@ from sweep.cli.command import NOTHING_ELSE, Command, add_grid_flags, asked_again
 from sweep.execution import notes
 from sweep.execution.again import run_again
 from sweep.execution.plan import Planned, Prepared, kept_config, source_of, table_of
+from sweep.stats.arrange import Rows
 from sweep.store.cache import Cache
 from sweep.store.cell import CellResult
 from sweep.store.journal import Journal
@@ -142,34 +146,36 @@ def verify(command: Command) -> int:
     if command.flags.cells < 1:
         raise InputError(f"--cells must be at least 1, not {command.flags.cells}")
     folder, request = asked_again(command)
-    recorded = folder.cells().select(["status", "key"]).to_pylist()
-    prepared = driver.prepare(request)
-    done = [row for row, cell in enumerate(recorded) if cell["status"] != "failed"]
-    if len(recorded) != len(prepared.planned):
+    failed, prepared = folder.failed(), driver.prepare(request)
+    rows = np.flatnonzero(~failed)
+    if len(failed) != len(prepared.planned):
         raise InputError(
-            f"{folder.sweep} has {len(recorded)} cells, its configuration gives "
+            f"{folder.sweep} has {len(failed)} cells, its configuration gives "
             f"{len(prepared.planned)} now; did an experiment's file change?"
         )
-    if not done:
+    if not len(rows):
         raise InputError(f"every cell of {folder.sweep} failed; nothing can be compared")
     n_wrong = 0
-    for row in _sample(done, command.flags.cells, command.flags.seed):
+    for row in _sample(rows, command.flags.cells, command.flags.seed):
         planned = prepared.planned[row]
-        verdict, is_same = _verify(prepared, planned, recorded[row]["key"])
+        verdict, is_same = _verify(prepared, planned, folder.row(row)["key"])
         n_wrong += not is_same
         labels = " ".join(f"{value}" for value in mask_tree(planned.cell.labels).values())
         print(f"row {row}: {labels}: {verdict}")
-    n_run = min(command.flags.cells, len(done))
+    n_run = min(command.flags.cells, len(rows))
     print(f"{n_run - n_wrong} of {n_run} cells are the same, bit for bit")
     if n_wrong and (differs := other_bits(folder.provenance())):
         print(f"{folder.sweep} comes from other bits: {differs}")
     return 1 if n_wrong else 0
 
 
-def _sample(rows: list[int], n: int, seed: int) -> list[int]:
+def _sample(rows: Rows, n: int, seed: int) -> list[int]:
     """Choose rows by a hash, so that the same seed always means the same ones."""
-    ranked = sorted(rows, key=lambda row: hashlib.sha256(f"{seed}:{row}".encode()).digest())
-    return sorted(ranked[:n])
+
+    def rank(row: int) -> bytes:
+        return hashlib.sha256(f"{seed}:{row}".encode()).digest()
+
+    return sorted(heapq.nsmallest(n, map(int, rows), key=rank))
 
 
 def _verify(prepared: Prepared, planned: Planned, key: str) -> tuple[str, bool]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from sim.base.errors import InputError
@@ -40,24 +40,36 @@ def status(command: Command) -> int:
 
 def _status(results: Path, sweep: str) -> tuple[str, int]:
     journal = Journal(results, sweep)
-    events = journal.last_attempt()
-    if not events:
+    events = journal.last_attempt()  # which may be of very many cells
+    begin = next(events, None)
+    if begin is None:
         return f"{sweep}: nothing is known of it", 0
-    begin = events[0]
-    cells = [event for event in events if event["event"] == "cell"]
-    failed = [event for event in cells if event.get("status") == "failed"]
-    ends = [event for event in events if event["event"] == "end"]
-    n_done = len(cells) - len(failed)
+    n_came, n_failed, failed, nodes = 0, 0, list[Event](), dict[str, list[float]]()
+    others = []
+    for event in events:
+        if event["event"] != "cell":
+            others.append(event)
+            continue
+        n_came += 1
+        if event.get("status") == "failed":
+            n_failed += 1
+            failed += [event][: MAX_FAILURES - len(failed)]
+        if "node" in event:
+            began_s = event["time"] - event["seconds"]  # of its first cell, by the driver's clock
+            its = nodes.setdefault(str(event["node"]), [began_s, 0.0, 0, 0.0])
+            its[1:] = event["time"], its[2] + 1, its[3] + event["seconds"]
+    ends = [event for event in others if event["event"] == "end"]
+    n_done = n_came - n_failed
     n_cells, n_todo = begin.get("cells", 0), begin.get("todo", 0)
     # a clock that was set back would have it end before it began
     seconds = max(0.0, (ends[-1] if ends else begin)["time"] - begin["time"])
-    words = f"{n_done} of {n_todo} cells done, {len(failed)} failed"
+    words = f"{n_done} of {n_todo} cells done, {n_failed} failed"
     words += f", {n_cells - n_todo} cached before"
     if journal.is_running() and not ends:
         elapsed = max(0.0, time.time() - begin["time"])
         state = f"running (process {begin.get('pid', '?')}) for {elapsed:.0f} s"
-        if 0 < len(cells) < n_todo and elapsed:
-            left = elapsed / len(cells) * (n_todo - len(cells))
+        if 0 < n_came < n_todo and elapsed:
+            left = elapsed / n_came * (n_todo - n_came)
             words += f", about {left:.0f} s left"
     elif ends:
         state = f"over, in {seconds:.0f} s"
@@ -66,34 +78,25 @@ def _status(results: Path, sweep: str) -> tuple[str, int]:
     else:
         state = "interrupted; the same command goes on"
     lines = [f"{sweep}: {state}: {words}"]
-    lines += _of_nodes(cells)
-    lines += [f"  {e['text']}" for e in events if e["event"] == "said" and "text" in e][-10:]
-    lines += [f"  row {e.get('row')} failed: {e.get('error')}" for e in failed[:10]]
+    lines += _of_nodes(nodes)
+    lines += [f"  {e['text']}" for e in others if e["event"] == "said" and "text" in e][-10:]
+    lines += [f"  row {e.get('row')} failed: {e.get('error')}" for e in failed]
     folder = SweepFolder.of(results, sweep)
     if folder.is_whole():
         lines.append(elsewhere.where(folder.path))
-    return "\n".join(lines), len(failed)
+    return "\n".join(lines), n_failed
 
 
-def _of_nodes(cells: Sequence[Event]) -> list[str]:
+def _of_nodes(nodes: Mapping[str, Sequence[float]]) -> list[str]:
     """Give each node a line, if there are several: how many cells it has run, and how fast."""
-    by_node: dict[str, list[Event]] = {}
-    for cell in cells:
-        if "node" in cell:
-            by_node.setdefault(str(cell["node"]), []).append(cell)
-    if len(by_node) < 2:
-        return []
     lines = []
-    for node, its in sorted(by_node.items()):
-        each = sum(cell["seconds"] for cell in its) / len(its)
-        # from when its first cell began, by the driver's clock alone, to when its last came back
-        span = its[-1]["time"] - its[0]["time"] + its[0]["seconds"]
-        rate = f", {len(its) / span:.2g} a second" if span > 0 else ""
-        lines.append(f"  {node}: {notes.count(len(its), 'cells')}{rate}, {each:.3g} s each")
+    for name, (began_s, ended_s, n, seconds) in sorted(nodes.items()) if len(nodes) > 1 else ():
+        rate = f", {n / (ended_s - began_s):.2g} a second" if ended_s > began_s else ""
+        lines.append(f"  {name}: {notes.count(int(n), 'cells')}{rate}, {seconds / n:.3g} s each")
     return lines
 
 
-MAX_SENTENCES = 3
+MAX_SENTENCES, MAX_FAILURES = 3, 10
 
 
 def list_sweeps_arguments(parser: argparse.ArgumentParser) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sim.base import files
-from sweep.execution.made import Recipe, describe, load
+from sweep.execution.made import ANSWER, Recipe, describe, load
 from sweep.grid import remote, traces
 from sweep.grid.config_tree import canonical
 from sweep.store import converted, mirror, sources
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
     from sim.workload.workload import Workload
     from sweep.grid.grid import Cell
 
+T = TypeVar("T")
 KEEP_BYTES = 2**30
+FEW_TASKS = 1_000_000
+"""Of a workload that the driver may read to ask something of it, if it was converted before."""
 
 Convert = Callable[[Recipe], dict[str, Any]]
 """Has workers read a trace and convert it; returns what `describe` says of it."""
@@ -138,6 +142,17 @@ class Inputs:
         while len(self._loaded) > 1 and sum(map(_n_bytes, self._loaded.values())) > KEEP_BYTES:
             self._loaded.popitem(last=False)
         return workload
+
+    def ask(self, name: str, question: Callable[[Workload], T]) -> T:
+        """Return what a question finds of a workload: in a worker, if it is new or large."""
+        about = self.known(name)
+        is_large = about is None or about["n_tasks"] > FEW_TASKS
+        if self._convert is None or not self.is_read(name) or not is_large:
+            return question(self.workload(name))
+        found = self._convert(replace(self.recipe(name), question=question))
+        answer: T = found.pop(ANSWER)
+        self.learn(name, found)
+        return answer
 
     def _here(self, trace: Mapping[str, Any]) -> Mapping[str, Any]:
         """Fetch a trace that lies in an object store, once."""

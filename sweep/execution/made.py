@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from sweep.store.cell import CellSpec
 
 FEW_JOBS = 3
+ANSWER = "answer"
 _UNSIZED = "unsized"
 
 Sizes = Mapping[str, Mapping[str, Any]]
@@ -40,6 +41,7 @@ class Recipe:
     digest: str = ""  # of what is read, where that is known
     n_tasks: int = 0  # the same
     fetched: Mapping[str, Path] = field(default_factory=dict)  # copies from stores, by address
+    question: Callable[[Workload], Any] | None = None  # to be answered where it is converted
 
     @property
     def is_read(self) -> bool:
@@ -61,7 +63,7 @@ def make(recipe: Recipe, wanted: Iterable[str]) -> tuple[Made, Workload]:
 
     Raises InputError where it can't be made, or does not fit one of them.
     """
-    workload = load(recipe, keeps=True)
+    workload = load(recipe)
     _ = workload.columns  # computed once here, shared by all
     sizes = {one: size(workload, one) for one in wanted}
     return Made(describe(workload), sizes, few_of(workload)), workload
@@ -73,12 +75,16 @@ def few_of(workload: Workload) -> bytes:
 
 
 def convert(recipe: Recipe) -> dict[str, Any]:
-    """Read a trace, keep what it comes to, and describe that."""
-    return describe(load(recipe, keeps=True))
+    """Read a trace, keep what it comes to, and describe that, with the `ANSWER` to a question."""
+    workload = load(recipe)
+    answer = {} if recipe.question is None else {ANSWER: recipe.question(workload)}
+    return describe(workload) | answer
 
 
-def load(recipe: Recipe, *, keeps: bool = False) -> Workload:
+def load(recipe: Recipe) -> Workload:
     """Draw a workload, or read it: from what is kept of its trace, else from the trace itself.
+
+    What a trace comes to is kept, whoever reads it first: a plan, a sweep, a task of it.
 
     Raises InputError where that fails, or its content is another than what was planned with.
     """
@@ -98,7 +104,7 @@ def load(recipe: Recipe, *, keeps: bool = False) -> Workload:
             file=mask(str(recipe.trace.get("path"))),
             rule="changed trace",
         )
-    if keeps and recipe.kept is not None:
+    if recipe.kept is not None:
         converted.keep(workload, recipe.kept)
     return workload
 

@@ -9,11 +9,11 @@ from sim.base.errors import InputError, unknown
 from sim.base.parameters import Count, Positive
 from sim.base.parameters import check as check_value
 from sim.base.plugins import check_known
-from sim.cluster import faults, load
+from sim.cluster import faults, load, sizing
 from sim.cluster.cluster import Cluster, check_most
 from sim.cluster.fits import check_fits, check_room
 from sim.cluster.load import FACTS
-from sim.cluster.sizing import single, size_cluster, times
+from sim.cluster.sizing import single, times
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
@@ -85,22 +85,24 @@ def stretched(workload: Workload, config: Mapping[str, Any]) -> Workload:
     return found.with_meta({_SCALE: factor})
 
 
-def at_capacity(workload: Workload, config: Mapping[str, Any], capacity: float) -> Cluster:
-    """Return the cluster for a workload and a capacity, whether or not its jobs fit it."""
-    shape = config["shape"]
-    if config.get("count") is None:
-        wanted = config.get("load") or config.get("usual_load", STEADY_LOAD)
-        tails = bool(config.get("tails", False))
-        cluster = size_cluster(workload, shape, wanted, capacity, tails=tails)
-    else:
-        cluster = _of(shape, capacity * config["count"])
-    return cluster
+def full_count(workload: Workload, config: Mapping[str, Any]) -> float:
+    """Return how many slots or machines capacity 1 is, before slots are made whole."""
+    if config.get("count") is not None:
+        return float(config["count"])
+    wanted = config.get("load") or config.get("usual_load", STEADY_LOAD)
+    tails = bool(config.get("tails", False))
+    return sizing.full_count(workload, config["shape"], wanted, tails=tails)
+
+
+def at_capacity(config: Mapping[str, Any], full: float, capacity: float) -> Cluster:
+    """Return the cluster of a capacity, of so many machines at 1, whether or not jobs fit it."""
+    return _of(config["shape"], capacity * full)
 
 
 def size(workload: Workload, config: Mapping[str, Any], capacity: float) -> dict[str, Any]:
     """Size the cluster for a workload and a capacity, and check that every job fits it."""
     shape = config["shape"]
-    cluster = at_capacity(workload, config, capacity)
+    cluster = at_capacity(config, full_count(workload, config), capacity)
     n_machines = count_of(cluster, shape)
     count = capacity * config["count"] if isinstance(shape, list) else n_machines
     sized = {"shape": shape, "count": count, "queues": _queues(workload, config)}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from bisect import bisect_left
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from sim.base.errors import InputError
@@ -20,12 +21,41 @@ _HAIR = 1e-9
 _DIGITS = range(3, 13)
 
 
+def between(config: Mapping[str, Any], low: float, high: float, workload: Workload) -> Machines:
+    """Find the whole machines between two capacities, and which are too few for a job.
+
+    The workload is seen here alone, which may be in a task. Where like machines are enough, so are
+    more of them; of kinds each has its share, rounded, and every number is looked at.
+    """
+    found = Machines(config, clusters.full_count(workload, config))
+    first, last = found.within(low, high)
+
+    def why_not(n: int) -> str:
+        try:
+            clusters.size(workload, config, found.capacity(n))
+        except InputError as error:
+            return error.message
+        return ""
+
+    if why := why_not(last):
+        raise InputError(f"the high end of capacity's interval: {why}", rule="range")
+    some = range(first, last)
+    if isinstance(config["shape"], list):
+        too_few: Collection[int] = frozenset(filter(why_not, some))
+    else:
+        too_few = some[: bisect_left(some, True, key=lambda n: not why_not(n))]
+    return replace(found, first=first, last=last, too_few=too_few)
+
+
 @dataclass
 class Machines:
     """How many machines a capacity is, for one workload on one cluster."""
 
-    workload: Workload  # by which the cluster is sized
     config: Mapping[str, Any]  # the cluster's
+    of_one: float  # how many its workload has at capacity 1, before slots are made whole
+    first: int = 0  # what may be asked for, as whole numbers, and which of these are
+    last: int = 0
+    too_few: Collection[int] = ()  # for a job
     _capacity: dict[int, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -55,14 +85,6 @@ class Machines:
         """Return of how many machines a number stands: of itself, but where parts count."""
         return n * self.each
 
-    def why_not(self, n: int) -> str:
-        """Say why the workload does not fit so many machines; empty if it does."""
-        try:
-            clusters.size(self.workload, self.config, self.capacity(n))
-        except InputError as error:
-            return error.message
-        return ""
-
     def _find(self, n: int) -> float:
         wanted = self.count(n)
         exact = wanted / self.full
@@ -80,5 +102,5 @@ class Machines:
 
     def _count(self, capacity: float) -> float:
         """Return how many machines a capacity is."""
-        cluster = clusters.at_capacity(self.workload, self.config, capacity)
+        cluster = clusters.at_capacity(self.config, self.of_one, capacity)
         return clusters.count_of(cluster, self.config["shape"])

@@ -9,18 +9,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from sim.base.errors import InputError
 from sweep.execution.notes import count
 from sweep.grid.config_tree import canonical
 from sweep.grid.goals import Target
 from sweep.grid.grid import Cell
 from sweep.search.bisect import Answer, Hunt, Probe, looks
-from sweep.search.machines import Machines
+from sweep.search.machines import Machines, between
 from sweep.search.points import Points, place, settings_of
 from sweep.search.rounds import Rounds
 from sweep.stats import interval
@@ -97,14 +97,14 @@ class Targets:
             name = inputs.id_of(cell)
             world = canonical([name, cell.cluster])
             if world not in known:
-                known[world] = Machines(inputs.workload(name), cell.cluster)
+                question = partial(between, cell.cluster, goal.low, goal.high)
+                known[world] = inputs.ask(name, question)
             machines = known[world]
-            first, last = machines.within(goal.low, goal.high)
-            if why := machines.why_not(last):
-                raise InputError(f"the high end of capacity's interval: {why}", rule="range")
-            cheap = MOST_TASKS // (seeds[0] * max(1, machines.workload.n_tasks))
+            cheap = MOST_TASKS // (seeds[0] * max(1, inputs.describe(name)["n_tasks"]))
             n_first = min(max(cheap, FIRST[0]), FIRST[1])
-            hunt = Hunt(first, last, goal.bound, goal.is_most, seeds, self._apart, n_first)
+            hunt = Hunt(
+                machines.first, machines.last, goal.bound, goal.is_most, seeds, self._apart, n_first
+            )
             cases.append(_Case(cell, machines, hunt))
         return cases
 
@@ -116,8 +116,8 @@ class Targets:
         hunt, machines = case.hunt, case.machines
         while wanted := hunt.wants():
             for n, _ in wanted:
-                if n not in hunt.probes and (why := machines.why_not(n)):
-                    hunt.refuse(n, why, is_sure=True)
+                if n not in hunt.probes and n in machines.too_few:
+                    hunt.refuse(n, "too few", is_sure=True)
             cells = {
                 n: self._points.cells(case.cell, self._seeds[:k], capacity=machines.capacity(n))
                 for n, k in wanted

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import io
 import json
+import math
 import os
 import re
 import time
@@ -70,15 +71,12 @@ class Journal:
         file.seek(max(0, end - 1))
         return "\n" if end and file.read(1) != b"\n" else ""
 
-    def events(self) -> list[Event]:
-        """All whole events, oldest first."""
-        return [*self._read()]
-
     def milestones(self) -> list[Event]:
-        """Return the same but for cells, which may be very many."""
-        return [*self._read(_CELL)]
+        """Return all but those of cells, which may be very many."""
+        return [*self.events(_CELL)]
 
-    def _read(self, but: str | None = None) -> Iterator[Event]:
+    def events(self, but: str | None = None) -> Iterator[Event]:
+        """Yield all whole events, oldest first."""
         try:
             file = self.file.open(encoding="utf-8", errors="replace")
         except OSError:
@@ -91,11 +89,13 @@ class Journal:
                         if _is_event(event):
                             yield event
 
-    def last_attempt(self) -> list[Event]:
-        """Return the last ``begin`` and what came after it; nothing if there is none."""
-        events = self.events()
-        begins = [at for at, event in enumerate(events) if event["event"] == "begin"]
-        return events[begins[-1] :] if begins else []
+    def last_attempt(self) -> Iterator[Event]:
+        """Yield the last ``begin`` and what came after it; nothing if there is none."""
+        left = sum(event["event"] == "begin" for event in self.milestones()) or math.inf
+        for event in self.events():
+            left -= event["event"] == "begin"
+            if left <= 0:
+                yield event
 
     def begun_s(self) -> tuple[float, float] | None:
         """Return when it was last begun, and when begun or asked for; None if not known.

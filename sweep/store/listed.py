@@ -30,8 +30,8 @@ def listed(results: Path) -> list[Listed]:
         begun, asked = map(_at, (each.begun_s, each.asked_s))
         if each.is_over:
             folder = SweepFolder.of(results, each.sweep)
-            n_cells, n_failed = folder.counts()
-            state, sentences = f"{n_failed} failed" if n_failed else "", folder.sentences()
+            failed, sentences = folder.failed(), folder.sentences()
+            n_cells, state = len(failed), f"{failed.sum()} failed" if failed.any() else ""
         else:
             n_cells, state = _not_over(Journal(results, each.sweep))
             sentences = []
@@ -46,8 +46,11 @@ def _at(time_s: float) -> str:
 
 def _not_over(journal: Journal) -> tuple[int, str]:
     """Say how many cells a sweep without a folder has, and how it stands."""
-    events = journal.last_attempt()
-    n_cells = events[0].get("cells", 0) if events else 0
-    if any(event["event"] == "end" for event in events):
+    n_cells, is_over = 0, False
+    for event in journal.milestones():
+        if event["event"] == "begin":
+            n_cells, is_over = event.get("cells", 0), False
+        is_over |= event["event"] == "end"
+    if is_over:
         return n_cells, "went on with more seeds"
     return n_cells, "running" if journal.is_running() else "interrupted"

@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import json
+import math
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
+from sim.base.arrays import F8
 from sim.base.masking import mask_tree
 from sweep.execution.notes import LINE_EVERY_S
-from sweep.grid.config_tree import to_yaml
+from sweep.grid.config_tree import in_short, to_yaml
 from sweep.grid.request import Settings
+from sweep.stats.arrange import arrange
 from sweep.store import lease
 from sweep.store.folder import SweepFolder
+from sweep.store.index import as_keys
 from sweep.store.journal import Journal
 from sweep.track import rows as to_log
 from sweep.track.connection import Place, connected, known_run, remember, uri_of
-from sweep.track.rows import Granularity, Row, digest, rows_of
+from sweep.track.rows import Granularity, Row, digest
 from sweep.track.runs import (
     files_of,
     find_children,
@@ -53,13 +60,13 @@ def track(
     cells: pa.Table,
     config: Mapping[str, Any],
     provenance: Mapping[str, Any],
-    cell_configs: Mapping[str, Mapping[str, Any]],
+    configs: Callable[[Sequence[int]], Iterable[Mapping[str, Any]]],
     uri: str,
     experiment: str,
     *,
     swept: Sequence[str] = (),
     baseline: str | None = None,
-    times: Mapping[str, tuple[float, float]] | None = None,
+    times: F8 | None = None,
     granularity: Granularity = "cell",
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Tracked:
@@ -71,10 +78,16 @@ def track(
     every swept parameter) and the cell's configuration as ``config.yaml``; that of a failed cell
     is marked FAILED and holds the traceback. A run whose cell has another outcome now (it failed,
     or was cut off), or that was logged at another granularity, is deleted and logged anew.
+
+    `configs` gives the configurations of cells by their rows, ascending; `times`, a row a cell,
+    says when each began and ended, s since 1970, NaN where that is not known.
     """
-    rows = rows_of(cells, swept)
-    children = to_log.at(granularity, rows)
-    state = digest(rows, files_of(folder), granularity)
+    them = arrange(cells, swept, None)
+    means = to_log.over_seeds(them, None if granularity == "policy" else to_log.MOST_METRICS)
+    children = to_log.at(granularity, them, means)
+    params, headline = to_log.params_of(them), to_log.headline(means)
+    n_cells = len(them.failed), int(them.failed.sum())
+    state = digest(children, [params, headline, n_cells], files_of(folder), granularity)
     known = known_run(folder, uri, experiment, state)
     if known:
         return Tracked(0, len(children), *known)
@@ -84,9 +97,10 @@ def track(
     ):
         place = Place(client, uri, Path(scratch))
         experiment_id = find_experiment(place, experiment, folder)
-        parent, is_new = find_parent(place, experiment_id, folder.name, rows, baseline, provenance)
-        names = dict.fromkeys(name for row in rows for name in row.params)
-        present = {} if is_new else find_children(place, experiment_id, folder.name, names)
+        parent, is_new = find_parent(
+            place, experiment_id, folder.name, params, baseline, provenance
+        )
+        present = {} if is_new else find_children(place, experiment_id, folder.name, params)
         wanted = {row.identity for row in children}
         missing = [
             row for row in children if not is_up_to_date(place, row, present.get(row.identity))
@@ -96,12 +110,15 @@ def track(
             for old in runs if identity in anew or identity not in wanted else ():
                 client.delete_run(old.info.run_id)
         compared = to_log.varying(children)
-        for done, row in enumerate(missing, start=1):
-            text = to_yaml(mask_tree(_config_of(row, cell_configs)))
-            log_child(place, parent, row, compared, text, _times_of(row, times or {}))
+        found = configs([int(row.rows[0]) for row in missing])
+        for done, (row, config) in enumerate(zip(missing, found, strict=True), start=1):
+            if row.kind != "cell":
+                config = {**config, "seed": in_short(np.unique(them.seed[row.rows]).tolist())}
+            text = to_yaml(mask_tree(config))
+            log_child(place, parent, row, compared, text, _times_of(row, times))
             if on_progress:
                 on_progress(done, len(missing))
-        finish_parent(place, parent, rows, folder, to_log.headline(rows))
+        finish_parent(place, parent, *n_cells, folder, headline)
     run = (experiment_id, str(parent.info.run_id))
     remember(folder, uri, experiment, state, run)
     return Tracked(len(missing), len(children) - len(missing), *run)
@@ -114,9 +131,10 @@ def log(
     uri = uri_of(settings)
     if uri is None:
         return
-    cells, config = folder.cells(), folder.config()
+    config = folder.config()
+    long = ["config"] if folder.failed().any() else ["config", "reproduce"]
+    cells = folder.cells([name for name in folder.column_names() if name not in long])
     asked = _asked(settings, config)
-    rows = cells.select(["key", "config"]).to_pylist()
     granularity = to_log.choose(asked, cells, config["swept"])
     if asked is None and granularity != "cell":
         note(
@@ -130,12 +148,12 @@ def log(
             cells,
             config,
             folder.provenance(),
-            {row["key"]: json.loads(row["config"]) for row in rows},
+            partial(_configs, folder),
             uri,
             str(settings.tracking["experiment"]),
             swept=config["swept"],
             baseline=config["baseline"],
-            times=_times(folder),
+            times=_times(folder, cells["key"]),
             granularity=granularity,
             on_progress=_saying(note),
         )
@@ -160,27 +178,37 @@ def _saying(note: Callable[[str], object]) -> Callable[[int, int], None]:
     return on_progress
 
 
-def _times(folder: SweepFolder) -> dict[str, tuple[float, float]]:
+def _times(folder: SweepFolder, keys: pa.ChunkedArray) -> F8:
     """When each cell began and ended, s since 1970, as far as the journal knows."""
-    events = Journal(folder.results, folder.sweep).events()
-    return {
-        event["key"]: (event["time"] - event["seconds"], event["time"])
-        for event in events
-        if event["event"] == "cell" and event.keys() >= {"key", "seconds"}
-    }
+    known, times = bytearray(), array("d")
+    for event in Journal(folder.results, folder.sweep).events():
+        if event["event"] == "cell" and event.keys() >= {"key", "seconds"}:
+            known += bytes.fromhex(event["key"])
+            times.extend((event["time"] - event["seconds"], event["time"]))
+    found = np.full((len(keys), 2), math.nan)
+    if known:
+        own = as_keys(b"".join(bytes.fromhex("".join(part.to_pylist())) for part in keys.chunks))
+        order = np.argsort(as_keys(known), kind="stable")
+        ran = as_keys(known)[order]
+        at = np.searchsorted(ran, own, side="right") - 1  # of those that ran again the last
+        there = (at >= 0) & (ran[at] == own)
+        found[there] = np.reshape(times, (-1, 2))[order[at[there]]]
+    return found
 
 
-def _config_of(row: Row, configs: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Give the configuration of a row's cell; of several, which differ in the seed, all seeds."""
-    config = configs.get(row.members[0], {})
-    if len(row.members) == 1:
-        return config
-    seeds = {configs[key].get("seed") for key in row.members if key in configs}
-    return {**config, "seed": sorted(seed for seed in seeds if seed is not None)}
+def _configs(folder: SweepFolder, rows: Sequence[int]) -> Iterator[Mapping[str, Any]]:
+    """Give the configurations of some rows, which ascend."""
+    begin, end, part = 0, 0, pa.table({})
+    parts = folder.parts(columns=["config"])
+    for at in rows:
+        while at >= end:
+            part = next(parts)
+            begin, end = end, end + part.num_rows
+        yield json.loads(part["config"][at - begin].as_py())
 
 
-def _times_of(row: Row, times: Mapping[str, tuple[float, float]]) -> tuple[float, float]:
-    known = [times[key] for key in row.members if key in times]
-    if not known:
+def _times_of(row: Row, times: F8 | None) -> tuple[float, float]:
+    known = None if times is None else times[row.rows]
+    if known is None or np.isnan(known).all():
         return time.time(), time.time()
-    return min(began for began, _ in known), max(ended for _, ended in known)
+    return float(np.nanmin(known[:, 0])), float(np.nanmax(known[:, 1]))

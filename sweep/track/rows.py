@@ -13,14 +13,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 import pyarrow as pa
 
 from sim.base.masking import mask
 from sweep.stats import intervals
-from sweep.stats.arrange import AXES, NOT_METRICS
+from sweep.stats.arrange import AXES, ERROR, Arranged, Rows, by_capacity
 from sweep.stats.arrange import text as shortest
 
 _FORBIDDEN = re.compile(r"[^\w.\-/ :]")
@@ -33,7 +33,7 @@ class Row:
 
     ``params`` are the axes and swept parameters as text, ``metrics`` the finite ones, ``error``
     the stage, type and message of a failed cell (empty otherwise), ``traceback`` and
-    ``reproduce`` text, ``members`` the keys of its cells.
+    ``reproduce`` text, ``rows`` those of its cells.
     """
 
     key: str
@@ -43,8 +43,8 @@ class Row:
     traceback: str
     reproduce: str
     is_failed: bool
-    kind: str = "cell"
-    members: tuple[str, ...] = ()
+    kind: str
+    rows: Rows
 
     @property
     def identity(self) -> tuple[str, ...]:
@@ -78,26 +78,28 @@ def identity(kind: str, key: str, params: Mapping[str, str]) -> tuple[str, ...]:
     return (kind, key, *(f"{name}={value}" for name, value in sorted(params.items())))
 
 
-def rows_of(cells: pa.Table, swept: Sequence[str]) -> list[Row]:
-    """Read the rows of ``cells.parquet``, in order."""
-    params = [*AXES, *(key for key in swept if key in cells.column_names and key not in AXES)]
-    metrics = [
-        field.name
-        for field in cells.schema
-        if field.name not in NOT_METRICS
-        and field.name not in params
-        and pa.types.is_floating(field.type)
-    ]
-    return [_row(cell, params, metrics) for cell in cells.to_pylist()]
+def rows_of(them: Arranged, kind: str, groups: Sequence[Rows]) -> list[Row]:
+    """Make what becomes a child run each, of the rows of ``cells.parquet`` that it stands for."""
+    metrics = [dict[str, float]() for _ in groups]
+    for name in them.names:
+        values = them.values(name)
+        values[~np.isfinite(values)] = math.nan
+        for found, rows in zip(metrics, groups, strict=True):
+            mean, half = values[rows[0]], math.nan
+            if len(rows) > 1:
+                (mean,), (half,), _ = intervals(values[rows, None])
+            both = ((allowed(name), mean), (f"{HALF}/{allowed(name)}", half))
+            found |= {name: float(value) for name, value in both if math.isfinite(value)}
+    return [_row(them, kind, *each) for each in zip(groups, metrics, strict=True)]
 
 
-def digest(rows: Sequence[Row], files: Sequence[Path], granularity: str) -> str:
-    """SHA-256 of all that is logged: the rows, whatever their order, and the files."""
+def digest(rows: Sequence[Row], others: object, files: Sequence[Path], granularity: str) -> str:
+    """SHA-256 of all that is logged: the rows, whatever their order, the files, and others."""
     lines = sorted(
         json.dumps([r.key, dict(r.params), dict(r.metrics), dict(r.error)], sort_keys=True)
         for r in rows
     )
-    lines += [digest_of_files(files), granularity]
+    lines += [json.dumps(others), digest_of_files(files), granularity]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
@@ -114,31 +116,42 @@ def digest_of_files(files: Sequence[Path]) -> str:
     return total.hexdigest()
 
 
-def _row(cell: Mapping[str, Any], params: Sequence[str], metrics: Sequence[str]) -> Row:
-    is_failed = cell["status"] == "failed"
+def _row(them: Arranged, kind: str, rows: Rows, metrics: Mapping[str, float]) -> Row:
+    failed = rows[them.failed[rows]]
+    cell = them.row(int(rows[0]))
+    blamed = them.row(int(failed[0])) if len(failed) else cell
 
     def text(name: str) -> str:
-        value = cell.get(name)
+        value = blamed.get(name)
         return "" if value is None else mask(str(value))
 
+    key, counts = str(cell["key"]), dict[str, float]()
+    if kind != "cell":
+        keys = "\n".join(sorted(them.cells["key"].take(pa.array(rows)).to_pylist()))
+        key = hashlib.sha256(keys.encode()).hexdigest()
+        counts = {"cells": float(len(rows)), "cells_failed": float(len(failed))}
+    names = (*AXES, *them.swept) if kind == "cell" else ("policy", "trace", "capacity", *them.swept)
     return Row(
-        key=str(cell["key"]),
-        params={name: shortest(cell[name])[:MAX_TAG] for name in params if cell[name] is not None},
-        metrics={
-            allowed(name): float(cell[name])
-            for name in metrics
-            if cell[name] is not None and math.isfinite(cell[name])
-        },
-        error={
-            name: text(name)[:MAX_TAG]
-            for name in ("error_stage", "error_type", "error_message")
-            if is_failed and text(name)
-        },
-        traceback=text("error_traceback") if is_failed else "",
+        key=key,
+        params={name: shortest(cell[name])[:MAX_TAG] for name in names if cell[name] is not None},
+        metrics={**metrics, **counts},
+        error={name: said[:MAX_TAG] for name in ERROR[:3] if len(failed) and (said := text(name))},
+        traceback=text("error_traceback") if len(failed) else "",
         reproduce=text("reproduce"),
-        is_failed=is_failed,
-        members=(str(cell["key"]),),
+        is_failed=len(failed) > 0,
+        kind=kind,
+        rows=rows,
     )
+
+
+def params_of(them: Arranged) -> dict[str, str]:
+    """Write what values each parameter has: of very many their beginning."""
+    found = {}
+    for name in (*AXES, *them.swept):
+        values = them.cells[name].unique().slice(0, MAX_TAG).to_pylist()
+        if some := [shortest(value) for value in values if value is not None]:
+            found[name] = ",".join(some)[:MAX_TAG]
+    return found
 
 
 Granularity = Literal["cell", "policy", "sweep"]
@@ -164,25 +177,29 @@ def choose(asked: str | None, cells: pa.Table, swept: Sequence[str]) -> Granular
     return "policy" if groups.num_rows <= MOST_GROUPS else "sweep"
 
 
-def at(granularity: Granularity, rows: Sequence[Row]) -> list[Row]:
-    """Make what becomes a child run each, of a row a cell."""
-    if granularity == "sweep":
-        return []
-    return list(rows) if granularity == "cell" else over_seeds(rows)
+def at(granularity: Granularity, them: Arranged, means: list[Row]) -> list[Row]:
+    """Make what becomes a child run each; `means` are `over_seeds`."""
+    cells = np.arange(len(them.failed) if granularity == "cell" else 0)
+    return means if granularity == "policy" else rows_of(them, "cell", [*cells[:, None]])
 
 
-def over_seeds(rows: Sequence[Row]) -> list[Row]:
-    """Average cells that differ in nothing but their seed."""
-    return [_mean(group) for group in _groups(rows)]
+def over_seeds(them: Arranged, most: int | None = None) -> list[Row]:
+    """Average cells that differ in nothing but their seed; of very many settings the first."""
+    groups = [
+        world.rows[them.column[world.rows] == column]
+        for members in them.blocks.values()
+        for world in by_capacity(them, members)
+        for column in np.unique(them.column[world.rows])
+    ]
+    return rows_of(them, "policy", sorted(groups, key=lambda rows: int(rows[0]))[:most])
 
 
-def headline(rows: Sequence[Row]) -> list[tuple[str, int, float]]:
+def headline(means: Sequence[Row]) -> list[tuple[str, int, float]]:
     """Means of the most telling metrics: name, step, value; the first 990.
 
     A name is ``<metric>/<what varies>`` and the step the capacity in per cent, so that a chart of
     the sweep's run has a line a policy, and the list of runs its value at the largest capacity.
     """
-    means = over_seeds(rows)
     names = [name for name in varying(means) if name not in ("seed", "capacity")]
     points = [
         (allowed("/".join(filter(None, (metric, _words(row, names))))), _step(row), value)
@@ -205,38 +222,3 @@ def varying(rows: Sequence[Row]) -> list[str]:
     """Names of the parameters that are not the same in every row: what a comparison is about."""
     names = dict.fromkeys(name for row in rows for name in row.params)
     return [name for name in names if len({row.params.get(name) for row in rows}) > 1]
-
-
-def _groups(rows: Sequence[Row]) -> list[list[Row]]:
-    groups: dict[tuple[tuple[str, str], ...], list[Row]] = {}
-    for row in rows:
-        setting = tuple((name, value) for name, value in row.params.items() if name != "seed")
-        groups.setdefault(setting, []).append(row)
-    return list(groups.values())
-
-
-def _mean(group: Sequence[Row]) -> Row:
-    first = group[0]
-    names = list(dict.fromkeys(name for row in group for name in row.metrics))
-    values = [[row.metrics.get(name, math.nan) for name in names] for row in group]
-    means, halves, _ = intervals(np.array(values, dtype=np.float64).reshape(len(group), -1))
-    metrics = dict(zip(names, means.tolist(), strict=True))
-    metrics |= {f"{HALF}/{n}": h for n, h in zip(names, halves.tolist(), strict=True)}
-    failed = [row for row in group if row.is_failed]
-    blamed = failed[0] if failed else first
-    keys = "\n".join(sorted(row.key for row in group))
-    return Row(
-        key=hashlib.sha256(keys.encode()).hexdigest(),
-        params={name: value for name, value in first.params.items() if name != "seed"},
-        metrics={
-            **{name: value for name, value in metrics.items() if math.isfinite(value)},
-            "cells": float(len(group)),
-            "cells_failed": float(len(failed)),
-        },
-        error=blamed.error,
-        traceback=blamed.traceback,
-        reproduce=blamed.reproduce,
-        is_failed=bool(failed),
-        kind="policy",
-        members=tuple(row.key for row in group),
-    )

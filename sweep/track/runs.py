@@ -199,7 +199,7 @@ def find_parent(
     place: Place,
     experiment_id: str,
     sweep_id: str,
-    rows: Sequence[Row],
+    params: Mapping[str, str],
     baseline: str | None,
     provenance: Mapping[str, Any],
 ) -> tuple[Run, bool]:
@@ -212,13 +212,8 @@ def find_parent(
         return runs[0], False
     tags = {SWEEP: sweep_id, KIND: "sweep", **_origin(provenance)}
     run = place.client.create_run(experiment_id, tags=tags, run_name=sweep_id)
-    names = dict.fromkeys(name for row in rows for name in row.params)
-    params = {
-        name: ",".join(dict.fromkeys(row.params[name] for row in rows if name in row.params))
-        for name in names
-    }
     if baseline:
-        params["baseline"] = baseline
+        params = {**params, "baseline": baseline}
     place.client.log_batch(
         run.info.run_id, params=[Param(name, value[:MAX_TAG]) for name, value in params.items()]
     )
@@ -228,7 +223,8 @@ def find_parent(
 def finish_parent(
     place: Place,
     run: Run,
-    rows: Sequence[Row],
+    n_cells: int,
+    n_failed: int,
     folder: Path,
     headline: Sequence[tuple[str, int, float]],
 ) -> None:
@@ -238,7 +234,6 @@ def finish_parent(
     """
     from mlflow.entities import Metric, RunTag
 
-    n_failed = sum(row.is_failed for row in rows)
     status = "FAILED" if n_failed else "FINISHED"
     files = files_of(folder)
     state = digest_of_files(files)
@@ -246,7 +241,7 @@ def finish_parent(
         for path in files:
             place.put_file(run, path)
     now_ms = round(time.time() * 1000)
-    counts = {"cells": float(len(rows)), "cells_failed": float(n_failed)}
+    counts = {"cells": float(n_cells), "cells_failed": float(n_failed)}
     metrics = [
         Metric(name, value, now_ms, 0)
         for name, value in counts.items()
@@ -257,7 +252,7 @@ def finish_parent(
         metrics += [Metric(name, value, now_ms, step) for name, step, value in headline]
     verdict = _verdict(folder)
     note = "\n".join(
-        [*(f"- {one}" for one in verdict), "", _counts(rows, n_failed, folder)]
+        [*(f"- {one}" for one in verdict), "", _counts(n_cells, n_failed, folder)]
     ).strip()
     tags = [RunTag(FILES, state), RunTag(MEANS, means), RunTag(NOTE, note)]
     if verdict:  # a column of the list of runs, too, where the description is none
@@ -292,9 +287,9 @@ def _verdict(folder: Path) -> list[str]:
     return [*sentences[:n_kept], *([f"And {more} more."] if more else [])]
 
 
-def _counts(rows: Sequence[Row], n_failed: int, folder: Path) -> str:
+def _counts(n_cells: int, n_failed: int, folder: Path) -> str:
     """Say how many cells there are, for the head of the run's page, and where to read on."""
     failed = f", {n_failed} failed" if n_failed else ""
     files = {path.name for path in files_of(folder)}
     where = "; plots and tables: `report.html` among the artifacts" * ("report.html" in files)
-    return f"{len(rows)} cells{failed}{where}."
+    return f"{n_cells} cells{failed}{where}."

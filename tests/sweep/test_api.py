@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ctypes
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import sweep
@@ -46,6 +50,19 @@ def test_keywords_are_the_same_words(
 ) -> None:
     words = fake.words("policy=fifo,las,srpt", "baseline=fifo")
     assert sweep.run(*words, **keys).folder == ran.folder
+
+
+def test_nothing_of_the_whole_process_is_changed(
+    fake: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changed: list[object] = []
+    monkeypatch.setattr(pa, "set_memory_pool", changed.append)
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: SimpleNamespace(mallopt=changed.append))
+    path, environment = [*sys.path], {**os.environ}
+    found = sweep.run(*fake.words("policy=fifo,las"), baseline="fifo")
+    assert len(sweep.load(found.folder).against("las"))
+    assert changed == []
+    assert (sys.path[: len(path)], os.environ) == (path, environment)
 
 
 def test_keywords_of_other_kinds(fake: Command) -> None:

@@ -316,7 +316,7 @@ def test_results_that_can_not_be_written(fake: Command, tmp_path: Path) -> None:
 
 def test_the_journal_tells_what_happened(fake: Command) -> None:
     ran = fake("policy=fifo,sjf")
-    events = Journal(fake.results, ran.folder.name).events()
+    events = [*Journal(fake.results, ran.folder.name).events()]
     assert [event["event"] for event in events] == ["begin", "cell", "cell", "end"]
     assert events[0]["todo"] == 2
     assert {event["key"] for event in events[1:3]} == {row["key"] for row in ran.rows}

@@ -33,8 +33,7 @@ def tracked(folder: Path, uri: str) -> track.Tracked:
     place = folder / "sweeps" / "demo-0123"
     place.mkdir(parents=True, exist_ok=True)
     (place / "table.md").write_text("| a |\n")
-    configs = {key: {"seed": 0} for key in cells.column("key").to_pylist()}
-    return track.track(place, cells, {}, {}, configs, uri, "sweeps")
+    return track.track(place, cells, {}, {}, lambda rows: [{"seed": 0}] * len(rows), uri, "sweeps")
 
 
 def fetch(url: str, body: dict[str, object] | None = None) -> bytes:

@@ -3,7 +3,7 @@ import pytest
 
 import sim
 from sim.cluster.load import offered_load
-from sim.cluster.sizing import demand_of, share_of_queues, size_cluster
+from sim.cluster.sizing import demand_of, full_count, share_of_queues, single, times
 from sim.workload.paths import submit_span_s
 
 
@@ -21,6 +21,10 @@ def poisson(n=500, seed=0):
             for t in submit
         ]
     )
+
+
+def size_cluster(w, shape, load=0.8, fraction=1.0, *, tails=False):
+    return times(single(shape), fraction * full_count(w, shape, load, tails=tails))
 
 
 def test_slots_bring_the_wished_load():
@@ -103,17 +107,10 @@ def test_resource_missing_from_the_shape_is_an_error():
         size_cluster(poisson(), {"cpu": 8})
 
 
-@pytest.mark.parametrize("bad", [0, -1, float("nan"), float("inf")])
-def test_load_and_fraction_are_positive(bad):
-    with pytest.raises(sim.InputError, match="fraction must be a number above 0"):
-        size_cluster(poisson(5), "slots", fraction=bad)
+@pytest.mark.parametrize("bad", [0, -1, float("nan"), float("inf"), "half"])
+def test_the_load_is_positive(bad):
     with pytest.raises(sim.InputError, match="load must be a number above 0"):
-        size_cluster(poisson(5), "slots", load=bad)
-
-
-def test_load_and_fraction_are_numbers():
-    with pytest.raises(sim.InputError, match="must be a number above 0, not 'half'"):
-        size_cluster(poisson(5), "slots", fraction="half")
+        full_count(poisson(5), "slots", bad)
 
 
 def test_unknown_shape_is_an_error():

@@ -161,7 +161,7 @@ def test_a_load_that_is_none(load):
 
 
 def test_a_cluster_of_the_right_size_offers_its_load():
-    from sim.cluster.sizing import size_cluster
+    from tests.sim.cluster.test_sizing import size_cluster
 
     w = build(stages={"demand_mem": [0.0] * 4})
     big = sim.Workload.from_jobs(

@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import runpy
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from sweep.cli import main
 from sweep.cli.main import parser
 from sweep.cli.verbs import FLAGS, OF_SWEEPS, VERBS
+from sweep.execution import memory
 from sweep.grid.options import GROUPS, Options
 from tests.sweep.small import Command
 
@@ -44,6 +47,16 @@ def test_help_shows_every_option_by_topic(fake: Command) -> None:
     assert "unknown topic of --help 'polices'; did you mean 'policies'" in (
         fake.bare("--help", "polices").err
     )
+
+
+def test_the_command_keeps_no_memory_that_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    monkeypatch.setattr(memory, "keep_no_large", lambda: done.append("memory"))
+    monkeypatch.setattr(main, "main", lambda argv: done.append(argv[0]))
+    monkeypatch.setattr(sys, "argv", ["sweep", "list"])
+    with pytest.raises(SystemExit):
+        runpy.run_module("sweep", run_name="__main__", alter_sys=False)
+    assert done == ["memory", "list"]
 
 
 def test_a_verb_may_stand_anywhere(fake: Command) -> None:

@@ -5,12 +5,18 @@ import os
 import re
 import shutil
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import yaml
 
+import sweep
+from sweep.execution import rows
+from sweep.store import folder
 from sweep.store.journal import Journal
 from tests.sweep.small import Command, Ran, every_file, fake_engine, fake_simulate, write_workload
 from tests.sweep.store.edits import STATEMENT, Sources
@@ -21,6 +27,24 @@ GRID = ("policy=fifo,las", "capacity=0.5,1", "baseline=fifo")
 @pytest.fixture
 def ran(fake: Command) -> Ran:
     return fake(*GRID)
+
+
+@pytest.fixture
+def many(fake: Command, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Run a sweep whose table has several parts; return what columns are read of all of them."""
+    for module in (folder, rows):
+        monkeypatch.setattr(module, "ROWS_A_GROUP", 3)
+    assert fake(*GRID, "seed=0,1").code == 0
+    columns: list[Any] = []
+    read = pq.ParquetFile.read
+
+    def watched(file: pq.ParquetFile, names: Any = None, **options: Any) -> pa.Table:
+        if "config" in file.schema_arrow.names:
+            columns.append(names)
+        return read(file, names, **options)
+
+    monkeypatch.setattr(pq.ParquetFile, "read", watched)
+    return columns
 
 
 def broken(workload: Any, cluster: Any, policy: Any, *, seed: int, **_: Any) -> Any:
@@ -225,7 +249,7 @@ class TestList:
     def test_begun_is_when_it_was_begun(self, fake: Command) -> None:
         folder = fake("policy=fifo").folder
         journal = Journal(fake.results, folder.name)
-        events = journal.events()
+        events = [*journal.events()]
         for event in events:
             event["time"] = 1e9
         journal.file.write_text("".join(json.dumps(event) + "\n" for event in events))
@@ -403,14 +427,22 @@ class TestTrack:
         assert "could not log to MLflow" in tracked.err
 
     def test_many_cells_become_fewer_runs(
-        self, fake: Command, ran: Ran, monkeypatch: pytest.MonkeyPatch
+        self, fake: Command, many: list[Any], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from sweep.track import connection, rows
+        from sweep.track import connection
+        from sweep.track import rows as to_log
 
-        monkeypatch.setattr(rows, "MOST_CELLS", 3)
+        monkeypatch.setattr(to_log, "MOST_CELLS", 3)
         tracked = fake.verb("track")
         assert tracked.code == 0
         assert "MLflow gets a run for all seeds of each policy, trace and capacity" in tracked.err
+        with connection.connected(f"sqlite:///{fake.results / 'mlflow.db'}", "") as client:
+            query = "tags.policy = 'las' and tags.capacity = '1'"
+            (run,) = client.search_runs(["1"], query)
+            config = client.download_artifacts(run.info.run_id, "config.yaml", str(fake.results))
+        assert yaml.safe_load(Path(config).read_text())["seed"] == [0, 1]
+        assert run.info.start_time <= run.info.end_time < 1e3 * time.time()
+        assert all(names is not None and "config" not in names for names in many)
         asked = fake.verb("track", "tracking.granularity=sweep")
         assert (asked.code, asked.err) == (0, "")
         with connection.connected(f"sqlite:///{fake.results / 'mlflow.db'}", "") as client:
@@ -422,6 +454,28 @@ class TestTrack:
         tracked = fake.verb("track", "tracking.granularity=polic")
         assert tracked.code == 2
         assert "did you mean 'policy'" in tracked.err
+
+
+def test_no_verb_holds_the_texts_of_all_cells(fake: Command, many: list[Any]) -> None:
+    verbs = [("list",), ("status",), ("show",), ("show", "7"), ("verify", "tracking=none")]
+    shown = {words[0]: fake.verb(*words) for words in [*verbs, ("report",)]}
+    assert {ran.code for ran in shown.values()} == {0}
+    assert "row 7: done" in shown["show"].out
+    found = sweep.load(results=fake.results)
+    assert (len(found.cells), len(found.against("las")), bool(found.verdict)) == (8, 4, True)
+    assert set(found.cells).isdisjoint(sweep.api.LONG)
+    last = found.cell(policy="las", capacity=1, seed=1)
+    assert (last.config["seed"], last.labels["policy"]) == (1, "las")
+    assert all(names is not None and "config" not in names for names in many)
+
+
+def test_a_table_in_parts_is_listed_as_one(fake: Command, many: list[Any]) -> None:
+    header, *lines = fake.verb("show").out.splitlines()
+    assert [line.split()[0] for line in lines] == [str(at) for at in range(8)]
+    keys = {line[header.index("key") :].rstrip() for line in lines}
+    assert {len(key) for key in keys} == {12}
+    (at,) = (line.split()[0] for line in lines if line.endswith(max(keys)))
+    assert f"row {at}: " in fake.verb("show", max(keys)).out
 
 
 def test_config_yaml_tells_what_was_asked(ran: Ran) -> None:

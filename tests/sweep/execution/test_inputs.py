@@ -143,6 +143,17 @@ def test_a_trace_that_is_parquet_is_not_kept_as_such(tmp_path: Path, trace: list
         assert (known.recipe(known.id_of(cell)).kept is not None) == is_kept
 
 
+def test_a_trace_is_parsed_by_the_plan_and_not_again(
+    fake: Command, tmp_path: Path, loads: list[Any]
+) -> None:
+    log = tmp_path / "log.swf"
+    log.write_text("".join(f"{n} {n} 0 10 1 -1 -1 1 10 -1 1 1 1 1 1 -1 -1 -1\n" for n in (1, 2)))
+    words = fake.words("trace=swf", f"trace.path={log}", "policy=fifo")
+    assert fake.bare("plan", *words).code == 0
+    assert fake.bare(*words).code == 0
+    assert len(loads) == 1
+
+
 def test_a_window_of_time(tmp_path: Path, trace: list[str]) -> None:
     known = Inputs(tmp_path)
     (cell,) = cells("trace.begin_s=2", "trace.end_s=4", *trace)

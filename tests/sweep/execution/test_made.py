@@ -54,12 +54,6 @@ def test_a_trace_that_changed_meanwhile_is_told(recipe: Recipe, trace: Path) -> 
     assert told.value.file == str(trace)
 
 
-def test_what_nobody_shall_keep_is_not_kept(recipe: Recipe) -> None:
-    load(recipe)
-    assert recipe.kept is not None
-    assert not recipe.kept.exists()
-
-
 def test_an_error_names_the_address_and_not_the_copy(tmp_path: Path) -> None:
     copy = tmp_path / "copy.swf"
     copy.write_text("no log\n")

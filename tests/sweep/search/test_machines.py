@@ -2,17 +2,52 @@
 
 from __future__ import annotations
 
+import pickle
+from functools import partial
+from typing import Any
+
+import pytest
+
 import sim
+from sim.base.errors import InputError
 from sweep.grid import clusters
-from sweep.search.machines import Machines
+from sweep.search.machines import between
 
 
 def test_machines_of_kinds_are_counted_whole() -> None:
     shape = [{"count": 7, "cpu": 8}, {"count": 4, "cpu": 16}]
     config = {"shape": shape, "count": 1, "load": None, "queues": {"mode": "global"}}
     jobs = [{"submit_s": 0, "stages": [{"durations_s": [1.0]}]}]
-    machines = Machines(sim.Workload.from_jobs(jobs), config)
-    assert machines.within(0.2, 1.0) == (3, 11)
+    machines = between(config, 0.2, 1.0, sim.Workload.from_jobs(jobs))
+    assert (machines.first, machines.last) == (3, 11)
+    assert not machines.too_few
     for n in range(1, 12):
-        capacity = machines.capacity(n)
-        assert clusters.at_capacity(machines.workload, config, capacity).n_machines == n
+        assert clusters.at_capacity(config, 1, machines.capacity(n)).n_machines == n
+
+
+@pytest.mark.parametrize(
+    ("shape", "demand", "least"),
+    [
+        ({"cpu": 8}, {"cpu": 8}, 5),  # of a gang of five
+        ("slots", {}, 5),
+        ([{"count": 9, "cpu": 1}, {"count": 3, "cpu": 8}], {"cpu": 8}, 10),
+    ],
+)
+def test_too_few_are_told_without_the_workload(shape: Any, demand: Any, least: int) -> None:
+    stages = [{"durations_s": [1.0] * 9, "demand": demand}]
+    n_gang = 3 if isinstance(shape, list) else 5
+    jobs = [{"submit_s": at, "min_tasks": n_gang, "stages": stages} for at in (0, 9)]
+    workload = sim.Workload.from_jobs(jobs)
+    config = {"shape": shape, "count": 1 if isinstance(shape, list) else 12, "load": None}
+    found = pickle.loads(pickle.dumps(partial(between, config, 0.05, 1.0)))(workload)
+    assert found.last == 12
+    for n in range(found.first, 12):
+        try:
+            clusters.size(workload, config, found.capacity(n))
+        except InputError:
+            assert n in found.too_few
+        else:
+            assert n not in found.too_few
+            assert n >= least
+    with pytest.raises(InputError, match="the high end of capacity's interval: at capacity"):
+        between(config, 0.05, 0.3, workload)

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any
+import shutil
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -12,7 +14,11 @@ import policies
 import sweep as api
 from sim import Cluster, Workload, simulate
 from sweep.cli import main
+from sweep.execution.compute import Runner
+from sweep.execution.inputs import Inputs
+from sweep.execution.made import ANSWER, convert
 from sweep.search import target_section
+from sweep.search.settle import Pursuit
 from tests.sweep.small import Command, FakeResult, Ran, every_file, fake_engine, fake_simulate
 
 METRIC = "jct_mean_s"
@@ -304,6 +310,22 @@ def test_the_high_end_must_fit(fake: Command) -> None:
     ran = fake("policy=fifo", GRID[1], *TARGET[:2], *words)
     assert ran.code == main.WRONG
     assert "the high end of capacity's interval: at capacity 1.5" in ran.err
+
+
+def test_a_trace_is_sized_where_it_is_converted(
+    fake: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("the driver loads no trace")
+
+    asked = fake.request(*GRID)
+    here = [cell.labels for cell in Pursuit(asked).first]
+    monkeypatch.setattr(Inputs, "workload", refuse)
+    shutil.rmtree(fake.results)
+    there = Pursuit(asked, cast("Runner", SimpleNamespace(convert=convert)))
+    assert [cell.labels for cell in there.first] == here
+    (name,) = {there._rounds.inputs.id_of(cell) for cell in there.first}
+    assert set(there._rounds.inputs.describe(name)).isdisjoint({ANSWER})
 
 
 def demanding(command: Command, slots: float) -> None:

@@ -19,11 +19,11 @@ def names(journal: Journal) -> list[str]:
 
 
 def test_keeps_events_in_order(journal: Journal, tmp_path: Path) -> None:
-    assert journal.events() == []
+    assert [*journal.events()] == []
     journal.append("begin", cached=[])
     journal.append("cell", row=3)
     assert names(Journal(tmp_path, "sweep-1")) == ["begin", "cell"]
-    assert journal.events()[1]["row"] == 3
+    assert [*journal.events()][1]["row"] == 3
 
 
 @pytest.mark.parametrize("half", ['{"event": "ce', "\x00\x00", '["event"]\n', "null\n"])
@@ -63,7 +63,16 @@ def test_cells_need_not_be_read_for_how_far_it_is(journal: Journal) -> None:
     journal.append("said", text="a worker died\u2028")
     journal.append("end")
     assert [event["event"] for event in journal.milestones()] == ["begin", "said", "end"]
-    assert len(journal.events()) == 6
+    assert len([*journal.events()]) == 6
+
+
+def test_the_last_attempt_is_from_its_beginning_on(journal: Journal) -> None:
+    assert [*journal.last_attempt()] == []
+    for attempt in range(2):
+        journal.append("begin", cached=[], cells=attempt)
+        journal.append("cell", row=attempt)
+        journal.append("end")
+    assert [event.get("row") for event in journal.last_attempt()] == [None, 1, None]
 
 
 def test_one_process_at_a_time(journal: Journal, tmp_path: Path) -> None:

@@ -6,10 +6,11 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -51,10 +52,11 @@ class Sweep:
         self.folder, self.uri = folder, uri
 
     def track(self, cells: pa.Table, **options: Any) -> tracking.Tracked:
-        configs = {
-            key: {"policy": {"name": key[:4]}, "uri": "http://me:hunter2@host"}
-            for key in cells.column("key").to_pylist()
-        }
+        def configs(rows: Sequence[int]) -> Iterator[dict[str, Any]]:
+            for at in rows:
+                name = cells.column("key")[at].as_py()[:4]
+                yield {"policy": {"name": name}, "uri": "http://me:hunter2@host"}
+
         return tracking.track(
             self.folder, cells, CONFIG, PROVENANCE, configs, self.uri, EXPERIMENT, **options
         )
@@ -85,9 +87,9 @@ def small(**options: Any) -> pa.Table:
 def test_a_sweep_reads_back(sweep: Sweep, tmp_path: Path) -> None:
     cells = small(extra=[{"policy.las.levels": 5}])
     key = cells.column("key").to_pylist()[1]
-    result = sweep.track(
-        cells, swept=["policy.las.levels"], baseline="fifo", times={key: (1000.0, 1012.5)}
-    )
+    times = np.full((4, 2), math.nan)
+    times[1] = 1000.0, 1012.5
+    result = sweep.track(cells, swept=["policy.las.levels"], baseline="fifo", times=times)
     assert (result.n_logged, result.n_present) == (4, 0)
     parent = sweep.parent()
     assert parent.info.run_id == result.run_id
@@ -328,7 +330,8 @@ def test_nothing_is_printed_and_nothing_lies_about(tmp_path: Path) -> None:
         "cells = frames.frame(seeds=[0], capacities=[0.5])\n"
         "folder = Path(sys.argv[1], 'sweeps', 'demo')\n"
         "uri = f'sqlite:///{sys.argv[1]}/mlflow.db'\n"
-        "assert tracking.track(folder, cells, {}, {}, {}, uri, 'sweeps').n_logged == 4\n"
+        "configs = lambda rows: [{}] * len(rows)\n"
+        "assert tracking.track(folder, cells, {}, {}, configs, uri, 'sweeps').n_logged == 4\n"
         "import logging\n"
         "assert logging.getLogger('mlflow').isEnabledFor(logging.ERROR)\n"
     )
