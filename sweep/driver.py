@@ -257,6 +257,7 @@ def _finish(
     about, diff = provenance.collect(words, asked.axes["seed"], inputs)
     about = folder.write_origin(config, about, diff)
     with folder.replacing_cells(rows.parts(prepared, cells)):
+        give_back()
         folder.replace(FINDINGS, find(rows.parts(prepared, cells), config, prepared.cache))
         write_report(folder, cells, config, about, cache=prepared.cache)
     target = _track(folder, asked.settings)

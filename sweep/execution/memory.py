@@ -15,11 +15,9 @@ _LARGE = 2**20
 def keep_no_large() -> None:
     """Let what is large go back to the machine as soon as it is freed.
 
-    By itself glibc keeps pieces of up to 32 MB, once one was freed, for who asks next, and so does
-    Arrow's own allocator. It is of the whole process, so the command line's: who calls `sweep.run`
-    has a process of their own.
+    By itself glibc keeps pieces of up to 32 MB, once one was freed, for who asks next. It is of the
+    whole process, so the command line's: who calls `sweep.run` has a process of their own.
     """
-    pa.set_memory_pool(pa.system_memory_pool())
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, _LARGE)
 

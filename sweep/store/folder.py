@@ -114,6 +114,7 @@ class SweepFolder:
                     kept = {"compression": "zstd", "use_dictionary": False}
                     writer = pq.ParquetWriter(file, part.schema, **kept)
                 writer.write_table(part, row_group_size=ROWS_A_GROUP)
+                del part  # before the next is made
             assert writer is not None
             writer.close()
             yield
