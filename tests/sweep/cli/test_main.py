@@ -51,6 +51,7 @@ def test_help_shows_every_option_by_topic(fake: Command) -> None:
 
 def test_the_command_keeps_no_memory_that_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[str] = []
+    monkeypatch.setenv("ARROW_DEFAULT_MEMORY_POOL", "system")
     monkeypatch.setattr(memory, "keep_no_large", lambda: done.append("memory"))
     monkeypatch.setattr(main, "main", lambda argv: done.append(argv[0]))
     monkeypatch.setattr(sys, "argv", ["sweep", "list"])
