@@ -14,8 +14,8 @@ import sim
 from benchmarks.common import Row, peak_memory, row, scratch, show, timed
 from benchmarks.worlds import paper_dags
 from sim.dags import compact_levels
-from sim.synth.alibaba2018.fit import fit_workload
-from sim.synth.alibaba2018.tables_file import write_tables
+from sim.synth.fitted.fit import fit_workload
+from sim.synth.fitted.tables_file import write_tables
 
 PUBLISHED_DAGS_PER_S = 3_400
 LEAST_DAGS_PER_S = 1_000_000 / 60

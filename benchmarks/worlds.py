@@ -8,8 +8,9 @@ import pyarrow as pa
 from sim import Workload
 from sim.base.random import stream
 from sim.dags import Graphs
-from sim.synth.alibaba2018.tables_file import read_tables
-from sim.synth.alibaba2018.tian_algorithm2 import synthesize_dags
+from sim.synth.alibaba2018.shipped import SHIPPED
+from sim.synth.fitted.tables_file import read_tables
+from sim.synth.fitted.tian_algorithm2 import synthesize_dags
 
 
 def pool_jobs(
@@ -62,6 +63,6 @@ def workload(
 
 def paper_dags(n_jobs: int) -> Graphs:
     """Make DAGs of the sizes of the shipped tables by Tian et al.'s Algorithm 2."""
-    tables = read_tables()
+    tables = read_tables(SHIPPED)
     sizes = tables.n_stages.draw(stream(0, "benchmark").random(n_jobs)).astype(np.int64)
     return synthesize_dags(tables, sizes, 0).graph

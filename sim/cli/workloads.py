@@ -118,8 +118,8 @@ def _fit(args: argparse.Namespace) -> None:
     if args.generator == "programs":
         _fit_programs(args)
         return
-    from sim.synth.alibaba2018.fit import fit  # late: `--help` answers at once
-    from sim.synth.alibaba2018.tables_file import write_tables
+    from sim.synth.fitted.fit import fit  # late: `--help` answers at once
+    from sim.synth.fitted.tables_file import write_tables
 
     tables = fit(args.source, args.sample, args.note)
     write_tables(tables, args.out)

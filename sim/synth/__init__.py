@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 FEW_JOBS, JOB_BYTES = 100_000, 1000
 """So few jobs are always drawn; of more, what the drawing of each takes at least."""
 
-GENERATORS = Plugins("generator", __name__, "synthesize")
+GENERATORS = Plugins("generator", __name__, "synthesize", helpers=("fitted",))
 
 
 def names() -> list[str]:

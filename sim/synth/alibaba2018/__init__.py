@@ -5,7 +5,7 @@ steps improved), and stages have tasks, a duration and demands, each drawn on it
 them jointly, from probability tables. The tables of the trace travel with the package
 (`tables.json`); `python -m sim fit` makes others from any workload.
 
-Jointly: see `sim.synth.alibaba2018.draw_joint`. When jobs come: `sim.synth.alibaba2018.arrivals`.
+Jointly: see `sim.synth.fitted.draw_joint`. When jobs come: `sim.synth.fitted.arrivals`.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ from sim.base.parameters import Between, Count, Positive, check, checked
 from sim.dags import Graphs
 from sim.knobs import amplify, fit_machines
 from sim.knobs.parts import sample_jobs
-from sim.synth.alibaba2018.arrivals import draw_arrivals
-from sim.synth.alibaba2018.draw_joint import draw_by_size, draw_jointly, spread_tasks
 from sim.synth.alibaba2018.knobs import between
-from sim.synth.alibaba2018.tables import Tables
-from sim.synth.alibaba2018.tables_file import SHIPPED, read_tables
-from sim.synth.alibaba2018.tian_algorithm2 import synthesize_dags, uniforms
+from sim.synth.alibaba2018.shipped import SHIPPED
+from sim.synth.fitted.arrivals import draw_arrivals
+from sim.synth.fitted.draw_joint import draw_by_size, draw_jointly, spread_tasks
+from sim.synth.fitted.tables import Tables
+from sim.synth.fitted.tables_file import read_tables
+from sim.synth.fitted.tian_algorithm2 import synthesize_dags, uniforms
 from sim.workload.schema import DEMAND_PREFIX
 from sim.workload.workload import Workload
 
@@ -67,15 +68,15 @@ def synthesize(
         A file made by ``python -m sim fit``; left out, the shipped tables of Alibaba's trace.
     variant : {"improved", "paper"}
         How stages are linked: with the level and edge steps fitted, or by Algorithm 2 as printed;
-        see `sim.synth.alibaba2018.tian_algorithm2`.
+        see `sim.synth.fitted.tian_algorithm2`.
     joint : bool
         Draw durations, numbers of tasks and demands jointly, so that stages of a job, and parents
         and children, differ as much as they do in the fitted workload (§5), given the job's size
-        too if the tables are of a workload; see `sim.synth.alibaba2018.draw_joint`. In the paper's
+        too if the tables are of a workload; see `sim.synth.fitted.draw_joint`. In the paper's
         generator each is drawn on its own.
     arrivals : {"fitted", "independent"}
         Take blocks of the times at which the fitted workload's jobs came (see
-        `sim.synth.alibaba2018.arrivals`), where the tables tell them; or draw each interval on its
+        `sim.synth.fitted.arrivals`), where the tables tell them; or draw each interval on its
         own.
     max_tasks_per_stage : int, optional
         Draw the number of a stage's tasks among those of at most this. Left out, the

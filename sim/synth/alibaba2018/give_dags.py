@@ -22,9 +22,10 @@ from sim.dags import Graphs
 from sim.dags.levels import longest_path_levels
 from sim.knobs.parts import rebuilt
 from sim.synth.alibaba2018 import draw_attributes
-from sim.synth.alibaba2018.tables import Tables
-from sim.synth.alibaba2018.tables_file import read_tables
-from sim.synth.alibaba2018.tian_algorithm2 import synthesize_dags, uniforms
+from sim.synth.alibaba2018.shipped import SHIPPED
+from sim.synth.fitted.tables import Tables
+from sim.synth.fitted.tables_file import read_tables
+from sim.synth.fitted.tian_algorithm2 import synthesize_dags, uniforms
 from sim.workload.columns import job_n_tasks, job_stage0
 from sim.workload.tables import replaced, take_rows, values
 from sim.workload.workload import Workload
@@ -65,7 +66,7 @@ def give_dags(
     seed : int
         Seed of all draws.
     variant : {"improved", "paper"}
-        See `sim.synth.alibaba2018.tian_algorithm2`.
+        See `sim.synth.fitted.tian_algorithm2`.
     cut : {"tasks", "time"}, optional
         Left out: ``time`` where all tasks of a job start together (`min_tasks`), else ``tasks``.
 
@@ -81,7 +82,7 @@ def give_dags(
             "give_dags is for workloads without",
             rule="dependencies already",
         )
-    source = read_tables() if tables is None else read_tables(Path(tables))
+    source = read_tables(SHIPPED if tables is None else tables)
     dags = _Dags.drawn(source, workload.n_jobs, seed, variant)
     n_tasks = job_n_tasks(workload).astype(np.int64)
     by_time = np.full(workload.n_jobs, cut == "time")

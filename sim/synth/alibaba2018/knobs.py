@@ -12,9 +12,10 @@ from sim.base.parameters import Positive, checked
 from sim.base.random import stream
 from sim.dags import Graphs
 from sim.knobs.parts import rebuilt, repeat_jobs, sample_jobs
-from sim.synth.alibaba2018.tables import Tables
-from sim.synth.alibaba2018.tables_file import read_tables
-from sim.synth.alibaba2018.tian_algorithm2 import synthesize_dags
+from sim.synth.alibaba2018.shipped import SHIPPED
+from sim.synth.fitted.tables import Tables
+from sim.synth.fitted.tables_file import read_tables
+from sim.synth.fitted.tian_algorithm2 import synthesize_dags
 from sim.workload.tables import take_rows, values
 from sim.workload.workload import Workload
 
@@ -53,7 +54,7 @@ def synthesized_edges(
 ) -> tuple[I8, I8]:
     """Synthesize a DAG for each of some DAGs; return its edges between the old rows."""
     if not isinstance(tables, Tables):
-        tables = read_tables() if tables is None else read_tables(Path(tables))
+        tables = read_tables(SHIPPED if tables is None else tables)
     made = synthesize_dags(tables, graphs.job_n_stages, seed, variant).graph
     place = np.empty(graphs.n_stages, dtype=np.int64)
     place[_by_branch(made)] = _by_branch(graphs)
@@ -62,7 +63,7 @@ def synthesized_edges(
 
 def _by_branch(graphs: Graphs) -> I8:
     """Return the stages in depth-first order, (G,) int64, job by job."""
-    from sim.synth.alibaba2018.kernels.chance import postorder  # loads numba
+    from sim.synth.fitted.kernels.chance import postorder  # loads numba
 
     order = postorder(graphs.job_stage0, graphs.edge0, graphs.edge_child, graphs.edge_parent)
     return order[np.argsort(graphs.stage_job[order], kind="stable")]

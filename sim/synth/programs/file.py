@@ -11,8 +11,8 @@ from typing import Any
 
 from sim.base.errors import InputError
 from sim.base.files import write_text
-from sim.synth.alibaba2018.fit import fit_workload
-from sim.synth.alibaba2018.tables_file import read_tables, write_tables
+from sim.synth.fitted.fit import fit_workload
+from sim.synth.fitted.tables_file import read_tables, write_tables
 from sim.synth.programs.cards import Card, fit_cards
 from sim.workload.workload import Workload
 

@@ -13,9 +13,9 @@ from sim.base.arrays import F8, I8, Mask
 from sim.base.random import stream
 from sim.knobs.parts import rebuilt, repeat_jobs
 from sim.synth.alibaba2018 import synthesize
-from sim.synth.alibaba2018.arrivals import draw_rows
 from sim.synth.alibaba2018.give_dags import is_joint
-from sim.synth.alibaba2018.tables import Tables
+from sim.synth.fitted.arrivals import draw_rows
+from sim.synth.fitted.tables import Tables
 from sim.synth.programs import past
 from sim.synth.programs.cards import LABELS, Card, attributes, job_work_s
 from sim.synth.programs.draw import Runs, contents, draw_runs, drawn, of_kinds, program_of

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sim.describe.flow import counts, dispersion
-from sim.synth.alibaba2018.arrivals import DAY_S, HOUR_S, draw_arrivals, draw_rows, fit_arrivals
+from sim.synth.fitted.arrivals import DAY_S, HOUR_S, draw_arrivals, draw_rows, fit_arrivals
 
 
 def bursts(days, seed=100):

@@ -8,11 +8,11 @@ import pytest
 import sim
 from sim.base.errors import InputError
 from sim.describe.flow import rank_correlation
-from sim.synth.alibaba2018.draw_joint import longest_over_mean, spread_tasks
-from sim.synth.alibaba2018.fit import fit_workload
-from sim.synth.alibaba2018.fit_sizes import fit_by_size
-from sim.synth.alibaba2018.tables import Cells, Histogram
-from sim.synth.alibaba2018.tables_file import read_tables, write_tables
+from sim.synth.fitted.draw_joint import longest_over_mean, spread_tasks
+from sim.synth.fitted.fit import fit_workload
+from sim.synth.fitted.fit_sizes import fit_by_size
+from sim.synth.fitted.tables import Cells, Histogram
+from sim.synth.fitted.tables_file import read_tables, write_tables
 
 N = 3000
 

@@ -10,9 +10,10 @@ import pytest
 
 import sim
 from sim.base.errors import InputError
-from sim.synth.alibaba2018.fit import fit, fit_sample, fit_workload
-from sim.synth.alibaba2018.tables import LEAST, Histogram
-from sim.synth.alibaba2018.tables_file import SHIPPED, read_tables, write_tables
+from sim.synth.alibaba2018.shipped import SHIPPED
+from sim.synth.fitted.fit import fit, fit_sample, fit_workload
+from sim.synth.fitted.tables import LEAST, Histogram
+from sim.synth.fitted.tables_file import read_tables, write_tables
 
 HISTOGRAMS = "alibaba2018/full_trace_histograms.json.gz"
 SAMPLE = "alibaba2018/batch_task_6600_jobs.csv.gz"
@@ -36,17 +37,17 @@ def refitted():
 
 @pytest.mark.parametrize("name", ["n_stages", "n_tasks", "duration_s", "interval_s"])
 def test_a_fit_on_synthesized_jobs_recovers_the_plain_tables(refitted, name):
-    assert apart(getattr(refitted, name), getattr(read_tables(), name)) < 0.014
+    assert apart(getattr(refitted, name), getattr(read_tables(SHIPPED), name)) < 0.014
 
 
 def test_a_fit_on_synthesized_jobs_recovers_the_demands(refitted):
-    for name, table in read_tables().demand.items():
+    for name, table in read_tables(SHIPPED).demand.items():
         assert apart(refitted.demand[name], table) < 0.008
     assert refitted.quantum == {"cpu": 0.01, "mem": 0.01}
 
 
 def test_a_fit_on_synthesized_jobs_recovers_the_lengths(refitted):
-    shipped = read_tables().length
+    shipped = read_tables(SHIPPED).length
     for size in range(2, 12):
         cell = refitted.length.cells[refitted.length.cell_of(np.array([size]))[0]]
         wanted = shipped.cells[shipped.cell_of(np.array([size]))[0]].up_to(size)
@@ -55,7 +56,7 @@ def test_a_fit_on_synthesized_jobs_recovers_the_lengths(refitted):
 
 def test_a_fit_on_synthesized_jobs_comes_near_the_levels(refitted):
     # not the same table: the first vertices take one level each (line 6), which evens levels out
-    shipped = read_tables().level
+    shipped = read_tables(SHIPPED).level
     for length in range(2, 9):
         condition = np.array([length])
         cell = refitted.level.cells[refitted.level.cell_of(condition)[0]]
@@ -114,7 +115,7 @@ def test_the_shipped_tables_are_made_from_the_histograms_and_the_sample(shared_t
     sample = sim.read_trace(
         "alibaba2018", shared_traces / SAMPLE, on_bad_row="skip", unfinished="keep"
     )
-    shipped = read_tables()
+    shipped = read_tables(SHIPPED)
     note = shipped.links.provenance["source"]
     made = fit_sample(fit(shared_traces / HISTOGRAMS), sample, note)
     write_tables(made, tmp_path / "tables.json")
@@ -132,7 +133,7 @@ def test_the_shipped_tables_are_made_from_the_histograms_and_the_sample(shared_t
 def test_tables_of_the_real_sample_are_near_the_published_ones(shared_traces):
     real = sim.read_trace("alibaba2018", shared_traces / SAMPLE, on_bad_row="skip")
     sample = fit_workload(real, joint=False)
-    shipped = read_tables()
+    shipped = read_tables(SHIPPED)
     for length in range(2, 8):
         condition = np.array([length])
         cell = sample.level.cells[sample.level.cell_of(condition)[0]]

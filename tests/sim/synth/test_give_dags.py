@@ -13,7 +13,8 @@ from sim.base.random import stream
 from sim.dags import Graphs
 from sim.dags.levels import longest_path_levels
 from sim.synth.alibaba2018.give_dags import deal
-from sim.synth.alibaba2018.tables_file import read_tables
+from sim.synth.alibaba2018.shipped import SHIPPED
+from sim.synth.fitted.tables_file import read_tables
 from sim.workload.columns import job_n_tasks
 from sim.workload.paths import critical_path_s
 
@@ -55,7 +56,7 @@ def test_every_task_stays_as_it_is_and_belongs_to_a_stage():
 
 def test_shapes_are_as_fitted_where_jobs_have_tasks_enough():
     made = knobs.turn(flat(3000), "give_dags", seed=1)
-    fitted = read_tables().n_stages
+    fitted = read_tables(SHIPPED).n_stages
     got = Graphs.of(made).job_n_stages
     for most in (1, 2, 3, 6):
         wanted = fitted.counts[fitted.values <= most].sum() / fitted.counts.sum()

@@ -12,12 +12,13 @@ import sim
 from sim.base.errors import InputError
 from sim.base.random import stream
 from sim.dags import critical_path_length
-from sim.synth.alibaba2018.fit import fit_structure
-from sim.synth.alibaba2018.fit_links import Seen
-from sim.synth.alibaba2018.kernels.chance import MODULUS, uniform
-from sim.synth.alibaba2018.tables import NARROW, TREE, WIDE, Conditional, Grid, Histogram
-from sim.synth.alibaba2018.tables_file import read_tables
-from sim.synth.alibaba2018.tian_algorithm2 import (
+from sim.synth.alibaba2018.shipped import SHIPPED
+from sim.synth.fitted.fit import fit_structure
+from sim.synth.fitted.fit_links import Seen
+from sim.synth.fitted.kernels.chance import MODULUS, uniform
+from sim.synth.fitted.tables import NARROW, TREE, WIDE, Conditional, Grid, Histogram
+from sim.synth.fitted.tables_file import read_tables
+from sim.synth.fitted.tian_algorithm2 import (
     Structure,
     further_stages,
     generators,
@@ -26,7 +27,7 @@ from sim.synth.alibaba2018.tian_algorithm2 import (
 )
 from tests.sim.synth import naive_improved as naive
 
-TABLES = read_tables()
+TABLES = read_tables(SHIPPED)
 LINKS = TABLES.links
 SIZES = TABLES.n_stages.draw(stream(7, "test").random(20_000)).astype(np.int64)
 
@@ -158,7 +159,7 @@ def test_a_fit_on_what_it_made_gives_the_tables_back(many):
 
 
 def test_a_packed_grid_is_read_as_it_is_written():
-    from sim.synth.alibaba2018.kernels.chance import draw
+    from sim.synth.fitted.kernels.chance import draw
 
     cells = [Histogram.of([1, 4, 9], [1, 2, 1]), Histogram.of([2]), Histogram.of([0, 7])]
     grid = Grid(
@@ -183,7 +184,7 @@ def test_a_fit_on_few_jobs_says_which_cells_it_pooled_and_still_synthesizes():
         {"name": "b", "durations_s": [1.0], "parents": ["a"]},
     ]
     workload = sim.Workload.from_jobs([{"submit_s": float(i), "stages": stages} for i in range(5)])
-    from sim.synth.alibaba2018.fit import fit_workload
+    from sim.synth.fitted.fit import fit_workload
 
     tables = fit_workload(workload)
     assert tables.links.provenance["pooled"] == [

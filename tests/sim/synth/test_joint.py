@@ -12,10 +12,11 @@ import sim
 from sim.base.errors import InputError
 from sim.dags import Graphs
 from sim.dags.properties import distance
-from sim.synth.alibaba2018.draw_joint import draw_jointly
-from sim.synth.alibaba2018.fit_joint import Binned, correlation, fit_joint, taken_over
-from sim.synth.alibaba2018.tables import Histogram
-from sim.synth.alibaba2018.tables_file import read_tables, write_tables
+from sim.synth.alibaba2018.shipped import SHIPPED
+from sim.synth.fitted.draw_joint import draw_jointly
+from sim.synth.fitted.fit_joint import Binned, correlation, fit_joint, taken_over
+from sim.synth.fitted.tables import Histogram
+from sim.synth.fitted.tables_file import read_tables, write_tables
 
 SAMPLE = "alibaba2018/batch_task_6600_jobs.csv.gz"
 METRICS = ("duration_s", "n_tasks", "demand cpu", "demand mem")
@@ -139,7 +140,7 @@ def test_a_workload_is_drawn_jointly_and_the_same_again():
     assert again.digest == made.digest
     few = sim.synthesize("alibaba2018", jobs=100, seed=5, joint=True)
     assert made.take(np.arange(100)).digest == few.digest
-    tables = read_tables()
+    tables = read_tables(SHIPPED)
     for column, table in (("n_tasks", tables.n_tasks), ("demand_mem", tables.demand["mem"])):
         assert np.isin(made.stages[column].to_numpy(), table.values).all()
     capped = sim.synthesize("alibaba2018", jobs=100, joint=True, max_tasks_per_stage=9)
@@ -147,7 +148,7 @@ def test_a_workload_is_drawn_jointly_and_the_same_again():
 
 
 def test_tables_that_tell_nothing_of_it_say_what_to_do(tmp_path):
-    write_tables(replace(read_tables(), joint=None), tmp_path / "t.json")
+    write_tables(replace(read_tables(SHIPPED), joint=None), tmp_path / "t.json")
     with pytest.raises(InputError, match="take joint=false"):
         sim.synthesize("alibaba2018", jobs=5, tables=tmp_path / "t.json", joint=True)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sim.dags import uniform_dags
-from sim.synth.alibaba2018.kernels.chance import follow, take_over
+from sim.synth.fitted.kernels.chance import follow, take_over
 
 
 def test_kernels_equal_the_plain_reading():

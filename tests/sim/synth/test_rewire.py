@@ -7,8 +7,9 @@ import numpy as np
 import sim
 from sim.dags import Graphs
 from sim.synth.alibaba2018.knobs import rewire, synthesized_edges
-from sim.synth.alibaba2018.tables_file import read_tables
-from sim.synth.alibaba2018.tian_algorithm2 import synthesize_dags
+from sim.synth.alibaba2018.shipped import SHIPPED
+from sim.synth.fitted.tables_file import read_tables
+from sim.synth.fitted.tian_algorithm2 import synthesize_dags
 
 
 def test_stages_stay_and_edges_change():
@@ -50,7 +51,7 @@ def parents_of(graphs: Graphs, rows: range) -> dict[int, list[int]]:
 
 
 def test_stages_take_the_place_of_the_same_rank_by_branch():
-    tables = read_tables()
+    tables = read_tables(SHIPPED)
     graphs = Graphs.of(sim.synthesize("alibaba2018", jobs=200, seed=4, variant="paper"))
     made = synthesize_dags(tables, graphs.job_n_stages, 5).graph
     parent, child = synthesized_edges(graphs, tables, 5)

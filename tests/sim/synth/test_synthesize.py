@@ -9,8 +9,9 @@ from scipy.stats import spearmanr
 import sim
 from sim.base.errors import InputError
 from sim.synth import names, options
-from sim.synth.alibaba2018.tables import Histogram
-from sim.synth.alibaba2018.tables_file import SHIPPED, read_tables
+from sim.synth.alibaba2018.shipped import SHIPPED
+from sim.synth.fitted.tables import Histogram
+from sim.synth.fitted.tables_file import read_tables
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +102,7 @@ def test_written_bytes_are_the_same(tmp_path):
     ],
 )
 def test_marginals_are_the_tables(workload, table, column):
-    tables = read_tables()
+    tables = read_tables(SHIPPED)
     sample = {
         "duration_s": workload.stage_duration_s,
         "n_stages": np.diff(workload.columns.job_stage0),
@@ -129,7 +130,7 @@ def test_a_cap_on_tasks_redraws_within_the_table_and_leaves_the_rest(workload):
     capped = sim.synthesize("alibaba2018", jobs=3_000, seed=11, max_tasks_per_stage=100)
     n_tasks = capped.stages["n_tasks"].to_numpy()
     assert n_tasks.max() <= 100 < workload.stages["n_tasks"].to_numpy().max()
-    assert distance(n_tasks, read_tables().n_tasks.up_to(100)) < 1.95 / np.sqrt(len(n_tasks))
+    assert distance(n_tasks, read_tables(SHIPPED).n_tasks.up_to(100)) < 1.95 / np.sqrt(len(n_tasks))
     assert capped.stage_edges.equals(workload.stage_edges)
     assert (capped.stage_duration_s == workload.stage_duration_s).all()
 
@@ -144,7 +145,7 @@ def test_it_runs(workload):
 
 def test_the_shipped_tables_are_small_and_say_where_they_come_from():
     assert SHIPPED.stat().st_size < 300_000
-    provenance = read_tables().provenance
+    provenance = read_tables(SHIPPED).provenance
     assert provenance["made_by"].startswith("python -m sim fit ")
     assert "SoCC 2019" in provenance["source"]
     assert len(provenance["input_sha256"]) == 64

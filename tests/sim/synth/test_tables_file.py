@@ -9,8 +9,9 @@ import pytest
 
 import sim
 from sim.base.errors import InputError
-from sim.synth.alibaba2018.tables import Histogram
-from sim.synth.alibaba2018.tables_file import SHIPPED, read_tables, write_tables
+from sim.synth.alibaba2018.shipped import SHIPPED
+from sim.synth.fitted.tables import Histogram
+from sim.synth.fitted.tables_file import read_tables, write_tables
 
 
 def small() -> dict:
@@ -47,7 +48,7 @@ def test_histogram_counts_and_draws_in_proportion():
 
 
 def test_reading_gives_what_was_written(tmp_path):
-    tables = read_tables()
+    tables = read_tables(SHIPPED)
     write_tables(tables, tmp_path / "new" / "again.json")
     assert (tmp_path / "new" / "again.json").read_bytes() == SHIPPED.read_bytes()
     assert [p.name for p in (tmp_path / "new").iterdir()] == ["again.json"]

@@ -10,12 +10,13 @@ from scipy.stats import chisquare
 
 from sim.base.random import stream
 from sim.dags import longest_path_levels, path_lengths
-from sim.synth.alibaba2018 import tian_algorithm2
-from sim.synth.alibaba2018.tables import Conditional, Histogram, Tables
-from sim.synth.alibaba2018.tables_file import read_tables
-from sim.synth.alibaba2018.tian_algorithm2 import Structure
+from sim.synth.alibaba2018.shipped import SHIPPED
+from sim.synth.fitted import tian_algorithm2
+from sim.synth.fitted.tables import Conditional, Histogram, Tables
+from sim.synth.fitted.tables_file import read_tables
+from sim.synth.fitted.tian_algorithm2 import Structure
 
-TABLES = read_tables()
+TABLES = read_tables(SHIPPED)
 
 
 def synthesize_dags(tables, n_stages, seed) -> Structure:

@@ -183,8 +183,8 @@ class TestAnEditOfWhatMakesAWorkload:
     @pytest.mark.parametrize(
         ("name", "added", "is_made_again"),
         [
-            ("sim.synth.alibaba2018.tian_algorithm2", COMMENT, False),
-            ("sim.synth.alibaba2018.tian_algorithm2", STATEMENT, True),
+            ("sim.synth.fitted.tian_algorithm2", COMMENT, False),
+            ("sim.synth.fitted.tian_algorithm2", STATEMENT, True),
             ("sim.synth.alibaba2018/tables.json", b"\n", True),
             ("sim.synth.cosmos.month", STATEMENT, False),
             ("sim.engine.simulate", STATEMENT, False),
@@ -215,7 +215,7 @@ class TestAnEditOfWhatMakesAWorkload:
         first = fake(*grid)
         assert len(loads) == 1
         assert "2 cached, 0 to run" in fake("plan", *grid).out
-        edited.edit("sim.synth.alibaba2018.tian_algorithm2", added=STATEMENT)
+        edited.edit("sim.synth.fitted.tian_algorithm2", added=STATEMENT)
         assert "0 cached, 2 to run" in fake("plan", *grid).out
         assert len(loads) == 1
         again = fake(*grid)

@@ -12,7 +12,7 @@ import numpy as np
 
 from sim.base.arrays import F8, I4, I8
 from sim.base.jit import jit
-from sim.synth.alibaba2018.kernels.chance import below, draw, shuffle, uniform
+from sim.synth.fitted.kernels.chance import below, draw, shuffle, uniform
 
 TREE, NARROW, WIDE = 1, 2, 3
 """Shapes: a gathering tree; another DAG with one stage on its last level; with several."""

@@ -20,7 +20,7 @@ from sim.base import maths
 from sim.base.arrays import F8, I8, ranges
 from sim.base.random import Stream, stream
 from sim.dags import Graphs
-from sim.synth.alibaba2018.tables import ROLES, BySize, Cells, Histogram, Joint
+from sim.synth.fitted.tables import ROLES, BySize, Cells, Histogram, Joint
 
 Draws = tuple[F8, F8, F8, F8]
 
@@ -90,7 +90,7 @@ def _draws(graphs: Graphs, n: int, seed: int) -> Draws:
 def _draw(
     joint: Joint, tables: dict[str, Histogram], graphs: Graphs, draws: Draws
 ) -> dict[str, F8]:
-    from sim.synth.alibaba2018.kernels import chance  # loads numba
+    from sim.synth.fitted.kernels import chance  # loads numba
 
     uniform = _latent_uniform(joint, graphs, draws)
     role = np.minimum(graphs.n_parents, ROLES - 1)
@@ -105,7 +105,7 @@ def _draw(
 
 def _latent_uniform(joint: Joint, graphs: Graphs, draws: Draws) -> F8:
     """Make the latent numbers of all stages, (G, M), as uniforms in their distribution."""
-    from sim.synth.alibaba2018.kernels import chance  # loads numba
+    from sim.synth.fitted.kernels import chance  # loads numba
 
     latent = draws[0]
     chance.follow(

@@ -200,7 +200,7 @@ class Joint:
 
     ranks: dict[str, Ranks]  # by metric: ``duration_s``, ``n_tasks``, ``demand <resource>``
     # the latent numbers that all stages of a job share are ``job @ e``, with e independent
-    # standard normal numbers; for the others see `sim.synth.alibaba2018.kernels.chance.follow`
+    # standard normal numbers; for the others see `sim.synth.fitted.kernels.chance.follow`
     job: F8
     root: F8
     pull: F8

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sim.base.arrays import I8
 from sim.base.errors import InputError
 from sim.base.files import write_text
-from sim.synth.alibaba2018.joint_file import (
+from sim.synth.fitted.joint_file import (
     read_arrivals,
     read_by_size,
     read_joint,
@@ -21,7 +21,7 @@ from sim.synth.alibaba2018.joint_file import (
     show_by_size,
     show_joint,
 )
-from sim.synth.alibaba2018.tables import (
+from sim.synth.fitted.tables import (
     FULL,
     TREE,
     WIDE,
@@ -32,7 +32,7 @@ from sim.synth.alibaba2018.tables import (
     Tables,
     check_tables,
 )
-from sim.synth.alibaba2018.tables_text import (
+from sim.synth.fitted.tables_text import (
     MOST,
     PathLike,
     Table,
@@ -45,8 +45,6 @@ from sim.synth.alibaba2018.tables_text import (
 
 FORMAT = "probability tables 1"
 """First entry of the file; a later, incompatible form gets another number."""
-SHIPPED = Path(__file__).with_name("tables.json")
-"""The tables of Alibaba's cluster-trace-v2018, which travel with the package."""
 
 _WHOLE = ("n_stages", "n_tasks")
 _PLAIN = (*_WHOLE, "duration_s", "interval_s")
@@ -99,7 +97,7 @@ def _show_links(links: Links) -> str:
     )
 
 
-def read_tables(path: PathLike = SHIPPED) -> Tables:
+def read_tables(path: PathLike) -> Tables:
     """Read what `write_tables` wrote."""
     try:
         raw = json.loads(Path(path).read_text(encoding="utf-8"))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sim.base.arrays import F8
 from sim.base.errors import InputError
-from sim.synth.alibaba2018.tables import Conditional, Grid, Histogram
+from sim.synth.fitted.tables import Conditional, Grid, Histogram
 
 MOST = 2**31 - 1
 PathLike = str | os.PathLike[str]

@@ -23,12 +23,12 @@ from sim.base import maths
 from sim.base.arrays import F8
 from sim.base.errors import InputError
 from sim.dags import Graphs
-from sim.synth.alibaba2018.arrivals import fit_arrivals
-from sim.synth.alibaba2018.draw_joint import longest_over_mean
-from sim.synth.alibaba2018.fit_joint import fit_joint
-from sim.synth.alibaba2018.fit_links import Seen, fit_links
-from sim.synth.alibaba2018.fit_sizes import fit_by_size
-from sim.synth.alibaba2018.tables import (
+from sim.synth.fitted.arrivals import fit_arrivals
+from sim.synth.fitted.draw_joint import longest_over_mean
+from sim.synth.fitted.fit_joint import fit_joint
+from sim.synth.fitted.fit_links import Seen, fit_links
+from sim.synth.fitted.fit_sizes import fit_by_size
+from sim.synth.fitted.tables import (
     Conditional,
     Histogram,
     Tables,

@@ -9,7 +9,7 @@ import numpy as np
 
 from sim.base.arrays import F8
 from sim.base.errors import InputError
-from sim.synth.alibaba2018.tables import (
+from sim.synth.fitted.tables import (
     ROLES,
     Arrivals,
     BySize,
@@ -18,7 +18,7 @@ from sim.synth.alibaba2018.tables import (
     OfSize,
     Ranks,
 )
-from sim.synth.alibaba2018.tables_text import (
+from sim.synth.fitted.tables_text import (
     PathLike,
     array,
     in_braces,

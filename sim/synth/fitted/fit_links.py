@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I4, I8, Mask, offsets
 from sim.dags import Graphs, compact_levels, path_lengths
-from sim.synth.alibaba2018.tables import (
+from sim.synth.fitted.tables import (
     FULL,
     NARROW,
     TREE,
@@ -22,7 +22,7 @@ from sim.synth.alibaba2018.tables import (
     pooled_conditional,
     pooled_grid,
 )
-from sim.synth.alibaba2018.tian_algorithm2 import further_stages, generators, parts, spread
+from sim.synth.fitted.tian_algorithm2 import further_stages, generators, parts, spread
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,9 +10,9 @@ import numpy as np
 from sim.base.arrays import F8, I8, Mask, ranges
 from sim.dags import Graphs
 from sim.describe.flow import rank_correlation
-from sim.synth.alibaba2018.draw_joint import draw_jointly
-from sim.synth.alibaba2018.fit_joint import ALIKE_IN_ROLES, Binned, Together, fit_unequal
-from sim.synth.alibaba2018.tables import BySize, Cells, Histogram, Joint, OfSize, condition_groups
+from sim.synth.fitted.draw_joint import draw_jointly
+from sim.synth.fitted.fit_joint import ALIKE_IN_ROLES, Binned, Together, fit_unequal
+from sim.synth.fitted.tables import BySize, Cells, Histogram, Joint, OfSize, condition_groups
 
 LEAST_JOBS = 100
 """Numbers of stages that fewer jobs have are pooled with the next."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from sim.base.arrays import F8, I8, ranges
 from sim.base.random import stream
-from sim.synth.alibaba2018.tables import Arrivals
+from sim.synth.fitted.tables import Arrivals
 
 HOUR_S, DAY_S = 3_600.0, 86_400.0
 SCALES = (

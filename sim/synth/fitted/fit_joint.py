@@ -21,8 +21,8 @@ from sim.base.maths.matrices import eigh, svd
 from sim.base.random import stream
 from sim.dags import Graphs
 from sim.dags.properties import distance
-from sim.synth.alibaba2018.draw_joint import draw_jointly
-from sim.synth.alibaba2018.tables import ROLES, Histogram, Joint, Ranks
+from sim.synth.fitted.draw_joint import draw_jointly
+from sim.synth.fitted.tables import ROLES, Histogram, Joint, Ranks
 
 ORDER = 60
 """Terms of the expansion."""

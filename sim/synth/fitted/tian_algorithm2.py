@@ -11,7 +11,7 @@ which are gathering trees.
 
 The edges: how many stages of a level have children on the next, how many of the next have parents,
 who shares them, and which edges go further down are drawn from tables, given the two levels' sizes
-and the shape: see `sim.synth.alibaba2018.kernels.improved`.
+and the shape: see `sim.synth.fitted.kernels.improved`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from sim.base.arrays import F8, I4, I8, offsets
 from sim.base.errors import InputError, unknown
 from sim.base.random import stream
 from sim.dags import Graphs
-from sim.synth.alibaba2018.tables import NARROW, TREE, WIDE, Links, Tables
+from sim.synth.fitted.tables import NARROW, TREE, WIDE, Links, Tables
 
 Variant = Literal["improved", "paper"]
 VARIANTS: tuple[str, ...] = get_args(Variant)
@@ -72,7 +72,7 @@ def draw_lengths(tables: Tables, n_stages: I8, seed: int) -> I8:
 
     Where the table has none, as it was counted of larger jobs only, it is n: a chain.
     """
-    from sim.synth.alibaba2018.kernels import tian_algorithm2  # loads numba
+    from sim.synth.fitted.kernels import tian_algorithm2  # loads numba
 
     length = np.empty(len(n_stages), dtype=np.int64)
     cell = tables.length.cell_of(n_stages)
@@ -87,7 +87,7 @@ def link_levels(tables: Tables, stage0: I8, length: I8, seed: int) -> tuple[I4, 
     Every stage of level 1 begins a path through all levels, and a stage of a later level may be
     left without parents.
     """
-    from sim.synth.alibaba2018.kernels import tian_algorithm2  # loads numba
+    from sim.synth.fitted.kernels import tian_algorithm2  # loads numba
 
     n_all = int(stage0[-1])
     level = np.empty(n_all, dtype=np.int32)
@@ -112,7 +112,7 @@ def uniforms(seed: int, purpose: str, n: int) -> F8:
 
 def generators(seed: int, n_jobs: int) -> I8:
     """Return the states of one small generator a job, (J, 2), as `kernels.chance` has them."""
-    from sim.synth.alibaba2018.kernels.chance import MODULUS  # loads numba
+    from sim.synth.fitted.kernels.chance import MODULUS  # loads numba
 
     uniform = stream(seed, "synth", "alibaba2018", "job").random((n_jobs, 2))
     states: I8 = 1 + (uniform * (np.array(MODULUS) - 1)).astype(np.int64)
@@ -123,7 +123,7 @@ def spread(
     tables: Tables, links: Links, n_stages: I8, length: I8, random: I8, shape: I8 | None = None
 ) -> tuple[I8, I8]:
     """Draw how many stages are on each level of each job."""
-    from sim.synth.alibaba2018.kernels import improved  # loads numba
+    from sim.synth.fitted.kernels import improved  # loads numba
 
     if shape is None:
         shape = np.empty(len(length), dtype=np.int64)
@@ -149,7 +149,7 @@ def spread(
 
 def link(links: Links, stage0: I8, length: I8, size: I8, shape: I8, random: I8) -> tuple[I8, I4]:
     """Draw edges between levels of given sizes; return (edge0, child)."""
-    from sim.synth.alibaba2018.kernels import improved  # loads numba
+    from sim.synth.fitted.kernels import improved  # loads numba
 
     return improved.link(stage0, offsets(length), size, shape, links.book(), links.weight, random)
 
