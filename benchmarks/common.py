@@ -180,8 +180,7 @@ def child(code: str, **environment: str) -> dict[str, float]:
     )
     if done.returncode:
         raise RuntimeError(done.stderr)
-    measured: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    return measured
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def scratch() -> tempfile.TemporaryDirectory[str]:

@@ -59,8 +59,7 @@ def longest_first(seconds: F8, columns: Columns) -> I4 | None:
     order = np.lexsort((-seconds, stage))
     if (order[1:] > order[:-1]).all():
         return None
-    turns: I4 = (order - task0[stage]).astype(np.int32)
-    return turns
+    return (order - task0[stage]).astype(np.int32)
 
 
 @register("bfs")

@@ -49,8 +49,7 @@ def _commands() -> str:
 
 
 def _subparsers(parser: Any) -> dict[str, Any]:
-    found: dict[str, Any] = parser._subparsers._group_actions[0].choices
-    return found
+    return parser._subparsers._group_actions[0].choices
 
 
 def _configuration() -> str:

@@ -179,8 +179,7 @@ def path_s(dag: Dag) -> F8:
     longest = np.maximum.reduceat(dag.duration, dag.task0[:-1])
     group = np.zeros(len(dag.order), dtype=np.int64)
     given = (dag.order, group, dag.edge0, dag.edge_child, dag.edge_kind, dag.task0)
-    tail: F8 = tails(*[read_only(array) for array in (*given, longest, dag.duration)])
-    return tail
+    return tails(*[read_only(array) for array in (*given, longest, dag.duration)])
 
 
 def upward_rank(dag: Dag) -> F8:
@@ -189,8 +188,7 @@ def upward_rank(dag: Dag) -> F8:
 
     given: list[NDArray[Any]] = [dag.order, dag.edge0, dag.edge_child, dag.edge_kind]
     given += [dag.task0, dag.duration]
-    rank: F8 = task_tails(*[read_only(array) for array in given])
-    return rank
+    return task_tails(*[read_only(array) for array in given])
 
 
 def _topological(edge0: I8, child: I4) -> I8:

@@ -290,8 +290,7 @@ class _Running:
 
 def _machine(cluster: Cluster) -> F8:
     """Return what a machine has; one slot of a pool."""
-    shape: F8 = cluster.capacity[0] if not cluster.unit else np.ones(1)
-    return shape
+    return cluster.capacity[0] if not cluster.unit else np.ones(1)
 
 
 def _slots(world: World) -> float:

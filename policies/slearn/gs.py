@@ -262,8 +262,7 @@ def thin_limit_at(load: float, most: int) -> int:
 def job_widths(world: World) -> I8:
     """Return the number of tasks of each job, (J,)."""
     columns = world.columns
-    widths: I8 = np.diff(columns.stage_task0[columns.job_stage0])
-    return widths
+    return np.diff(columns.stage_task0[columns.job_stage0])
 
 
 def random_turns(world: World) -> I4:
@@ -272,8 +271,7 @@ def random_turns(world: World) -> I4:
     sizes = np.diff(task0)
     stage = np.repeat(np.arange(len(sizes)), sizes)
     order = np.argsort(stage + world.rng("pilots").random(len(stage)), kind="stable")
-    turns: I4 = (order - task0[stage]).astype(np.int32)
-    return turns
+    return (order - task0[stage]).astype(np.int32)
 
 
 @register("slearn")

@@ -50,8 +50,7 @@ class Valued(Policy):
         n = len(world.columns.job_submit)
         if self.noise == 1.0:
             return np.ones(n)
-        out: F8 = power(self.noise, world.rng("wing noise").uniform(-1.0, 1.0, n))
-        return out
+        return power(self.noise, world.rng("wing noise").uniform(-1.0, 1.0, n))
 
 
 @dataclass(frozen=True)

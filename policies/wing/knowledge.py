@@ -29,8 +29,7 @@ def truth(world: World, policy: str, column: str) -> F8:
             "this workload does not have; trace=cosmos does, as do workloads of logs "
             "(sim.lineage.workload), or take knowledge=predicted"
         )
-    out: F8 = values(jobs, column)
-    return out
+    return values(jobs, column)
 
 
 def lengths(world: World) -> F8:
@@ -70,8 +69,7 @@ class Past:
         history = self.world.columns.features.history
         if name not in history.column_names:
             return np.full(history.num_rows, np.nan)
-        out: F8 = values(history, name).astype(np.float64)
-        return out
+        return values(history, name).astype(np.float64)
 
     def of_templates(self, past: F8) -> F8:
         """Return the statistic over past jobs of each job's template, (J,); NaN for none."""

@@ -67,5 +67,4 @@ def machines_per_job(
     )
     u = stream(seed, "machines per job").random(workload.n_jobs)
     factor = maths.exp(maths.log(low) + u * (maths.log(high) - maths.log(low)))
-    count: I8 = np.maximum(1, np.rint(factor * ratio)).astype(np.int64)
-    return count
+    return np.maximum(1, np.rint(factor * ratio)).astype(np.int64)

@@ -129,8 +129,7 @@ def share_of_kinds(capacity: F8, machine_class: I4, fraction: float) -> I8:
     missing = max(int(np.floor(wanted.sum() + 0.5)), 1) - int(count.sum())
     up = np.argsort(count - wanted, kind="stable")[: max(missing, 0)]
     count[up] += 1
-    rows: I8 = np.repeat(start, count)
-    return rows
+    return np.repeat(start, count)
 
 
 def in_quanta(amount: F8, quantum: F8, device: int | None) -> I8:

@@ -91,8 +91,7 @@ class Graphs:
     @cached_property
     def n_parents(self) -> I8:
         """Number of parents of each stage, (G,) int64."""
-        counts: I8 = np.bincount(self.edge_child, minlength=self.n_stages)
-        return counts
+        return np.bincount(self.edge_child, minlength=self.n_stages)
 
     @cached_property
     def n_children(self) -> I8:

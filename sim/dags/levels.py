@@ -16,8 +16,7 @@ def longest_path_levels(graphs: Graphs) -> I4:
     """Count the stages on the longest path that ends in each, (G,) int32; no cycles."""
     from sim.workload.kernels import paths
 
-    levels: I4 = paths.depths(graphs.order, graphs.edge0, graphs.edge_child) + np.int32(1)
-    return levels
+    return paths.depths(graphs.order, graphs.edge0, graphs.edge_child) + np.int32(1)
 
 
 def critical_path_length(graphs: Graphs) -> I4:
@@ -54,14 +53,12 @@ def path_lengths(graphs: Graphs, levels: I4) -> I4:
     """Return the critical path length of each job in stages, (J,) int32, from its levels."""
     if not len(levels):
         return np.zeros(0, dtype=np.int32)
-    lengths: I4 = np.maximum.reduceat(levels, graphs.job_stage0[:-1])
-    return lengths
+    return np.maximum.reduceat(levels, graphs.job_stage0[:-1])
 
 
 def edge_spans(graphs: Graphs, levels: I4) -> I4:
     """Return how many levels each edge goes up, (E,) int32; 1 for neighbouring levels (§7.1)."""
-    spans: I4 = levels[graphs.edge_child] - levels[graphs.edge_parent]
-    return spans
+    return levels[graphs.edge_child] - levels[graphs.edge_parent]
 
 
 def level_counts(graphs: Graphs, levels: I4) -> I8:

@@ -82,16 +82,14 @@ def _scatter(graphs: Graphs, k: int) -> Mask:
 def _most(graphs: Graphs, degree: I8) -> I8:
     if not graphs.n_jobs:
         return np.zeros(0, dtype=np.int64)
-    most: I8 = np.maximum.reduceat(degree, graphs.job_stage0[:-1])
-    return most
+    return np.maximum.reduceat(degree, graphs.job_stage0[:-1])
 
 
 def _share(graphs: Graphs, chosen: Mask) -> F8:
     if not graphs.n_jobs:
         return np.zeros(0)
     counts = np.add.reduceat(chosen.astype(np.int64), graphs.job_stage0[:-1])
-    share: F8 = counts / graphs.job_n_stages
-    return share
+    return counts / graphs.job_n_stages
 
 
 def classes(graphs: Graphs) -> I8:

@@ -55,8 +55,7 @@ def chain_ratio(graphs: Graphs) -> F8:
     chained = ((graphs.n_parents == 1) & (graphs.n_children == 1)).astype(np.int64)
     if not graphs.n_jobs:
         return np.zeros(0)
-    ratio: F8 = np.add.reduceat(chained, graphs.job_stage0[:-1]) / graphs.job_n_stages
-    return ratio
+    return np.add.reduceat(chained, graphs.job_stage0[:-1]) / graphs.job_n_stages
 
 
 def width(graphs: Graphs) -> I8:

@@ -171,8 +171,7 @@ def recurrence(code: I8) -> float:
 def job_work_s(workload: Workload) -> F8:
     """Return the durations of each job's tasks in all, (J,) s."""
     job = values(workload.stages, "job")
-    work_s: F8 = np.bincount(job, stage_work_s(workload), workload.n_jobs).astype(np.float64)
-    return work_s
+    return np.bincount(job, stage_work_s(workload), workload.n_jobs).astype(np.float64)
 
 
 def run_s(data: Dataset) -> F8:

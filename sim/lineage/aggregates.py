@@ -75,8 +75,7 @@ def aggregate(
     own = _checked(value)[g.row]
     if within is None:
         total = upward(g.out0, g.child, weight, own)
-        out: F8 = total[g.number]
-        return out
+        return total[g.number]
     enclosed = _enclose(g, weight, own, within, within.valid, jobs_per_cut)
     low, places = enclosed.low, np.flatnonzero(enclosed.low != enclosed.high)
     if len(places):

@@ -136,8 +136,7 @@ def _submitted(template: I4, submit_s: F8, of: I4, before_s: F8) -> I8:
     ordered, n = np.sort(submit_s), np.int64(len(submit_s) + 1)
     key = np.sort(template * n + np.searchsorted(ordered, submit_s))
     last = np.searchsorted(key, of * n + np.searchsorted(ordered, before_s))
-    out: I8 = last - np.searchsorted(key, of * n)
-    return out
+    return last - np.searchsorted(key, of * n)
 
 
 def forecast(model: Model, uses: Uses, template: I4, jobs: I8, n_templates: int) -> Forecast:

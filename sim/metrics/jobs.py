@@ -64,16 +64,14 @@ def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:
 def gap_lb(run: Run, new_lb: F8) -> F8:
     """Compute JCT / ``new_lb`` - 1 of each job."""
     jct = np.where(done_of(run), run.job_finish - run.job_submit, np.nan)
-    gap: F8 = jct / np.where(new_lb > 0, new_lb, np.nan) - 1
-    return gap
+    return jct / np.where(new_lb > 0, new_lb, np.nan) - 1
 
 
 def prediction_error(run: Run) -> F8:
     """Compute |estimate - size| / size of each job; size is the sum of its tasks' durations."""
     size = run.workload.columns.job_work
     known = done_of(run) & (size > 0) & np.isfinite(run.estimate_s)
-    error: F8 = np.abs(run.estimate_s - size) / np.where(known, size, np.nan)
-    return error
+    return np.abs(run.estimate_s - size) / np.where(known, size, np.nan)
 
 
 def speedups(jct_s: F8, jct_baseline_s: F8) -> dict[str, float]:

@@ -31,5 +31,4 @@ def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:
 def bounded_slowdown(run: Run) -> F8:
     """Compute max(1, (wait + run) / max(run, 10 s)) of each job; NaN if it never ended."""
     took, ran = run.job_finish - run.job_submit, run.job_finish - run.job_start
-    slowdown: F8 = np.maximum(1.0, took / np.maximum(ran, TAU_S))
-    return slowdown
+    return np.maximum(1.0, took / np.maximum(ran, TAU_S))

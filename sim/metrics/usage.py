@@ -109,8 +109,7 @@ def _recorded_work(run: Run) -> F8:
     if run.task_start is None or run.task_finish is None or n_stages == 0:
         return np.zeros(n_stages)
     ran = np.nan_to_num(run.task_finish - run.task_start)
-    summed: F8 = np.add.reduceat(ran, columns.stage_task0[:-1])
-    return summed
+    return np.add.reduceat(ran, columns.stage_task0[:-1])
 
 
 def utilization_over_time(run: Run, n_bins: int = N_BINS) -> dict[str, Any] | None:

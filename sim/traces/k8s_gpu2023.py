@@ -153,8 +153,7 @@ def _kept(pods: dict[str, Any], completed: bool, dropped: dict[str, int]) -> Mas
 
 
 def _parts_of_several(num_gpu: F8, gpu_milli: F8) -> Mask:
-    several: Mask = (num_gpu > 1) & (gpu_milli < 1000)
-    return several
+    return (num_gpu > 1) & (gpu_milli < 1000)
 
 
 def _words(pods: dict[str, Any], name: str) -> pa.DictionaryArray:

@@ -286,8 +286,7 @@ def codes(table: Any, column: str, choices: tuple[str, ...]) -> I1:
 def final_deadline_s(columns: Columns, took_s: F8) -> F8:
     """Return the deadline that held when each job ended, relative to its submission: (J,) s."""
     changed = took_s >= columns.job_new_deadline_at  # never where that is NaN
-    deadline_s: F8 = np.where(changed, columns.job_new_deadline, columns.job_deadline)
-    return deadline_s
+    return np.where(changed, columns.job_new_deadline, columns.job_deadline)
 
 
 def task_homes(columns: Columns, n_machines: int) -> I4 | None:

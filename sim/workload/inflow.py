@@ -119,5 +119,4 @@ def since(time: F8, weight: F8, edges: F8) -> F8:
     n = len(edges)
     total = np.cumsum(np.bincount(at, weight, n)[:n])
     moment = np.cumsum(np.bincount(at, weight * time, n)[:n])
-    since: F8 = edges * total - moment
-    return since
+    return edges * total - moment

@@ -72,8 +72,7 @@ class Features:
     @cached_property
     def untimed(self) -> Mask:
         """Of which jobs of the past only the order is known, (H,)."""
-        mask: Mask = np.isnan(or_nan(self.history, "submit_s"))
-        return mask
+        return np.isnan(or_nan(self.history, "submit_s"))
 
 
 def _moment(table: pa.Table, name: str) -> I4:
@@ -89,10 +88,7 @@ def _coded(table: pa.Table, column: str, known: dict[str, int]) -> I4:
     if column not in table.column_names:
         return np.full(table.num_rows, -1, dtype=np.int32)
     lookup = [known.setdefault(n, len(known)) if n else -1 for n in names(table, column)]
-    coded: I4 = (
-        np.array(lookup, dtype=np.int32)[values(table, column)] if lookup else np.zeros(0, "i4")
-    )
-    return coded
+    return np.array(lookup, dtype=np.int32)[values(table, column)] if lookup else np.zeros(0, "i4")
 
 
 def learnable(jobs: pa.Table, stages: pa.Table, history: pa.Table) -> list[str]:

@@ -71,8 +71,7 @@ def critical_path_s(columns: Columns) -> F8:
     if len(columns.job_submit) == 0:
         return np.zeros(0)
     tail = stage_tail_s(columns)
-    longest: F8 = np.maximum.reduceat(tail, columns.job_stage0[:-1])
-    return longest
+    return np.maximum.reduceat(tail, columns.job_stage0[:-1])
 
 
 def submit_span_s(columns: Columns) -> float:

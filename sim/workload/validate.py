@@ -244,8 +244,7 @@ def _check_failures(workload: Tables) -> None:
 
 def _duration_s(workload: Tables, task: I4) -> F8:
     if workload.stage_duration_s is not None:
-        duration: F8 = workload.stage_duration_s[_stage_of(workload, task)]
-        return duration
+        return workload.stage_duration_s[_stage_of(workload, task)]
     return values(workload.tasks, "duration_s")[task]
 
 

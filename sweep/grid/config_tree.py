@@ -138,8 +138,7 @@ def _replaced(value: Any, tree: Tree) -> Any:
 def to_yaml(tree: Any) -> str:
     """Write mappings, lists and scalars as YAML, keys in the order given."""
     plain = json.loads(json.dumps(tree, default=str))
-    text: str = yaml.dump(plain, Dumper=_DUMPER, sort_keys=False, allow_unicode=True, width=100)
-    return text
+    return yaml.dump(plain, Dumper=_DUMPER, sort_keys=False, allow_unicode=True, width=100)
 
 
 MANY = 1_000

@@ -82,8 +82,7 @@ class Options:
     def plain(self, group: str, name: str) -> dict[str, Any]:
         """Return an option's file as it is, its defaults not composed."""
         text = self.files[group][self.check(group, name)].read_text(encoding="utf-8")
-        content: dict[str, Any] = yaml.safe_load(text) or {}
-        return content
+        return yaml.safe_load(text) or {}
 
     def summary(self, group: str, name: str) -> str:
         """First line of the option's leading comment, empty if there is none."""

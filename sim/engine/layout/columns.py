@@ -105,8 +105,7 @@ def gang_slots(columns: Columns, demand: I8, unit: bool, gangs: bool) -> I8:
         return np.zeros((1, demand.shape[1]), dtype=np.int64)
     if unit:
         return np.ones((len(columns.job_submit), 1), dtype=np.int64)
-    most: I8 = np.maximum.reduceat(demand, columns.job_stage0[:-1], axis=0)
-    return most
+    return np.maximum.reduceat(demand, columns.job_stage0[:-1], axis=0)
 
 
 def weighted_work(columns: Columns, plan: Plan) -> F8:
@@ -118,8 +117,7 @@ def weighted_work(columns: Columns, plan: Plan) -> F8:
     for name, column in (("weight", plan.stages["weight"]), ("seen_s", stage_work)):
         if not np.isfinite(column).all():
             raise PolicyError(f"stage column {name!r} must be finite, for all stages or for none")
-    work: F8 = np.add.reduceat(weighted, columns.job_stage0[:-1])
-    return work
+    return np.add.reduceat(weighted, columns.job_stage0[:-1])
 
 
 def turns(columns: Columns, plan: Plan) -> tuple[I4, I4]:

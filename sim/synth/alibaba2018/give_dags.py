@@ -237,8 +237,7 @@ def _shared_out(total: I8, cell: I8, weight: F8) -> I8:
     order = np.lexsort((whole - exact, cell))
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order)) - (np.cumsum(size) - size)[cell[order]]
-    shared: I8 = 1 + whole + (rank < missing[cell])
-    return shared
+    return 1 + whole + (rank < missing[cell])
 
 
 def _is_plain(workload: Workload) -> bool:

@@ -308,10 +308,7 @@ def _first_h(part: F8) -> F8:
     late = part >= SOON
     within = np.where(late, (part - SOON) / (1 - SOON), part / SOON)
     median = np.where(late, FIRST_H, SOON_H)
-    out: F8 = median * maths.exp(
-        FIRST_SPREAD * maths.normal_quantile(np.clip(within, 1e-9, 1 - 1e-9))
-    )
-    return out
+    return median * maths.exp(FIRST_SPREAD * maths.normal_quantile(np.clip(within, 1e-9, 1 - 1e-9)))
 
 
 def _times(flows: Flows, program: I8, finish_s: F8, value: I8, rng: Stream) -> Downloads:

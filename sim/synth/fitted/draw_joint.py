@@ -135,8 +135,7 @@ def longest_over_mean(task_s: F8, task0: I8) -> F8:
     total = np.add.reduceat(task_s, task0[:-1])
     longest = np.maximum.reduceat(task_s, task0[:-1])
     mean = total / np.diff(task0)
-    ratio: F8 = np.maximum(np.where(mean > 0, longest / np.where(mean > 0, mean, 1.0), 1.0), 1.0)
-    return ratio
+    return np.maximum(np.where(mean > 0, longest / np.where(mean > 0, mean, 1.0), 1.0), 1.0)
 
 
 def spread_tasks(mean_s: F8, longest: F8, n_tasks: I8, seed: int) -> F8:

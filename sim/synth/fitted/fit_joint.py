@@ -312,16 +312,14 @@ def _factors(within: F8, shared: F8, linked: F8) -> tuple[F8, F8, F8, F8]:
 
 
 def _product(*matrices: F8) -> F8:
-    product: F8 = reduce(maths.dot, matrices)
-    return product
+    return reduce(maths.dot, matrices)
 
 
 def _power(matrix: F8, exponent: float) -> F8:
     """Raise a symmetric matrix without negative eigenvalues to a power; 0 stays 0."""
     values, vectors = eigh((matrix + matrix.T) / 2)
     kept = np.where(values > 1e-6, maths.power(np.maximum(values, 1e-6), exponent), 0.0)
-    raised: F8 = _product(vectors * kept, vectors.T)
-    return raised
+    return _product(vectors * kept, vectors.T)
 
 
 def _nearest(matrix: F8) -> F8:
@@ -329,8 +327,7 @@ def _nearest(matrix: F8) -> F8:
     values, vectors = eigh((matrix + matrix.T) / 2)
     raised = _product(vectors * np.maximum(values, 1e-4), vectors.T)
     scale = np.sqrt(np.diag(raised))
-    nearest: F8 = raised / scale[:, None] / scale[None, :]
-    return nearest
+    return raised / scale[:, None] / scale[None, :]
 
 
 def fit_unequal(joint: Joint, graphs: Graphs, metrics: Mapping[str, F8]) -> float:

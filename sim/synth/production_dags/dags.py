@@ -113,8 +113,7 @@ def _sizes(share: F8, total: float, path: Mask, sigma: float) -> I8:
 def longest_over_mean(n_tasks: I8, sigma: float) -> F8:
     """Tell about how many times as long as their mean the longest of so many tasks lasts."""
     z = maths.normal_quantile((n_tasks - 0.375) / (n_tasks + 0.25))
-    longer: F8 = np.maximum(1.0, maths.exp(sigma * z - sigma * sigma / 2))
-    return longer
+    return np.maximum(1.0, maths.exp(sigma * z - sigma * sigma / 2))
 
 
 def draw_task_s(dag: Dag, sigma: float, rng: Stream) -> F8:

@@ -189,8 +189,7 @@ def _spread(workload: Workload) -> F8:
     mean = np.bincount(stage, log, workload.n_stages) / n
     square = np.bincount(stage, (log - mean[stage]) ** 2, workload.n_stages)
     of_job = [np.bincount(columns.stage_job, x, workload.n_jobs) for x in (square, n - 1.0)]
-    spread: F8 = np.sqrt(of_job[0] / np.maximum(of_job[1], 1.0))
-    return spread
+    return np.sqrt(of_job[0] / np.maximum(of_job[1], 1.0))
 
 
 def _lags(workload: Workload) -> dict[int, F8]:

@@ -183,5 +183,4 @@ def drawn(quantiles: list[tuple[float, ...]], card: I8, lot: F8) -> F8:
 def _place(ordered: F8, x: F8) -> F8:
     """Return between what ranks numbers are, in the middle, as a share of all."""
     low, high = (np.searchsorted(ordered, x, side) for side in ("left", "right"))
-    place: F8 = (low + high) / (2.0 * len(ordered))
-    return place
+    return (low + high) / (2.0 * len(ordered))

@@ -18,8 +18,7 @@ _TILTS = np.linspace(-4.0, 4.0, 65)
 
 def groups_of(rows: I8) -> I8:
     """Return the group of each of some rows, which ascend: those near each other are one."""
-    group: I8 = np.cumsum(np.diff(rows, prepend=rows[:1]) > NEAR_TURNS)
-    return group
+    return np.cumsum(np.diff(rows, prepend=rows[:1]) > NEAR_TURNS)
 
 
 def unlike(user: I8, mean_s: F8, weight: F8, of: I8, own_s: F8, work_s: F8, n_users: int) -> float:

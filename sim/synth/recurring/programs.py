@@ -177,8 +177,7 @@ def _stale(weight: F8, changed: tuple[float, float], rng: Stream) -> F8:
     if not share:
         return np.zeros(len(weight))
     beyond = 1.0 - _even(weight, rng)
-    found: F8 = np.clip(-mean * maths.log(beyond / share), 0.0, LARGEST)
-    return found
+    return np.clip(-mean * maths.log(beyond / share), 0.0, LARGEST)
 
 
 def _even(weight: NDArray[Any], rng: Stream) -> F8:
@@ -191,8 +190,7 @@ def _even(weight: NDArray[Any], rng: Stream) -> F8:
 
 
 def _normal(weight: NDArray[Any], rng: Stream) -> F8:
-    normal: F8 = maths.normal_quantile(np.clip(_even(weight, rng), 1e-12, 1 - 1e-12))
-    return normal
+    return maths.normal_quantile(np.clip(_even(weight, rng), 1e-12, 1 - 1e-12))
 
 
 DAY_S = 86_400.0

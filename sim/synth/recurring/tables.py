@@ -143,8 +143,7 @@ def heaviest(work_s: F8) -> I8:
     """Return the rows of the heaviest jobs, the largest first."""
     order = np.argsort(-work_s, kind="stable")
     upto = np.cumsum(work_s[order])
-    found: I8 = order[: int(np.searchsorted(upto, HEAVY * upto[-1])) + 1]
-    return found
+    return order[: int(np.searchsorted(upto, HEAVY * upto[-1])) + 1]
 
 
 def quantiles_at(logs: F8, share: F8) -> F8:

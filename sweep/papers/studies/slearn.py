@@ -295,8 +295,7 @@ def _jobs(finished: Finished, row: Mapping[str, Any]) -> Jobs:
 
 
 def _jct_s(jobs: Jobs) -> F8:
-    jct_s: F8 = jobs["finish_s"] - jobs["submit_s"]
-    return jct_s
+    return jobs["finish_s"] - jobs["submit_s"]
 
 
 def _load(jobs: Jobs, window_s: float = 1000.0, n_slots: float = 150.0) -> F8:
