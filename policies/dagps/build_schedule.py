@@ -170,10 +170,7 @@ def shared_resources(cluster: Cluster, candidates: Candidates) -> Mask | None:
 
 
 def schedule(
-    dag: Dag,
-    capacity: I8,
-    max_candidates: int | None = MAX_CANDIDATES,
-    shared: Mask | None = None,
+    dag: Dag, capacity: I8, max_candidates: int | None = MAX_CANDIDATES, shared: Mask | None = None
 ) -> Schedule:
     """Build the schedule of a DAG, totally ordered part by part (§4.4)."""
     if max_candidates is not None and max_candidates < 1:

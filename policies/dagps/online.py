@@ -184,10 +184,7 @@ class Dagps(Policy):
         follows = self._follows(columns)
         if follows:
             order, plan.fit_resources = followed_order(
-                columns,
-                cluster,
-                max_candidates=self.max_candidates,
-                overbook=self.overbook,
+                columns, cluster, max_candidates=self.max_candidates, overbook=self.overbook
             )
         else:
             order = self._order(columns, cluster)

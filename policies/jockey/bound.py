@@ -62,12 +62,7 @@ def utility_bound(
         )
         return float(-found.mip_dual_bound)
     solved = linprog(
-        -value,
-        A_ub=fits,
-        b_ub=limit,
-        A_eq=of_job,
-        b_eq=np.ones(len(submit)),
-        bounds=(0, 1),
+        -value, A_ub=fits, b_ub=limit, A_eq=of_job, b_eq=np.ones(len(submit)), bounds=(0, 1)
     )
     assert solved.status == 0, solved.message
     return float(-solved.fun)

@@ -74,9 +74,7 @@ def predicted(world: World) -> F8:
     asked = np.bincount(c.stage_job, c.stage_demand_f[:, 0], len(c.job_submit)).astype(np.float64)
     own = mean.of_templates(value)
     return np.where(
-        np.isnan(own),
-        ratio(np.nan_to_num(single), asked),
-        ratio(own, usual.of_templates(compute)),
+        np.isnan(own), ratio(np.nan_to_num(single), asked), ratio(own, usual.of_templates(compute))
     )
 
 

@@ -115,12 +115,7 @@ def _for_resources(cluster: Cluster, resources: tuple[str, ...]) -> F8:
 
 
 def _check_tasks(
-    workload: Workload,
-    demand: I8,
-    quantum: F8,
-    resources: tuple[str, ...],
-    shapes: I8,
-    allowed: I8,
+    workload: Workload, demand: I8, quantum: F8, resources: tuple[str, ...], shapes: I8, allowed: I8
 ) -> None:
     fits = np.zeros(len(demand), dtype=bool)
     for i, shape in enumerate(shapes):

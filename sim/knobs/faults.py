@@ -104,10 +104,7 @@ def straggle(
 
 
 def straggling(
-    n: int,
-    rng: Stream,
-    rate: float = STRAGGLERS,
-    slower: tuple[float, float] = SLOWER,
+    n: int, rng: Stream, rate: float = STRAGGLERS, slower: tuple[float, float] = SLOWER
 ) -> F8:
     """Draw what the durations of `n` tasks are multiplied by, (n,); 1 for most."""
     chosen = rng.random(n) < rate

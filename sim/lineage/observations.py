@@ -149,11 +149,7 @@ def _priorities(
         "ad hoc jobs above the mean recurring one of their queue",
         above,
         ~is_recurring,
-        why=_unless(
-            differ,
-            _recurs(character),
-            (not is_recurring.all(), "no job is ad hoc"),
-        ),
+        why=_unless(differ, _recurs(character), (not is_recurring.all(), "no job is ad hoc")),
     )
     return s.found
 

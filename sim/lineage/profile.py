@@ -232,11 +232,7 @@ def _aggregate_of(edges: Dependencies, value: F8, within: Window, numbered: Grap
 
 
 def _jobs(
-    logs: Logs,
-    templates: Templates,
-    character: Character,
-    edges: Dependencies,
-    local: F8,
+    logs: Logs, templates: Templates, character: Character, edges: Dependencies, local: F8
 ) -> dict[str, object]:
     plain = ("job_id", "user", "queue", "organisation", "priority", "submit_s", "start_s")
     more = ("finish_s", "requested", "compute_s", "outcome")

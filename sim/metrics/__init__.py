@@ -150,6 +150,5 @@ def metric(name: str) -> Metric:
         resource = name.removeprefix(UTILIZATION)
         return Metric("1", "higher", f"share of {resource} in use, on average while jobs arrive")
     raise InputError(
-        unknown("metric", name, [*METRICS, f"{UTILIZATION}<resource>"]),
-        rule="unknown metric",
+        unknown("metric", name, [*METRICS, f"{UTILIZATION}<resource>"]), rule="unknown metric"
     )

@@ -13,7 +13,7 @@ from sim.metrics.parts import Metric, done_of, mean
 METRICS = {
     "bounded_slowdown_mean": Metric(
         "1", "lower", "mean of completion time over run time, of at least 10 s each"
-    ),
+    )
 }
 TAU_S = 10.0
 """Shorter jobs count as so long (Feitelson and Rudolph, JSSPP 1998)."""

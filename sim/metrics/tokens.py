@@ -17,7 +17,7 @@ from sim.workload.workload import Workload
 METRICS = {
     "allocation_above_oracle": Metric(
         "1", "lower", "guaranteed tokens above ceil(CPU time / deadline)"
-    ),
+    )
 }
 
 

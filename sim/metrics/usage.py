@@ -40,11 +40,7 @@ METRICS = {
 def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:
     """Compute how much of each resource was used, and how many tasks ran beside their input."""
     all_of_it = utilization_makespan(run, done_of(run), makespan_s(run))
-    return {
-        **utilization(run),
-        "utilization_makespan": all_of_it,
-        "tasks_local": local_share(run),
-    }
+    return {**utilization(run), "utilization_makespan": all_of_it, "tasks_local": local_share(run)}
 
 
 def utilization(run: Run) -> dict[str, float]:

@@ -16,7 +16,7 @@ N_POINTS = 121
 
 
 METRICS = {
-    "value_attained": Metric("1", "higher", "fraction of downloads that came after completion"),
+    "value_attained": Metric("1", "higher", "fraction of downloads that came after completion")
 }
 
 
@@ -45,11 +45,7 @@ def value_over_time(run: Run, n_points: int = N_POINTS) -> dict[str, Any] | None
     first = np.searchsorted(times, time)  # the first of the times that counts a download
     so_far = np.cumsum(np.bincount(first, n, n_points))
     share = np.cumsum(np.bincount(first, attained, n_points)) / so_far
-    return {
-        "begin_s": begin,
-        "end_s": end,
-        "attained": [float(f"{value:.4g}") for value in share],
-    }
+    return {"begin_s": begin, "end_s": end, "attained": [float(f"{value:.4g}") for value in share]}
 
 
 def _downloads(run: Run) -> tuple[F8, F8, F8]:

@@ -160,10 +160,7 @@ QUANTUM = 1e-4
 
 @checked
 def synthesize(
-    jobs: Count = 200,
-    seed: Whole = 0,
-    domain: str = "build",
-    interval_s: NotNegative | None = None,
+    jobs: Count = 200, seed: Whole = 0, domain: str = "build", interval_s: NotNegative | None = None
 ) -> Workload:
     """Synthesize builds or requests; every job is a program of its own.
 

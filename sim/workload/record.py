@@ -30,10 +30,7 @@ class Tables:
     meta: Mapping[str, Any]
 
     def __init__(
-        self,
-        tables: Mapping[str, pa.Table],
-        stage_duration_s: F8 | None,
-        meta: Mapping[str, Any],
+        self, tables: Mapping[str, pa.Table], stage_duration_s: F8 | None, meta: Mapping[str, Any]
     ) -> None:
         # for this package alone: normal tables, valid or about to be validated
         state = self.__dict__

@@ -198,9 +198,7 @@ def _sort_key(table: pa.Table, column: str) -> NDArray[Any]:
 def take_rows(table: pa.Table, rows: pa.Array | I8) -> pa.Table:
     """Return the named rows of `table`, each column plain."""
     rows = pa.array(rows)
-    return pa.table(
-        {c: plain(_one_chunk(table[c]).take(rows)) for c in table.column_names},
-    )
+    return pa.table({c: plain(_one_chunk(table[c]).take(rows)) for c in table.column_names})
 
 
 def replaced(table: pa.Table, column: str, numbers: Any) -> pa.Table:

@@ -13,15 +13,7 @@ is put off when it comes up.
 from sim.base.jit import inlined, part
 from sim.engine.kernels.heaps import fin_pop, fin_push
 from sim.engine.kernels.resources import demand_row
-from sim.engine.kernels.state import (
-    AT_SPEED,
-    FAILS,
-    N_FIN,
-    N_RIGID,
-    N_TOUCHED,
-    NOW,
-    REMOTE,
-)
+from sim.engine.kernels.state import AT_SPEED, FAILS, N_FIN, N_RIGID, N_TOUCHED, NOW, REMOTE
 
 
 @inlined

@@ -15,11 +15,7 @@ from sim.base.random import stream
 from sim.synth.fitted.tables import Arrivals
 
 HOUR_S, DAY_S = 3_600.0, 86_400.0
-SCALES = (
-    (28 * DAY_S, 7 * DAY_S, 7 * DAY_S),
-    (3 * DAY_S, DAY_S, DAY_S),
-    (HOUR_S, HOUR_S, HOUR_S),
-)
+SCALES = ((28 * DAY_S, 7 * DAY_S, 7 * DAY_S), (3 * DAY_S, DAY_S, DAY_S), (HOUR_S, HOUR_S, HOUR_S))
 """Of a workload as long as this at least: how long blocks are, and the clock that they keep.
 
 How they were chosen is told in ``docs/alibaba.md``."""

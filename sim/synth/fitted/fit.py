@@ -28,13 +28,7 @@ from sim.synth.fitted.draw_joint import longest_over_mean
 from sim.synth.fitted.fit_joint import fit_joint
 from sim.synth.fitted.fit_links import Seen, fit_links
 from sim.synth.fitted.fit_sizes import fit_by_size
-from sim.synth.fitted.tables import (
-    Conditional,
-    Histogram,
-    Tables,
-    check_tables,
-    pooled_conditional,
-)
+from sim.synth.fitted.tables import Conditional, Histogram, Tables, check_tables, pooled_conditional
 from sim.workload.workload import Workload
 
 MOST_VALUES = 16_384

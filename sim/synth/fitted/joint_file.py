@@ -9,15 +9,7 @@ import numpy as np
 
 from sim.base.arrays import F8
 from sim.base.errors import InputError
-from sim.synth.fitted.tables import (
-    ROLES,
-    Arrivals,
-    BySize,
-    Cells,
-    Joint,
-    OfSize,
-    Ranks,
-)
+from sim.synth.fitted.tables import ROLES, Arrivals, BySize, Cells, Joint, OfSize, Ranks
 from sim.synth.fitted.tables_text import (
     PathLike,
     array,

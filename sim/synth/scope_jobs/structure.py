@@ -168,11 +168,7 @@ def fit_law(n_tasks: I8, wanted: Statistics, rng: Stream) -> Law:
 
 
 def draw_law(
-    n_tasks: I8,
-    shape: tuple[float, float],
-    ends: tuple[float, float],
-    sigma: float,
-    rng: Stream,
+    n_tasks: I8, shape: tuple[float, float], ends: tuple[float, float], sigma: float, rng: Stream
 ) -> Law:
     """Make the law of a job of which no percentiles over all vertices are wanted."""
     return Law(spread_p90(_order(n_tasks, rng), *shape, *ends), sigma)

@@ -92,11 +92,7 @@ class JobRun:
 
 
 def draw_template(
-    name: str,
-    rng: Stream,
-    vertices: tuple[int, int],
-    place: float = 0.5,
-    recorded: float = 0.5,
+    name: str, rng: Stream, vertices: tuple[int, int], place: float = 0.5, recorded: float = 0.5
 ) -> Template:
     """Draw a job like the seven, with a number of vertices in a range."""
     n_stages = round(_between(STAGES, rng))
