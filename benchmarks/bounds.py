@@ -8,14 +8,13 @@ optimum of small jobs (CP-SAT; where that is not proven, to the best schedule it
 
 from __future__ import annotations
 
-import argparse
 import sys
 
 import numpy as np
 from numpy.typing import NDArray
 
 import sim
-from benchmarks.common import Row, cpu_seconds, row, show
+from benchmarks.common import Row, asked, cpu_seconds, row, show
 from sim.bounds import bound_arrays
 from sim.bounds.machine_counts import machines_per_job
 from sim.bounds.optimum import optimum
@@ -26,11 +25,7 @@ ONE = {"cpu": 1, "mem": 1, "disk": 1, "net": 1}
 
 def main() -> int:
     """Measure both."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--dags", type=int, default=10_000)
-    parser.add_argument("--jobs", type=int, default=300)
-    parser.add_argument("--effort", type=float, default=3.0)
-    args = parser.parse_args()
+    args = asked(__doc__, dags=10_000, jobs=300, effort=3.0)
     rows = speed(args.dags)
     rows += strength("random small jobs", random_jobs(args.jobs), args.effort)
     rows += strength("production-like small jobs", production_jobs(args.jobs), args.effort)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import platform
@@ -81,6 +82,14 @@ def row(
         return Row(what, values, unit, wanted, at_most is None)
     low, high = min(values), max(values)
     return Row(what, median(values), unit, wanted, at_most is None, low, high)
+
+
+def asked(about: str, **numbers: float) -> argparse.Namespace:
+    """Read numbers from the command line, by the names and defaults given."""
+    parser = argparse.ArgumentParser(description=about.splitlines()[0])
+    for name, default in numbers.items():
+        parser.add_argument(f"--{name}", type=type(default), default=default)
+    return parser.parse_args()
 
 
 def write_tiny(folder: Path) -> None:

@@ -6,7 +6,6 @@ the first few of them, and ratios are of times a job.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import warnings
 from collections import defaultdict
@@ -19,7 +18,7 @@ from networkx.algorithms.bipartite import hopcroft_karp_matching
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
-from benchmarks.common import Row, peak_memory, row, show, timed
+from benchmarks.common import Row, asked, peak_memory, row, show, timed
 from benchmarks.worlds import paper_dags
 from sim import dags
 from sim.dags import Graphs
@@ -29,9 +28,7 @@ N_REFERENCE = 300
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--jobs", type=int, default=1_000_000)
-    args = parser.parse_args()
+    args = asked(__doc__, jobs=1_000_000)
     measured(paper_dags(100))  # compiles
     g = paper_dags(args.jobs)
     print(f"{g.n_jobs:,} jobs, {g.n_stages:,} stages, {g.n_edges:,} edges")

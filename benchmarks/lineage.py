@@ -7,7 +7,6 @@ some 10^10 pairs, and a block's time does not depend on the others.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +14,7 @@ from functools import partial
 
 import numpy as np
 
-from benchmarks.common import Row, peak_memory, row, show, timed
+from benchmarks.common import Row, asked, peak_memory, row, show, timed
 from benchmarks.lineage_log import make_log
 from sim.lineage.aggregates import aggregate, bounds
 from sim.lineage.dependencies import graph, single_hop, window
@@ -27,10 +26,7 @@ JOIN_S, FAST_S, PAIRS_S, GIB = 60.0, 30.0, 10.0, 12.0
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--jobs", type=int, default=JOBS)
-    parser.add_argument("--sources", type=int, default=SOURCES)
-    args = parser.parse_args()
+    args = asked(__doc__, jobs=JOBS, sources=SOURCES)
     run(make_log(20_000), 256)  # compiles
     return show("lineage", run(make_log(args.jobs), args.sources))
 

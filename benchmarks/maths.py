@@ -6,7 +6,6 @@ random arguments are held against mpmath, in units of the last place.
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
 from collections.abc import Callable
@@ -16,7 +15,7 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from benchmarks.common import Row, rounds, row, show, timed
+from benchmarks.common import Row, asked, rounds, row, show, timed
 from sim.base import maths
 from sim.base.random import stream
 
@@ -35,10 +34,7 @@ LEAST_RATIO, MOST_ULPS = 0.5, 1.0
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--n", type=int, default=1_000_000)
-    parser.add_argument("--checked", type=int, default=20_000)
-    args = parser.parse_args()
+    args = asked(__doc__, n=1_000_000, checked=20_000)
     rng = stream(0, "benchmark", "maths")
     given = {name: (rng.uniform(*ends, args.n),) for name, ends in ENDS.items()}
     given["power"] = (rng.uniform(0.0, 100.0, args.n), rng.uniform(-3.0, 3.0, args.n))

@@ -6,12 +6,11 @@ on a machine like ours, without the Parquet.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 
 import sim
-from benchmarks.common import Row, peak_memory, row, scratch, show, timed
+from benchmarks.common import Row, asked, peak_memory, row, scratch, show, timed
 from benchmarks.worlds import paper_dags
 from sim.dags import compact_levels
 from sim.synth.fitted.fit import fit_workload
@@ -22,9 +21,7 @@ LEAST_DAGS_PER_S = 1_000_000 / 60
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--jobs", type=int, default=200_000)
-    n = parser.parse_args().jobs
+    n = asked(__doc__, jobs=200_000).jobs
     sim.synthesize("alibaba2018", jobs=100)  # compiles
     compact_levels(paper_dags(100))
     seconds, made = {}, {}

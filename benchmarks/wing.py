@@ -7,13 +7,12 @@ seconds of one thread, so that what else the machine does is not counted.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 
 import policies
 import sim
-from benchmarks.common import Row, cpu_seconds, peak_memory, row, show
+from benchmarks.common import Row, asked, cpu_seconds, peak_memory, row, show
 
 SCALE = 1.0
 MADE_S, CELL_S, GRID_S = 300.0, 2.0, 600.0
@@ -36,9 +35,7 @@ CORES = 2
 
 def main() -> int:
     """Measure, and print what was wanted beside it."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--scale", type=float, default=SCALE)
-    args = parser.parse_args()
+    args = asked(__doc__, scale=SCALE)
     run(0.02)  # compiles
     return show("wing", run(args.scale))
 

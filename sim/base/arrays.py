@@ -26,6 +26,13 @@ def offsets(counts: NDArray[Any]) -> I8:
     return out
 
 
+def inverse(order: NDArray[Any]) -> I8:
+    """Return the place that each row has in an order of all rows, (n,) int64."""
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    return place
+
+
 def ranges(begin: I8, end: I8) -> I8:
     """Return the numbers begin[i], ..., end[i] - 1 for each i, one range after the other."""
     sizes = end - begin

@@ -28,6 +28,14 @@ class Verb:
     run: Callable[[argparse.Namespace], None]
 
 
+def add_many(
+    parser: argparse.ArgumentParser, flag: str, form: str, what: str, dest: str | None = None
+) -> None:
+    """Declare a flag that may be given several times; its values are a list."""
+    text = f"{what}; may be repeated"
+    parser.add_argument(flag, metavar=form, action="append", default=[], dest=dest, help=text)
+
+
 def parse_pairs(pairs: Iterable[str], flag: str) -> dict[str, Any]:
     """Read ``key=value`` texts; a value is JSON where it parses as such, else a string."""
     values: dict[str, Any] = {}

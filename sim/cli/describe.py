@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sim.base.errors import InputError
-from sim.cli import Verb, parse_pairs
+from sim.cli import Verb, add_many, parse_pairs
 
 if TYPE_CHECKING:
     from sim.describe import Dataset
@@ -36,22 +36,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format", metavar="FORMAT", help="read WORKLOAD as a trace of this format"
     )
-    parser.add_argument(
-        "--option",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        help="an option of the format's reader; may be repeated (bad rows are skipped and counted, "
-        "unfinished ones kept, unless told otherwise)",
-    )
-    parser.add_argument(
-        "--beside",
-        metavar="WHAT",
-        action="append",
-        default=[],
-        help="random (uniform DAGs of the same sizes), tpch, tpcds, a workload's folder or "
-        "FORMAT:PATH; may be repeated",
-    )
+    what = "an option of the format's reader (bad rows are skipped and counted, unfinished ones "
+    add_many(parser, "--option", "KEY=VALUE", f"{what}kept, unless told otherwise)")
+    what = "random (uniform DAGs of the same sizes), tpch, tpcds, a workload's folder or "
+    add_many(parser, "--beside", "WHAT", f"{what}FORMAT:PATH")
     parser.add_argument(
         "--dags",
         metavar="FOLDER",

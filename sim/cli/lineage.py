@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sim.base.errors import InputError, unknown
-from sim.cli import Verb, parse_pairs, print_counts, print_workload
+from sim.cli import Verb, add_many, parse_pairs, print_counts, print_workload
 
 if TYPE_CHECKING:
     from sim.base.reading import OnBadRow
@@ -71,10 +71,8 @@ def add_arguments(parser: argparse.ArgumentParser, *, also_window: bool = False)
         help="what a job is worth: downloads (of its output), jobs (1 each), compute "
         "(resource-time), or a column of the log of jobs; downloads",
     )  # fmt: skip
-    parser.add_argument(
-        "--set", metavar="KEY=VALUE", action="append", default=[], dest="settings",
-        help="another option or threshold of Table 1, e.g. hard_share=0.9; may be repeated",
-    )  # fmt: skip
+    what = "another option or threshold of Table 1, e.g. hard_share=0.9"
+    add_many(parser, "--set", "KEY=VALUE", what, "settings")
     parser.add_argument(
         "--strict", action="store_true", help="end at the first bad row instead of counting it"
     )

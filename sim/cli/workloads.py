@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from sim.base.errors import InputError
-from sim.cli import Verb, parse_pairs, print_counts, print_workload
+from sim.cli import Verb, add_many, parse_pairs, print_counts, print_workload
 
 if TYPE_CHECKING:
     from sim.cluster.cluster import Cluster
@@ -16,18 +16,13 @@ def _add_convert(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("format", metavar="FORMAT", help="e.g. alibaba2018, swf, parquet")
     parser.add_argument("source", metavar="IN", help="the trace's file or folder")
     parser.add_argument("out", metavar="OUT", help="folder to write the workload to")
-    parser.add_argument(
-        "--option", metavar="KEY=VALUE", action="append", default=[],
-        help="an option of the format's reader; may be repeated",
-    )  # fmt: skip
+    add_many(parser, "--option", "KEY=VALUE", "an option of the format's reader")
     parser.add_argument(
         "--half", choices=("first", "second"),
         help="only these jobs, by the hash of their ids: fit on the first, see describe --half",
     )  # fmt: skip
-    parser.add_argument(
-        "--knob", metavar="NAME[:KEY=VALUE,...]", action="append", default=[],
-        help="what changes it before it is written, e.g. give_dags:seed=1; may be repeated",
-    )  # fmt: skip
+    what = "what changes it before it is written, e.g. give_dags:seed=1"
+    add_many(parser, "--knob", "NAME[:KEY=VALUE,...]", what)
 
 
 def _convert(args: argparse.Namespace) -> None:
@@ -61,10 +56,7 @@ def _add_synth(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tables", metavar="FILE", help="tables made by `fit`; default: the published workload's"
     )
-    parser.add_argument(
-        "--set", metavar="KEY=VALUE", action="append", default=[], dest="settings",
-        help="another option of the generator; may be repeated",
-    )  # fmt: skip
+    add_many(parser, "--set", "KEY=VALUE", "another option of the generator", "settings")
 
 
 def _synth(args: argparse.Namespace) -> None:
@@ -112,11 +104,9 @@ def _add_fit(parser: argparse.ArgumentParser) -> None:
 
 def _fit(args: argparse.Namespace) -> None:
     """Fit, and print what was counted, dropped and pooled."""
-    if args.generator == "recurring":
-        _fit_recurring(args)
-        return
-    if args.generator == "programs":
-        _fit_programs(args)
+    other = {"recurring": _fit_recurring, "programs": _fit_programs}.get(args.generator)
+    if other is not None:
+        other(args)
         return
     from sim.synth.fitted.fit import fit  # late: `--help` answers at once
     from sim.synth.fitted.tables_file import write_tables

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sim.base.arrays import F8, I8, Mask, offsets
+from sim.base.arrays import F8, I8, Mask, inverse, offsets
 from sim.base.errors import InputError
 from sim.dags.graphs import Graphs
 
@@ -159,8 +159,7 @@ def _pieces(graphs: Graphs) -> tuple[Graphs, I8]:
     matrix = csr_array((ones, graphs.edge_child, graphs.edge0), shape=(n, n))
     _, label = connected_components(matrix, directed=False)
     order = np.lexsort((label, graphs.stage_job))
-    place = np.empty(n, dtype=np.int64)
-    place[order] = np.arange(n)
+    place = inverse(order)
     begin = np.flatnonzero(np.diff(label[order], prepend=-1))
     sizes = np.diff(begin, append=n)
     pieces = Graphs.from_edges(sizes, place[graphs.edge_parent], place[graphs.edge_child])

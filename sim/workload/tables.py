@@ -202,7 +202,9 @@ def take_rows(table: pa.Table, rows: pa.Array | I8) -> pa.Table:
 
 
 def replaced(table: pa.Table, column: str, numbers: Any) -> pa.Table:
-    """Return `table` with other values in one of its columns."""
+    """Return `table` with other values in one of its columns, or with one more column."""
+    if column not in table.column_names:
+        return table.append_column(column, pa.array(numbers))
     return table.set_column(table.column_names.index(column), column, pa.array(numbers))
 
 

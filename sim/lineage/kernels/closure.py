@@ -12,6 +12,8 @@ from sim.base.jit import jit, part
 
 PLUS_TIMES, MAX_PLUS, MAX_TIMES, MIN_PLUS, MAX_MIN = range(5)
 """Semirings: over paths, then along a path."""
+ONE, ZERO = (1.0, 0.0, 1.0, 0.0, np.inf), (0.0, -np.inf, 0.0, np.inf, -np.inf)
+"""By semiring, the weight of no step, and that of no path."""
 
 LANES = 8
 """Sources that one pass over the nodes serves."""
@@ -129,16 +131,7 @@ def lane_totals(
     in0: I8, parent: I4, weight: F8, semiring: int, source: I4, end: int, total: F8, reached: U1
 ) -> None:
     """Solve the rows of up to `LANES` sources in one pass over all nodes between."""
-    one = 0.0
-    if semiring == PLUS_TIMES or semiring == MAX_TIMES:  # noqa: SIM109
-        one = 1.0
-    elif semiring == MAX_MIN:
-        one = np.inf
-    zero = -np.inf
-    if semiring == PLUS_TIMES or semiring == MAX_TIMES:  # noqa: SIM109
-        zero = 0.0
-    elif semiring == MIN_PLUS:
-        zero = np.inf
+    one, zero = ONE[semiring], ZERO[semiring]
     first = source[0]
     t = np.empty(LANES)
     lane = 0

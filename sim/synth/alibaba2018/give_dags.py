@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sim.base.arrays import F8, I8, Mask, offsets, ranges
+from sim.base.arrays import F8, I8, Mask, inverse, offsets, ranges
 from sim.base.errors import InputError
 from sim.base.parameters import checked
 from sim.base.random import Stream, stream
@@ -153,8 +153,7 @@ class _Dags:
         stages = draw_attributes(tables, made.graph, seed, joint=is_joint(tables))
         level = longest_path_levels(made.graph).astype(np.int64)  # a stage starts as its level does
         order = np.lexsort((level, made.graph.stage_job))
-        place = np.empty_like(order)
-        place[order] = np.arange(len(order))
+        place = inverse(order)
         graphs = Graphs.from_edges(
             made.graph.job_n_stages, place[made.graph.edge_parent], place[made.graph.edge_child]
         )

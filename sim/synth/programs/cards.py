@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sim.base import maths
-from sim.base.arrays import F8, I8
+from sim.base.arrays import F8, I8, inverse
 from sim.workload.columns import job_n_tasks, stage_work_s
 from sim.workload.paths import critical_path_s
 from sim.workload.schema import DEMAND_PREFIX
@@ -147,9 +147,7 @@ def job_work_s(workload: Workload) -> F8:
 
 
 def _ranks(x: F8) -> I8:
-    rank = np.empty(len(x), np.int64)
-    rank[np.argsort(x, kind="stable")] = np.arange(len(x))
-    return rank
+    return inverse(np.argsort(x, kind="stable"))
 
 
 def _numbers(*labels: list[str]) -> I8:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sim.base import maths
-from sim.base.arrays import F8, I8
+from sim.base.arrays import F8, I8, inverse
 from sim.base.random import stream
 from sim.synth.programs.cards import Card
 
@@ -146,8 +146,7 @@ def contents(
     own[np.argsort(runs.score, kind="stable")] = by_work
     if not len(card_of):
         return own, np.ones(len(own))
-    rank = np.empty(len(own), np.int64)
-    rank[by_work] = np.arange(len(own))
+    rank = inverse(by_work)
     mine = np.flatnonzero(program >= 0)
     order = mine[np.lexsort((rank[own[mine]], program[mine]))]
     many = np.bincount(program[mine])

@@ -66,7 +66,7 @@ def make(
     whole = _due(whole, cards, runs, np.where(named, program, -1), deadline, seed)
     if kinds:
         asked = pa.array(asked_s, from_pandas=True)
-        whole = rebuilt(whole, None, jobs=_with_column(whole.jobs, "requested_s", asked))
+        whole = rebuilt(whole, None, jobs=replaced(whole.jobs, "requested_s", asked))
     whole = past.linked(whole, cards, runs, seed)
     made = past.cut(whole, history)
     synth = {
@@ -98,21 +98,15 @@ def _labelled(workload: Workload, cards: list[Card], runs: Runs) -> Workload:
         if not any(named):
             continue
         column = pa.DictionaryArray.from_arrays(pa.array(at, pa.int32()), pa.array(named))
-        jobs = _with_column(jobs, label, column.cast(pa.string()).dictionary_encode())
+        jobs = replaced(jobs, label, column.cast(pa.string()).dictionary_encode())
     priority = np.array([card.priority for card in cards])[runs.card]
     gang = np.array([card.gang for card in cards])[runs.card]
     poll = np.array([card.poll_lag_s for card in cards])[runs.card]
     jobs = replaced(jobs, "priority", priority)
     jobs = replaced(jobs, "min_tasks", np.where(gang, job_n_tasks(workload), 0).astype(np.int32))
     if poll.any():
-        jobs = _with_column(jobs, "poll_lag_s", pa.array(poll))
+        jobs = replaced(jobs, "poll_lag_s", pa.array(poll))
     return rebuilt(workload, None, jobs=jobs)
-
-
-def _with_column(table: pa.Table, name: str, column: pa.Array) -> pa.Table:
-    if name in table.column_names:
-        return table.set_column(table.column_names.index(name), name, column)
-    return table.append_column(name, column)
 
 
 def _lasting(workload: Workload, factor: F8, spread: F8, seed: int) -> Workload:
@@ -145,7 +139,7 @@ def _due(
     due = cp_s * drawn([card.deadline for card in cards], runs.card, lot)
     if np.isnan(due).all() and deadline is not None:
         due = deadline * _before(program, cp_s)
-    jobs = _with_column(jobs, "deadline_s", pa.array(due, pa.float64(), from_pandas=True))
+    jobs = replaced(jobs, "deadline_s", pa.array(due, pa.float64(), from_pandas=True))
     return rebuilt(workload, None, jobs=jobs)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from sim.base import maths
-from sim.base.arrays import F8, I8, offsets
+from sim.base.arrays import F8, I8, inverse, offsets
 from sim.base.random import Stream, stream
 from sim.engine.recording import alone, record, together
 from sim.knobs.faults import fail_tasks, straggling
@@ -219,11 +219,9 @@ def joined(pieces: Sequence[Piece]) -> dict[str, Any]:
     submit_s = np.concatenate([p.jobs["submit_s"] for p in pieces])
     order = np.argsort(submit_s, kind="stable")
     job = np.concatenate([p.stage_job + at for p, at in zip(pieces, job0, strict=True)])
-    row_of = np.empty(len(order), np.int64)
-    row_of[order] = np.arange(len(order))
+    row_of = inverse(order)
     stages = np.argsort(row_of[job], kind="stable")
-    new_stage = np.empty(len(stages), np.int64)
-    new_stage[stages] = np.arange(len(stages))
+    new_stage = inverse(stages)
     n_tasks = np.concatenate([p.stage_tasks for p in pieces])
     task_stage = new_stage[np.repeat(np.arange(len(n_tasks)), n_tasks)]
     tasks = np.argsort(task_stage, kind="stable")

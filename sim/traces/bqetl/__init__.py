@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base import maths
-from sim.base.arrays import F8, I4, I8, Mask, ranges
+from sim.base.arrays import F8, I4, I8, Mask, inverse, ranges
 from sim.base.parameters import checked
 from sim.base.random import stream
 from sim.base.reading import OnBadRow, nothing_left
@@ -286,8 +286,7 @@ def run_tables(tables: TableJobs, inside: Mode, across: Mode, seed: int) -> Runs
     table = np.repeat(np.arange(len(times)), np.diff(start0))
     submit_s = np.concatenate(submit)
     order = np.argsort(submit_s, kind="stable")
-    row = np.empty(len(order), np.int64)
-    row[order] = np.arange(len(order))
+    row = inverse(order)
     pairs = (
         np.concatenate([np.stack(r) for r in reads], axis=1)
         if reads
