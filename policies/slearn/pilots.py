@@ -43,6 +43,11 @@ class Pilots(Estimator):
                 self._predicted[job] = predicted
         if thin:
             return 0
+        return self._begun(job, now)
+
+    def _begun(self, job: int, now: float) -> int:
+        """Choose the number of pilots of a job, and keep it."""
+        jobs = self._jobs
         wanted = self._wanted(job, jobs.n_tasks[jobs.sampled[job]], now)
         if wanted:
             wanted = self._n_pilots[job] = max(wanted, jobs.gang[job])

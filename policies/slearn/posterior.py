@@ -27,12 +27,9 @@ MOST_OFF = 10.0
 
 _NODES = (1.0232556637891326, 2.07684797867783, 3.20542900285647, 4.512745863399783)
 _WEIGHTS = (
-    1.0185664100087874,
-    0.6118617025232777,
-    0.12512187656567728,
-    0.006991340497741218,
+    1.0185664100087874, 0.6118617025232777, 0.12512187656567728, 0.006991340497741218,
     5.6012724410311303e-05,
-)
+)  # fmt: skip
 NODES = np.array([*(-node for node in reversed(_NODES)), 0.0, *_NODES])
 WEIGHTS = np.array([*reversed(_WEIGHTS[1:]), *_WEIGHTS])
 """Gauss and Hermite's, for the weight exp(-x**2 / 2)."""
@@ -83,10 +80,7 @@ class Posterior(Pilots):
             ]
         known = self._told[first] = told[first - stages[0]]
         self._prior[job] = Normal(known.mean, known.variance * self._distrust())
-        wanted = self._wanted(job, jobs.n_tasks[first], now)
-        if wanted:
-            wanted = self._n_pilots[job] = max(wanted, jobs.gang[job])
-        return wanted
+        return self._begun(job, now)
 
     def _wanted(self, job: int, n_tasks: int, now: float) -> int:
         prior = self._prior[job]

@@ -11,9 +11,6 @@ from sim.base.errors import InputError
 from sim.dags.graphs import Graphs
 from sim.dags.levels import critical_path_length, longest_path_levels
 
-LOG_OFFSET = 0.0001
-"""What Fig. 4 adds to a CCDF so that its zero shows on a logarithmic axis."""
-
 PROPERTIES = (
     "critical_path_length",
     "edge_density",
@@ -36,7 +33,7 @@ def out_degree(graphs: Graphs) -> I8:
 
 
 def ccdf(values: NDArray[np.number]) -> tuple[F8, F8]:
-    """Return the distinct values, ascending, and the share *above* each; `LOG_OFFSET` aside."""
+    """Return the distinct values, ascending, and the share *above* each."""
     x, counts = np.unique(np.asarray(values, dtype=np.float64), return_counts=True)
     return x, 1.0 - np.cumsum(counts) / counts.sum()
 

@@ -80,18 +80,11 @@ def _boxes(of: Description) -> Iterable[Figure]:
                 continue
             boxes.append(
                 {
-                    "type": "box",
-                    "name": name,
-                    "meta": number,
-                    "x": [name],
-                    "lowerfence": [low],
-                    "q1": [q1],
-                    "median": [median],
-                    "q3": [q3],
-                    "upperfence": [high],
-                    "line": {"width": 1.5},
+                    "type": "box", "name": name, "meta": number, "x": [name],
+                    "lowerfence": [low], "q1": [q1], "median": [median], "q3": [q3],
+                    "upperfence": [high], "line": {"width": 1.5},
                 }
-            )
+            )  # fmt: skip
         drawn = _plot(boxes, "", "")
         drawn["layout"]["yaxis"]["range"] = [-0.02, 1.02]
         words = f"{measure.capitalize()}: percentiles 1, 25, 50, 75 and 99"

@@ -61,7 +61,7 @@ def of_policy(request: Request, option: str, swept: Sequence[str]) -> list[Polic
         _load(str(raw["module"]), raw["name"], file)
     known = {field.name for field in dataclasses.fields(policies.spec(raw["name"]))}
     fixed = [line for line in request.fixed if line.key.startswith("policy.")]
-    used = {key for key in [*swept, *(line.key for line in fixed)] if _root(key) in known}
+    used = {key for key in [*swept, *(line.key for line in fixed)] if key.split(".")[1] in known}
     for line in fixed:
         if line.key in used and not (line.kind == "delete" and _inner(line.key) not in raw):
             raw = _set(raw, line)
@@ -135,10 +135,6 @@ def _set(config: Config, line: Assignment, *, whole: bool = False) -> Config:
 
 def _inner(key: str) -> str:
     return key.partition(".")[2]
-
-
-def _root(key: str) -> str:
-    return key.split(".")[1]
 
 
 def of_measure(request: Request) -> list[PolicyVariant]:

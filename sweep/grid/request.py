@@ -231,17 +231,7 @@ def _check_key(line: Assignment, defaults: Mapping[str, Any]) -> None:
     head, _, inner = line.key.partition(".")
     if line.kind != "delete" and inner in goals.KEYS.get(head, ()):
         return
-    known = (
-        *AXES,
-        "cluster",
-        "measure",
-        "baseline",
-        "metrics",
-        "name",
-        VERDICT_METRIC,
-        *SEEDS_AUTO,
-    )
-    if line.key in known:
+    if line.key in (*AXES, "cluster", "metrics", *_NOT_SWEPT):
         if line.kind == "delete" or (line.swept and line.key in _NOT_SWEPT):
             raise InputError(
                 f"{line.text}: give {line.key}=VALUE ({line.source})", rule="wrong type"

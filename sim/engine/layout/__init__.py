@@ -99,26 +99,13 @@ def lay_out(
     }
     there = features | {name for name, holds in conditions.items() if holds}
     sizes = {
-        "J": n_jobs,
-        "G": n_stages,
-        "T": n_tasks,
-        "E": len(columns.edge_child),
-        "R": len(total),
-        "M": len(capacity),
-        "F": n_fit,
-        "Q": n_queues,
-        "O": len(org_weight),
-        "L": len(plan.queues.weight),
-        "S": n_slots,
-        "N": 2 * n_slots + 64 if paced else n_slots,
-        "H": max(int(hold0[-1]), 1),
-        "B": plan.packing.bundle,
-        "V": event_room(events, n_jobs, n_stages),
-        "P": 3 * n_jobs + 2,
-        "BLOCK": layout.BLOCK,
-        "K": len(choice["p_mix_weight"]),
-        "Y": n_kinds,
-    }
+        "J": n_jobs, "G": n_stages, "T": n_tasks, "E": len(columns.edge_child),
+        "R": len(total), "M": len(capacity), "F": n_fit,
+        "Q": n_queues, "O": len(org_weight), "L": len(plan.queues.weight),
+        "S": n_slots, "N": 2 * n_slots + 64 if paced else n_slots, "H": max(int(hold0[-1]), 1),
+        "B": plan.packing.bundle, "V": event_room(events, n_jobs, n_stages), "P": 3 * n_jobs + 2,
+        "BLOCK": layout.BLOCK, "K": len(choice["p_mix_weight"]), "Y": n_kinds,
+    }  # fmt: skip
     pack = plan.packing
     given: dict[str, NDArray[Any]] = {
         "w_job_submit": columns.job_submit,
