@@ -184,11 +184,6 @@ class Cache:
             self._commit(part)
         return errors
 
-    def keys_kept(self) -> Iterator[str]:
-        """Keys of all cells kept, sorted; their shards are not looked at."""
-        ours = {*self._old.sizes()}
-        yield from sorted(ours.union(key.hex() for key in self._index.all_keys(self.place)))
-
     def configs(self) -> Iterator[dict[str, Any]]:
         """Return the configurations of all cells kept, shard by shard."""
         for manifest in self._index.manifests:

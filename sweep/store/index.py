@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -85,14 +85,6 @@ class Index:
         at = np.minimum(np.searchsorted(self._keys, halves), len(self._keys) - 1)
         there = self._keys[at] == halves
         return np.where(there, self._of[at], -1), np.where(there, self._row[at], -1)
-
-    def all_keys(self, place: Place) -> Iterator[bytes]:
-        """All keys, from the manifests."""
-        for each in self.manifests:
-            content = read(place, MANIFESTS + each.name)
-            whole = None if content is None else shards.read_manifest(each.name, content)
-            keys = b"" if whole is None else whole.keys
-            yield from (keys[at : at + KEY_BYTES] for at in range(0, len(keys), KEY_BYTES))
 
     def _forget(self, names: set[str]) -> None:
         self._merge([])

@@ -179,7 +179,7 @@ def _kept(
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content)
     kept = Cache(folder)
-    return kept.get(KEY), kept.metrics(KEY), kept.config(KEY), [*kept.keys_kept()]
+    return kept.get(KEY), kept.metrics(KEY), kept.config(KEY), kept.among([KEY])
 
 
 KEY = "ab" + "0" * 62

@@ -19,6 +19,7 @@ from sweep.cli import main
 from sweep.driver import ask
 from sweep.grid import chance
 from sweep.grid.request import Request
+from sweep.store import shards
 from sweep.store.cache import Cache
 
 
@@ -143,10 +144,19 @@ def fake_engine(
     monkeypatch.setattr(chance, "may_draw", lambda policy: draws)
 
 
+def keys_kept(results: Path) -> list[str]:
+    """Keys of all cells that a manifest names."""
+    files = (results / "cache" / "manifests").iterdir()
+    read = (shards.read_manifest(file.name, file.read_bytes()) for file in files)
+    keys = b"".join(manifest.keys for manifest in read if manifest is not None)
+    return sorted({keys[at : at + 32].hex() for at in range(0, len(keys), 32)})
+
+
 def lose(results: Path, key: str) -> None:
     """Take one cell out of the cache."""
     cache = Cache(results)
-    kept = [(cache.get(each), cache.config(each)) for each in cache.keys_kept() if each != key]
+    others = [each for each in keys_kept(results) if each != key]
+    kept = [(cache.get(each), cache.config(each)) for each in others]
     for part in ("shards", "manifests"):
         shutil.rmtree(results / "cache" / part)
     Cache(results).put_many([(found, config) for found, config in kept if found and config])

@@ -19,10 +19,9 @@ import pytest
 from sim.base import files
 from sweep.cli import main
 from sweep.store import cache, shards
-from sweep.store.cache import Cache
 from sweep.store.journal import Journal
 from tests.sweep.mounts import remount, tmpfs
-from tests.sweep.small import Command, every_file
+from tests.sweep.small import Command, every_file, keys_kept
 from tests.sweep.store.edits import STATEMENT, Sources
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -78,7 +77,7 @@ class TestAFullDisk:
             assert f"No space left on device: '{small}" in full.err
             assert "the same command goes on from here" in full.err
             assert "Traceback" not in full.err
-            n_kept = len([*Cache(small).keys_kept()])
+            n_kept = len(keys_kept(small))
             assert 0 < n_kept < 120
             assert not list(small.rglob(".tmp-*"))
             assert "interrupted; the same command goes on" in fake.verb("status").out
@@ -268,7 +267,7 @@ class TestACacheOfAnOlderVersion:
         again = fake("policy=fifo", "seed=0,1")
         assert again.code == 0
         assert "0 cached, 2 to run" in again.err
-        assert len([*Cache(fake.results).keys_kept()]) == 4
+        assert len(keys_kept(fake.results)) == 4
 
     @pytest.mark.parametrize("about", [{"version": 2}, {"cells": 0, "metrics": []}])
     def test_another_layout_is_computed_anew(self, fake: Command, about: dict[str, Any]) -> None:
