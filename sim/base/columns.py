@@ -69,17 +69,19 @@ def contents(values: Iterable[bytes | None], kind: pa.DataType) -> pa.Array:
     return pa.Array.from_buffers(kind, len(size) - 1, buffers)
 
 
+def plain(values: Sequence[Any], kind: Any) -> pa.Array:
+    """Make a column of numbers or truth values of a NumPy kind, null where there is None."""
+    there = np.array([value is not None for value in values], bool)
+    return numbers(np.array([value or 0 for value in values], kind), there)
+
+
 def table_of(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
     """Make a table of rows of texts, numbers and truth values, null where there is None."""
-    made = []
-    for field in schema:
-        values = [row.get(field.name) for row in rows]
-        if pa.types.is_string(field.type):
-            made.append(texts(values))
-        else:
-            there = np.array([value is not None for value in values], bool)
-            plain = np.array([value or 0 for value in values], _DTYPES[field.type])
-            made.append(numbers(plain, there))
+    found = {field: [row.get(field.name) for row in rows] for field in schema}
+    made = [
+        texts(values) if pa.types.is_string(field.type) else plain(values, _DTYPES[field.type])
+        for field, values in found.items()
+    ]
     return pa.Table.from_arrays(made, schema=schema)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ Rows = np.ndarray[Any, np.dtype[np.int64]]
 _ABSENT = shards.ABSENT.view(np.uint64)
 
 
-class Metrics(MutableMapping[str, dict[str, float]]):
+class Metrics(Mapping[str, dict[str, float]]):
     """Metrics of those cells that are known, among keys that a plan has; others are few.
 
     The keys are the plan's own, which it may change where it gives these others (`among`). Of
@@ -38,13 +38,12 @@ class Metrics(MutableMapping[str, dict[str, float]]):
 
     def __contains__(self, key: object) -> bool:
         """Tell whether a cell is there."""
-        at = self._find(key)
-        return key in self._late if at is None else bool(self.known[at])
+        return isinstance(key, str) and bool(self.are_known(as_keys(bytes.fromhex(key)))[0])
 
     def __getitem__(self, key: str) -> dict[str, float]:
         """Return a cell's metrics by name."""
-        at = self._find(key)
-        if at is None:
+        (at,), (is_ours,) = self._places(as_keys(bytes.fromhex(key)))
+        if not is_ours:
             return self._late[key]
         if not self.known[at]:
             raise KeyError(key)
@@ -67,14 +66,6 @@ class Metrics(MutableMapping[str, dict[str, float]]):
         for late in np.flatnonzero(~ours).tolist():
             key = keys[late : late + 1].tobytes().hex()
             self._late[key] = _present((name, values[late]) for name, values in columns.items())
-
-    def __delitem__(self, key: str) -> None:
-        """Forget a cell."""
-        at = self._find(key)
-        if at is None:
-            del self._late[key]
-        else:
-            self.known[at] = False
 
     def __iter__(self) -> Iterator[str]:
         """Keys of the cells that are there."""
@@ -101,10 +92,8 @@ class Metrics(MutableMapping[str, dict[str, float]]):
         """Return the same for other keys."""
         at, same = self._places(keys)
         same[same] = self.known[at[same]]
-        found = Metrics(keys, same, lambda _: {})
-        for name, column in self._all().items():
-            found._columns[name] = np.full(len(keys), shards.ABSENT)
-            found._columns[name][same] = column[at[same]]
+        found = Metrics(keys, np.zeros(len(keys), bool), lambda _: {})
+        found.take(keys[same], {name: column[at[same]] for name, column in self._all().items()})
         for key, metrics in self._late.items():
             found[key] = metrics
         return found
@@ -129,12 +118,6 @@ class Metrics(MutableMapping[str, dict[str, float]]):
         at = self._keys.searchsorted(keys, sorter=self._order)
         at = self._order[np.minimum(at, len(self._keys) - 1)]
         return at, self._keys[at] == keys
-
-    def _find(self, key: object) -> int | None:
-        if not isinstance(key, str):
-            return None
-        (at,), (same,) = self._places(as_keys(bytes.fromhex(key)))
-        return int(at) if same else None
 
     def _all(self) -> dict[str, F8]:
         """Return the columns; those of what was kept are read when one is asked for."""

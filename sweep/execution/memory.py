@@ -25,6 +25,4 @@ def keep_no_large() -> None:
 def give_back() -> None:
     """Give it to the machine, as far as the system's allocator lets that be asked for."""
     gc.collect()
-    pa.default_memory_pool().release_unused()
-    with contextlib.suppress(OSError, AttributeError):  # glibc's
-        ctypes.CDLL(None).malloc_trim(0)
+    pa.default_memory_pool().release_unused()  # of the system's, all that there is

@@ -27,7 +27,7 @@ def against(cells: pa.Table, swept: Sequence[str], baseline: str | None, cache: 
     names = [name for name in AGAINST_BASELINE if name in cells.column_names]
     if not names:
         return cells
-    found = {name: np.full(cells.num_rows, math.nan) for name in names}
+    found = {name: np.full(cells.num_rows, math.nan) for name in AGAINST_BASELINE}
 
     @lru_cache(maxsize=64)
     def jct_of(key: str) -> F8 | None:
@@ -41,9 +41,8 @@ def against(cells: pa.Table, swept: Sequence[str], baseline: str | None, cache: 
             base_jct_s = jct_of(them.key(other))
             jct_s = None if base_jct_s is None else jct_of(them.key(own))
             if jct_s is not None and base_jct_s is not None:
-                made = speedups(jct_s, base_jct_s)
-                for name in names:
-                    found[name][own] = made[name]
+                for name, value in speedups(jct_s, base_jct_s).items():
+                    found[name][own] = value
     for name in names:
         at = cells.column_names.index(name)
         cells = cells.set_column(at, name, columns.numbers(found[name]))

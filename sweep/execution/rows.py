@@ -56,7 +56,8 @@ def narrow(
             column.add(cell.labels[key])
         capacity[at], seed[at] = cell.capacity, cell.seed
         about[:, at] = cluster(cell.cluster)
-    failed = {row: errors[planned.key] for row, planned in _those(prepared, errors)}
+    those = _those(prepared, errors)
+    failed = {row: dict[str, Any](errors[planned.key]) for row, planned in those}
     status = np.zeros(n, np.int32) if cached is None else np.array(cached, np.int32)
     status[list(failed)] = 2
     table: dict[str, Any] = {
@@ -78,7 +79,7 @@ def narrow(
     if failed:
         for name in ERROR:
             part = name.removeprefix("error_")
-            table[name] = columns.texts(_part(failed.get(at), part) for at in range(n))
+            table[name] = columns.texts(failed.get(at, {}).get(part) for at in range(n))
         commands = {at: reproduce(grid, prepared.planned[at]) for at in failed}
         table["reproduce"] = columns.texts(commands.get(at) for at in range(n))
     table |= dict(zip(ABOUT, about, strict=True))
@@ -92,10 +93,6 @@ def _those(prepared: Prepared, errors: Mapping[str, CellError]) -> Iterator[tupl
     keys = np.array([bytes.fromhex(key) for key in errors], prepared.keys.dtype)
     for row in np.flatnonzero(np.isin(prepared.keys, keys)).tolist() if len(keys) else ():
         yield row, prepared.planned[row]
-
-
-def _part(error: CellError | None, name: str) -> str | None:
-    return None if error is None else dict[str, Any](error).get(name)
 
 
 def _of_cluster(text: str) -> tuple[bool, bool]:
@@ -223,6 +220,5 @@ def _swept_column(key: str, known: Sequence[Any]) -> pa.Array:
     if kinds and (kinds <= {bool} or kinds <= {int, float}):
         kind = (bool if kinds == {bool} else np.int64) if len(kinds) == 1 else np.float64
         kind = np.float64 if float in kinds else kind
-        there = np.array([value is not None for value in values])
-        return columns.numbers(np.array([value or 0 for value in values], kind), there)
+        return columns.plain(values, kind)
     return columns.texts([None if v is None else shortest(v) for v in values])

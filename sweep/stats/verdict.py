@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -126,10 +127,9 @@ def _against_baseline(
     them: Arranged, members: Rows, metric: str
 ) -> dict[tuple[float, int], tuple[Paired, bool]]:
     """Compare each policy with the baseline, by capacity and column; nothing without one."""
+    of = partial(them.values, metric)
     return {
-        (capacity, column): against(
-            metric, them.values(metric, both.own), them.values(metric, both.other)
-        )
+        (capacity, column): against(metric, of(both.own), of(both.other))
         for capacity, column, both in contrasts.pairs(them, members)
     }
 

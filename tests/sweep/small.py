@@ -148,10 +148,9 @@ def keys_kept(results: Path) -> list[str]:
     """Keys of all cells whose manifests are whole, sorted; their shards are not looked at."""
     keys = set()
     for file in (results / MANIFESTS).iterdir():
-        for one in read_manifests(file.name, file.read_bytes()):
-            keys |= {
-                one.keys[at : at + KEY_BYTES].hex() for at in range(0, len(one.keys), KEY_BYTES)
-            }
+        for each in read_manifests(file.name, file.read_bytes()):
+            begins = range(0, len(each.keys), KEY_BYTES)
+            keys |= {each.keys[at : at + KEY_BYTES].hex() for at in begins}
     return sorted(keys)
 
 

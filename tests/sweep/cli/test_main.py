@@ -182,6 +182,16 @@ def test_importing_the_command_line_is_light() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_memory_of_arrow_is_the_systems() -> None:
+    code = (
+        "import runpy, sys; sys.argv = ['sweep', 'help']\n"
+        "try: runpy.run_module('sweep', run_name='__main__')\n"
+        "except SystemExit: import pyarrow; print(pyarrow.default_memory_pool().backend_name)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "system"
+
+
 def test_a_closed_pipe_is_no_error(tmp_path: Path) -> None:
     command = f"{sys.executable} -m sweep --help | head -n 1"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)

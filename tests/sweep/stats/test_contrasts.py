@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 import itertools
 import math
+import tracemalloc
 
 import numpy as np
 import pyarrow as pa
@@ -15,9 +16,11 @@ from sweep.report.headlines import Headline
 from sweep.report.sheet import Cell
 from sweep.stats import contrasts
 from sweep.stats.metric_format import format_contrast
+from sweep.stats.summary import summarise
 from tests.sweep import frames
 
 SEEDS = range(8)
+MOST_COLUMNS = 20
 
 
 def compared(cells: pa.Table, **options: object) -> list[dict[str, object]]:
@@ -45,6 +48,34 @@ def printed(headlines: list[Headline], width: int = 80) -> list[str]:
     console = Console(file=file, width=width, force_terminal=True, color_system=None)
     against.print_headlines(headlines, console)
     return file.getvalue().splitlines()
+
+
+def test_few_columns_are_held_at_once_however_many_there_are() -> None:
+    seeds, shape = 4_000, (2, 5)
+    n = seeds * math.prod(shape)
+    policy, capacity = (np.repeat(np.tile(np.arange(k), r), seeds) for k, r in ((5, 2), (2, 5)))
+    values = np.random.default_rng(0).random((20, n))
+    named = {f"jct_p{k}_s": column for k, column in enumerate(values)}
+    cells = pa.table(
+        {
+            "policy": pa.array([f"policy{k}" for k in policy.tolist()]).dictionary_encode(),
+            "trace": pa.array(["t"] * n).dictionary_encode(),
+            "capacity": 1.0 + capacity,
+            "seed": np.tile(np.arange(seeds), math.prod(shape)),
+            "status": pa.array(["done"] * n).dictionary_encode(),
+            **named,
+        }
+    )
+    about = {"swept": (), "baseline": "policy0"}
+    summarise(cells, **about)  # type: ignore[arg-type] # imports what it needs
+    tracemalloc.start()
+    try:
+        contrasts.compare(cells, **about)  # type: ignore[arg-type]
+        summarise(cells, **about)  # type: ignore[arg-type]
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < MOST_COLUMNS * 8 * n
 
 
 def test_each_policy_is_paired_with_the_baseline_by_seed() -> None:
