@@ -62,6 +62,7 @@ class Prepared:
     cache: Cache
     keys: Keys  # of each row
     of_input: Places  # of each row which workload, by a number
+    firsts: Sequence[int]  # rows in which more than a capacity or a seed comes for the first time
     metrics: Metrics  # of cells that are kept, by key
     late: set[str] = field(default_factory=set)  # workloads whose cells' keys are of recipes
     masked: Memo = field(default_factory=lambda: Memo(mask_tree))  # parts of cells, no secrets
@@ -123,12 +124,15 @@ def prepare(grid: Grid, inputs: Inputs | None = None, cache: Cache | None = None
     known: dict[str, tuple[str, str, int]] = {}
     of_input = array("i")
     named_by = _Name(grid)
-    for cell in grid.cells:
+    firsts: dict[tuple[object, ...], int] = {}
+    for row, cell in enumerate(grid.cells):
         name = inputs.id_of(cell)
         if name not in known:
             known[name] = inputs.content(name), inputs.named(name), len(known)
         workload, called, number = known[name]
         of_input.append(number)
+        what = cell.labels["policy"], cell.labels["trace"], number, id(cell.measure)
+        firsts.setdefault(what, row)
         source = digests.get((id(cell.policy), id(cell.measure)), "")
         if not source:
             source = digests[id(cell.policy), id(cell.measure)] = source_of(cell)
@@ -142,8 +146,8 @@ def prepare(grid: Grid, inputs: Inputs | None = None, cache: Cache | None = None
     late = {name for name, (workload, *_) in known.items() if workload == name}
     kept = cache.are_kept(keys) if opened is None else cache.look_again(keys)
     metrics = Metrics(keys.copy() if late else keys, kept, cache.columns)
-    of = np.frombuffer(of_input, np.int32)
-    return Prepared(grid, named_by.sweep(), inputs, cache, keys, of, metrics, late)
+    rows = np.frombuffer(of_input, np.int32), [*firsts.values()]
+    return Prepared(grid, named_by.sweep(), inputs, cache, keys, *rows, metrics, late)
 
 
 def claimed_as(prepared: Prepared, planned: Planned) -> bytes:
