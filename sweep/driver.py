@@ -251,8 +251,7 @@ def _finish(
     cells = rows.narrow(prepared, errors, cached)
     give_back()
     config = _config_of(prepared)
-    first = [prepared.planned[row] for row in prepared.firsts]
-    names = {planned.input: planned.cell.labels["trace"] for planned in first}
+    names = {planned.input: planned.cell.labels["trace"] for planned in prepared.first}
     inputs = [{"trace": name, **(prepared.inputs.known(key) or {})} for key, name in names.items()]
     words = [*asked.words, *(f"--config-dir={user_dir}" for user_dir in asked.options.user_dirs)]
     about, diff = provenance.collect(words, asked.axes["seed"], inputs)
@@ -323,7 +322,7 @@ def _config_of(prepared: Prepared) -> dict[str, Any]:
     """Write down what was asked for and what it resolved to, for ``config.yaml``."""
     asked = prepared.grid.request
     options: dict[str, dict[str, Any]] = {"policy": {}, "trace": {}, "cluster": {}, "measure": {}}
-    for cell in (prepared.grid.cells[row] for row in prepared.firsts):
+    for cell in (planned.cell for planned in prepared.first):
         options["policy"].setdefault(cell.labels["policy"], cell.policy)
         options["trace"].setdefault(cell.labels["trace"], cell.trace)
         options["cluster"].setdefault(cell.labels["trace"], cell.cluster)

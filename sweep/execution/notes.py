@@ -60,7 +60,7 @@ def traces(prepared: Prepared, names: Collection[str] | None = None) -> None:
     lines = []
     inputs = prepared.inputs
     kinds: dict[tuple[int, str], Planned] = {}
-    for each in prepared.planned:
+    for each in prepared.first:
         if names is None or each.input in names:
             kinds.setdefault((id(each.cell.policy), each.input), each)
     chosen = [each for each in kinds.values() if inputs.known(each.input) is not None]

@@ -62,7 +62,7 @@ class Prepared:
     cache: Cache
     keys: Keys  # of each row
     of_input: Places  # of each row which workload, by a number
-    firsts: Sequence[int]  # rows in which more than a capacity or a seed comes for the first time
+    firsts: Sequence[int]  # rows of `first`
     metrics: Metrics  # of cells that are kept, by key
     late: set[str] = field(default_factory=set)  # workloads whose cells' keys are of recipes
     masked: Memo = field(default_factory=lambda: Memo(mask_tree))  # parts of cells, no secrets
@@ -78,6 +78,11 @@ class Prepared:
         cell = self.grid.cells[row]
         key = self.keys[row : row + 1].tobytes().hex()
         return Planned(row, cell, key, self.inputs.id_of(cell))
+
+    @property
+    def first(self) -> list[Planned]:
+        """Those cells in which more than a capacity or a seed comes for the first time."""
+        return [self._row(row) for row in self.firsts]
 
     def shown(self, cell: Cell) -> dict[str, Any]:
         """Return all of a cell's configuration, without secrets."""
@@ -179,9 +184,9 @@ def settle(prepared: Prepared) -> None:
     made = {name for name in prepared.late if prepared.inputs.known(name) is not None}
     if not made:
         return
-    for planned in prepared.planned:
-        if planned.input in made:
-            settled(prepared, planned)
+    numbers = [prepared.of_input[cell.row] for cell in prepared.first if cell.input in made]
+    for row in np.flatnonzero(np.isin(prepared.of_input, numbers)).tolist():
+        settled(prepared, prepared.planned[row])
     prepared.late -= made
     keys = prepared.keys.copy() if prepared.late else prepared.keys
     prepared.metrics = prepared.metrics.among(keys)
