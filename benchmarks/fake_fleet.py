@@ -18,43 +18,54 @@ from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
-from sweep.execution.compute import Work
-from sweep.execution.made import Recipe
+import pyarrow as pa
+
+from sweep import driver
+from sweep.execution import plan
 from sweep.execution.on_ray import connection
 from sweep.execution.on_ray.pool import RayRunner
-from sweep.execution.parts import Part, pack
+from sweep.execution.parts import Part
+from sweep.grid import grid
+from sweep.grid.request import Request
+from sweep.store import shards
 from sweep.store.cell import CellResult, CellSpec
+from sweep.store.journal import Journal
+from sweep.store.keep import Written
+from sweep.store.shards import Row
 
 TASK_S, PART_S, WAIT_S = 0.8e-3, 0.5e-3, 3e-6
 """For handing out a task; for a part of one; for each task that is looked at while waiting."""
 DISPATCH_S = 0.01
 """From when a task is handed out to when an idle slot begins it."""
-MADE = 0
+MADE = ()
 """Stands for a reference to a workload."""
+METRICS = {f"metric_{at}": float(at) for at in range(20)}
 
 
 class Task:
     """The parts of a task as they come."""
 
-    def __init__(self, fleet: Fleet, n_cells: int, pace: Any, most_ahead: int) -> None:
+    def __init__(self, fleet: Fleet, specs: Sequence[CellSpec], pace: Any, most_ahead: int) -> None:
         self._fleet = fleet
-        self.n_left = n_cells
+        self._keys = [spec.key for spec in specs]
+        self.n_left = len(specs)
         self.pace = pace
         self.most_ahead = most_ahead
         self.ready: deque[int] = deque()  # cells of parts that were not taken
         self.begun_s = 0.0
         self.is_over = self.is_stalled = False
 
-    def __next__(self) -> int:
-        """Take the next part."""
+    def __next__(self) -> list[str]:
+        """Take the next part: the keys of its cells."""
         if not self.ready:
             raise StopIteration
         n_cells = self.ready.popleft()
+        keys, self._keys = self._keys[:n_cells], self._keys[n_cells:]
         self._fleet.charged_s += PART_S
         if self.is_stalled:
             self.is_stalled = False
             self._fleet.go_on(self)
-        return n_cells
+        return keys
 
 
 class Fleet:
@@ -73,10 +84,14 @@ class Fleet:
         self._queue: deque[Task] = deque()
         self._events: list[tuple[float, int, Task, int]] = []
         self._order = itertools.count()
-        self._parts: dict[int, Part] = {}
-        self._began_s = time.thread_time()
+        self._schema = pa.schema([]).serialize().to_pybytes()
+        self._began_s = 0.0
         self._worked: list[tuple[float, float]] = []
         self._full_s = self._handed_out_s = self._last_s = 0.0
+
+    def begin(self) -> None:
+        """Let time begin."""
+        self._began_s = time.thread_time()
 
     def now(self) -> float:
         """Time of the fleet, s."""
@@ -99,7 +114,7 @@ class Fleet:
         def submit(workload: Any, specs: Sequence[CellSpec], *how: Any, ahead: int) -> Task:
             with self.aside():
                 self.charged_s += TASK_S
-                task = Task(self, len(specs), how[2], ahead)
+                task = Task(self, specs, how[2], ahead)
                 self._queue.append(task)
                 self._handed_out_s = self.now()
                 self._start()
@@ -159,15 +174,15 @@ class Fleet:
                 ready = [task for task in refs if task.ready or task.is_over]
         return ready[:num_returns], []
 
-    def get(self, n_cells: int, **_: Any) -> Any:
-        """Stand for ``ray.get``: of a part what its cells came to."""
-        if n_cells == MADE:
+    def get(self, keys: Sequence[str], **_: Any) -> Any:
+        """Stand for ``ray.get``: of a part what its cells came to, their shard put."""
+        if not keys:
             return SimpleNamespace(about={})
         with self.aside():
-            if n_cells not in self._parts:
-                one = CellResult("k", seconds=self.cell_s)
-                self._parts[n_cells] = pack([one] * n_cells)
-            return self._parts[n_cells]
+            rows = [Row(bytes.fromhex(key), "{}", self._schema, b"", METRICS) for key in keys]
+            shard, about = shards.write(rows)
+            results = [CellResult(key, seconds=self.cell_s, node=f"{0:056x}") for key in keys]
+            return Part(results, [Written(about, shards.name_of(shard), None)])
 
     def put(self, value: Any) -> Any:
         """Stand for ``ray.put``."""
@@ -192,11 +207,11 @@ class Fleet:
         """Stand for ``ray.nodes``."""
         resources = {"CPU": float(self.slots_each), "memory": 1e9}
         up = {"Alive": True, "NodeManagerAddress": "", "NodeManagerPort": 1, "Resources": resources}
-        return [{**up, "NodeID": f"n{at}"} for at in range(self.n_nodes)]
+        return [{**up, "NodeID": f"{at:056x}"} for at in range(self.n_nodes)]
 
     def get_runtime_context(self) -> Any:
         """Stand for ``ray.get_runtime_context``."""
-        return SimpleNamespace(gcs_address="head:1", get_node_id=lambda: "n0")
+        return SimpleNamespace(gcs_address="head:1", get_node_id=lambda: f"{0:056x}")
 
     def is_initialized(self) -> bool:
         """Stand for ``ray.is_initialized``."""
@@ -206,13 +221,13 @@ class Fleet:
         """Stand for ``ray.shutdown``."""
 
 
-def busy(n_nodes: int, slots_each: int, each: int, cell_s: float = 1.0) -> tuple[float, float]:
-    """Run `each` cells a slot; return what `Fleet.busy` does."""
+def busy(n_nodes: int, slots_each: int, asked: Request, cell_s: float = 1.0) -> tuple[float, float]:
+    """Run the cells that are asked for, and keep them; return what `Fleet.busy` does."""
     fleet = Fleet(n_nodes, slots_each, cell_s)
-    work = [Work(CellSpec("k", {}, {}, {}, 0), "w")] * (each * n_nodes * slots_each)
-    workloads: Any = SimpleNamespace(
-        recipe=lambda _: Recipe({"synth": ""}, {}), learn=lambda *_: None
-    )
+    prepared = plan.prepare(grid.build(asked))
+    n_cells, specs = len(prepared.todo()), plan.specs(prepared)
+    first = deque(itertools.islice(specs, driver.AT_ONCE))
+    journal = Journal(prepared.cache.results, prepared.sweep)
     with (
         mock.patch.dict(sys.modules, {"ray": fleet}),
         mock.patch.object(connection, "join"),
@@ -220,7 +235,8 @@ def busy(n_nodes: int, slots_each: int, each: int, cell_s: float = 1.0) -> tuple
     ):
         launcher = {"kind": "ray", "address": "auto"}
         runner = RayRunner(launcher, simulate=lambda *_, **__: None)  # type: ignore[arg-type,return-value]
-        n_done = sum(len(said) for said in runner.run(work, workloads) if isinstance(said, list))
-    if n_done != len(work):
-        raise RuntimeError(f"{n_done} of {len(work)} cells came back")
+        fleet.begin()
+        errors = driver.in_parts(prepared, first, specs, journal, runner)
+    if errors or prepared.todo():
+        raise RuntimeError(f"{len(prepared.todo())} of {n_cells} cells did not come back")
     return fleet.busy()

@@ -33,6 +33,7 @@ from benchmarks.common import (
     write_own,
     write_tiny,
 )
+from sweep import driver
 from tests.e2e.machines import NoMachinesError, Site, site
 
 FEW, LOGGED = 1_000, 10_000
@@ -106,7 +107,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--only", choices=("cells", "begin", "fleet", "node"), default=None)
     args = parser.parse_args(argv)
     parts = {"cells": lambda at: _cells(at, args.cells), "begin": _begin}
-    parts |= {"fleet": lambda _: _fleet(), "node": _node}
+    parts |= {"fleet": _fleet, "node": _node}
     rows: list[Row] = []
     for name, part in parts.items():
         if args.only in (None, name):
@@ -190,11 +191,14 @@ def _begin(folder: Path) -> list[Row]:
     return [row(what, seconds, "s", at_most=10)]
 
 
-def _fleet() -> list[Row]:
-    """200 nodes of fake slots, cells of 1 s: what part of their time they are busy."""
+def _fleet(folder: Path) -> list[Row]:
+    """200 nodes of fake slots, cells of 1 s that are kept: how busy they are."""
     rows = []
-    for each, n_cells in ((8, 100), (64, 200)):
-        whole, while_any = fake_fleet.busy(200, each, n_cells)
+    for each, n_cells in ((8, 100), (64, 80)):
+        *words, _ = _tiny(folder, 200 * each * n_cells)
+        words.append(f"paths.results={folder / f'fleet{each}'}")
+        asked = driver.ask(words, [str(folder / "own")])
+        whole, while_any = fake_fleet.busy(200, each, asked)
         what = f"200 nodes of {each} slots, cells of 1 s: busy"
         rows.append(row(f"{what} while cells wait", 100 * while_any, "%", at_least=90))
         rows.append(row(f"{what} from start to end, {n_cells} cells a slot", 100 * whole, "%"))

@@ -55,9 +55,9 @@ _TAG = b"""Signature: 8a477f597d28d172789f06886806bc55
 """
 
 
-AT_ONCE, MOST_AT_ONCE = 25_000, 100_000
-"""Cells that are handed to a runner at once; a grid of a million is run in parts."""
-PART_S = 10.0
+AT_ONCE, MOST_AT_ONCE, EACH_AT_ONCE = 25_000, 100_000, 100
+"""Cells that are handed to a runner at once, and for a slot: a million is run in parts."""
+PART_S = 60.0
 """How long a part shall last at least, that fits into memory: slots are idle at its end."""
 ONE_SEED = "no seed changes anything here, as the workload is fixed and no policy draws"
 
@@ -165,7 +165,7 @@ def _whole(cells: Grid, runner: Runner) -> Outcome:
             if cells.is_fixed and len(cells.request.axes["seed"]) > 1:
                 notes.note(f"{ONE_SEED}: seed=0 gives the same as all of these")
             _warm_up(cells.request.settings)
-            errors = _in_parts(prepared, first, specs, journal, runner)
+            errors = in_parts(prepared, first, specs, journal, runner)
             lease.check()
         with ThreadPoolExecutor(1) as aside:  # stopping Ray takes a second or two
             closed = aside.submit(runner.close)
@@ -174,7 +174,7 @@ def _whole(cells: Grid, runner: Runner) -> Outcome:
         return outcome
 
 
-def _in_parts(
+def in_parts(
     prepared: Prepared,
     first: deque[tuple[Planned, CellSpec]],
     others: Iterator[tuple[Planned, CellSpec]],
@@ -195,7 +195,7 @@ def _in_parts(
             errors |= together.run(prepared, part, journal, runner, so_far)
         n_done += len(part)
         in_time = int(len(part) * PART_S / (time.monotonic() - begin_s))
-        n = min(max(in_time, AT_ONCE), MOST_AT_ONCE)
+        n = min(max(in_time, AT_ONCE), max(MOST_AT_ONCE, EACH_AT_ONCE * runner.slots))
         del part  # before the next is made
         if n_done < n_all:
             give_back()

@@ -6,11 +6,13 @@ Ray tasks (`sweep.execution.on_ray.pool`). It decides nothing about what to keep
 
 from __future__ import annotations
 
+import itertools
 import platform
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -21,11 +23,14 @@ from sweep.execution.cell import error_of, run_cell
 from sweep.execution.inputs import Convert
 from sweep.execution.known import Flags
 from sweep.execution.made import Recipe, Sizes, few_of, size, sized, wanted_by
+from sweep.execution.parts import Keeping, Part
 from sweep.execution.plan import Planned, Prepared
 from sweep.execution.watch import CellTimeoutError, alarm
-from sweep.store.cache import MOST_CELLS
+from sweep.store import place
 from sweep.store.cell import CellError, CellResult
+from sweep.store.index import as_keys
 from sweep.store.journal import Journal
+from sweep.store.keep import MOST_CELLS, Written, mark_of
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
@@ -51,6 +56,10 @@ class Work:
         return self.labels if isinstance(self.labels, str) else _name(self.labels)
 
 
+Keep = Callable[[Sequence[Work]], Keeping]
+"""Says how cells are kept by whoever runs them."""
+
+
 class Workloads(Protocol):
     """Where a runner gets workloads by name."""
 
@@ -71,13 +80,21 @@ class Runner(Protocol):
     """Runs cells somewhere."""
 
     @property
+    def slots(self) -> int:
+        """How many cells run at once."""
+        ...
+
+    @property
     def convert(self) -> Convert | None:
         """What has workers convert a trace, so that it can be described; None without workers."""
         ...
 
-    def run(self, work: Sequence[Work], workloads: Workloads) -> Iterator[list[CellResult] | str]:
-        """Yield the outcome of each cell once, in lists as they come.
+    def run(
+        self, work: Sequence[Work], workloads: Workloads, keep: Keep | None = None
+    ) -> Iterator[Part | str]:
+        """Yield the outcome of each cell once, in parts as they come.
 
+        With `keep` workers keep what they compute, and hand over no tables.
         When none came for a while, a text: what is going on, empty if cells are simply running.
         A `notes.Line` is said as it is.
         May be called again once all have come; `close` it first if they have not.
@@ -92,13 +109,16 @@ class Runner(Protocol):
 class InlineRunner:
     """Runs cells in this process, one after the other: what a debugger wants."""
 
+    slots = 1
     convert = None
 
     def __init__(self, simulate: Simulate | None = None, timeout_s: float | None = None) -> None:
         self._simulate = simulate
         self._timeout_s = timeout_s
 
-    def run(self, work: Sequence[Work], workloads: Workloads) -> Iterator[list[CellResult] | str]:
+    def run(
+        self, work: Sequence[Work], workloads: Workloads, keep: Keep | None = None
+    ) -> Iterator[Part | str]:
         """Yield each cell's outcome in the order of the work."""
         if self._simulate is None:
             specs = [cell.spec for cell in work]
@@ -119,7 +139,7 @@ class InlineRunner:
                     result = run_cell(workload, spec, self._simulate)
             except CellTimeoutError as error:  # rang as the cell had just ended
                 result = CellResult(cell.spec.key, error=error_of("simulate", error))
-            yield [result]
+            yield Part([result])
 
     def close(self) -> None:
         """Nothing was started."""
@@ -162,16 +182,27 @@ def run(
     limit = prepared.grid.request.settings.max_failures
     work = [Work(spec, cell.input, cell.cell.labels) for cell, spec in specs]
     before = so_far or notes.SoFar(0, len(work))
-    came: list[tuple[CellResult, Planned]] = []  # and not kept yet: those of a moment
+    mark = cache(lambda: mark_of(prepared.cache.place))
+
+    def keep(some: Sequence[Work]) -> Keeping:
+        of = [by_key[cell.spec.key] for cell in some]
+        configs = [plan.kept_config(prepared, cell) for cell in of]
+        where = place.name_of(prepared.cache.results)
+        return Keeping(where, mark(), configs, is_late=of[0].input in prepared.late)
+
+    came, written = _nothing()  # and does not count yet: what came in a moment
     kept_s = time.monotonic()
     try:
         with notes.Progress(notes.console(), before) as progress:
             try:
-                for said in cells.run(work, prepared.inputs):
-                    if not isinstance(said, str):
-                        came += (
-                            _settled(result, by_key.pop(result.key), prepared) for result in said
-                        )
+                for said in cells.run(work, prepared.inputs, keep):
+                    if isinstance(said, Part):
+                        of = (by_key.pop(result.key) for result in said.results)
+                        came += [
+                            _settled(result, cell, prepared)
+                            for result, cell in zip(said.results, of, strict=True)
+                        ]
+                        written += said.kept
                     elif isinstance(said, notes.Line):
                         progress.say(said)
                         journal.append("said", text=mask(said))
@@ -179,13 +210,16 @@ def run(
                         progress.beat(said)
                     is_time = time.monotonic() - kept_s >= KEEP_EVERY_S
                     if came and (is_time or len(came) >= MOST_CELLS or _has_failed(said)):
-                        progress.cells(len(came), _take_in(came, prepared, journal, errors))
-                        came, kept_s = [], time.monotonic()
+                        n = _take_in(came, written, prepared, journal, errors)
+                        progress.cells(len(came), n)
+                        came, written = _nothing()
+                        kept_s = time.monotonic()
                     if limit is not None and len(errors) >= limit and by_key:
                         break
             finally:
                 if came:
-                    progress.cells(len(came), _take_in(came, prepared, journal, errors))
+                    n = _take_in(came, written, prepared, journal, errors)
+                    progress.cells(len(came), n)
     except KeyboardInterrupt:
         notes.interrupted(prepared, before.n_all)
         raise
@@ -204,8 +238,12 @@ def _settled(result: CellResult, cell: Planned, prepared: Prepared) -> tuple[Cel
     return replace(result, key=found.key), found
 
 
-def _has_failed(said: Sequence[CellResult] | str) -> bool:
-    return not isinstance(said, str) and any(result.error is not None for result in said)
+def _nothing() -> tuple[list[tuple[CellResult, Planned]], list[Written]]:
+    return [], []
+
+
+def _has_failed(said: Part | str) -> bool:
+    return isinstance(said, Part) and any(result.error is not None for result in said.results)
 
 
 def skipped(keys: Iterable[str], limit: int | None) -> dict[str, CellError]:
@@ -232,16 +270,26 @@ def _name(labels: Mapping[str, Any]) -> str:
 
 def _take_in(
     came: Sequence[tuple[CellResult, Planned]],
+    written: Sequence[Written],
     prepared: Prepared,
     journal: Journal,
     errors: dict[str, CellError],
 ) -> int:
     """Keep results, then say in the journal that they are there; return how many failed."""
-    done = [(result, cell) for result, cell in came if result.error is None]
-    for cell in {(id(cell.cell.policy), id(cell.cell.measure)): cell for _, cell in done}.values():
+    done = [cell for result, cell in came if result.error is None]
+    for cell in {(id(cell.cell.policy), id(cell.cell.measure)): cell for cell in done}.values():
         prepared.cache.sources.keep(plan.source_of(cell.cell), plan.table_of(cell.cell))
-    unkept = _put(done, prepared)
-    n_failed = 0
+    manifests = prepared.cache.commit(written)
+    for names, alike in itertools.groupby(manifests, key=lambda manifest: manifest.names):
+        some = [*alike]
+        values = np.concatenate([manifest.metrics() for manifest in some], axis=1)
+        keys = as_keys(b"".join(manifest.keys for manifest in some))
+        prepared.metrics.take(keys, dict(zip(names, values, strict=True)))
+    whole = [(result, cell) for result, cell in came if result.jobs is not None]
+    unkept = prepared.cache.put_many(
+        [(result, plan.kept_config(prepared, cell)) for result, cell in whole]
+    )
+    n_failed, lines = 0, []
     for result, cell in came:
         error = result.error
         if result.key in unkept:
@@ -250,21 +298,16 @@ def _take_in(
         where, seconds = result.node or platform.node(), round(result.seconds, 3)
         fields = {"row": cell.row, "key": cell.key, "node": where, "seconds": seconds}
         if error is None:
-            prepared.metrics[cell.key] = result.metrics
-            journal.append("cell", status="done", **fields)
+            if result.jobs is not None:
+                prepared.metrics[cell.key] = result.metrics
+            lines.append({"status": "done", **fields})
         else:
             n_failed += 1
             # it may quote what it could not reach
             errors[cell.key] = error = mask_tree(error)
-            journal.append("cell", status="failed", error=error["message"][:500], **fields)
+            lines.append({"status": "failed", "error": error["message"][:500], **fields})
+    journal.append_cells(lines)
     return n_failed
-
-
-def _put(done: Sequence[tuple[CellResult, Planned]], prepared: Prepared) -> dict[str, Exception]:
-    """Put results into the cache; return of those that can't be kept why, by key."""
-    return prepared.cache.put_many(
-        [(result, plan.kept_config(prepared, cell)) for result, cell in done]
-    )
 
 
 def _cached_before(prepared: Prepared, journal: Journal) -> Flags:

@@ -1,15 +1,18 @@
-"""Results as they travel: in parts, the tables of many cells as one."""
+"""Results as they travel: tables stay where they were computed, if results are kept from there."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from sweep.store.cell import CellResult
+from sweep.execution.cell import error_of
+from sweep.execution.keys import key_by_content
+from sweep.store import keep
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from sweep.store.cell import CellResult, CellSpec
+    from sweep.store.keep import Written
 
 
 @dataclass(frozen=True)
@@ -21,46 +24,40 @@ class Pace:
 
 
 @dataclass(frozen=True)
+class Keeping:
+    """How a task keeps its cells."""
+
+    where: str  # the place of results, and its mark
+    mark: str
+    configs: Sequence[Mapping[str, Any]]  # of each of its cells, for people to read
+    is_late: bool  # keys and configurations name the workload's recipe, as its digest is not known
+
+
+@dataclass(frozen=True)
 class Part:
-    """Results of cells, their tables apart."""
+    """Results of cells: with their tables, or without these and their metrics, which are kept."""
 
-    results: list[CellResult]  # without tables
-    tables: list[pa.Table]  # one for each layout that there is, a cell's rows under the other's
-    parts: list[tuple[int, int]]  # of each result which of the tables, −1 for none; and its rows
-
-
-def pack(results: Sequence[CellResult]) -> Part:
-    """Put the tables of results together."""
-    import pyarrow as pa  # in a worker, which has it
-
-    alike: list[list[pa.Table]] = []
-    parts = []
-    for result in results:
-        at, jobs = -1, result.jobs
-        if jobs is not None:
-            same = (k for k, there in enumerate(alike) if _fits(there[0], jobs))
-            at = next(same, len(alike))
-            if at == len(alike):
-                alike.append([])
-            alike[at].append(jobs)
-        parts.append((at, 0 if jobs is None else jobs.num_rows))
-    tables = [pa.concat_tables(each).combine_chunks() for each in alike]
-    return Part([replace(result, jobs=None) for result in results], tables, parts)
+    results: list[CellResult]
+    kept: Sequence[Written] = ()
 
 
-def unpack(part: Part) -> list[CellResult]:
-    """Give each result its table again."""
-    found, begins = [], [0] * len(part.tables)
-    for result, (at, n_rows) in zip(part.results, part.parts, strict=True):
-        if at < 0:
-            found.append(result)
-            continue
-        jobs = part.tables[at].slice(begins[at], n_rows)
-        begins[at] += n_rows
-        made = (result.key, result.metrics, jobs, result.error, result.seconds, result.node)
-        found.append(CellResult(*made))  # ten times as fast as `replace`
-    return found
-
-
-def _fits(one: pa.Table, other: pa.Table) -> bool:
-    return bool(one.schema.equals(other.schema, check_metadata=True))
+def pack(
+    done: Sequence[tuple[CellSpec, CellResult, Mapping[str, Any]]], how: Keeping, workload: str
+) -> Part:
+    """Keep cells, each with its configuration; `workload` is the digest of theirs."""
+    whole: list[tuple[str, CellResult, Mapping[str, Any]]] = []
+    for spec, result, config in done:
+        if result.error is None and how.is_late:
+            key = key_by_content(spec, workload)
+            whole.append((key, result, {**config, "workload": workload}))
+        elif result.error is None:
+            whole.append((result.key, result, config))
+    rows, unkept = keep.rows_of(whole)
+    written = [*keep.write(rows, keep.reached(how.where, how.mark))]
+    results = []
+    for _, result, _ in done:
+        # a table of the user's measure that no file can hold is the cell's fault alone
+        found = unkept.get(result.key)
+        error = result.error if found is None else error_of("keep", found)
+        results.append(replace(result, metrics={}, jobs=None, error=error))
+    return Part(results, written)

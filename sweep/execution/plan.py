@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -12,6 +13,7 @@ import numpy as np
 
 from sim.base.masking import mask_tree
 from sweep.execution.inputs import Inputs
+from sweep.execution.keys import digest_of, key_of, named
 from sweep.execution.known import Flags, Metrics, Rows
 from sweep.execution.made import unsized
 from sweep.grid import clusters
@@ -21,7 +23,7 @@ from sweep.grid.grid import Cell, Grid
 from sweep.store import sources
 from sweep.store.cache import Cache
 from sweep.store.cell import CellSpec
-from sweep.store.index import Keys, as_keys
+from sweep.store.index import Keys, Places, as_keys
 from sweep.store.sources.closure import Table
 
 
@@ -59,6 +61,7 @@ class Prepared:
     inputs: Inputs
     cache: Cache
     keys: Keys  # of each row
+    of_input: Places  # of each row which workload, by a number
     metrics: Metrics  # of cells that are kept, by key
     late: set[str] = field(default_factory=set)  # workloads whose cells' keys are of recipes
     masked: Memo = field(default_factory=lambda: Memo(mask_tree))  # parts of cells, no secrets
@@ -77,9 +80,14 @@ class Prepared:
 
     def shown(self, cell: Cell) -> dict[str, Any]:
         """Return all of a cell's configuration, without secrets."""
-        parts = cell.config
-        masked = {key: self.masked(part) for key, part in parts.items() if isinstance(part, dict)}
-        return {**parts, **masked}
+        return {
+            "policy": self.masked(cell.policy),
+            "trace": self.masked(cell.trace),
+            "cluster": self.masked(cell.cluster),
+            "measure": self.masked(cell.measure),
+            "capacity": cell.capacity,
+            "seed": cell.seed,
+        }
 
     def is_known(self) -> Flags:
         """Tell of each row whether its cell is kept."""
@@ -98,39 +106,6 @@ class Prepared:
         return Lazy(len(rows), lambda at: self._row(int(rows[at])))
 
 
-def named(policy: Mapping[str, Any]) -> str:
-    """Write what of a policy stands in a key: not where its module lies."""
-    return canonical({"name": policy["name"], "params": policy["params"]})
-
-
-def key_of(
-    policy: str,
-    cluster: str,
-    measure: str,
-    capacity: float,
-    seed: int,
-    workload: str,
-    sources: str,
-) -> str:
-    """SHA-256 of all that a cell's numbers follow from: its configuration and two digests.
-
-    Parts come as canonical texts and stand in the order of names.
-    """
-    numbers = canonical(capacity), canonical(seed)
-    digest: str = _digest_of(policy, cluster, measure, *numbers, workload, sources).hexdigest()
-    return digest
-
-
-def _digest_of(
-    policy: str, cluster: str, measure: str, capacity: str, seed: str, workload: str, sources: str
-) -> Any:
-    content = (
-        f'{{"capacity":{capacity},"cluster":{cluster},"measure":{measure},'
-        f'"policy":{policy},"seed":{seed},"sources":"{sources}","workload":"{workload}"}}'
-    )
-    return hashlib.sha256(content.encode())
-
-
 def prepare(grid: Grid, inputs: Inputs | None = None, cache: Cache | None = None) -> Prepared:
     """Find every cell's key and look it up in the cache.
 
@@ -145,27 +120,30 @@ def prepare(grid: Grid, inputs: Inputs | None = None, cache: Cache | None = None
     policies, texts, numbers = Memo(named), Memo(canonical), lru_cache(canonical)
     digests: dict[tuple[int, int], str] = {}
     content = bytearray()
-    known: dict[str, tuple[str, str]] = {}
+    known: dict[str, tuple[str, str, int]] = {}
+    of_input = array("i")
     named_by = _Name(grid)
     for cell in grid.cells:
         name = inputs.id_of(cell)
         if name not in known:
-            known[name] = inputs.content(name), inputs.named(name)
-        workload, called = known[name]
+            known[name] = inputs.content(name), inputs.named(name), len(known)
+        workload, called, number = known[name]
+        of_input.append(number)
         source = digests.get((id(cell.policy), id(cell.measure)), "")
         if not source:
             source = digests[id(cell.policy), id(cell.measure)] = source_of(cell)
         parts = (policies(cell.policy), texts(cell.cluster), texts(cell.measure))
         capacity, seed = numbers(cell.capacity), str(cell.seed)
-        key = _digest_of(*parts, capacity, seed, workload, source)
+        key = digest_of(*parts, capacity, seed, workload, source)
         content += key.digest()
-        of_id = key if called == workload else _digest_of(*parts, capacity, seed, called, source)
+        of_id = key if called == workload else digest_of(*parts, capacity, seed, called, source)
         named_by.add(cell.labels, of_id.hexdigest())
     keys = as_keys(content)
-    late = {name for name, (workload, _) in known.items() if workload == name}
+    late = {name for name, (workload, *_) in known.items() if workload == name}
     kept = cache.are_kept(keys) if opened is None else cache.look_again(keys)
     metrics = Metrics(keys.copy() if late else keys, kept, cache.columns)
-    return Prepared(grid, named_by.sweep(), inputs, cache, keys, metrics, late)
+    of = np.frombuffer(of_input, np.int32)
+    return Prepared(grid, named_by.sweep(), inputs, cache, keys, of, metrics, late)
 
 
 def claimed_as(prepared: Prepared, planned: Planned) -> bytes:
@@ -248,11 +226,11 @@ def specs(prepared: Prepared) -> Iterator[tuple[Planned, CellSpec]]:
     For one that is made where its cells run, whoever makes it does so (`sweep.execution.made`).
     """
     sized: dict[tuple[str, int, float], Mapping[str, Any]] = {}
-    cells, inputs = prepared.grid.cells, prepared.inputs
+    inputs = prepared.inputs
     todo = prepared.rows_to_do()
-    order: dict[str, int] = {}
-    of = (order.setdefault(inputs.id_of(cells[int(row)]), len(order)) for row in todo)
-    todo = todo[np.argsort(np.fromiter(of, np.int32, len(todo)), kind="stable")]
+    # workload by workload, in the order in which the first of their cells comes
+    _, first, of = np.unique(prepared.of_input[todo], return_index=True, return_inverse=True)
+    todo = todo[np.argsort(first[of], kind="stable")]
     for row in todo:
         planned = prepared.planned[int(row)]
         cell = planned.cell

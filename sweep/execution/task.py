@@ -8,11 +8,12 @@ driver's is imported here.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import pickle
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from sim.measures import NO_POLICY
 from sweep.execution import made as making
 from sweep.execution.cell import run_cell
 from sweep.execution.made import Made, Recipe, Sizes, sized, wanted_by
-from sweep.execution.parts import pack
+from sweep.execution.parts import Part, pack
 from sweep.execution.watch import Watched, watching
 from sweep.grid import clusters
 from sweep.store.cell import CellError, CellResult
@@ -29,7 +30,7 @@ from sweep.store.cell import CellError, CellResult
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
     from sweep.execution.cell import Simulate
-    from sweep.execution.parts import Pace, Part
+    from sweep.execution.parts import Keeping, Pace
     from sweep.store.cell import CellSpec
 
 
@@ -41,33 +42,45 @@ def run_batch(
     pace: Pace,
     watched: Watched | None = None,
     made: Made | None = None,
+    keeping: Keeping | None = None,
 ) -> Iterator[Part]:
     """Run cells of one workload, one after the other; modules may lie in folders of the user's.
 
     Clusters that stand unsized are of the sizes that are known since it was `made`.
 
-    Yields what is done, in that order, as often as `pace` says; those left when its time is up
-    are not begun.
+    Yields what is done, in that order, as often as `pace` says, and kept from here where it is
+    said how; those left when its time is up are not begun.
     """
     find_modules_in(python_path)
     begun_s = handed_over_s = time.monotonic()
     node = _node()
-    done: list[CellResult] = []
+    done: list[tuple[CellSpec, CellResult, Mapping[str, Any]]] = []
+    configs = itertools.repeat({}) if keeping is None else keeping.configs
     with watching(watched) as begin:
-        for spec in specs:
+        for spec, config in zip(specs, configs, strict=False):
             begin(spec.key)
             here = spec if made is None else sized(spec, made.sizes)
             result = _other_sources(spec) or run_cell(workload, here, simulate)
-            done.append(replace(result, node=node))
+            done.append((spec, replace(result, node=node), config))
             now_s = time.monotonic()
             if now_s - handed_over_s >= pace.part_s:
                 begin(None)  # it may have to wait until somebody takes it
-                yield pack(done)
+                yield _part(done, keeping, made)
                 done, handed_over_s = [], time.monotonic()
             if now_s - begun_s >= pace.task_s:
                 break
     if done:
-        yield pack(done)
+        yield _part(done, keeping, made)
+
+
+def _part(
+    done: Sequence[tuple[CellSpec, CellResult, Mapping[str, Any]]],
+    keeping: Keeping | None,
+    made: Made | None,
+) -> Part:
+    if keeping is None:
+        return Part([result for _, result, _ in done])
+    return pack(done, keeping, "" if made is None else made.about["digest"])
 
 
 def make(

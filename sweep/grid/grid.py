@@ -260,18 +260,6 @@ class Cell:
         """Seed of the run."""
         return int(self.labels["seed"])
 
-    @property
-    def config(self) -> Config:
-        """All of it as one tree, for people and for provenance."""
-        return {
-            "policy": self.policy,
-            "trace": self.trace,
-            "cluster": self.cluster,
-            "measure": self.measure,
-            "capacity": self.capacity,
-            "seed": self.seed,
-        }
-
 
 @dataclass(frozen=True)
 class Grid:

@@ -4,53 +4,56 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from sim.base.arrays import F8
-from sweep.store import place, shards
+from sweep.store import keep, place, shards
 from sweep.store.cell import CellResult
 from sweep.store.index import Index, Keys, Places
-from sweep.store.lease import EXPIRES_S
-from sweep.store.one_file import OneFile
+from sweep.store.keep import MOST_BYTES, MOST_CELLS, Written
 from sweep.store.shards import MANIFESTS, Manifest, Row, Shard
 from sweep.store.sources import KeptSources
 
-MOST_CELLS, MOST_BYTES = 4096, 2**24
-"""A shard's, at most; one cell may be larger."""
 _OPEN, _OPEN_BYTES = 16, 2**26
 """Shards that are kept in memory once they were read: so many, of so many bytes together."""
 FEW_CELLS, MANY_SHARDS = 1024, 32
 """So many shards of so few cells are put together."""
+COMPACT_S = 30.0
+"""For about so long; another sweep goes on."""
+ORPHAN_S = 86_400.0
+"""A shard that no manifest names by then never will be."""
+AT_ONCE = 8
+"""Puts on their way to an object store."""
 
 
 class Cache:
     """The results of cells, under ``<results>/cache``; see `sweep.store.shards`.
 
-    Whoever writes a cell writes the same content; several processes may do so at once. What older
-    versions kept, a file a cell, is read as well.
+    Whoever writes a cell writes the same content; several processes may do so at once.
     """
 
     def __init__(self, results: Path) -> None:
+        self.results = results
         self.place = place.of(results)
         self.sources = KeptSources(results)
         self._is_here = isinstance(self.place, place.Folder)
-        self._old = OneFile(self.place)
         self._made: Index | None = None
         self._open: OrderedDict[str, tuple[Shard, int]] = OrderedDict()
-        self._unpacked: OrderedDict[str, F8] = OrderedDict()
+        self._unpacked: OrderedDict[str, dict[str, F8]] = OrderedDict()
         self._whole: set[str] = set()
 
     def n_bytes(self, key: str) -> int:
         """Size of a cell's table before compression; 0 if there is none."""
         found = self._index.find(bytes.fromhex(key))
         if found is None:
-            return self._old.sizes().get(key, 0)
+            return 0
         of, row = found
         return int(self._index.manifests[of].sizes[row])
 
@@ -67,7 +70,7 @@ class Cache:
                 _, schema, jobs = shard.jobs(row)
                 return CellResult(key, metrics, shards.jobs_of(schema, jobs))
             self._lost(manifest)
-        return self._old.get(key)
+        return None
 
     def metrics(self, key: str) -> dict[str, float] | None:
         """Read a cell's metrics alone; None if it is not there or its shard is damaged."""
@@ -80,13 +83,13 @@ class Cache:
             if metrics is not None:
                 return metrics
             self._lost(manifest)
-        return self._old.metrics(key)
+        return None
 
     def config(self, key: str) -> dict[str, Any] | None:
         """Return the configuration a cell was computed with; None if there is no such cell."""
         found = self._index.find(bytes.fromhex(key))
         if found is None:
-            return self._old.config(key)
+            return None
         shard = self._shard(self._index.manifests[found[0]])
         if shard is None:
             return None
@@ -110,13 +113,7 @@ class Cache:
             if not bad:
                 break
             self._lost(*bad)
-        kept = of >= 0
-        old = self._old.sizes()
-        if old:
-            for number in np.flatnonzero(~kept).tolist():
-                key = keys[number : number + 1].tobytes().hex()
-                kept[number] = key in old and self._old.metrics(key) is not None
-        return kept
+        return of >= 0
 
     def look_again(self, keys: Keys) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Tell of each key whether it is kept by now, by whomever."""
@@ -131,10 +128,6 @@ class Cache:
             if not gone:
                 break
             self._lost(*gone)  # as where another process has put small shards together
-        for number in np.flatnonzero(of < 0).tolist() if self._old.sizes() else ():
-            metrics = self._old.metrics(keys[number : number + 1].tobytes().hex()) or {}
-            for name, value in metrics.items():
-                columns.setdefault(name, np.full(len(keys), shards.ABSENT))[number] = value
         return columns
 
     def _gathered(self, of: Places, row: Places) -> tuple[dict[str, F8], list[Manifest]]:
@@ -170,29 +163,36 @@ class Cache:
         All of them are kept when it returns, but for those whose table no file can hold: their
         errors are returned by key.
         """
-        rows: list[Row] = []
-        errors: dict[str, Exception] = {}
-        for result, config in results:
-            assert result.jobs is not None
-            try:
-                text = json.dumps(config, ensure_ascii=False)
-                metrics = {name: float(value) for name, value in result.metrics.items()}
-                rows.append(shards.row_of(result.key, text, result.jobs, metrics))
-            except (pa.ArrowException, TypeError, ValueError) as error:
-                errors[result.key] = error
-        for part in _in_parts(rows):
-            self._commit(part)
+        rows, errors = keep.rows_of((each.key, each, config) for each, config in results)
+        for written in keep.write(rows, None):
+            self.commit([written])
         return errors
+
+    def commit(self, written: Sequence[Written]) -> list[Manifest]:
+        """Put what was handed over, then the manifest that makes all of it count."""
+        if not written:
+            return []
+        index = self._index
+        with ThreadPoolExecutor(1 if self._is_here else AT_ONCE) as putting:
+            for put in [putting.submit(self._put, one) for one in written if one.content]:
+                put.result()
+        about = shards.join([one.about for one in written])
+        name = shards.name_of(about)
+        self.place.put(MANIFESTS + name, about)
+        manifests = shards.read_manifests(name, about)
+        for manifest in manifests:
+            self._whole.add(manifest.shard)
+            index.add(manifest)
+        return manifests
+
+    def _put(self, written: Written) -> None:
+        self.place.put(shards.file_of(written.name), written.content or b"")
 
     def configs(self) -> Iterator[dict[str, Any]]:
         """Return the configurations of all cells kept, shard by shard."""
         for manifest in self._index.manifests:
             shard = self._shard(manifest)
             yield from map(json.loads, () if shard is None else shard.configs())
-        for key in self._old.sizes():
-            config = self._old.config(key)
-            if config is not None:
-                yield config
 
     def compact(self) -> int:
         """Put small shards together; return how many went. Those of no manifest go first.
@@ -200,32 +200,48 @@ class Cache:
         What a kill leaves is the old shards, or both: of two copies of a cell either will do.
         """
         self.forget_orphans()
-        small = [each for each in self._index.manifests if len(each) < FEW_CELLS]
-        small = [each for each in small if each.n_bytes < MOST_BYTES // 4]
-        if len(small) < MANY_SHARDS:
+        by_file: dict[str, list[Manifest]] = {}
+        for each in self._index.manifests:
+            by_file.setdefault(each.name, []).append(each)
+        small = [each for each in by_file.values() if _are_small(each)]
+        n_went, begin_s = 0, time.monotonic()
+        if sum(map(len, small)) < MANY_SHARDS:
             return 0
-        rows: dict[bytes, Row] = {}
-        taken = []
-        for manifest in small:
-            shard, values = self._shard(manifest), self._values(manifest)
-            if shard is None or values is None:
-                continue  # damaged, or it can't be read now
-            taken.append(manifest)
-            for at, (key, config, schema, jobs) in enumerate(shard.rows()):
-                rows[key] = Row(key, config, schema, jobs, _row(manifest.names, values[:, at]))
-        made = [self._commit(part) for part in _in_parts([rows[key] for key in sorted(rows)])]
-        # what was put together before a kill may be made again: by the same name
-        manifests = {each.name for each in taken} - {each.name for each in made}
-        for name in sorted(manifests):
-            self.place.delete(MANIFESTS + name)
-        needed = {each.shard for each in self._index.manifests if each.name not in manifests}
-        for name in sorted({each.shard for each in taken} - needed):
-            self.place.delete(shards.file_of(name))
+        while small and time.monotonic() - begin_s < COMPACT_S:
+            some: list[Sequence[Manifest]] = []
+            while small and sum(_n_cells(each) for each in some) < MOST_CELLS:
+                some.append(small.pop())
+            n_went += self._put_together(some)
         self._open.clear()
         self._made = None
-        return len(manifests)
+        return n_went
 
-    def forget_orphans(self, older_s: float = EXPIRES_S) -> int:
+    def _put_together(self, some: Sequence[Sequence[Manifest]]) -> int:
+        """Put all shards of a few manifests' files together; return how many went."""
+        rows: dict[bytes, Row] = {}
+        taken: list[Manifest] = []
+        for parts in some:
+            read = [(each, self._shard(each), self._values(each)) for each in parts]
+            if any(shard is None or values is None for _, shard, values in read):
+                continue  # damaged, or it can't be read now
+            taken += parts
+            for each, shard, values in read:
+                assert shard is not None
+                assert values is not None
+                for at, (key, config, schema, jobs) in enumerate(shard.rows()):
+                    rows[key] = Row(key, config, schema, jobs, _row(each.names, values[:, at]))
+        made = self.commit([*keep.write([rows[key] for key in sorted(rows)], None)])
+        # what was put together before a kill may be made again: by the same name
+        files = {each.name for each in taken} - {each.name for each in made}
+        for name in sorted(files):
+            self.place.delete(MANIFESTS + name)
+        needed = {each.shard for each in self._index.manifests if each.name not in files}
+        old = {each.shard for each in taken} - needed
+        for name in sorted(old):
+            self.place.delete(shards.file_of(name))
+        return len(old)
+
+    def forget_orphans(self, older_s: float = ORPHAN_S) -> int:
         """Delete shards that no manifest names and nobody is at any more; return how many.
 
         Their writer was killed before it wrote the manifest, or while shards were put together.
@@ -251,19 +267,6 @@ class Cache:
             self.place.delete(name)
         return len(orphans)
 
-    def _commit(self, rows: Sequence[Row]) -> Manifest:
-        """Write a shard, then the manifest that makes it count."""
-        index = self._index
-        shard, about = shards.write(rows)
-        name = shards.name_of(about)
-        self.place.put(shards.file_of(shards.name_of(shard)), shard)
-        self.place.put(MANIFESTS + name, about)
-        manifest = shards.read_manifest(name, about)
-        assert manifest is not None
-        self._whole.add(manifest.shard)
-        index.add(manifest)
-        return manifest
-
     @property
     def _index(self) -> Index:
         if self._made is None:
@@ -275,7 +278,7 @@ class Cache:
         """Look anew at what is there, but for these."""
         before = self._made
         self._made = Index()
-        self._made.dropped = {each.name for each in manifests}
+        self._made.dropped = {each.shard for each in manifests}
         if before is not None:
             self._made.dropped |= before.dropped
         self._made.load(self.place)
@@ -308,14 +311,14 @@ class Cache:
         """Return the metrics of a manifest's cells, a row a name."""
         if manifest.name not in self._unpacked:
             content = place.read(self.place, MANIFESTS + manifest.name)
-            whole = None if content is None else shards.read_manifest(manifest.name, content)
-            if whole is None:
+            found = [] if content is None else shards.read_manifests(manifest.name, content)
+            if not found:
                 return None
-            self._unpacked[manifest.name] = whole.metrics()
+            self._unpacked[manifest.name] = {each.shard: each.metrics() for each in found}
             while len(self._unpacked) > 64:
                 self._unpacked.popitem(last=False)
         self._unpacked.move_to_end(manifest.name)
-        return self._unpacked[manifest.name]
+        return self._unpacked[manifest.name][manifest.shard]
 
     def _metrics(self, manifest: Manifest, row: int) -> dict[str, float] | None:
         values = self._values(manifest)
@@ -332,16 +335,10 @@ def _row(names: Sequence[str], values: F8) -> dict[str, float]:
     }
 
 
-def _in_parts(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
-    """Cut rows such that each part makes a shard."""
-    part: list[Row] = []
-    n_bytes = 0
-    for row in rows:
-        size = len(row.jobs) + len(row.config)
-        if part and (len(part) >= MOST_CELLS or n_bytes + size > MOST_BYTES):
-            yield part
-            part, n_bytes = [], 0
-        part.append(row)
-        n_bytes += size
-    if part:
-        yield part
+def _are_small(manifests: Sequence[Manifest]) -> bool:
+    n_bytes, n = sum(each.n_bytes for each in manifests), len(manifests)
+    return _n_cells(manifests) < FEW_CELLS * n and n_bytes < MOST_BYTES // 4 * n
+
+
+def _n_cells(manifests: Sequence[Manifest]) -> int:
+    return sum(map(len, manifests))

@@ -26,7 +26,7 @@ class CellError(TypedDict):
 class CellSpec:
     """What a worker needs to know besides the workload."""
 
-    key: str  # SHA-256, hex; see `sweep.execution.plan.key_of`
+    key: str  # SHA-256, hex; see `sweep.execution.keys.key_of`
     policy: Mapping[str, Any]  # ``name`` (or `NO_POLICY`), ``module``, ``params``
     cluster: Mapping[str, Any]  # for `sweep.grid.clusters.build`
     # ``name``, ``module`` if it is the user's own, and the options of one of `sim.measures`

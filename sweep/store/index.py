@@ -35,7 +35,7 @@ class Index:
         self._of: Places = np.empty(0, np.int32)
         self._row: Places = np.empty(0, np.int32)
         self._new: dict[bytes, tuple[int, int]] = {}
-        self.dropped: set[str] = set()  # manifests not to be gone by
+        self.dropped: set[str] = set()  # shards that are damaged or gone
 
     def load(self, place: Place) -> None:
         """Take in the manifests that were not known before, and forget those that are gone."""
@@ -46,19 +46,16 @@ class Index:
             self._forget(known - names.keys())
         new = []
         for short, name in names.items():
-            if short in known or short in self.dropped:
-                continue
-            content = read(place, name)
-            manifest = None if content is None else shards.read_manifest(short, content)
-            if manifest is not None:
-                new.append(manifest)
+            content = None if short in known else read(place, name)
+            found = [] if content is None else shards.read_manifests(short, content)
+            new += [each for each in found if each.shard not in self.dropped]
         self._merge(new)
 
     def add(self, manifest: Manifest) -> None:
         """Take in a manifest."""
         at = len(self.manifests)
         self.manifests.append(_slim(manifest))
-        self.dropped.discard(manifest.name)  # what was damaged is there anew
+        self.dropped.discard(manifest.shard)  # what was damaged is there anew
         keys = manifest.keys
         for row, begin in enumerate(range(0, len(keys), KEY_BYTES)):
             self._new[keys[begin : begin + _HALF]] = (at, row)

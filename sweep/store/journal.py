@@ -9,7 +9,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -39,8 +39,17 @@ class Journal:
 
     def append(self, event: str, **fields: Any) -> None:
         """Add an event, with the time of day and the process."""
-        line = {"event": event, "time": round(time.time(), 3), "pid": os.getpid(), **fields}
-        text = json.dumps(line, ensure_ascii=False) + "\n"
+        self._write([(event, fields)])
+        mirror.push(self._results, self.file)
+
+    def append_cells(self, cells: Iterable[Mapping[str, Any]]) -> None:
+        """Add what became of cells; it is handed over as the lease's heart beats."""
+        self._write([("cell", fields) for fields in cells])
+
+    def _write(self, events: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
+        about = {"time": round(time.time(), 3), "pid": os.getpid()}
+        lines = ({"event": event, **about, **fields} for event, fields in events)
+        text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
         self.file.parent.mkdir(parents=True, exist_ok=True)
         with self.file.open("ab+", buffering=0) as file:
             if not self._is_clean:
@@ -53,8 +62,6 @@ class Journal:
             if n_written != len(content):  # the disk took a part: it is full
                 self._is_clean = False
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.file))
-        if event != "cell":  # those follow as the lease's heart beats
-            mirror.push(self._results, self.file)
 
     def _clean(self, file: BinaryIO) -> str:
         """End the line that a kill may have cut off."""

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from sim.base import files
 from sweep.grid import elsewhere
+from sweep.grid.remote import is_remote
 from sweep.store.bucket import Bucket
 
 
@@ -117,5 +118,14 @@ def _bucket(address: str) -> Bucket:
 
 def of(results: Path) -> Place:
     """Return where the results lie that are worked on in a folder: there, unless elsewhere."""
-    address = elsewhere.address_of(results)
-    return Folder(results) if address is None else _bucket(address)
+    return named(name_of(results))
+
+
+def name_of(results: Path) -> str:
+    """Return what these results are called from everywhere: an address, or a folder."""
+    return elsewhere.address_of(results) or str(results)
+
+
+def named(name: str) -> Place:
+    """Return the place of a name."""
+    return _bucket(name) if is_remote(name) else Folder(Path(name))

@@ -4,12 +4,13 @@ A shard has a row a cell: its key, the configuration it was computed with, and i
 Arrow record batch. A manifest holds the keys of a shard's cells and their metrics. Both are
 named by the SHA-256 of their bytes, are written once and never changed: what does not have its
 digest is damaged, and nobody can overwrite what somebody else has written. A shard counts from
-when its manifest is there.
+when its manifest is there; one manifest may be of several.
 """
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from sim.base import columns
 from sim.base.arrays import F8
 
 SHARDS, MANIFESTS = "cache/shards/", "cache/manifests/"
-VERSION = 1
+VERSION, OF_MANY = 1, 2
 KEY_BYTES = 32
 ROWS_A_GROUP = 256
 ABSENT = np.uint64(0x7FF8_0000_0000_0A85).view(np.float64)
@@ -45,7 +46,7 @@ class Row:
 class Manifest:
     """The cells of a shard."""
 
-    name: str
+    name: str  # of the file, which other shards may share
     shard: str  # name of the shard
     n_bytes: int  # size of the shard
     keys: bytes  # `KEY_BYTES` a cell, in the order of the shard's rows
@@ -151,14 +152,31 @@ def file_of(shard: str) -> str:
     return f"{SHARDS}{shard}.parquet"
 
 
-def read_manifest(name: str, content: bytes) -> Manifest | None:
-    """Read a manifest; None if it is damaged or from another version."""
+def join(manifests: Sequence[bytes]) -> bytes:
+    """Make one manifest of those of several shards."""
+    if len(manifests) == 1:
+        return manifests[0]
+    head = {"version": OF_MANY, "manifests": [len(each) for each in manifests]}
+    return b"\n".join((json.dumps(head).encode(), b"".join(manifests)))
+
+
+def read_manifests(name: str, content: bytes) -> list[Manifest]:
+    """Read a manifest, shard by shard; none if it is damaged or from another version."""
     if name_of(content) != name:
-        return None
+        return []
     head, _, rest = content.partition(b"\n")
     about = json.loads(head)
-    if about["version"] != VERSION:
-        return None
+    if about["version"] == OF_MANY and "manifests" in about:
+        ends = np.cumsum([0, *about["manifests"]]).tolist()
+        parts = [rest[begin:end] for begin, end in itertools.pairwise(ends)]
+    else:
+        parts = [content] if about["version"] == VERSION else []
+    return [_read_manifest(name, part) for part in parts]
+
+
+def _read_manifest(name: str, content: bytes) -> Manifest:
+    head, _, rest = content.partition(b"\n")
+    about = json.loads(head)
     n = about["cells"]
     keys, sizes, packed = (
         rest[: KEY_BYTES * n],

@@ -18,6 +18,7 @@ from sweep.execution.compute import Work
 from sweep.execution.made import Recipe
 from sweep.execution.on_ray.pool import make_runner
 from sweep.execution.on_ray.shared import LARGE
+from sweep.execution.parts import Part
 from sweep.store.cell import CellSpec
 
 
@@ -109,5 +110,5 @@ if __name__ == "__main__":
         runner = make_runner({"kind": "local", "workers": 2}, simulate=simulate)
         said = [*runner.run(work, made)]
         runner.close()
-    results = [one for part in said if isinstance(part, list) for one in part]
+    results = [one for part in said if isinstance(part, Part) for one in part.results]
     json.dump([made.made, [[r.error, r.metrics] for r in results]], sys.stdout)

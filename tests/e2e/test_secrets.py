@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pyarrow import fs
 
+from sweep.grid import elsewhere
 from tests.e2e.conftest import Command
 from tests.sweep import s3
 from tests.sweep.small import write_workload
@@ -57,3 +59,40 @@ def test_no_secret_is_left_behind(command: Command, tmp_path: Path, address: str
     for secret in (OF_BUCKET, OF_PATH, OF_TRACKING):
         assert secret not in said
         assert [name for name, content in written if secret.encode() in content] == []
+
+
+def test_nor_is_one_of_where_results_lie_which_workers_are_told(
+    command: Command, tmp_path: Path
+) -> None:
+    ray = Path(tempfile.mkdtemp(prefix="s", dir="/tmp"))
+    with s3.serving() as endpoint:
+        system, options = s3.bucket(endpoint, "kept")
+        address = f"s3://someone:{OF_BUCKET}@kept/results?{options}"
+        worked_on_in = elsewhere.folder_of(address)
+        ran = command(
+            *(
+                f"--config-dir={command.user}",
+                "policy=fifo,moody",
+                "policy.mood=raises",
+                "seed=0,1",
+            ),
+            *(
+                "trace=alibaba_synth",
+                "trace.jobs=50",
+                f'paths.results="{address}"',
+                "tracking=none",
+            ),
+            *("launcher=local", "launcher.workers=1"),
+            RAY_TMPDIR=str(ray),
+        )
+        assert ran.code == 1, ran.err
+        there = system.get_file_info(fs.FileSelector("kept", recursive=True))
+        objects = [info.path for info in there if info.type == fs.FileType.File]
+        assert any("/cache/shards/" in name for name in objects)
+        written = [(name, system.open_input_stream(name).read()) for name in objects]
+    found = [*tmp_path.rglob("*"), *ray.rglob("*"), *worked_on_in.rglob("*")]
+    written += [(str(at), at.read_bytes()) for at in found if at.is_file()]
+    shutil.rmtree(ray)
+    shutil.rmtree(worked_on_in)
+    assert OF_BUCKET not in ran.out + ran.err
+    assert [name for name, content in written if OF_BUCKET.encode() in content] == []

@@ -31,6 +31,7 @@ from sweep.store import shards
 from sweep.store.cache import Cache
 from sweep.store.journal import Journal
 from tests.sim.traces.spark_events import end, job, job_end, profile, stage, task, text, two_stages
+from tests.sweep.small import keys_kept
 
 BETWEEN = b"\x1e"
 """Between the files of a reader that takes two."""
@@ -179,7 +180,7 @@ def _kept(
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content)
     kept = Cache(folder)
-    return kept.get(KEY), kept.metrics(KEY), kept.config(KEY), kept.among([KEY])
+    return kept.get(KEY), kept.metrics(KEY), kept.config(KEY), keys_kept(folder)
 
 
 KEY = "ab" + "0" * 62

@@ -19,8 +19,8 @@ from sweep.cli import main
 from sweep.driver import ask
 from sweep.grid import chance
 from sweep.grid.request import Request
-from sweep.store import shards
 from sweep.store.cache import Cache
+from sweep.store.shards import KEY_BYTES, MANIFESTS, read_manifests
 
 
 def write_workload(folder: Path, n_jobs: int = 6) -> Path:
@@ -145,18 +145,20 @@ def fake_engine(
 
 
 def keys_kept(results: Path) -> list[str]:
-    """Keys of all cells that a manifest names."""
-    files = (results / "cache" / "manifests").iterdir()
-    read = (shards.read_manifest(file.name, file.read_bytes()) for file in files)
-    keys = b"".join(manifest.keys for manifest in read if manifest is not None)
-    return sorted({keys[at : at + 32].hex() for at in range(0, len(keys), 32)})
+    """Keys of all cells whose manifests are whole, sorted; their shards are not looked at."""
+    keys = set()
+    for file in (results / MANIFESTS).iterdir():
+        for one in read_manifests(file.name, file.read_bytes()):
+            keys |= {
+                one.keys[at : at + KEY_BYTES].hex() for at in range(0, len(one.keys), KEY_BYTES)
+            }
+    return sorted(keys)
 
 
 def lose(results: Path, key: str) -> None:
     """Take one cell out of the cache."""
     cache = Cache(results)
-    others = [each for each in keys_kept(results) if each != key]
-    kept = [(cache.get(each), cache.config(each)) for each in others]
+    kept = [(cache.get(each), cache.config(each)) for each in keys_kept(results) if each != key]
     for part in ("shards", "manifests"):
         shutil.rmtree(results / "cache" / part)
     Cache(results).put_many([(found, config) for found, config in kept if found and config])

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sweep import driver
-from sweep.store import cache
+from sweep.store import keep
 from sweep.store.journal import Journal
 from tests.sweep.small import (
     Command,
@@ -163,6 +163,7 @@ def test_many_cells_are_run_in_parts(
     whole = command(*GRID)
     monkeypatch.setattr(driver, "AT_ONCE", 5)
     monkeypatch.setattr(driver, "MOST_AT_ONCE", 5)
+    monkeypatch.setattr(driver, "EACH_AT_ONCE", 5)
     other = f"paths.results={tmp_path / 'other'}"
     parted = command.bare(*command.words(*GRID), other)
     assert every_file(parted.folder)["cells.parquet"] == every_file(whole.folder)["cells.parquet"]
@@ -228,7 +229,7 @@ def test_what_was_cached_before_stays_so_through_a_kill(
 def test_a_damaged_cell_is_computed_again(
     fake: Command, damage: bytes | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cache, "MOST_CELLS", 1)
+    monkeypatch.setattr(keep, "MOST_CELLS", 1)
     first = fake(*GRID)
     whole = results_only(fake.results)
     file = next((fake.results / "cache" / "shards").iterdir())

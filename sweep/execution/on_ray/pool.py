@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sim.base.errors import InputError, in_a_line
 from sweep.execution import notes, task
 from sweep.execution.cell import error_of
-from sweep.execution.compute import InlineRunner, Runner, Work, Workloads
+from sweep.execution.compute import InlineRunner, Keep, Runner, Work, Workloads
 from sweep.execution.made import Recipe
 from sweep.execution.on_ray import board
 from sweep.execution.on_ray.batches import MAX_LOST, Batch, Batches
@@ -20,13 +20,12 @@ from sweep.execution.on_ray.connection import Connection, DisconnectedError, jud
 from sweep.execution.on_ray.conversion import blame_input, convert
 from sweep.execution.on_ray.shared import Shared
 from sweep.execution.on_ray.warm import HEARTBEAT_S, warm_up
-from sweep.execution.parts import unpack
+from sweep.execution.parts import Part
 from sweep.execution.watch import GRACE_S, Watched, too_long
 from sweep.store.cell import CellError, CellResult
 
 if TYPE_CHECKING:
     from sweep.execution.cell import Simulate
-    from sweep.execution.parts import Part
 
 AHEAD = 32
 """How many tasks wait for a slot, so that none is idle, beside one for every eighth slot."""
@@ -68,16 +67,25 @@ class RayRunner:
         self._long = ""
         self._memory: dict[Any, int] = {}
         self._is_ready = False
+        self._keep: Keep | None = None
+
+    @property
+    def slots(self) -> int:
+        """Slots of the cluster, as far as is known."""
+        return self._connection.slots
 
     def convert(self, recipe: Recipe) -> dict[str, Any]:
         """Have a trace read by a task; return what is known of it then."""
         return convert(self._connection, recipe, self._python_path)
 
-    def run(self, work: Sequence[Work], workloads: Workloads) -> Iterator[list[CellResult] | str]:
+    def run(
+        self, work: Sequence[Work], workloads: Workloads, keep: Keep | None = None
+    ) -> Iterator[Part | str]:
         """Yield each cell's outcome once, in parts as they come; a text every second without one.
 
         Ray stays up afterwards, for more work, until `close`.
         """
+        self._keep = keep
         batches = Batches(work, slots=1)
         self._shared.expect(work)
         if not self._is_ready:
@@ -119,7 +127,7 @@ class RayRunner:
         self._connection.close()
         self._is_ready = False
 
-    def _run(self, batches: Batches, workloads: Workloads) -> Iterator[list[CellResult] | str]:
+    def _run(self, batches: Batches, workloads: Workloads) -> Iterator[Part | str]:
         import ray
 
         run_batch = ray.remote(task.run_batch)
@@ -166,6 +174,7 @@ class RayRunner:
     def _submit(self, run_batch: Any, batch: Batch, batches: Batches, workloads: Workloads) -> None:
         specs = [cell.spec for cell in batch.work]
         memory = self._connection.doubled_memory if batch.doubled else 0
+        keeping = None if self._keep is None else self._keep(batch.work)
         try:
             workload, made = self._shared.get(batch.input, workloads)
             with self._connection.guarded():
@@ -180,7 +189,7 @@ class RayRunner:
                 name = f"{self._board}{next(self._n_named):09d}"
                 watched = Watched(name, self._timeout_s, board.post)
                 how = (self._python_path, self._simulate, batches.pace(batch), watched, made)
-                ref = remote.remote(workload, specs, *how)
+                ref = remote.remote(workload, specs, *how, keeping)
         except DisconnectedError:
             batches.put_back(batch)
             raise
@@ -205,7 +214,7 @@ class RayRunner:
 
     def _collect(
         self, ref: Any, batches: Batches, workloads: Workloads
-    ) -> Iterator[list[CellResult] | notes.Line]:
+    ) -> Iterator[Part | notes.Line]:
         """Take in the next part of a task, or that it is over."""
         import ray
 
@@ -221,14 +230,15 @@ class RayRunner:
         except OSError as error:
             raise DisconnectedError(f"the connection to Ray broke: {error}") from error
         else:
-            results, cells = unpack(part), batch.work
+            results, cells = part.results, batch.work
             self._heard_s[ref] = time.monotonic()
             batches.done(batch, len(results), sum(result.seconds for result in results))
-            yield [
+            judged = (
                 judged
                 for cell, result in zip(cells, results, strict=False)
                 for judged in self._judged(cell, result, batches)
-            ]
+            )
+            yield Part([*judged], part.kept)
         if batches.is_over(batch.input):
             self._shared.forget(batch.input)
 
@@ -248,9 +258,7 @@ class RayRunner:
         self._heard_s.pop(ref)
         return self._tasks.pop(ref)
 
-    def _lose(
-        self, ref: Any, error: Exception, batches: Batches
-    ) -> Iterator[list[CellResult] | notes.Line]:
+    def _lose(self, ref: Any, error: Exception, batches: Batches) -> Iterator[Part | notes.Line]:
         verdict = judge(error)
         if verdict in ("lost", "broken"):
             self._connection.look(at_once=True)  # it may have joined just now
@@ -259,7 +267,7 @@ class RayRunner:
             cell = batches.ended(self._pop(ref), over["key"])
             text = too_long(self._timeout_s or 0.0)
             about = _error_of_worker("CellTimeoutError", text, over["stack"])
-            yield [CellResult(cell.spec.key, error=about, seconds=over["seconds"])]
+            yield Part([CellResult(cell.spec.key, error=about, seconds=over["seconds"])])
             return
         batch = self._pop(ref)
         if verdict in ("lost", "away") and _is_for_good(error):
@@ -277,7 +285,7 @@ class RayRunner:
                     f"its worker died {n} times: ended for its memory, or by what the cell does; "
                     f"launcher=inline shows it ({about['message']})"
                 )
-            yield [CellResult(cell.spec.key, error=about)]
+            yield Part([CellResult(cell.spec.key, error=about)])
 
     def _ended(self, ref: Any) -> dict[str, Any] | None:
         """Return what a worker said that ended itself at the limit of time; None if it did not.
@@ -314,13 +322,13 @@ class RayRunner:
         for kept in (self._tasks, self._memory, self._names, self._heard_s):
             kept.clear()
 
-    def _lose_all(self, batches: Batches, why: str) -> Iterator[list[CellResult]]:
+    def _lose_all(self, batches: Batches, why: str) -> Iterator[Part]:
         """Let what was on its way wait again."""
         on_their_way = list(self._tasks.values())
         self._forget_tasks()
         for batch in on_their_way:
             for cell in batches.lost(batch, "lost"):
-                yield [CellResult(cell.spec.key, error=_as_error(DisconnectedError(why)))]
+                yield Part([CellResult(cell.spec.key, error=_as_error(DisconnectedError(why)))])
 
     def _come_back(self, why: str) -> Iterator[str]:
         """Join again, or start Ray again, as soon as it can be done."""

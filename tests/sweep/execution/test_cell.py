@@ -11,7 +11,7 @@ import policies
 from sim import Workload
 from sim.base.errors import in_a_line
 from sweep.execution.cell import run_cell
-from sweep.execution.plan import key_of, named
+from sweep.execution.keys import key_of, named
 from sweep.grid.config_tree import canonical
 from sweep.store.cell import CellSpec
 from tests.sweep.small import fake_simulate

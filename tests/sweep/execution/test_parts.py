@@ -1,31 +1,105 @@
+"""Parts of tasks: kept from where they were computed, or handed over if that can't be done."""
+
 from __future__ import annotations
 
-import pyarrow as pa
+from pathlib import Path
+from typing import Any
 
-from sweep.execution.parts import pack, unpack
-from sweep.store.cell import CellError, CellResult
+import pyarrow as pa
+import pytest
+
+from sweep.execution.keys import key_of, named
+from sweep.execution.made import unsized
+from sweep.execution.parts import Keeping, Part, pack
+from sweep.grid.config_tree import canonical
+from sweep.store import keep
+from sweep.store.cache import Cache
+from sweep.store.cell import CellError, CellResult, CellSpec
+from sweep.store.place import Folder
+from tests.sweep.small import keys_kept
 
 ERROR: CellError = {"stage": "policy", "type": "E", "message": "m", "traceback": ""}
+POLICY = {"name": "fifo", "module": None, "params": {"m": 1.5}}
+CLUSTER, MEASURE = {"shape": "slots", "load": 0.8}, {"name": "simulation"}
+A, B, C = (digit * 64 for digit in "abc")
 
 
-def test_each_result_has_its_own_table_again() -> None:
-    plain = pa.table({"submit_s": [1.0, 2.0], "failed": [False, True]})
-    noted = plain.replace_schema_metadata({"by": "a measure"})
-    sent = [
-        CellResult("a", {"jct_mean_s": 1.5}, plain, seconds=0.1),
-        CellResult("b", error=ERROR),
-        CellResult("c", {}, noted),
-        CellResult("d", {}, pa.table({})),
-        CellResult("e", {}, plain.slice(1)),
-        CellResult("f", {}, plain.slice(0, 0)),
-    ]
-    part = pack(sent)
-    assert len(part.tables) == 3
-    assert unpack(part) == sent
-    found = unpack(part)[2].jobs
-    assert found is not None
-    assert found.schema.metadata == {b"by": b"a measure"}
+def done(key: str, **result: Any) -> tuple[CellSpec, CellResult, dict[str, Any]]:
+    spec = CellSpec(key, POLICY, unsized(CLUSTER, 0.7), MEASURE, 3, "sources")
+    given = {"metrics": {"jct_mean_s": 1.5}, "jobs": pa.table({"submit_s": [1.0, 2.0]})}
+    return spec, CellResult(key, **(given | result)), {"seed": 3, "workload": "recipe"}
 
 
-def test_none_at_all() -> None:
-    assert unpack(pack([])) == []
+DONE = [
+    done(A),
+    done(B, metrics={}, jobs=None, error=ERROR),
+    done(C, metrics={"jct_mean_s": 2.5}, jobs=pa.table({})),
+]
+
+
+def packed(root: Path, mark: str, what: Any = DONE, *, is_late: bool = False) -> Part:
+    return pack(what, Keeping(str(root), mark, (), is_late), "content")
+
+
+@pytest.mark.parametrize("is_reached", [True, False])
+def test_a_shard_is_put_from_here_or_handed_over_and_counts_with_its_manifest(
+    tmp_path: Path, *, is_reached: bool
+) -> None:
+    mark = keep.mark_of(Folder(tmp_path))
+    part = packed(tmp_path, mark if is_reached else "of another folder of this name")
+    assert [(one.key, one.error) for one in part.results] == [(A, None), (B, ERROR), (C, None)]
+    assert all(one.jobs is None and not one.metrics for one in part.results)
+    (written,) = part.kept
+    assert (written.content is None) == is_reached
+    assert (tmp_path / "cache" / "shards" / f"{written.name}.parquet").exists() == is_reached
+    assert Cache(tmp_path).among([A, B, C]) == []
+    Cache(tmp_path).commit(part.kept)
+    found = Cache(tmp_path)
+    assert found.among([A, B, C]) == [A, C]
+    assert found.metrics(A) == {"jct_mean_s": 1.5}
+    assert found.get(C).jobs.num_columns == 0  # type: ignore[union-attr]
+    assert found.config(A) == {"seed": 3, "workload": "recipe"}
+
+
+def test_what_can_not_be_put_is_handed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    mark = keep.mark_of(Folder(tmp_path))
+    monkeypatch.setattr(Folder, "put", full)
+    (written,) = packed(tmp_path, mark).kept
+    monkeypatch.undo()
+    Cache(tmp_path).commit([written])
+    assert Cache(tmp_path).among([A, C]) == [A, C]
+
+
+def test_keys_are_of_the_content_once_that_is_known(tmp_path: Path) -> None:
+    part = packed(tmp_path, "", is_late=True)
+    Cache(tmp_path).commit(part.kept)
+    texts = named(POLICY), canonical(CLUSTER), canonical(MEASURE)
+    key = key_of(*texts, 0.7, 3, "content", "sources")
+    assert [one.key for one in part.results] == [A, B, C]
+    assert keys_kept(tmp_path) == [key]
+    assert Cache(tmp_path).config(key) == {"seed": 3, "workload": "content"}
+
+
+def test_a_table_that_no_file_can_hold_is_its_cells_error(tmp_path: Path) -> None:
+    spec, result, _ = done(B)
+    part = packed(tmp_path, "", [DONE[0], (spec, result, {"what": object()})])
+    Cache(tmp_path).commit(part.kept)
+    assert Cache(tmp_path).among([A, B]) == [A]
+    error = part.results[1].error
+    assert error is not None
+    assert (error["stage"], error["type"]) == ("keep", "TypeError")
+
+
+def test_of_none_that_is_done_nothing_is_kept(tmp_path: Path) -> None:
+    assert packed(tmp_path, "", [DONE[1]]).kept == []
+    assert Cache(tmp_path).commit([]) == []
+
+
+def test_a_place_is_marked_once(tmp_path: Path) -> None:
+    assert keep.mark_of(Folder(tmp_path)) == keep.mark_of(Folder(tmp_path)) != ""
+    assert keep.reached(str(tmp_path / "elsewhere"), "") is None

@@ -16,7 +16,7 @@ from sim import Workload
 from sim.engine.kernels import run as kernel
 from sweep.execution import task
 from sweep.execution.made import FEW_JOBS, Sizes, few_of
-from sweep.execution.parts import Pace, unpack
+from sweep.execution.parts import Pace
 from sweep.execution.task import find_modules_in, run_batch
 from sweep.store import sources
 from sweep.store.cell import CellResult, CellSpec
@@ -45,7 +45,7 @@ def workload() -> Workload:
 def run(
     workload: Workload, specs: Sequence[CellSpec], pace: Pace = AT_ONCE
 ) -> list[list[CellResult]]:
-    return [unpack(part) for part in run_batch(workload, specs, [], fake_simulate, pace)]
+    return [part.results for part in run_batch(workload, specs, [], fake_simulate, pace)]
 
 
 def test_runs_cells_in_order(workload: Workload, spec: CellSpec) -> None:

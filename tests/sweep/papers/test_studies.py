@@ -78,7 +78,7 @@ def test_a_measure_without_policy_has_cells_without_one(dags: Path) -> None:
     cells = grid.build(request([*words, "measure.generator=paper,ideal"])).cells
     assert [cell.labels["policy"] for cell in cells] == ["none"] * 4
     assert [cell.measure["generator"] for cell in cells] == ["paper", "paper", "ideal", "ideal"]
-    assert cells[0].config["measure"]["name"] == "dag_distances"
+    assert cells[0].measure["name"] == "dag_distances"
     with pytest.raises(InputError, match="looks at the trace alone; leave policy= out"):
         grid.build(request([*words, "policy=fifo"]))
 

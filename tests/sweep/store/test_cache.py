@@ -13,12 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from sweep.store import cache as cache_module
-from sweep.store.cache import Cache
+from sweep.store import keep
+from sweep.store.cache import ORPHAN_S, Cache
 from sweep.store.cell import CellResult
 from sweep.store.place import Folder
-from tests.sweep.small import every_file
-
-ROOT = Path(__file__).parent
+from tests.sweep.small import every_file, keys_kept
 
 KEY = "ab" + "0" * 62
 CONFIG = {"policy": {"name": "fifo", "params": {}}, "words": "naïve"}
@@ -56,6 +55,7 @@ def test_gives_back_every_bit(cache: Cache) -> None:
         assert ours.dtype == theirs.dtype
         assert ours.tobytes() == theirs.tobytes()
     assert cache.config(KEY) == CONFIG
+    assert keys_kept(folder_of(cache)) == [KEY]
 
 
 def test_the_same_results_are_the_same_files(cache: Cache, tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_shards_of_no_manifest_go_once_nobody_is_at_them(tmp_path: Path) -> None
     assert len(shards_of(left)) == 2
     assert left.forget_orphans() == 0  # its writer may still be at it
     for shard in shards_of(left):
-        os.utime(shard, (shard.stat().st_mtime - 40,) * 2)
+        os.utime(shard, (shard.stat().st_mtime - ORPHAN_S - 9,) * 2)
     (manifest,) = (tmp_path / "cache" / "manifests").iterdir()
     content = manifest.read_bytes()
     manifest.write_bytes(b"")
@@ -235,20 +235,41 @@ class Dies(Folder):
         super().delete(name)
 
 
-def test_what_an_older_version_kept_is_read(tmp_path: Path) -> None:
-    kept = ROOT / "one_file_cell.parquet"
-    folder = tmp_path / "cache" / "cells" / KEY[:2]
-    folder.mkdir(parents=True)
-    (folder / f"{KEY}.parquet").write_bytes(kept.read_bytes())
+def test_shards_that_came_together_have_one_manifest_and_are_lost_one_by_one(
+    tmp_path: Path,
+) -> None:
+    all_keys = keys(90)
     cache = Cache(tmp_path)
-    found = cache.get(KEY)
-    assert found is not None
-    assert repr(found.metrics) == repr(result().metrics)
-    assert found.jobs is not None
-    assert found.jobs["finish_s"][0].as_py() == 0.1 + 0.2
-    assert cache.config(KEY) == CONFIG
-    assert cache.among([KEY, *keys(1)]) == [KEY]
-    names = cache.columns(np.array([bytes.fromhex(KEY)], "S32"))
-    assert names["jct_mean_s"][0] == 1 / 3
-    (folder / f"{KEY}.parquet").write_bytes(kept.read_bytes()[:-9])
-    assert Cache(tmp_path).among([KEY]) == []
+    parts = [all_keys[at : at + 30] for at in (0, 30, 60)]
+    written = [
+        one
+        for part in parts
+        for one in keep.write(keep.rows_of((k, result(k), CONFIG) for k in part)[0], cache.place)
+    ]
+    cache.commit(written)
+    assert len([*(tmp_path / "cache" / "manifests").iterdir()]) == 1
+    for found in (cache, Cache(tmp_path)):
+        assert found.among(all_keys) == all_keys
+        assert repr(found.metrics(all_keys[45])) == repr(result().metrics)
+        assert found.get(all_keys[75]) is not None
+    (tmp_path / "cache" / "shards" / f"{written[1].name}.parquet").write_bytes(b"")
+    assert Cache(tmp_path).among(all_keys) == parts[0] + parts[2]
+    again = Cache(tmp_path)
+    assert again.get(all_keys[45]) is None
+    again.put_many([(result(key), CONFIG) for key in parts[1]])
+    assert Cache(tmp_path).among(all_keys) == again.among(all_keys) == all_keys
+
+
+def test_many_small_ones_are_put_together_until_its_time_is_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    all_keys = keys(40)
+    for key in all_keys:
+        Cache(tmp_path).put(result(key), CONFIG)
+    monkeypatch.setattr(cache_module, "COMPACT_S", 0.0)
+    assert Cache(tmp_path).compact() == 0
+    monkeypatch.setattr(cache_module, "COMPACT_S", 60.0)
+    monkeypatch.setattr(cache_module, "MOST_CELLS", 10)
+    assert Cache(tmp_path).compact() == 40
+    assert len(shards_of(Cache(tmp_path))) == 4
+    assert Cache(tmp_path).among(all_keys) == all_keys

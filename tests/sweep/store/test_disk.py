@@ -18,7 +18,7 @@ import pytest
 
 from sim.base import files
 from sweep.cli import main
-from sweep.store import cache, shards
+from sweep.store import keep, shards
 from sweep.store.journal import Journal
 from tests.sweep.mounts import remount, tmpfs
 from tests.sweep.small import Command, every_file, keys_kept
@@ -30,7 +30,7 @@ import pathlib, sys, time
 import sim
 from sweep.cli import main
 from sweep.cli import run
-from tests.sweep.small import fake_simulate
+from tests.sweep.small import fake_simulate, keys_kept
 
 def slow(*args, **options):
     time.sleep(0.05)
@@ -66,7 +66,7 @@ class TestAFullDisk:
     def test_says_so_and_goes_on_from_there_with_room(
         self, fake: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(cache, "MOST_CELLS", 1)
+        monkeypatch.setattr(keep, "MOST_CELLS", 1)
         undisturbed = fake(*GRID)
         assert undisturbed.code == 0
         expected = results(fake.results)
@@ -207,7 +207,7 @@ class TestADamagedFile:
     def test_of_the_cache_is_computed_anew(
         self, fake: Command, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(cache, "MOST_CELLS", 1)
+        monkeypatch.setattr(keep, "MOST_CELLS", 1)
         before = fake(*self.GRID)
         expected = results(fake.results)
         shards = sorted((fake.results / "cache" / "shards").iterdir())

@@ -19,7 +19,7 @@ from sweep.execution.compute import Work
 from sweep.execution.made import Recipe
 from sweep.execution.on_ray import board, connection, pool
 from sweep.execution.on_ray.pool import RayRunner
-from sweep.execution.parts import pack
+from sweep.execution.parts import Part
 from sweep.store.cell import CellResult, CellSpec
 
 
@@ -126,7 +126,7 @@ class FakeRay:
         if ref.number < 0:
             return MADE
         specs = self._tasks[ref.number][1][1]
-        return pack([CellResult(spec.key, seconds=0.2) for spec in specs])
+        return Part([CellResult(spec.key, seconds=0.2) for spec in specs])
 
     def get_runtime_context(self) -> Any:
         return SimpleNamespace(gcs_address="head:1", get_node_id=lambda: "n0")
@@ -156,8 +156,8 @@ def runner_of(patience_s: float = 0.0) -> RayRunner:
     return RayRunner(launcher, simulate=lambda *_, **__: pytest.fail("runs nothing"))
 
 
-def came(run: Iterable[list[CellResult] | str]) -> list[CellResult]:
-    return [one for said in run if isinstance(said, list) for one in said]
+def came(run: Iterable[Part | str]) -> list[CellResult]:
+    return [one for said in run if isinstance(said, Part) for one in said.results]
 
 
 def outcomes(patience_s: float = 0.0) -> list[CellResult]:
@@ -174,7 +174,7 @@ def test_ray_stays_up_for_more_work_until_it_is_closed(fake: FakeRay) -> None:
     runner.close()
     half = runner.run(WORK, WORKLOADS)
     assert next(half) == "joining the cluster"
-    assert isinstance(next(half), list)
+    assert isinstance(next(half), Part)
     runner.close()  # what was on its way is forgotten
     again = came(runner.run(WORK[:2], WORKLOADS))
     assert [one.key for one in again] == ["cell0", "cell1"]

@@ -1,0 +1,98 @@
+"""Keeping cells: shards are put where results lie, by whoever has computed their cells.
+
+They count once a manifest says so, which is the driver's to write.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import secrets
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import pyarrow as pa
+
+from sweep.store import place, shards
+from sweep.store.cell import CellResult
+from sweep.store.place import Place
+from sweep.store.shards import Row
+
+MOST_CELLS, MOST_BYTES = 4096, 2**24
+"""A shard's, at most; one cell may be larger."""
+MARK = "cache/mark"
+"""By its content a machine knows that it reaches this place, and not another of the same name."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """A shard that waits for its manifest."""
+
+    about: bytes  # what the manifest is to say
+    name: str
+    content: bytes | None  # None if it lies in its place
+
+
+def rows_of(
+    results: Iterable[tuple[str, CellResult, Mapping[str, Any]]],
+) -> tuple[list[Row], dict[str, Exception]]:
+    """Turn results into rows, each with its key and its configuration for people to read.
+
+    Return too why some can't be kept, by the keys of their results.
+    """
+    rows: list[Row] = []
+    errors: dict[str, Exception] = {}
+    for key, result, config in results:
+        assert result.jobs is not None
+        try:
+            text = json.dumps(config, ensure_ascii=False)
+            metrics = {name: float(value) for name, value in result.metrics.items()}
+            rows.append(shards.row_of(key, text, result.jobs, metrics))
+        except (pa.ArrowException, TypeError, ValueError) as error:
+            errors[result.key] = error
+    return rows, errors
+
+
+def write(rows: Sequence[Row], there: Place | None) -> Iterator[Written]:
+    """Put rows into shards; one that can't be put from here is to be handed over."""
+    for part in _in_parts(rows):
+        content, about = shards.write(part)
+        name, is_put = shards.name_of(content), False
+        if there is not None:
+            with contextlib.suppress(OSError, ValueError):  # InputError is one
+                there.put(shards.file_of(name), content)
+                is_put = True
+        yield Written(about, name, None if is_put else content)
+
+
+def mark_of(there: Place) -> str:
+    """Return what marks a place, marked now if it was not."""
+    there.put_new(MARK, secrets.token_hex(16).encode())
+    return (there.get(MARK) or b"").decode()
+
+
+@lru_cache(maxsize=8)
+def reached(where: str, mark: str) -> Place | None:
+    """Return the place of a name, if the one with this mark is reached from here."""
+    with contextlib.suppress(OSError, ValueError):
+        found = place.named(where)
+        if found.get(MARK) == mark.encode():
+            return found
+    return None
+
+
+def _in_parts(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
+    """Cut rows such that each part makes a shard."""
+    part: list[Row] = []
+    n_bytes = 0
+    for row in rows:
+        size = len(row.jobs) + len(row.config)
+        if part and (len(part) >= MOST_CELLS or n_bytes + size > MOST_BYTES):
+            yield part
+            part, n_bytes = [], 0
+        part.append(row)
+        n_bytes += size
+    if part:
+        yield part
