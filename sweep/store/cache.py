@@ -208,9 +208,11 @@ class Cache:
         if sum(map(len, small)) < MANY_SHARDS:
             return 0
         while small and time.monotonic() - begin_s < COMPACT_S:
-            some: list[Sequence[Manifest]] = []
-            while small and sum(_n_cells(each) for each in some) < MOST_CELLS:
+            some, n_cells, n_bytes = list[Sequence[Manifest]](), 0, 0
+            while small and n_cells < MOST_CELLS and n_bytes < MOST_BYTES:
                 some.append(small.pop())
+                n_cells += _n_cells(some[-1])
+                n_bytes += sum(each.n_bytes for each in some[-1])
             n_went += self._put_together(some)
         self._open.clear()
         self._made = None

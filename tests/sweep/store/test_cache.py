@@ -142,6 +142,19 @@ def test_a_table_that_no_file_can_hold_takes_no_other_with_it(tmp_path: Path) ->
     assert Cache(tmp_path).among([one, other]) == [other]
 
 
+def test_of_small_shards_few_bytes_are_read_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache, all_keys = Cache(tmp_path), keys(40)
+    for key in all_keys:
+        cache.put(result(key), CONFIG)
+    n_bytes = sum((tmp_path / name).stat().st_size for name in shards_of(cache)) // 40
+    monkeypatch.setattr(cache_module, "MOST_BYTES", 10 * n_bytes)
+    assert cache.compact() == 40
+    assert 4 <= len(shards_of(cache)) <= 5
+    assert Cache(tmp_path).among(all_keys) == all_keys
+
+
 def test_small_shards_are_put_together(tmp_path: Path) -> None:
     cache, all_keys = Cache(tmp_path), keys(40)
     for key in all_keys:
