@@ -162,12 +162,7 @@ def _rows(of: Facts) -> Iterator[tuple[str, str, Measure, Callable[[Any, Any], f
     group = "arrivals"
     for words, window_s in flow.WINDOWS_S.items():
         yield group, f"dispersion in {words}", partial(_dispersion, window_s), _of_logarithms
-    yield (
-        group,
-        "intervals, lag 1",
-        lambda f: flow.lag_1(np.diff(f.submit_s)),
-        _difference,
-    )
+    yield (group, "intervals, lag 1", lambda f: flow.lag_1(np.diff(f.submit_s)), _difference)
     for name in NAMES:
         if (of.names[name] >= 0).any():
             yield RECURRENCE, f"jobs whose {name} came before", partial(_again, name), _difference

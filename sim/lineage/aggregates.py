@@ -45,13 +45,7 @@ import pyarrow as pa
 from sim.base.arrays import F8, I4, Mask
 from sim.base.errors import InputError
 from sim.base.random import stream
-from sim.lineage.dependencies import (
-    Dependencies,
-    Graph,
-    Window,
-    graph,
-    share_of_inputs,
-)
+from sim.lineage.dependencies import Dependencies, Graph, Window, graph, share_of_inputs
 
 JOBS_PER_CUT = 200
 """How many jobs share the two cut-offs that enclose theirs."""
@@ -196,11 +190,7 @@ _MOST_ROUNDS = 31  # paths of 2^31 hops: more than there are jobs
 
 
 def value_by_round(
-    edges: Dependencies,
-    value: F8,
-    numbered: Graph,
-    sources: I4,
-    within: Window | None = None,
+    edges: Dependencies, value: F8, numbered: Graph, sources: I4, within: Window | None = None
 ) -> F8:
     """Return aggregate values after 0, 1, … rounds of Algorithm 1, up to convergence.
 

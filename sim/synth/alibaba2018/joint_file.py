@@ -9,15 +9,7 @@ import numpy as np
 
 from sim.base.arrays import F8
 from sim.base.errors import InputError
-from sim.synth.alibaba2018.tables import (
-    ROLES,
-    Arrivals,
-    BySize,
-    Cells,
-    Joint,
-    OfSize,
-    Ranks,
-)
+from sim.synth.alibaba2018.tables import ROLES, Arrivals, BySize, Cells, Joint, OfSize, Ranks
 from sim.synth.alibaba2018.tables_text import (
     PathLike,
     array,

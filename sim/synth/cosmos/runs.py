@@ -236,12 +236,7 @@ def _submissions(
 
 
 def _with_last_runs(
-    flows: Flows,
-    reads: tuple[I8, I8, I8],
-    first: I8,
-    n_runs: I8,
-    base_s: F8,
-    rng: Stream,
+    flows: Flows, reads: tuple[I8, I8, I8], first: I8, n_runs: I8, base_s: F8, rng: Stream
 ) -> tuple[I8, I8, I8]:
     """Add to the reads those of a program's own last run."""
     itself = np.flatnonzero(flows.up == flows.down)

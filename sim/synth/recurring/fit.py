@@ -9,21 +9,9 @@ import numpy as np
 from sim.base import maths
 from sim.base.arrays import F8, I8
 from sim.base.errors import InputError
-from sim.describe.slearn import (
-    jobs_over_space,
-    jobs_over_time,
-    load_statistics,
-    window_loads,
-)
+from sim.describe.slearn import jobs_over_space, jobs_over_time, load_statistics, window_loads
 from sim.synth.recurring.giants import groups_of, unlike
-from sim.synth.recurring.tables import (
-    BOUNDS_S,
-    WIDE,
-    Stratum,
-    Tables,
-    heaviest,
-    quantiles_at,
-)
+from sim.synth.recurring.tables import BOUNDS_S, WIDE, Stratum, Tables, heaviest, quantiles_at
 from sim.workload.columns import Columns
 from sim.workload.past import NAMES
 from sim.workload.workload import Workload
@@ -47,8 +35,7 @@ def fit(workload: Workload, n_slots: int, note: str | None = None) -> Tables:
     columns = workload.columns
     if workload.history.num_rows == 0 or "application" not in workload.jobs.column_names:
         raise InputError(
-            "a fit of recurring jobs needs a history and the feature application",
-            rule="no history",
+            "a fit of recurring jobs needs a history and the feature application", rule="no history"
         )
     if workload.n_stages != workload.n_jobs:
         raise InputError("a fit of recurring jobs needs jobs of one stage", rule="several stages")
@@ -98,11 +85,7 @@ def fit(workload: Workload, n_slots: int, note: str | None = None) -> Tables:
         large=LARGE,
         over_time=_pair(over_time),
         over_space=_pair(over_space),
-        load=(
-            _short(loads["load_average"]),
-            _short(loads["load_p50"]),
-            _short(loads["load_p90"]),
-        ),
+        load=(_short(loads["load_average"]), _short(loads["load_p50"]), _short(loads["load_p90"])),
         history_days=days,
         provenance={
             "made_by": "python -m sim fit --generator recurring",

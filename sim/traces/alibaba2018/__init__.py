@@ -11,14 +11,7 @@ from typing import Literal
 
 from sim.base.errors import InputError
 from sim.base.parameters import NotNegative, checked
-from sim.base.reading import (
-    Field,
-    Layout,
-    OnBadRow,
-    first_line,
-    open_text,
-    read_blocks,
-)
+from sim.base.reading import Field, Layout, OnBadRow, first_line, open_text, read_blocks
 from sim.traces.alibaba2018.jobs import assemble
 from sim.traces.alibaba2018.rows import Collected
 from sim.workload.workload import Workload

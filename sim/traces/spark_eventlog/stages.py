@@ -13,14 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sim.base.arrays import F8
-from sim.traces.spark_eventlog.events import (
-    DONE,
-    KILLED,
-    ROW,
-    Application,
-    SparkJob,
-    Stage,
-)
+from sim.traces.spark_eventlog.events import DONE, KILLED, ROW, Application, SparkJob, Stage
 
 AT = {name: place for place, name in enumerate(ROW)}
 BYTES = tuple(name for name in ROW if name.endswith("_bytes"))
