@@ -35,12 +35,11 @@ from sweep.store.folder import SweepFolder
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
+
 TARGETS = (
     *("policy", "trace", "target", "capacity", "low", "high", "status"),
     *("machines", "seeds", "cells"),
 )
-
-
 LONG = ("reproduce", "config")
 """Columns of long texts, which the frame of all cells is without: there may be very many."""
 
@@ -142,8 +141,7 @@ class Sweep:
         And its key, and what went wrong. What it was run with is its ``config``: see `cell`.
         """
         names = [name for name in self._folder.column_names() if name not in LONG]
-        frame: pd.DataFrame = self._folder.cells(names).to_pandas()
-        return frame
+        return _frame(self._folder.cells(names))
 
     @cached_property
     def config(self) -> dict[str, Any]:
@@ -159,7 +157,7 @@ class Sweep:
     def targets(self) -> pd.DataFrame:
         """The least capacity that meets the target, a row a policy and trace; often no rows."""
         found = self._folder.targets()
-        return pd.DataFrame(columns=list(TARGETS)) if found is None else found.to_pandas()
+        return pd.DataFrame(columns=list(TARGETS)) if found is None else _frame(found)
 
     def against(self, baseline: str | None = None, metrics: Sequence[str] = ()) -> pd.DataFrame:
         """Compare each policy with any of them, paired by trace and seed; nothing is run.
@@ -195,9 +193,7 @@ class Sweep:
             cells = rebase.against(cells, self.config["swept"], baseline, self._cache)
         asked = {**about(self.config), "baseline": baseline}
         found = contrasts.compare(cells, chosen=names, **asked)
-        table = contrasts.SCHEMA.empty_table() if found is None else found
-        frame: pd.DataFrame = table.to_pandas()
-        return frame
+        return _frame(contrasts.SCHEMA.empty_table() if found is None else found)
 
     def means(self, *metrics: str) -> pd.DataFrame:
         """Means over seeds, a row a trace, capacity and policy, each with half its interval."""
@@ -353,8 +349,7 @@ class Cell:
         kept = self._of._cache.get(self._row["key"])
         table = self._again() if kept is None else kept.jobs
         assert table is not None
-        frame: pd.DataFrame = table.to_pandas()
-        return frame
+        return _frame(table)
 
     def _again(self) -> Any:
         folder = self._of._folder
@@ -372,6 +367,11 @@ def _like(kept: Any, value: Any) -> Any:
     value = _plain(value)
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return float(value) if isinstance(kept, float) and is_number else value
+
+
+def _frame(table: pa.Table) -> pd.DataFrame:
+    frame: pd.DataFrame = table.to_pandas()
+    return frame
 
 
 def _written(content: str, path: str | Path | None) -> str | None:

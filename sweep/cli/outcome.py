@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 from rich.console import Console
 
 from sim.base.text import table_lines
@@ -18,7 +17,7 @@ from sweep.grid.request import Settings
 from sweep.report import findings, headlines, matter, terminal
 from sweep.report.section import print_section
 from sweep.search import sections
-from sweep.stats.arrange import about, coded, shown_metrics
+from sweep.stats.arrange import about, shown_metrics
 from sweep.stats.summary import summarise
 from sweep.store.folder import CELLS, HTML, SweepFolder
 
@@ -42,7 +41,7 @@ def show(outcome: Outcome, settings: Settings) -> int:
             print_section(section, console)
     sys.stdout.flush()
     _findings(folder)
-    _failures(outcome.cells, folder.sweep)
+    _failures(folder)
     print()
     print(f"report:  {folder.path / HTML}")
     command = ui_command(settings)
@@ -88,17 +87,15 @@ def _findings(folder: SweepFolder) -> None:
         print("\n".join(table_lines(*findings.to_text(figures))))
 
 
-def _failures(cells: pa.Table, sweep: str) -> None:
-    statuses, which = coded(cells["status"])
-    numbers = [at for at, status in enumerate(statuses) if status == "failed"]
-    failed = np.flatnonzero(np.isin(which, numbers)).tolist()
+def _failures(folder: SweepFolder) -> None:
+    failed = np.flatnonzero(folder.failed()).tolist()
     if not failed:
         return
     print(f"\n{count(len(failed), 'cells')} failed:")
     for at in failed[:MAX_FAILURES]:
-        row = cells.slice(at, 1).to_pylist()[0]
+        row = folder.row(at)
         where = f"{row['policy']} {row['trace']} capacity {row['capacity']:g} seed {row['seed']}"
         print(f"  {where}: {row['error_type']} ({row['error_stage']}): {row['error_message']}")
         print(f"    {row['reproduce']}")
     if len(failed) > MAX_FAILURES:
-        print(f"  and {len(failed) - MAX_FAILURES} more: python -m sweep show {sweep}")
+        print(f"  and {len(failed) - MAX_FAILURES} more: python -m sweep show {folder.sweep}")

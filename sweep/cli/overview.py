@@ -169,9 +169,5 @@ def _of_policy(options: Options, name: str) -> str:
 
 def _wrapped(head: str, text: str) -> str:
     return textwrap.fill(
-        text,
-        LINE,
-        initial_indent=head,
-        subsequent_indent=" " * len(head),
-        break_on_hyphens=False,
+        text, LINE, initial_indent=head, subsequent_indent=" " * len(head), break_on_hyphens=False
     )

@@ -28,7 +28,14 @@ def between(config: Mapping[str, Any], low: float, high: float, workload: Worklo
     more of them; of kinds each has its share, rounded, and every number is looked at.
     """
     found = Machines(config, clusters.full_count(workload, config))
-    first, last = found.within(low, high)
+    first = max(1, math.ceil(low * found.full / found.each - _HAIR))
+    last = int(high * found.full / found.each + _HAIR)
+    if first > last:
+        raise InputError(
+            f"between capacity {low:g} and {high:g} there is no whole machine: the trace's "
+            f"cluster has {found.full:.4g}; give capacity a wider interval",
+            rule="range",
+        )
 
     def why_not(n: int) -> str:
         try:
@@ -62,18 +69,6 @@ class Machines:
         self.full = self._count(1.0)
         # one number stands for so much of a machine
         self.each = self.full / PARTS if abs(self.full - 1) < _HAIR else 1.0
-
-    def within(self, low: float, high: float) -> tuple[int, int]:
-        """Return the least and the largest whole number between two capacities."""
-        first = max(1, math.ceil(low * self.full / self.each - _HAIR))
-        last = int(high * self.full / self.each + _HAIR)
-        if first > last:
-            raise InputError(
-                f"between capacity {low:g} and {high:g} there is no whole machine: the trace's "
-                f"cluster has {self.full:.4g}; give capacity a wider interval",
-                rule="range",
-            )
-        return first, last
 
     def capacity(self, n: int) -> float:
         """Return the capacity, in as few digits as do, that is so many machines exactly."""

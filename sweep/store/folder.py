@@ -140,7 +140,7 @@ class SweepFolder:
 
     def targets(self) -> pa.Table | None:
         """Read ``targets.parquet``: what capacity meets a target; None if none was asked for."""
-        return self._read(TARGETS)
+        return self.table(TARGETS)
 
     def config(self) -> dict[str, Any]:
         """Read ``config.yaml``."""
@@ -161,17 +161,14 @@ class SweepFolder:
 
     def findings(self) -> pa.Table | None:
         """Read ``findings.parquet``; None if the sweep has none."""
-        return self._read(FINDINGS)
+        return self.table(FINDINGS)
 
     def contrasts(self) -> pa.Table | None:
         """Read ``against_baseline.parquet``; None if the sweep has no baseline."""
-        return self._read(CONTRASTS)
+        return self.table(CONTRASTS)
 
     def table(self, name: str) -> pa.Table | None:
         """Read a table, such as `TARGETS`; None if the sweep has none of that name."""
-        return self._read(name)
-
-    def _read(self, name: str) -> pa.Table | None:
         file = self.path / name
         return _table(file) if file.is_file() else None
 

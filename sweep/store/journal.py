@@ -19,7 +19,7 @@ from sweep.store.lease import Lease
 
 Event = dict[str, Any]
 
-_BEGUN = re.compile(rb'^\{"event": "(begin|asked)", "time": ([\d.]+)', re.MULTILINE)
+_BEGUN = re.compile(rb'^\{"event": "(begin|asked)", "time": ([\d.]+)')
 
 _CELL = '{"event": "cell"'
 
@@ -103,7 +103,8 @@ class Journal:
         Both in s since 1970.
         """
         try:
-            found = _BEGUN.findall(self.file.read_bytes())
+            with self.file.open("rb") as file:
+                found = [match.groups() for line in file if (match := _BEGUN.match(line))]
         except OSError:
             return None
         begun = [float(time) for event, time in found if event == b"begin"]

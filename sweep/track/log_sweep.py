@@ -153,7 +153,7 @@ def log(
             str(settings.tracking["experiment"]),
             swept=config["swept"],
             baseline=config["baseline"],
-            times=_times(folder, cells["key"]),
+            times=_times(folder, len(cells)),
             granularity=granularity,
             on_progress=_saying(note),
         )
@@ -178,16 +178,17 @@ def _saying(note: Callable[[str], object]) -> Callable[[int, int], None]:
     return on_progress
 
 
-def _times(folder: SweepFolder, keys: pa.ChunkedArray) -> F8:
+def _times(folder: SweepFolder, n_cells: int) -> F8:
     """When each cell began and ended, s since 1970, as far as the journal knows."""
     known, times = bytearray(), array("d")
     for event in Journal(folder.results, folder.sweep).events():
         if event["event"] == "cell" and event.keys() >= {"key", "seconds"}:
             known += bytes.fromhex(event["key"])
             times.extend((event["time"] - event["seconds"], event["time"]))
-    found = np.full((len(keys), 2), math.nan)
+    found = np.full((n_cells, 2), math.nan)
     if known:
-        own = as_keys(b"".join(bytes.fromhex("".join(part.to_pylist())) for part in keys.chunks))
+        keys = (part["key"].to_pylist() for part in folder.parts(columns=["key"]))
+        own = as_keys(b"".join(bytes.fromhex("".join(part)) for part in keys))
         order = np.argsort(as_keys(known), kind="stable")
         ran = as_keys(known)[order]
         at = np.searchsorted(ran, own, side="right") - 1  # of those that ran again the last

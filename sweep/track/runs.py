@@ -129,10 +129,7 @@ def log_child(
         tags[NOTE] = _failure(row)
     client = place.client
     run = client.create_run(
-        parent.info.experiment_id,
-        start_time=round(began_s * 1000),
-        tags=tags,
-        run_name=row.name,
+        parent.info.experiment_id, start_time=round(began_s * 1000), tags=tags, run_name=row.name
     )
     place.put_text(run, CONFIG, config)
     if row.traceback:
