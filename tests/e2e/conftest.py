@@ -67,7 +67,7 @@ class Command:
     def words(self, words: Sequence[str]) -> list[str]:
         return [sys.executable, "-m", "sweep", *words]
 
-    def __call__(self, *words: str, timeout: float = 300, **environment: str) -> Ran:
+    def __call__(self, *words: str, timeout: float = 900, **environment: str) -> Ran:
         done = subprocess.run(
             self.words(words),
             cwd=self.folder,

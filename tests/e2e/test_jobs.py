@@ -68,7 +68,7 @@ def test_a_submitted_sweep(head: Machine, checkout: Path, tmp_path: Path) -> Non
         env={**os.environ, **head.environment},
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=900,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

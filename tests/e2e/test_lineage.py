@@ -57,7 +57,7 @@ def test_parts_on_ray_give_what_one_machine_does(command: Command) -> None:
         ran = subprocess.run(
             [sys.executable, "-m", *module, "operations", "--jobs", "jobs", "--out", out, *more],
             cwd=command.folder, env=command.environment,
-            capture_output=True, text=True, timeout=300, check=False,
+            capture_output=True, text=True, timeout=900, check=False,
         )  # fmt: skip
         assert ran.returncode == 0, ran.stderr
     whole, parts = (Store.read(command.folder / out) for out in ("whole", "parts"))

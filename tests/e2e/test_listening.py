@@ -32,7 +32,7 @@ def test_a_local_sweep_listens_on_loopback_alone(command: Command) -> None:
         wait_for_cells(results, 1, process)
         found = listening(process.pid)
         gate.unlink()
-        out, err = process.communicate(timeout=240)
+        out, err = process.communicate(timeout=900)
     finally:
         process.kill()
     assert process.returncode == 0, out + err

@@ -28,7 +28,7 @@ def test_a_large_workload_is_in_memory_once(packages: Path) -> None:
         env={**os.environ, "PYTHONPATH": f"{packages}{os.pathsep}{script.parent}"},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,
         check=True,
     )
     n_made, cells = json.loads(done.stdout.splitlines()[-1])
@@ -73,7 +73,7 @@ def cluster() -> Iterator[dict[str, str]]:
                 break
         yield environment
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=240)
+        process.communicate(timeout=900)
 
 
 @pytest.mark.long
@@ -134,7 +134,7 @@ def test_a_cell_that_hangs_and_a_worker_that_dies(command: Command) -> None:
         "trace=alibaba_synth", "trace.jobs=20", "tracking=none", "cell_timeout_s=20",
         f"--config-dir={command.user}",
     )  # fmt: skip
-    ran = command(*words, timeout=280)
+    ran = command(*words, timeout=900)
     assert ran.code == 1, ran.err
     by_cell = {(row["policy"], row["seed"]): row for row in ran.rows}
     assert {name for name, row in by_cell.items() if row["status"] == "done"} == {("moody", 0)}

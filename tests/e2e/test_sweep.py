@@ -99,7 +99,7 @@ def test_two_sweeps_at_once_in_one_folder(command: Command) -> None:
         command.start("policy=fifo,sjf,las", *common),
     ]
     for process in started:
-        out, err = process.communicate(timeout=300)
+        out, err = process.communicate(timeout=900)
         assert process.returncode == 0, err
         assert Path(out.splitlines()[-1]).is_dir()
         assert "could not log" not in err

@@ -105,7 +105,7 @@ class Watch:
 
 
 def wait_until(true: Callable[[], object], process: subprocess.Popen[str], what: str) -> None:
-    end = time.monotonic() + 180
+    end = time.monotonic() + 600
     while not true():
         if process.poll() is not None or time.monotonic() > end:
             process.kill()

@@ -14,7 +14,7 @@ from sim.engine.kernels.state import BLOCK
 from sim.engine.plan import Fit, Order, Queues
 from tests.sim.engine import reference
 
-N_JOBS = 2 * BLOCK
+N_JOBS = 7 * BLOCK // 4
 
 
 @dataclass(frozen=True)
