@@ -109,7 +109,7 @@ class Fleet:
     def remote(self, function: Any = None, **_: Any) -> Any:
         """Stand for ``ray.remote``; what makes the workload is there at once."""
         if function is None:
-            return lambda _: SimpleNamespace(remote=lambda *_: (MADE, MADE))
+            return lambda _: SimpleNamespace(remote=lambda *_: (MADE, MADE, MADE))
 
         def submit(workload: Any, specs: Sequence[CellSpec], *how: Any, ahead: int) -> Task:
             with self.aside():

@@ -145,7 +145,7 @@ class InlineRunner:
         """Nothing was started."""
 
 
-def _sized_for(work: Sequence[Work], workloads: Workloads) -> tuple[bytes, Sizes]:
+def _sized_for(work: Sequence[Work], workloads: Workloads) -> tuple[Workload, Sizes]:
     """Load a few jobs of the first workload, and size what clusters stand unsized of its cells."""
     workload = workloads.workload(work[0].input)
     wanted = {wanted_by(cell.spec) for cell in work if cell.input == work[0].input}

@@ -7,7 +7,6 @@ worker, or in the driver where there are none.
 from __future__ import annotations
 
 import json
-import pickle
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -55,7 +54,6 @@ class Made:
 
     about: dict[str, Any]  # see `describe`
     sizes: Sizes
-    few_jobs: bytes  # see `few_of`
 
 
 def make(recipe: Recipe, wanted: Iterable[str]) -> tuple[Made, Workload]:
@@ -66,12 +64,12 @@ def make(recipe: Recipe, wanted: Iterable[str]) -> tuple[Made, Workload]:
     workload = load(recipe)
     _ = workload.columns  # computed once here, shared by all
     sizes = {one: size(workload, one) for one in wanted}
-    return Made(describe(workload), sizes, few_of(workload)), workload
+    return Made(describe(workload), sizes), workload
 
 
-def few_of(workload: Workload) -> bytes:
-    """Pickle its first jobs: what kernels they need is what all need. A driver never opens it."""
-    return pickle.dumps(workload.take(range(min(FEW_JOBS, workload.n_jobs))))
+def few_of(workload: Workload) -> Workload:
+    """Return its first jobs: what kernels they need is what all need."""
+    return workload.take(range(min(FEW_JOBS, workload.n_jobs)))
 
 
 def convert(recipe: Recipe) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
-import pickle
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -85,10 +84,11 @@ def _part(
 
 def make(
     recipe: Recipe, wanted: Sequence[str], python_path: Sequence[str]
-) -> tuple[Made, Workload]:
-    """Make a workload here; see `sweep.execution.made.make`."""
+) -> tuple[Made, Workload, Workload]:
+    """Make a workload here, see `sweep.execution.made.make`; its few first jobs come beside it."""
     find_modules_in(python_path)
-    return making.make(recipe, wanted)
+    made, workload = making.make(recipe, wanted)
+    return made, workload, making.few_of(workload)
 
 
 def convert(recipe: Recipe, python_path: Sequence[str]) -> dict[str, Any]:
@@ -140,12 +140,12 @@ COMPILING = "compiling the kernels, once for this version"
 
 
 def sample(
-    specs: Sequence[CellSpec], load: Callable[[], tuple[bytes, Sizes]]
-) -> tuple[bytes | None, list[CellSpec]]:
+    specs: Sequence[CellSpec], load: Callable[[], tuple[Any, Sizes]]
+) -> tuple[Any, list[CellSpec]]:
     """Return a few jobs of the first workload, and a cell of each policy and kind of cluster.
 
-    The jobs, pickled, come with the sizes of clusters that stand unsized: what is of none is left
-    out. None where it can't be had, which the first cell will say.
+    The jobs, or a reference to them, come with the sizes of clusters that stand unsized: what is
+    of none is left out. None where it can't be had, which the first cell will say.
     """
     first = {(id(spec.policy), id(spec.cluster)): spec for spec in reversed(specs)}
     kinds = {_kind(spec): spec for spec in first.values()}
@@ -166,7 +166,7 @@ def _kind(spec: CellSpec) -> str:
 
 
 def missing(
-    python_path: Sequence[str], few_jobs: bytes, specs: Sequence[CellSpec]
+    python_path: Sequence[str], few_jobs: Workload, specs: Sequence[CellSpec]
 ) -> list[CellSpec]:
     """Return a cell for each variant that cells like these need and this machine does not keep."""
     # in a worker: the driver loads no numba
@@ -174,21 +174,20 @@ def missing(
     from sim.engine.simulate import variant
 
     find_modules_in(python_path)
-    workload = pickle.loads(few_jobs)
     found: dict[frozenset[str], CellSpec] = {}
     for spec in specs:
         with contextlib.suppress(Exception):  # what goes wrong is what the cell itself will say
-            found.setdefault(variant(workload, *_built(spec)), spec)
+            found.setdefault(variant(few_jobs, *_built(spec)), spec)
     return [spec for features, spec in found.items() if not is_compiled(features)]
 
 
-def compile_for(python_path: Sequence[str], few_jobs: bytes, spec: CellSpec) -> None:
+def compile_for(python_path: Sequence[str], few_jobs: Workload, spec: CellSpec) -> None:
     """Compile the variant that a cell like this needs."""
     from sim.engine.simulate import compile_ahead  # in a worker: the driver loads no numba
 
     find_modules_in(python_path)
     with contextlib.suppress(Exception):
-        compile_ahead(pickle.loads(few_jobs), *_built(spec))
+        compile_ahead(few_jobs, *_built(spec))
 
 
 def _built(spec: CellSpec) -> tuple[Any, Any]:

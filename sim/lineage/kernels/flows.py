@@ -299,7 +299,7 @@ def last_writer(
                 break
         known, known_s = -1, 0.0  # the latest write before the present instant
         latest, latest_s = -1, 0.0  # the latest one, the present instant included
-        stop, depth = first, 0
+        stop, depth, highest = first, 0, -1
         for i in range(first, end):
             o = order[i]
             now = time_s[o]
@@ -310,7 +310,7 @@ def last_writer(
                 while stop < end and time_s[order[stop]] == now:
                     stop += 1
                 if stop > i + 1:
-                    depth = _rising(order[i:stop], job, operation, rising)
+                    depth, highest = _rising(order[i:stop], job, operation, rising)
             if operation[o] == WRITE:
                 if latest >= 0 and latest_s == now and latest != job[o]:
                     n_simultaneous += 1
@@ -322,7 +322,7 @@ def last_writer(
                 if place > 0:
                     met, met_s = rising[place - 1], now
                     ties[operation[o], 0] += 1
-                elif depth > 1 or rising[0] != job[o]:
+                elif rising[0] != job[o] or highest != job[o]:  # not its own writes alone
                     ties[operation[o], 1] += 1
             if met < 0:
                 fate[o] = TOO_EARLY if is_written else NEVER_WRITTEN
@@ -337,16 +337,20 @@ def last_writer(
 
 
 @jit
-def _rising(order: I8, job: I4, operation: I1, out_job: I4) -> int:
-    """List the writers of an instant whose rows are below those of all later ones; count them."""
-    depth = 0
+def _rising(order: I8, job: I4, operation: I1, out_job: I4) -> tuple[int, int]:
+    """List the writers of an instant whose rows are below those of all later ones.
+
+    Their number is returned, and the highest row of all that write then.
+    """
+    depth, highest = 0, -1
     for o in order:
         if operation[o] == WRITE:
+            highest = max(highest, job[o])
             while depth > 0 and out_job[depth - 1] >= job[o]:
                 depth -= 1
             out_job[depth] = job[o]
             depth += 1
-    return depth
+    return depth, highest
 
 
 @jit

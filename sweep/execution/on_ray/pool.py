@@ -161,12 +161,12 @@ class RayRunner:
         import ray
 
         try:
-            made = yield from self._shared.first(work[0].input, workloads)
+            made, first_jobs = yield from self._shared.first(work[0].input, workloads)
         except ray.exceptions.RayError as error:
             blame_input(error)
             return  # the cells will say what it is
         specs = [cell.spec for cell in work]
-        few_jobs, specs = task.sample(specs, lambda: (made.few_jobs, made.sizes))
+        few_jobs, specs = task.sample(specs, lambda: (first_jobs, made.sizes))
         if few_jobs is not None:
             how = (few_jobs, specs, self._python_path, self._timeout_s)
             yield from warm_up(self._connection, *how)

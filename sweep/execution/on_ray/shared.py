@@ -29,7 +29,7 @@ class Shared:
     def __init__(self, connection: Connection, python_path: Sequence[str]) -> None:
         self._connection = connection
         self._python_path = python_path
-        self._refs: dict[str, tuple[Any, Any]] = {}
+        self._refs: dict[str, tuple[Any, Any, Any]] = {}
         self._wanted: dict[str, dict[str, None]] = {}
         self._unknown: set[str] = set()  # made ones that the driver knows nothing of yet
 
@@ -46,10 +46,10 @@ class Shared:
             recipe = workloads.recipe(name)
             wanted = list(self._wanted.get(name, ()))
             with self._connection.guarded():
-                made, workload = self._make(recipe, wanted)
-            self._refs[name] = workload, made
+                self._refs[name] = self._make(recipe, wanted)
             self._unknown.add(name)
-        return self._refs[name]
+        made, workload, _ = self._refs[name]
+        return workload, made
 
     def _make(self, recipe: Recipe, wanted: Sequence[str]) -> Any:
         """Have a workload made by a task, which Ray repeats if what came of it is lost."""
@@ -58,17 +58,20 @@ class Shared:
         if not recipe.is_read:
             options = {"num_cpus": 1, **self._connection.nodes.where()}
         elif self._connection.is_afar:
-            made, workload = task.make(recipe, wanted, self._python_path)
-            return ray.put(made), put(workload)
+            made, workload, few_jobs = task.make(recipe, wanted, self._python_path)
+            return ray.put(made), put(workload), ray.put(few_jobs)
         else:  # here, where the files are
             options = self._connection.here()
         if recipe.n_tasks > LARGE:
             options["max_calls"] = 1  # what reading took goes with its process
-        make = ray.remote(num_returns=2, max_retries=MAKE_AGAIN, **options)(task.make)
+        make = ray.remote(num_returns=3, max_retries=MAKE_AGAIN, **options)(task.make)
         return make.remote(recipe, wanted, self._python_path)
 
-    def first(self, name: str, workloads: Workloads) -> Generator[str, None, Made]:
-        """Have a workload made; say so meanwhile, and return what is known of it."""
+    def first(self, name: str, workloads: Workloads) -> Generator[str, None, tuple[Made, Any]]:
+        """Have a workload made; say so meanwhile.
+
+        Return what is known of it, and a reference to its few first jobs.
+        """
         import ray
 
         _, made = self.get(name, workloads)
@@ -77,8 +80,7 @@ class Shared:
             yield "making the first workload"
             with self._connection.guarded():
                 _, waiting = ray.wait(waiting, timeout=HEARTBEAT_S)
-        found: Made = ray.get(made)
-        return found
+        return ray.get(made), self._refs[name][2]
 
     def learn(self, name: str, workloads: Workloads, timeout_s: float) -> None:
         """Let the driver know what a workload is that was made.
@@ -88,7 +90,7 @@ class Shared:
         import ray
 
         if name in self._unknown:
-            made: Made = ray.get(self._refs[name][1], timeout=timeout_s)
+            made: Made = ray.get(self._refs[name][0], timeout=timeout_s)
             workloads.learn(name, made.about)
             self._unknown.discard(name)
 

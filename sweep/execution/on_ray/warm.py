@@ -18,20 +18,22 @@ HEARTBEAT_S = 1.0
 
 def warm_up(
     connection: Connection,
-    few_jobs: bytes,
+    few_jobs: Any,
     specs: Sequence[CellSpec],
     python_path: Sequence[str],
     most_s: float | None,
 ) -> Iterator[str]:
-    """Let each node compile what cells like these need, each variant once, side by side."""
+    """Let each node compile what cells like these need, each variant once, side by side.
+
+    The few jobs are a reference: the driver never opens them.
+    """
     import ray
 
     missing, compile_for = ray.remote(task.missing), ray.remote(task.compile_for)
     with connection.guarded():
-        shared = ray.put(few_jobs)
         nodes = connection.nodes.good()
         there = [_on(key) for key, node in nodes.items() if node.n_cpus >= 1]
-        asked = [missing.options(**on).remote(python_path, shared, specs) for on in there]
+        asked = [missing.options(**on).remote(python_path, few_jobs, specs) for on in there]
     silent = yield from _wait(connection, asked, "", most_s)
     for ref in silent:  # a policy that hangs as it prepares would keep its worker
         ray.cancel(ref, force=True)
@@ -40,7 +42,7 @@ def warm_up(
         for on, ref in zip(there, asked, strict=True):
             for spec in _answer(ref):
                 there_only = compile_for.options(**on)
-                compiling.append(there_only.remote(python_path, shared, spec))
+                compiling.append(there_only.remote(python_path, few_jobs, spec))
     yield from _wait(connection, compiling, task.COMPILING, None)
 
 

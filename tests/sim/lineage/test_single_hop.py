@@ -84,6 +84,9 @@ def test_of_jobs_that_take_no_time_the_earlier_row_is_the_earlier_job():
 def test_who_reads_and_writes_a_file_at_once_reads_what_was_before():
     rows = [(1, 0, "write", "f"), (2, 1, "write", "f"), (2, 1, "read", "f")]
     assert edges_of(rows, [0, 2, 3, 3, 3, 3]) == ([(0, 1)], {})
+    rows = [(2, 0, "read", "f"), (2, 1, "write", "f"), (2, 0, "write", "f")]  # and another's write
+    report = {"reads before the first write": 1, "writes at the instant of another job's": 1}
+    assert edges_of(rows) == ([], {BEFORE: 1, **report})
 
 
 def test_a_download_follows_the_write_of_its_instant():

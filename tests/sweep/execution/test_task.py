@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import pickle
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -109,11 +108,11 @@ def spec_of(policy: str, shape: Any = "slots", count: float = 4, **options: Any)
     return CellSpec("k", described, cluster, {"name": "simulation"}, 0)
 
 
-def jobs() -> tuple[bytes, Sizes]:
+def jobs() -> tuple[Workload, Sizes]:
     return few_of(Workload.from_jobs(JOBS)), {}
 
 
-def lost() -> tuple[bytes, Sizes]:
+def lost() -> tuple[Workload, Sizes]:
     raise ValueError("no such")
 
 
@@ -122,7 +121,7 @@ def test_looks_at_one_cell_of_a_kind_and_at_a_few_jobs() -> None:
     again = [replace(one, seed=1) for one in kinds]
     few, specs = task.sample(kinds + again, jobs)
     assert few is not None
-    assert pickle.loads(few).n_jobs == FEW_JOBS
+    assert few.n_jobs == FEW_JOBS
     assert specs == [kinds[0], kinds[2], kinds[3]]
 
 

@@ -96,9 +96,9 @@ class FakeRay:
         resources = {"CPU": 2.0, "memory": 8.0}
         return [{**up, "NodeID": f"n{at}", "Resources": resources} for at in range(self.nodes_up)]
 
-    def make(self, *_: object) -> tuple[Stream, Stream]:
+    def make(self, *_: object) -> tuple[Stream, ...]:
         self.n_made += 1
-        return Stream(-1), Stream(-1)
+        return Stream(-1), Stream(-1), Stream(-1)
 
     def remote(self, function: Any = None, **_: object) -> Any:
         if function is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import sys
 from dataclasses import replace
 from types import SimpleNamespace
@@ -107,7 +106,7 @@ def test_the_driver_learns_once_what_was_made(ray: Ray, shared: Shared) -> None:
 def reads(monkeypatch: pytest.MonkeyPatch) -> None:
     """A trace is of one job; where this process is, is known."""
     one = [{"submit_s": 0.0, "stages": [{"durations_s": [1.0]}]}]
-    monkeypatch.setattr(made, "load", lambda recipe, keeps: Workload.from_jobs(one))
+    monkeypatch.setattr(made, "load", lambda recipe: Workload.from_jobs(one))
     monkeypatch.setattr(Connection, "here", lambda self: {"where": "here"})
 
 
@@ -121,7 +120,7 @@ def test_what_is_read_is_read_here_by_a_process_of_its_own(ray: Ray, shared: Sha
     assert asked == {
         "max_calls": 1,
         "max_retries": MAKE_AGAIN,
-        "num_returns": 2,
+        "num_returns": 3,
         "where": "here",
     }
     shared.learn("read", known, 1.0)
@@ -132,7 +131,7 @@ def test_what_is_read_is_read_here_by_a_process_of_its_own(ray: Ray, shared: Sha
 def test_a_driver_outside_the_cluster_reads_by_itself(ray: Ray) -> None:
     afar = Shared(Connection({"kind": "ray", "address": "ray://head:10001"}, []), [])
     workload, about = afar.get("read", Known())
-    assert (ray.n_puts, ray.asked, workload.n_jobs) == (2, [], 1)
+    assert (ray.n_puts, ray.asked, workload.n_jobs) == (3, [], 1)
     assert about.about["digest"] == workload.digest
 
 
@@ -148,7 +147,8 @@ def test_the_first_is_said_to_be_made(ray: Ray, shared: Shared) -> None:
     assert next(waits) == "making the first workload"
     with pytest.raises(StopIteration) as over:
         next(waits)
-    assert pickle.loads(over.value.value.few_jobs).n_jobs == 3
+    made, few_jobs = over.value.value
+    assert (made.about["n_jobs"], few_jobs.n_jobs) == (5, 3)
 
 
 def test_cells_are_sized_where_their_workload_was_made(ray: Ray, shared: Shared) -> None:
@@ -156,5 +156,5 @@ def test_cells_are_sized_where_their_workload_was_made(ray: Ray, shared: Shared)
     policy = {"name": "fifo", "module": None, "params": {}}
     cells = [replace(work.spec, policy=policy) for work in WORK]
     other = replace(cells[0], cluster=unsized(RECIPE.cluster, 3.0))
-    _, found = task.sample([*cells, other], lambda: (about.few_jobs, about.sizes))
+    _, found = task.sample([*cells, other], lambda: (None, about.sizes))
     assert [one.cluster["count"] for one in found] == [1, 2]  # none of a size that is not known
