@@ -22,7 +22,7 @@ import time
 from dataclasses import dataclass
 
 from policies import Policy, register
-from sweep.execution.task import FEW_JOBS
+from sweep.execution.made import FEW_JOBS
 
 
 @register("watched")
