@@ -140,7 +140,7 @@ class Sweep:
 
         And its key, and what went wrong. What it was run with is its ``config``: see `cell`.
         """
-        names = [name for name in self._folder.column_names() if name not in LONG]
+        names = [name for name in self._folder.schema().names if name not in LONG]
         return _frame(self._folder.cells(names))
 
     @cached_property

@@ -158,7 +158,7 @@ def _otherwise(folder: SweepFolder, words: Sequence[Assignment], gantt: int | No
         else:
             config["metrics"] = list(request.metrics_of(line, _measure_of(config)))
             for name in config["metrics"]:
-                if name not in (ALL_METRICS, *folder.column_names()):
+                if name not in (ALL_METRICS, *folder.schema().names):
                     raise InputError(f"metrics={name}: no cell of {folder.sweep} has it")
     cache = Cache(folder.results)
     cells = rebase.against(rows.read(folder), config["swept"], config["baseline"], cache)

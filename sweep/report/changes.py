@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
 from sweep import stats
-from sweep.stats.metric_format import format_contrast, format_value, in_order
+from sweep.report.matching import CHANGED, SAME, Matched, alike
+from sweep.stats.arrange import Rows as Numbers
+from sweep.stats.metric_format import format_contrast, format_value
 
 SEED = "seed"
 ALPHA = 0.05
@@ -33,34 +36,48 @@ class Change:
         return self.paired.test == "exact" or self.p_holm <= ALPHA
 
 
-Both = tuple[Mapping[str, str], Mapping[str, float], Mapping[str, float]]
-"""A cell that neither sweep failed at: its labels, its metrics in A and in B."""
-
-
-def changes(cells: Iterable[Both]) -> list[Change]:
+def changes(matched: Matched) -> list[Change]:
     """Test every metric that changed, for each policy, trace, capacity and swept parameter.
 
     The differences are those of the same seed, which meets the same jobs, faults and noise in both
     sweeps unless they were asked for otherwise. Significant ones come first.
     """
-    groups: dict[tuple[tuple[str, str], ...], list[Both]] = {}
-    for cell in cells:
-        where = tuple((key, value) for key, value in cell[0].items() if key != SEED)
-        groups.setdefault(where, []).append(cell)
-    found: list[tuple[Mapping[str, str], str, float, float, stats.Paired]] = []
-    for where, members in groups.items():
-        names = dict.fromkeys(name for _, a, b in members for name in a if name in b)
-        for name in in_order(list(names)):
-            a, b = (
-                np.array([cell[side].get(name, math.nan) for cell in members]) for side in (1, 2)
-            )
-            both = np.isfinite(a) & np.isfinite(b)
-            if not (a[both] == b[both]).all():
-                ends = (float(a[both].mean()), float(b[both].mean()))
-                found.append((dict(where), name, *ends, stats.difference(b[both], a[both])))
-    adjusted = stats.holm(np.array([each[-1].p for each in found], dtype=np.float64))
-    tested = [Change(*each, float(p)) for each, p in zip(found, adjusted, strict=True)]
+    groups = _groups(matched)
+    found: list[tuple[int, tuple[str, float, float, stats.Paired]]] = []
+    for metric in matched.metrics():
+        both = np.isfinite(metric.a) & np.isfinite(metric.b)
+        differs = both & (metric.a != metric.b)
+        for at, members in enumerate(groups):
+            if differs[members].any():
+                a, b = (end[members[both[members]]] for end in (metric.a, metric.b))
+                ends = float(a.mean()), float(b.mean())
+                found.append((at, (metric.name, *ends, stats.difference(b, a))))
+    found.sort(key=itemgetter(0))
+    adjusted = stats.holm(np.array([each[-1].p for _, each in found], dtype=np.float64))
+    tested = [
+        Change(_labels(matched, int(groups[at][0])), *each, float(p))
+        for (at, each), p in zip(found, adjusted, strict=True)
+    ]
     return sorted(tested, key=lambda change: not change.is_significant)
+
+
+def _groups(matched: Matched) -> list[Numbers]:
+    """Part the pairs that neither sweep failed at by all labels but the seed, as they come."""
+    there = np.flatnonzero(matched.has(SAME, CHANGED))
+    number = alike(
+        [
+            (len(matched.texts[name]), codes[there])
+            for name, codes in matched.codes.items()
+            if name != SEED
+        ]
+    )
+    order = np.argsort(number, kind="stable")
+    found = np.split(there[order], np.flatnonzero(np.diff(number[order])) + 1)
+    return sorted((members for members in found if len(members)), key=itemgetter(0))
+
+
+def _labels(matched: Matched, at: int) -> dict[str, str]:
+    return {key: value for key, value in matched.labels_of(at).items() if key != SEED}
 
 
 def rows(found: Sequence[Change]) -> tuple[list[str], list[list[str]]]:

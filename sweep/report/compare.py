@@ -2,68 +2,76 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from sim.base import files, html
-from sim.base.errors import InputError
 from sim.base.masking import mask_tree
 from sim.base.text import table_lines
 from sweep.execution.rebase import AGAINST_BASELINE
 from sweep.grid import config_tree
 from sweep.report import changes, sheet
 from sweep.report.changes import Change
-from sweep.stats.arrange import AXES, NOT_METRICS, text
-from sweep.stats.metric_format import format_contrast, format_value, in_order
+from sweep.report.matching import CHANGED, SAME, VERDICTS, Matched, Metric, match
+from sweep.stats.arrange import AXES
+from sweep.stats.arrange import Rows as Numbers
+from sweep.stats.metric_format import format_contrast, format_value
 from sweep.store.folder import SweepFolder
 
-SAME, CHANGED, ONLY_A, ONLY_B = "same", "changed", "only in A", "only in B"
-FAILS, MENDED, FAILS_TOO = "fails in B", "failed in A", "fails in both"
 _NOT_CONFIG = frozenset(("sweep", "words", "config_dirs"))
 _NOT_PROVENANCE = frozenset(("command", "seeds"))
-
-
-@dataclass(frozen=True)
-class Pair:
-    """A cell as it is in one sweep or both."""
-
-    labels: Mapping[str, str]  # what it is matched by
-    # `SAME` (every bit of every metric), `CHANGED`, `ONLY_A`, `ONLY_B`, or which of them failed
-    verdict: str
-    same_key: bool  # whether both are one cell of the cache
-    changes: Mapping[str, tuple[float, float]]  # metrics that differ, in A and B; NaN for none
-    values: tuple[Mapping[str, float], Mapping[str, float]] = ({}, {})  # all metrics, in A and B
 
 
 @dataclass(frozen=True)
 class Comparison:
     """What `compare` finds; `config` and `provenance` are (what, in A, in B)."""
 
-    a: str
-    b: str
     config: list[tuple[str, str, str]]
     provenance: list[tuple[str, str, str]]
-    labels: list[str]
-    pairs: list[Pair]
+    matched: Matched
+
+    @property
+    def a(self) -> str:
+        """Id of the first sweep."""
+        return self.matched.folders[0].sweep
+
+    @property
+    def b(self) -> str:
+        """Id of the second sweep."""
+        return self.matched.folders[1].sweep
 
     @property
     def counts(self) -> dict[str, int]:
         """Cells by verdict, those that occur."""
-        counted = Counter(pair.verdict for pair in self.pairs)
-        order = (SAME, CHANGED, FAILS, MENDED, FAILS_TOO, ONLY_A, ONLY_B)
-        return {verdict: counted[verdict] for verdict in order if counted[verdict]}
+        counted = np.bincount(self.matched.verdict, minlength=len(VERDICTS)).tolist()
+        return {verdict: n for verdict, n in zip(VERDICTS, counted, strict=True) if n}
 
     @property
     def n_same_by_other_means(self) -> int:
         """Cells with the same bits though their sources, inputs or configuration differ."""
-        return sum(pair.verdict == SAME and not pair.same_key for pair in self.pairs)
+        return int(np.count_nonzero(self.matched.has(SAME) & ~self.matched.same_key))
+
+    @cached_property
+    def by_metric(self) -> list[list[str]]:
+        """A row a metric that changed: in how many cells, by how much on average and at most."""
+        rows = []
+        for metric in self.matched.metrics():
+            at = np.flatnonzero(metric.differs)
+            if len(at):
+                rows.append((at[0], _of_metric(self.matched, metric, at)))
+        return [row for _, row in sorted(rows, key=itemgetter(0))]  # which cell had it first
+
+    @cached_property
+    def tested(self) -> list[Change]:
+        """What changed, over the seeds of each policy, trace, capacity and swept parameter."""
+        return changes.changes(self.matched)
 
 
 def compare(a: SweepFolder, b: SweepFolder) -> Comparison:
@@ -74,79 +82,14 @@ def compare(a: SweepFolder, b: SweepFolder) -> Comparison:
     """
     configs = a.config(), b.config()
     swept = list(dict.fromkeys((*configs[0]["swept"], *configs[1]["swept"])))
-    labels = [*AXES, *swept]
-    mine, theirs = (_by_label(folder, labels) for folder in (a, b))
-    order = [*mine, *(key for key in theirs if key not in mine)]
     # speed-ups over different policies differ without a cell being another
     leaves_out = AGAINST_BASELINE if configs[0]["baseline"] != configs[1]["baseline"] else ()
-    pairs = [
-        _pair(dict(zip(labels, key, strict=True)), mine.get(key), theirs.get(key), leaves_out)
-        for key in order
-    ]
     facts = [_provenance(folder) for folder in (a, b)]
     return Comparison(
-        a.sweep,
-        b.sweep,
         _differences(*({k: v for k, v in c.items() if k not in _NOT_CONFIG} for c in configs)),
         _differences(*facts),
-        labels,
-        pairs,
+        match(a, b, [*AXES, *swept], leaves_out),
     )
-
-
-Labels = tuple[str, ...]
-
-
-def _by_label(folder: SweepFolder, labels: Sequence[str]) -> dict[Labels, dict[str, Any]]:
-    rows: dict[Labels, dict[str, Any]] = {}
-    for row in folder.cells().to_pylist():
-        key = tuple(text(row[name] if name in row else _configured(row, name)) for name in labels)
-        if key in rows:
-            raise InputError(f"{folder.sweep} has several cells {', '.join(filter(None, key))}")
-        rows[key] = row
-    return rows
-
-
-def _configured(row: Mapping[str, Any], name: str) -> Any:
-    """Value of a key in a cell's own configuration; None if it is not there."""
-    value: Any = json.loads(row.get("config") or "{}")
-    head, *rest = name.split(".")
-    for part in [head, *(["params"] if head == "policy" else []), *rest]:
-        value = value.get(part) if isinstance(value, Mapping) else None
-    return value if isinstance(value, str | int | float | None) else json.dumps(value)
-
-
-def _pair(
-    labels: Mapping[str, str],
-    a: Mapping[str, Any] | None,
-    b: Mapping[str, Any] | None,
-    leaves_out: Sequence[str],
-) -> Pair:
-    if a is None or b is None:
-        return Pair(labels, ONLY_B if a is None else ONLY_A, False, {})
-    same_key = a["key"] == b["key"]
-    failed = (a["status"] == "failed", b["status"] == "failed")
-    if any(failed):
-        verdict = FAILS_TOO if all(failed) else MENDED if failed[0] else FAILS
-        return Pair(labels, verdict, same_key, {})
-    values = [_metrics(row, (*labels, *leaves_out)) for row in (a, b)]
-    names = in_order(list(dict.fromkeys((*values[0], *values[1]))))
-    differing = {
-        name: ends
-        for name in names
-        if repr((ends := (values[0].get(name, math.nan), values[1].get(name, math.nan)))[0])
-        != repr(ends[1])
-    }
-    return Pair(labels, CHANGED if differing else SAME, same_key, differing, (values[0], values[1]))
-
-
-def _metrics(row: Mapping[str, Any], labels: Sequence[str]) -> dict[str, float]:
-    skip = {*NOT_METRICS, *labels}
-    return {
-        name: float(value)
-        for name, value in row.items()
-        if name not in skip and isinstance(value, float)
-    }
 
 
 def _provenance(folder: SweepFolder) -> dict[str, Any]:
@@ -187,7 +130,7 @@ LONG = 60
 
 def summary(comparison: Comparison) -> list[str]:
     """Say in a few lines how the cells came out."""
-    n_cells = len(comparison.pairs)
+    n_cells = len(comparison.matched)
     words = [f"{n} {verdict}" for verdict, n in comparison.counts.items()]
     lines = [f"{n_cells} cell{'s' * (n_cells != 1)}: {', '.join(words)}"]
     if comparison.n_same_by_other_means:
@@ -199,56 +142,59 @@ def summary(comparison: Comparison) -> list[str]:
 
 
 def metrics(comparison: Comparison) -> Rows:
-    """Give a row a metric that changed: in how many cells, by how much on average and at most."""
-    names = dict.fromkeys(name for pair in comparison.pairs for name in pair.changes)
-    rows = []
-    for name in names:
-        cells = [pair for pair in comparison.pairs if name in pair.changes]
-        ends = np.array([pair.changes[name] for pair in cells])
-        change = ends[:, 1] - ends[:, 0]
-        known = np.isfinite(change)
-        mean = _change(name, float(change[known].mean())) if known.any() else ""
-        most = int(np.argmax(np.where(known, np.abs(change), -1.0)))
-        values = " → ".join(format_value(name, end)[0] or "none" for end in ends[most])
-        rows.append([name, str(len(cells)), mean, f"{values} ({_label(cells[most])})"])
-    return ["metric", "cells", "mean change", "largest change"], rows
+    """Give a row a metric that changed, the first that did first."""
+    return ["metric", "cells", "mean change", "largest change"], comparison.by_metric
 
 
-def tested(comparison: Comparison) -> list[Change]:
-    """Test what changed, over the seeds of each policy, trace, capacity and swept parameter."""
-    both = (pair for pair in comparison.pairs if pair.verdict in (SAME, CHANGED))
-    return changes.changes((pair.labels, *pair.values) for pair in both)
+def _of_metric(matched: Matched, metric: Metric, at: Numbers) -> list[str]:
+    change = metric.b[at] - metric.a[at]
+    known = np.isfinite(change)
+    mean = _change(metric.name, float(change[known].mean())) if known.any() else ""
+    most = at[np.argmax(np.where(known, np.abs(change), -1.0))]
+    ends = (float(end[most]) for end in (metric.a, metric.b))
+    values = " → ".join(format_value(metric.name, end)[0] or "none" for end in ends)
+    return [metric.name, str(len(at)), mean, f"{values} ({_label(matched.labels_of(most))})"]
 
 
 def cells(comparison: Comparison, n: int = MAX_CELLS) -> Rows:
     """Give a row a cell, up to `n`, those that changed first: its labels and what changed."""
-    pairs = comparison.pairs
-    used = [name for name in comparison.labels if any(pair.labels[name] for pair in pairs)]
-    order = sorted(pairs, key=lambda pair: (pair.verdict != CHANGED, pair.verdict == SAME))
-    rows = [
-        [*(pair.labels[name] for name in used), pair.verdict, "; ".join(_changes(pair))]
-        for pair in order[:n]
-    ]
+    them = comparison.matched
+    used = [name for name, codes in them.codes.items() if _any(them.texts[name], codes)]
+    rank = np.ones(len(them)) - them.has(CHANGED) + them.has(SAME)
+    shown = np.argsort(rank, kind="stable")[:n].tolist()
+    changed: dict[int, list[tuple[str, float, float]]] = {at: [] for at in shown}
+    for metric in them.metrics():
+        for at in (at for at in shown if metric.differs[at]):
+            changed[at].append((metric.name, float(metric.a[at]), float(metric.b[at])))
+    rows = []
+    for at in shown:
+        labels = them.labels_of(at)
+        what = "; ".join(_changes(changed[at]))
+        rows.append([*(labels[name] for name in used), them.verdict_of(at), what])
     return [*used, "", "what changed"], rows
 
 
-def _changes(pair: Pair) -> Iterator[str]:
-    for name, ends in list(pair.changes.items())[:3]:
+def _any(texts: Sequence[str], codes: Numbers) -> bool:
+    return bool(np.array([bool(one) for one in texts])[codes].any())
+
+
+def _changes(changed: Sequence[tuple[str, float, float]]) -> Iterator[str]:
+    for name, *ends in changed[:3]:
         texts = [format_value(name, end)[0] or "none" for end in ends]
         if texts[0] == texts[1]:
             texts = [repr(end) for end in ends]
         yield f"{name} {texts[0]} → {texts[1]}"
-    if len(pair.changes) > 3:
-        yield f"and {len(pair.changes) - 3} more"
+    if len(changed) > 3:
+        yield f"and {len(changed) - 3} more"
 
 
 def _change(metric: str, change: float) -> str:
     return format_contrast(metric, "difference", change, math.nan, math.nan)[0]
 
 
-def _label(pair: Pair) -> str:
+def _label(labels: Mapping[str, str]) -> str:
     named = ("capacity", "seed")
-    return ", ".join(f"{k} {v}" if k in named else v for k, v in pair.labels.items() if v)
+    return ", ".join(f"{k} {v}" if k in named else v for k, v in labels.items() if v)
 
 
 def print_comparison(comparison: Comparison) -> None:
@@ -264,7 +210,7 @@ def print_comparison(comparison: Comparison) -> None:
     if rows:
         print()
         print("\n".join(table_lines(header, rows)))
-    found = tested(comparison)
+    found = comparison.tested
     if found:
         print(f"\n{changes.LEGEND}\n")
         print("\n".join(table_lines(*changes.rows(found[:MOST_PRINTED]))))
@@ -295,7 +241,7 @@ def to_markdown(comparison: Comparison) -> str:
 
 
 def _lead(comparison: Comparison) -> list[str]:
-    return [*summary(comparison), *([changes.LEGEND] if tested(comparison) else [])]
+    return [*summary(comparison), *([changes.LEGEND] if comparison.tested else [])]
 
 
 def to_html(comparison: Comparison) -> str:
@@ -322,12 +268,12 @@ def _sections(comparison: Comparison) -> list[tuple[str, Rows]]:
 
 def _tables(comparison: Comparison) -> list[tuple[str, Rows]]:
     tables = [("Metrics that changed", metrics(comparison))] if metrics(comparison)[1] else []
-    found = tested(comparison)
+    found = comparison.tested
     if found:
         title = "What changed, over seeds" + _left_out(len(found) - MAX_CELLS)
         tables.append((title, changes.rows(found[:MAX_CELLS])))
     shown = cells(comparison)
-    n_left = len(comparison.pairs) - len(shown[1])
+    n_left = len(comparison.matched) - len(shown[1])
     return [*tables, ("Cells" + _left_out(n_left), shown)]
 
 

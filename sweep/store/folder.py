@@ -81,10 +81,10 @@ class SweepFolder:
         """Read ``cells.parquet``, or some of its columns: of very many cells its texts are long."""
         return _table(self.path / CELLS, columns)
 
-    def column_names(self) -> list[str]:
-        """Names of the columns of ``cells.parquet``."""
+    def schema(self) -> pa.Schema:
+        """Names and types of the columns of ``cells.parquet``."""
         with _opened(self.path / CELLS) as parquet:
-            return list(parquet.schema_arrow.names)
+            return parquet.schema_arrow
 
     def parts(
         self, repeating: Sequence[str] = (), columns: Sequence[str] | None = None

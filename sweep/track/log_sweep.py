@@ -133,7 +133,7 @@ def log(
         return
     config = folder.config()
     long = ["config"] if folder.failed().any() else ["config", "reproduce"]
-    cells = folder.cells([name for name in folder.column_names() if name not in long])
+    cells = folder.cells([name for name in folder.schema().names if name not in long])
     asked = _asked(settings, config)
     granularity = to_log.choose(asked, cells, config["swept"])
     if asked is None and granularity != "cell":

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sim.base.errors import InputError
-from sweep.report import changes, compare
+from sweep.report import changes, compare, matching
 from sweep.store.folder import SweepFolder
 from tests.sweep.small import Command, FakeResult, every_file, fake_engine, fake_simulate
 
@@ -29,19 +29,29 @@ def both(command: Command, a: Path, b: Path) -> compare.Comparison:
     return compare.compare(SweepFolder(a), SweepFolder(b))
 
 
+def pairs(found: compare.Comparison) -> list[tuple[dict[str, str], str]]:
+    """Return the labels of each pair, and its verdict."""
+    them = found.matched
+    return [(them.labels_of(at), them.verdict_of(at)) for at in range(len(them))]
+
+
 def test_what_is_in_one_of_them_and_what_is_the_same(fake: Command) -> None:
     first = fake(*GRID).folder
     second = fake("policy=sjf,las", "capacity=0.5,1", "seed=0,1,2", "baseline=las").folder
     found = both(fake, first, second)
     verdicts = {
-        (p.labels["policy"], p.labels["capacity"], p.labels["seed"]): p.verdict for p in found.pairs
+        (labels["policy"], labels["capacity"], labels["seed"]): verdict
+        for labels, verdict in pairs(found)
     }
     assert len(verdicts) == 4 + 6 + 6
-    assert verdicts["fifo", "1", "0"] == compare.ONLY_A
-    assert verdicts["las", "0.5", "2"] == compare.ONLY_B
+    assert verdicts["fifo", "1", "0"] == matching.ONLY_A
+    assert verdicts["las", "0.5", "2"] == matching.ONLY_B
     # that the speed-ups are against another baseline makes no cell another
-    shared = [p for p in found.pairs if p.labels["policy"] == "sjf" and p.labels["seed"] != "2"]
-    assert {(p.verdict, p.same_key) for p in shared} == {(compare.SAME, True)}
+    assert {
+        (verdict, bool(is_one))
+        for (labels, verdict), is_one in zip(pairs(found), found.matched.same_key, strict=True)
+        if labels["policy"] == "sjf" and labels["seed"] != "2"
+    } == {(matching.SAME, True)}
     assert ("baseline", "fifo", "las") in found.config
     assert ("axes.seed", "0, 1", "0, 1, 2") in found.config
 
@@ -49,7 +59,7 @@ def test_what_is_in_one_of_them_and_what_is_the_same(fake: Command) -> None:
 def test_a_sweep_and_itself(fake: Command) -> None:
     folder = fake(*GRID).folder
     found = both(fake, folder, folder)
-    assert found.counts == {compare.SAME: 8}
+    assert found.counts == {matching.SAME: 8}
     assert (found.config, found.provenance, found.n_same_by_other_means) == ([], [], 0)
 
 
@@ -64,16 +74,16 @@ def test_other_results_are_found_cell_by_cell(
     second = command.bare(*words, f"paths.results={tmp_path / 'other'}")
     found = both(command, first.folder, second.folder)
     assert found.counts["changed"] == 2
-    changed = [p for p in found.pairs if p.verdict == compare.CHANGED]
-    assert {(p.labels["policy"], p.labels["seed"]) for p in changed} == {("sjf", "1")}
-    before, now = changed[0].changes["jct_mean_s"]
-    assert now - before == pytest.approx(100.0)
-    assert found.counts[compare.FAILS] == 2
-    assert both(command, second.folder, first.folder).counts[compare.MENDED] == 2
+    changed = [labels for labels, verdict in pairs(found) if verdict == matching.CHANGED]
+    assert {(labels["policy"], labels["seed"]) for labels in changed} == {("sjf", "1")}
+    (jct,) = [metric for metric in found.matched.metrics() if metric.name == "jct_mean_s"]
+    assert (jct.b - jct.a)[jct.differs] == pytest.approx(100.0)
+    assert found.counts[matching.FAILS] == 2
+    assert both(command, second.folder, first.folder).counts[matching.MENDED] == 2
     header, rows = compare.metrics(found)
-    (jct,) = [row for row in rows if row[0] == "jct_mean_s"]
-    assert jct[1:3] == ["2", "+100.0 s"]
-    assert "sjf" in jct[3]
+    (row,) = [row for row in rows if row[0] == "jct_mean_s"]
+    assert row[1:3] == ["2", "+100.0 s"]
+    assert "sjf" in row[3]
     header, cells = compare.cells(found, n=3)
     assert [row[header.index("")] for row in cells[:2]] == ["changed", "changed"]
     assert len(cells) == 3
@@ -83,8 +93,8 @@ def test_a_parameter_that_only_one_sweeps_is_looked_up(fake: Command) -> None:
     first = fake("policy=las", "seed=0")
     second = fake("policy=las", "policy.queues=5,10", "seed=0")
     found = both(fake, first.folder, second.folder)
-    assert found.counts == {compare.SAME: 1, compare.ONLY_B: 1}
-    assert [p.labels["policy.queues"] for p in found.pairs] == ["10", "5"]
+    assert found.counts == {matching.SAME: 1, matching.ONLY_B: 1}
+    assert [labels["policy.queues"] for labels, _ in pairs(found)] == ["10", "5"]
 
 
 def test_the_verb_says_where_and_writes_the_same_bytes(fake: Command) -> None:
@@ -122,7 +132,7 @@ def test_what_changed_is_tested_over_seeds(
     fake_engine(monkeypatch, drifted)
     words = [word for word in command.words(*grid) if not word.startswith("paths")]
     second = command.bare(*words, f"paths.results={tmp_path / 'other'}")
-    found = compare.tested(both(command, first.folder, second.folder))
+    found = both(command, first.folder, second.folder).tested
     assert [(change.labels["policy"], change.metric) for change in found] == [
         ("sjf", "jct_mean_s"),
         ("las", "jct_mean_s"),
@@ -156,6 +166,6 @@ def test_what_can_not_be_compared(fake: Command) -> None:
 def test_labels_must_tell_cells_apart(fake: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = SweepFolder(fake(*GRID).folder)
     twice = folder.cells()
-    monkeypatch.setattr(SweepFolder, "cells", lambda _: twice.take([0, 0]))
+    monkeypatch.setattr(SweepFolder, "cells", lambda _, names: twice.take([0, 0]).select(names))
     with pytest.raises(InputError, match="several cells fifo"):
         compare.compare(folder, folder)
