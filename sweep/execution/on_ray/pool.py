@@ -308,7 +308,9 @@ class RayRunner:
             return self._long
         self._asked_s = time.monotonic()
         posted = board.read(self._board) if self._connection.answers() else {}
-        names = {cell.spec.key: cell.name for batch in self._tasks.values() for cell in batch.work}
+        keys = {entry["key"] for entry in posted.values()}
+        out = (cell for batch in self._tasks.values() for cell in batch.work) if keys else ()
+        names = {cell.spec.key: cell.name for cell in out if cell.spec.key in keys}
         # what has come back since may be posted still
         its = [entry for entry in posted.values() if entry["key"] in names]
         running = [(entry["seconds"], names[entry["key"]]) for entry in its]
