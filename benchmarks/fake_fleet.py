@@ -20,8 +20,7 @@ from unittest import mock
 
 import pyarrow as pa
 
-from sweep import driver
-from sweep.execution import plan
+from sweep.execution import plan, together
 from sweep.execution.on_ray import connection
 from sweep.execution.on_ray.pool import RayRunner
 from sweep.execution.parts import Part
@@ -226,7 +225,6 @@ def busy(n_nodes: int, slots_each: int, asked: Request, cell_s: float = 1.0) -> 
     fleet = Fleet(n_nodes, slots_each, cell_s)
     prepared = plan.prepare(grid.build(asked))
     n_cells, specs = len(prepared.todo()), plan.specs(prepared)
-    first = deque(itertools.islice(specs, driver.AT_ONCE))
     journal = Journal(prepared.cache.results, prepared.sweep)
     with (
         mock.patch.dict(sys.modules, {"ray": fleet}),
@@ -236,7 +234,7 @@ def busy(n_nodes: int, slots_each: int, asked: Request, cell_s: float = 1.0) -> 
         launcher = {"kind": "ray", "address": "auto"}
         runner = RayRunner(launcher, simulate=lambda *_, **__: None)  # type: ignore[arg-type,return-value]
         fleet.begin()
-        errors = driver.in_parts(prepared, first, specs, journal, runner)
+        errors = together.run(prepared, specs, n_cells, journal, runner)
     if errors or prepared.todo():
         raise RuntimeError(f"{len(prepared.todo())} of {n_cells} cells did not come back")
     return fleet.busy()

@@ -10,9 +10,7 @@ import contextlib
 import dataclasses
 import itertools
 import sys
-import time
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,9 +28,8 @@ from sweep.execution.compute import Runner
 from sweep.execution.inputs import Inputs
 from sweep.execution.known import Flags
 from sweep.execution.memory import give_back
-from sweep.execution.notes import SoFar
 from sweep.execution.on_ray.pool import make_runner
-from sweep.execution.plan import Planned, Prepared
+from sweep.execution.plan import Prepared
 from sweep.grid import elsewhere, grid, overrides, request
 from sweep.grid.config_tree import in_short
 from sweep.grid.grid import Grid
@@ -46,7 +43,7 @@ from sweep.search.settle import Pursuit
 from sweep.stats import FIRST_SEEDS
 from sweep.store import mirror, place, provenance
 from sweep.store.cache import Cache
-from sweep.store.cell import CellError, CellSpec
+from sweep.store.cell import CellError
 from sweep.store.folder import EQUAL, FINDINGS, SweepFolder
 from sweep.store.journal import Journal
 
@@ -55,10 +52,8 @@ _TAG = b"""Signature: 8a477f597d28d172789f06886806bc55
 """
 
 
-AT_ONCE, MOST_AT_ONCE, EACH_AT_ONCE = 25_000, 100_000, 100
-"""Cells that are handed to a runner at once, and for a slot: a million is run in parts."""
-PART_S = 60.0
-"""How long a part shall last at least, that fits into memory: slots are idle at its end."""
+FIRST = 25_000
+"""Cells that are looked at before any begins: whether their workloads fit their clusters."""
 ONE_SEED = "no seed changes anything here, as the workload is fixed and no policy draws"
 
 
@@ -157,48 +152,22 @@ def _whole(cells: Grid, runner: Runner) -> Outcome:
         if not prepared.todo() and folder.is_whole() and journal.is_complete():
             return _again(prepared, folder, journal)
         specs = plan.specs(prepared)
-        first = deque(itertools.islice(specs, AT_ONCE))
-        cached = compute.begin(prepared, journal, len(prepared.todo()))
+        first = list(itertools.islice(specs, FIRST))
+        n_todo = len(prepared.todo())
+        cached = compute.begin(prepared, journal, n_todo)
         errors: dict[str, CellError] = {}
         if first:
             if cells.is_fixed and len(cells.request.axes["seed"]) > 1:
                 notes.note(f"{ONE_SEED}: seed=0 gives the same as all of these")
             _warm_up(cells.request.settings)
-            errors = in_parts(prepared, first, specs, journal, runner)
+            specs = itertools.chain(together.each_once(first), specs)
+            errors = together.run(prepared, specs, n_todo, journal, runner)
             lease.check()
         with ThreadPoolExecutor(1) as aside:  # stopping Ray takes a second or two
             closed = aside.submit(runner.close)
             outcome = _finish(prepared, folder, journal, cached, errors)
             closed.result()
         return outcome
-
-
-def in_parts(
-    prepared: Prepared,
-    first: deque[tuple[Planned, CellSpec]],
-    others: Iterator[tuple[Planned, CellSpec]],
-    journal: Journal,
-    runner: Runner,
-) -> dict[str, CellError]:
-    """Run what is not kept, so many cells at a time as memory holds."""
-    errors: dict[str, CellError] = {}
-    limit = prepared.grid.request.settings.max_failures
-    n, n_done, n_all = len(first), 0, len(prepared.rows_to_do())
-    specs = itertools.chain((first.popleft() for _ in range(n)), others)  # which keeps none
-    while part := list(itertools.islice(specs, n)):
-        begin_s = time.monotonic()
-        if limit is not None and len(errors) >= limit:
-            errors |= compute.skipped((cell.key for cell, _ in part), limit)
-        else:
-            so_far = SoFar(n_done, n_all, len(errors))
-            errors |= together.run(prepared, part, journal, runner, so_far)
-        n_done += len(part)
-        in_time = int(len(part) * PART_S / (time.monotonic() - begin_s))
-        n = min(max(in_time, AT_ONCE), max(MOST_AT_ONCE, EACH_AT_ONCE * runner.slots))
-        del part  # before the next is made
-        if n_done < n_all:
-            give_back()
-    return errors
 
 
 def _pursue(pursuit: Pursuit, runner: Runner) -> Outcome:

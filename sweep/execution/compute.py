@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from operator import length_hint
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from sweep.store.cell import CellSpec
 
 
+FIRST = 25_000
+"""Cells that are looked at before the first runs: which kernels they need."""
 KEEP_EVERY_S = 0.5
 """What came is kept together after so long: a shard a cell would be many."""
 
@@ -80,20 +83,17 @@ class Runner(Protocol):
     """Runs cells somewhere."""
 
     @property
-    def slots(self) -> int:
-        """How many cells run at once."""
-        ...
-
-    @property
     def convert(self) -> Convert | None:
         """What has workers convert a trace, so that it can be described; None without workers."""
         ...
 
     def run(
-        self, work: Sequence[Work], workloads: Workloads, keep: Keep | None = None
+        self, work: Iterable[Work], workloads: Workloads, keep: Keep | None = None
     ) -> Iterator[Part | str]:
         """Yield the outcome of each cell once, in parts as they come.
 
+        Cells are drawn from `work` as they are needed; its iterator's length hint says how many
+        there are at most.
         With `keep` workers keep what they compute, and hand over no tables.
         When none came for a while, a text: what is going on, empty if cells are simply running.
         A `notes.Line` is said as it is.
@@ -109,7 +109,6 @@ class Runner(Protocol):
 class InlineRunner:
     """Runs cells in this process, one after the other: what a debugger wants."""
 
-    slots = 1
     convert = None
 
     def __init__(self, simulate: Simulate | None = None, timeout_s: float | None = None) -> None:
@@ -117,18 +116,20 @@ class InlineRunner:
         self._timeout_s = timeout_s
 
     def run(
-        self, work: Sequence[Work], workloads: Workloads, keep: Keep | None = None
+        self, work: Iterable[Work], workloads: Workloads, keep: Keep | None = None
     ) -> Iterator[Part | str]:
         """Yield each cell's outcome in the order of the work."""
+        left = iter(work)
+        first = list(itertools.islice(left, FIRST))
         if self._simulate is None:
-            specs = [cell.spec for cell in work]
-            few_jobs, kinds = task.sample(specs, lambda: _sized_for(work, workloads))
+            specs = [cell.spec for cell in first]
+            few_jobs, kinds = task.sample(specs, lambda: _sized_for(first, workloads))
             with alarm(self._timeout_s):  # a policy that hangs is what its cell will say
                 compiles = few_jobs is not None and task.missing((), few_jobs, kinds)
             if compiles:
                 yield task.COMPILING
         sizes: dict[tuple[str, str], dict[str, Any]] = {}
-        for cell in work:
+        for cell in itertools.chain(first, left):
             workload = workloads.workload(cell.input)
             wanted = wanted_by(cell.spec)
             if wanted is not None and (cell.input, wanted) not in sizes:
@@ -166,34 +167,61 @@ def begin(prepared: Prepared, journal: Journal, n_todo: int) -> Flags:
     return cached
 
 
+class _Drawn:
+    """Cells to run, each noted by its key as it is drawn."""
+
+    def __init__(self, specs: Iterator[tuple[Planned, CellSpec]], n_cells: int) -> None:
+        self._specs = specs
+        self._n_left = n_cells
+        self.by_key: dict[str, Planned] = {}  # those that have not come back
+
+    def __iter__(self) -> _Drawn:
+        return self
+
+    def __next__(self) -> Work:
+        try:
+            cell, spec = next(self._specs)
+        except StopIteration:
+            self._n_left = 0
+            raise
+        self._n_left -= 1
+        self.by_key[cell.key] = cell
+        return Work(spec, cell.input, cell.cell.labels)
+
+    def __length_hint__(self) -> int:
+        return self._n_left
+
+
 def run(
     prepared: Prepared,
-    specs: Sequence[tuple[Planned, CellSpec]],
+    specs: Iterator[tuple[Planned, CellSpec]],
+    n_cells: int,
     journal: Journal,
     cells: Runner,
-    so_far: notes.SoFar | None = None,
+    over: Callable[[Planned], object] = lambda _: None,
 ) -> dict[str, CellError]:
     """Run cells until there are none or too many failed, and keep what comes of them.
 
-    Return the errors of those that failed, by key. `so_far` says what came before a part.
+    There are `n_cells` at most. What is `over`, kept or failed, is told of. Return the errors of
+    those that failed, by key.
     """
     errors: dict[str, CellError] = {}
-    by_key = {cell.key: cell for cell, _ in specs}
+    work = _Drawn(specs, n_cells)
+    by_key = work.by_key
     limit = prepared.grid.request.settings.max_failures
-    work = [Work(spec, cell.input, cell.cell.labels) for cell, spec in specs]
-    before = so_far or notes.SoFar(0, len(work))
+    late = {*prepared.late}
     mark = cache(lambda: mark_of(prepared.cache.place))
 
     def keep(some: Sequence[Work]) -> Keeping:
         of = [by_key[cell.spec.key] for cell in some]
         configs = [plan.kept_config(prepared, cell) for cell in of]
         where = place.name_of(prepared.cache.results)
-        return Keeping(where, mark(), configs, is_late=of[0].input in prepared.late)
+        return Keeping(where, mark(), configs, is_late=_is_late(of[0], prepared))
 
     came, written = _nothing()  # and does not count yet: what came in a moment
     kept_s = time.monotonic()
     try:
-        with notes.Progress(notes.console(), before) as progress:
+        with notes.Progress(notes.console(), n_cells) as progress:
             try:
                 for said in cells.run(work, prepared.inputs, keep):
                     if isinstance(said, Part):
@@ -212,18 +240,19 @@ def run(
                     if came and (is_time or len(came) >= MOST_CELLS or _has_failed(said)):
                         n = _take_in(came, written, prepared, journal, errors)
                         progress.cells(len(came), n)
+                        _tell(came, over)
                         came, written = _nothing()
                         kept_s = time.monotonic()
-                    if limit is not None and len(errors) >= limit and by_key:
+                    if limit is not None and len(errors) >= limit and (by_key or length_hint(work)):
                         break
             finally:
                 if came:
                     n = _take_in(came, written, prepared, journal, errors)
                     progress.cells(len(came), n)
+                    _tell(came, over)
     except KeyboardInterrupt:
-        notes.interrupted(prepared, before.n_all)
+        notes.interrupted(prepared, n_cells)
         raise
-    late = {*prepared.late}
     plan.settle(prepared)
     notes.traces(prepared, late - prepared.late)
     errors |= skipped((prepared.planned[cell.row].key for cell in by_key.values()), limit)
@@ -232,10 +261,21 @@ def run(
 
 def _settled(result: CellResult, cell: Planned, prepared: Prepared) -> tuple[CellResult, Planned]:
     """Give a result the key of its content, which was not known where it was made meanwhile."""
-    if cell.input not in prepared.late:
+    if not _is_late(cell, prepared):
         return result, cell
     found = plan.settled(prepared, cell)
     return replace(result, key=found.key), found
+
+
+def _is_late(cell: Planned, prepared: Prepared) -> bool:
+    """Tell whether a cell was given a key before its workload was known; it may be by now."""
+    row = cell.row
+    return cell.input in prepared.late or prepared.keys[row : row + 1].tobytes().hex() != cell.key
+
+
+def _tell(came: Sequence[tuple[CellResult, Planned]], over: Callable[[Planned], object]) -> None:
+    for _, cell in came:
+        over(cell)
 
 
 def _nothing() -> tuple[list[tuple[CellResult, Planned]], list[Written]]:

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Collection, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import policies
 from sim.base.text import printable
@@ -124,22 +124,13 @@ class Line(str):
     __slots__ = ()
 
 
-class SoFar(NamedTuple):
-    """How far cells are that are run in parts."""
-
-    n_done: int
-    n_all: int
-    n_failed: int = 0
-
-
 class Progress:
     """Counts cells for people: a bar on a terminal, else a plain line every few seconds."""
 
-    def __init__(self, console: Console, before: SoFar) -> None:
+    def __init__(self, console: Console, n_cells: int) -> None:
         self._console = console
-        self._n_before, self._n_cells = before.n_done, before.n_all
-        self._n_done = self._n_first = 0
-        self._n_failed = before.n_failed
+        self._n_cells = n_cells
+        self._n_done = self._n_first = self._n_failed = 0
         self._doing = self._said = ""
         self._begin = self._last_line = time.monotonic()
         self._first = self._begin  # when the first cell was done: what came before was starting
@@ -160,7 +151,7 @@ class Progress:
                 transient=True,
             )
             self._bar.start()
-            self._task = self._bar.add_task("cells", total=self._n_cells, completed=self._n_before)
+            self._task = self._bar.add_task("cells", total=self._n_cells)
         return self
 
     def __exit__(
@@ -183,9 +174,7 @@ class Progress:
         if self._n_done == n:
             self._n_first, self._first = n, time.monotonic()
         if self._bar is not None:
-            self._bar.update(
-                self._task, completed=self._n_before + self._n_done, description=self._words()
-            )
+            self._bar.update(self._task, completed=self._n_done, description=self._words())
         else:
             self.beat()
 
@@ -215,14 +204,13 @@ class Progress:
             line = f"{self._doing or 'starting'}, {elapsed:.0f} s"
             self._console.print(line, highlight=False, markup=False)
             return
-        n_done = self._n_before + self._n_done
-        text = f"{n_done} of {self._n_cells} cells done"
+        text = f"{self._n_done} of {self._n_cells} cells done"
         if self._n_failed:
             text += f", {self._n_failed} failed"
         text += f", {elapsed:.0f} s"
-        if self._n_first < self._n_done and n_done < self._n_cells:
+        if self._n_first < self._n_done < self._n_cells:
             each = (self._last_line - self._first) / (self._n_done - self._n_first)
-            text += f", about {each * (self._n_cells - n_done):.0f} s left"
+            text += f", about {each * (self._n_cells - self._n_done):.0f} s left"
         if self._doing:
             text += f"; {self._doing}"
         self._console.print(text, highlight=False, markup=False)

@@ -73,7 +73,7 @@ def _round(
         if specs:
             compute.begin(prepared, journal, len(specs))
             before_cells()
-            errors = together.run(prepared, specs, journal, runner)
+            errors = together.run(prepared, specs, len(specs), journal, runner)
             if errors:
                 runner.close()  # cells may be left on their way
     return prepared, errors

@@ -20,7 +20,7 @@ import policies
 from sim.measures import NO_POLICY
 from sweep.execution import made as making
 from sweep.execution.cell import run_cell
-from sweep.execution.made import Made, Recipe, Sizes, sized, wanted_by
+from sweep.execution.made import Made, Recipe, Sizes, size, sized, wanted_by
 from sweep.execution.parts import Part, pack
 from sweep.execution.watch import Watched, watching
 from sweep.grid import clusters
@@ -45,7 +45,8 @@ def run_batch(
 ) -> Iterator[Part]:
     """Run cells of one workload, one after the other; modules may lie in folders of the user's.
 
-    Clusters that stand unsized are of the sizes that are known since it was `made`.
+    Clusters that stand unsized are of the sizes that are known since it was `made`, others are
+    sized here.
 
     Yields what is done, in that order, as often as `pace` says, and kept from here where it is
     said how; those left when its time is up are not begun.
@@ -55,11 +56,14 @@ def run_batch(
     node = _node()
     done: list[tuple[CellSpec, CellResult, Mapping[str, Any]]] = []
     configs = itertools.repeat({}) if keeping is None else keeping.configs
+    sizes = {} if made is None else {**made.sizes}
     with watching(watched) as begin:
         for spec, config in zip(specs, configs, strict=False):
             begin(spec.key)
-            here = spec if made is None else sized(spec, made.sizes)
-            result = _other_sources(spec) or run_cell(workload, here, simulate)
+            wanted = wanted_by(spec)
+            if wanted is not None and wanted not in sizes:
+                sizes[wanted] = size(workload, wanted)
+            result = _other_sources(spec) or run_cell(workload, sized(spec, sizes), simulate)
             done.append((spec, replace(result, node=node), config))
             now_s = time.monotonic()
             if now_s - handed_over_s >= pace.part_s:

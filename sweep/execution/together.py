@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from sweep.execution import compute, notes, plan
 from sweep.execution.compute import Runner
-from sweep.execution.notes import SoFar
 from sweep.execution.plan import Planned, Prepared
 from sweep.store.claims import Claims
 from sweep.store.index import as_keys
@@ -19,50 +19,94 @@ from sweep.store.journal import Journal
 if TYPE_CHECKING:
     from sweep.store.cell import CellError, CellSpec
 
-Specs = Sequence[tuple[Planned, "CellSpec"]]
+Spec = tuple[Planned, "CellSpec"]
+T = TypeVar("T")
 LOOK_EVERY_S = 1.0
+AT_ONCE = 25_000
+"""Cells that are claimed at once."""
 
 
 def run(
     prepared: Prepared,
-    specs: Specs,
+    specs: Iterable[Spec],
+    n_cells: int,
     journal: Journal,
     runner: Runner,
-    so_far: SoFar | None = None,
 ) -> dict[str, CellError]:
     """Run cells as `compute.run` does, but those that another sweep is at, which are waited for.
 
-    What the other gives up, or fails, is run here.
+    Cells are claimed as they are drawn. What the other gives up, or fails, is run here.
     """
     errors: dict[str, CellError] = {}
+    limit = prepared.grid.request.settings.max_failures
+    left, has_said = iter(specs), False
     with contextlib.closing(Claims(prepared.cache.place)) as claims:
-        left, has_said = specs, False
-        while left:
-            mine = claims.take(as_keys(b"".join(plan.claimed_as(prepared, c) for c, _ in left)))
-            left = _settled(prepared, left)
-            keys = as_keys(b"".join(bytes.fromhex(cell.key) for cell, _ in left))
-            # what was kept between the plan and the claim
-            kept = prepared.cache.look_again(keys)
-            _take_over(prepared, [cell.key for (cell, _), k in zip(left, kept, strict=True) if k])
-            now = [one for one, m, k in zip(left, mine, kept, strict=True) if m and not k]
-            left = [one for one, m, k in zip(left, mine, kept, strict=True) if not (m or k)]
-            if now:
-                errors |= compute.run(prepared, now, journal, runner, so_far)
-                limit = prepared.grid.request.settings.max_failures
+        while True:
+            mine = _Mine(prepared, claims)
+            drawn = mine.among(left)
+            first = list(itertools.islice(drawn, 1))
+            if first:
+                some = itertools.chain(first, drawn)
+                errors |= compute.run(prepared, some, n_cells, journal, runner, mine.over)
                 if limit is not None and len(errors) >= limit:
-                    return errors | compute.skipped(
-                        (prepared.planned[cell.row].key for cell, _ in left), limit
-                    )
-            elif left:
+                    rest = itertools.chain(mine.waiting, mine.others, left)
+                    keys = (prepared.planned[cell.row].key for cell, _ in rest)
+                    return errors | compute.skipped(keys, limit)
+            if not mine.others:
+                return errors
+            if not first:
                 if not has_said:
-                    n = notes.count(len(left), "cells")
+                    n = notes.count(len(mine.others), "cells")
                     notes.note(f"another sweep computes {n} of these; waiting for them")
                     has_said = True
                 time.sleep(LOOK_EVERY_S)
-    return errors
+            left, n_cells = iter(mine.others), len(mine.others)
 
 
-def _settled(prepared: Prepared, specs: Specs) -> Specs:
+class _Mine:
+    """The cells that are this sweep's to compute, claimed as they are drawn, and the others."""
+
+    def __init__(self, prepared: Prepared, claims: Claims) -> None:
+        self._prepared = prepared
+        self._claims = claims
+        self._claimed: dict[int, bytes] = {}  # by row, as what those are claimed that are in work
+        self.waiting: list[Spec] = []  # claimed, and not given yet
+        self.others: list[Spec] = []
+
+    def among(self, specs: Iterator[Spec]) -> Iterator[Spec]:
+        """Claim cells, many at once, and give those that are neither another's nor kept."""
+        cache = self._prepared.cache
+        while some := list(itertools.islice(specs, max(AT_ONCE, len(self._claimed) // 4))):
+            names = [plan.claimed_as(self._prepared, cell) for cell, _ in some]
+            in_work = as_keys(b"".join(self._claimed.values()))
+            mine = self._claims.take(as_keys(b"".join(names)), in_work)
+            some = _settled(self._prepared, some)
+            # what was kept between the plan and the claim
+            keys = [cell.key for cell, _ in some]
+            kept = cache.look_again(as_keys(bytes.fromhex("".join(keys))))
+            _take_over(self._prepared, itertools.compress(keys, kept))
+            for spec, name, is_mine, is_kept in zip(some, names, mine, kept, strict=True):
+                if is_mine and not is_kept:
+                    self._claimed[spec[0].row] = name
+                    self.waiting.append(spec)
+                elif not is_kept:
+                    self.others.append(spec)
+            del some, names, mine, keys, kept  # before the next are drawn
+            yield from each_once(self.waiting)
+
+    def over(self, cell: Planned) -> None:
+        """Give up the claim of a cell."""
+        self._claimed.pop(cell.row, None)
+
+
+def each_once(cells: list[T]) -> Iterator[T]:
+    """Give each, and keep none that was given."""
+    cells.reverse()
+    while cells:
+        yield cells.pop()
+
+
+def _settled(prepared: Prepared, specs: list[Spec]) -> list[Spec]:
     """Give cells the keys of their contents where this sweep or another made their workloads."""
     if prepared.late:
         prepared.inputs.look_again()
@@ -76,7 +120,7 @@ def _settled(prepared: Prepared, specs: Specs) -> Specs:
     ]
 
 
-def _take_over(prepared: Prepared, keys: Sequence[str]) -> None:
+def _take_over(prepared: Prepared, keys: Iterable[str]) -> None:
     """Take the metrics of cells that somebody else has kept."""
     for key in keys:
         metrics = prepared.cache.metrics(key)

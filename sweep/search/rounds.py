@@ -138,7 +138,7 @@ class Rounds:
             argv=[mask(word) for word in sys.argv[1:]],
         )
         self.before_cells()
-        errors = together.run(prepared, specs, self.journal, self.runner)
+        errors = together.run(prepared, specs, len(specs), self.journal, self.runner)
         self.n_run += len(todo)
         self.errors |= errors
         if errors:

@@ -39,14 +39,18 @@ class Claims:
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def take(self, keys: Keys) -> Flags:
-        """Claim what nobody else has claimed; tell of each key whether it is ours."""
+    def take(self, keys: Keys, still: Keys | None = None) -> Flags:
+        """Claim what nobody else has claimed; tell of each key whether it is ours.
+
+        What was claimed before is given up, all but what is `still` in work.
+        """
         lease = Lease(self._place, CLAIMS + "one", self._beat_s, self._expires_s)
         lease.take()
         try:
             free = ~np.isin(keys, self._others())
             if free.any():
-                self._mine = np.unique(np.concatenate([self._mine, keys[free]]))
+                before = as_keys(b"") if still is None else still
+                self._mine = np.concatenate([before, keys[free]])
                 self._write(0)
                 self._place.put(f"{self._name}.keys", self._mine.tobytes())
         finally:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from sweep import driver
+from sweep.execution import compute, together
 from sweep.store import keep
 from sweep.store.journal import Journal
 from tests.sweep.small import (
@@ -157,23 +159,30 @@ def test_too_many_failures_end_it(command: Command, monkeypatch: pytest.MonkeyPa
     assert "max_failures=2" in ran.rows[-1]["error_message"]
 
 
-def test_many_cells_are_run_in_parts(
-    command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+SYNTH = ("trace=alibaba_synth", "trace.jobs=20")
+
+
+@pytest.mark.parametrize("synth", [(), SYNTH], ids=["read", "synthesized"])
+def test_many_cells_are_drawn_as_they_are_needed(
+    command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, synth: tuple[str, ...]
 ) -> None:
-    whole = command(*GRID)
-    monkeypatch.setattr(driver, "AT_ONCE", 5)
-    monkeypatch.setattr(driver, "MOST_AT_ONCE", 5)
-    monkeypatch.setattr(driver, "EACH_AT_ONCE", 5)
+    grid = (*GRID, *synth)
+    fake_engine(monkeypatch)
+    whole = command(*grid)
+    for module in (driver, compute):
+        monkeypatch.setattr(module, "FIRST", 2)
+    monkeypatch.setattr(together, "AT_ONCE", 5)
     other = f"paths.results={tmp_path / 'other'}"
-    parted = command.bare(*command.words(*GRID), other)
-    assert every_file(parted.folder)["cells.parquet"] == every_file(whole.folder)["cells.parquet"]
-    said = [
-        line.partition(" cells")[0] for line in parted.err.splitlines() if " cells done" in line
-    ]
-    assert said == ["5 of 12", "10 of 12", "12 of 12"]
+    drawn = command.bare(*command.words(*grid), other)
+    assert every_file(drawn.folder)["cells.parquet"] == every_file(whole.folder)["cells.parquet"]
     fake_engine(monkeypatch, interrupted_after(7))
-    stopped = command.bare(*command.words(*GRID), f"paths.results={tmp_path / 'third'}")
+    third = f"paths.results={tmp_path / 'third'}"
+    stopped = command.bare(*command.words(*grid), third)
     assert "interrupted: 7 of 12 cells are done and kept" in stopped.err
+    fake_engine(monkeypatch, failing(lambda policy, seed: True))
+    few = command.bare(*command.words(*grid), third, "max_failures=2")
+    stages = [row["error_stage"] for row in few.rows]
+    assert Counter(stages) == {None: 7, "simulate": 2, "skipped": 3}
 
 
 def test_fail_fast_ends_at_the_first(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:

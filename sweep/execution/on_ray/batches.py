@@ -5,9 +5,11 @@ Pure bookkeeping, without Ray, so that it can be tested by itself.
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from operator import length_hint
 from typing import TYPE_CHECKING, Literal
 
 from sweep.execution.parts import Pace
@@ -21,6 +23,10 @@ LEAST_S, MOST_S = 1.0, 20.0
 """For how long a task begins cells."""
 PARTS_S = 300.0
 """How many parts of chunks may come in a second, of all slots together."""
+AHEAD, DRAWN = 2 * MOST_CELLS, 1024
+"""Cells that wait at least, where there are more; those that are drawn at once."""
+GOLDEN = 0.6180339887
+"""Multiples of it, but for their whole numbers, lie evenly between 0 and 1."""
 MAX_LOST = 5
 MAX_OUT_OF_MEMORY = 1
 
@@ -49,39 +55,70 @@ class _Trials:
 class Batches:
     """The cells that wait, in order, and what is known of their durations and losses.
 
-    Cells of one workload follow each other, so that few workloads are needed at a time. A task
-    ends by its time, so that no chunk need be small for fear that its cells are long; what it
-    leaves waits again.
+    Cells are drawn as they are needed, of which few wait at a time; `work` tells by its length
+    hint how many are left. Those of one workload follow each other, so that few workloads are
+    needed at a time. A task ends by its time, so that no chunk need be small for fear that its
+    cells are long; what it leaves waits again.
     """
 
     work: Iterable[Work]
     slots: int  # how many tasks run at once
+    drawn: Callable[[Sequence[Work]], object] = lambda _: None  # is told of those that wait now
     _waiting: dict[str, deque[Work]] = field(init=False, default_factory=dict)
     _again: deque[Batch] = field(init=False, default_factory=deque)
     _seconds: dict[str, float] = field(init=False, default_factory=dict)
     _left: dict[str, int] = field(init=False, default_factory=dict)
+    _settled: set[str] = field(init=False, default_factory=set)  # workloads of which none is left
+    _n_waiting: int = field(init=False, default=0)
+    _n_first: int = field(init=False, default=0)
+    _last: str = field(init=False, default="")  # the workload of which more may come
     _trials: dict[str, _Trials] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        for cell in self.work:
+        self.work = iter(self.work)
+
+    def draw(self, n_cells: int = DRAWN) -> list[Work]:
+        """Let so many more cells wait, and return them; empty if there are no more."""
+        drawn = list(itertools.islice(self.work, n_cells))
+        if not drawn:
+            self.work = iter(())  # whatever its length hint was
+        for cell in drawn:
             self._waiting.setdefault(cell.input, deque()).append(cell)
-            self._left[cell.input] = self._left.get(cell.input, 0) + 1
+            self._count(cell.input, 1)
+        self._n_waiting += len(drawn)
+        self._last = drawn[-1].input if drawn else ""
+        self.drawn(drawn)
+        return drawn
 
     def next(self) -> Batch | None:
         """Take the next batch; None if nothing waits."""
         if self._again:
             return self._again.popleft()
+        while self._n_waiting < AHEAD and self.draw():
+            pass
         for name, queue in self._waiting.items():
             if queue:
-                return Batch(name, [queue.popleft() for _ in range(self._size(name, len(queue)))])
+                n_cells = self._size(name, len(queue))
+                self._n_waiting -= n_cells
+                return Batch(name, [queue.popleft() for _ in range(n_cells)])
         return None
 
     def _size(self, name: str, n_waiting: int) -> int:
-        """Leave the other slots their part of the rest, but where they are many not too little."""
-        fair = -(-n_waiting // (2 * self.slots))
+        """Leave the other slots their part of the rest, but where they are many not too little.
+
+        Where they are many the first tasks differ in length: the driver can't take them all in, and
+        hand out the next, at one time.
+        """
+        fair = -(-self._n_rest() // (2 * self.slots))
         least_s = self._part_s() - LEAST_S
+        if least_s and name not in self._seconds:
+            self._n_first += 1
+            fair = int(fair * (0.5 + 0.5 * (self._n_first * GOLDEN % 1.0)))
         least = int(least_s / max(self._seconds.get(name, least_s), 1e-6)) if least_s else 0
         return min(max(fair, least, 1), MOST_CELLS, n_waiting)
+
+    def _n_rest(self) -> int:
+        return self._n_waiting + length_hint(self.work)
 
     def _part_s(self) -> float:
         return max(LEAST_S, self.slots / PARTS_S)
@@ -93,7 +130,7 @@ class Batches:
         that all slots end together.
         """
         each = self._seconds.get(batch.input, 0.0)
-        left_s = each * len(self._waiting.get(batch.input, ())) / (2 * self.slots)
+        left_s = each * self._n_rest() / (2 * self.slots)
         part_s = self._part_s()
         task_s = max(part_s, min(left_s, max(MOST_S, 4 * part_s)))
         return Pace(0.0 if batch.careful else part_s, task_s)
@@ -107,7 +144,7 @@ class Batches:
         each = seconds / n_cells
         before = self._seconds.get(batch.input, each)
         self._seconds[batch.input] = 0.5 * before + 0.5 * each
-        self._left[batch.input] -= n_cells
+        self._count(batch.input, -n_cells)
         batch.work = batch.work[n_cells:]
 
     def left(self, batch: Batch) -> None:
@@ -118,6 +155,7 @@ class Batches:
             self._again.append(batch)
         else:
             self._waiting[batch.input].extendleft(reversed(batch.work))
+            self._n_waiting += len(batch.work)
 
     def lost(self, batch: Batch, loss: Loss) -> list[Work]:
         """Note that a task was lost; return those of its cells that won't be tried again.
@@ -148,7 +186,7 @@ class Batches:
                 self._again.append(Batch(batch.input, [cell], batch.doubled or loss == "memory"))
         if others:
             self._again.append(Batch(batch.input, others, batch.doubled, careful=batch.doubled))
-        self._left[batch.input] -= len(given_up)
+        self._count(batch.input, -len(given_up))
         return given_up
 
     def ended(self, batch: Batch, key: str) -> Work:
@@ -157,21 +195,33 @@ class Batches:
         others = [cell for cell in batch.work if cell is not over]
         if others:
             self._again.append(Batch(batch.input, others, batch.doubled))
-        self._left[batch.input] -= 1
+        self._count(batch.input, -1)
         return over
 
     def elsewhere(self, cell: Work, but: str) -> None:
         """Let a cell that came back wait again, for another node than `but`."""
-        self._left[cell.input] += 1
+        self._count(cell.input, 1)
         self._again.append(Batch(cell.input, [cell], but=but))
 
     def n_lost(self, cell: Work) -> int:
         """How often a cell was to blame for the loss of its worker."""
         return self._of(cell).lost
 
-    def is_over(self, name: str) -> bool:
-        """Tell whether every cell of a workload is settled."""
-        return self._left[name] == 0
+    def over(self) -> list[str]:
+        """Name workloads of which every cell is settled since; nothing is known of them then."""
+        names = [name for name in self._settled if name != self._last]
+        for name in names:
+            self._settled.remove(name)
+            for kept in (self._left, self._waiting, self._seconds):
+                kept.pop(name, None)
+        return names
+
+    def _count(self, name: str, n_cells: int) -> None:
+        self._left[name] = self._left.get(name, 0) + n_cells
+        if self._left[name]:
+            self._settled.discard(name)
+        else:
+            self._settled.add(name)
 
     def _of(self, cell: Work) -> _Trials:
         return self._trials.setdefault(cell.spec.key, _Trials())

@@ -5,14 +5,14 @@ from __future__ import annotations
 import itertools
 import secrets
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sim.base.errors import InputError, in_a_line
 from sweep.execution import notes, task
 from sweep.execution.cell import error_of
-from sweep.execution.compute import InlineRunner, Keep, Runner, Work, Workloads
+from sweep.execution.compute import FIRST, InlineRunner, Keep, Runner, Work, Workloads
 from sweep.execution.made import Recipe
 from sweep.execution.on_ray import board
 from sweep.execution.on_ray.batches import MAX_LOST, Batch, Batches
@@ -69,27 +69,23 @@ class RayRunner:
         self._is_ready = False
         self._keep: Keep | None = None
 
-    @property
-    def slots(self) -> int:
-        """Slots of the cluster, as far as is known."""
-        return self._connection.slots
-
     def convert(self, recipe: Recipe) -> dict[str, Any]:
         """Have a trace read by a task; return what is known of it then."""
         return convert(self._connection, recipe, self._python_path)
 
     def run(
-        self, work: Sequence[Work], workloads: Workloads, keep: Keep | None = None
+        self, work: Iterable[Work], workloads: Workloads, keep: Keep | None = None
     ) -> Iterator[Part | str]:
         """Yield each cell's outcome once, in parts as they come; a text every second without one.
 
         Ray stays up afterwards, for more work, until `close`.
         """
         self._keep = keep
-        batches = Batches(work, slots=1)
-        self._shared.expect(work)
+        batches = Batches(work, slots=1, drawn=self._shared.expect)
+        first = batches.draw(FIRST)
         if not self._is_ready:
-            yield from self._open(work, workloads)
+            yield from self._open(first, workloads)
+        del first
         n_in_vain = 0
         while True:
             try:
@@ -239,8 +235,8 @@ class RayRunner:
                 for judged in self._judged(cell, result, batches)
             )
             yield Part([*judged], part.kept)
-        if batches.is_over(batch.input):
-            self._shared.forget(batch.input)
+        for name in batches.over():
+            self._shared.forget(name)
 
     def _judged(self, cell: Work, result: CellResult, batches: Batches) -> Iterator[CellResult]:
         """Give what became of a cell, unless it failed and is to be tried on another node."""

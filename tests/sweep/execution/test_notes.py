@@ -7,7 +7,7 @@ from rich.console import Console
 
 from sim import Workload
 from sweep.execution import notes
-from sweep.execution.notes import Progress, SoFar
+from sweep.execution.notes import Progress
 from tests.sweep.small import Command
 
 
@@ -18,7 +18,7 @@ def console(*, terminal: bool = False) -> tuple[Console, io.StringIO]:
 
 def test_a_plain_line_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     where, file = console()
-    with Progress(where, SoFar(0, 3)) as shown:
+    with Progress(where, 3) as shown:
         shown.cells(1, 0)
         shown.cells(1, 1)
         shown.cells(1, 0)
@@ -29,7 +29,7 @@ def test_a_plain_line_every_few_seconds(monkeypatch: pytest.MonkeyPatch) -> None
     clock = [0.0]
     monkeypatch.setattr(notes.time, "monotonic", lambda: clock[0])
     where, file = console()
-    with Progress(where, SoFar(0, 4)) as shown:
+    with Progress(where, 4) as shown:
         for _ in range(15):
             clock[0] += 1.0
             shown.beat("compiling" if clock[0] < 12 else "")
@@ -50,7 +50,7 @@ def test_what_happened_and_what_runs_for_long_is_said(monkeypatch: pytest.Monkey
     clock = [0.0]
     monkeypatch.setattr(notes.time, "monotonic", lambda: clock[0])
     where, file = console()
-    with Progress(where, SoFar(0, 3)) as shown:
+    with Progress(where, 3) as shown:
         shown.cells(1, 0)
         shown.say("a worker died\x1b[2J")
         for _ in range(4):
@@ -68,14 +68,14 @@ def test_what_happened_and_what_runs_for_long_is_said(monkeypatch: pytest.Monkey
 
 def test_nothing_is_said_of_nothing() -> None:
     where, file = console()
-    with Progress(where, SoFar(0, 3)):
+    with Progress(where, 3):
         pass
     assert file.getvalue() == ""
 
 
 def test_a_bar_on_a_terminal() -> None:
     where, file = console(terminal=True)
-    with Progress(where, SoFar(0, 2)) as shown:
+    with Progress(where, 2) as shown:
         shown.beat("compiling")
         assert shown._words() == "compiling"
         shown.cells(1, 1)

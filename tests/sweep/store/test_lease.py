@@ -136,7 +136,8 @@ def test_a_key_is_claimed_by_one(tmp_path: Path) -> None:
     one, other = claims(tmp_path), claims(tmp_path)
     assert one.take(keys(1, 2, 3)).tolist() == [True] * 3
     assert other.take(keys(2, 3, 4)).tolist() == [False, False, True]
-    assert one.take(keys(3, 4)).tolist() == [True, False]
+    assert one.take(keys(3, 4), keys(1)).tolist() == [True, False]
+    assert other.take(keys(1, 2, 3), keys(4)).tolist() == [False, True, False]  # 2 was given up
     one.close()
     assert other.take(keys(2, 3)).tolist() == [True, True]
     other.close()

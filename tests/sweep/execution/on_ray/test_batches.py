@@ -4,6 +4,8 @@ import pytest
 
 from sweep.execution.compute import Work
 from sweep.execution.on_ray.batches import (
+    AHEAD,
+    DRAWN,
     LEAST_S,
     MAX_LOST,
     MOST_CELLS,
@@ -78,16 +80,45 @@ def test_parts_are_rarer_where_slots_are_many() -> None:
 def test_cells_of_one_workload_follow_each_other() -> None:
     mixed = [one for pair in zip(work(3, "a"), work(3, "b"), strict=True) for one in pair]
     batches = Batches(mixed, slots=2)
-    assert [take(batches).input for _ in range(6)] == ["a", "a", "a", "b", "b", "b"]
+    taken = []
+    while (batch := batches.next()) is not None:
+        taken.append((batch.input, len(batch.work)))
+    assert taken == [("a", 2), ("a", 1), ("b", 1), ("b", 1), ("b", 1)]
 
 
 def test_a_workload_is_over_when_its_cells_are_settled() -> None:
     batches = Batches(work(2), slots=2)
     first, second = take(batches), take(batches)
     batches.done(first, 1, 1.0)
-    assert not batches.is_over("w")
+    assert batches.over() == []
     batches.lost(second, "broken")
-    assert batches.is_over("w")
+    assert batches.over() == ["w"]
+    assert batches.over() == []
+
+
+def test_a_workload_is_not_over_while_more_of_it_may_come() -> None:
+    batches = Batches([*work(AHEAD + DRAWN, "a"), *work(1, "b")], slots=1)
+    settled, over = 0, []
+    while (batch := batches.next()) is not None:
+        settled += len(batch.work)
+        batches.done(batch, len(batch.work), 1.0)
+        over += [(name, settled) for name in batches.over()]
+    assert over == [("a", AHEAD + DRAWN), ("b", AHEAD + DRAWN + 1)]
+
+
+def test_few_cells_wait_at_a_time() -> None:
+    drawn: list[Work] = []
+    batches = Batches(work(100_000), slots=2, drawn=drawn.extend)
+    taken = sum(len(take(batches).work) for _ in range(10))
+    assert taken == 10 * MOST_CELLS
+    assert AHEAD <= len(drawn) - taken + MOST_CELLS < AHEAD + DRAWN
+
+
+@pytest.mark.parametrize("n_slots", [100, 12_800])
+def test_of_very_many_tasks_the_first_end_one_after_the_other(n_slots: int) -> None:
+    batches = Batches(work(80 * n_slots), slots=n_slots)
+    sizes = {len(take(batches).work) for _ in range(50)}
+    assert (max(sizes), min(sizes)) == ((39, 20) if n_slots > PARTS_S else (40, 32))
 
 
 def test_a_lost_chunk_waits_again_with_care() -> None:
@@ -131,7 +162,7 @@ def test_one_cell_takes_no_other_with_it(poison: int, loss: Loss, runs: int) -> 
     assert [one.spec.key for one in given_up] == [f"w{poison}"]
     assert sorted([*done, f"w{poison}"]) == sorted(one.spec.key for one in work(40))
     assert n_runs <= runs
-    assert batches.is_over("w")
+    assert batches.over() == ["w"]
 
 
 def test_a_lost_cell_has_five_more_trials() -> None:
@@ -160,7 +191,7 @@ def test_a_broken_task_is_tried_again_only_to_find_the_cell_to_blame(n: int) -> 
     assert len(given_up) == (1 if n == 1 else 0)
     while (batch := batches.next()) is not None:
         assert len(batches.lost(batch, "broken")) == 1
-    assert batches.is_over("w")
+    assert batches.over() == ["w"]
 
 
 def test_a_cell_that_was_ended_is_settled_and_the_others_wait_again() -> None:
@@ -169,7 +200,7 @@ def test_a_cell_that_was_ended_is_settled_and_the_others_wait_again() -> None:
     assert batches.ended(all_three, "w1").spec.key == "w1"
     assert keys(batches.next()) == ["w0", "w2"]
     assert batches.next() is None
-    assert not batches.is_over("w")
+    assert batches.over() == []
 
 
 def test_what_could_not_be_handed_out_is_next_again() -> None:
