@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
+import numpy as np
+
 from sweep.execution import compute, notes, plan
 from sweep.execution.compute import Runner
 from sweep.execution.plan import Planned, Prepared
@@ -69,34 +71,38 @@ class _Mine:
     def __init__(self, prepared: Prepared, claims: Claims) -> None:
         self._prepared = prepared
         self._claims = claims
-        self._claimed: dict[int, bytes] = {}  # by row, as what those are claimed that are in work
+        # of what is in work, by row: as what it is claimed, and its key
+        self._in_work: dict[int, tuple[bytes, str]] = {}
+        self._keys: set[str] = set()
         self.waiting: list[Spec] = []  # claimed, and not given yet
         self.others: list[Spec] = []
 
     def among(self, specs: Iterator[Spec]) -> Iterator[Spec]:
         """Claim cells, many at once, and give those that are neither another's nor kept."""
         cache = self._prepared.cache
-        while some := list(itertools.islice(specs, max(AT_ONCE, len(self._claimed) // 4))):
+        while some := list(itertools.islice(specs, max(AT_ONCE, len(self._in_work) // 4))):
             names = [plan.claimed_as(self._prepared, cell) for cell, _ in some]
-            in_work = as_keys(b"".join(self._claimed.values()))
-            mine = self._claims.take(as_keys(b"".join(names)), in_work)
+            still = as_keys(b"".join(name for name, _ in self._in_work.values()))
+            mine = self._claims.take(as_keys(b"".join(names)), still)
             some = _settled(self._prepared, some)
             # what was kept between the plan and the claim
             keys = [cell.key for cell, _ in some]
             kept = cache.look_again(as_keys(bytes.fromhex("".join(keys))))
             _take_over(self._prepared, itertools.compress(keys, kept))
-            for spec, name, is_mine, is_kept in zip(some, names, mine, kept, strict=True):
-                if is_mine and not is_kept:
-                    self._claimed[spec[0].row] = name
-                    self.waiting.append(spec)
-                elif not is_kept:
-                    self.others.append(spec)
+            for at in np.flatnonzero(~kept).tolist():
+                if mine[at] and keys[at] not in self._keys:  # recipes may differ, and contents not
+                    self._in_work[some[at][0].row] = (names[at], keys[at])
+                    self._keys.add(keys[at])
+                    self.waiting.append(some[at])
+                else:
+                    self.others.append(some[at])
             del some, names, mine, keys, kept  # before the next are drawn
             yield from each_once(self.waiting)
 
     def over(self, cell: Planned) -> None:
         """Give up the claim of a cell."""
-        self._claimed.pop(cell.row, None)
+        _, key = self._in_work.pop(cell.row)
+        self._keys.remove(key)
 
 
 def each_once(cells: list[T]) -> Iterator[T]:
