@@ -5,9 +5,9 @@ Three machines (network namespaces) form a Ray cluster; every few seconds someth
 seed says: a worker, a whole machine but the head, or the driver (the same command goes on). A
 machine comes back as it was, with other sources of the project, or with a disk that fills up; the
 clock of the last one is an hour fast then. With ``--bucket`` results go to an object store that
-refuses one put in twenty, and the driver's machine is lost with all that it had: the same command
-goes on elsewhere. In the end each cell must be done exactly once, with the bytes of an undisturbed
-run without Ray, and nobody must have been shown a traceback.
+refuses one put in twenty and that the last machine has no keys to, and the driver's machine is lost
+with all that it had: the same command goes on elsewhere. In the end each cell must be done exactly
+once, with the bytes of an undisturbed run without Ray, and nobody must have been shown a traceback.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ KINDS = {"worker": 6, "machine": 3, "driver": 1}
 COMES_BACK = {"as it was": 2, "with other sources": 1, "with a full disk": 1}
 PORT, REFUSES = 5055, 20
 WORKER = "ray::run_batch"
+KEYS = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}
 
 
 @dataclass
@@ -180,9 +181,8 @@ class Soak:
 
     @property
     def _environment(self) -> dict[str, str]:
-        keys = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}
         mine = {"XDG_CACHE_HOME": str(self._home), "NUMBA_CACHE_DIR": str(cache_dir())}
-        given = {**keys, **mine} if self.bucket else {}
+        given = {**KEYS, **mine} if self.bucket else {}
         return {**os.environ, **self.environment, **self.site.head.environment, **given}
 
     @property
@@ -259,6 +259,8 @@ def main(argv: list[str]) -> int:
     args = parser.parse_args(argv)
     try:
         with scratch() as name, site() as there:
+            for machine in there.machines[: -1 if args.bucket else 0]:
+                machine.environment.update(KEYS)
             there.start()
             soak = Soak(there, Path(name), args.cells, args.seed, bucket=args.bucket)
             soak.every_s, soak.limit_s = args.every, args.limit

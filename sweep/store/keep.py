@@ -8,9 +8,9 @@ from __future__ import annotations
 import contextlib
 import json
 import secrets
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -24,6 +24,10 @@ MOST_CELLS, MOST_BYTES = 4096, 2**24
 """A shard's, at most; one cell may be larger."""
 MARK = "cache/mark"
 """By its content a machine knows that it reaches this place, and not another of the same name."""
+LOOK_S = 1.0
+_SOUGHT: set[tuple[str, str]] = set()
+_REACHED: dict[tuple[str, str], Place] = {}
+"""By name and mark, in this process."""
 
 
 @dataclass(frozen=True)
@@ -73,14 +77,26 @@ def mark_of(there: Place) -> str:
     return (there.get(MARK) or b"").decode()
 
 
-@lru_cache(maxsize=8)
 def reached(where: str, mark: str) -> Place | None:
-    """Return the place of a name, if the one with this mark is reached from here."""
-    with contextlib.suppress(OSError, ValueError):
+    """Return the place of a name, if the one with this mark is known to be reached from here.
+
+    It is looked for aside, as that takes half a minute where a machine has no keys to a store: who
+    asks waits for a second once, and gets None while the answer is out.
+    """
+    asked = where, mark
+    if asked not in _SOUGHT:
+        _SOUGHT.add(asked)
+        thread = threading.Thread(target=_look_for, args=asked, daemon=True)
+        thread.start()
+        thread.join(LOOK_S)
+    return _REACHED.get(asked)
+
+
+def _look_for(where: str, mark: str) -> None:
+    with contextlib.suppress(OSError, ValueError):  # InputError is one
         found = place.named(where)
         if found.get(MARK) == mark.encode():
-            return found
-    return None
+            _REACHED[where, mark] = found
 
 
 def _in_parts(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
