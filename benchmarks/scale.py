@@ -194,7 +194,7 @@ def _begin(folder: Path) -> list[Row]:
 def _fleet(folder: Path) -> list[Row]:
     """200 nodes of fake slots, cells of 1 s that are kept: how busy they are."""
     rows = []
-    for each, n_cells in ((8, 100), (32, 80), (64, 80)):
+    for each, n_cells in ((8, 100), (32, 80), (64, 160)):
         *words, _ = _tiny(folder, 200 * each * n_cells)
         words.append(f"paths.results={folder / f'fleet{each}'}")
         asked = driver.ask(words, [str(folder / "own")])

@@ -61,6 +61,8 @@ class Work:
 
 Keep = Callable[[Sequence[Work]], Keeping]
 """Says how cells are kept by whoever runs them."""
+Came = tuple[CellResult, Planned, str]
+"""What came of a cell, and where it ran."""
 
 
 class Workloads(Protocol):
@@ -214,22 +216,30 @@ def run(
 
     def keep(some: Sequence[Work]) -> Keeping:
         of = [by_key[cell.spec.key] for cell in some]
-        configs = [plan.kept_config(prepared, cell) for cell in of]
+        configs = [*plan.kept_configs(prepared, of)]
         where = place.name_of(prepared.cache.results)
         return Keeping(where, mark(), configs, is_late=_is_late(of[0], prepared))
 
-    came, written = _nothing()  # and does not count yet: what came in a moment
+    came: list[Came] = []  # and does not count yet: what came in a moment
+    written: list[Written] = []
     kept_s = time.monotonic()
+
+    def count() -> None:
+        n_failed = _take_in(came, written, prepared, journal, errors)
+        progress.cells(len(came), n_failed)
+        for _, cell, _ in came:
+            over(cell)
+        came.clear()
+        written.clear()
+
     try:
         with notes.Progress(notes.console(), n_cells) as progress:
             try:
                 for said in cells.run(work, prepared.inputs, keep):
                     if isinstance(said, Part):
-                        of = (by_key.pop(result.key) for result in said.results)
-                        came += [
-                            _settled(result, cell, prepared)
-                            for result, cell in zip(said.results, of, strict=True)
-                        ]
+                        of = [(result, by_key.pop(result.key)) for result in said.results]
+                        at = said.node or platform.node()
+                        came += [(*_settled(*each, prepared), at) for each in of]
                         written += said.kept
                     elif isinstance(said, notes.Line):
                         progress.say(said)
@@ -238,18 +248,13 @@ def run(
                         progress.beat(said)
                     is_time = time.monotonic() - kept_s >= KEEP_EVERY_S
                     if came and (is_time or len(came) >= MOST_CELLS or _has_failed(said)):
-                        n = _take_in(came, written, prepared, journal, errors)
-                        progress.cells(len(came), n)
-                        _tell(came, over)
-                        came, written = _nothing()
+                        count()
                         kept_s = time.monotonic()
                     if limit is not None and len(errors) >= limit and (by_key or length_hint(work)):
                         break
             finally:
                 if came:
-                    n = _take_in(came, written, prepared, journal, errors)
-                    progress.cells(len(came), n)
-                    _tell(came, over)
+                    count()
     except KeyboardInterrupt:
         notes.interrupted(prepared, n_cells)
         raise
@@ -273,15 +278,6 @@ def _is_late(cell: Planned, prepared: Prepared) -> bool:
     return cell.input in prepared.late or prepared.keys[row : row + 1].tobytes().hex() != cell.key
 
 
-def _tell(came: Sequence[tuple[CellResult, Planned]], over: Callable[[Planned], object]) -> None:
-    for _, cell in came:
-        over(cell)
-
-
-def _nothing() -> tuple[list[tuple[CellResult, Planned]], list[Written]]:
-    return [], []
-
-
 def _has_failed(said: Part | str) -> bool:
     return isinstance(said, Part) and any(result.error is not None for result in said.results)
 
@@ -289,12 +285,7 @@ def _has_failed(said: Part | str) -> bool:
 def skipped(keys: Iterable[str], limit: int | None) -> dict[str, CellError]:
     """Say of cells why they were not run."""
     message = f"not run: {limit} cells had failed before (max_failures={limit})"
-    error: CellError = {
-        "stage": "skipped",
-        "type": "Skipped",
-        "message": message,
-        "traceback": "",
-    }
+    error: CellError = {"stage": "skipped", "type": "Skipped", "message": message, "traceback": ""}
     return dict.fromkeys(keys, error)
 
 
@@ -309,14 +300,14 @@ def _name(labels: Mapping[str, Any]) -> str:
 
 
 def _take_in(
-    came: Sequence[tuple[CellResult, Planned]],
+    came: Sequence[Came],
     written: Sequence[Written],
     prepared: Prepared,
     journal: Journal,
     errors: dict[str, CellError],
 ) -> int:
     """Keep results, then say in the journal that they are there; return how many failed."""
-    done = [cell for result, cell in came if result.error is None]
+    done = [cell for result, cell, _ in came if result.error is None]
     for cell in {(id(cell.cell.policy), id(cell.cell.measure)): cell for cell in done}.values():
         prepared.cache.sources.keep(plan.source_of(cell.cell), plan.table_of(cell.cell))
     manifests = prepared.cache.commit(written)
@@ -325,18 +316,18 @@ def _take_in(
         values = np.concatenate([manifest.metrics() for manifest in some], axis=1)
         keys = as_keys(b"".join(manifest.keys for manifest in some))
         prepared.metrics.take(keys, dict(zip(names, values, strict=True)))
-    whole = [(result, cell) for result, cell in came if result.jobs is not None]
-    unkept = prepared.cache.put_many(
-        [(result, plan.kept_config(prepared, cell)) for result, cell in whole]
-    )
+    whole = [result for result, *_ in came if result.jobs is not None]
+    of = (cell for result, cell, _ in came if result.jobs is not None)
+    configs = plan.kept_configs(prepared, of)
+    unkept = prepared.cache.put_many([*zip(whole, configs, strict=True)])
     n_failed, lines = 0, []
-    for result, cell in came:
+    for result, cell, node in came:
         error = result.error
         if result.key in unkept:
             # a table of the user's measure that no file can hold is the cell's fault alone
             error = error_of("keep", unkept[result.key])
-        where, seconds = result.node or platform.node(), round(result.seconds, 3)
-        fields = {"row": cell.row, "key": cell.key, "node": where, "seconds": seconds}
+        seconds = round(result.seconds, 3)
+        fields = {"row": cell.row, "key": cell.key, "node": node, "seconds": seconds}
         if error is None:
             if result.jobs is not None:
                 prepared.metrics[cell.key] = result.metrics

@@ -39,6 +39,7 @@ class Part:
 
     results: list[CellResult]
     kept: Sequence[Written] = ()
+    node: str = ""  # name of the one where they ran, for people; empty: this machine
 
 
 def pack(

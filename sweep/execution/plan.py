@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -235,13 +235,13 @@ def specs(prepared: Prepared) -> Iterator[tuple[Planned, CellSpec]]:
     For one that is made where its cells run, whoever makes it does so (`sweep.execution.made`).
     """
     sized: dict[tuple[str, int, float], Mapping[str, Any]] = {}
-    inputs = prepared.inputs
+    inputs, grid = prepared.inputs, prepared.planned
     todo = prepared.rows_to_do()
     # workload by workload, in the order in which the first of their cells comes
     _, first, of = np.unique(prepared.of_input[todo], return_index=True, return_inverse=True)
     todo = todo[np.argsort(first[of], kind="stable")]
-    for row in todo:
-        planned = prepared.planned[int(row)]
+    for row in map(int, todo):
+        planned = grid[row]
         cell = planned.cell
         world = planned.input, id(cell.cluster), cell.capacity
         if world not in sized and inputs.is_elsewhere(planned.input):
@@ -256,8 +256,16 @@ def specs(prepared: Prepared) -> Iterator[tuple[Planned, CellSpec]]:
 
 def kept_config(prepared: Prepared, planned: Planned) -> dict[str, Any]:
     """Everything that a cell's key was made of, and its trace, to be kept beside its result."""
-    return {
-        **prepared.shown(planned.cell),
-        "workload": prepared.inputs.content(planned.input),
-        "sources": source_of(planned.cell),
-    }
+    return next(kept_configs(prepared, [planned]))
+
+
+def kept_configs(prepared: Prepared, some: Iterable[Planned]) -> Iterator[dict[str, Any]]:
+    """Give the same of many cells, most of which differ in capacity and seed alone."""
+    shared: dict[tuple[object, ...], dict[str, Any]] = {}
+    for planned in some:
+        cell = planned.cell
+        which = planned.input, id(cell.policy), id(cell.cluster), id(cell.measure)
+        if which not in shared:
+            workload, source = prepared.inputs.content(planned.input), source_of(cell)
+            shared[which] = {**prepared.shown(cell), "workload": workload, "sources": source}
+        yield {**shared[which], "capacity": cell.capacity, "seed": cell.seed}

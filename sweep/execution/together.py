@@ -29,11 +29,7 @@ AT_ONCE = 25_000
 
 
 def run(
-    prepared: Prepared,
-    specs: Iterable[Spec],
-    n_cells: int,
-    journal: Journal,
-    runner: Runner,
+    prepared: Prepared, specs: Iterable[Spec], n_cells: int, journal: Journal, runner: Runner
 ) -> dict[str, CellError]:
     """Run cells as `compute.run` does, but those that another sweep is at, which are waited for.
 

@@ -47,6 +47,11 @@ class WorldVariant:
     cluster: Config
     measure: Config
 
+    @property
+    def raw(self) -> Config:
+        """All of them."""
+        return {"trace": self.trace, "cluster": self.cluster, "measure": self.measure}
+
 
 def of_policy(request: Request, option: str, swept: Sequence[str]) -> list[PolicyVariant]:
     """Set the fixed and the swept parameters of a policy: a variant for each combination.
@@ -157,24 +162,23 @@ class Resolver:
     def __init__(self) -> None:
         self._policies: dict[_Identity, Config] = {}
         self._worlds: dict[_Identity, _Parts] = {}
-        # by variant: its text, and what of a cell that refers to; the variant stays alive
-        self._known: dict[int, tuple[object, str, tuple[str, ...]]] = {}
+        # by variant: its text alone, and what of a cell that refers to; the variant stays alive
+        self._known: dict[int, tuple[object, tuple[str], tuple[str, ...]]] = {}
 
     def policy(self, policy: PolicyVariant, context: Mapping[str, Any]) -> Config:
         """Resolve a policy: ``name``, ``module`` and every one of its ``params``."""
         if policy.option == NO_POLICY:
             return policy.raw
-        key = self._identity(policy, policy.raw, context)
+        key = self._identity(policy, context)
         if key not in self._policies:
             self._policies[key] = _built(policy, context)
         return self._policies[key]
 
     def world(self, world: WorldVariant, context: Mapping[str, Any]) -> _Parts:
         """Resolve a trace, its cluster, and what is measured."""
-        raw = {"trace": world.trace, "cluster": world.cluster, "measure": world.measure}
-        key = self._identity(world, raw, context)
+        key = self._identity(world, context)
         if key not in self._worlds:
-            parts = config_tree.resolved({**raw, **context})
+            parts = config_tree.resolved({**world.raw, **context})
             traces.check(world.option, parts["trace"])
             clusters.check(parts["cluster"])
             _check_measure(parts["measure"])
@@ -185,20 +189,18 @@ class Resolver:
         self, policy: PolicyVariant, world: WorldVariant, context: Mapping[str, Any]
     ) -> tuple[object, ...]:
         """Name what a cell is made of but for what its key holds by itself: its seed."""
-        raw = {"trace": world.trace, "cluster": world.cluster, "measure": world.measure}
-        return (
-            self._identity(policy, policy.raw, context),
-            self._identity(world, raw, context),
-            context["capacity"],
-        )
+        which = self._identity(policy, context), self._identity(world, context)
+        return (*which, context["capacity"])
 
-    def _identity(self, variant: object, raw: Config, context: Mapping[str, Any]) -> _Identity:
+    def _identity(
+        self, variant: PolicyVariant | WorldVariant, context: Mapping[str, Any]
+    ) -> _Identity:
         """Name what a variant resolves to: the same for the same text and what it refers to."""
         known = self._known.get(id(variant))
         if known is None:
-            text = json.dumps(raw, default=str)
-            known = self._known[id(variant)] = (variant, text, _referred_to(text))
-        return (known[1], *[context[key] for key in known[2]])
+            text = json.dumps(variant.raw, default=str)
+            known = self._known[id(variant)] = (variant, (text,), _referred_to(text))
+        return (*known[1], *[context[key] for key in known[2]]) if known[2] else known[1]
 
 
 _REFERENCE = re.compile(r"\$\{([^}]*)\}?")

@@ -22,7 +22,7 @@ class CellError(TypedDict):
     traceback: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class CellSpec:
     """What a worker needs to know besides the workload."""
 
@@ -35,7 +35,7 @@ class CellSpec:
     sources: str = ""  # digest of the sources that the numbers shall come from; empty for any
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class CellResult:
     """What a cell gives back: metrics and the table they were computed from, or an error."""
 
@@ -46,7 +46,7 @@ class CellResult:
     jobs: pa.Table | None = None
     error: CellError | None = None
     seconds: float = 0.0  # how long it took; never part of a result
-    node: str = ""  # where it ran, for people; empty: on this machine
+    node: str = ""  # Ray's id of the node where it ran; empty: on this machine
 
     def jct_s(self) -> F8 | None:
         """Time that each job took, NaN of the failed; None where a measure keeps no jobs."""

@@ -126,11 +126,5 @@ def _halves(keys: bytes | Keys) -> Keys:
 def _slim(manifest: Manifest) -> Manifest:
     """Return a manifest without what the index has taken over, and what is read when needed."""
     return Manifest(
-        manifest.name,
-        manifest.shard,
-        manifest.n_bytes,
-        b"",
-        manifest.sizes,
-        manifest.names,
-        b"",
+        manifest.name, manifest.shard, manifest.n_bytes, b"", manifest.sizes, manifest.names, b""
     )

@@ -10,7 +10,7 @@ import math
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -40,17 +40,18 @@ class Journal:
 
     def append(self, event: str, **fields: Any) -> None:
         """Add an event, with the time of day and the process."""
-        self._write([(event, fields)])
+        self._write(event, [fields])
         mirror.push(self._results, self.file)
 
     def append_cells(self, cells: Iterable[Mapping[str, Any]]) -> None:
         """Add what became of cells; it is handed over as the lease's heart beats."""
-        self._write([("cell", fields) for fields in cells])
+        self._write("cell", cells)
 
-    def _write(self, events: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
-        about = {"time": round(time.time(), 3), "pid": os.getpid()}
-        lines = ({"event": event, **about, **fields} for event, fields in events)
-        text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+    def _write(self, event: str, lines: Iterable[Mapping[str, Any]]) -> None:
+        encode = json.JSONEncoder(ensure_ascii=False).encode
+        about = {"event": event, "time": round(time.time(), 3), "pid": os.getpid()}
+        begin = encode(about)[:-1]
+        text = "".join(f"{begin}{', ' * bool(line)}{encode(line)[1:]}\n" for line in lines)
         self.file.parent.mkdir(parents=True, exist_ok=True)
         with self.file.open("ab+", buffering=0) as file:
             if not self._is_clean:

@@ -25,6 +25,8 @@ PARTS_S = 300.0
 """How many parts of chunks may come in a second, of all slots together."""
 AHEAD, DRAWN = 2 * MOST_CELLS, 1024
 """Cells that wait at least, where there are more; those that are drawn at once."""
+SHORTEST = 0.5
+"""How long the shortest of the first tasks' parts are, to the longest."""
 GOLDEN = 0.6180339887
 """Multiples of it, but for their whole numbers, lie evenly between 0 and 1."""
 MAX_LOST = 5
@@ -43,6 +45,7 @@ class Batch:
     doubled: bool = False  # whether the task asks for twice the memory of a slot
     careful: bool = False  # whether a cell begins only once the one before has come back
     but: str = ""  # the node that it must not run on, as a cell of it failed there
+    spread: float = 1.0  # how long its parts are, to those of others
 
 
 @dataclass
@@ -98,24 +101,28 @@ class Batches:
             pass
         for name, queue in self._waiting.items():
             if queue:
-                n_cells = self._size(name, len(queue))
+                spread = self._spread(name)
+                n_cells = min(self._size(name, spread), len(queue))
                 self._n_waiting -= n_cells
-                return Batch(name, [queue.popleft() for _ in range(n_cells)])
+                return Batch(name, [queue.popleft() for _ in range(n_cells)], spread=spread)
         return None
 
-    def _size(self, name: str, n_waiting: int) -> int:
-        """Leave the other slots their part of the rest, but where they are many not too little.
+    def _spread(self, name: str) -> float:
+        """Let the first tasks and their parts differ in length, where slots are many.
 
-        Where they are many the first tasks differ in length: the driver can't take them all in, and
-        hand out the next, at one time.
+        The driver can't take them all in, and hand out the next, at one time.
         """
+        if self._part_s() == LEAST_S or name in self._seconds:
+            return 1.0
+        self._n_first += 1
+        return SHORTEST + (1.0 - SHORTEST) * (self._n_first * GOLDEN % 1.0)
+
+    def _size(self, name: str, spread: float) -> int:
+        """Leave the other slots their part of the rest, but where they are many not too little."""
         fair = -(-self._n_rest() // (2 * self.slots))
         least_s = self._part_s() - LEAST_S
-        if least_s and name not in self._seconds:
-            self._n_first += 1
-            fair = int(fair * (0.5 + 0.5 * (self._n_first * GOLDEN % 1.0)))
         least = int(least_s / max(self._seconds.get(name, least_s), 1e-6)) if least_s else 0
-        return min(max(fair, least, 1), MOST_CELLS, n_waiting)
+        return min(max(int(fair * spread), least, 1), MOST_CELLS)
 
     def _n_rest(self) -> int:
         return self._n_waiting + length_hint(self.work)
@@ -131,7 +138,7 @@ class Batches:
         """
         each = self._seconds.get(batch.input, 0.0)
         left_s = each * self._n_rest() / (2 * self.slots)
-        part_s = self._part_s()
+        part_s = self._part_s() * batch.spread
         task_s = max(part_s, min(left_s, max(MOST_S, 4 * part_s)))
         return Pace(0.0 if batch.careful else part_s, task_s)
 

@@ -6,7 +6,6 @@ import itertools
 import secrets
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sim.base.errors import InputError, in_a_line
@@ -229,24 +228,20 @@ class RayRunner:
             results, cells = part.results, batch.work
             self._heard_s[ref] = time.monotonic()
             batches.done(batch, len(results), sum(result.seconds for result in results))
-            judged = (
-                judged
-                for cell, result in zip(cells, results, strict=False)
-                for judged in self._judged(cell, result, batches)
-            )
-            yield Part([*judged], part.kept)
+            pairs = zip(cells, results, strict=False)
+            there = [result for cell, result in pairs if self._counts(cell, result, batches)]
+            yield Part(there, part.kept, self._connection.nodes.name(results[0].node))
         for name in batches.over():
             self._shared.forget(name)
 
-    def _judged(self, cell: Work, result: CellResult, batches: Batches) -> Iterator[CellResult]:
-        """Give what became of a cell, unless it failed and is to be tried on another node."""
+    def _counts(self, cell: Work, result: CellResult, batches: Batches) -> bool:
+        """Tell whether a cell is settled; one that failed may have to be tried elsewhere."""
         nodes = self._connection.nodes
         is_plain = result.error is None and not nodes.but(result.key)
-        if not is_plain and nodes.is_tried_elsewhere(result, str(cell.spec.policy.get("name"))):
-            batches.elsewhere(cell, nodes.but(result.key))
-        else:
-            at = nodes.name(result.node)
-            yield result if at == result.node else replace(result, node=at)
+        if is_plain or not nodes.is_tried_elsewhere(result, str(cell.spec.policy.get("name"))):
+            return True
+        batches.elsewhere(cell, nodes.but(result.key))
+        return False
 
     def _pop(self, ref: Any) -> Batch:
         self._memory.pop(ref, None)

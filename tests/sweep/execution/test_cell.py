@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ def workload() -> Workload:
 
 
 def spec(**changes: Any) -> CellSpec:
-    return CellSpec(**{**SPEC.__dict__, **changes})
+    return replace(SPEC, **changes)
 
 
 def test_gives_metrics_and_a_row_a_job(workload: Workload) -> None:

@@ -74,6 +74,7 @@ def test_tasks_are_long_where_much_is_left() -> None:
 
 def test_parts_are_rarer_where_slots_are_many() -> None:
     batches = Batches(work(10), slots=12_800)
+    batches.done(take(batches), 1, 1.0)
     assert batches.pace(take(batches)).part_s == pytest.approx(12_800 / PARTS_S)
 
 
@@ -117,8 +118,11 @@ def test_few_cells_wait_at_a_time() -> None:
 @pytest.mark.parametrize("n_slots", [100, 12_800])
 def test_of_very_many_tasks_the_first_end_one_after_the_other(n_slots: int) -> None:
     batches = Batches(work(80 * n_slots), slots=n_slots)
-    sizes = {len(take(batches).work) for _ in range(50)}
+    first = [take(batches) for _ in range(50)]
+    sizes = {len(batch.work) for batch in first}
     assert (max(sizes), min(sizes)) == ((39, 20) if n_slots > PARTS_S else (40, 32))
+    parts = {batches.pace(batch).part_s for batch in first}
+    assert (min(parts) / max(parts) < 0.6) == (len(parts) > 1) == (n_slots > PARTS_S)
 
 
 def test_a_lost_chunk_waits_again_with_care() -> None:
