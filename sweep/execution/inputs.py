@@ -120,6 +120,8 @@ class Inputs:
         kept = None if is_parquet else converted.folder_of(self._results, name)
         about = self.known(name)
         digest, n_tasks = ("", 0) if about is None else (about["digest"], about["n_tasks"])
+        if digest and kept is not None and not kept.is_dir():
+            mirror.fetch_part(self._results, f"{kept.relative_to(self._results).as_posix()}/")
         return Recipe(trace, cluster, kept, digest, n_tasks, self._copies)
 
     def learn(self, name: str, about: Mapping[str, Any]) -> None:
@@ -127,7 +129,8 @@ class Inputs:
         if name not in self._known:
             file = self._folder / f"{name}.json"
             files.write_json(file, {**about, "checksum": _checksum(about)})
-            mirror.push(self._results, file)  # cells of the content can't be found without it
+            # cells of the content can't be found without it
+            mirror.push(self._results, file, converted.folder_of(self._results, name))
             self._known[name] = dict(about)
 
     def workload(self, name: str) -> Workload:

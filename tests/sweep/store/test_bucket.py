@@ -11,7 +11,7 @@ import pytest
 
 from sim.base.errors import InputError
 from sweep.cli import main
-from sweep.grid import elsewhere
+from sweep.grid import elsewhere, traces
 from sweep.store import bucket as bucket_module
 from sweep.store import mirror, place, signed
 from sweep.store.bucket import Bucket
@@ -177,6 +177,27 @@ def test_a_sweep_and_the_same_from_another_machine(
     written = every_file(here) | {name: content or b"" for name, content in found.items()}
     assert [name for name, content in written.items() if SECRET.encode() in content] == []
     assert SECRET not in ran.out + ran.err + again.out + again.err
+
+
+def test_a_trace_that_was_read_on_a_machine_is_not_read_on_another(
+    command: Command,
+    address: str,
+    tmp_path: Path,
+    machine: Callable[[str], Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    log = tmp_path / "log.swf"
+    log.write_text("".join(f"{n} {n} 0 10 1 -1 -1 1 10 -1 1 1 1 1 1 -1 -1 -1\n" for n in (1, 2)))
+    reads: list[object] = []
+    read = traces.prepare
+    monkeypatch.setattr(traces, "prepare", lambda *what: reads.append(what) or read(*what))
+    for name, policy in (("one", "fifo"), ("two", "las")):
+        machine(name)
+        words = (f"policy={policy}", "trace=swf", f"trace.path={log}", "launcher=inline")
+        ran = command.bare(*words, "tracking=none", f'paths.results="{address}"')
+        assert ran.code == 0, ran.err
+        assert "1 to run" in ran.err
+        assert len(reads) == 1
 
 
 @pytest.mark.long
