@@ -232,7 +232,8 @@ class Nodes:
             if node.n_asked < TRIES and self._wanted is not None:
                 self._ask(node_id, node, self._wanted)
                 return
-            wrong = [f"it can't be looked at ({in_a_line(error)})"]
+            full = "what looks at it ends each time, as where disk or memory is full"
+            wrong = [f"{full}: make room, and join it anew ({in_a_line(error)})"]
         if wrong and node.n_asked < TWICE and self._wanted is not None:
             # Ray takes what it is about to unpack for unpacked
             node.again_s = time.monotonic() + AGAIN_S

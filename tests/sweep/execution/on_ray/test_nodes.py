@@ -141,6 +141,18 @@ def test_a_check_that_is_lost_is_asked_again_and_one_that_fails_tells(
     assert [*there.good()] == [A]
 
 
+def test_where_no_check_comes_to_its_end_it_is_said_what_to_do(
+    fake: FakeRay, there: Nodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nodes, "AGAIN_S", 0.0)
+    fake.answers = {A: ray_errors.WorkerCrashedError()}
+    for _ in range(nodes.TRIES + 2):
+        there.take_in(up(A))
+    (line,) = there.news()
+    assert "is left out: what looks at it ends each time" in line
+    assert "make room, and join it anew (The worker died" in line
+
+
 def test_a_silent_node_is_named_and_welcome_later(
     fake: FakeRay, there: Nodes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
