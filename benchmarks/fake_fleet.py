@@ -21,7 +21,6 @@ from unittest import mock
 import pyarrow as pa
 
 from sweep.execution import plan, together
-from sweep.execution.memory import collect_seldom
 from sweep.execution.on_ray import connection
 from sweep.execution.on_ray.pool import RayRunner
 from sweep.execution.parts import Part
@@ -223,7 +222,6 @@ class Fleet:
 
 def busy(n_nodes: int, slots_each: int, asked: Request, cell_s: float = 1.0) -> tuple[float, float]:
     """Run the cells that are asked for, and keep them; return what `Fleet.busy` does."""
-    collect_seldom()  # as the command does
     fleet = Fleet(n_nodes, slots_each, cell_s)
     prepared = plan.prepare(grid.build(asked))
     n_cells, specs = len(prepared.todo()), plan.specs(prepared)

@@ -9,8 +9,7 @@ if __name__ == "__main__":
     # Arrow's own allocator keeps what is freed, and is chosen as Arrow is loaded
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     from sweep.cli.main import main
-    from sweep.execution.memory import collect_seldom, keep_no_large
+    from sweep.execution.memory import keep_no_large
 
     keep_no_large()
-    collect_seldom()
     sys.exit(main(sys.argv[1:]))

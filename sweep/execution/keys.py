@@ -20,13 +20,7 @@ def named(policy: Mapping[str, Any]) -> str:
 
 
 def key_of(
-    policy: str,
-    cluster: str,
-    measure: str,
-    capacity: float,
-    seed: int,
-    workload: str,
-    sources: str,
+    policy: str, cluster: str, measure: str, capacity: float, seed: int, workload: str, sources: str
 ) -> str:
     """SHA-256 of all that a cell's numbers follow from: its configuration and two digests.
 

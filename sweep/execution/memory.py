@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import gc
+from collections.abc import Iterator
 
 import pyarrow as pa
 
@@ -23,13 +24,19 @@ def keep_no_large() -> None:
         ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, _LARGE)
 
 
-def collect_seldom() -> None:
+@contextlib.contextmanager
+def collecting_seldom() -> Iterator[None]:
     """Look less often for what only holds itself, among all that this process holds.
 
     Cells on their way are millions of objects, to a driver of thousands of slots, and each look at
     all of them takes a second. What is young is looked through as before.
     """
-    gc.set_threshold(*gc.get_threshold()[:2], _SELDOM)
+    before = gc.get_threshold()
+    gc.set_threshold(*before[:2], _SELDOM)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def give_back() -> None:

@@ -23,11 +23,7 @@ def columns_of(summary: Summary, block: Block) -> list[int]:
 
 
 def sheet(
-    summary: Summary,
-    block: Block,
-    metrics: Sequence[str] | None = None,
-    *,
-    by_policy: bool = False,
+    summary: Summary, block: Block, metrics: Sequence[str] | None = None, *, by_policy: bool = False
 ) -> Sheet:
     """Make the table of a block: metrics below each other, or policies if `by_policy`."""
     chosen = summary.metrics if metrics is None else metrics

@@ -13,6 +13,7 @@ from sweep.execution import notes, task
 from sweep.execution.cell import error_of
 from sweep.execution.compute import FIRST, InlineRunner, Keep, Runner, Work, Workloads
 from sweep.execution.made import Recipe
+from sweep.execution.memory import collecting_seldom
 from sweep.execution.on_ray import board
 from sweep.execution.on_ray.batches import MAX_LOST, Batch, Batches
 from sweep.execution.on_ray.connection import Connection, DisconnectedError, judge
@@ -88,9 +89,10 @@ class RayRunner:
         n_in_vain = 0
         while True:
             try:
-                for outcome in self._run(batches, workloads):
-                    n_in_vain *= isinstance(outcome, str)
-                    yield outcome
+                with collecting_seldom():
+                    for outcome in self._run(batches, workloads):
+                        n_in_vain *= isinstance(outcome, str)
+                        yield outcome
                 return
             except DisconnectedError as error:
                 why = str(error)  # and not its traceback, which holds on to objects

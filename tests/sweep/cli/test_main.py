@@ -49,16 +49,15 @@ def test_help_shows_every_option_by_topic(fake: Command) -> None:
     )
 
 
-def test_the_command_sees_to_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_keeps_no_memory_that_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[str] = []
     monkeypatch.setenv("ARROW_DEFAULT_MEMORY_POOL", "system")
     monkeypatch.setattr(memory, "keep_no_large", lambda: done.append("memory"))
-    monkeypatch.setattr(memory, "collect_seldom", lambda: done.append("seldom"))
     monkeypatch.setattr(main, "main", lambda argv: done.append(argv[0]))
     monkeypatch.setattr(sys, "argv", ["sweep", "list"])
     with pytest.raises(SystemExit):
         runpy.run_module("sweep", run_name="__main__", alter_sys=False)
-    assert done == ["memory", "seldom", "list"]
+    assert done == ["memory", "list"]
 
 
 def test_a_verb_may_stand_anywhere(fake: Command) -> None:

@@ -26,12 +26,10 @@ def test_what_nobody_holds_is_given_back() -> None:
 
 def test_all_that_is_held_is_looked_through_seldom_and_what_is_young_as_before() -> None:
     before = gc.get_threshold()
-    try:
-        memory.collect_seldom()
+    with memory.collecting_seldom():
         assert gc.get_threshold()[:2] == before[:2]
         assert gc.get_threshold()[2] > before[2]
-    finally:
-        gc.set_threshold(*before)
+    assert gc.get_threshold() == before
 
 
 def test_a_sweep_gives_it_back(fake: Command, monkeypatch: pytest.MonkeyPatch) -> None:
