@@ -52,8 +52,6 @@ _TAG = b"""Signature: 8a477f597d28d172789f06886806bc55
 """
 
 
-FIRST = 25_000
-"""Cells that are looked at before any begins: whether their workloads fit their clusters."""
 ONE_SEED = "no seed changes anything here, as the workload is fixed and no policy draws"
 
 
@@ -152,7 +150,7 @@ def _whole(cells: Grid, runner: Runner) -> Outcome:
         if not prepared.todo() and folder.is_whole() and journal.is_complete():
             return _again(prepared, folder, journal)
         specs = plan.specs(prepared)
-        first = list(itertools.islice(specs, FIRST))
+        first = list(itertools.islice(specs, compute.FIRST))
         n_todo = len(prepared.todo())
         cached = compute.begin(prepared, journal, n_todo)
         errors: dict[str, CellError] = {}

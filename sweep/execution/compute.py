@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 FIRST = 25_000
-"""Cells that are looked at before the first runs: which kernels they need."""
+"""Cells that are looked at before the first runs: whether they fit, and which kernels they need."""
 KEEP_EVERY_S = 0.5
 """What came is kept together after so long: a shard a cell would be many."""
 

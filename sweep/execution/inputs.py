@@ -129,7 +129,8 @@ class Inputs:
         if name not in self._known:
             file = self._folder / f"{name}.json"
             files.write_json(file, {**about, "checksum": _checksum(about)})
-            # cells of the content can't be found without it
+            # without what is known no cell of the content is found, without what was kept the trace
+            # is read again
             mirror.push(self._results, file, converted.folder_of(self._results, name))
             self._known[name] = dict(about)
 

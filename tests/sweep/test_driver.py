@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from sweep import driver
 from sweep.execution import compute, together
 from sweep.store import keep
 from sweep.store.journal import Journal
@@ -169,8 +168,7 @@ def test_many_cells_are_drawn_as_they_are_needed(
     grid = (*GRID, *synth)
     fake_engine(monkeypatch)
     whole = command(*grid)
-    for module in (driver, compute):
-        monkeypatch.setattr(module, "FIRST", 2)
+    monkeypatch.setattr(compute, "FIRST", 2)
     monkeypatch.setattr(together, "AT_ONCE", 5)
     other = f"paths.results={tmp_path / 'other'}"
     drawn = command.bare(*command.words(*grid), other)
