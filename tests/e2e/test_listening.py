@@ -1,14 +1,18 @@
-"""Nothing that a local sweep starts listens beyond this machine; for the UI, see its tests."""
+"""What a local sweep starts: no more than it needs, and nothing that listens beyond this machine.
+
+For the UI, see its tests.
+"""
 
 from __future__ import annotations
 
 import os
 import socket
+from pathlib import Path
 
 import pytest
 
 from tests.e2e.conftest import Command
-from tests.e2e.listening import is_loopback, listening
+from tests.e2e.listening import below, is_loopback, listening
 from tests.e2e.test_kill import grid, wait_for_cells
 
 pytestmark = pytest.mark.e2e
@@ -24,17 +28,21 @@ def test_the_addresses_are_read_right() -> None:
 
 
 @pytest.mark.long
-def test_a_local_sweep_listens_on_loopback_alone(command: Command) -> None:
+def test_a_local_sweep_starts_little_which_listens_on_loopback_alone(command: Command) -> None:
     results, gate = command.folder / "results", command.folder / "gate"
     gate.touch()
     process = command.start(*grid(command, "tracking=none", f"policy.gate={gate}"))
     try:
         wait_for_cells(results, 1, process)
         found = listening(process.pid)
+        words = [Path(f"/proc/{pid}/cmdline").read_text().split("\0") for pid in below(process.pid)]
         gate.unlink()
         out, err = process.communicate(timeout=900)
     finally:
         process.kill()
     assert process.returncode == 0, out + err
+    programs = {Path(word).name for each in words for word in each}
+    assert "gcs_server" in programs
+    assert not {"dashboard.py", "log_monitor.py", "monitor.py"} & programs
     assert found  # Ray's own
     assert {one for one in found if not is_loopback(one[0])} == set()

@@ -52,6 +52,7 @@ def start_local(workers: int | None, environment: Mapping[str, str]) -> None:
     }
     what, way_out = "Ray does not start on this machine", "launcher=inline runs without it"
     given = {name: os.environ.get(name) for name in (_PORT, _PORT_WAIT)}
+    _leave_out_helpers()
     try:
         for trial in range(1, START_AGAIN + 2):
             try:
@@ -71,6 +72,18 @@ def start_local(workers: int | None, environment: Mapping[str, str]) -> None:
         for name, value in given.items():
             os.environ.pop(name, None)
             os.environ.update({} if value is None else {name: value})
+
+
+def _leave_out_helpers() -> None:
+    """Let Ray start nothing for a dashboard, an autoscaler or logs on a terminal.
+
+    It does even where there are none, and waits for it: half of its time to start.
+    """
+    from ray._private import node, utils
+
+    for name in ("start_api_server", "start_log_monitor", "start_monitor"):
+        setattr(node.Node, name, lambda self, **_: self.__dict__.update(_webui_url=""))
+    utils.get_dashboard_dependency_error = ImportError  # as where Ray has no dashboard
 
 
 class NotInTimeError(Exception):
