@@ -23,16 +23,16 @@ import pyarrow as pa
 from sweep.execution import plan, together
 from sweep.execution.on_ray import connection
 from sweep.execution.on_ray.pool import RayRunner
-from sweep.execution.parts import Part
+from sweep.execution.parts import Chunk, Part
 from sweep.grid import grid
 from sweep.grid.request import Request
 from sweep.store import shards
-from sweep.store.cell import CellResult, CellSpec
+from sweep.store.cell import CellResult
 from sweep.store.journal import Journal
 from sweep.store.keep import Written
 from sweep.store.shards import Row
 
-TASK_S, PART_S, WAIT_S = 0.8e-3, 0.5e-3, 3e-6
+TASK_S, PART_S, WAIT_S = 0.4e-3, 0.4e-3, 3e-6
 """For handing out a task; for a part of one; for each task that is looked at while waiting."""
 DISPATCH_S = 0.01
 """From when a task is handed out to when an idle slot begins it."""
@@ -44,11 +44,11 @@ METRICS = {f"metric_{at}": float(at) for at in range(20)}
 class Task:
     """The parts of a task as they come."""
 
-    def __init__(self, fleet: Fleet, specs: Sequence[CellSpec], pace: Any, most_ahead: int) -> None:
+    def __init__(self, fleet: Fleet, chunk: Chunk, most_ahead: int) -> None:
         self._fleet = fleet
-        self._keys = [spec.key for spec in specs]
-        self.n_left = len(specs)
-        self.pace = pace
+        self._keys = [spec[0] for spec in chunk.specs]
+        self.n_left = len(self._keys)
+        self.pace = chunk.pace
         self.most_ahead = most_ahead
         self.ready: deque[int] = deque()  # cells of parts that were not taken
         self.begun_s = 0.0
@@ -63,7 +63,7 @@ class Task:
         self._fleet.charged_s += PART_S
         if self.is_stalled:
             self.is_stalled = False
-            self._fleet.go_on(self)
+            self._fleet.go_on(self, self._fleet.now())
         return keys
 
 
@@ -110,13 +110,14 @@ class Fleet:
         if function is None:
             return lambda _: SimpleNamespace(remote=lambda *_: (MADE, MADE, MADE))
 
-        def submit(workload: Any, specs: Sequence[CellSpec], *how: Any, ahead: int) -> Task:
+        def submit(workload: Any, chunk: Chunk, made: Any, ahead: int) -> Task:
             with self.aside():
                 self.charged_s += TASK_S
-                task = Task(self, specs, how[2], ahead)
+                task = Task(self, chunk, ahead)
+                self._happen(self.now())  # a slot that is free since began none of later tasks
                 self._queue.append(task)
                 self._handed_out_s = self.now()
-                self._start()
+                self._start(self._handed_out_s)
             return task
 
         def options(**given: Any) -> Any:
@@ -125,18 +126,17 @@ class Fleet:
 
         return SimpleNamespace(options=options)
 
-    def _start(self) -> None:
+    def _start(self, at_s: float) -> None:
         while self._free and self._queue:
             self._free -= 1
             task = self._queue.popleft()
-            task.begun_s = self.now() + DISPATCH_S
+            task.begun_s = at_s + DISPATCH_S
             if not self._free:
                 self._full_s = self._full_s or task.begun_s
-            self.go_on(task)
+            self.go_on(task, task.begun_s)
 
-    def go_on(self, task: Task) -> None:
+    def go_on(self, task: Task, at: float) -> None:
         """Let a task work on its next part."""
-        at = max(self.now(), task.begun_s)
         left_s = task.pace.task_s - (at - task.begun_s)
         most_s = max(self.cell_s, min(task.pace.part_s, left_s))
         n_cells = min(task.n_left, max(1, -int(-most_s // self.cell_s)))
@@ -153,11 +153,11 @@ class Fleet:
             if not task.n_left or at - task.begun_s >= task.pace.task_s:
                 task.is_over = True
                 self._free += 1
-                self._start()
+                self._start(at)
             elif len(task.ready) >= task.most_ahead:
                 task.is_stalled = True
             else:
-                self.go_on(task)
+                self.go_on(task, at)
 
     def wait(
         self, refs: Sequence[Task], num_returns: int = 1, timeout: float = 0.0, **_: Any

@@ -11,10 +11,9 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from operator import length_hint
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -45,8 +44,7 @@ KEEP_EVERY_S = 0.5
 """What came is kept together after so long: a shard a cell would be many."""
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(NamedTuple):
     """A cell to run."""
 
     spec: CellSpec
@@ -269,7 +267,7 @@ def _settled(result: CellResult, cell: Planned, prepared: Prepared) -> tuple[Cel
     if not _is_late(cell, prepared):
         return result, cell
     found = plan.settled(prepared, cell)
-    return replace(result, key=found.key), found
+    return result._replace(key=found.key), found
 
 
 def _is_late(cell: Planned, prepared: Prepared) -> bool:

@@ -49,7 +49,7 @@ class Metrics(Mapping[str, dict[str, float]]):
             raise KeyError(key)
         return _present((name, column[at]) for name, column in self._all().items())
 
-    def __setitem__(self, key: str, metrics: dict[str, float]) -> None:
+    def __setitem__(self, key: str, metrics: Mapping[str, float]) -> None:
         """Note a cell's metrics."""
         of = {name: np.array([value], np.float64) for name, value in metrics.items()}
         self.take(as_keys(bytes.fromhex(key)), of)

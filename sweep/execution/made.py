@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -144,7 +144,7 @@ def size(workload: Workload, wanted: str) -> dict[str, Any]:
 def sized(spec: CellSpec, sizes: Sizes) -> CellSpec:
     """Return a cell with its cluster sized."""
     wanted = wanted_by(spec)
-    return spec if wanted is None else replace(spec, cluster=sizes[wanted])
+    return spec if wanted is None else spec._replace(cluster=sizes[wanted])
 
 
 def fitted(spec: CellSpec, workload: Workload) -> CellSpec:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sweep.execution.cell import error_of
@@ -11,6 +11,8 @@ from sweep.execution.keys import key_by_content
 from sweep.store import keep
 
 if TYPE_CHECKING:
+    from sweep.execution.cell import Simulate
+    from sweep.execution.watch import Watched
     from sweep.store.cell import CellResult, CellSpec
     from sweep.store.keep import Written
 
@@ -31,6 +33,21 @@ class Keeping:
     mark: str
     configs: Sequence[Mapping[str, Any]]  # of each of its cells, for people to read
     is_late: bool  # keys and configurations name the workload's recipe, as its digest is not known
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Cells of one workload, for one task, and how it goes through them.
+
+    One argument of a task, of plain tuples: of others a driver would pickle thousands a second.
+    """
+
+    specs: Sequence[tuple[Any, ...]]  # the fields of `CellSpec`
+    pace: Pace
+    python_path: Sequence[str] = ()  # folders where modules of the user's may lie
+    simulate: Simulate | None = None
+    watched: Watched | None = None
+    keeping: Keeping | None = None
 
 
 @dataclass(frozen=True)
@@ -60,5 +77,5 @@ def pack(
         # a table of the user's measure that no file can hold is the cell's fault alone
         found = unkept.get(result.key)
         error = result.error if found is None else error_of("keep", found)
-        results.append(replace(result, metrics={}, jobs=None, error=error))
+        results.append(result._replace(metrics={}, jobs=None, error=error))
     return Part(results, written)

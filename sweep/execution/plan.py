@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -42,8 +42,7 @@ class Memo:
         return found[1]
 
 
-@dataclass(frozen=True, slots=True)
-class Planned:
+class Planned(NamedTuple):
     """A cell with its key."""
 
     row: int  # its place in the grid
@@ -176,7 +175,7 @@ def settled(prepared: Prepared, planned: Planned) -> Planned:
     parts = (prepared.policies(cell.policy), texts(cell.cluster), texts(cell.measure))
     key = key_of(*parts, cell.capacity, cell.seed, about["digest"], source_of(cell))
     prepared.keys[planned.row : planned.row + 1] = as_keys(bytes.fromhex(key))
-    return replace(planned, key=key)
+    return planned._replace(key=key)
 
 
 def settle(prepared: Prepared) -> None:

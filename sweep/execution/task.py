@@ -13,7 +13,6 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import policies
@@ -22,49 +21,39 @@ from sweep.execution import made as making
 from sweep.execution.cell import run_cell
 from sweep.execution.made import Made, Recipe, Sizes, size, sized, wanted_by
 from sweep.execution.parts import Part, pack
-from sweep.execution.watch import Watched, watching
+from sweep.execution.watch import watching
 from sweep.grid import clusters
-from sweep.store.cell import CellError, CellResult
+from sweep.store.cell import CellError, CellResult, CellSpec
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
-    from sweep.execution.cell import Simulate
-    from sweep.execution.parts import Keeping, Pace
-    from sweep.store.cell import CellSpec
+    from sweep.execution.parts import Chunk, Keeping
 
 
-def run_batch(
-    workload: Workload,
-    specs: Sequence[CellSpec],
-    python_path: Sequence[str],
-    simulate: Simulate | None,
-    pace: Pace,
-    watched: Watched | None = None,
-    made: Made | None = None,
-    keeping: Keeping | None = None,
-) -> Iterator[Part]:
-    """Run cells of one workload, one after the other; modules may lie in folders of the user's.
+def run_batch(workload: Workload, chunk: Chunk, made: Made | None = None) -> Iterator[Part]:
+    """Run cells of one workload, one after the other.
 
     Clusters that stand unsized are of the sizes that are known since it was `made`, others are
     sized here.
 
-    Yields what is done, in that order, as often as `pace` says, and kept from here where it is
-    said how; those left when its time is up are not begun.
+    Yields what is done, in that order, as often as its `pace` says, and kept from here where it
+    is said how; those left when its time is up are not begun.
     """
-    find_modules_in(python_path)
+    find_modules_in(chunk.python_path)
     begun_s = handed_over_s = time.monotonic()
     node = _node()
     done: list[tuple[CellSpec, CellResult, Mapping[str, Any]]] = []
+    pace, keeping = chunk.pace, chunk.keeping
     configs = itertools.repeat({}) if keeping is None else keeping.configs
     sizes = {} if made is None else {**made.sizes}
-    with watching(watched) as begin:
-        for spec, config in zip(specs, configs, strict=False):
+    with watching(chunk.watched) as begin:
+        for spec, config in zip(map(CellSpec._make, chunk.specs), configs, strict=False):
             begin(spec.key)
             wanted = wanted_by(spec)
             if wanted is not None and wanted not in sizes:
                 sizes[wanted] = size(workload, wanted)
-            result = _other_sources(spec) or run_cell(workload, sized(spec, sizes), simulate)
-            done.append((spec, replace(result, node=node), config))
+            result = _other_sources(spec) or run_cell(workload, sized(spec, sizes), chunk.simulate)
+            done.append((spec, result._replace(node=node), config))
             now_s = time.monotonic()
             if now_s - handed_over_s >= pace.part_s:
                 begin(None)  # it may have to wait until somebody takes it

@@ -6,7 +6,6 @@ import contextlib
 import itertools
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -118,7 +117,7 @@ def _settled(prepared: Prepared, specs: list[Spec]) -> list[Spec]:
         return specs
     cells = [prepared.planned[cell.row] for cell, _ in specs]
     return [
-        (cell, replace(spec, key=cell.key)) for cell, (_, spec) in zip(cells, specs, strict=True)
+        (cell, spec._replace(key=cell.key)) for cell, (_, spec) in zip(cells, specs, strict=True)
     ]
 
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import policies
 from sim import measures
@@ -235,8 +235,7 @@ def _built(policy: PolicyVariant, context: Mapping[str, Any]) -> Config:
     return {"name": config["name"], "module": config.get("module"), "params": plain}
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(NamedTuple):
     """One point of a grid."""
 
     # its coordinates: ``policy``, ``trace``, ``capacity``, ``seed``, then the other swept keys;

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,8 +21,7 @@ class CellError(TypedDict):
     traceback: str
 
 
-@dataclass(frozen=True, slots=True)
-class CellSpec:
+class CellSpec(NamedTuple):
     """What a worker needs to know besides the workload."""
 
     key: str  # SHA-256, hex; see `sweep.execution.keys.key_of`
@@ -35,12 +33,11 @@ class CellSpec:
     sources: str = ""  # digest of the sources that the numbers shall come from; empty for any
 
 
-@dataclass(frozen=True, slots=True)
-class CellResult:
+class CellResult(NamedTuple):
     """What a cell gives back: metrics and the table they were computed from, or an error."""
 
     key: str
-    metrics: dict[str, float] = field(default_factory=dict)
+    metrics: Mapping[str, float] = {}
     # of a simulation a row a job: ``submit_s``, ``start_s``, ``finish_s`` (NaN if never),
     # ``failed`` (bool)
     jobs: pa.Table | None = None

@@ -6,6 +6,7 @@ Pure bookkeeping, without Ray, so that it can be tested by itself.
 from __future__ import annotations
 
 import itertools
+import math
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -21,12 +22,10 @@ MOST_CELLS = 2048
 """Of a chunk."""
 LEAST_S, MOST_S = 1.0, 20.0
 """For how long a task begins cells."""
-PARTS_S = 300.0
+PARTS_S = 400.0
 """How many parts of chunks may come in a second, of all slots together."""
 AHEAD, DRAWN = 2 * MOST_CELLS, 1024
 """Cells that wait at least, where there are more; those that are drawn at once."""
-SHORTEST = 0.5
-"""How long the shortest of the first tasks' parts are, to the longest."""
 GOLDEN = 0.6180339887
 """Multiples of it, but for their whole numbers, lie evenly between 0 and 1."""
 MAX_LOST = 5
@@ -108,21 +107,26 @@ class Batches:
         return None
 
     def _spread(self, name: str) -> float:
-        """Let the first tasks and their parts differ in length, where slots are many.
+        """Let the first tasks be of any length up to that of the later ones, where slots are many.
 
-        The driver can't take them all in, and hand out the next, at one time.
+        They end one after the other, and so do all that follow them, which are alike: the driver
+        can't take them all in, and hand out the next, at one time.
         """
         if self._part_s() == LEAST_S or name in self._seconds:
             return 1.0
         self._n_first += 1
-        return SHORTEST + (1.0 - SHORTEST) * (self._n_first * GOLDEN % 1.0)
+        return self._n_first * GOLDEN % 1.0
 
     def _size(self, name: str, spread: float) -> int:
-        """Leave the other slots their part of the rest, but where they are many not too little."""
-        fair = -(-self._n_rest() // (2 * self.slots))
+        """Leave the other slots their part of the rest, but where they are many not too little.
+
+        No more than there will be time for: what is left over would be handed out twice. Where that
+        is not known it is taken for a second a cell.
+        """
+        fair = self._n_rest() / (2 * self.slots)
         least_s = self._part_s() - LEAST_S
-        least = int(least_s / max(self._seconds.get(name, least_s), 1e-6)) if least_s else 0
-        return min(max(int(fair * spread), least, 1), MOST_CELLS)
+        each = max(self._seconds.get(name, LEAST_S if least_s else 0.0), 1e-6)
+        return min(math.ceil(max(min(fair, MOST_S / each), least_s / each) * spread), MOST_CELLS)
 
     def _n_rest(self) -> int:
         return self._n_waiting + length_hint(self.work)
@@ -139,7 +143,7 @@ class Batches:
         each = self._seconds.get(batch.input, 0.0)
         left_s = each * self._n_rest() / (2 * self.slots)
         part_s = self._part_s() * batch.spread
-        task_s = max(part_s, min(left_s, max(MOST_S, 4 * part_s)))
+        task_s = max(part_s, min(left_s, MOST_S))
         return Pace(0.0 if batch.careful else part_s, task_s)
 
     def put_back(self, batch: Batch) -> None:

@@ -6,6 +6,7 @@ import itertools
 import secrets
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from sim.base.errors import InputError, in_a_line
@@ -20,7 +21,7 @@ from sweep.execution.on_ray.connection import Connection, DisconnectedError, jud
 from sweep.execution.on_ray.conversion import blame_input, convert
 from sweep.execution.on_ray.shared import Shared
 from sweep.execution.on_ray.warm import HEARTBEAT_S, warm_up
-from sweep.execution.parts import Part
+from sweep.execution.parts import Chunk, Part
 from sweep.execution.watch import GRACE_S, Watched, too_long
 from sweep.store.cell import CellError, CellResult
 
@@ -134,11 +135,8 @@ class RayRunner:
                 yield from self._connection.nodes.news()
                 self._connection.nodes.insist()
             batches.slots = self._connection.slots
-            while len(self._tasks) < _most_tasks(batches.slots):
-                batch = batches.next()
-                if batch is None:
-                    break
-                self._submit(run_batch, batch, batches, workloads)
+            placed = cache(partial(self._placed, run_batch))  # until nodes are looked at again
+            self._fill(placed, batches, workloads)
             if not self._tasks:
                 yield from self._connection.nodes.news()
                 return
@@ -153,6 +151,15 @@ class RayRunner:
                 yield doing if self._connection.n_cpus else "waiting for a node to come up"
             for ref in ready:
                 yield from self._collect(ref, batches, workloads)
+                # at once: while the next thousand are taken in, slots would wait
+                self._fill(placed, batches, workloads)
+
+    def _fill(self, placed: Any, batches: Batches, workloads: Workloads) -> None:
+        while len(self._tasks) < _most_tasks(batches.slots):
+            batch = batches.next()
+            if batch is None:
+                break
+            self._submit(placed, batch, batches, workloads)
 
     def _warm_up(self, work: Sequence[Work], workloads: Workloads) -> Iterator[str]:
         import ray
@@ -168,25 +175,28 @@ class RayRunner:
             how = (few_jobs, specs, self._python_path, self._timeout_s)
             yield from warm_up(self._connection, *how)
 
-    def _submit(self, run_batch: Any, batch: Batch, batches: Batches, workloads: Workloads) -> None:
-        specs = [cell.spec for cell in batch.work]
+    def _placed(self, run_batch: Any, memory: int, ahead: int, but: str) -> Any:
+        # Ray places it where the workload lies, if there is a slot, else elsewhere
+        return run_batch.options(
+            max_retries=0,
+            num_cpus=1,
+            memory=memory or None,
+            _generator_backpressure_num_objects=ahead,
+            **self._connection.nodes.where(but),
+        )
+
+    def _submit(self, placed: Any, batch: Batch, batches: Batches, workloads: Workloads) -> None:
+        specs = [tuple(cell.spec) for cell in batch.work]
         memory = self._connection.doubled_memory if batch.doubled else 0
         keeping = None if self._keep is None else self._keep(batch.work)
         try:
             workload, made = self._shared.get(batch.input, workloads)
             with self._connection.guarded():
-                # Ray places it where the workload lies, if there is a slot, else elsewhere
-                remote = run_batch.options(
-                    max_retries=0,
-                    num_cpus=1,
-                    memory=memory or None,
-                    _generator_backpressure_num_objects=1 if batch.careful else PARTS_AHEAD,
-                    **self._connection.nodes.where(batch.but),
-                )
+                remote = placed(memory, 1 if batch.careful else PARTS_AHEAD, batch.but)
                 name = f"{self._board}{next(self._n_named):09d}"
                 watched = Watched(name, self._timeout_s, board.post)
-                how = (self._python_path, self._simulate, batches.pace(batch), watched, made)
-                ref = remote.remote(workload, specs, *how, keeping)
+                how = (self._python_path, self._simulate, watched, keeping)
+                ref = remote.remote(workload, Chunk(specs, batches.pace(batch), *how), made)
         except DisconnectedError:
             batches.put_back(batch)
             raise

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,7 @@ def workload() -> Workload:
 
 
 def spec(**changes: Any) -> CellSpec:
-    return replace(SPEC, **changes)
+    return SPEC._replace(**changes)
 
 
 def test_gives_metrics_and_a_row_a_job(workload: Workload) -> None:

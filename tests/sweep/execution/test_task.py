@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from sim import Workload
 from sim.engine.kernels import run as kernel
 from sweep.execution import task
 from sweep.execution.made import FEW_JOBS, Sizes, few_of
-from sweep.execution.parts import Pace
+from sweep.execution.parts import Chunk, Pace
 from sweep.execution.task import find_modules_in, run_batch
 from sweep.store import sources
 from sweep.store.cell import CellResult, CellSpec
@@ -33,7 +32,7 @@ SPEC = CellSpec(
 
 @pytest.fixture
 def spec() -> CellSpec:
-    return replace(SPEC, sources=sources.of_cell(SPEC.policy, SPEC.measure))
+    return SPEC._replace(sources=sources.of_cell(SPEC.policy, SPEC.measure))
 
 
 @pytest.fixture
@@ -44,11 +43,13 @@ def workload() -> Workload:
 def run(
     workload: Workload, specs: Sequence[CellSpec], pace: Pace = AT_ONCE
 ) -> list[list[CellResult]]:
-    return [part.results for part in run_batch(workload, specs, [], fake_simulate, pace)]
+    return [
+        part.results for part in run_batch(workload, Chunk(specs, pace, simulate=fake_simulate))
+    ]
 
 
 def test_runs_cells_in_order(workload: Workload, spec: CellSpec) -> None:
-    (results,) = run(workload, [replace(spec, key=key) for key in "abc"])
+    (results,) = run(workload, [spec._replace(key=key) for key in "abc"])
     assert [(result.key, result.error) for result in results] == [(k, None) for k in "abc"]
     assert all(result.jobs is not None for result in results)
 
@@ -56,12 +57,12 @@ def test_runs_cells_in_order(workload: Workload, spec: CellSpec) -> None:
 def test_hands_over_after_every_cell_where_care_is_asked_for(
     workload: Workload, spec: CellSpec
 ) -> None:
-    parts = run(workload, [replace(spec, key=key) for key in "abc"], Pace(0.0, 60.0))
+    parts = run(workload, [spec._replace(key=key) for key in "abc"], Pace(0.0, 60.0))
     assert [[result.key for result in part] for part in parts] == [["a"], ["b"], ["c"]]
 
 
 def test_begins_no_cell_when_its_time_is_up(workload: Workload, spec: CellSpec) -> None:
-    (results,) = run(workload, [replace(spec, key=key) for key in "abc"], Pace(60.0, 0.0))
+    (results,) = run(workload, [spec._replace(key=key) for key in "abc"], Pace(60.0, 0.0))
     assert [result.key for result in results] == ["a"]
 
 
@@ -70,13 +71,13 @@ def test_no_cell_is_watched_while_a_part_waits_to_be_taken(
 ) -> None:
     begun: list[str | None] = []
     monkeypatch.setattr(task, "watching", lambda _: contextlib.nullcontext(begun.append))
-    parts = run_batch(workload, [spec, spec], [], fake_simulate, Pace(0.0, 60.0))
+    parts = run_batch(workload, Chunk([spec, spec], Pace(0.0, 60.0), simulate=fake_simulate))
     next(parts)
     assert begun == ["k", None]
 
 
 def test_refuses_other_sources_than_the_drivers(workload: Workload, spec: CellSpec) -> None:
-    specs = [replace(spec, sources="older"), spec, replace(spec, sources="")]
+    specs = [spec._replace(sources="older"), spec, spec._replace(sources="")]
     ((first, second, third),) = run(workload, specs)
     assert first.error is not None
     assert first.error["stage"] == "sources"
@@ -86,7 +87,7 @@ def test_refuses_other_sources_than_the_drivers(workload: Workload, spec: CellSp
 
 def test_a_module_that_is_missing_here_is_the_cells_error(workload: Workload) -> None:
     policy = {"name": "nobody", "module": "no_such_module_here", "params": {}}
-    ((result,),) = run(workload, [replace(SPEC, policy=policy)])
+    ((result,),) = run(workload, [SPEC._replace(policy=policy)])
     assert result.error is not None
     assert result.error["stage"] == "policy"
     assert "no_such_module_here" in result.error["message"]
@@ -118,7 +119,7 @@ def lost() -> tuple[Workload, Sizes]:
 
 def test_looks_at_one_cell_of_a_kind_and_at_a_few_jobs() -> None:
     kinds = [spec_of("fifo"), spec_of("fifo", count=8), spec_of("las"), spec_of("fifo", {"cpu": 4})]
-    again = [replace(one, seed=1) for one in kinds]
+    again = [one._replace(seed=1) for one in kinds]
     few, specs = task.sample(kinds + again, jobs)
     assert few is not None
     assert few.n_jobs == FEW_JOBS

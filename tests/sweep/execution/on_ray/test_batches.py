@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from sweep.execution.compute import Work
@@ -73,7 +74,7 @@ def test_tasks_are_long_where_much_is_left() -> None:
 
 
 def test_parts_are_rarer_where_slots_are_many() -> None:
-    batches = Batches(work(10), slots=12_800)
+    batches = Batches(work(1_000), slots=12_800)
     batches.done(take(batches), 1, 1.0)
     assert batches.pace(take(batches)).part_s == pytest.approx(12_800 / PARTS_S)
 
@@ -115,14 +116,33 @@ def test_few_cells_wait_at_a_time() -> None:
     assert AHEAD <= len(drawn) - taken + MOST_CELLS < AHEAD + DRAWN
 
 
-@pytest.mark.parametrize("n_slots", [100, 12_800])
-def test_of_very_many_tasks_the_first_end_one_after_the_other(n_slots: int) -> None:
-    batches = Batches(work(80 * n_slots), slots=n_slots)
+def test_of_very_many_tasks_the_first_end_one_after_the_other_and_so_do_all() -> None:
+    batches = Batches(work(2_000_000), slots=12_800)
+    first = [take(batches) for _ in range(1_000)]
+    longest = 12_800 / PARTS_S
+    parts = [batches.pace(batch).part_s for batch in first]
+    ends = np.histogram(parts, bins=10, range=(0.0, longest))[0]
+    assert set(ends) <= {99, 100, 101}
+    # as many cells as there is time for, of a second each as long as nothing is known
+    for batch, part_s in zip(first, parts, strict=True):
+        assert part_s - 1.0 <= len(batch.work) <= part_s + 1.0
+    batches.done(first[0], 1, 0.5)
+    later = [take(batches) for _ in range(3)]
+    assert {batches.pace(batch).task_s for batch in later} == {longest}
+    assert {len(batch.work) for batch in later} == {2 * (longest - 1.0)}
+
+
+def test_of_few_tasks_all_are_as_long() -> None:
+    batches = Batches(work(8_000), slots=100)
     first = [take(batches) for _ in range(50)]
-    sizes = {len(batch.work) for batch in first}
-    assert (max(sizes), min(sizes)) == ((39, 20) if n_slots > PARTS_S else (40, 32))
-    parts = {batches.pace(batch).part_s for batch in first}
-    assert (min(parts) / max(parts) < 0.6) == (len(parts) > 1) == (n_slots > PARTS_S)
+    assert {batches.pace(batch).part_s for batch in first} == {LEAST_S}
+    assert [len(batch.work) for batch in first[:2]] == [40, 40]
+
+
+def test_no_task_is_given_more_than_it_has_time_for() -> None:
+    batches = Batches(work(100_000), slots=2)
+    batches.done(take(batches), 1, 0.1)
+    assert len(take(batches).work) == MOST_S / 0.1
 
 
 def test_a_lost_chunk_waits_again_with_care() -> None:

@@ -18,6 +18,7 @@ from sweep.execution import notes
 from sweep.execution.compute import Work
 from sweep.execution.made import Recipe
 from sweep.execution.on_ray import board, connection, pool
+from sweep.execution.on_ray.batches import Batch
 from sweep.execution.on_ray.pool import RayRunner
 from sweep.execution.parts import Part
 from sweep.store.cell import CellResult, CellSpec
@@ -77,6 +78,7 @@ class FakeRay:
         self.n_waits = self.n_made = self.n_inits = 0
         self.breaks_at: set[int] = set()
         self.refuses = 0
+        self.at_once = 1  # how many are ready at one time
         self.fails_with: list[Exception] = []
         self.nodes_up = 1
         self._tasks: dict[int, Any] = {}
@@ -118,15 +120,15 @@ class FakeRay:
         assert {ref.number for ref in refs} <= self._tasks.keys(), (
             "a task of a connection that is no more"
         )
-        return refs[:1], refs[1:]
+        return refs[: self.at_once], refs[self.at_once :]
 
     def get(self, ref: Stream, **_: object) -> Any:
         if self.fails_with:
             raise self.fails_with.pop()
         if ref.number < 0:
             return MADE
-        specs = self._tasks[ref.number][1][1]
-        return Part([CellResult(spec.key, seconds=0.2) for spec in specs])
+        specs = self._tasks[ref.number][1][1].specs
+        return Part([CellResult(spec[0], seconds=0.2) for spec in specs])
 
     def get_runtime_context(self) -> Any:
         return SimpleNamespace(gcs_address="head:1", get_node_id=lambda: "n0")
@@ -179,6 +181,22 @@ def test_ray_stays_up_for_more_work_until_it_is_closed(fake: FakeRay) -> None:
     again = came(runner.run(WORK[:2], WORKLOADS))
     assert [one.key for one in again] == ["cell0", "cell1"]
     assert fake.n_inits == 3
+
+
+def test_a_task_that_is_over_is_replaced_before_the_next_is_taken_in(
+    fake: FakeRay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake.at_once = 4
+    runner, on_their_way = runner_of(), []
+    end = runner._pop
+
+    def over(ref: Any) -> Batch:
+        on_their_way.append(len(runner._tasks))
+        return end(ref)
+
+    monkeypatch.setattr(runner, "_pop", over)
+    assert len(came(runner.run(WORK, WORKLOADS))) == len(WORK)
+    assert on_their_way[:4] == [4, 4, 4, 4]
 
 
 @pytest.mark.parametrize("at", range(1, 12))
@@ -322,7 +340,7 @@ def test_a_cell_that_was_ended_at_the_limit_is_not_tried_again(
         part = plain(ref)
         runs.extend(one.key for one in part.results)
         if any(one.key == "cell7" for one in part.results):
-            watched = fake._tasks[ref.number][1][5]
+            watched = fake._tasks[ref.number][1][1].watched
             posted[watched.name] = {
                 "key": "cell7",
                 "seconds": 5.1,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -154,7 +153,7 @@ def test_the_first_is_said_to_be_made(ray: Ray, shared: Shared) -> None:
 def test_cells_are_sized_where_their_workload_was_made(ray: Ray, shared: Shared) -> None:
     _, about = shared.get("made", Known())
     policy = {"name": "fifo", "module": None, "params": {}}
-    cells = [replace(work.spec, policy=policy) for work in WORK]
-    other = replace(cells[0], cluster=unsized(RECIPE.cluster, 3.0))
+    cells = [work.spec._replace(policy=policy) for work in WORK]
+    other = cells[0]._replace(cluster=unsized(RECIPE.cluster, 3.0))
     _, found = task.sample([*cells, other], lambda: (None, about.sizes))
     assert [one.cluster["count"] for one in found] == [1, 2]  # none of a size that is not known
