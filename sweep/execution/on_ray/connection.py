@@ -52,11 +52,11 @@ def start_local(workers: int | None, environment: Mapping[str, str]) -> None:
     }
     what, way_out = "Ray does not start on this machine", "launcher=inline runs without it"
     given = {name: os.environ.get(name) for name in (_PORT, _PORT_WAIT)}
-    _leave_out_helpers()
     try:
         for trial in range(1, START_AGAIN + 2):
             try:
-                return _init(what, way_out, **options)
+                with _without_helpers():
+                    return _init(what, way_out, **options)
             except NotInTimeError as error:
                 if trial > START_AGAIN:
                     raise InputError(
@@ -74,16 +74,24 @@ def start_local(workers: int | None, environment: Mapping[str, str]) -> None:
             os.environ.update({} if value is None else {name: value})
 
 
-def _leave_out_helpers() -> None:
+@contextlib.contextmanager
+def _without_helpers() -> Iterator[None]:
     """Let Ray start nothing for a dashboard, an autoscaler or logs on a terminal.
 
     It does even where there are none, and waits for it: half of its time to start.
     """
+    from unittest import mock  # with Ray, which has loaded what it is made of
+
     from ray._private import node, utils
 
-    for name in ("start_api_server", "start_log_monitor", "start_monitor"):
-        setattr(node.Node, name, lambda self, **_: self.__dict__.update(_webui_url=""))
-    utils.get_dashboard_dependency_error = ImportError  # as where Ray has no dashboard
+    def nothing(self: Any, **_: Any) -> None:
+        self._webui_url = ""
+
+    names = "start_api_server", "start_log_monitor", "start_monitor"
+    helpers: dict[str, Any] = dict.fromkeys(names, nothing)
+    no_more = mock.patch.object(utils, "get_dashboard_dependency_error", ImportError)  # of an agent
+    with mock.patch.multiple(node.Node, **helpers), no_more:
+        yield  # Ray may be somebody else's afterwards
 
 
 class NotInTimeError(Exception):

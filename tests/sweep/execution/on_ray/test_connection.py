@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from ray import exceptions as ray_errors
+from ray._private.node import Node
 
 from sim.base.errors import InputError
 from sweep.execution.on_ray import connection
@@ -55,6 +56,7 @@ class Late:
 
     def init(self, **options: Any) -> None:
         assert "_node_ip_address" in options
+        assert Node.start_api_server is Node.start_monitor is Node.start_log_monitor  # none
         self.ports.append(os.environ.get("RAY_GCS_SERVER_PORT"))
         if self.n_late:
             self.n_late -= 1
@@ -84,6 +86,7 @@ def test_ray_that_is_late_is_started_again(
     assert all(str(port).isdigit() for port in late.ports[1:])
     assert late.n_shutdowns == n_late
     assert os.environ == before
+    assert Node.start_api_server is not Node.start_monitor  # as they were
     said = capsys.readouterr().err.splitlines()
     assert len(said) == n_late
     assert all(f"trying again, {at + 1} of 3" in line for at, line in enumerate(said))

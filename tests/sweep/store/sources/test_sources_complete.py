@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -118,7 +117,7 @@ def a_cell(tmp_path: Path, trace: str, *words: str) -> dict[str, Any]:
     spec = fitted(spec, workload)
     name = spec.policy["name"]
     home = None if name == NO_POLICY else policies.spec(name).__module__
-    return {"spec": asdict(spec), "home": home, "folder": str(tmp_path / "workload")}
+    return {"spec": spec._asdict(), "home": home, "folder": str(tmp_path / "workload")}
 
 
 def unknown(code: str, given: Mapping[str, Any], table: sources.Table) -> set[str]:
