@@ -24,8 +24,7 @@ from sim.lineage.logs import IDLE, Logs, idle, read_jobs, read_operations, split
 from sim.lineage.profile import Options, profile
 from sim.lineage.store import Store
 from sweep.execution.notes import note
-from sweep.execution.on_ray.connection import environment_of, start_local
-from sweep.execution.on_ray.connection import join as join_cluster
+from sweep.execution.on_ray import start
 
 PARTS: Final = 64
 """Splits of the log: one must fit into a worker's memory. The outcome does not depend on it."""
@@ -91,9 +90,9 @@ def _profiled(args: argparse.Namespace) -> Store:
     if not files:
         raise InputError("the folder holds no *.parquet", file=folder, rule="missing file")
     if args.address is None:
-        start_local(args.workers, environment_of(()))
+        start.start_local(args.workers, start.environment_of(()))
     else:
-        join_cluster(args.address, environment_of(()))
+        start.join(args.address, start.environment_of(()))
     import ray
 
     try:

@@ -140,11 +140,9 @@ class Batches:
         For long where much is left, so that tasks are few; for less and less towards the end, so
         that all slots end together.
         """
-        each = self._seconds.get(batch.input, 0.0)
-        left_s = each * self._n_rest() / (2 * self.slots)
+        left_s = self._seconds.get(batch.input, 0.0) * self._n_rest() / (2 * self.slots)
         part_s = self._part_s() * batch.spread
-        task_s = max(part_s, min(left_s, MOST_S))
-        return Pace(0.0 if batch.careful else part_s, task_s)
+        return Pace(0.0 if batch.careful else part_s, max(part_s, min(left_s, MOST_S)))
 
     def put_back(self, batch: Batch) -> None:
         """Let a batch wait again that could not be handed out."""
@@ -153,8 +151,7 @@ class Batches:
     def done(self, batch: Batch, n_cells: int, seconds: float) -> None:
         """Note that the next `n_cells` of a batch have come back, and what they took together."""
         each = seconds / n_cells
-        before = self._seconds.get(batch.input, each)
-        self._seconds[batch.input] = 0.5 * before + 0.5 * each
+        self._seconds[batch.input] = 0.5 * self._seconds.get(batch.input, each) + 0.5 * each
         self._count(batch.input, -n_cells)
         batch.work = batch.work[n_cells:]
 

@@ -155,10 +155,8 @@ class RayRunner:
                 self._fill(placed, batches, workloads)
 
     def _fill(self, placed: Any, batches: Batches, workloads: Workloads) -> None:
-        while len(self._tasks) < _most_tasks(batches.slots):
-            batch = batches.next()
-            if batch is None:
-                break
+        most = _most_tasks(batches.slots)
+        while len(self._tasks) < most and (batch := batches.next()) is not None:
             self._submit(placed, batch, batches, workloads)
 
     def _warm_up(self, work: Sequence[Work], workloads: Workloads) -> Iterator[str]:
@@ -195,8 +193,8 @@ class RayRunner:
                 remote = placed(memory, 1 if batch.careful else PARTS_AHEAD, batch.but)
                 name = f"{self._board}{next(self._n_named):09d}"
                 watched = Watched(name, self._timeout_s, board.post)
-                how = (self._python_path, self._simulate, watched, keeping)
-                ref = remote.remote(workload, Chunk(specs, batches.pace(batch), *how), made)
+                how = (batches.pace(batch), self._python_path, self._simulate, watched, keeping)
+                ref = remote.remote(workload, Chunk(specs, *how), made)
         except DisconnectedError:
             batches.put_back(batch)
             raise

@@ -6,7 +6,6 @@ import gc
 import sys
 import weakref
 from collections.abc import Iterable
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -308,15 +307,6 @@ def test_a_node_that_does_not_answer_is_gone_at_once(
     monkeypatch.setattr(connection, "knock", refuse)
     with pytest.raises(connection.DisconnectedError, match="the node of this process is gone"):
         there.look()
-
-
-def test_auto_is_no_cluster_that_happens_to_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
-    monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    with pytest.raises(InputError, match="=auto: neither RAY_ADDRESS nor"):
-        connection.join("auto", {})
 
 
 @pytest.fixture
