@@ -97,7 +97,7 @@ def load(name: str | Path | None = None, *, results: str | Path | None = None) -
     """
     where = Options().compose()["paths"]["results"] if results is None else results
     folder = mirror.fetch(elsewhere.folder_of(str(where)))
-    return Sweep(SweepFolder.find(folder, None if name is None else str(name)))
+    return Sweep(driver.opened(folder, None if name is None else str(name)))
 
 
 def _word(key: str, value: Any) -> str:

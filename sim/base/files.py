@@ -68,9 +68,14 @@ def write_json(path: Path, content: Any) -> Any:
 
     The same content gives the same bytes, whatever the order of its keys.
     """
-    text = json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False)
-    write_text(path, text + "\n")
+    text = json_text(content)
+    write_text(path, text)
     return json.loads(text)
+
+
+def json_text(content: Any) -> str:
+    """Write a content as JSON: the same text whatever the order of its keys."""
+    return json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
 def read_json(path: Path) -> Any | None:

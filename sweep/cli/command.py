@@ -100,7 +100,7 @@ def asked_again(command: Command) -> tuple[SweepFolder, Request]:
             raise InputError(f"{assignment.text}: {NOTHING_ELSE}")
     paths = [word.text for word in given if word.key == "paths.results"]
     results = Command(tuple(paths), (), command.flags).results()
-    folder = SweepFolder.find(results, sweep)
+    folder = driver.opened(results, sweep)
     words = [word.text for word in given]
     fail_fast = getattr(command.flags, "fail_fast", False)
     return folder, driver.ask_again(folder, words, fail_fast=fail_fast)

@@ -92,7 +92,7 @@ def _write(name: str, folder: SweepFolder, options: Options) -> int:
     about = options.plain("experiment", name)["study"]
     files.write_text(path, page(name, folder, options.summary("experiment", name), about))
     if "table" in about:
-        text = (folder.path / TABLE).read_text(encoding="utf-8")
+        text = folder.text(TABLE)
         files.write_text(path.parent / _table(name), f"# {name}\n\n{about['table']}.\n\n{text}")
     _write_list(path.parent, options)
     print(path)

@@ -44,7 +44,7 @@ def show(command: Command) -> int:
     sweep: str | None = None
     if len(names) == 2 or (names and not _looks_like_cell(names[0])):
         sweep = names.pop(0)
-    folder = SweepFolder.find(results, sweep)
+    folder = driver.opened(results, sweep)
     swept = folder.config()["swept"]
     if not names:
         _list(folder, swept)
@@ -138,14 +138,15 @@ def report(command: Command) -> int:
     if len(command.names) == 2:
         if command.flags.gantt is not None or command.given("baseline", "metrics"):
             raise InputError("--gantt, baseline= and metrics= go with one sweep")
-        return _compare(*(SweepFolder.find(results, name) for name in command.names))
-    folder = SweepFolder.find(results, command.sweep())
+        return _compare(*(driver.opened(results, name) for name in command.names))
+    folder = driver.opened(results, command.sweep())
     cells, config, gantt = rows.read(folder), folder.config(), command.flags.gantt
     words = command.given("baseline", "metrics")
     if words:
         return _otherwise(folder, words, gantt)
     folder.replace(FINDINGS, driver.find(folder.parts(), config, Cache(folder.results)))
     driver.write_report(folder, cells, config, folder.provenance(), gantt=gantt)
+    folder.commit()
     return _said(folder)
 
 
@@ -166,6 +167,7 @@ def _otherwise(folder: SweepFolder, words: Sequence[Assignment], gantt: int | No
     other = SweepFolder(folder.results / REPORTS / re.sub(r"[^\w.=,-]", "_", name))
     other.replace(FINDINGS, folder.findings())
     driver.write_report(other, cells, config, folder.provenance(), cache=cache, gantt=gantt)
+    other.commit()
     return _said(other)
 
 

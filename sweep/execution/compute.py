@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from sim.base.masking import mask, mask_tree
-from sweep.execution import notes, plan, task
+from sweep.execution import notes, origin, plan, task
 from sweep.execution.cell import error_of, run_cell
 from sweep.execution.inputs import Convert
 from sweep.execution.known import Flags
@@ -163,6 +163,7 @@ def begin(prepared: Prepared, journal: Journal, n_todo: int) -> Flags:
         todo=n_todo,
         cached=np.flatnonzero(cached).tolist(),
         argv=[mask(word) for word in sys.argv[1:]],
+        **origin.words_of(prepared.grid.request),
     )
     return cached
 

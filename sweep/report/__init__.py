@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sim.base import files, html
+from sim.base import html
 from sim.base.masking import mask, mask_tree
 from sweep.grid.config_tree import in_short, to_yaml
 from sweep.report import findings as of_study
@@ -50,16 +50,16 @@ def write_all(
     compared = contrasts.compare(shown, chosen=chosen_metrics(config), **about(config))
     folder.replace(CONTRASTS, compared)
     made = judging.verdicts(cells, config)
-    files.write_json(folder.path / VERDICT, [verdict.as_json() for verdict in made])
+    folder.replace_json(VERDICT, [verdict.as_json() for verdict in made])
     headlines = against.headlines(compared, baseline)
     texts = [
         *map(to_markdown, sections),
         table.to_markdown(summarise(shown, **about(config))),
         against.to_markdown(headlines),
     ]
-    files.write_text(folder.path / TABLE, "\n".join(filter(None, texts)))
+    folder.replace_text(TABLE, "\n".join(filter(None, texts)))
     write(
-        folder.path,
+        folder,
         shown,
         config,
         provenance,
@@ -75,7 +75,7 @@ def write_all(
 
 
 def write(
-    folder: Path,
+    folder: SweepFolder,
     cells: pa.Table,
     config: Mapping[str, Any],
     provenance: Mapping[str, Any],
@@ -101,7 +101,7 @@ def write(
     summary = summarise(cells, swept=swept, baseline=baseline, is_fixed=is_fixed)
     environment = html.environment(_TEMPLATES)
     environment.filters["shortest"] = shortest
-    context = _context(summary, config, provenance, f"Sweep {folder.name}")
+    context = _context(summary, config, provenance, f"Sweep {folder.sweep}")
     context["asked"] = _asked(summary, cells, swept)
     context["study"] = _study(config, findings)
     drawn = overview.pictures(verdicts)
@@ -122,8 +122,8 @@ def write(
         ),
     }
     for name, text in pages.items():
-        files.write_text(folder / name, text)
-    return folder / MARKDOWN, folder / HTML
+        folder.replace_text(name, text)
+    return folder.path / MARKDOWN, folder.path / HTML
 
 
 def _context(

@@ -14,7 +14,7 @@ from typing import Any
 
 from sim.base.errors import InputError
 from sim.base.masking import mask
-from sweep.execution import notes, plan, together
+from sweep.execution import notes, origin, plan, together
 from sweep.execution.compute import Runner
 from sweep.execution.inputs import Inputs
 from sweep.execution.plan import Planned, Prepared
@@ -136,6 +136,7 @@ class Rounds:
             todo=len(todo),
             cached=list(cached),
             argv=[mask(word) for word in sys.argv[1:]],
+            **origin.words_of(self.request),
         )
         self.before_cells()
         errors = together.run(prepared, specs, len(specs), self.journal, self.runner)

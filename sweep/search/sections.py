@@ -7,7 +7,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from sim.base import files
 from sweep.report.section import Section
 from sweep.search import equal, settings_section, target_section
 from sweep.stats.arrange import key_of
@@ -35,7 +34,7 @@ def answer(folder: SweepFolder, sections: Sequence[Section]) -> None:
     found = [line for section in sections if section.is_answer for line in section.sentences]
     if found:
         entries = [entry | {"answer": found} for entry in folder.verdict()]
-        files.write_json(folder.path / VERDICT, entries)
+        folder.replace_json(VERDICT, entries)
 
 
 def shown(cells: pa.Table, config: Mapping[str, Any], folder: SweepFolder) -> pa.Table:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sweep.store import known
-from sweep.store.folder import SweepFolder
+from sweep.store.folder import DamagedError, SweepFolder
 from sweep.store.journal import Journal
 
 
@@ -29,15 +29,23 @@ def listed(results: Path) -> list[Listed]:
     for each in reversed(known.sweeps(results)):
         begun, asked = map(_at, (each.begun_s, each.asked_s))
         if each.is_over:
-            folder = SweepFolder.of(results, each.sweep)
-            failed, sentences = folder.failed(), folder.sentences()
-            n_cells, state = len(failed), f"{failed.sum()} failed" if failed.any() else ""
+            n_cells, state, sentences = _over(SweepFolder.of(results, each.sweep))
         else:
             n_cells, state = _not_over(Journal(results, each.sweep))
             sentences = []
         state = ", ".join(filter(None, (state, f"asked again {asked}" * (asked != begun))))
         found.append(Listed(each.sweep, begun, each.is_over, n_cells, state, sentences))
     return found
+
+
+def _over(folder: SweepFolder) -> tuple[int, str, list[str]]:
+    """Count the cells of a sweep that is over; return how it stands, and its verdict."""
+    try:
+        failed, sentences = folder.failed(), folder.sentences()
+    except DamagedError:
+        way_out = f"damaged: `python -m sweep report {folder.sweep}` writes it anew"
+        return 0, way_out, []
+    return len(failed), f"{failed.sum()} failed" if failed.any() else "", sentences
 
 
 def _at(time_s: float) -> str:

@@ -22,6 +22,7 @@ from sim.base.masking import mask
 from sweep.stats import intervals
 from sweep.stats.arrange import AXES, ERROR, Arranged, Rows, by_capacity
 from sweep.stats.arrange import text as shortest
+from sweep.store import checksums
 
 _FORBIDDEN = re.compile(r"[^\w.\-/ :]")
 MAX_TAG = 5000  # MLflow takes 8,000 characters; some databases fewer
@@ -106,11 +107,12 @@ def digest(rows: Sequence[Row], others: object, files: Sequence[Path], granulari
 def digest_of_files(files: Sequence[Path]) -> str:
     """SHA-256 of the files' names and bytes.
 
-    Less the table of cells: a rerun of cached cells changes their status there and nothing else.
+    Less the table of cells: a rerun of cached cells changes their status there and nothing else,
+    and with it the checksums.
     """
     total = hashlib.sha256()
     for path in files:
-        if path.suffix == ".parquet":
+        if path.suffix == ".parquet" or path.name == checksums.NAME:
             continue
         total.update(f"{path.name} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
     return total.hexdigest()

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from sweep import report, track
+from sweep.store.folder import SweepFolder
 from sweep.track import connection
 from tests.mlflow_ui import browser, served
 from tests.sweep import frames
@@ -32,7 +33,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
         seeds=[0, 1],
         extra=[{"policy.las.levels": 5, "trace.jobs": 100}],
     )
-    report.write(place, cells, {"study": None}, {}, swept=SWEPT, baseline="fifo")
+    report.write(SweepFolder(place), cells, {"study": None}, {}, swept=SWEPT, baseline="fifo")
     uri = f"sqlite:///{folder / 'mlflow.db'}"
     about = {"swept": SWEPT, "baseline": "fifo"}
     track.track(place, cells, {}, {}, lambda rows: [{}] * len(rows), uri, "sweeps", **about)

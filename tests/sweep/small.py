@@ -20,6 +20,7 @@ from sweep.driver import ask
 from sweep.grid import chance
 from sweep.grid.request import Request
 from sweep.store.cache import Cache
+from sweep.store.folder import SweepFolder
 from sweep.store.shards import KEY_BYTES, MANIFESTS, read_manifests
 
 
@@ -79,6 +80,13 @@ def fake_simulate(
     metrics = {"jct_mean_s": float(jct.mean()), "value_attained": float("nan")}
     failed = np.zeros(len(submit), dtype=bool)
     return FakeResult(workload, cluster, submit.copy(), submit + jct, failed, metrics)
+
+
+def set_json(folder: Path, name: str, content: Any) -> None:
+    """Replace a JSON file of a sweep as the driver would, with its checksum."""
+    sweep_folder = SweepFolder(folder)
+    sweep_folder.replace_json(name, content)
+    sweep_folder.commit()
 
 
 @dataclass

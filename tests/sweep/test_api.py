@@ -19,7 +19,7 @@ import pytest
 import sweep
 from sim.base.errors import InputError
 from sweep.store.cache import Cache
-from tests.sweep.small import Command, lose
+from tests.sweep.small import Command, lose, set_json
 
 GRID = ("policy=fifo,las,srpt", "capacity=0.5,1.0", "seed=range(0,6)")
 
@@ -108,12 +108,12 @@ def test_load_by_id_name_and_folder(fake: Command, ran: sweep.Sweep, tmp_path: P
 
 
 def test_verdict_and_targets_are_those_of_the_folder(ran: sweep.Sweep) -> None:
-    (ran.folder / "verdict.json").unlink(missing_ok=True)
+    set_json(ran.folder, "verdict.json", [])
     assert ran.verdict == []
     assert list(ran.targets.columns)[:4] == ["policy", "trace", "target", "capacity"]
     assert len(ran.targets) == 0
     said = [{"trace": "parquet", "sentence": "srpt wins <here>."}]
-    (ran.folder / "verdict.json").write_text(json.dumps(said))
+    set_json(ran.folder, "verdict.json", said)
     assert ran.verdict == said
     assert "srpt wins <here>." in repr(ran)
     assert "srpt wins &lt;here&gt;." in ran._repr_html_()

@@ -66,7 +66,7 @@ def test_the_folder_is_the_last_line_and_holds_everything(fake: Command) -> None
     names = {path.name for path in ran.folder.iterdir()} - {"changes.diff"}
     assert names == {
         "against_baseline.parquet", "cells.parquet", "config.yaml", "equal_capacity.parquet",
-        "provenance.json",
+        "provenance.json", "SHA256SUMS",
         "report.html", "report.md", "table.md", "verdict.json",
     }  # fmt: skip
     assert "jct_mean_s" in ran.out
@@ -81,7 +81,7 @@ def test_the_same_command_again_only_says_so(fake: Command) -> None:
     assert "every cell is cached" in again.err
     assert again.folder == first.folder
     after = every_file(again.folder)
-    assert {n for n in before if before[n] != after[n]} == {"cells.parquet"}
+    assert {n for n in before if before[n] != after[n]} == {"cells.parquet", "SHA256SUMS"}
     assert {row["status"] for row in again.rows} == {"cached"}
     for row, other in zip(rows, again.rows, strict=True):
         assert json.dumps({**row, "status": "x"}) == json.dumps({**other, "status": "x"})
@@ -257,7 +257,7 @@ def test_a_folder_that_lost_a_file_is_written_again(fake: Command, name: str) ->
     before = every_file(first.folder)
     (first.folder / name).unlink()
     again = every_file(fake(*GRID).folder)
-    assert {n for n in before if before[n] != again[n]} <= {"cells.parquet"}
+    assert {n for n in before if before[n] != again[n]} <= {"cells.parquet", "SHA256SUMS"}
     (first.folder / "cells.parquet").write_bytes(b"PAR1 torn")
     assert {row["status"] for row in fake(*GRID).rows} == {"cached"}
 

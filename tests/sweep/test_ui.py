@@ -16,6 +16,7 @@ import pytest
 
 from sim.base.errors import InputError
 from sweep import report, track, ui
+from sweep.store.folder import SweepFolder
 from sweep.store.journal import Journal
 from sweep.track import connection
 from tests.e2e.conftest import hear_interrupts
@@ -51,7 +52,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("results")
     place = folder / "sweeps" / "demo-0123"
     place.mkdir(parents=True)
-    report.write(place, frames.frame(), {"study": None}, {}, baseline="fifo")
+    report.write(SweepFolder(place), frames.frame(), {"study": None}, {}, baseline="fifo")
     tracked(folder, f"sqlite:///{folder}/mlflow.db")
     return folder
 

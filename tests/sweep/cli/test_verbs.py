@@ -18,7 +18,15 @@ import sweep
 from sweep.execution import rows
 from sweep.store import folder
 from sweep.store.journal import Journal
-from tests.sweep.small import Command, Ran, every_file, fake_engine, fake_simulate, write_workload
+from tests.sweep.small import (
+    Command,
+    Ran,
+    every_file,
+    fake_engine,
+    fake_simulate,
+    set_json,
+    write_workload,
+)
 from tests.sweep.store.edits import STATEMENT, Sources
 
 GRID = ("policy=fifo,las", "capacity=0.5,1", "baseline=fifo")
@@ -220,8 +228,8 @@ class TestList:
         first = fake("policy=fifo,las").folder
         second = fake("policy=fifo", "name=mine").folder
         said = [{"sentence": f"Number {n}."} for n in range(5)]
-        (first / "verdict.json").write_text(json.dumps(said))
-        (second / "verdict.json").write_text("[]")
+        set_json(first, "verdict.json", said)
+        set_json(second, "verdict.json", [])
         listed = fake.verb("list")
         assert listed.code == 0
         lines = listed.out.splitlines()
@@ -390,7 +398,7 @@ class TestVerify:
         assert "comes from other bits" not in verified.out
         (file,) = ran.folder.glob("provenance.json")
         about = json.loads(file.read_text())
-        file.write_text(json.dumps({**about, "cpu_features": ["NEON"]}))
+        set_json(ran.folder, file.name, {**about, "cpu_features": ["NEON"]})
         said = fake.verb("verify", "--cells=9").out
         assert "comes from other bits: it was made with CPU features NEON, here are" in said
 

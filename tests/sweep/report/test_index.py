@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from html.parser import HTMLParser
 
 from sweep.report import index
-from tests.sweep.small import Command
+from tests.sweep.small import Command, set_json
 
 
 class Links(HTMLParser):
@@ -26,7 +25,7 @@ def test_newest_first_each_with_its_verdict_and_links(fake: Command) -> None:
     first = fake("policy=fifo,las").folder
     second = fake("policy=fifo", "name=mine").folder
     said = [{"sentence": f"At {n}: las <is> best."} for n in range(6)]
-    (first / "verdict.json").write_text(json.dumps(said))
+    set_json(first, "verdict.json", said)
     fake.verb("report", first.name, second.name)
     page = index.to_html(fake.results, "http://x/#/all", {first.name: "http://x/#/one"})
     assert re.findall(r'<h2 id="sweep-\d+">(.*?)</h2>', page) == [second.name, first.name]

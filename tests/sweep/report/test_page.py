@@ -17,6 +17,7 @@ from sweep.report.findings import Finding
 from sweep.stats import contrasts
 from sweep.stats.summary import summarise
 from sweep.stats.verdict import verdicts
+from sweep.store.folder import SweepFolder
 from tests.sweep import frames
 from tests.sweep.report.test_cells import TASKS, kept
 
@@ -43,7 +44,7 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     asked = {"swept": [], "baseline": "fifo", "metrics": []}
     study = {"study": {"source": "a paper", "notes": ""}}
     _, page = report.write(
-        folder,
+        SweepFolder(folder),
         CELLS,
         study,
         {"git_commit": "0123abc", "diff": "a\nb"},

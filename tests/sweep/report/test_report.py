@@ -20,6 +20,7 @@ from sweep.report import plots as report_plots
 from sweep.stats import summary as summary_module
 from sweep.stats.summary import summarise
 from sweep.stats.verdict import verdicts
+from sweep.store.folder import SweepFolder
 from tests.sweep import frames
 
 CONFIG = {
@@ -69,7 +70,7 @@ class Page(HTMLParser):
 def written(folder: Path, **options: object) -> tuple[str, Page, str]:
     cells = options.pop("cells", None) or frames.frame(failed=FAILED)
     markdown, page = report.write(
-        folder,
+        SweepFolder(folder),
         cells,
         CONFIG,
         PROVENANCE,
@@ -93,7 +94,7 @@ def test_two_writes_give_the_same_bytes(tmp_path: Path) -> None:
         folders, (cells, cells.set_column(at, "status", pa.array(status))), strict=True
     ):
         folder.mkdir(parents=True)
-        report.write(folder, table, CONFIG, PROVENANCE, baseline="fifo")
+        report.write(SweepFolder(folder), table, CONFIG, PROVENANCE, baseline="fifo")
     for name in ("report.md", "report.html"):
         assert (folders[0] / name).read_bytes() == (folders[1] / name).read_bytes()
     assert sorted(p.name for p in folders[0].iterdir()) == ["report.html", "report.md"]

@@ -18,6 +18,7 @@ from sweep import track as tracking
 from sweep.track import connection
 from sweep.track.runs import VIEW_TAG
 from tests.sweep import frames
+from tests.sweep.small import set_json
 
 CONFIG = {"tracking": {"uri": "http://me:hunter2@host:5000"}}
 PROVENANCE = {
@@ -127,8 +128,7 @@ def test_a_sweep_reads_back(sweep: Sweep, tmp_path: Path) -> None:
 
 def test_the_parent_run_has_the_verdict_and_means_of_each_policy(sweep: Sweep) -> None:
     sentences = [f"t at {capacity}: srpt, 3.00× sooner." for capacity in (0.5, 1)]
-    text = json.dumps([{"sentence": sentence} for sentence in sentences])
-    (sweep.folder / "verdict.json").write_text(text)
+    set_json(sweep.folder, "verdict.json", [{"sentence": sentence} for sentence in sentences])
     cells = small(capacities=[0.5, 1.0])
     sweep.track(cells)
     parent = sweep.parent()

@@ -1,0 +1,24 @@
+"""The driver: from words to a sweep's folder; the one writer of cells, tables and reports.
+
+What happens meanwhile is said on standard error (`sweep.execution.notes`); whoever calls shows the
+rest.
+"""
+
+from sweep.driver.loop import ONE_SEED, begin, prepare, run
+from sweep.driver.output import Outcome, find, write_report
+from sweep.driver.reopen import opened
+from sweep.driver.request import ask, ask_again, find_modules
+
+__all__ = [
+    "ONE_SEED",
+    "Outcome",
+    "ask",
+    "ask_again",
+    "begin",
+    "find",
+    "find_modules",
+    "opened",
+    "prepare",
+    "run",
+    "write_report",
+]

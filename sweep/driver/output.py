@@ -1,0 +1,96 @@
+"""The folder of a sweep that is over: its tables, its report, where its numbers come from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from sweep import report
+from sweep.execution import notes, origin, rows
+from sweep.execution.known import Flags
+from sweep.execution.memory import give_back
+from sweep.execution.plan import Prepared
+from sweep.papers import studies
+from sweep.report import findings
+from sweep.report.findings import Finished
+from sweep.search import equal, sections
+from sweep.store.cache import Cache
+from sweep.store.cell import CellError
+from sweep.store.folder import EQUAL, FINDINGS, SweepFolder
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A sweep that is over."""
+
+    folder: SweepFolder
+    cells: pa.Table  # ``cells.parquet``, narrow; see `sweep.execution.rows`
+    config: Mapping[str, Any]  # ``config.yaml``
+    n_failed: int
+
+
+def write_folder(
+    prepared: Prepared,
+    folder: SweepFolder,
+    cached: Sequence[bool] | Flags,
+    errors: Mapping[str, CellError],
+) -> Outcome:
+    """Write the sweep's folder, ``cells.parquet`` last as it says that all is there."""
+    give_back()
+    cells = rows.narrow(prepared, errors, cached)
+    give_back()
+    config = origin.config_of(prepared)
+    about = folder.replace_origin(config, *origin.provenance_of(prepared))
+    write_cells(prepared, folder, cells, config, about)
+    return Outcome(folder, cells, config, len(errors))
+
+
+def write_cells(
+    prepared: Prepared,
+    folder: SweepFolder,
+    cells: pa.Table,
+    config: Mapping[str, Any],
+    provenance: Mapping[str, Any],
+) -> None:
+    """Write the tables and the report of cells, ``cells.parquet`` last."""
+    with folder.replacing_cells(rows.parts(prepared, cells)):
+        give_back()
+        folder.replace(FINDINGS, find(rows.parts(prepared, cells), config, prepared.cache))
+        write_report(folder, cells, config, provenance, cache=prepared.cache)
+
+
+def write_report(
+    folder: SweepFolder,
+    cells: pa.Table,
+    config: Mapping[str, Any],
+    provenance: Mapping[str, Any],
+    **options: Any,
+) -> None:
+    """Write the report, what was looked for before the tables; see `sweep.report.write_all`."""
+    folder.replace(EQUAL, equal.table(cells, config))
+    shown = sections.shown(cells, config, folder)
+    found = sections.of(folder, config)
+    report.write_all(folder, shown, config, provenance, sections=found, **options)
+    sections.answer(folder, found)
+
+
+def find(parts: Iterable[pa.Table], config: Mapping[str, Any], cache: Cache) -> pa.Table | None:
+    """Let the experiment's study look at the cells; None if there is none, or it can't.
+
+    A study that fails, as it may on other cells than its experiment has, takes nothing else with
+    it: what went wrong is said.
+    """
+    study = config["study"]
+    if study is None:
+        return None
+    found = (row for part in parts for row in part.to_pylist())
+    done = [row for row in found if row["status"] != "failed"]
+    try:
+        return findings.to_table(studies.find(study, Finished(done, config, cache)))
+    except Exception as error:
+        name = study.get("name") or f"of {config['experiment']}"
+        notes.note(f"study {name} found nothing: {type(error).__name__}: {error}")
+        return None

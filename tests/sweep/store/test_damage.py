@@ -1,0 +1,212 @@
+"""Damaged files are never shown as results: they are refused, or written anew to the same bytes."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sim.base.errors import InputError
+from sweep import driver
+from sweep.cli import main
+from sweep.store import checksums
+from sweep.store.folder import DamagedError, SweepFolder
+from tests.sweep.damages import damages
+from tests.sweep.small import Command, Ran, every_file, fake_engine
+
+GRID = ("policy=fifo,sjf", "seed=0,1", "baseline=fifo", "capacity=1.0,2.0")
+N = 200
+N_OF_COMMAND = 9
+
+Reader = Callable[[SweepFolder], object]
+
+
+def _table(name: str) -> Reader:
+    return lambda folder: folder.table(name).to_pylist()  # type: ignore[union-attr]
+
+
+READERS: dict[str, Reader] = {
+    "cells.parquet": lambda folder: folder.cells().to_pylist(),
+    "config.yaml": SweepFolder.config,
+    "provenance.json": SweepFolder.provenance,
+    "verdict.json": SweepFolder.verdict,
+    "table.md": lambda folder: folder.text("table.md"),
+    "against_baseline.parquet": _table("against_baseline.parquet"),
+    "equal_capacity.parquet": _table("equal_capacity.parquet"),
+}
+OF_TARGETS = {"targets.parquet": _table("targets.parquet")}
+OF_SETTINGS = {
+    "settings.parquet": _table("settings.parquet"),
+    "importance.parquet": _table("importance.parquet"),
+}
+OF_STUDY = {"findings.parquet": _table("findings.parquet")}
+TARGET = (
+    *("policy=fifo", "capacity=interval(0.3,1.5)", "seed=0,1"),
+    *("target.metric=jct_mean_s", "target.at_most=30"),
+)
+SEARCH = (
+    *("policy=las", "policy.queues=range(1,9)", "seed=0,1"),
+    *("search.metric=jct_mean_s", "search.cells=12"),
+)
+
+
+@dataclass
+class Kept:
+    """A finished sweep of which every cell is cached, and a copy of its folder."""
+
+    folder: Path
+    copy: Path
+    words: tuple[str, ...]
+
+    def restore(self) -> None:
+        for file in self.folder.iterdir():
+            file.unlink()
+        for file in self.copy.iterdir():
+            shutil.copy2(file, self.folder / file.name)
+
+
+def _kept(command: Command, words: tuple[str, ...], tmp_path: Path) -> Kept:
+    ran = command(*words)
+    assert ran.code == 0, ran.err
+    ran = command(*words)
+    copy = tmp_path / "copy"
+    shutil.copytree(ran.folder, copy)
+    return Kept(ran.folder, copy, words)
+
+
+def _check_reads(kept: Kept, name: str, read: Reader) -> None:
+    """Damage a file `N` times: each reading gives what was written, or an error that names it."""
+    file = kept.folder / name
+    whole, meant = file.read_bytes(), read(SweepFolder(kept.folder))
+    for content in damages(whole, N):
+        file.write_bytes(content)
+        with pytest.raises(DamagedError, match="running the sweep again writes it anew") as raised:
+            read(SweepFolder(kept.folder))
+        assert str(file) in str(raised.value)
+    file.unlink()
+    with pytest.raises(DamagedError, match="it is missing"):
+        read(SweepFolder(kept.folder))
+    file.write_bytes(whole)
+    assert repr(read(SweepFolder(kept.folder))) == repr(meant)
+
+
+def _check_commands(kept: Kept, command: Command, name: str) -> None:
+    """Damage a file a few times: commands say so in one line, and write the same bytes anew."""
+    before = every_file(kept.folder)
+    file = kept.folder / name
+    contents = damages(before[name], N_OF_COMMAND, seed=1)
+    for number, content in enumerate(contents):
+        file.write_bytes(content)
+        verbs: list[Callable[[], Ran]] = [
+            lambda: command(*kept.words),
+            lambda: command.verb("report", kept.folder.name),
+            lambda: command.verb("show", kept.folder.name),
+        ]
+        ran = verbs[number % 3]()
+        assert ran.code == 0, ran.err
+        lines = [line for line in ran.err.splitlines() if "damaged" in line]
+        assert len(lines) == 1
+        assert f": {name}: damaged, and written anew" in lines[0]
+        assert "Traceback" not in ran.err
+        assert every_file(kept.folder) == before
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_damaged_file_of_a_grid(fake: Command, tmp_path: Path, name: str) -> None:
+    kept = _kept(fake, GRID, tmp_path)
+    _check_reads(kept, name, READERS[name])
+    _check_commands(kept, fake, name)
+
+
+@pytest.mark.parametrize("name", ["report.html", "report.md"])
+def test_a_damaged_page_is_written_anew(fake: Command, tmp_path: Path, name: str) -> None:
+    _check_commands(_kept(fake, GRID, tmp_path), fake, name)
+
+
+@pytest.mark.parametrize("name", [*OF_TARGETS, *OF_SETTINGS])
+def test_a_damaged_file_of_a_search(command: Command, tmp_path: Path, name: str) -> None:
+    kept = _kept(command, TARGET if name in OF_TARGETS else SEARCH, tmp_path)
+    _check_reads(kept, name, (OF_TARGETS | OF_SETTINGS)[name])
+    _check_commands(kept, command, name)
+
+
+def test_damaged_checksums(fake: Command, tmp_path: Path) -> None:
+    kept = _kept(fake, GRID, tmp_path)
+    file, before = kept.folder / checksums.NAME, every_file(kept.folder)
+    meant = {name: read(SweepFolder(kept.folder)) for name, read in READERS.items()}
+    for number, content in enumerate(damages(before[checksums.NAME], N)):
+        file.write_bytes(content)
+        for name, read in READERS.items():
+            try:
+                assert repr(read(SweepFolder(kept.folder))) == repr(meant[name])
+            except DamagedError as error:
+                assert name in str(error)
+        if number % 20 == 0:
+            ran = fake(*kept.words)
+            assert ran.code == 0
+            assert every_file(kept.folder) == before
+        kept.restore()
+
+
+def test_what_the_cache_has_lost_too_is_refused(fake: Command, tmp_path: Path) -> None:
+    kept = _kept(fake, GRID, tmp_path)
+    shutil.rmtree(fake.results / "cache")
+    whole = (kept.folder / "cells.parquet").read_bytes()
+    (kept.folder / "cells.parquet").write_bytes(whole[:-9])
+    damaged = every_file(kept.folder)
+    shown = fake.verb("show", kept.folder.name)
+    assert shown.code == main.WRONG
+    assert "cells.parquet: it is damaged, or was changed" in shown.err
+    assert "not there: 8 cells" in shown.err
+    assert "running the sweep again" in shown.err
+    assert len(shown.err.splitlines()) == 1
+    assert every_file(kept.folder) == damaged
+    listed = fake.verb("list")
+    assert listed.code == 0
+    assert f"damaged: `python -m sweep report {kept.folder.name}`" in listed.out
+    # what is made of the cells alone needs no cache
+    (kept.folder / "cells.parquet").write_bytes(whole)
+    (kept.folder / "verdict.json").write_bytes(b"[]")
+    assert fake.verb("show", kept.folder.name).code == 0
+    assert SweepFolder(kept.folder).is_whole()
+
+
+def test_failed_cells_are_in_the_table_alone(
+    fake: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: Any, **__: Any) -> Any:
+        raise RuntimeError("no")
+
+    fake_engine(monkeypatch, fails)
+    ran = fake("policy=fifo")
+    assert ran.code == main.FAILED
+    (ran.folder / "cells.parquet").write_bytes(b"")
+    shown = fake.verb("show")
+    assert shown.code == main.WRONG
+    assert "not there: 1 cell" in shown.err
+    again = fake("policy=fifo")
+    assert again.code == main.FAILED
+    assert again.rows[0]["error_message"] == "no"
+
+
+def test_a_copy_elsewhere_is_checked_too(fake: Command, tmp_path: Path) -> None:
+    kept = _kept(fake, GRID, tmp_path)
+    assert SweepFolder(kept.copy).is_whole()
+    assert driver.opened(fake.results, str(kept.copy)).cells().num_rows == 8
+    (kept.copy / "config.yaml").write_text("a: 1\n")
+    with pytest.raises(InputError, match=r"config\.yaml: it is damaged"):
+        driver.opened(fake.results, str(kept.copy))
+
+
+def test_checksums_are_those_of_sha256sum(fake: Command) -> None:
+    folder = fake(*GRID).folder
+    recorded = checksums.read(folder)
+    names = {path.name for path in folder.iterdir()} - {checksums.NAME}
+    assert recorded.keys() == names
+    assert all(checksums.is_intact(folder / name, recorded[name]) for name in names)
+    line = (folder / checksums.NAME).read_text().splitlines()[0]
+    assert line == f"{recorded[line[66:]]}  {line[66:]}"
