@@ -206,7 +206,7 @@ class Soak:
 
     def _driver(self) -> subprocess.Popen[str]:
         results = f'"{self._address}"' if self.bucket else self.folder / "soaked"
-        where = ("launcher=ray", "launcher.send_code=false", f"paths.results={results}")
+        where = ("launcher=ray", f"paths.results={results}")
         return subprocess.Popen(
             self.site.head.words(self._words(*where)),
             cwd=ROOT,

@@ -22,6 +22,7 @@ from sweep.execution.cell import run_cell
 from sweep.execution.made import Made, Recipe, Sizes, size, sized, wanted_by
 from sweep.execution.parts import Part, pack
 from sweep.execution.watch import watching
+from sweep.execution.working_folder import leave_if_gone
 from sweep.grid import clusters
 from sweep.store.cell import CellError, CellResult, CellSpec
 
@@ -125,7 +126,8 @@ def _other_sources(spec: CellSpec) -> CellResult | None:
 
 
 def find_modules_in(folders: Sequence[str]) -> None:
-    """Put folders at the end of the module search path, once."""
+    """Put folders at the end of the module search path, once; see to the working folder."""
+    leave_if_gone()
     sys.path.extend(folder for folder in folders if folder not in sys.path)
 
 

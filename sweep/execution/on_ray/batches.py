@@ -1,6 +1,8 @@
-"""What to hand out next: cells in chunks, lost ones again, each for so long.
+"""Task queue: batching, pacing and retry of cells.
 
-Pure bookkeeping, without Ray, so that it can be tested by itself.
+Pure bookkeeping, without Ray, so that it can be tested by itself. The states in which a task can be
+lost, and the cost of each, are listed in ``docs/architecture.md``; in two of them (all cells handed
+over, ended but not collected) a batch may have no work left.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ MAX_LOST = 5
 MAX_OUT_OF_MEMORY = 1
 
 Loss = Literal["lost", "memory", "broken", "away"]
-"""``away``: with a node that said it would go, or was to have no cells; nothing is counted."""
+"""``away``: cancelled, or with a node that was to have no cells; nothing is counted."""
 
 
 @dataclass
@@ -169,8 +171,11 @@ class Batches:
         """Note that a task was lost; return those of its cells that won't be tried again.
 
         The cell to blame shall not take others with it. Of many it is not known which it is: they
-        wait again with care, and if their task is lost again, it is the first.
+        wait again with care, and if their task is lost again, it is the first. A task whose cells
+        have all come back costs nothing.
         """
+        if not batch.work:
+            return []
         if loss == "away":
             self._again.append(Batch(batch.input, batch.work, batch.doubled, batch.careful))
             return []
@@ -197,13 +202,17 @@ class Batches:
         self._count(batch.input, -len(given_up))
         return given_up
 
-    def ended(self, batch: Batch, key: str) -> Work:
-        """Note that one cell of a batch was ended; return it. The others wait again."""
-        (over,) = (cell for cell in batch.work if cell.spec.key == key)
+    def ended(self, batch: Batch, key: str) -> Work | None:
+        """Note that one cell of a batch was ended, and return it; the others wait again.
+
+        None if it has come back: its result was handed over just before the limit.
+        """
+        over = next((cell for cell in batch.work if cell.spec.key == key), None)
         others = [cell for cell in batch.work if cell is not over]
         if others:
             self._again.append(Batch(batch.input, others, batch.doubled))
-        self._count(batch.input, -1)
+        if over is not None:
+            self._count(batch.input, -1)
         return over
 
     def elsewhere(self, cell: Work, but: str) -> None:

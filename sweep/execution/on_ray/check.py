@@ -6,6 +6,7 @@ finds the rest only if that is there.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import sys
@@ -16,7 +17,12 @@ from typing import Any
 
 PACKAGES = ("llvmlite", "networkx", "numba", "numpy", "pandas", "pyarrow", "ray", "scipy")
 """What cells compute with."""
-RUN_TASKS = ("sweep.execution.task", "sweep.execution.watch", "sweep.store.cell")
+RUN_TASKS = (
+    "sweep.execution.task",
+    "sweep.execution.watch",
+    "sweep.execution.working_folder",
+    "sweep.store.cell",
+)
 """What else of the platform is at work on a node."""
 ROOM_MIB = 16
 MOST_NAMED = 3
@@ -81,6 +87,7 @@ def _other_sources(wanted: Wanted) -> list[str]:
     sys.path.extend(folder for folder in wanted["python_path"] if folder not in sys.path)
     way_out = _SENT if wanted.get("sent") else _SEND
     try:
+        _stand_somewhere()
         if wanted.get("again"):
             _forget()
         table = _table(wanted["cells"])
@@ -95,6 +102,15 @@ def _other_sources(wanted: Wanted) -> list[str]:
 
 _SENT = "what was sent did not come whole; see that its disk has room, and start Ray there anew"
 _SEND = "launcher.send_code=true sends the sweep's own, or install the same version there"
+
+
+def _stand_somewhere() -> None:
+    """Leave a working folder that was deleted."""
+    with contextlib.suppress(ImportError):  # which `_table` says
+        # on a node, as in `_table`
+        from sweep.execution.working_folder import leave_if_gone
+
+        leave_if_gone()
 
 
 def _forget() -> None:

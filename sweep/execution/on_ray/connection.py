@@ -22,6 +22,8 @@ CHECK_S = 0.2
 HEAD_GONE_S = 30.0
 """After a minute without the head, Ray ends the processes that miss it."""
 
+_NO_IMPORT = "failed to import on the worker"
+
 
 class DisconnectedError(Exception):
     """The node of this process, or the cluster's head, is gone; the text says which."""
@@ -199,23 +201,31 @@ def put(workload: Any) -> Any:
         ) from error
 
 
+def is_import(error: Exception) -> bool:
+    """Tell whether a worker could not import the platform, and so ran nothing."""
+    cause = getattr(error, "cause", None)
+    return isinstance(cause, RuntimeError) and _NO_IMPORT in str(cause)
+
+
 def judge(error: Exception) -> Loss:
-    """Sort an exception: who lost the task, its worker, the memory, or the task itself."""
+    """Attribute the loss of a task to its worker, the memory, the task itself, or nobody."""
     from ray import exceptions as ray_errors
 
     if isinstance(error, ray_errors.OutOfMemoryError):
         return "memory"
+    if isinstance(error, ray_errors.TaskCancelledError):
+        return "away"  # by the runner: it fits on no node any more
     if isinstance(error, ray_errors.RayTaskError):
         cause = error.cause
         if isinstance(cause, MemoryError):
             return "memory"
-        return "lost" if isinstance(cause, ray_errors.ObjectLostError) else "broken"
+        is_lost = isinstance(cause, ray_errors.ObjectLostError) or is_import(error)
+        return "lost" if is_lost else "broken"
     lost = (
         ray_errors.WorkerCrashedError,
         ray_errors.NodeDiedError,
         ray_errors.LocalRayletDiedError,
         ray_errors.ObjectLostError,
-        ray_errors.TaskCancelledError,
         ray_errors.RuntimeEnvSetupError,  # the node's agent is gone, or its disk is full
         ray_errors.GetTimeoutError,
         ray_errors.RpcError,

@@ -263,16 +263,22 @@ class RayRunner:
         verdict = judge(error)
         if verdict in ("lost", "broken"):
             self._connection.look(at_once=True)  # it may have joined just now
-            verdict = "away" if self._connection.nodes.is_at_fault(error) else verdict
-        if verdict == "lost" and (over := self._ended(ref)) is not None:
-            cell = batches.ended(self._pop(ref), over["key"])
-            text = too_long(self._timeout_s or 0.0)
-            about = _error_of_worker("CellTimeoutError", text, over["stack"])
-            yield Part([CellResult(cell.spec.key, error=about, seconds=over["seconds"])])
-            return
+            with self._connection.guarded():
+                is_at_fault = self._connection.nodes.is_at_fault(error)
+            verdict = "away" if is_at_fault else verdict
+        over = self._ended(ref) if verdict == "lost" else None
         batch = self._pop(ref)
+        if over is not None:
+            cell = batches.ended(batch, over["key"])
+            if cell is not None:
+                text = too_long(self._timeout_s or 0.0)
+                about = _error_of_worker("CellTimeoutError", text, over["stack"])
+                yield Part([CellResult(cell.spec.key, error=about, seconds=over["seconds"])])
+            return
         if verdict in ("lost", "away") and _is_for_good(error):
             self._shared.forget(batch.input)
+        if not batch.work:  # all of its cells had come back
+            return
         one, many = batch.work[0], len(batch.work) > 1 and not batch.careful
         given_up = batches.lost(batch, verdict)
         if verdict == "lost" and (many or batches.n_lost(one) == 1):
@@ -298,7 +304,7 @@ class RayRunner:
         if entry is not None and entry["over"]:
             return entry
         seconds, batch = time.monotonic() - self._heard_s[ref], self._tasks[ref]
-        is_known = batch.careful or len(batch.work) == 1
+        is_known = len(batch.work) == 1 or bool(batch.careful and batch.work)
         if self._timeout_s is None or not is_known or seconds < self._timeout_s + GRACE_S:
             return None
         return {"key": batch.work[0].spec.key, "seconds": seconds, "stack": ""}

@@ -35,8 +35,9 @@ def warm_up(
         there = [_on(key) for key, node in nodes.items() if node.n_cpus >= 1]
         asked = [missing.options(**on).remote(python_path, few_jobs, specs) for on in there]
     silent = yield from _wait(connection, asked, "", most_s)
-    for ref in silent:  # a policy that hangs as it prepares would keep its worker
-        ray.cancel(ref, force=True)
+    with connection.guarded():
+        for ref in silent:  # a policy that hangs as it prepares would keep its worker
+            ray.cancel(ref, force=True)
     compiling = []
     with connection.guarded():
         for on, ref in zip(there, asked, strict=True):

@@ -24,9 +24,15 @@ def raised_in_task(cause: Exception) -> ray_errors.RayTaskError:
         (raised_in_task(ray_errors.OwnerDiedError("ab" * 28, None, "")), "lost"),
         (ray_errors.RuntimeEnvSetupError("no agent"), "lost"),
         (ray_errors.GetTimeoutError("ready, yet not here"), "lost"),
+        (ray_errors.TaskCancelledError(), "away"),
         (ray_errors.OutOfMemoryError("killed"), "memory"),
         (raised_in_task(MemoryError()), "memory"),
         (raised_in_task(ImportError("no module")), "broken"),
+        (raised_in_task(RuntimeError("not by an import")), "broken"),
+        (
+            raised_in_task(RuntimeError("The remote function failed to import on the worker")),
+            "lost",
+        ),
         (ray_errors.RaySystemError("what"), "broken"),
     ],
 )

@@ -106,6 +106,13 @@ def test_a_readers_own_error_is_not_the_clusters(ray: Ray, recipe: Recipe) -> No
         convert(Connection({"kind": "local"}, []), recipe, [])
 
 
+def test_a_worker_without_the_code_is_told(ray: Ray, recipe: Recipe) -> None:
+    said = "The remote function failed to import on the worker.\nModuleNotFoundError: no 'sim.x'\n"
+    ray.fails_with = ray_errors.RayTaskError("convert", "", RuntimeError(said), "title", 1, "ip")
+    with pytest.raises(InputError, match=r"can't import the sweep's code \(ModuleNotFoundError"):
+        convert(Connection({"kind": "local"}, []), recipe, [])
+
+
 def test_a_reader_that_ended_is_told(ray: Ray, recipe: Recipe) -> None:
     ray.fails_with = ray_errors.OutOfMemoryError("killed")
     with pytest.raises(InputError, match="launcher=inline shows it") as told:

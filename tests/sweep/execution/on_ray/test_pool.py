@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import sys
 import weakref
-from collections.abc import Iterable
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,12 +14,19 @@ from ray import exceptions as ray_errors
 from sim.base.errors import InputError
 from sweep.execution import notes
 from sweep.execution.compute import Work
-from sweep.execution.made import Recipe
-from sweep.execution.on_ray import board, connection, pool
+from sweep.execution.on_ray import connection, pool
 from sweep.execution.on_ray.batches import Batch
 from sweep.execution.on_ray.pool import RayRunner
 from sweep.execution.parts import Part
-from sweep.store.cell import CellResult, CellSpec
+from tests.sweep.execution.on_ray.fake_ray import (
+    WORK,
+    WORKLOADS,
+    FakeRay,
+    Stream,
+    came,
+    outcomes,
+    runner_of,
+)
 
 
 class Ref:
@@ -49,120 +55,6 @@ def test_no_garbage_is_left_to_free_while_ray_shuts_down(monkeypatch: pytest.Mon
         assert there == [False]
     finally:
         gc.enable()
-
-
-MADE = SimpleNamespace(about={}, results=[])
-
-
-class Stream:
-    """Stands for the generator of a task's parts."""
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-        self.left = 1
-
-    def __next__(self) -> Stream:
-        self.left -= 1
-        if self.left < 0:
-            raise StopIteration
-        return self
-
-
-class FakeRay:
-    """Runs tasks when they are waited for; breaks when it is told to."""
-
-    exceptions = ray_errors
-
-    def __init__(self) -> None:
-        self.n_waits = self.n_made = self.n_inits = 0
-        self.breaks_at: set[int] = set()
-        self.refuses = 0
-        self.at_once = 1  # how many are ready at one time
-        self.fails_with: list[Exception] = []
-        self.nodes_up = 1
-        self._tasks: dict[int, Any] = {}
-
-    def open(self, *_: object) -> None:
-        if self.refuses:
-            self.refuses -= 1
-            raise InputError("nobody answers")
-        self.n_inits += 1
-        self._tasks.clear()
-
-    def is_initialized(self) -> bool:
-        return True
-
-    def nodes(self) -> list[dict[str, Any]]:
-        up = {"Alive": True, "NodeManagerAddress": "own", "NodeManagerPort": 1}
-        resources = {"CPU": 2.0, "memory": 8.0}
-        return [{**up, "NodeID": f"n{at}", "Resources": resources} for at in range(self.nodes_up)]
-
-    def make(self, *_: object) -> tuple[Stream, ...]:
-        self.n_made += 1
-        return Stream(-1), Stream(-1), Stream(-1)
-
-    def remote(self, function: Any = None, **_: object) -> Any:
-        if function is None:
-            return lambda make: SimpleNamespace(remote=self.make)
-
-        def submit(*args: Any) -> Stream:
-            stream = Stream(1000 * self.n_inits + len(self._tasks))
-            self._tasks[stream.number] = (function, args)
-            return stream
-
-        return SimpleNamespace(options=lambda **_: SimpleNamespace(remote=submit))
-
-    def wait(self, refs: list[Stream], **_: object) -> tuple[list[Stream], list[Stream]]:
-        self.n_waits += 1
-        if self.n_waits in self.breaks_at:
-            raise OSError("Broken pipe")
-        assert {ref.number for ref in refs} <= self._tasks.keys(), (
-            "a task of a connection that is no more"
-        )
-        return refs[: self.at_once], refs[self.at_once :]
-
-    def get(self, ref: Stream, **_: object) -> Any:
-        if self.fails_with:
-            raise self.fails_with.pop()
-        if ref.number < 0:
-            return MADE
-        specs = self._tasks[ref.number][1][1].specs
-        return Part([CellResult(spec[0], seconds=0.2) for spec in specs])
-
-    def get_runtime_context(self) -> Any:
-        return SimpleNamespace(gcs_address="head:1", get_node_id=lambda: "n0")
-
-    def shutdown(self) -> None:
-        pass
-
-
-@pytest.fixture
-def fake(monkeypatch: pytest.MonkeyPatch) -> FakeRay:
-    ray = FakeRay()
-    monkeypatch.setitem(sys.modules, "ray", ray)
-    monkeypatch.setattr(connection, "join", ray.open)
-    monkeypatch.setattr(connection, "knock", lambda address: None)
-    monkeypatch.setattr(pool, "AGAIN_S", 0.0)
-    return ray
-
-
-WORK = [Work(CellSpec(f"cell{at}", {}, {}, {}, 0), "w") for at in range(40)]
-WORKLOADS: Any = SimpleNamespace(
-    recipe=lambda name: Recipe({"synth": "none"}, {}), learn=lambda name, about: None
-)
-
-
-def runner_of(patience_s: float = 0.0) -> RayRunner:
-    launcher = {"kind": "ray", "address": "auto", "patience_s": patience_s}
-    return RayRunner(launcher, simulate=lambda *_, **__: pytest.fail("runs nothing"))
-
-
-def came(run: Iterable[Part | str]) -> list[CellResult]:
-    return [one for said in run if isinstance(said, Part) for one in said.results]
-
-
-def outcomes(patience_s: float = 0.0) -> list[CellResult]:
-    return came(runner_of(patience_s).run(WORK, WORKLOADS))
 
 
 def test_ray_stays_up_for_more_work_until_it_is_closed(fake: FakeRay) -> None:
@@ -307,18 +199,6 @@ def test_a_node_that_does_not_answer_is_gone_at_once(
     monkeypatch.setattr(connection, "knock", refuse)
     with pytest.raises(connection.DisconnectedError, match="the node of this process is gone"):
         there.look()
-
-
-@pytest.fixture
-def posted(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, Any]]:
-    """Stand in for what workers post."""
-    there: dict[str, dict[str, Any]] = {}
-
-    def read(prefix: str) -> dict[str, dict[str, Any]]:
-        return {name: entry for name, entry in there.items() if name.startswith(prefix)}
-
-    monkeypatch.setattr(board, "read", read)
-    return there
 
 
 def test_a_cell_that_was_ended_at_the_limit_is_not_tried_again(

@@ -1,0 +1,227 @@
+"""Tasks lost in every state, for every reason, without Ray: docs/architecture.md lists them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import pytest
+from ray import exceptions as ray_errors
+
+from sweep.execution import notes
+from sweep.execution.on_ray import nodes
+from sweep.execution.on_ray.batches import MAX_LOST, Batch, Batches, Loss
+from sweep.execution.on_ray.pool import RayRunner
+from sweep.execution.parts import Part
+from sweep.store.cell import CellResult
+from tests.sweep.execution.on_ray.fake_ray import (
+    WORK,
+    WORKLOADS,
+    FakeRay,
+    Stream,
+    came,
+    install,
+    runner_of,
+)
+
+N = 10
+"""Cells of the first task: half of the part of 40 that each of two slots has."""
+ERRORS: dict[Loss, Exception] = {
+    "lost": ray_errors.NodeDiedError("its node is dead"),
+    "memory": ray_errors.OutOfMemoryError("killed"),
+    "broken": ray_errors.RayError("a result that can't be read"),
+    "away": ray_errors.NodeDiedError("its node was announced to go"),
+}
+
+
+class State(NamedTuple):
+    """Progress of a task when it is lost: cells that it began, and those whose results came."""
+
+    begun: int
+    came: int
+
+
+STATES = {
+    "not begun": State(0, 0),
+    "within its first cell": State(1, 0),
+    "within a cell": State(4, 3),
+    "between cells": State(3, 3),
+    "all handed over, not ended": State(N, N),
+    "ended, nothing collected": State(N, 0),
+    "ended, some of it not collected": State(N, 7),
+}
+
+
+class Parts(Stream):
+    """The generator of a task that hands over each cell by itself."""
+
+    def __init__(self, number: int, keys: list[str]) -> None:
+        super().__init__(number)
+        self.keys = keys
+        self.n_came = 0
+        self.loss: Exception | None = None
+
+    def __next__(self) -> Parts:
+        if self.loss is None and self.n_came == len(self.keys):
+            raise StopIteration
+        return self  # once it is lost, the reference to the task, which raises that
+
+
+class LosingRay(FakeRay):
+    """Loses its first task in a state, all further ones too where it is told to."""
+
+    def __init__(self, state: State, error: Exception) -> None:
+        super().__init__()
+        self.state, self.error = state, error
+        self.n_losses = 1
+        self.at_once = 2
+        self.runs: Counter[str] = Counter()  # how often each cell began
+        self.back: list[str] = []  # cells whose results came from tasks that were lost
+
+    def remote(self, function: Any = None, **options: object) -> Any:
+        plain = super().remote(function, **options)
+        if function is None:
+            return plain
+
+        def submit(*args: Any) -> Parts:
+            task = Parts(plain.options().remote(*args).number, [spec[0] for spec in args[1].specs])
+            if self.n_losses:
+                self.n_losses -= 1
+                task.loss = self.error
+                self.runs.update(task.keys[: self.state.begun])
+            return task
+
+        return SimpleNamespace(options=lambda **_: SimpleNamespace(remote=submit))
+
+    def get(self, ref: Stream, **options: object) -> Any:
+        if not isinstance(ref, Parts):
+            return super().get(ref, **options)
+        if ref.loss is not None and ref.n_came == min(self.state.came, len(ref.keys)):
+            raise ref.loss
+        key = ref.keys[ref.n_came]
+        ref.n_came += 1
+        if ref.loss is None:
+            self.runs[key] += 1
+        else:
+            self.back.append(key)
+        return Part([CellResult(key, seconds=0.2)])
+
+
+def losing(monkeypatch: pytest.MonkeyPatch, state: str, loss: Loss) -> LosingRay:
+    """Put a Ray in place that loses a task."""
+    ray = LosingRay(STATES[state], ERRORS[loss])
+    install(ray, monkeypatch)
+    monkeypatch.setattr(nodes.Nodes, "is_at_fault", lambda *_: loss == "away")
+    return ray
+
+
+@pytest.mark.parametrize("loss", ERRORS)
+@pytest.mark.parametrize("state", STATES)
+def test_a_lost_task_costs_what_has_not_come_back_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch, state: str, loss: Loss
+) -> None:
+    ray = losing(monkeypatch, state, loss)
+    said = [*runner_of().run(WORK, WORKLOADS)]
+    keys = [cell.spec.key for cell in WORK]
+    first, n_came = keys[:N], STATES[state].came
+    assert ray.back == first[:n_came]
+    found = {one.key: one.error for one in came(said)}
+    assert len(came(said)) == len(WORK)
+    assert found == dict.fromkeys(keys)
+    # once more: those that it began, and whose results did not come
+    again = dict.fromkeys(first[n_came : STATES[state].begun], 2)
+    assert ray.runs == dict.fromkeys(keys, 1) | again
+    lines = [one for one in said if isinstance(one, notes.Line)]
+    is_told = loss == "lost" and n_came < N
+    assert lines == [f"a worker died while it ran {N - n_came} cells; trying again, 5 times"] * (
+        is_told
+    )
+
+
+@pytest.mark.parametrize("loss", ERRORS)
+@pytest.mark.parametrize(
+    "state", ["not begun", "within its first cell", "all handed over, not ended"]
+)
+def test_a_task_of_one_cell_is_lost(
+    monkeypatch: pytest.MonkeyPatch, state: str, loss: Loss
+) -> None:
+    losing(monkeypatch, state, loss)
+    said = [*runner_of().run(WORK[:1], WORKLOADS)]
+    (result,) = came(said)
+    is_given_up = loss == "broken" and STATES[state].came == 0
+    assert (result.error is not None) == is_given_up
+    lines = [one for one in said if isinstance(one, notes.Line)]
+    assert len(lines) == (loss == "lost" and STATES[state].came == 0)
+
+
+@pytest.mark.parametrize("loss", ERRORS)
+def test_tasks_that_are_lost_again_and_again_after_all_was_handed_over(
+    monkeypatch: pytest.MonkeyPatch, loss: Loss
+) -> None:
+    ray = losing(monkeypatch, "all handed over, not ended", loss)
+    ray.n_losses = 1_000
+    said = [*runner_of().run(WORK, WORKLOADS)]
+    assert sorted(one.key for one in came(said)) == sorted(cell.spec.key for cell in WORK)
+    assert {one.error for one in came(said)} == {None}
+    assert not any(isinstance(one, notes.Line) for one in said)
+
+
+@pytest.mark.parametrize("n_cells", [1, 40])
+@pytest.mark.parametrize("state", ["not begun", "within a cell", "all handed over, not ended"])
+def test_a_cancelled_task_is_counted_against_no_cell(
+    monkeypatch: pytest.MonkeyPatch, state: str, n_cells: int
+) -> None:
+    ray = losing(monkeypatch, state, "lost")
+    ray.error, ray.n_losses = ray_errors.TaskCancelledError(), 3 * MAX_LOST
+    said = [*runner_of().run(WORK[:n_cells], WORKLOADS)]
+    assert sorted(one.key for one in came(said)) == sorted(cell.spec.key for cell in WORK[:n_cells])
+    assert {one.error for one in came(said)} == {None}
+    assert not any(isinstance(one, notes.Line) for one in said)
+
+
+def test_a_part_that_does_not_arrive_in_time_is_computed_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ray = losing(monkeypatch, "ended, some of it not collected", "lost")
+    ray.error = ray_errors.GetTimeoutError("not within 60 s")
+    found = came(runner_of().run(WORK, WORKLOADS))
+    assert sorted(one.key for one in found) == sorted(cell.spec.key for cell in WORK)
+    assert {one.error for one in found} == {None}
+    assert ray.n_made == 2  # its workload, too, may be what is missing
+
+
+@pytest.mark.parametrize("n_cells", [1, 3, 40])
+def test_a_worker_that_ended_itself_over_a_cell_that_has_come_back(
+    monkeypatch: pytest.MonkeyPatch, posted: dict[str, dict[str, Any]], n_cells: int
+) -> None:
+    """Its second thread looks at the clock while the first hands the cell over."""
+    ray = losing(monkeypatch, "between cells", "lost")
+    runner = RayRunner({"kind": "ray", "address": "auto"}, simulate=pytest.fail, timeout_s=5.0)
+    late = {"key": "cell0", "seconds": 5.0, "over": True, "stack": ""}
+    posted[f"{runner._board}{0:09d}"] = late
+    found = came(runner.run(WORK[:n_cells], WORKLOADS))
+    assert sorted(one.key for one in found) == sorted(cell.spec.key for cell in WORK[:n_cells])
+    assert {one.error for one in found} == {None}
+    assert "cell0" in ray.back
+
+
+@pytest.mark.parametrize("careful", [False, True])
+@pytest.mark.parametrize("loss", ERRORS)
+def test_of_a_task_without_cells_nothing_waits(loss: Loss, careful: bool) -> None:
+    batches = Batches(WORK[:2], slots=1)
+    batch = batches.next()
+    assert batch is not None
+    batches.done(batch, len(batch.work), 0.2)
+    batches.lost(Batch("w", [], careful=careful), loss)
+    batches.left(Batch("w", [], careful=careful))
+    assert batches.ended(Batch("w", [], careful=careful), "cell0") is None
+    assert batches.over() == []  # one cell is left
+    other = batches.next()
+    assert other is not None
+    assert [cell.spec.key for cell in other.work] == ["cell1"]
+    assert batches.next() is None
+    batches.done(other, 1, 0.2)
+    assert batches.over() == ["w"]
+    batches.lost(Batch("w", []), loss)
+    assert batches.over() == []
