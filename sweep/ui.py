@@ -23,7 +23,7 @@ from sim.base.masking import mask
 from sweep.report import index
 from sweep.track.runs import VIEW, VIEW_TAG
 
-HOST, PORT = "127.0.0.1", 5000
+HOST, PORT, N_TRIES = "127.0.0.1", 5000, 50
 DATABASE, RESULTS = "mlflow.db", "results"
 _SQLITE = "sqlite:///"
 _ENVIRONMENT = {
@@ -145,12 +145,7 @@ class Index:
     def __init__(self, results: Path, port: int | None, mlflow_port: int | None) -> None:
         self.results, self.mlflow_port = results, mlflow_port
         first = PORT if mlflow_port is None else mlflow_port + 1
-        try:
-            self._server = ThreadingHTTPServer((HOST, port or free_port(first)), self._handler())
-        except OSError as error:
-            raise InputError(
-                f"port {port}: {error.strerror}; name another: --index-port N"
-            ) from None
+        self._server = _listening(self._handler(), [port] if port else _ports(first))
         self.port: int = self._server.server_port
         self.address = f"http://localhost:{self.port}/"
 
@@ -211,6 +206,20 @@ class Index:
         return path.is_file() and any(path.is_relative_to(room) for room in rooms)
 
 
+def _listening(
+    handler: Callable[..., BaseHTTPRequestHandler], ports: Sequence[int]
+) -> ThreadingHTTPServer:
+    """Listen on the first port that can be had: one that was found free may be taken meanwhile."""
+    why = "none is left"
+    for port in ports:
+        try:
+            return ThreadingHTTPServer((HOST, port), handler)
+        except (OSError, OverflowError) as error:
+            why = getattr(error, "strerror", None) or str(error)
+    which = f"port {ports[0]}" if len(ports) == 1 else f"a port from {ports[0]} on"
+    raise InputError(f"{which}: {why}; name another: --index-port N")
+
+
 def uri_of(where: str) -> str:
     """Give the tracking URI of a folder of results, of a database file, or the URI itself."""
     if where.lower().startswith(("http://", "https://")):
@@ -227,9 +236,13 @@ def uri_of(where: str) -> str:
     return f"{_SQLITE}{path}"
 
 
-def free_port(first: int = PORT, n_tries: int = 50) -> int:
+def _ports(first: int, n_tries: int = N_TRIES) -> Sequence[int]:
+    return range(first, max(first + 1, min(first + n_tries, 2**16)))
+
+
+def free_port(first: int = PORT, n_tries: int = N_TRIES) -> int:
     """Give the first port from `first` on that nothing listens on."""
-    for port in range(first, first + n_tries):
+    for port in _ports(first, n_tries):
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             with contextlib.suppress(OSError):

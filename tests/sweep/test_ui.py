@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -98,9 +99,9 @@ def test_the_ui_serves_the_sweep_with_its_cells_below_it(server: str) -> None:
 
 @pytest.mark.e2e
 @pytest.mark.slow
-def test_the_index_is_served_beside_it(server: str) -> None:
-    port = int(server.rpartition(":")[2])
-    assert b"<title>Sweeps</title>" in fetch(f"http://127.0.0.1:{port + 1}/")
+def test_the_index_is_served_beside_it(there: Served) -> None:
+    (address,) = re.findall(r"http://localhost:\d+/", there.log.read_text())
+    assert b"<title>Sweeps</title>" in fetch(address)
 
 
 @pytest.mark.e2e
@@ -250,6 +251,25 @@ def test_the_index_names_each_sweeps_run(tmp_path: Path) -> None:
     assert "runs?workflowType=machine_learning" in page
     with connection.connected(f"sqlite:///{tmp_path}/mlflow.db", "") as client:
         assert client.get_run(link.rpartition("/")[2]).data.tags["sweep_id"] == "demo-0123"
+
+
+def test_the_index_passes_over_a_port_that_is_taken(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind((ui.HOST, 0))  # as by a client: nobody listens there
+        port = taken.getsockname()[1]
+        served = ui.Index(tmp_path, None, port - 1)
+        server = threading.Thread(target=served.serve, args=(iter([True, False]).__next__,))
+        server.start()
+        try:
+            assert served.port > port
+            assert b"<title>Sweeps</title>" in fetch(served.address)
+        finally:
+            server.join()
+
+
+def test_the_index_has_no_port_above_the_last(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"port 65536: .*; name another: --index-port N"):
+        ui.Index(tmp_path, None, 65535)
 
 
 def test_a_taken_port_of_the_index_is_said(tmp_path: Path) -> None:
