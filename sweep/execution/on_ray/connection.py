@@ -201,10 +201,13 @@ def put(workload: Any) -> Any:
         ) from error
 
 
-def is_import(error: Exception) -> bool:
-    """Tell whether a worker could not import the platform, and so ran nothing."""
+def ran_nothing(error: Exception) -> bool:
+    """Tell whether a worker could not load the platform, or its arguments, and so ran nothing."""
+    from ray.exceptions import RaySystemError
+
     cause = getattr(error, "cause", None)
-    return isinstance(cause, RuntimeError) and _NO_IMPORT in str(cause)
+    is_unimported = isinstance(cause, RuntimeError) and _NO_IMPORT in str(cause)
+    return is_unimported or isinstance(cause, RaySystemError)
 
 
 def judge(error: Exception) -> Loss:
@@ -219,7 +222,7 @@ def judge(error: Exception) -> Loss:
         cause = error.cause
         if isinstance(cause, MemoryError):
             return "memory"
-        is_lost = isinstance(cause, ray_errors.ObjectLostError) or is_import(error)
+        is_lost = isinstance(cause, ray_errors.ObjectLostError) or ran_nothing(error)
         return "lost" if is_lost else "broken"
     lost = (
         ray_errors.WorkerCrashedError,

@@ -10,7 +10,7 @@ from sim.base.masking import mask
 from sweep.execution import task
 from sweep.execution.made import Recipe
 from sweep.execution.notes import note
-from sweep.execution.on_ray.connection import Connection, DisconnectedError, is_import
+from sweep.execution.on_ray.connection import Connection, DisconnectedError, ran_nothing
 from sweep.grid import remote
 
 LARGE = 2**24
@@ -45,11 +45,11 @@ def convert(connection: Connection, recipe: Recipe, python_path: Sequence[str]) 
         return found
     except ray.exceptions.RayTaskError as error:  # which is of the kind of its cause, too
         blame_input(error)
-        if not is_import(error):
+        if not ran_nothing(error):
             raise
         *_, last = str(error.cause).strip().splitlines()
         raise InputError(
-            f"the trace can't be read: a worker here can't import the sweep's code ({last}); give "
+            f"the trace can't be read: a worker here can't load the sweep's code ({last}); give "
             "the node a --temp-dir that no other node shares; the same command again goes on",
             rule="no node",
         ) from error

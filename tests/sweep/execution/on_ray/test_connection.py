@@ -33,6 +33,7 @@ def raised_in_task(cause: Exception) -> ray_errors.RayTaskError:
             raised_in_task(RuntimeError("The remote function failed to import on the worker")),
             "lost",
         ),
+        (raised_in_task(ray_errors.RaySystemError("no such module")), "lost"),
         (ray_errors.RaySystemError("what"), "broken"),
     ],
 )

@@ -106,10 +106,18 @@ def test_a_readers_own_error_is_not_the_clusters(ray: Ray, recipe: Recipe) -> No
         convert(Connection({"kind": "local"}, []), recipe, [])
 
 
-def test_a_worker_without_the_code_is_told(ray: Ray, recipe: Recipe) -> None:
-    said = "The remote function failed to import on the worker.\nModuleNotFoundError: no 'sim.x'\n"
-    ray.fails_with = ray_errors.RayTaskError("convert", "", RuntimeError(said), "title", 1, "ip")
-    with pytest.raises(InputError, match=r"can't import the sweep's code \(ModuleNotFoundError"):
+@pytest.mark.parametrize(
+    "cause",
+    [
+        RuntimeError(
+            "The remote function failed to import on the worker.\nImportError: no sim.x\n"
+        ),
+        ray_errors.RaySystemError("System error: no sim.x", "traceback\nImportError: no sim.x"),
+    ],
+)
+def test_a_worker_without_the_code_is_told(ray: Ray, recipe: Recipe, cause: Exception) -> None:
+    ray.fails_with = ray_errors.RayTaskError("convert", "", cause, "title", 1, "ip")
+    with pytest.raises(InputError, match=r"can't load the sweep's code \(ImportError: no sim.x\)"):
         convert(Connection({"kind": "local"}, []), recipe, [])
 
 
