@@ -8,6 +8,7 @@ processes is to pull its plug.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import re
 import secrets
@@ -135,7 +136,7 @@ class Machine:
     def kill(self, only: str = "") -> int:
         """Kill what runs here, or what of it has `only` in its command line; give the count."""
         killed: set[int] = set()
-        end = time.monotonic() + 20
+        end = time.monotonic() + 120
         while pids := [pid for pid, line in self.processes().items() if only in line]:
             if time.monotonic() > end:
                 raise RuntimeError(f"{self.namespace} does not end: {self.processes()}")
@@ -158,17 +159,18 @@ class Site:
         """The machine that Ray's head runs on."""
         return self.machines[0]
 
-    def join(self, machines: Sequence[Machine], *options: str) -> None:
-        """Start Ray on machines, all at once."""
+    def join(self, machines: Sequence[Machine], *options: str, befores: Sequence[str] = ()) -> None:
+        """Start Ray on machines, all at once, each after its line of `befores`, if it has one."""
         errors: list[Exception] = []
 
-        def one(machine: Machine) -> None:
+        def start(machine: Machine, before: str) -> None:
             try:
-                machine.join(self.head.address, *options)
+                machine.join(self.head.address, *options, before=before)
             except Exception as error:
                 errors.append(error)
 
-        threads = [threading.Thread(target=one, args=(machine,)) for machine in machines]
+        pairs = itertools.zip_longest(machines, befores, fillvalue="")
+        threads = [threading.Thread(target=start, args=pair) for pair in pairs]
         for thread in threads:
             thread.start()
         for thread in threads:

@@ -12,11 +12,11 @@ from typing import Any
 CHANGED = "sweep/execution/cell.py"
 HOUR_S = 3600
 
-_CLOCK = f"""
+_CLOCK = """
 import time
 
 _time = time.time
-time.time = lambda: _time() + {HOUR_S}
+time.time = lambda: _time() + {fast_s}
 """
 
 
@@ -33,14 +33,14 @@ def other_sources(packages: Path, folder: Path) -> str:
     return " && ".join(f"mount --bind {other / name} {packages / name}" for name in names)
 
 
-def another_hour(folder: Path) -> str:
-    """Give the line of shell by which the clock that Python reads is an hour fast.
+def another_hour(folder: Path, fast_s: int = HOUR_S) -> str:
+    """Give the line of shell by which the clock that Python reads is an hour fast, or slow.
 
     Only that one: what waits for a time of day in compiled code would wait for an hour.
     """
-    there = folder / "clock"
+    there = folder / f"clock{fast_s}"
     there.mkdir(exist_ok=True)
-    (there / "sitecustomize.py").write_text(_CLOCK)
+    (there / "sitecustomize.py").write_text(_CLOCK.format(fast_s=fast_s))
     return f"export PYTHONPATH={there}:$PYTHONPATH"
 
 

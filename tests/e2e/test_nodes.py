@@ -18,22 +18,24 @@ pytestmark = [pytest.mark.e2e, pytest.mark.long]
 
 
 @contextlib.contextmanager
-def back(cluster: Site, before: str) -> Iterator[Machine]:
-    """Let the second machine join anew, with something of its own; leave it as it was."""
-    machine = cluster.machines[1]
-    machine.kill()
-    try:
-        machine.join(cluster.head.address, before=before)
-        yield machine
-    finally:
+def back(cluster: Site, *befores: str) -> Iterator[list[Machine]]:
+    """Let machines but the head join anew, each with something of its own; leave them as before."""
+    machines = cluster.machines[1 : 1 + len(befores)]
+    for machine in machines:
         machine.kill()
-        machine.join(cluster.head.address)
+    try:
+        cluster.join(machines, befores=befores)
+        yield machines
+    finally:
+        for machine in machines:
+            machine.kill()
+        cluster.join(machines)
 
 
 def test_other_sources_are_left_out(
     cluster: Site, watch: Watch, packages: Path, tmp_path: Path
 ) -> None:
-    with back(cluster, odd.other_sources(packages, tmp_path)) as machine:
+    with back(cluster, odd.other_sources(packages, tmp_path)) as (machine,):
         ran = watch.end(watch.start(cluster.head, 6, "launcher.send_code=false"))
         assert machine.number not in watch.machines()
     said = f"({machine.address}) is left out: other sources of sweep.execution.cell:"
@@ -43,27 +45,78 @@ def test_other_sources_are_left_out(
 
 
 def test_the_code_travels(cluster: Site, watch: Watch, packages: Path, tmp_path: Path) -> None:
+    """To a node that has none, and to one that has other sources of its own."""
     (tmp_path / "empty").mkdir()
-    with back(cluster, f"mount --bind {tmp_path / 'empty'} {packages}") as machine:
+    has = (f"mount --bind {tmp_path / 'empty'} {packages}", odd.other_sources(packages, tmp_path))
+    with back(cluster, *has) as machines:
         watch.gate.touch()
         process = watch.start(cluster.head, 6)
-        wait_until(lambda: machine.number in watch.machines(), process, "a cell runs there")
+        numbers = {machine.number for machine in machines}
+        wait_until(lambda: numbers <= watch.machines(), process, "cells run on both")
         watch.gate.unlink()
         ran = watch.end(process)
     assert "left out" not in ran.err
     once_and_the_same(watch, ran, 6)
-    assert any(machine.address in event["node"] for event in events(watch))
+    nodes = " ".join({event["node"] for event in events(watch)})
+    assert all(machine.address in nodes for machine in machines)
 
 
 def test_a_full_disk_is_left_out(cluster: Site, watch: Watch) -> None:
     folder = cluster.machines[1].temporary / "ray"
-    with back(cluster, odd.small_disk(folder)) as machine:
-        pid = next(pid for pid, line in machine.processes().items() if "raylet" in line)
-        odd.fill(Path(f"/proc/{pid}/root{folder}"))
+    with back(cluster, odd.small_disk(folder)) as (machine,):
+        odd.fill(seen_by(machine, folder))
         ran = watch.end(watch.start(cluster.head, 6))
         assert machine.number not in watch.machines()
-    assert f"({machine.address}) is left out: " in ran.err
+    (line,) = (line for line in ran.err.splitlines() if "left out" in line)
+    assert f"({machine.address}) is left out: " in line
+    assert "make room" in line
     once_and_the_same(watch, ran, 6)
+
+
+def test_a_disk_that_fills_up_loses_no_cell(cluster: Site, watch: Watch) -> None:
+    """That of Ray's own files, and that of the results; both are full as cells end."""
+    temporary = cluster.machines[1].temporary / "ray"
+    shards = watch.command.folder / "results" / "cache" / "shards"
+    shards.mkdir(parents=True)
+    has = f"{odd.small_disk(temporary)} && {odd.small_disk(shards, '1m')}"
+    with back(cluster, has) as (machine,):
+        watch.gate.touch()
+        process = watch.start(cluster.head, 9)
+        numbers = {machine.number for machine in cluster.machines}
+        wait_until(lambda: watch.machines() == numbers, process, "cells run on every machine")
+        for folder in (temporary, shards):
+            odd.fill(seen_by(machine, folder))
+        watch.gate.unlink()
+        ran = watch.end(process)
+        print(ran.err)
+        print(sorted(one.name for one in seen_by(machine, shards).rglob("*")))
+    print(events(watch))
+    once_and_the_same(watch, ran, 9)
+
+
+def test_clocks_an_hour_off_change_nothing(cluster: Site, watch: Watch, tmp_path: Path) -> None:
+    """One is fast, one is slow."""
+    has = [odd.another_hour(tmp_path, fast_s) for fast_s in (odd.HOUR_S, -odd.HOUR_S)]
+    with back(cluster, *has) as (fast, slow):
+        watch.gate.touch()
+        process = watch.start(cluster.head, 9)
+        numbers = {machine.number for machine in cluster.machines}
+        wait_until(lambda: watch.machines() == numbers, process, "cells run on every machine")
+        clocks = watch.clocks()
+        watch.gate.unlink()
+        ran = watch.end(process)
+    assert clocks[fast.number] == pytest.approx(odd.HOUR_S, abs=600)
+    assert clocks[slow.number] == pytest.approx(-odd.HOUR_S, abs=600)
+    assert "left out" not in ran.err
+    once_and_the_same(watch, ran, 9)
+    assert {event["seconds"] < 600 for event in events(watch)} == {True}
+    print(events(watch))
+
+
+def seen_by(machine: Machine, folder: Path) -> Path:
+    """Path of a folder as a machine's Ray has it mounted."""
+    pid = next(pid for pid, line in machine.processes().items() if "/raylet " in line)
+    return Path(f"/proc/{pid}/root{folder}")
 
 
 def test_a_node_that_fails_what_others_do_is_left_out(cluster: Site, watch: Watch) -> None:

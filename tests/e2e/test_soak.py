@@ -19,7 +19,7 @@ def test_a_sweep_outlives_kills_of_all_kinds(cluster: Site, packages: Path, tmp_
         n_cells=200,
         seed=1,
         every_s=0.7,
-        limit_s=240.0,
+        limit_s=600.0,
         environment={"PYTHONPATH": str(packages)},
     )
     soak.run()

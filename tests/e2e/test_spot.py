@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.machines import Machine, NoMachinesError, Site, site
-from tests.e2e.watched import Watch, events, once_and_the_same, wait_until
+from tests.e2e.watched import Watch, events, notices, once_and_the_same, wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.long]
 
@@ -50,8 +50,8 @@ def test_a_machine_is_announced_to_go(cluster: Site, watch: Watch) -> None:
     process = watch.start(cluster.head, 9)
     numbers = {machine.number for machine in cluster.machines}
     wait_until(lambda: watch.machines() == numbers, process, "cells run on every machine")
-    announce(spot, cluster.head, 6.0)
-    time.sleep(6.0)
+    announce(spot, cluster.head, 600.0)
+    wait_until(lambda: "will be taken away" in notices(watch), process, "the sweep says so")
     spot.kill()
     try:
         watch.gate.unlink()
@@ -128,7 +128,7 @@ def test_a_cluster_grows_and_shrinks_with_the_cells(watch: Watch) -> None:
             watch.gate.unlink()
             ran = watch.end(process)
             once_and_the_same(watch, ran, 6)
-            end = time.monotonic() + 120
+            end = time.monotonic() + 600
             while (n := _raylets(head)) > 1 and time.monotonic() < end:
                 time.sleep(1)
             assert n == 1

@@ -13,6 +13,8 @@ import pytest
 from tests.sweep.small import Ran
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.e2e.conftest import Command
     from tests.e2e.machines import Machine
 
@@ -36,7 +38,10 @@ class Watched(Policy):
             return  # kernels are being compiled ahead, for a few jobs: no cell has begun
         machine = os.stat("/proc/self/ns/net").st_ino
         note = f"{world.seed}-{machine}-{os.getpid()}"
-        open(os.path.join(self.folder, note), "w").close()
+        began = os.path.join(self.folder, "." + note)
+        with open(began, "w") as file:
+            file.write(repr(time.time()))
+        os.rename(began, os.path.join(self.folder, note))
         while os.path.exists(os.path.join(self.folder, "gate")):
             time.sleep(0.02)
         if self.ill in (f"m{machine}", "all"):
@@ -86,7 +91,7 @@ class Watch:
             if process.stdout is not None and not process.stdout.closed:
                 process.communicate()
 
-    def end(self, process: subprocess.Popen[str], timeout: float = 240) -> Ran:
+    def end(self, process: subprocess.Popen[str], timeout: float = 600) -> Ran:
         out, err = process.communicate(timeout=timeout)
         return Ran(process.returncode, out, err)
 
@@ -96,8 +101,18 @@ class Watch:
 
     def seen(self) -> list[tuple[int, int, int]]:
         """Seed, machine and process of each time that a cell began."""
-        names = (note.name.split("-") for note in self.notes.iterdir() if note.name != "gate")
+        names = (note.name.split("-") for note in self._begun())
         return sorted((int(seed), int(machine), int(pid)) for seed, machine, pid in names)
+
+    def _begun(self) -> list[Path]:
+        return [note for note in self.notes.iterdir() if note.name[0].isdigit()]
+
+    def clocks(self) -> dict[int, float]:
+        """Seconds by which the clock of each machine is fast, as a cell had it."""
+        return {
+            int(note.name.split("-")[1]): float(note.read_text()) - note.stat().st_mtime
+            for note in self._begun()
+        }
 
     def machines(self) -> set[int]:
         """Numbers of the machines that cells began on."""
@@ -113,11 +128,21 @@ def wait_until(true: Callable[[], object], process: subprocess.Popen[str], what:
         time.sleep(0.02)
 
 
-def events(watch: Watch) -> list[dict[str, Any]]:
-    """What the journal of the one sweep there says of cells."""
+def journal(watch: Watch) -> list[dict[str, Any]]:
+    """Lines of the journal of the one sweep there, but for one that is being written."""
     files = (watch.command.folder / "results" / "journal").glob("*.jsonl")
-    lines = [json.loads(line) for file in files for line in file.read_text().splitlines()]
-    return [line for line in lines if line["event"] == "cell"]
+    lines = [line for file in files for line in file.read_text().splitlines()]
+    return [json.loads(line) for line in lines if line.endswith("}")]
+
+
+def events(watch: Watch) -> list[dict[str, Any]]:
+    """Lines of the journal about cells."""
+    return [line for line in journal(watch) if line["event"] == "cell"]
+
+
+def notices(watch: Watch) -> str:
+    """Lines about nodes and workers that the sweep has printed so far."""
+    return "\n".join(line["text"] for line in journal(watch) if line["event"] == "said")
 
 
 def once_and_the_same(watch: Watch, ran: Ran, n: int) -> None:

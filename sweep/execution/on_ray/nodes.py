@@ -227,7 +227,8 @@ class Nodes:
             wrong = ray.get(answer)
         except ray.exceptions.RuntimeEnvSetupError as error:
             *_, last = str(error).strip().splitlines()
-            wrong = [f"the sweep's code can't be unpacked there ({last.strip()}): make room"]
+            why = f"the sweep's code can't be unpacked there ({last.strip()})"
+            wrong = [f"{why}: make room, and join it anew"]
         except (ray.exceptions.RayError, OSError) as error:
             if node.n_asked < TRIES and self._wanted is not None:
                 self._ask(node_id, node, self._wanted)

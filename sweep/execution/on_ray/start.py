@@ -129,7 +129,7 @@ def join(address: str, environment: Mapping[str, str], own: Sequence[str] | None
         goes_along: dict[str, Any] = {"env_vars": dict(environment)}
         if own is not None and not parcel.travels_already():
             archive = Path(folder, "code.zip")
-            parcel.pack(archive, own)
+            parcel.pack(archive, own, environment)
             goes_along["working_dir"] = str(archive)
         try:
             _init(what, way_out, address=address, runtime_env=goes_along)

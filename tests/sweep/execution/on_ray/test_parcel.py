@@ -24,9 +24,12 @@ def test_it_has_all_that_cells_need_and_the_same_bytes(
     sources.forget()
     own = ["mine_sent", "mine_sent.policy", "sim.base.errors"]
     for name in ("one.zip", "two.zip"):
-        parcel.pack(tmp_path / name, own)
+        parcel.pack(tmp_path / name, own, {"A": "a", "B": "b"})
+    parcel.pack(tmp_path / "three.zip", own, {"A": "a", "B": "another"})
     sources.forget()
     assert (tmp_path / "one.zip").read_bytes() == (tmp_path / "two.zip").read_bytes()
+    # one that workers with another environment unpack is another archive to Ray
+    assert (tmp_path / "one.zip").read_bytes() != (tmp_path / "three.zip").read_bytes()
     names = zipfile.ZipFile(tmp_path / "one.zip").namelist()
     assert "mine_sent/policy.py" in names
     assert "mine_sent/unused.py" not in names
