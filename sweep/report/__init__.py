@@ -20,7 +20,7 @@ from sweep.report.section import Section, to_markdown
 from sweep.report.terminal import MOST_SENTENCES
 from sweep.stats import contrasts
 from sweep.stats import verdict as judging
-from sweep.stats.arrange import about, chosen_metrics, coded, shown_metrics
+from sweep.stats.arrange import about, chosen_metrics, shown_metrics
 from sweep.stats.arrange import text as shortest
 from sweep.stats.summary import Summary, summarise
 from sweep.stats.verdict import Verdict
@@ -165,7 +165,8 @@ def _asked(summary: Summary, cells: pa.Table, swept: Sequence[str]) -> dict[str,
     asked = {name: ", ".join(values) for name, values in axes.items()}
     for key in swept:
         if key in cells.column_names:
-            values = coded(cells.column(key))[0]
+            # not all of a dictionary's: it may have some of rows that are not shown
+            values = cells.column(key).unique().to_pylist()
             asked[key] = ", ".join(str(value) for value in values if value is not None)
     if summary.baseline:
         asked["Baseline"] = summary.baseline

@@ -10,6 +10,7 @@ import math
 import os
 import re
 import time
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -21,13 +22,17 @@ Event = dict[str, Any]
 
 _BEGUN = re.compile(rb'^\{"event": "(begin|asked)", "time": ([\d.]+)')
 
-_CELL = '{"event": "cell"'
+_CELL = b'{"event": "cell"'
+
+_CRC = re.compile(rb', "crc": "([0-9a-f]{8})"\}\n?')
+_CRC_BYTES = len(', "crc": "01234567"}\n')
 
 
 class Journal:
     """The events of one sweep, ``<results>/journal/<sweep id>.jsonl``.
 
-    A line is written at once, so a kill loses at most the line being written, which readers skip.
+    A line is written at once, so a kill loses at most the line being written. Each ends with the
+    CRC-32 of what stands before; readers skip a line that is cut off or damaged.
     An *attempt* begins with a ``begin`` event and ends with ``end``; a kill leaves it open, and
     the next run goes on with it. ``asked`` says that a sweep was asked for again and every cell of
     it was cached.
@@ -51,7 +56,9 @@ class Journal:
         encode = json.JSONEncoder(ensure_ascii=False).encode
         about = {"event": event, "time": round(time.time(), 3), "pid": os.getpid()}
         begin = encode(about)[:-1]
-        text = "".join(f"{begin}{', ' * bool(line)}{encode(line)[1:]}\n" for line in lines)
+        text = "".join(
+            summed(f"{begin}{', ' * bool(line)}{encode(line)[1:]}") + "\n" for line in lines
+        )
         self.file.parent.mkdir(parents=True, exist_ok=True)
         with self.file.open("ab+", buffering=0) as file:
             if not self._is_clean:
@@ -76,18 +83,19 @@ class Journal:
         """Return all but those of cells, which may be very many."""
         return [*self.events(_CELL)]
 
-    def events(self, but: str | None = None) -> Iterator[Event]:
+    def events(self, but: bytes | None = None) -> Iterator[Event]:
         """Yield all whole events, oldest first."""
         try:
-            file = self.file.open(encoding="utf-8", errors="replace")
+            file = self.file.open("rb")
         except OSError:
             return
         with file:
             for line in file:
-                if but is None or not line.startswith(but):
+                if (but is None or not line.startswith(but)) and _is_intact(line):
                     with contextlib.suppress(ValueError):
                         event = json.loads(line)
                         if _is_event(event):
+                            del event["crc"]
                             yield event
 
     def last_attempt(self) -> Iterator[Event]:
@@ -105,7 +113,8 @@ class Journal:
         """
         try:
             with self.file.open("rb") as file:
-                found = [match.groups() for line in file if (match := _BEGUN.match(line))]
+                lines = (line for line in file if _is_intact(line))
+                found = [match.groups() for line in lines if (match := _BEGUN.match(line))]
         except OSError:
             return None
         begun = [float(time) for event, time in found if event == b"begin"]
@@ -151,6 +160,18 @@ class Journal:
     def is_running(self) -> bool:
         """Tell whether a process holds the sweep."""
         return self.lease().is_taken()
+
+
+def summed(line: str) -> str:
+    """Add its CRC-32 to a line, the text of a JSON object."""
+    return f'{line[:-1]}, "crc": "{zlib.crc32(line[:-1].encode()):08x}"}}'
+
+
+def _is_intact(line: bytes) -> bool:
+    """Tell whether a line ends with the CRC-32 of what stands before."""
+    begin = len(line) - _CRC_BYTES + (not line.endswith(b"\n"))
+    match = _CRC.fullmatch(line, max(0, begin))
+    return match is not None and zlib.crc32(line[:begin]) == int(match[1], 16)
 
 
 def _is_event(line: Any) -> bool:

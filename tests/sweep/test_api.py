@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import io
-import json
 import os
 import subprocess
 import sys

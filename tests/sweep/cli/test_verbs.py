@@ -17,7 +17,7 @@ import yaml
 import sweep
 from sweep.execution import rows
 from sweep.store import folder
-from sweep.store.journal import Journal
+from sweep.store.journal import Journal, summed
 from tests.sweep.small import (
     Command,
     Ran,
@@ -260,7 +260,7 @@ class TestList:
         events = [*journal.events()]
         for event in events:
             event["time"] = 1e9
-        journal.file.write_text("".join(json.dumps(event) + "\n" for event in events))
+        journal.file.write_text("".join(summed(json.dumps(event)) + "\n" for event in events))
         begun = fake.verb("list").out.splitlines()[1]
         fake("policy=fifo")
         (line, *_) = fake.verb("list").out.splitlines()[1:]

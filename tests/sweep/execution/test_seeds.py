@@ -85,7 +85,10 @@ def test_the_same_command_again_finds_all_cached(
     assert again.folder == first.folder
     assert "every cell is cached" in again.err
     after = every_file(again.folder)
-    assert {name for name in before if before[name] != after[name]} == {"cells.parquet"}
+    assert {name for name in before if before[name] != after[name]} == {
+        "cells.parquet",
+        "SHA256SUMS",
+    }
     # the words of its configuration name the seeds, so that verbs ask for the same cells again
     assert command.verb("retry", first.folder.name, "launcher=inline", "tracking=none").code == 0
     assert len(list((command.results / "sweeps").iterdir())) == 1

@@ -226,7 +226,10 @@ def test_the_same_command_again_runs_nothing(
     assert again.folder == first.folder
     assert "every cell is cached" in again.err
     after = every_file(again.folder)
-    assert {name for name in before if before[name] != after[name]} == {"cells.parquet", "SHA256SUMS"}
+    assert {name for name in before if before[name] != after[name]} == {
+        "cells.parquet",
+        "SHA256SUMS",
+    }
     assert "5 of 5 cells are the same" in command.verb("verify").out
     planned = command.bare("plan", *command.words(*words))
     assert "12 cells, 12 cached, 0 to run" in planned.out

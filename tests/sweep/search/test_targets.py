@@ -171,7 +171,10 @@ def test_the_same_command_again_runs_nothing(
     assert again.folder == first.folder
     assert "every cell is cached" in again.err
     after = every_file(again.folder)
-    assert {name for name in before if before[name] != after[name]} == {"cells.parquet", "SHA256SUMS"}
+    assert {name for name in before if before[name] != after[name]} == {
+        "cells.parquet",
+        "SHA256SUMS",
+    }
     # another target is another sweep, which shares what it can
     other = command(*GRID[:3], "target.at_most=601", *GRID[4:])
     assert other.folder != first.folder

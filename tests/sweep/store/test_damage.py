@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -43,15 +44,23 @@ OF_SETTINGS = {
     "settings.parquet": _table("settings.parquet"),
     "importance.parquet": _table("importance.parquet"),
 }
-OF_STUDY = {"findings.parquet": _table("findings.parquet")}
 TARGET = (
     *("policy=fifo", "capacity=interval(0.3,1.5)", "seed=0,1"),
     *("target.metric=jct_mean_s", "target.at_most=30"),
 )
 SEARCH = (
-    *("policy=las", "policy.queues=range(1,9)", "seed=0,1"),
-    *("search.metric=jct_mean_s", "search.cells=12"),
+    *("policy=las", "policy.queues=range(1,9)"),
+    *("search.metric=jct_mean_s", "search.cells=60", "search.seeds=2", "search.test_seeds=5"),
 )
+STUDY = """# Mine.
+axes: {policy: [fifo, sjf], seed: [0, 1]}
+baseline: fifo
+study:
+  source: nobody
+  notes: none
+  figures:
+    - {figure: Fig. 1, by: [policy], what: "{policy}", metric: jct_mean_s}
+"""
 
 
 @dataclass
@@ -134,6 +143,15 @@ def test_a_damaged_file_of_a_search(command: Command, tmp_path: Path, name: str)
     _check_commands(kept, command, name)
 
 
+def test_damaged_findings_of_a_study(command: Command, tmp_path: Path) -> None:
+    folder = tmp_path / "user" / "experiment"
+    folder.mkdir(parents=True)
+    (folder / "mine.yaml").write_text(STUDY)
+    kept = _kept(command, ("experiment=mine", f"--config-dir={folder.parent}"), tmp_path)
+    _check_reads(kept, "findings.parquet", _table("findings.parquet"))
+    _check_commands(kept, command, "findings.parquet")
+
+
 def test_damaged_checksums(fake: Command, tmp_path: Path) -> None:
     kept = _kept(fake, GRID, tmp_path)
     file, before = kept.folder / checksums.NAME, every_file(kept.folder)
@@ -141,10 +159,8 @@ def test_damaged_checksums(fake: Command, tmp_path: Path) -> None:
     for number, content in enumerate(damages(before[checksums.NAME], N)):
         file.write_bytes(content)
         for name, read in READERS.items():
-            try:
+            with contextlib.suppress(DamagedError):
                 assert repr(read(SweepFolder(kept.folder))) == repr(meant[name])
-            except DamagedError as error:
-                assert name in str(error)
         if number % 20 == 0:
             ran = fake(*kept.words)
             assert ran.code == 0

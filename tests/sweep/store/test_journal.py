@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from sweep.store.journal import Journal
+from tests.sweep.damages import damages
 
 
 @pytest.fixture
@@ -34,6 +35,20 @@ def test_a_line_cut_off_by_a_kill_is_skipped(journal: Journal, half: str) -> Non
     again = Journal(journal.file.parent.parent, "sweep-1")
     again.append("end")
     assert names(again) == ["begin", "end"]
+
+
+def test_a_damaged_line_is_skipped(journal: Journal) -> None:
+    journal.append("begin", cached=[1, 2], cells=7)
+    journal.append_cells({"row": row, "seconds": 0.125 * row} for row in range(3))
+    journal.append("end", failed=2, text="ä\u2028")
+    whole, events = journal.file.read_bytes(), [*journal.events()]
+    assert len(events) == 5
+    for content in damages(whole, 200):
+        journal.file.write_bytes(content)
+        left = [*journal.events()]
+        assert len(left) < 5
+        assert all(event in events for event in left)
+        assert journal.begun_s() in (None, (events[0]["time"],) * 2)
 
 
 def test_an_attempt_is_open_until_its_end(journal: Journal) -> None:
