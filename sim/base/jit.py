@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any, TypeVar, cast
 
-from sim.base.kernel_cache import CHECKED, alone, cache_dir, digest, folder_of
+from sim.base.kernel_cache import CHECKED, alone, cache_dir, folder_of, is_whole, stem
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -29,46 +29,23 @@ os.environ["NUMBA_CACHE_DIR"] = str(cache_dir())
 if JIT:
     import numba
     from numba.core import event
-    from numba.core.caching import _CacheLocator
 
+    from sim.base.numba_cache import KernelCache
     from sim.base.part_library import PartCompiler
 
     # somebody may have imported numba before us
     numba.config.CACHE_DIR = str(cache_dir())  # type: ignore[attr-defined]
 
-    class KernelLocator(_CacheLocator):
-        """Where numba keeps what it made of a kernel: by what goes into it, not by its path."""
-
-        def __init__(self, function: Callable[..., Any]) -> None:
-            self._module = function.__module__
-            self._features: frozenset[str] = getattr(function, "features", frozenset())
-
-        def get_cache_path(self) -> str:
-            """Return the folder."""
-            return str(folder_of(self._module))
-
-        def get_source_stamp(self) -> str:
-            """Return what changes with any source that goes into it, instead of a file's time."""
-            return digest(self._module)
-
-        def get_disambiguator(self) -> str:
-            """Return what tells people the variants of a function apart; names are unique."""
-            return "-".join(sorted(self._features)).lower() or "plain"
-
-        @classmethod
-        def from_function(cls, py_func: Callable[..., Any], py_file: str) -> KernelLocator:
-            """Return the locator of one function."""
-            return cls(py_func)
-
     class _Saying(event.Listener):
         """Says something when a kernel has to be compiled."""
 
-        def __init__(self, text: str) -> None:
+        def __init__(self, text: str, cache: KernelCache) -> None:
             self._text = text
+            self._cache = cache
 
         def on_start(self, event: Any) -> None:
-            """Say it once."""
-            if self._text:
+            """Say it once, unless it was said why."""
+            if self._text and not self._cache.found_damage:
                 _LOG.warning(self._text)
             self._text = ""
 
@@ -153,15 +130,16 @@ def compiled(function: F, *args: Any, saying: str = "") -> F:
     if not JIT:
         return function
     types = tuple(numba.typeof(arg) for arg in args)
-    with event.install_listener("numba:compile", _Saying(saying)):
-        return cast(F, function.compile(types))  # type: ignore[attr-defined]
+    kernel: Any = function
+    with event.install_listener("numba:compile", _Saying(saying, kernel._cache)):
+        return cast(F, kernel.compile(types))
 
 
 def is_kept(kernel: Callable[..., Any], features: frozenset[str]) -> bool:
-    """Tell whether this machine keeps the variant of a kernel with `features`, compiled."""
+    """Tell whether this machine keeps the variant of a kernel with `features`, undamaged."""
     function = getattr(kernel, "py_func", kernel)
-    name = f"{function.__module__.rpartition('.')[2]}.{_named(function, features)}"
-    return not JIT or any(folder_of(function.__module__).glob(f"{name}-*.nbc"))
+    begin = stem(function.__module__, _named(function, features), features)
+    return not JIT or any(map(is_whole, folder_of(function.__module__).glob(f"{begin}.*.nbc")))
 
 
 def _named(function: Callable[..., Any], features: Iterable[str]) -> str:
@@ -170,25 +148,22 @@ def _named(function: Callable[..., Any], features: Iterable[str]) -> str:
 
 
 def _compile(function: F, **options: Any) -> F:
-    function.kernel_options = options  # type: ignore[attr-defined]
+    function.kernel_options = dict(options)  # type: ignore[attr-defined]
     if not JIT:
         return function
     if "no_cpython_wrapper" in options:
         options = options | {"pipeline_class": PartCompiler}
-    locators = f"{__name__}.KernelLocator" if "cache" in options else ""
-    numba.config.CACHE_LOCATOR_CLASSES = locators  # type: ignore[attr-defined]
-    try:
-        njit: Any = numba.njit
-        dispatcher = njit(nogil=True, error_model="numpy", boundscheck=CHECKED, **options)(function)
-    finally:
-        numba.config.CACHE_LOCATOR_CLASSES = ""  # type: ignore[attr-defined]
+    njit: Any = numba.njit
+    keeps = options.pop("cache", False)
+    dispatcher = njit(nogil=True, error_model="numpy", boundscheck=CHECKED, **options)(function)
     template_of = dispatcher.get_call_template
 
     def widened(args: tuple[Any, ...], kws: dict[str, Any]) -> Any:
         return template_of(tuple(_wide(arg) for arg in args), kws)
 
     dispatcher.get_call_template = widened  # calls from other kernels
-    if "cache" in options:
+    if keeps:
+        dispatcher._cache = KernelCache(function)
         _compile_alone(dispatcher, function)
     return cast(F, dispatcher)
 

@@ -3,8 +3,12 @@
 numba's own cache notices a change in the file of a function, but not in the files it calls into,
 and reuses what was compiled without bounds checks, or optimised less, when it should not. So what
 is kept of a kernel lies in a folder of its module, whose name carries a digest of what the module
-and all modules of the project that it imports mean (`sim.base.sources`), numba's version, the
-bounds-check flag and the level of optimisation.
+and all modules of the project that it imports mean (`sim.base.sources`), the versions of what
+compiles it, the bounds-check flag and the level of optimisation.
+
+numba checks nothing of what it reads: a flipped bit gives other machine code. So each compiled
+kernel is one file that begins with its SHA-256. It is replaced in one step, so that content and
+checksum are never of two versions, as they could be in files beside each other.
 """
 
 from __future__ import annotations
@@ -13,13 +17,13 @@ import hashlib
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
-from sim.base import sources
+from sim.base import files, sources
 
 try:
     import fcntl
@@ -31,6 +35,8 @@ CHECKED = os.environ.get("NUMBA_BOUNDSCHECK", "0") not in ("", "0")
 
 LEVEL = os.environ.get("NUMBA_OPT", "3")
 """How much is optimised: 1 compiles a third sooner, to the same bits (NUMBA_OPT=1)."""
+
+_SHA = 32  # bytes
 
 
 @cache
@@ -77,11 +83,55 @@ def folder_of(module: str) -> Path:
     return cache_dir() / f"{module.rpartition('.')[2]}-{digest(module)}"
 
 
+def stem(module: str, name: str, features: Iterable[str] = ()) -> str:
+    """Begin of the names of a kernel's files: module, function and features, for people."""
+    variant = "-".join(sorted(features)).lower() or "plain"
+    return f"{module.rpartition('.')[2]}.{name}-{variant}"
+
+
 @cache
 def digest(module: str) -> str:
     """Digest of all that goes into the compiled kernels of a module."""
-    goes_in = (sources.digest(module), version("numba"), str(CHECKED), LEVEL, sys.version)
+    goes_in = (sources.digest(module), *_versions(), str(CHECKED), LEVEL, sys.version)
     return hashlib.sha256("\0".join(goes_in).encode()).hexdigest()[:16]
+
+
+@cache
+def _versions() -> tuple[str, ...]:
+    return tuple(version(package) for package in ("numba", "llvmlite", "numpy"))
+
+
+def write_checked(file: Path, content: bytes) -> None:
+    """Replace a file in one step by `content` and its checksum."""
+    files.write_bytes(file, _checksum(file, content) + content)
+
+
+def read_checked(file: Path) -> memoryview:
+    """Return what `write_checked` wrote; raise ValueError if the file now holds anything else.
+
+    The checksum is also over the names of the file and its folder: the whole file of another
+    kernel or version is none of this one.
+    """
+    whole = memoryview(file.read_bytes())
+    checksum, content = whole[:_SHA], whole[_SHA:]
+    if checksum != _checksum(file, content):
+        raise ValueError(f"the checksum of its {len(whole):,} bytes is wrong")
+    return content
+
+
+def is_whole(file: Path) -> bool:
+    """Tell whether `read_checked` can read a file."""
+    try:
+        read_checked(file)
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def _checksum(file: Path, content: bytes | memoryview) -> bytes:
+    h = hashlib.sha256(f"{file.parent.name}/{file.name}\0".encode())
+    h.update(content)
+    return h.digest()
 
 
 @contextmanager
@@ -95,5 +145,6 @@ def alone(path: Path) -> Iterator[None]:
         return
     with file:
         if fcntl is not None:
-            fcntl.flock(file, fcntl.LOCK_EX)
+            with suppress(OSError):  # no locks on this disk: two may compile the same
+                fcntl.flock(file, fcntl.LOCK_EX)
         yield

@@ -1,0 +1,100 @@
+"""numba's cache of a compiled kernel, with a checksum of all that is read.
+
+numba's own has an index of signatures beside a file for each; either may be damaged, or of another
+time than the other. Here the name of a file says the signature, and there is no index.
+"""
+
+# mypy: disable-error-code="no-untyped-call"
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import pickle
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from numba.core.caching import FunctionCache
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
+
+from sim.base.kernel_cache import cache_dir, folder_of, read_checked, stem, write_checked
+
+_LOG = logging.getLogger("sim.compiling")
+
+
+class KernelCache(FunctionCache):
+    """Compiled code of a kernel: a file for each signature and kind of processor.
+
+    Attributes
+    ----------
+    found_damage : bool
+        Whether the file last asked for was damaged, which has been logged.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._name = repr(function)
+        self._py_func = function
+        self._folder = folder_of(function.__module__)
+        features: frozenset[str] = getattr(function, "features", frozenset())
+        self._stem = stem(function.__module__, function.__qualname__, features)
+        self.found_damage = False
+        self.enable()
+
+    @property
+    def cache_path(self) -> str:
+        """Return the folder."""
+        return str(self._folder)
+
+    def flush(self) -> None:
+        """Delete what was compiled of the kernel."""
+        for file in self._folder.glob(f"{self._stem}.*.nbc"):
+            file.unlink(missing_ok=True)
+
+    def _load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Load a compiled kernel; None if there is none, or it was damaged and is now deleted."""
+        self.found_damage = False
+        file = self._file(sig, target_context.codegen())
+        try:
+            content = read_checked(file)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except (OSError, ValueError) as error:
+            self.found_damage = True
+            reason = getattr(error, "strerror", None) or error
+            _LOG.warning(f"sim: {file} is damaged ({reason}): {_deleted(file)}, and compiled again")
+            return None
+        return CompileResult._rebuild(target_context, *pickle.loads(content))
+
+    def _save_overload(self, sig: Any, data: Any) -> None:
+        """Keep a compiled kernel, if it holds no address of this process and there is room."""
+        if data.library.has_dynamic_globals:
+            return
+        try:
+            write_checked(self._file(sig, data.codegen), dumps(data._reduce()))
+        except OSError as error:
+            _log_not_kept(error.strerror)
+
+    def _file(self, sig: Any, codegen: Any) -> Path:
+        key = repr(self._index_key(sig, codegen)).encode()
+        return self._folder / f"{self._stem}.{hashlib.sha256(key).hexdigest()[:16]}.nbc"
+
+
+def _deleted(file: Path) -> str:
+    """Delete a file; return in words whether it could be."""
+    try:
+        file.unlink(missing_ok=True)
+    except OSError as error:
+        return f"it can't be deleted ({error.strerror})"
+    return "deleted"
+
+
+@cache
+def _log_not_kept(reason: str) -> None:
+    """Log once why compiled kernels are not kept."""
+    _LOG.warning(
+        f"sim: compiled kernels can't be kept in {cache_dir()} ({reason}) and will be compiled "
+        "again next time: make room there, or set NUMBA_CACHE_DIR to another folder"
+    )
