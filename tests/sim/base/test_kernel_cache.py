@@ -1,13 +1,16 @@
-"""Compiled kernels lie where nobody else can write."""
+"""Compiled kernels lie where nobody else can write, and by version."""
 
 from __future__ import annotations
 
+import errno
 import os
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
-from sim.base.kernel_cache import cache_dir, made_private
+from sim.base import kernel_cache
+from sim.base.kernel_cache import alone, cache_dir, digest, made_private
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "getuid"), reason="users have no numbers here")
 
@@ -41,3 +44,32 @@ def test_a_folder_or_link_of_somebody_else_is_not_used(
 
 def test_what_is_used_here_is_private() -> None:
     assert mode(cache_dir()) == 0o700
+
+
+@pytest.mark.parametrize("package", ["numba", "llvmlite", "numpy"])
+def test_what_another_version_compiled_lies_apart(
+    package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def other(name: str) -> str:
+        return version(name) + "+other" * (name == package)
+
+    def digest_now() -> str:
+        kernel_cache._versions.cache_clear()
+        return digest.__wrapped__("sim.base.text")
+
+    before = digest_now()
+    monkeypatch.setattr(kernel_cache, "version", other)
+    assert digest_now() != before
+    monkeypatch.undo()
+    assert digest_now() == before
+
+
+def test_a_disk_without_locks_is_no_reason_to_fail(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(file: object, operation: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    with alone(tmp_path / "a.lock"):
+        assert (tmp_path / "a.lock").exists()
