@@ -10,7 +10,7 @@ importable module with such a function.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, SupportsFloat
 
 import pyarrow as pa
@@ -18,6 +18,7 @@ import pyarrow as pa
 from sim.base.errors import InputError, MeasureError
 from sim.base.plugins import Plugins, check_known, import_own, named_alike
 from sim.base.plugins import options as options_of
+from sim.metrics import METRICS, UTILIZATION
 
 if TYPE_CHECKING:
     from sim.cluster.cluster import Cluster
@@ -81,11 +82,27 @@ def measure(
     InputError
         On an unknown measure or option, naming the nearest.
     MeasureError
-        If a measure returns something else than numbers by name and a table.
+        If a measure returns something else than numbers by name and a table, or names a number
+        after the share in use of a resource that there is not.
     """
     check_known(f"option of {name}", chosen, options(name, module))
     found = _module(name, module)
-    return _checked(name, found.measure(run, workload, cluster, policy, seed, **chosen))
+    measured = _checked(name, found.measure(run, workload, cluster, policy, seed, **chosen))
+    if module is not None:
+        _check_shares(name, measured[0], (*cluster.resources, *workload.resources))
+    return measured
+
+
+def _check_shares(name: str, metrics: Mapping[str, float], resources: Sequence[str]) -> None:
+    """Refuse ``utilization_users``, which would be shown as the share in use of a resource."""
+    known = [*METRICS, *(UTILIZATION + resource for resource in resources)]
+    there = ", ".join(dict.fromkeys(resources))
+    for key in metrics:
+        if key.startswith(UTILIZATION) and key not in known:
+            raise MeasureError(
+                f"measure {name} returned {key!r}, which is the share in use of a resource "
+                f"{key.removeprefix(UTILIZATION)!r}; there are {there}: give it another name"
+            )
 
 
 def _checked(name: str, measured: Any) -> Measured:

@@ -1,8 +1,8 @@
 """How a metric is shown: its label, its number format, and where it stands among the others.
 
 What a metric means and which way is better is said in `sim.metrics`. A metric that is listed
-nowhere is shown too: its unit follows from its name (``_s`` is seconds) and no value of it is
-called the best.
+nowhere is shown too: its label is its name, its unit follows from that (``_s`` is seconds,
+``_per_s`` a rate) and no value of it is called the best.
 """
 
 from __future__ import annotations
@@ -43,30 +43,32 @@ class Style:
 _COMPLETION, _BASELINE, _BOUND = "Job completion", "Against the baseline", "Against the lower bound"
 _CLUSTER, _OUTCOME, _ESTIMATE = "Cluster", "Outcomes", "Estimation"
 
+_P = "p([1-9]?[0-9]|100)"  # a percentile
+
 # name pattern, label (\1: what the pattern caught), kind, family; in the order shown
 _STYLES: tuple[tuple[str, str, Kind, str], ...] = (
     (r"jct_mean_s", "mean JCT", "seconds", _COMPLETION),
-    (r"jct_p(\d+)_s", r"p\1 JCT", "seconds", _COMPLETION),
+    (rf"jct_{_P}_s", r"p\1 JCT", "seconds", _COMPLETION),
     (r"slowdown_mean", "mean slowdown", "ratio", _COMPLETION),
-    (r"slowdown_p(\d+)", r"p\1 slowdown", "ratio", _COMPLETION),
+    (rf"slowdown_{_P}", r"p\1 slowdown", "ratio", _COMPLETION),
     (r"wait_mean_s", "mean wait", "seconds", _COMPLETION),
     (r"jct_speedup_mean", "speed-up of the mean JCT", "ratio", _BASELINE),
     (r"jct_speedup_p50", "median per-job speed-up", "ratio", _BASELINE),
-    (r"gap_lb_p(\d+)", r"p\1 gap to the lower bound", "percent", _BOUND),
+    (rf"gap_lb_{_P}", r"p\1 gap to the lower bound", "percent", _BOUND),
     (r"jct_mean_lb_s", "lower bound of the mean JCT", "seconds", _BOUND),
     (r"gap_lb_mean", "gap of the mean JCT to its bound", "percent", _BOUND),
-    (r"gap_tight_lb_p(\d+)", r"p\1 gap to the tighter bound", "percent", _BOUND),
+    (rf"gap_tight_lb_{_P}", r"p\1 gap to the tighter bound", "percent", _BOUND),
     (r"makespan_mean_s", "mean makespan", "seconds", _CLUSTER),
     (r"makespan_s", "makespan", "seconds", _CLUSTER),
     (r"utilization", "utilization", "percent", _CLUSTER),
     (r"utilization_makespan", "utilization of the makespan", "percent", _CLUSTER),
     (r"utilization_(\w+)", r"utilization of \1", "percent", _CLUSTER),
-    (r"jain_(\w+)s", r"Jain's index, \1 s windows", "index", _CLUSTER),
+    (r"jain_([1-9][0-9]*)s", r"Jain's index, \1 s windows", "index", _CLUSTER),
     (r"jobs_failed", "jobs failed", "percent", _OUTCOME),
     (r"value_attained", "value attained", "percent", _OUTCOME),
     (r"deadlines_missed", "deadlines missed", "percent", _OUTCOME),
     (r"allocation_above_oracle", "allocation above oracle", "percent", _OUTCOME),
-    (r"prediction_error_p(\d+)", r"p\1 prediction error", "percent", _ESTIMATE),
+    (rf"prediction_error_{_P}", r"p\1 prediction error", "percent", _ESTIMATE),
 )
 
 
@@ -83,7 +85,8 @@ def style(metric: str) -> Style:
         if match:
             text = match.expand(label).replace("p50 ", "median ")
             return Style(text, kind, better, meaning, family, rank)
-    fallback: Kind = "seconds" if metric.endswith("_s") else "number"
+    is_time = metric.endswith("_s") and not metric.endswith("_per_s")
+    fallback: Kind = "seconds" if is_time else "number"
     return Style(metric.replace("_", " "), fallback, better, meaning, "Other", len(_STYLES))
 
 

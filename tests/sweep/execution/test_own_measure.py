@@ -96,3 +96,14 @@ def test_one_that_returns_something_else_fails_its_cells_alone(
     assert [row["status"] for row in ran.rows] == ["done", "failed", "done"]
     assert ran.rows[1]["error_type"] == kind
     assert message in ran.rows[1]["error_message"]
+
+
+def test_a_number_of_its_own_is_never_shown_as_a_resources_share(fake: Command, mine: Path) -> None:
+    module = mine / "own_measure.py"
+    module.write_text(MEASURE.replace('"odd"', '"utilization_users"'))
+    ran = fake("policy=fifo", "measure=own", f"--config-dir={mine}")
+    assert ran.code == 1
+    assert (
+        "returned 'utilization_users', which is the share in use of a resource 'users'" in ran.out
+    )
+    assert "give it another name" in ran.out
