@@ -81,8 +81,11 @@ class Options:
 
     def plain(self, group: str, name: str) -> dict[str, Any]:
         """Return an option's file as it is, its defaults not composed."""
-        text = self.files[group][self.check(group, name)].read_text(encoding="utf-8")
-        return yaml.safe_load(text) or {}
+        file = self.files[group][self.check(group, name)]
+        try:
+            return yaml.safe_load(file.read_text(encoding="utf-8")) or {}
+        except (yaml.YAMLError, ValueError) as error:
+            raise _broken(f"{group}={name}", error, file) from error
 
     def summary(self, group: str, name: str) -> str:
         """First line of the option's leading comment, empty if there is none."""
@@ -108,7 +111,21 @@ class Options:
             OSError,  # a number in place of a mapping; what can't be read
         ) as error:
             chosen = " ".join(f"{group}={name}" for group, name in choices.items())
-            raise InputError(f"{chosen} does not compose: {error}") from error
+            own = [self.files[group][name] for group, name in choices.items()]
+            own = [file for file in own if not file.is_relative_to(bundled())]
+            raise _broken(chosen, error, own[0] if len(own) == 1 else None) from error
+
+
+def _broken(chosen: str, error: Exception, file: Path | None = None) -> InputError:
+    """Word in a line why a choice does not compose, with the place in the file if it is known."""
+    line, message = None, "; ".join(map(str.strip, str(error).strip().splitlines()))
+    if isinstance(error, yaml.MarkedYAMLError):
+        mark = error.problem_mark or error.context_mark
+        message = ", ".join(filter(None, (error.context, error.problem)))
+        if mark is not None:
+            file = Path(mark.name) if Path(mark.name).is_absolute() else file
+            line = mark.line + 1
+    return InputError(f"{chosen} does not compose: {message}", file=file, line=line)
 
 
 @cache

@@ -17,6 +17,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 
 from sim.base.errors import InputError, unknown
+from sweep.grid.grammar_errors import grammar_error
 from sweep.grid.options import Options
 
 MOST_VALUES = 1_000_000
@@ -63,12 +64,7 @@ def parse(
         try:
             override = _parsed(parser, text)
         except (HydraException, RecursionError) as error:
-            reason = (str(error).splitlines() or [""])[0]
-            raise InputError(
-                f"{text!r} ({source}) is not in Hydra's grammar: {reason}; write key=value, "
-                "key=a,b or key=range(0,5), and quote a value that holds , ( or =: \"key='a,b'\"",
-                rule="grammar",
-            ) from error
+            raise grammar_error(text, source, error) from error
         if not override.key_or_group or override.package is not None:
             raise InputError(f"{text!r} ({source}): write key=value", rule="grammar")
         assignments.append(_assignment(override, text, names, source))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ from sim.base.parameters import Between, Count, Positive, Whole, check
 from sim.metrics import metric
 from sweep.grid import config_tree, elsewhere, goals, overrides
 from sweep.grid.options import SWEPT_GROUPS, Options
-from sweep.grid.overrides import Assignment, parse
+from sweep.grid.overrides import Assignment, parse, quote
 from sweep.stats import FIRST_SEEDS
 from sweep.stats.arrange import ALL_METRICS, AXES
 
@@ -256,7 +257,15 @@ def _axes(
             axes[line.key] = line.values
     axes["capacity"] = tuple(_capacity(value) for value in axes["capacity"])
     axes["seed"] = tuple(_seed(value) for value in axes["seed"])
-    return {key: tuple(_unique(values)) for key, values in axes.items()}
+    for key, values in axes.items():
+        if repeated := _repeated(values):
+            line = lines[key]
+            raise InputError(
+                f"{line.text} ({line.source}): {quote(key, repeated[0])} is given more than "
+                "once; give it once",
+                rule="repeated value",
+            )
+    return axes
 
 
 def _capacity(value: Any) -> float:
@@ -297,13 +306,9 @@ def _verdict_metric(line: Assignment | None, baseline: str | None) -> str | None
     return name
 
 
-def _unique(values: Sequence[Any]) -> list[Any]:
+def _repeated(values: Sequence[Any]) -> list[Any]:
+    """Return the values that are there more than once."""
     try:
-        return [*dict.fromkeys(values)]
+        return [value for value, n in Counter(values).items() if n > 1]
     except TypeError:  # lists and mappings have no hash, and are few
-        pass
-    unique: list[Any] = []
-    for value in values:
-        if value not in unique:
-            unique.append(value)
-    return unique
+        return [value for at, value in enumerate(values) if value in values[:at]]

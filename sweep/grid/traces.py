@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sim.base.errors import InputError
 from sim.base.parameters import check as check_value
+from sim.base.parameters import hints_of
 from sim.base.plugins import check_known
 from sweep.grid import clusters, recipe, remote
 from sweep.grid.recipe import OWN, WINDOW
@@ -91,10 +93,11 @@ def _check_options(option: str, trace: Mapping[str, Any]) -> None:
     from sim import traces as formats
 
     module: Any = synth if "synth" in trace else formats
+    plugins = synth.GENERATORS if "synth" in trace else formats.FORMATS
     name = trace["synth" if "synth" in trace else "format"]
-    given = {key for key in trace if key not in OWN}
-    known = {*module.options(name)}
-    check_known(f"option of trace={option}", sorted(given), known, "unknown key")
+    given = {key: trace[key] for key in sorted(trace) if key not in OWN}
+    check_known(f"option of trace={option}", given, module.options(name), "unknown key")
+    _check_values("trace", given, _hints(plugins.function(name)))
 
 
 def _check_knobs(option: str, chosen: Any) -> None:
@@ -104,6 +107,17 @@ def _check_knobs(option: str, chosen: Any) -> None:
         raise InputError(f"trace.knobs of {option} must be {{name: {{option: value}}}}")
     for name, options in chosen.items():
         check_known(f"option of knob {name}", options or {}, knobs.options(name), "unknown key")
+        _check_values(f"trace.knobs.{name}", options or {}, _hints(getattr(knobs, name)))
+
+
+_hints = cache(hints_of)
+
+
+def _check_values(where: str, options: Mapping[str, Any], hints: Mapping[str, Any]) -> None:
+    """Hold options to the annotations of the function that takes them."""
+    for key, value in options.items():
+        if key in hints:
+            check_value(f"{where}.{key}", value, hints[key])
 
 
 def _check_path(option: str, path: Any) -> None:

@@ -196,6 +196,32 @@ def test_says_what_is_wrong(word: str, message: str, trace: list[str]) -> None:
         build("policy=las", *words)
 
 
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("trace.jobs=-5", r"trace\.jobs must be a whole number of at least 1, not -5"),
+        ("trace.jobs=10,2.5", r"trace\.jobs must be a whole number of at least 1, not 2\.5"),
+        ("trace.max_tasks_per_stage=0.5", r"trace\.max_tasks_per_stage must be"),
+        ("+trace.knobs.amplify.ratio=-1", r"trace\.knobs\.amplify\.ratio must be .* above 0"),
+        ("+trace.knobs.amplify.ratio=${capacity}", r"^$"),
+        ("+trace.knobs.amplify.ratio=x", r"trace\.knobs\.amplify\.ratio must be a number"),
+    ],
+)
+def test_what_no_generator_or_knob_takes_is_refused_with_the_grid(word: str, message: str) -> None:
+    if message == "^$":
+        assert build("policy=fifo", "trace=alibaba_synth", word).cells
+        return
+    with pytest.raises(InputError, match=message):
+        build("policy=fifo", "trace=alibaba_synth", word)
+
+
+def test_what_no_reader_takes_is_refused_with_the_grid(tmp_path: Path) -> None:
+    (tmp_path / "a.swf").write_text("")
+    words = ("policy=fifo", "trace=swf", f"trace.path={tmp_path / 'a.swf'}")
+    with pytest.raises(InputError, match=r"trace\.on_bad_row must be 'error' or"):
+        build(*words, "trace.on_bad_row=keep")
+
+
 def test_a_window_without_length(trace: list[str]) -> None:
     with pytest.raises(InputError, match="before"):
         build(*trace, "trace.begin_s=5", "trace.end_s=5")

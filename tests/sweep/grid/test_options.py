@@ -71,6 +71,28 @@ def test_a_users_folder_must_be_there(tmp_path: Path) -> None:
 
 
 def test_yaml_that_does_not_parse_is_an_input_error(tmp_path: Path) -> None:
-    user_option(tmp_path, "policy", "broken", "name: [fifo\n")
-    with pytest.raises(InputError, match=r"policy=broken does not compose"):
+    user_option(tmp_path, "policy", "broken", "name: fifo\n  x: [1\n")
+    user_option(tmp_path, "measure", "broken", "name: [slow\n")
+    options = Options.of([str(tmp_path)])
+    with pytest.raises(InputError) as caught:
+        options.compose(policy="broken")
+    where = f"{tmp_path}/policy/broken.yaml:2: policy=broken does not compose: "
+    assert str(caught.value) == where + "mapping values are not allowed here"
+    with pytest.raises(InputError) as caught:
+        options.plain("measure", "broken")
+    where = f"{tmp_path}/measure/broken.yaml:2: measure=broken does not compose: "
+    assert str(caught.value).startswith(where)
+
+
+@pytest.mark.parametrize(
+    "content", [b"name: \xff", b"name: \x01", b"a: *b", b"a: &a [*a]", b"- 1: {"]
+)
+def test_whatever_is_wrong_in_a_file_is_said_in_a_line_with_its_name(
+    tmp_path: Path, content: bytes
+) -> None:
+    user_option(tmp_path, "policy", "broken", "")
+    (tmp_path / "policy" / "broken.yaml").write_bytes(content)
+    with pytest.raises(InputError) as caught:
         Options.of([str(tmp_path)]).compose(policy="broken")
+    (line,) = str(caught.value).splitlines()
+    assert f"{tmp_path}/policy/broken.yaml" in line

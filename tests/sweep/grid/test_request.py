@@ -38,11 +38,27 @@ def test_an_axis_means_defaults_for_the_others(word: str) -> None:
     assert str(asked.axes[key][0]) == value
 
 
-def test_axes_are_typed_and_without_doubles() -> None:
-    axes = read("policy=fifo,sjf,fifo", "capacity=1,0.5,1.0", "seed=range(2)").axes
+def test_axes_are_typed() -> None:
+    axes = read("policy=fifo,sjf", "capacity=1,0.5", "seed=range(2)").axes
     assert axes["policy"] == ("fifo", "sjf")
     assert axes["capacity"] == (1.0, 0.5)
     assert axes["seed"] == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("word", "repeated"),
+    [
+        ("policy=fifo,sjf,fifo", "policy=fifo"),
+        ("capacity=1,0.5,1.0", "capacity=1.0"),
+        ("seed=3,1,2,3", "seed=3"),
+        ("policy.queues=5,null,null", "policy.queues=null"),
+        ("cluster.shape={cpu:1},{cpu:2},{cpu:1}", "cluster.shape={cpu:1}"),
+    ],
+)
+def test_a_value_given_twice_is_refused_by_name(word: str, repeated: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read("policy=las", word)
+    assert f"{word} (command line): {repeated} is given more than once" in str(caught.value)
 
 
 def test_any_dotted_key_is_an_axis_if_swept_else_fixed() -> None:
