@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from sim.base.errors import InputError
@@ -139,6 +140,15 @@ def results_of(where: str) -> Path | None:
     return path if has_sweeps else None
 
 
+class _Server(ThreadingHTTPServer):
+    """A server that says nothing of a browser that hangs up."""
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Print the traceback of anything but a lost connection."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
 class Index:
     """The index of a folder of results, ready to be served at `address`."""
 
@@ -172,12 +182,17 @@ class Index:
             def do_GET(self) -> None:
                 if not served._is_asked_for(self.headers.get("Host", "")):
                     self.send_error(403)  # a page from elsewhere that calls itself this machine
-                elif urlsplit(self.path).path == "/":
+                elif self._path() == "/":
                     self._answer(served.page().encode())
-                elif served.may_be_seen(Path(self.translate_path(self.path))):
+                elif self._path() and served.may_be_seen(Path(self.translate_path(self.path))):
                     super().do_GET()
                 else:
                     self.send_error(404)
+
+            def _path(self) -> str:
+                with contextlib.suppress(ValueError):  # http://[ is no URL
+                    return urlsplit(self.path).path
+                return ""
 
             def _answer(self, content: bytes) -> None:
                 self.send_response(200)
@@ -202,8 +217,11 @@ class Index:
     def may_be_seen(self, path: Path) -> bool:
         """Tell whether a file is one of those that sweeps and reports leave for people."""
         rooms = [self.results / name for name in ("sweeps", "reports", "comparisons")]
-        path = path.resolve()
-        return path.is_file() and any(path.is_relative_to(room) for room in rooms)
+        # a null byte, half a surrogate, a name that is too long, links without end
+        with contextlib.suppress(ValueError, OSError, RuntimeError):
+            path = path.resolve()
+            return path.is_file() and any(path.is_relative_to(room) for room in rooms)
+        return False
 
 
 def _listening(
@@ -213,7 +231,7 @@ def _listening(
     why = "none is left"
     for port in ports:
         try:
-            return ThreadingHTTPServer((HOST, port), handler)
+            return _Server((HOST, port), handler)
         except (OSError, OverflowError) as error:
             why = getattr(error, "strerror", None) or str(error)
     which = f"port {ports[0]}" if len(ports) == 1 else f"a port from {ports[0]} on"

@@ -1,0 +1,98 @@
+"""What the index answers to requests that no page of its own makes."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from sweep.ui import Index
+
+WHOLE = b"<p>whole</p>"
+
+
+@pytest.fixture(scope="module")
+def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    results = tmp_path_factory.mktemp("results")
+    folder = results / "sweeps" / "x"
+    folder.mkdir(parents=True)
+    (folder / "report.html").write_bytes(WHOLE)
+    (folder / "loop").symlink_to(folder / "loop")
+    (folder / "out").symlink_to(results / "secret.txt")
+    (results / "secret.txt").write_text("no")
+    index = Index(results, None, None)
+    over = threading.Event()
+    thread = threading.Thread(target=index.serve, args=(lambda: not over.is_set(),))
+    thread.start()
+    yield index.port
+    over.set()
+    thread.join()
+
+
+def answer(port: int, request: bytes) -> bytes:
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+        connection.sendall(request)
+        parts = []
+        while part := connection.recv(1 << 16):
+            parts.append(part)
+    return b"".join(parts)
+
+
+def get(port: int, path: bytes) -> bytes:
+    return answer(port, b"GET %b HTTP/1.1\r\nHost: localhost:%d\r\n\r\n" % (path, port))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        b"/sweeps/x/%00",
+        b"/sweeps/x/report.html%00",
+        b"/%00",
+        b"/%ff",
+        b"/sweeps/x/%ED%A0%80",  # half a surrogate
+        b"/..%2f",
+        b"/..%2fsecret.txt",
+        b"/sweeps/..%2f..%2fsecret.txt",
+        b"/sweeps/../secret.txt",
+        b"/sweeps/x/out",
+        b"/sweeps/x/loop",
+        b"/sweeps/x/report.html/",
+        b"/sweeps/x/" + 300 * b"a",
+        b"/sweeps/" + 3000 * b"a/",
+        b"/" + 60_000 * b"a",
+        b"/%",
+        b"/%zz",
+        b"http://[",
+        b"http://[/sweeps/x/report.html",
+        b"//[x",
+        b"*",
+        b"/\xff\xfe",
+    ],
+)
+def test_a_path_that_leads_nowhere_is_not_found(
+    port: int, path: bytes, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert get(port, path).split(b"\r\n")[0].startswith(b"HTTP/1.0 404 ")
+    assert capfd.readouterr().err == ""
+
+
+def test_what_may_be_seen_is_shown_still(port: int) -> None:
+    assert get(port, b"/sweeps/x/report.html").endswith(WHOLE)
+    assert get(port, b"/sweeps/x/report.html?x=%00").endswith(WHOLE)
+    assert get(port, b"/").startswith(b"HTTP/1.0 200 ")
+
+
+def test_a_browser_that_hangs_up_leaves_no_traceback(
+    port: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for _ in range(20):
+        gone = socket.create_connection(("127.0.0.1", port))
+        # closed with a reset, which whoever reads or writes then sees
+        gone.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        gone.sendall(b"GET / HTTP/1.1\r\nHost: localhost:%d\r\n\r\n" % port)
+        gone.close()
+    assert get(port, b"/").startswith(b"HTTP/1.0 200 ")
+    assert capfd.readouterr().err == ""
