@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 
 from sim.base.errors import InputError
 from sim.base.masking import mask
+from sweep.grid.tracking_uri import check_tracking_uri
 from sweep.report import index
 from sweep.track.runs import VIEW, VIEW_TAG
 
@@ -243,6 +244,7 @@ def uri_of(where: str) -> str:
     if where.lower().startswith(("http://", "https://")):
         raise InputError(f"{mask(where)} is a server with a UI of its own: open it in a browser")
     if "://" in where and not where.startswith(_SQLITE):
+        check_tracking_uri(where)
         return where
     path = Path(where.removeprefix(_SQLITE)).expanduser().resolve()
     path = path / DATABASE if path.is_dir() else path

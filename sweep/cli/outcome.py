@@ -45,7 +45,7 @@ def show(outcome: Outcome, settings: Settings) -> int:
     print()
     print(f"report:  {folder.path / HTML}")
     command = ui_command(settings)
-    if command:
+    if command and outcome.is_tracked:
         print(f"MLflow:  {command}")
     print(f"cells:   {elsewhere.where(folder.path / CELLS)}")
     print(elsewhere.where(folder.path), flush=True)

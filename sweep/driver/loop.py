@@ -48,6 +48,8 @@ def run(asked: Request, simulate: Simulate | None = None) -> Outcome:
     where = asked.settings
     folders = python_path(asked.options)
     _say_where(where)
+    if silence := track.silent(where):
+        notes.note(silence)
     runner = make_runner(where.launcher, folders, simulate, where.cell_timeout_s)
     with contextlib.closing(runner):
         if cells is None:
@@ -162,7 +164,8 @@ def _finish(
     journal.append("end", failed=len(errors), tracked=target)
     prepared.cache.compact()
     mirror.push_all(folder.results, folder.path)
-    return outcome
+    is_tracked = track.is_logged(prepared.grid.request.settings, target)
+    return dataclasses.replace(outcome, is_tracked=is_tracked)
 
 
 def _again(prepared: Prepared, folder: SweepFolder, journal: Journal) -> Outcome:
@@ -175,11 +178,14 @@ def _again(prepared: Prepared, folder: SweepFolder, journal: Journal) -> Outcome
         with folder.replacing_cells(rows.with_status(part, "cached") for part in folder.parts()):
             pass
     ends = [event for event in journal.milestones() if event["event"] == "end"]
-    if not track.is_logged(settings, ends[-1].get("tracked")):
-        journal.append("end", failed=0, tracked=_track(folder, settings))
+    is_tracked = track.is_logged(settings, ends[-1].get("tracked"))
+    if not is_tracked:
+        target = _track(folder, settings)
+        is_tracked = track.is_logged(settings, target)
+        journal.append("end", failed=0, tracked=target)
     mirror.push_all(folder.results, folder.path)
     notes.note(f"every cell is cached: all {cells.num_rows} were computed before")
-    return Outcome(folder, cells, folder.config(), 0)
+    return Outcome(folder, cells, folder.config(), 0, is_tracked)
 
 
 def _track(folder: SweepFolder, settings: Settings) -> str | None:

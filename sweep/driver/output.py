@@ -30,6 +30,7 @@ class Outcome:
     cells: pa.Table  # ``cells.parquet``, narrow; see `sweep.execution.rows`
     config: Mapping[str, Any]  # ``config.yaml``
     n_failed: int
+    is_tracked: bool = True  # whether MLflow has it, if it was to be logged there
 
 
 def write_folder(

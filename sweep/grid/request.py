@@ -15,6 +15,7 @@ from sim.metrics import metric
 from sweep.grid import config_tree, elsewhere, goals, overrides
 from sweep.grid.options import SWEPT_GROUPS, Options
 from sweep.grid.overrides import Assignment, parse, quote
+from sweep.grid.tracking_uri import check_tracking_uri
 from sweep.stats import FIRST_SEEDS
 from sweep.stats.arrange import ALL_METRICS, AXES
 
@@ -57,6 +58,7 @@ def _settings(
             raise InputError(f"paths.{key} must be a folder, not {folder!r}", rule="wrong type")
     _check_kind("launcher", config["launcher"], ("inline", "local", "ray"))
     _check_kind("tracking", config["tracking"], ("mlflow", "none"))
+    check_tracking_uri(config["tracking"].get("uri"))
     granularity = config["tracking"].get("granularity")
     if granularity not in (None, *_GRANULARITIES):
         message = unknown("tracking.granularity", str(granularity), _GRANULARITIES)

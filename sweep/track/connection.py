@@ -101,6 +101,8 @@ def _is_there(uri: str, run_id: str) -> bool:
 
 
 PROBE_S = 3.0
+EARLY_PROBE_S = 1.0
+"""Before the cells, which nothing shall hold up."""
 _PORTS = {"http": 80, "https": 443, "postgresql": 5432, "mysql": 3306, "mssql": 1433}
 _OPTED_OUT = {"MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "true"}
 _MANNERS = {
@@ -160,6 +162,20 @@ def is_http(uri: str) -> bool:
     return uri.lower().startswith(("http://", "https://"))
 
 
+def silent(settings: Settings) -> str:
+    """Word that no server answers where the settings log to; '' if one does, or none is needed."""
+    uri = uri_of(settings)
+    try:
+        if uri is not None and not uri.startswith("sqlite:"):
+            _probe(uri, EARLY_PROBE_S)
+    except ConnectionError as error:
+        return (
+            f"no MLflow at {mask(uri or '')} yet: {_reason(error)}; the sweep runs, and is logged "
+            "if MLflow answers when all cells are done"
+        )
+    return ""
+
+
 def warm_up() -> threading.Thread:
     """Begin to import MLflow in the background, so that it is there when the first cell is done."""
     thread = threading.Thread(target=_warm, name="import-mlflow", daemon=True)
@@ -183,7 +199,7 @@ def connected(uri: str, way_out: str) -> Iterator[MlflowClient]:
             raise TrackingDown(uri, _reason(error), way_out) from error
 
 
-def _probe(uri: str) -> None:
+def _probe(uri: str, patience_s: float = PROBE_S) -> None:
     """Find out within seconds whether a store can be used: MLflow would try for minutes."""
     parts = urlsplit(uri)
     scheme = parts.scheme.lower().partition("+")[0]
@@ -192,7 +208,7 @@ def _probe(uri: str) -> None:
     elif parts.hostname and scheme in _PORTS:
         try:
             address = (parts.hostname, parts.port or _PORTS[scheme])
-            socket.create_connection(address, timeout=PROBE_S).close()
+            socket.create_connection(address, timeout=patience_s).close()
         except (OSError, ValueError) as error:
             raise ConnectionError(f"nothing answers there ({error})") from error
 

@@ -1,0 +1,45 @@
+"""What a sweep ends with where MLflow is not there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.sweep.small import Command
+
+
+def words(fake: Command, uri: str) -> list[str]:
+    given = [word for word in fake.words("policy=fifo") if not word.startswith("tracking")]
+    return [*given, f"tracking.uri={uri}"]
+
+
+def test_a_server_that_is_down_is_said_first_and_not_to_be_opened_last(
+    fake: Command, closed_port: int
+) -> None:
+    uri = f"http://ann:s3cret@127.0.0.1:{closed_port}"
+    ran = fake.bare(*words(fake, uri))
+    assert ran.code == 0
+    first, *_, last = (line for line in ran.err.splitlines() if "MLflow" in line)
+    assert first.startswith(f"no MLflow at http://ann:***@127.0.0.1:{closed_port} yet: nothing")
+    assert last.startswith("could not log to MLflow at ")
+    assert ran.err.index(first) < ran.err.index("0 cached")
+    assert "MLflow:" not in ran.out
+    again = fake.bare(*words(fake, uri))  # every cell is cached, and MLflow still down
+    assert "could not log to MLflow at " in again.err
+    assert "MLflow:" not in again.out
+    assert "s3cret" not in ran.err + again.err
+
+
+def test_what_is_logged_can_be_opened(fake: Command, tmp_path: Path) -> None:
+    uri = f"sqlite:///{tmp_path / 'other.db'}"
+    ran = fake.bare(*words(fake, uri))
+    assert "no MLflow" not in ran.err
+    assert "MLflow:  python -m sweep.ui " in ran.out
+    assert "MLflow:  python -m sweep.ui " in fake.bare(*words(fake, uri)).out
+
+
+def test_a_uri_of_no_scheme_of_mlflows_is_refused_before_anything_runs(fake: Command) -> None:
+    ran = fake.bare(*words(fake, "htp://x"))
+    assert ran.code == 2
+    assert ran.err.startswith("error: tracking.uri=htp://x: unknown scheme 'htp'")
+    assert ran.err.count("\n") == 1
+    assert not fake.results.exists()
