@@ -1,7 +1,12 @@
 """``python -m sim``."""
 
+import signal
 import sys
 
-from sim.cli.main import main
+from sim.base import interrupt
 
-sys.exit(main())
+if __name__ == "__main__":
+    interrupt.begin(signal.SIGINT)  # before the seconds that imports may take
+    from sim.cli.main import main
+
+    interrupt.finish(main(sys.argv[1:]), signal.SIGINT)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from sim.base import process
+from sim.base.interrupt import deleting
 
 _NUMBERS = itertools.count()
 _TEMPORARY = re.compile(r"\.tmp-(?P<machine>[0-9a-f]{16})-(?P<pid>\d+)-(?P<start>\d+)-\d+")
@@ -28,7 +29,7 @@ def temporary(path: Path) -> Iterator[tuple[Path, BinaryIO]]:
         path.parent.mkdir(parents=True, exist_ok=True)
         file = name.open("xb")
     try:
-        with file:
+        with file, deleting(str(name)):
             yield name, file
     except OSError as error:
         # writing names no file; what else is written meanwhile names its own

@@ -9,6 +9,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from sim.base import interrupt
 from sim.base.errors import SimError
 from sim.cli.describe import DESCRIBE
 from sim.cli.lineage import LINEAGE
@@ -17,7 +18,6 @@ from sim.cli.workloads import BOUND, CONVERT, FIT, SYNTH
 VERBS = (CONVERT, DESCRIBE, SYNTH, FIT, BOUND, LINEAGE)
 """In the order a person would use them."""
 _WRONG_INPUT = 2
-_INTERRUPTED = 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -30,8 +30,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return _INTERRUPTED
+        interrupt.say()
+        return interrupt.INTERRUPTED
     return 0
 
 

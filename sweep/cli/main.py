@@ -5,16 +5,16 @@ from __future__ import annotations
 import errno
 import io
 import os
-import signal
 import sys
 from collections.abc import Sequence
 
+from sim.base import interrupt
 from sim.base.errors import InputError, unknown
 from sweep.cli.command import Parser, split
 from sweep.cli.overview import overview
 from sweep.cli.verbs import VERBS, function_of, is_bare, verb_at
 
-DONE, FAILED, WRONG, INTERRUPTED = 0, 1, 2, 130
+DONE, FAILED, WRONG = 0, 1, 2
 _NO_ROOM = (
     "; make room, or move the results folder and name it with paths.results=DIR: "
     "what is done is kept, and the same command goes on from here"
@@ -30,7 +30,6 @@ _WAY_OUT = {
 
 def main(argv: Sequence[str]) -> int:
     """Run a command line."""
-    signal.signal(signal.SIGTERM, _interrupt)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # no sign of ours is worth a traceback
@@ -39,8 +38,9 @@ def main(argv: Sequence[str]) -> int:
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
         return WRONG
-    except KeyboardInterrupt:
-        return INTERRUPTED
+    except KeyboardInterrupt as stopped:
+        interrupt.say(str(stopped))
+        return interrupt.INTERRUPTED
     except BrokenPipeError:
         # whoever read our output has enough; nothing can be said to them any more
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123
@@ -78,7 +78,3 @@ def parser(name: str) -> Parser:
     )
     function_of(f"{VERBS[name]}_arguments")(made)
     return made
-
-
-def _interrupt(*_: object) -> None:
-    raise KeyboardInterrupt

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import itertools
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from sim.base import files
+from sim.base import files, interrupt
 from sim.base.errors import InputError
 from sweep import track
 from sweep.driver.output import Outcome, write_folder
@@ -47,6 +48,7 @@ def run(asked: Request, simulate: Simulate | None = None) -> Outcome:
         files.sweep_temporaries(results / part)
     where = asked.settings
     folders = python_path(asked.options)
+    interrupt.set_line(notes.INTERRUPTED)
     _say_where(where)
     if silence := track.silent(where):
         notes.note(silence)

@@ -11,12 +11,14 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from functools import cache
 from operator import length_hint
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
+from sim.base import interrupt
 from sim.base.masking import mask, mask_tree
 from sweep.execution import notes, origin, plan, task
 from sweep.execution.cell import error_of, run_cell
@@ -221,21 +223,25 @@ def run(
 
     came: list[Came] = []  # and does not count yet: what came in a moment
     written: list[Written] = []
-    kept_s = time.monotonic()
+    kept_s, has_begun = time.monotonic(), False
 
     def count() -> None:
-        n_failed = _take_in(came, written, prepared, journal, errors)
-        progress.cells(len(came), n_failed)
-        for _, cell, _ in came:
-            over(cell)
-        came.clear()
-        written.clear()
+        with interrupt.held_back():
+            n_failed = _take_in(came, written, prepared, journal, errors)
+            progress.cells(len(came), n_failed)
+            for _, cell, _ in came:
+                over(cell)
+            came.clear()
+            written.clear()
 
     try:
-        with notes.Progress(notes.console(), n_cells) as progress:
+        with notes.Progress(notes.console(), n_cells) as progress, ExitStack() as stack:
             try:
                 for said in cells.run(work, prepared.inputs, keep):
                     if isinstance(said, Part):
+                        if not has_begun:  # before, nothing has come that could be kept
+                            stack.enter_context(interrupt.unwinding())
+                            has_begun = True
                         of = [(result, by_key.pop(result.key)) for result in said.results]
                         at = said.node or platform.node()
                         came += [(*_settled(*each, prepared), at) for each in of]
@@ -255,8 +261,7 @@ def run(
                 if came:
                     count()
     except KeyboardInterrupt:
-        notes.interrupted(prepared, n_cells)
-        raise
+        raise KeyboardInterrupt(notes.interrupted(prepared, n_cells)) from None
     plan.settle(prepared)
     notes.traces(prepared, late - prepared.late)
     errors |= skipped((prepared.planned[cell.row].key for cell in by_key.values()), limit)

@@ -93,10 +93,13 @@ def _unfounded(prepared: Prepared, planned: Planned) -> str:
     )
 
 
-def interrupted(prepared: Prepared, n_todo: int) -> None:
-    """Say what is kept."""
+INTERRUPTED = "interrupted: what is done is kept; the same command goes on from here"
+
+
+def interrupted(prepared: Prepared, n_todo: int) -> str:
+    """Word how much is kept."""
     left = len(prepared.todo())
-    note(
+    return (
         f"interrupted: {n_todo - left} of {n_todo} cells are done and kept; "
         "the same command goes on from here"
     )

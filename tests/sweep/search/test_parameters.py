@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sweep as api
+from sim.base import interrupt
 from sweep.cli import main
 from sweep.search import settings_section
 from sweep.track import log_sweep
@@ -252,7 +253,7 @@ def test_an_interrupted_search_ends_with_the_same_bytes(
             return bowl()(*args, **options)
 
         fake_engine(monkeypatch, interrupted)
-        assert command(*words).code == main.INTERRUPTED
+        assert command(*words).code == interrupt.INTERRUPTED
     fake_engine(monkeypatch, bowl())
     assert every_file(command(*words).folder) == every_file(whole.folder)
 

@@ -13,6 +13,7 @@ import pytest
 import policies
 import sweep as api
 from sim import Cluster, Workload, simulate
+from sim.base import interrupt
 from sweep.cli import main
 from sweep.execution.compute import Runner
 from sweep.execution.inputs import Inputs
@@ -199,7 +200,7 @@ def test_an_interrupted_search_ends_with_the_same_bytes(
             return whole_simulate(*args, **options)
 
         fake_engine(monkeypatch, interrupted)
-        assert command(*words).code == main.INTERRUPTED
+        assert command(*words).code == interrupt.INTERRUPTED
     fake_engine(monkeypatch, whole_simulate)
     assert every_file(command(*words).folder) == every_file(whole.folder)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from sim.base import interrupt
 from sim.base.errors import InputError
 from sweep.cli import main
 from sweep.grid import elsewhere, traces
@@ -218,7 +219,7 @@ def test_a_machine_that_is_lost(
         return fake_simulate(*args, **options)
 
     fake_engine(monkeypatch, dies)
-    assert far(command, address, *GRID).code == main.INTERRUPTED
+    assert far(command, address, *GRID).code == interrupt.INTERRUPTED
     fake_engine(monkeypatch)
     machine("two")
     ran = far(command, address, *GRID)
