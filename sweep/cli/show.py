@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sim.base.errors import InputError
-from sim.base.text import table_lines
+from sim.base.text import label, printable, table_lines
 from sweep import driver
 from sweep.cli.command import Command
 from sweep.execution import rebase, rows
@@ -50,7 +50,7 @@ def show(command: Command) -> int:
         _list(folder, swept)
     else:
         at = _find(folder, names[0])
-        print(_cell({"row": at, **folder.row(at)}, swept))
+        print(printable(_cell({"row": at, **folder.row(at)}, swept)))
     return 0
 
 
@@ -104,8 +104,8 @@ def _cell(row: Mapping[str, Any], swept: list[str]) -> str:
         lines += [f"{row['error_type']} ({row['error_stage']}): {row['error_message']}"]
         lines += [row["error_traceback"] or ""]
     else:
-        width = max(map(len, metrics), default=0)
-        lines += [f"{name.ljust(width)}  {value:.6g}" for name, value in metrics.items()]
+        width = max((len(label(name)) for name in metrics), default=0)
+        lines += [f"{label(name).ljust(width)}  {value:.6g}" for name, value in metrics.items()]
         lines += [""]
     return "\n".join([*lines, f"reproduce: {row['reproduce']}"])
 

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from sim.base import columns
 from sim.base.masking import mask, mask_under
+from sim.base.text import single_line
 from sim.cluster.load import FACTS
 from sim.metrics import METRICS
 from sweep.execution.known import Flags
@@ -183,7 +184,16 @@ def reproduce(grid: Grid, row: Planned) -> str:
     words += [word for word in request.words if word.startswith("paths.traces=")]
     words += ["launcher=inline"]
     words += [f"--config-dir={folder}" for folder in request.options.user_dirs]
-    return mask(" ".join(["python -m sweep", *map(shlex.quote, words)]))
+    return mask(" ".join(["python -m sweep", *map(_shell_word, words)]))
+
+
+def _shell_word(word: str) -> str:
+    r"""Quote a word for a shell; control characters as ``$'\x1b'``, fit to be shown and pasted."""
+    if single_line(word) == word:
+        return shlex.quote(word)
+    signs = [sign if single_line(sign) == sign and sign not in "\\'" else "" for sign in word]
+    coded = ["".join(f"\\x{byte:02x}" for byte in sign.encode()) for sign in word]
+    return f"$'{''.join(sign or code for sign, code in zip(signs, coded, strict=True))}'"
 
 
 def _applies(key: str, row: Planned) -> bool:

@@ -100,7 +100,7 @@ def write(
     is_fixed = bool(config.get("is_fixed"))
     summary = summarise(cells, swept=swept, baseline=baseline, is_fixed=is_fixed)
     environment = html.environment(_TEMPLATES)
-    environment.filters["shortest"] = shortest
+    environment.filters |= {"shortest": shortest, "escaped": sheet.escaped}
     context = _context(summary, config, provenance, f"Sweep {folder.sweep}")
     context["asked"] = _asked(summary, cells, swept)
     context["study"] = _study(config, findings)

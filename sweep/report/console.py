@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from rich.console import Console
 from rich.text import Text
 
+from sim.base.text import printable
+
 PIPE_WIDTH = 100
 """Columns of what is written to a pipe or a file, unless COLUMNS says otherwise."""
 
@@ -28,7 +30,7 @@ def signs(console: Console) -> Mapping[int, str]:
 
 def say(console: Console, line: str, style: str = "") -> None:
     """Print a line, wrapped between words where it is too long."""
-    text = line.translate(signs(console))
+    text = printable(line).translate(signs(console))
     parts = textwrap.wrap(
         text, width_of(console), break_long_words=False, break_on_hyphens=False
     ) or [""]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sim.base import files
 from sim.base.errors import InputError, unknown
+from sim.base.text import printable
 from sweep.report import plots
 from sweep.stats.arrange import text
 from sweep.stats.metric_format import style
@@ -51,17 +52,19 @@ def plotly_figure(summary: Summary, metric: str) -> go.Figure:
     from plotly.subplots import make_subplots
 
     panels = _panels(summary, metric)
-    titles = [block.title for block, _ in panels]
+    titles = [_no_html(block.title) for block, _ in panels]
     figure = make_subplots(1, len(panels), shared_yaxes=True, subplot_titles=titles)
     for place, (block, traces) in enumerate(panels, start=1):
         for trace in traces:
-            about = {"legendgroup": trace["name"], "showlegend": place == 1}
-            figure.add_trace({**trace, **about, "x": _at(trace)}, row=1, col=place)
+            name = _no_html(trace["name"])
+            about = {"legendgroup": name, "showlegend": place == 1, "name": name}
+            at = [_no_html(x) for x in _at(trace)]
+            figure.add_trace({**trace, **about, "x": at}, row=1, col=place)
         if len(block.capacities) > 1:
             ticks = {"tickvals": block.capacities, "ticktext": [text(c) for c in block.capacities]}
             figure.update_xaxes(title="capacity", **ticks, row=1, col=place)
     figure.update_yaxes(rangemode="tozero")
-    figure.update_yaxes(title=_axis(metric), row=1, col=1)
+    figure.update_yaxes(title=_no_html(_axis(metric)), row=1, col=1)
     figure.update_layout(template="plotly_white", margin={"l": 64, "r": 16, "t": 40, "b": 48})
     return figure
 
@@ -69,6 +72,16 @@ def plotly_figure(summary: Summary, metric: str) -> go.Figure:
 def _at(trace: dict[str, Any]) -> list[Any]:
     """Where a policy is drawn: at the capacities; with one capacity only, under its name."""
     return list(trace.get("customdata", trace["x"]))
+
+
+def _no_html(text: Any) -> Any:
+    """Write a name such that plotly, which reads some HTML, takes none for it."""
+    return printable(text).replace("&", "&amp;").replace("<", "&lt;") if type(text) is str else text
+
+
+def _no_maths(text: Any) -> Any:
+    """Write a name such that matplotlib takes no ``$`` for a formula."""
+    return printable(text).replace("$", r"\$") if type(text) is str else text
 
 
 def write(summary: Summary, metric: str, path: Path) -> None:
@@ -91,14 +104,14 @@ def write(summary: Summary, metric: str, path: Path) -> None:
         figure = Figure(figsize=(4.6 * len(panels), 3.2), layout="constrained")
         row = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
         for axes, (block, traces) in zip(row, panels, strict=True):
-            axes.set_title(block.title, fontsize=9)
+            axes.set_title(_no_maths(block.title), fontsize=9)
             for trace in traces:
                 _draw(axes, trace)
             if len(block.capacities) > 1:
                 axes.set_xlabel("capacity")
                 axes.set_xticks(block.capacities, [text(c) for c in block.capacities])
             axes.spines[["top", "right"]].set_visible(False)
-        row[0].set_ylabel(_axis(metric))
+        row[0].set_ylabel(_no_maths(_axis(metric)))
         row[0].set_ylim(bottom=0)
         if len(panels[0][0].capacities) > 1:
             row[-1].legend(frameon=False)
@@ -113,13 +126,13 @@ def _draw(axes: Any, trace: dict[str, Any]) -> None:
     half = [h or 0.0 for h in trace.get("error_y", {}).get("array", ())] or None
     colour = trace["marker"]["color"]
     if trace["type"] == "bar":
-        axes.bar(trace["x"], known, yerr=half, color=colour)
+        axes.bar([_no_maths(x) for x in trace["x"]], known, yerr=half, color=colour)
         return
     axes.errorbar(
         trace["x"],
         known,
         half,
-        label=trace["name"],
+        label=_no_maths(trace["name"]),
         color=colour,
         marker=_MARKS.get(trace["marker"]["symbol"], "x"),
         markersize=4,

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from rich.console import Console
 from rich.text import Text
 
+from sim.base.text import label as in_short
+from sim.base.text import printable, single_line
 from sweep.report.console import signs, width_of
 
 BEST = "*"
@@ -80,14 +82,31 @@ def of_texts(
 def escaped(text: str, *more: str) -> str:
     """Take the meaning in Markdown from a text's signs, and from some `more`.
 
-    Inside a word ``_`` has none.
+    Inside a word ``_`` has none, and ``[`` has none but before a link's address.
     """
-    for sign in ("\\", "|", "*", "<", "`", *more):
+    text = " ".join(printable(text).split())
+    for sign in ("\\", "|", "*", "<", "`", "~~", "](", "][", "]:", "$", *more):
         text = text.replace(sign, "\\" + sign)
-    text = _OUTSIDE_WORDS.sub(lambda found: "\\_" * len(found[0]), text)
-    return " ".join(text.split())
+    text = _ENTITY.sub(r"\\&", text)
+    text = _NUMBERED.sub(r"\1\\\2", _BEGINS_BLOCK.sub(r"\\\1", text))
+    return _OUTSIDE_WORDS.sub(lambda found: "\\_" * len(found[0]), text)
 
 
+def code(text: str) -> str:
+    """Write a text as Markdown's code, in one line, fit for the cell of a table.
+
+    It stands between more backticks than it has in a row.
+    """
+    line = " ".join(printable(text).split()) or " "
+    fence = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
+    blank = " " * (line[0] == "`" or line[-1] == "`")
+    return f"{fence}{blank}{line}{blank}{fence}".replace("|", "\\|")
+
+
+_ENTITY = re.compile(r"&(?=#?\w+;)")
+# a heading, a quotation, a rule, an item of a list
+_BEGINS_BLOCK = re.compile(r"^([#>]|[-+](?=[\s-]|$)|=+$)")
+_NUMBERED = re.compile(r"^(\d{1,9})([.)])(?=\s|$)")
 _OUTSIDE_WORDS = re.compile(r"(?<!\w)_+|_+(?!\w)")
 _NUMBER = re.compile(r"[-+]?(\d[\d.,]*(e[-+]?\d+)?|inf)( %)?|nan")
 
@@ -100,7 +119,7 @@ def to_markdown(sheet: Sheet) -> str:
         if group.title:
             lines.append([f"**{escaped(group.title)}**", *[""] * len(heads)])
         for label, cells in group.rows:
-            name = escaped(label) if sheet.codes is None else f"`{label}`"
+            name = escaped(label) if sheet.codes is None else code(label)
             lines.append([name, *map(_markdown_cell, cells)])
     return "".join(f"| {' | '.join(texts)} |\n" for texts in lines)
 
@@ -132,6 +151,7 @@ def print_sheet(sheet: Sheet, console: Console) -> None:
     ``±`` and ``×``, plain letters stand for them.
     """
     plain = signs(console)
+    sheet = _printable(sheet)
     rows = [row for group in sheet.groups for row in group.rows]
     indent = "  " * any(group.title for group in sheet.groups)
     first = max(len(sheet.corner), *(len(indent + label) for label, _ in rows))
@@ -165,6 +185,22 @@ def print_sheet(sheet: Sheet, console: Console) -> None:
             for label, _ in group.rows:
                 show(indent + label, [column[row] for column in texts[begin:end]])
                 row += 1
+
+
+def _printable(sheet: Sheet) -> Sheet:
+    """Return a table of which no text moves the cursor or fills lines."""
+    groups = [
+        Group(
+            in_short(group.title),
+            tuple(
+                (in_short(row), tuple(replace(one, text=single_line(one.text)) for one in cells))
+                for row, cells in group.rows
+            ),
+        )
+        for group in sheet.groups
+    ]
+    heads = tuple(tuple(map(in_short, head)) for head in sheet.heads)
+    return replace(sheet, heads=heads, groups=tuple(groups), corner=in_short(sheet.corner))
 
 
 def _laid_out(

@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from sim.base.text import printable
 
 if TYPE_CHECKING:
     import jinja2
@@ -32,13 +35,17 @@ _HERE = Path(__file__).parent
 
 @cache
 def environment(folder: Path) -> jinja2.Environment:
-    """Return where the templates of `folder` are rendered; HTML escapes what is put in."""
+    """Return where the templates of `folder` are rendered; HTML escapes what is put in.
+
+    Control characters are written as escapes, in every kind of template.
+    """
     import jinja2
 
     return jinja2.Environment(
         loader=jinja2.FileSystemLoader(folder),
         autoescape=jinja2.select_autoescape(["html.j2"]),
         undefined=jinja2.StrictUndefined,
+        finalize=_printable,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
@@ -80,4 +87,20 @@ def symbol(number: int) -> str:
 def _script_json(tree: Any) -> str:
     """Write JSON that may stand in a script element."""
     text = json.dumps(tree, separators=(",", ":"), allow_nan=False)
-    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    text = _JSON_ESCAPE.sub(_printable_escape, text).replace("\x7f", "\\\\x7f")
+    return text.replace("<", "\\u003c")
+
+
+_JSON_ESCAPE = re.compile(r"(?:\\u[0-9a-f]{4})+|\\.")
+
+
+def _printable_escape(match: re.Match[str]) -> str:
+    """Return an escape sequence of JSON, as the text of one where it stands for a control."""
+    text: str = json.loads(f'"{match[0]}"')
+    shown = printable(text)
+    return match[0] if shown == text else json.dumps(shown)[1:-1]
+
+
+def _printable(value: Any) -> Any:
+    """Write a text's control characters as escapes; a template's own markup stays as it is."""
+    return printable(value) if type(value) is str else value

@@ -14,6 +14,11 @@
     : colour(`--c${column % 10}`);
   const boxes = () => form ? [...form.querySelectorAll("input[name=column]")] : [];
 
+  // plotly reads some HTML, links among it, in what it writes: names are no HTML
+  const plain = (text) => Array.isArray(text) ? text.map(plain)
+    : typeof text === "string" ? text.replaceAll("&", "&amp;").replaceAll("<", "&lt;") : text;
+  const titled = (axis) => axis?.title ? { ...axis, title: { ...axis.title, text: plain(axis.title.text) } } : axis;
+
   function themed(figure) {
     const shown = boxes().map((box) => box.checked);
     const isLog = form?.elements.log?.checked;
@@ -21,7 +26,7 @@
     const axis = { gridcolor: rule, linecolor: rule, zerolinecolor: rule, automargin: true };
     const data = figure.data.map((trace) => {
       const c = columnColour(trace.meta);
-      return { ...trace, visible: !trace.hidden && (shown[trace.meta] ?? true), marker: { ...trace.marker, color: c },
+      return { ...trace, name: plain(trace.name), text: plain(trace.text), x: plain(trace.x), visible: !trace.hidden && (shown[trace.meta] ?? true), marker: { ...trace.marker, color: c },
         line: trace.line && { ...trace.line, color: c },
         error_x: trace.error_x && { ...trace.error_x, color: c },
         error_y: trace.error_y && { ...trace.error_y, color: trace.type === "bar" ? ink : c } };
@@ -32,8 +37,8 @@
       font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: ink },
       hoverlabel: { bgcolor: colour("--panel"), bordercolor: rule, font: { color: ink } },
       modebar: { bgcolor: "rgba(0,0,0,0)", color: colour("--muted"), activecolor: ink },
-      xaxis: { ...axis, ...figure.layout.xaxis, showgrid: false },
-      yaxis: { ...axis, type: isLog ? "log" : "linear", ...figure.layout.yaxis } };
+      xaxis: { ...axis, ...titled(figure.layout.xaxis), showgrid: false },
+      yaxis: { ...axis, type: isLog ? "log" : "linear", ...titled(figure.layout.yaxis) } };
     return [data, layout];
   }
 
@@ -71,8 +76,10 @@
     const rows = figure.data.flatMap((trace) => (trace.x ?? trace.y ?? []).map((_, i) => isGantt
       ? [trace.name, trace.base[i], trace.x[i], trace.y[i], trace.text[i]]
       : [trace.name, trace.customdata?.[i] ?? trace.x?.[i], trace.y?.[i], ...(hasSpread ? [trace.error_y?.array[i]] : [])]));
+    // a spreadsheet takes a text that begins so for a formula
+    const inert = (value) => typeof value === "string" && /^[=+\-@\t\r]/.test(value) ? `'${value}` : String(value ?? "");
     const quoted = (value) => /[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value;
-    return [header, ...rows].map((row) => row.map((v) => quoted(String(v ?? ""))).join(",") + "\r\n")
+    return [header, ...rows].map((row) => row.map((v) => quoted(inert(v))).join(",") + "\r\n")
       .join("");
   }
 

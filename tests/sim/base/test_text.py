@@ -3,7 +3,7 @@
 import pytest
 
 from sim.base.errors import InputError
-from sim.base.text import printable, table_lines
+from sim.base.text import label, printable, table_lines
 
 
 def test_words_are_flush_left_and_lines_end_with_their_text():
@@ -23,11 +23,21 @@ def test_numbers_are_flush_right_in_columns_of_a_least_width():
         ("\x1b[31mred\x1b]0;title\x07", "\\x1b[31mred\\x1b]0;title\\x07"),
         ("over\rwritten\x08\x7f\x9b2J\x00", "over\\rwritten\\x08\\x7f\\x9b2J\\x00"),
         ("\u202eback\u2066\u2028", "\\u202eback\\u2066\\u2028"),
+        ("half a pair \ud83d", "half a pair \\ud83d"),
     ],
 )
 def test_what_moves_a_terminal_is_written_as_escapes(text, shown):
     assert printable(text) == shown
-    assert table_lines(["a"], [[text]]) == ["a", shown]
+    in_a_line = shown.replace("\n", "\\n").replace("\t", "\\t")
+    assert table_lines(["a"], [[text]]) == ["a", in_a_line]
+    assert label(text) == in_a_line
+
+
+def test_a_very_long_text_does_not_widen_the_lines_of_others():
+    lines = table_lines(["policy", "jobs"], [["x" * 5000, "1"], ["fifo", "2"]])
+    assert len(lines[2]) < 120
+    assert lines[1].startswith("x" * 5000)
+    assert label("y" * 5000) == "y" * 99 + "…"
 
 
 def test_every_error_of_the_input_is_fit_for_a_terminal():
