@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 import tempfile
 import time
 from array import array
@@ -92,7 +93,7 @@ def track(
     if known:
         return Tracked(0, len(children), *known)
     with (
-        connected(uri, f"python -m sweep track {folder}") as client,
+        connected(uri, f"python -m sweep track {shlex.quote(str(folder))}") as client,
         tempfile.TemporaryDirectory(prefix="sweep-mlflow-") as scratch,
     ):
         place = Place(client, uri, Path(scratch))
@@ -118,7 +119,8 @@ def track(
             log_child(place, parent, row, compared, text, _times_of(row, times))
             if on_progress:
                 on_progress(done, len(missing))
-        finish_parent(place, parent, *n_cells, folder, headline)
+        renamed = {n: new for n, new in to_log.metric_names(them.names).items() if n != new}
+        finish_parent(place, parent, *n_cells, folder, headline, renamed)
     run = (experiment_id, str(parent.info.run_id))
     remember(folder, uri, experiment, state, run)
     return Tracked(len(missing), len(children) - len(missing), *run)

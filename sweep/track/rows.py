@@ -10,7 +10,8 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
@@ -19,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.masking import mask
+from sim.base.text import single_line
 from sweep.stats import intervals
 from sweep.stats.arrange import AXES, ERROR, Arranged, Rows, by_capacity
 from sweep.stats.arrange import text as shortest
@@ -26,6 +28,8 @@ from sweep.store import checksums
 
 _FORBIDDEN = re.compile(r"[^\w.\-/ :]")
 MAX_TAG = 5000  # MLflow takes 8,000 characters; some databases fewer
+MAX_NAME = 250
+MAX_METRIC = MAX_NAME - len("half/")
 
 
 @dataclass(frozen=True)
@@ -57,11 +61,11 @@ class Row:
 
     @property
     def name(self) -> str:
-        """Name of the run, such as ``las 0.75 seed 1 alibaba2018``; MLflow shows its beginning."""
+        """Name of the run, such as ``las 0.75 seed 1 alibaba2018``, no longer than MLflow's."""
         policy, trace, capacity, *_ = (self.params.get(axis, "") for axis in AXES)
         seed = [f"seed {self.params['seed']}"] if "seed" in self.params else []
         swept = [f"{key}={value}" for key, value in self.params.items() if key not in AXES]
-        return " ".join((policy, capacity, *seed, *swept, trace))
+        return single_line(" ".join((policy, capacity, *seed, *swept, trace)))[:MAX_NAME]
 
     @property
     def run_status(self) -> str:
@@ -70,8 +74,24 @@ class Row:
 
 
 def allowed(name: str) -> str:
-    """Make a name that MLflow takes for a metric."""
-    return _FORBIDDEN.sub("_", name)
+    """Make a name that MLflow takes for a metric; it must be no odd path, and not too long."""
+    made = "/".join(part for part in _FORBIDDEN.sub("_", name).split("/") if part.strip("."))
+    return made if made and len(made) <= MAX_METRIC else _with_digest(made, name)
+
+
+def metric_names(names: Iterable[str]) -> dict[str, str]:
+    """Map metrics to their names in MLflow, such that no two become one."""
+    made = {name: allowed(name) for name in names}
+    shared = Counter(made.values())
+    return {
+        name: new if shared[new] == 1 or new == name else _with_digest(new, name)
+        for name, new in made.items()
+    }
+
+
+def _with_digest(made: str, name: str) -> str:
+    sha = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()[:8]
+    return f"{made[: MAX_METRIC - 9]}_{sha}"
 
 
 def identity(kind: str, key: str, params: Mapping[str, str]) -> tuple[str, ...]:
@@ -82,6 +102,7 @@ def identity(kind: str, key: str, params: Mapping[str, str]) -> tuple[str, ...]:
 def rows_of(them: Arranged, kind: str, groups: Sequence[Rows]) -> list[Row]:
     """Make what becomes a child run each, of the rows of ``cells.parquet`` that it stands for."""
     metrics = [dict[str, float]() for _ in groups]
+    called = metric_names(them.names)
     for name in them.names:
         values = them.values(name)
         values[~np.isfinite(values)] = math.nan
@@ -89,7 +110,7 @@ def rows_of(them: Arranged, kind: str, groups: Sequence[Rows]) -> list[Row]:
             mean, half = values[rows[0]], math.nan
             if len(rows) > 1:
                 (mean,), (half,), _ = intervals(values[rows, None])
-            both = ((allowed(name), mean), (f"{HALF}/{allowed(name)}", half))
+            both = ((called[name], mean), (f"{HALF}/{called[name]}", half))
             found |= {name: float(value) for name, value in both if math.isfinite(value)}
     return [_row(them, kind, *each) for each in zip(groups, metrics, strict=True)]
 
@@ -204,12 +225,13 @@ def headline(means: Sequence[Row]) -> list[tuple[str, int, float]]:
     """
     names = [name for name in varying(means) if name not in ("seed", "capacity")]
     points = [
-        (allowed("/".join(filter(None, (metric, _words(row, names))))), _step(row), value)
+        ("/".join(filter(None, (metric, _words(row, names)))), _step(row), value)
         for metric in HEADLINE
         for row in means
         if (value := row.metrics.get(metric)) is not None
-    ]
-    return points[:MOST_METRICS]
+    ][:MOST_METRICS]
+    called = metric_names(dict.fromkeys(name for name, _, _ in points))
+    return [(called[name], step, value) for name, step, value in points]
 
 
 def _words(row: Row, names: Sequence[str]) -> str:

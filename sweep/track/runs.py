@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sim.base.masking import mask
+from sim.base.text import label
 from sweep.stats.arrange import AXES
 from sweep.store.folder import SweepFolder
 from sweep.track.connection import Place, is_http
-from sweep.track.rows import MAX_TAG, Row, digest_of_files, identity
+from sweep.track.rows import MAX_TAG, MOST_METRICS, Row, digest_of_files, identity
 
 if TYPE_CHECKING:
     from mlflow.entities import Run
@@ -144,11 +145,13 @@ def _log_batch(
 ) -> None:
     from mlflow.entities import Metric, Param
 
-    place.client.log_batch(
-        run.info.run_id,
-        metrics=[Metric(name, value, round(at_s * 1000), 0) for name, value in metrics.items()],
-        params=[Param(name, value) for name, value in params.items()],
-    )
+    now_ms = round(at_s * 1000)
+    logged = [Metric(name, value, now_ms, 0) for name, value in metrics.items()]
+    named = [Param(name, value) for name, value in params.items()]
+    first = logged[: MOST_METRICS - len(named)]
+    place.client.log_batch(run.info.run_id, metrics=first, params=named)
+    for begin in range(len(first), len(logged), MOST_METRICS):
+        place.client.log_batch(run.info.run_id, metrics=logged[begin : begin + MOST_METRICS])
 
 
 def _failure(row: Row) -> str:
@@ -224,10 +227,12 @@ def finish_parent(
     n_failed: int,
     folder: Path,
     headline: Sequence[tuple[str, int, float]],
+    renamed: Mapping[str, str],
 ) -> None:
     """Store the sweep's files as artifacts, if they changed, and mark the run as ended.
 
-    `headline` is of `sweep.track.rows.headline`; it is logged whole or, as it was, not at all.
+    `headline` is of `sweep.track.rows.headline`; it is logged whole or, as it was, not at all. Of
+    `renamed` metrics, by their names, the description says what they are called here.
     """
     from mlflow.entities import Metric, RunTag
 
@@ -250,7 +255,8 @@ def finish_parent(
     verdict = _verdict(folder)
     note = "\n".join(
         [*(f"- {one}" for one in verdict), "", _counts(n_cells, n_failed, folder)]
-    ).strip()
+        + [f"- the metric '{label(name)}' is `{new}` here" for name, new in renamed.items()]
+    ).strip()[:MAX_TAG]
     tags = [RunTag(FILES, state), RunTag(MEANS, means), RunTag(NOTE, note)]
     if verdict:  # a column of the list of runs, too, where the description is none
         tags.append(RunTag(VERDICT, " ".join(verdict)))
