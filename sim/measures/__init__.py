@@ -18,6 +18,7 @@ import pyarrow as pa
 from sim.base.errors import InputError, MeasureError
 from sim.base.plugins import Plugins, check_known, import_own, named_alike
 from sim.base.plugins import options as options_of
+from sim.base.text import is_utf8
 from sim.metrics import METRICS, UTILIZATION
 
 if TYPE_CHECKING:
@@ -119,6 +120,10 @@ def _checked(name: str, measured: Any) -> Measured:
         if not isinstance(key, str) or not isinstance(value, SupportsFloat):
             raise MeasureError(
                 f"measure {name} returned {_kind(value)} as {key!r}; {wanted}, NaN for none"
+            )
+        if not key.strip() or not is_utf8(key):
+            raise MeasureError(
+                f"measure {name} returned a number called {key!r}; a name is UTF-8, and not blank"
             )
     numbers = {k: v if isinstance(v, int | float) else float(v) for k, v in metrics.items()}
     return numbers, table

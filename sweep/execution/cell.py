@@ -5,16 +5,18 @@ from __future__ import annotations
 import contextlib
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import policies
 import sim
-from sim.base.errors import InputError
+from sim.base.errors import InputError, MeasureError
 from sim.base.text import printable
 from sim.measures import NO_POLICY, measure
 from sweep.grid import clusters
+from sweep.grid.options import SWEPT_GROUPS
+from sweep.stats.arrange import ABOUT, AXES, ERROR
 from sweep.store.cell import CellError, CellResult, CellSpec
 
 if TYPE_CHECKING:
@@ -68,7 +70,23 @@ def _run(
     stage[0] = "simulate"
     options = dict(spec.measure)
     name, run = options.pop("name"), simulate or sim.simulate
-    return measure(name, run, workload, cluster, policy, spec.seed, **options)
+    metrics, jobs = measure(name, run, workload, cluster, policy, spec.seed, **options)
+    _check_names(name, metrics)
+    return metrics, jobs
+
+
+def _check_names(measure: str, metrics: Iterable[str]) -> None:
+    """Refuse metrics that would take the place of a column about the cell itself."""
+    for name in metrics:
+        if name in _COLUMNS or name.startswith(_SWEPT):
+            raise MeasureError(
+                f"measure {measure} returned a number called {name!r}, which is a column of "
+                f"cells.parquet; call it something else: {name.rpartition('.')[2]}_value"
+            )
+
+
+_COLUMNS = frozenset((*AXES, *ERROR, *ABOUT, "status", "reproduce", "config", "key", "row"))
+_SWEPT = tuple(f"{group}." for group in (*SWEPT_GROUPS, "measure"))
 
 
 def _line_of_policy(error: BaseException, spec: CellSpec) -> str | None:

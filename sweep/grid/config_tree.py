@@ -155,8 +155,15 @@ def in_short(values: Sequence[Any]) -> Any:
 
 
 def canonical(content: Any) -> str:
-    """JSON with sorted keys and no spaces: the same text for the same content."""
-    return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    """JSON with sorted keys and no spaces: the same text for the same content.
+
+    Halves of surrogate pairs, which Python's texts can hold and UTF-8 cannot, are escapes in it.
+    """
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return text if text.isascii() else _HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
+
+
+_HALF = re.compile(r"[\ud800-\udfff]")
 
 
 def _check_type(key: str, old: Any, new: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
@@ -12,6 +13,7 @@ from typing import Any
 import yaml
 
 from sim.base.errors import InputError, unknown
+from sim.base.text import is_utf8
 
 GROUPS = ("policy", "trace", "cluster", "measure", "experiment", "launcher", "tracking")
 SWEPT_GROUPS = ("policy", "trace", "cluster")
@@ -145,6 +147,8 @@ def _composed(overrides: tuple[str, ...]) -> dict[str, Any]:
         config = compose("config", list(overrides))
     raw = OmegaConf.to_container(config, resolve=False)
     assert isinstance(raw, dict)
+    if not is_utf8(json.dumps(raw, ensure_ascii=False, default=str)):
+        raise ValueError("it holds half of a surrogate pair, which UTF-8 has no bytes for")
     return {str(key): value for key, value in raw.items()}
 
 
