@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sim.base import parquet
 from sim.base.errors import InputError, hint
 from sim.base.reading import Field, Layout, OnBadRow, first_line, open_text, read_blocks
 from sim.workload.schema import CATEGORY, REQUIRED, Column
@@ -127,10 +128,12 @@ def _read_parquet(
     import pyarrow.parquet as pq
 
     try:
-        names = ds.dataset(path, format="parquet").schema.names
+        found = ds.dataset(path, format="parquet")
+        names = found.schema.names
         _check_names(columns, tuple(names), path)
         wanted = [c.name for c in columns if c.name in names]
         categories = [c.name for c in columns if c.type == CATEGORY]
+        parquet.check_rows(path, found.count_rows(), [c.type for c in columns if c.name in names])
         source = pq.read_table(path, columns=wanted, read_dictionary=categories)
     except (pa.ArrowInvalid, OSError) as error:
         raise InputError(f"can't be read as Parquet: {error}", file=path) from error

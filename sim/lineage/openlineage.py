@@ -12,7 +12,6 @@ https://openlineage.io/spec.
 from __future__ import annotations
 
 import datetime as dt
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +20,7 @@ from typing import Any
 import pyarrow as pa
 
 from sim.base.errors import InputError
-from sim.base.reading import OnBadRow, json_values
+from sim.base.reading import OnBadRow, json_of, json_values, whole_text
 from sim.lineage.files import TABLES
 from sim.lineage.logs import Logs, logs_of
 
@@ -79,10 +78,9 @@ class _MalformedError(Exception):
 
 def _events(path: Path) -> Iterator[tuple[int, Any]]:
     """Yield (line, event); what is no JSON is yielded as its text."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"can't be read: {error}", file=path) from error
+    if path.is_file() and not path.stat().st_size:
+        return
+    text = whole_text(path)
     if text.lstrip().startswith("["):
         begin = text.index("[") + 1
         yield from json_values(path, text, begin, between=" \t\r\n,", end="]")
@@ -90,7 +88,7 @@ def _events(path: Path) -> Iterator[tuple[int, Any]]:
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip():
             try:
-                yield number, json.loads(line)
+                yield number, json_of(line)
             except ValueError:
                 yield number, line
 

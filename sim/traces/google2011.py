@@ -24,17 +24,18 @@ from sim.base.reading import (
     Field,
     Layout,
     OnBadRow,
-    broken_text,
     check_text,
     count_rule,
     first_line,
     first_rows,
+    json_of,
     nothing_left,
     numbers_of,
     one_line,
     open_text,
     read_columns,
     rows_left,
+    whole_bytes,
 )
 from sim.workload.workload import Workload
 
@@ -161,21 +162,14 @@ def _read_tasks(path: Path, on_bad_row: OnBadRow) -> Workload:
 
 def _lines(path: Path) -> Any:
     """Yield the number and the text of each line that is not blank."""
-    with open_text(path) as stream:
-        try:
-            whole = stream.read()
-        except OSError as error:
-            raise broken_text(path, 1, error) from error
-    for number, text in enumerate(whole.split(b"\n"), 1):
+    for number, text in enumerate(whole_bytes(path).split(b"\n"), 1):
         if text.strip():
             yield number, text
 
 
 def _parsed(text: bytes) -> dict[str, Any]:
-    import json
-
     try:
-        job = json.loads(text)
+        job = json_of(text)
     except ValueError as error:
         raise BadLineError("wrong line", f"the line is no JSON ({error})") from None
     if not isinstance(job, dict):

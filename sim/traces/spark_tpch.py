@@ -9,7 +9,6 @@ scheduling algorithms for data processing clusters*, SIGCOMM 2019, reads.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from sim.base.acyclic import find_cycle
 from sim.base.arrays import F8, I8
 from sim.base.errors import InputError, unknown
 from sim.base.parameters import Count, NotNegative, Positive, checked
-from sim.base.reading import nothing_left, whole_text
+from sim.base.reading import json_of, nothing_left, whole_text
 from sim.engine.recording import record, together
 from sim.workload.workload import Workload
 
@@ -130,7 +129,7 @@ def read(
 def _content(path: str | os.PathLike[str]) -> dict[str, Any]:
     text = whole_text(path)
     try:
-        content = json.loads(text)
+        content = json_of(text)
     except ValueError as error:
         raise InputError(f"not JSON: {error}", file=path, rule="not JSON") from error
     if not isinstance(content, dict) or not all(isinstance(v, dict) for v in content.values()):

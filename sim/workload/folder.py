@@ -16,17 +16,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from sim.base import files
+from sim.base import files, parquet
 from sim.base.arrays import F8, I4
 from sim.base.errors import InputError
-from sim.base.memory import available_bytes
 from sim.workload.record import Tables
 from sim.workload.schema import OPTIONAL, TABLES
 from sim.workload.tables import normalise, plain, values
 
 _ROWS = 1 << 20
-_COPIES = 4  # of a table: as read, put in order, as columns, and where workers read it
-_STRING_BYTES = 16
 _META = b"workload.meta"
 _DIGEST = b"workload.digest"
 
@@ -110,24 +107,9 @@ def _write_file(file: BinaryIO, pieces: Iterator[pa.Table], extra: dict[bytes, b
 
 def _read_file(path: Path) -> pa.Table:
     try:
-        with pq.ParquetFile(path) as file:
-            _check_size(path, file)
-            return file.read()
+        return parquet.read(path)
     except (pa.ArrowException, OSError) as error:
         raise _unreadable(path, error) from error
-
-
-def _check_size(path: Path, file: pq.ParquetFile) -> None:
-    """Refuse a table that memory can't hold; a few bytes of a file may stand for any number."""
-    rows, left = file.metadata.num_rows, available_bytes()
-    needed = rows * sum(_width(kind) for kind in file.schema_arrow.types) * _COPIES
-    if needed > left:
-        raise InputError(
-            f"it has {rows:,} rows, which take about {needed / 1e9:.1f} GB while they are read and "
-            f"simulated; {left / 1e9:.1f} GB are free: take a part of it, or a larger machine",
-            file=path,
-            rule="too large",
-        )
 
 
 def _check_count(path: Path, rows: int, n_tasks: I4) -> None:
@@ -139,17 +121,6 @@ def _check_count(path: Path, rows: int, n_tasks: I4) -> None:
             file=path,
             rule="n_tasks mismatch",
         )
-
-
-def _width(kind: pa.DataType) -> int:
-    """Bytes that a value of a column takes in memory, about."""
-    if pa.types.is_dictionary(kind):
-        return _width(kind.index_type)
-    try:
-        bits: int = kind.bit_width
-    except ValueError:
-        return _STRING_BYTES
-    return max(1, bits // 8)
 
 
 def _unreadable(path: Path, error: Exception) -> InputError:
@@ -188,7 +159,7 @@ def _uniform_durations(path: Path, stages: pa.Table) -> F8 | None:
     duration_s = np.full(len(n_tasks), np.nan)
     try:
         with pq.ParquetFile(path) as file:
-            _check_size(path, file)
+            parquet.check_file(path, file)
             _check_count(path, file.metadata.num_rows, n_tasks)
             schema = file.schema_arrow
             kinds = [schema.field(i).type for i in range(len(schema))]

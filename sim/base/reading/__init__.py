@@ -19,9 +19,10 @@ from sim.base.reading.text import (
     nothing_left,
     one_line,
     open_text,
+    whole_bytes,
     whole_text,
 )
-from sim.base.reading.values import check_text, json_values, numbers_of
+from sim.base.reading.values import check_text, json_of, json_values, numbers_of
 
 __all__ = [
     "BadLineError",
@@ -36,6 +37,7 @@ __all__ = [
     "empty_file",
     "first_line",
     "first_rows",
+    "json_of",
     "json_values",
     "nothing_left",
     "numbers_of",
@@ -44,5 +46,6 @@ __all__ = [
     "read_blocks",
     "read_columns",
     "rows_left",
+    "whole_bytes",
     "whole_text",
 ]

@@ -65,7 +65,7 @@ def read_blocks(
     bad: dict[str, int],
 ) -> Iterator[dict[str, Any]]:
     """Read the rows of `stream`, a block at a time."""
-    wrong_width = _WrongWidth(layout.lines)
+    wrong_width = _WrongWidth(layout.lines, is_error=on_bad_row == "error")
     n_rows = 0
     for batch in _batches(path, stream, layout, list(fields), wrong_width):
         lines = _Lines(layout.skip_lines + n_rows, wrong_width.lines, layout.lines)
@@ -138,26 +138,29 @@ _BLANK = _RULES.index("blank")
 
 
 _WRONG_WIDTH = "wrong number of fields"
+_MOST_WRONG = 100_000
+"""Lines in one block: more are no slip, and Arrow would look for a row in all that follows."""
 
 
 class _WrongWidth:
     """The lines that are no rows: their numbers, in a few bytes each, and the first bad one."""
 
-    def __init__(self, line_of: Callable[[int], int] | None) -> None:
+    def __init__(self, line_of: Callable[[int], int] | None, *, is_error: bool) -> None:
+        self.is_error = is_error
         self.lines = array("q")  # as Arrow counts them, blank ones included
         self.first: _Bad | None = None
         self.n = 0  # without the blank ones
         self._line_of = line_of or int
 
     def __call__(self, row: Any) -> str:
-        """Skip a row; Arrow calls this."""
+        """Skip a row; Arrow calls this. Where one is an error, a great many end the reading."""
         self.lines.append(row.number)
         if row.text.strip():  # a blank line of other white space is no row
             self.n += 1
             if self.first is None:
                 text = f"the row has {row.actual_columns} fields; it needs {row.expected_columns}"
                 self.first = _Bad(self._line_of(row.number), _WRONG_WIDTH, text)
-        return "skip"
+        return "error" if self.is_error and self.n > _MOST_WRONG else "skip"
 
 
 @dataclass(frozen=True)
@@ -216,6 +219,8 @@ def _batches(
     except (pa.ArrowInvalid, OSError) as error:
         if "Empty CSV file" in str(error):
             return
+        if wrong_width.is_error and wrong_width.n > _MOST_WRONG and wrong_width.first is not None:
+            _raise_first(path, [wrong_width.first])
         line = layout.skip_lines + n_rows + len(wrong_width.lines) + 1
         raise broken_text(path, layout.lines(line) if layout.lines else line, error) from error
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,13 +13,19 @@ from typing import Any
 import pyarrow as pa
 
 from sim.base.errors import InputError
+from sim.base.memory import LITTLE, Growth, available_bytes
 
+_PIECE_BYTES = 16 << 20
 _PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"\x04\x22\x4d\x18": "lz4"}
 """The first bytes of packed files."""
 
 
 def open_text(path: str | os.PathLike[str]) -> Any:
-    """Open a file to read its bytes, unpacked if gzip, zstd or lz4 (told by its first bytes)."""
+    """Open a file to read its bytes, unpacked if gzip, zstd or lz4 (told by its first bytes).
+
+    Reading on is an error once what was read so far fills too much of the memory: a few bytes of a
+    packed file may stand for any number (`sim.base.memory.Growth`).
+    """
     file = Path(path)
     if not file.is_file():
         problem = "is a folder, not a file" if file.is_dir() else "does not exist"
@@ -32,17 +39,83 @@ def open_text(path: str | os.PathLike[str]) -> Any:
         raise empty_file(path)
     raw = pa.OSFile(os.fspath(file))
     packed = next((name for mark, name in _PACKED.items() if head.startswith(mark)), None)
-    return pa.CompressedInputStream(raw, packed) if packed else raw
+    return _Watched(path, pa.CompressedInputStream(raw, packed) if packed else raw)
+
+
+class _Watched(io.RawIOBase):
+    """A stream that watches how much memory its reader takes."""
+
+    def __init__(self, path: str | os.PathLike[str], raw: Any) -> None:
+        super().__init__()
+        self._path = path
+        self._raw = raw
+        self._growth = Growth(path)
+        self._n_lines = self._n_unchecked = 0
+
+    def readable(self) -> bool:
+        """Say that it is read from."""
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes, at most `size`, or all that are left; none at the end."""
+        if size < 0:
+            whole = io.BytesIO()
+            while piece := self.read(_PIECE_BYTES):
+                whole.write(piece)
+            return whole.getvalue()
+        read: bytes = self._raw.read(size)
+        self._n_unchecked += len(read)
+        if self._n_unchecked >= _PIECE_BYTES:
+            self._n_unchecked = 0
+            self._growth.check(self._n_lines + 1)
+        self._n_lines += read.count(b"\n")
+        return read
+
+    def close(self) -> None:
+        """Close the file."""
+        self._raw.close()
+        super().close()
+
+
+def whole_bytes(path: str | os.PathLike[str]) -> bytes:
+    """Read a plain or packed file whole, if there is room for what its text comes to."""
+    with open_text(path) as stream:
+        try:
+            content: bytes = stream.read()
+        except OSError as error:
+            raise broken_text(path, 1, error) from error
+    _check_values(path, content)
+    return content
 
 
 def whole_text(path: str | os.PathLike[str]) -> str:
-    """Read a plain or gzipped file whole."""
-    with open_text(path) as stream:
-        try:
-            text: str = stream.read().decode()
-        except (OSError, UnicodeDecodeError) as error:
-            raise broken_text(path, 1, error) from error
-    return text
+    """Read a plain or packed file whole, as UTF-8; see `whole_bytes`."""
+    try:
+        return whole_bytes(path).decode()
+    except UnicodeDecodeError as error:
+        raise broken_text(path, 1, error) from error
+
+
+_VALUE_BYTES = {b"{": 200, b"[": 80, b",": 64, b"\n": 64}
+"""Memory that Python takes for an object, a list, a value and a line of a text, about."""
+
+
+def _check_values(path: str | os.PathLike[str], content: bytes) -> None:
+    """Refuse a text of which lists, objects and lines would not fit into memory."""
+    if len(content) * max(_VALUE_BYTES.values()) <= LITTLE:
+        return
+    letter = 1 if content.isascii() else 4
+    needed = letter * len(content)
+    needed += sum(size * content.count(sign) for sign, size in _VALUE_BYTES.items())
+    left = available_bytes()
+    if needed > left:
+        raise InputError(
+            f"its {len(content) / 1e6:,.0f} MB of text would take up to {needed / 1e9:,.1f} GB of "
+            f"memory, and {left / 1e9:,.1f} GB are free: take a part of it, or a larger machine",
+            file=path,
+            line=1,
+            rule="too large",
+        )
 
 
 class BadLineError(Exception):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import reprlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +13,20 @@ import numpy as np
 from sim.base.arrays import F8
 from sim.base.errors import InputError
 from sim.base.reading.text import BadLineError
+
+
+def json_of(text: str | bytes) -> Any:
+    """Parse JSON.
+
+    Raises
+    ------
+    ValueError
+        If it is none; also if its lists and objects lie too deep in each other.
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("lists or objects lie too deep in each other") from None
 
 
 def json_values(
@@ -38,7 +53,7 @@ def json_values(
 def numbers_of(key: str, given: Any) -> F8:
     """Return a list of JSON's numbers, none of them negative."""
     if not isinstance(given, list) or any(type(x) not in (int, float) for x in given):
-        raise BadLineError("wrong type", f"{key} must be of numbers, not {given!r:.60}")
+        raise BadLineError("wrong type", f"{key} must be of numbers, not {reprlib.repr(given)}")
     try:
         numbers = np.array(given, dtype=np.float64)
     except OverflowError:

@@ -7,11 +7,8 @@ this project calls a stage, and an instance a task.
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import json
 import os
-import zlib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +19,7 @@ from numpy.typing import NDArray
 from sim.base import maths
 from sim.base.arrays import F8
 from sim.base.errors import InputError
+from sim.base.reading import json_of, whole_bytes
 from sim.dags import Graphs
 from sim.synth.fitted.arrivals import fit_arrivals
 from sim.synth.fitted.draw_joint import longest_over_mean
@@ -292,11 +290,11 @@ class _Source:
 def _read(path: Path) -> tuple[bytes, dict[str, Any]]:
     try:
         content = path.read_bytes()
-        raw = json.loads(gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(f"the gzip file is damaged: {error}", file=path) from error
+        text = whole_bytes(path) if content else content
     except OSError as error:
         raise InputError(f"can't be read: {error.strerror}", file=path) from error
+    try:
+        raw = json_of(text)
     except ValueError as error:
         line = getattr(error, "lineno", None)
         raise InputError(f"not JSON: {error}", file=path, line=line) from error

@@ -92,7 +92,7 @@ def lines(path: Path) -> Iterator[tuple[int, bytes, bool]]:
     CutOffError
         After the last line that can be read, where the file breaks off.
     """
-    rest, number = b"", 0
+    begun, n_begun, number = list[bytes](), 0, 0  # a line whose end has not been read yet
     pieces = _pieces(path)
     broken = None
     while True:
@@ -102,18 +102,24 @@ def lines(path: Path) -> Iterator[tuple[int, bytes, bool]]:
             piece, broken = b"", error
         if not piece:
             break
-        *whole, rest = (rest + piece).split(b"\n")
-        for text in whole:
-            number += 1
-            if text.strip():
-                yield number, text, True
-        if len(rest) > LONGEST_LINE:
+        first, *others = piece.split(b"\n")
+        begun.append(first)
+        n_begun += len(first)
+        if others:
+            *whole, rest = b"".join(begun), *others
+            begun, n_begun = [rest], len(rest)
+            for text in whole:
+                number += 1
+                if text.strip():
+                    yield number, text, True
+        if n_begun > LONGEST_LINE:
             raise InputError(
                 f"the line is longer than {LONGEST_LINE:,} characters",
                 file=path,
                 line=number + 1,
                 rule="line too long",
             )
+    rest = b"".join(begun)
     if rest.strip():
         yield number + 1, rest, False
     if broken is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import re
@@ -15,7 +14,7 @@ import numpy as np
 from sim.base.acyclic import find_cycle
 from sim.base.arrays import F8, I4, I8
 from sim.base.errors import InputError
-from sim.base.reading import whole_text
+from sim.base.reading import json_of, whole_text
 
 SUFFIXES: Final = (".json", ".json.gz")
 GIB: Final = 2.0**30
@@ -77,9 +76,10 @@ def read_instances(path: str | os.PathLike[str]) -> list[Instance]:
 
 
 def _instance(path: Path) -> Instance:
+    text = whole_text(path)
     try:
-        content = json.loads(whole_text(path))
-    except (ValueError, RecursionError) as error:
+        content = json_of(text)
+    except ValueError as error:
         raise InputError(f"not JSON: {error}", file=path, rule="not JSON") from error
     at = _At(path)
     workflow = at.part(at.fields(content, "the file"), "workflow", dict)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import sim
+from sim.base import parquet
 from sim.workload import folder as store
 from tests.sim.workload.tables import build, expanded, table_workloads
 
@@ -184,7 +185,7 @@ def test_a_table_that_memory_can_not_hold_is_refused_before_it_is_read(tmp_path,
     ).write(tmp_path)
     path = tmp_path / "tasks.parquet"
     assert path.stat().st_size < 100_000
-    monkeypatch.setattr(store, "available_bytes", lambda: 100_000_000)
+    monkeypatch.setattr(parquet, "available_bytes", lambda: 100_000_000)
     monkeypatch.setattr(pq.ParquetFile, "iter_batches", lambda *_, **__: pytest.fail("reads"))
     with pytest.raises(sim.InputError, match="3,000,000 rows, which take about") as e:
         sim.Workload.read(tmp_path)
@@ -203,7 +204,7 @@ def test_a_long_table_of_tasks_that_no_stage_asks_for_is_refused_unread(tmp_path
 
 def test_strings_and_categories_count_too(tmp_path, monkeypatch):
     build().write(tmp_path)
-    monkeypatch.setattr(store, "available_bytes", lambda: 100)
+    monkeypatch.setattr(parquet, "available_bytes", lambda: 100)
     with pytest.raises(sim.InputError, match=r"jobs\.parquet: it has 3 rows"):
         sim.Workload.read(tmp_path)
 

@@ -1,0 +1,230 @@
+"""Small files that stand for very much: refused in a line, before memory is full.
+
+A process of its own reads them, with 400 MB of addresses to spare: there the limit is what it is on
+a machine with as much memory, and the test can't harm this one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import sim
+from tests.fuzz.targets import _EVENT, _JOB
+
+ROOM = 400 << 20
+UNPACKED = 300 << 20
+MOST_GROWTH = 250 << 20
+_SWF = b"1 10 5 60 4 30 100 8 100 200 1 3 1 5 2 -1 -1 -1\n"
+_TASK = b'{"id":"a","name":"b","parents":[]},'
+_POD = b"a,12000,16384,1,460,,LS,Running,0,12537,5\n"
+_PODS = (
+    b"name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,"
+    b"deletion_time,scheduled_time\n"
+)
+
+# the reader, what the text begins with, and what comes again and again
+GZIP = {
+    "swf": ("swf", b"", _SWF),
+    "swf of one line": ("swf", b"", b"1"),
+    "swf of bad lines": ("swf", _SWF, b"a\n"),
+    "alibaba2018": ("alibaba2018", b"", b"M1,2,j_1,1,Terminated,100,110,100.0,0.5\n"),
+    "google2011": ("google2011", b"", json.dumps(_JOB).encode() + b"\n"),
+    "google2011 of lists": ("google2011", b"[", b"[],"),
+    "wfcommons": ("wfcommons", b'{"workflow":{"specification":{"tasks":[', _TASK),
+    "wfcommons of objects": ("wfcommons", b"[", b'{"a":{}},'),
+    "wfcommons of a text": ("wfcommons", b'{"a":"', b"x"),
+    "spark_eventlog of one line": ("spark_eventlog", b'{"Event":"', b"x"),
+    "spark_tpch": ("spark_tpch", b"[", b"{},"),
+    "tpc": ("tpc", b"", b"\n"),
+    "slearn_authors": ("slearn_authors", b"[", b"[],"),
+    "k8s_gpu2023": ("k8s_gpu2023", _PODS, _POD),
+    "lineage": ("lineage", b"time_s,job,operation,file,n\n", b"1,a,write,f,1\n"),
+    "openlineage": ("openlineage", b"", json.dumps(_EVENT).encode() + b"\n"),
+    "fit": ("fit", b"[", b"[],"),
+}
+
+DEPTH = 100_000
+DEEP = {
+    "google2011": b'{"job":%s}\n',
+    "wfcommons": b'{"workflow":%s}',
+    "spark_eventlog": b'{"Event":%s}\n',
+    "spark_tpch": b'{"2g":%s}',
+    "slearn_authors": b'{"job.id":%s}\n',
+    "fit": b'{"a":%s}',
+}
+
+
+def gzipped(begin: bytes, again: bytes) -> bytes:
+    """Pack a text of `UNPACKED` bytes into some hundred thousand."""
+    pack = zlib.compressobj(1, wbits=31)
+    block = again * ((1 << 20) // len(again))
+    blocks = (pack.compress(block) for _ in range(UNPACKED // len(block)))
+    return b"".join([pack.compress(begin), *blocks, pack.flush()])
+
+
+def alike(table: pa.Table, rows: int, **texts: str) -> pa.Table:
+    """Repeat the first row; the columns of `texts` are each one text, there once."""
+    at = pa.array(np.zeros(rows, np.int32))
+    coded = {name: pa.DictionaryArray.from_arrays(at, [text]) for name, text in texts.items()}
+    first = {name: table[name].combine_chunks() for name in table.column_names}
+    return pa.table({name: coded.get(name, first[name].take(at)) for name in first})
+
+
+def large_rows(table: pa.Table, path: Path) -> None:
+    with pq.ParquetWriter(path, table.schema, compression="zstd") as writer:
+        part = alike(table, 1 << 20)
+        for _ in range(30):
+            writer.write_table(part.cast(table.schema))
+
+
+def large_texts(name: str) -> Callable[[pa.Table, Path], None]:
+    def write(table: pa.Table, path: Path) -> None:
+        made = alike(table, 500, **{name: "x" * (5 << 20)})
+        pq.write_table(
+            made, path, compression="zstd", store_schema=False, dictionary_pagesize_limit=1 << 30
+        )
+
+    return write
+
+
+def large_lists(table: pa.Table, path: Path) -> None:
+    ends = pa.array(np.linspace(0, 60_000_000, table.num_rows + 1).astype(np.int32))
+    lists = pa.ListArray.from_arrays(ends, pa.array(np.zeros(60_000_000, np.int8)))
+    pq.write_table(table.append_column("extra", lists), path, compression="zstd")
+
+
+def deep_lists(table: pa.Table, path: Path) -> None:
+    """Write a type of lists in lists that no reader of Parquet takes."""
+    column = pa.array(np.zeros(table.num_rows))
+    for _ in range(2000):
+        ends = pa.array(np.arange(table.num_rows + 1, dtype=np.int32))
+        column = pa.ListArray.from_arrays(ends, column)
+    pq.write_table(table.append_column("deep", column), path)
+
+
+PARQUET = {
+    "rows of jobs": ("jobs", large_rows),
+    "rows of tasks": ("tasks", large_rows),
+    "texts": ("jobs", large_texts("job_id")),
+    "categories": ("jobs", large_texts("user")),
+    "lists": ("jobs", large_lists),
+    "lists in lists": ("jobs", deep_lists),
+}
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, object]]:
+    """Read all files in one process, a child of its own each; give what each came to."""
+    folder = tmp_path_factory.mktemp("explosions")
+    asked = []
+    for number, (name, (reader, begin, again)) in enumerate(GZIP.items()):
+        file = folder / f"{number}.gz"
+        file.write_bytes(gzipped(begin, again))
+        assert file.stat().st_size < UNPACKED / 50
+        asked.append((name, reader, str(file)))
+    for reader, text in DEEP.items():
+        file = folder / f"{reader}.json"
+        file.write_bytes(text % (b"[" * DEPTH + b"]" * DEPTH))
+        asked.append((f"deep {reader}", reader, str(file)))
+    jobs = [{"submit_s": 0.0, "user": "u", "stages": [{"durations_s": [1.0]}]}] * 3
+    for name, (table, write) in PARQUET.items():
+        place = folder / name
+        sim.Workload.from_jobs(jobs).write(place)
+        for file in place.iterdir():  # as somebody else's, without the digest of the content
+            pq.write_table(pq.read_table(file).replace_schema_metadata({}), file)
+        write(pq.read_table(place / f"{table}.parquet"), place / f"{table}.parquet")
+        asked.append((f"parquet, {name}", "parquet", str(place)))
+    words = [sys.executable, "-m", "tests.fuzz.test_explosions"]
+    done = subprocess.run(
+        words, input=json.dumps(asked), capture_output=True, text=True, check=True, timeout=500
+    )
+    return {each["name"]: each for each in map(json.loads, done.stdout.splitlines())}
+
+
+NAMES = [*GZIP, *(f"deep {name}" for name in DEEP), *(f"parquet, {name}" for name in PARQUET)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_it_is_refused_before_memory_is_full(
+    name: str, found: dict[str, dict[str, object]]
+) -> None:
+    one = found[name]
+    assert one["error"] == "InputError", one
+    assert one["file"]
+    assert "alloc" not in str(one["text"])
+    if name in GZIP:
+        assert one["line"]
+    assert int(str(one["growth"])) < MOST_GROWTH
+
+
+@pytest.mark.slow
+def test_the_way_out_is_named(found: dict[str, dict[str, object]]) -> None:
+    texts = [str(found[name]["text"]) for name in ("alibaba2018", "google2011", "parquet, texts")]
+    for text in texts:
+        assert "GB" in text
+        assert "take a part of it, or a larger machine" in text
+
+
+def _reader(name: str) -> Callable[[str], object]:
+    # here, as the process that is limited imports this module too
+    from sim.lineage.files import read_table
+    from sim.lineage.openlineage import read_events
+    from sim.synth.fitted.fit import _read
+
+    own: dict[str, Callable[[str], object]] = {
+        "lineage": lambda path: read_table("operations", path),
+        "openlineage": lambda path: read_events(Path(path)),
+        "fit": lambda path: _read(Path(path)),
+    }
+    options = {"on_bad_row": "skip"} if name == "swf" else {}
+    return own.get(name, lambda path: sim.read_trace(name, path, **options))
+
+
+def _bytes(what: str) -> int:
+    """Return a number of this process's, such as ``VmHWM``: the most memory that it has had."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith(what))
+
+
+def _report(name: str, reader: str, path: str) -> dict[str, object]:
+    read = _reader(reader)
+    Path("/proc/self/clear_refs").write_text("5")  # the most memory counts from here on
+    begun, limit = _bytes("VmRSS"), _bytes("VmSize") + ROOM
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    about: dict[str, object] = {"name": name, "error": "", "text": "", "file": "", "line": None}
+    try:
+        read(path)
+    except BaseException as error:  # what is looked at is which
+        about |= {"error": type(error).__name__, "text": str(error)}
+        about |= {key: getattr(error, key, None) for key in ("file", "line")}
+    return about | {"growth": _bytes("VmHWM") - begun}
+
+
+def _main() -> None:
+
+    for name in sim.traces.names():
+        sim.traces.options(name)
+    for each in json.load(sys.stdin):
+        sys.stdout.flush()
+        child = os.fork()
+        if not child:
+            print(json.dumps(_report(*each)), flush=True)
+            os._exit(0)
+        os.waitpid(child, 0)
+
+
+if __name__ == "__main__":
+    _main()
