@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import itertools
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -14,6 +15,7 @@ from sim.base import process
 from sim.base.interrupt import deleting
 
 _NUMBERS = itertools.count()
+_CHECKSUM = "sha256"
 _TEMPORARY = re.compile(r"\.tmp-(?P<machine>[0-9a-f]{16})-(?P<pid>\d+)-(?P<start>\d+)-\d+")
 OLD_S = 86_400.0
 """From when on a half-written file is nobody's, by the clock of its own file system."""
@@ -77,6 +79,23 @@ def write_json(path: Path, content: Any) -> Any:
 def json_text(content: Any) -> str:
     """Write a content as JSON: the same text whatever the order of its keys."""
     return json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def write_checked_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Replace a JSON file by an object and its checksum, for `read_checked_json`."""
+    write_json(path, {**content, _CHECKSUM: _checksum(content)})
+
+
+def read_checked_json(path: Path) -> dict[str, Any] | None:
+    """Return the object that was written; None if the file is missing or now holds another."""
+    content = read_json(path)
+    if not isinstance(content, dict) or content.pop(_CHECKSUM, None) != _checksum(content):
+        return None
+    return content
+
+
+def _checksum(content: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json_text(content).encode()).hexdigest()
 
 
 def read_json(path: Path) -> Any | None:

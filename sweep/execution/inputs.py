@@ -79,8 +79,8 @@ class Inputs:
     def known(self, name: str) -> dict[str, Any] | None:
         """Describe a workload, as `describe` does; None if it would have to be made or loaded."""
         if name not in self._known and name not in self._unknown:
-            kept = files.read_json(self._folder / f"{name}.json")
-            if isinstance(kept, dict) and kept.pop("checksum", None) == _checksum(kept):
+            kept = files.read_checked_json(self._folder / f"{name}.json")
+            if kept is not None:
                 self._known[name] = kept
             else:
                 self._unknown.add(name)
@@ -128,7 +128,7 @@ class Inputs:
         """Remember what came of a workload that was made elsewhere."""
         if name not in self._known:
             file = self._folder / f"{name}.json"
-            files.write_json(file, {**about, "checksum": _checksum(about)})
+            files.write_checked_json(file, about)
             # without what is known no cell of the content is found, without what was kept the trace
             # is read again
             mirror.push(self._results, file, converted.folder_of(self._results, name))
@@ -166,11 +166,6 @@ class Inputs:
         if uri not in self._copies:
             self._copies[uri] = remote.fetch(uri, self._fetched)
         return {**trace, "path": str(self._copies[uri])}
-
-
-def _checksum(about: Mapping[str, Any]) -> str:
-    """Sum up what is known of a workload: cells are found by its digest."""
-    return hashlib.sha256(canonical(about).encode()).hexdigest()
 
 
 def _n_bytes(workload: Workload) -> int:

@@ -62,7 +62,7 @@ def memo_of(folder: Path) -> Path:
 def known_run(folder: Path, uri: str, experiment: str, digest: str) -> tuple[str, str] | None:
     """Give (experiment id, parent run id) if exactly this was logged there and is there still."""
     try:
-        memo = files.read_json(memo_of(folder)) or {}
+        memo = files.read_checked_json(memo_of(folder)) or {}
         same = memo["digest"] == digest and memo["target"] == _target(uri, experiment)
         run = str(memo["experiment_id"]), str(memo["run_id"])
     except (KeyError, TypeError):
@@ -78,7 +78,7 @@ def remember(folder: Path, uri: str, experiment: str, digest: str, run: tuple[st
         "experiment_id": run[0],
         "run_id": run[1],
     }
-    files.write_json(memo_of(folder), memo)
+    files.write_checked_json(memo_of(folder), memo)
 
 
 def _target(uri: str, experiment: str) -> str:

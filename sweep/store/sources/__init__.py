@@ -134,7 +134,7 @@ class KeptSources:
         if digest not in self._known:
             self._known[digest] = _shortened(table)
             if not self._file(digest).exists():
-                files.write_json(self._file(digest), self._known[digest])
+                files.write_checked_json(self._file(digest), self._known[digest])
 
     def changes(self, old: object, table: Mapping[str, str]) -> list[str]:
         """Name the modules by which a table differs from the one of the digest `old`."""
@@ -150,8 +150,7 @@ class KeptSources:
         if not isinstance(digest, str):
             return {}
         if digest not in self._known:
-            kept = files.read_json(self._file(digest))
-            self._known[digest] = kept if isinstance(kept, dict) else {}
+            self._known[digest] = files.read_checked_json(self._file(digest)) or {}
         return self._known[digest]
 
     def _file(self, digest: str) -> Path:

@@ -17,11 +17,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import sim.base.plugins
 from sim.base import files
-from sweep.grid.config_tree import canonical
 from sweep.store.sources.modules import Module
 
 _BUILT_IN = ("__import__", "exec", "eval")
@@ -222,13 +220,13 @@ def _finders(tree: ast.Module, binds: Bound) -> list[str]:
 def known(module: Module, content: bytes) -> Meaning:
     """Return what a module's content means, from memory if it was ever found out."""
     file = _file(module, content)
-    kept = files.read_json(file)
-    if isinstance(kept, dict) and kept.pop("checksum", None) == _checksum(kept):
+    kept = files.read_checked_json(file)
+    if kept is not None:
         return Meaning(**{**kept, "uses": [tuple(use) for use in kept["uses"]]})
     found = of(module, content)
     about = dataclasses.asdict(found)
     with contextlib.suppress(OSError):  # whoever can't keep it finds it out again
-        files.write_text(file, canonical({**about, "checksum": _checksum(about)}))
+        files.write_checked_json(file, about)
     return found
 
 
@@ -249,8 +247,3 @@ def _version() -> str:
 def _file(module: Module, content: bytes) -> Path:
     package = f"{module.name}\0{module.is_package}\0".encode()  # what relative imports start from
     return folder() / f"{hashlib.sha256(package + content).hexdigest()}.json"
-
-
-def _checksum(about: dict[str, Any]) -> str:
-    """Sum up a meaning: a wrong one would find results of other sources."""
-    return hashlib.sha256(canonical(about).encode()).hexdigest()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from sim.base import files, process
+from tests.damages import damages
 
 
 def test_replaces_in_one_step_and_makes_folders(tmp_path: Path) -> None:
@@ -71,3 +72,16 @@ def test_broken_json_is_none(tmp_path: Path) -> None:
     assert files.read_json(file) is None
     files.write_json(file, {"b": 1, "a": "é"})
     assert files.read_json(file) == {"b": 1, "a": "é"}
+
+
+def test_a_damaged_checked_json_is_none(tmp_path: Path) -> None:
+    file = tmp_path / "a.json"
+    content = {"digest": "ab12", "n_tasks": 17, "tuple": [1, 2.5], "none": None, "ä": {"b": "x"}}
+    files.write_checked_json(file, content)
+    assert files.read_checked_json(file) == content
+    whole = file.read_bytes()
+    for damaged in damages(whole, 200):
+        file.write_bytes(damaged)
+        assert files.read_checked_json(file) in (None, content)  # white space may differ
+    file.unlink()
+    assert files.read_checked_json(file) is None

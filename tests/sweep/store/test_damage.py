@@ -16,7 +16,7 @@ from sweep import driver
 from sweep.cli import main
 from sweep.store import checksums
 from sweep.store.folder import DamagedError, SweepFolder
-from tests.sweep.damages import damages
+from tests.damages import damages
 from tests.sweep.small import Command, Ran, every_file, fake_engine
 
 GRID = ("policy=fifo,sjf", "seed=0,1", "baseline=fifo", "capacity=1.0,2.0")

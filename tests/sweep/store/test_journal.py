@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sweep.store.journal import Journal
-from tests.sweep.damages import damages
+from tests.damages import damages
 
 
 @pytest.fixture
