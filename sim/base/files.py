@@ -26,11 +26,11 @@ def temporary(path: Path) -> Iterator[tuple[Path, BinaryIO]]:
     """Give a file in the same folder, of a name that no other process takes; it is gone after."""
     name = path.with_name(f".tmp-{process.this()}-{next(_NUMBERS)}")
     try:
-        file = name.open("xb")
-    except FileNotFoundError:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        file = name.open("xb")
-    try:
+        try:
+            file = name.open("xb")
+        except FileNotFoundError:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            file = name.open("xb")
         with file, deleting(str(name)):
             yield name, file
     except OSError as error:

@@ -25,6 +25,8 @@ _WAY_OUT = {
     errno.EDQUOT: _NO_ROOM,
     errno.EFBIG: _NO_ROOM,
     errno.EROFS: _READ_ONLY,
+    errno.EACCES: _READ_ONLY,
+    errno.EPERM: _READ_ONLY,
 }
 
 

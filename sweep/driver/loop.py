@@ -72,6 +72,8 @@ def _whole(cells: Grid, runner: Runner) -> Outcome:
     inputs = Inputs(results, defers=True, convert=runner.convert)
     prepared = plan.prepare(cells, inputs)
     journal = Journal(results, prepared.sweep)
+    if (results / "sweeps" / prepared.sweep).is_dir():
+        _check_folder(results / "sweeps" / prepared.sweep)
     waited = False
 
     def on_wait() -> None:
@@ -221,5 +223,20 @@ def _check_writable(results: Path) -> None:
     except OSError as error:
         raise InputError(
             f"results can't be written to {results}: {error.strerror}; give paths.results=DIR",
+            rule="results folder",
+        ) from error
+    for part in ("sweeps", "journal"):
+        _check_folder(results / part)
+
+
+def _check_folder(folder: Path) -> None:
+    """Refuse a folder that files can't be made in, before any cell runs."""
+    try:
+        with files.temporary(folder / "any"):
+            pass
+    except OSError as error:
+        raise InputError(
+            f"results can't be written to {folder}: {error.strerror}; have its owner allow it, or "
+            "give paths.results=DIR",
             rule="results folder",
         ) from error

@@ -1,0 +1,161 @@
+"""Folders that may be read and not written to, as somebody who is not root finds them."""
+
+from __future__ import annotations
+
+import ctypes
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sweep
+from sweep.cli import main
+from tests.sweep.small import Command, Ran, every_file
+
+_DROP_BOUNDING = 24  # prctl: PR_CAPBSET_DROP
+_OVERRIDE = (1, 2, 3)  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER
+
+
+def _as_others() -> None:
+    """Take from root what lets it write where it may not."""
+    if os.geteuid() == 0:
+        for capability in _OVERRIDE:
+            if ctypes.CDLL(None).prctl(_DROP_BOUNDING, capability, 0, 0, 0):
+                os._exit(77)
+
+
+def asked(words: list[str], home: Path, loaded: Path | None = None) -> Ran:
+    """Run a command line where permissions hold, and then have a sweep `loaded` in Python."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.sweep.test_unwritable"],
+        input=json.dumps([words, str(loaded or "")]),
+        env={**os.environ, "HOME": str(home), "XDG_CACHE_HOME": ""},
+        preexec_fn=_as_others,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    if done.returncode:
+        pytest.skip(f"needs to drop capabilities: {done.returncode} {done.stderr[-300:]}")
+    return Ran(**json.loads(done.stdout))
+
+
+@pytest.fixture
+def closed() -> Iterator[Any]:
+    """Take the right to write from a folder and all that is in it; give it back in the end."""
+    modes: dict[Path, int] = {}
+
+    def close(folder: Path) -> None:
+        for path in (folder, *folder.rglob("*")):
+            modes[path] = path.stat().st_mode
+        for path in modes:
+            path.chmod(0o555 if path.is_dir() else 0o444)
+
+    yield close
+    for path, mode in modes.items():
+        if path.exists():
+            path.chmod(mode)
+
+
+@pytest.mark.parametrize(
+    ("part", "more", "named"),
+    [
+        ("", (), ""),
+        ("cache", ("seed=5",), ""),
+        ("journal", ("seed=5",), "journal"),
+        ("sweeps", (), "sweeps"),
+        ("sweeps/*", (), "sweeps/sweep-"),
+    ],
+)
+def test_a_folder_that_may_not_be_written_is_refused_in_a_line(
+    fake: Command, tmp_path: Path, closed: Any, part: str, more: tuple[str, ...], named: str
+) -> None:
+    words = ("policy=fifo,las", "--fail-fast")
+    fake(*words)
+    for folder in fake.results.glob(part) if part else [fake.results]:
+        closed(folder)
+    before = every_file(fake.results)
+    ran = asked(fake.words(*words, *more), tmp_path)
+    assert ran.code == 2
+    (line,) = ran.err.splitlines()
+    assert line.startswith(f"error: results can't be written to {fake.results / named}")
+    assert "Permission denied" in line
+    assert "give paths.results=DIR" in line
+    assert ".tmp-" not in line
+    assert every_file(fake.results) == before
+
+
+def test_a_folder_that_can_not_be_made_is_refused_in_a_line(
+    fake: Command, tmp_path: Path, closed: Any
+) -> None:
+    (tmp_path / "theirs").mkdir()
+    closed(tmp_path / "theirs")
+    words = [*fake.words("policy=fifo"), f"paths.results={tmp_path / 'theirs' / 'mine'}"]
+    ran = asked(words, tmp_path)
+    assert ran.code == 2
+    (line,) = ran.err.splitlines()
+    assert str(tmp_path / "theirs" / "mine") in line
+    assert "give paths.results=DIR" in line
+
+
+@pytest.mark.slow
+def test_results_that_can_only_be_read_are_read(fake: Command, tmp_path: Path, closed: Any) -> None:
+    folder = fake("policy=fifo,las").folder
+    wanted = {
+        verb: fake.verb(*verb).out for verb in [("list",), ("show",), ("show", "0"), ("status",)]
+    }
+    closed(fake.results)
+    before = every_file(fake.results)
+    for verb, out in wanted.items():
+        ran = asked([*verb, f"paths.results={fake.results}"], tmp_path)
+        assert (ran.code, ran.err) == (0, ""), verb
+        assert ran.out == out
+    assert asked(["plan", *fake.words("policy=fifo,las")], tmp_path).code == 0
+    ran = asked(["list", f"paths.results={fake.results}"], tmp_path, loaded=folder)
+    assert ran.out.endswith("2 cells, 6 jobs\n")
+    for verb in ("report", "track"):
+        ran = asked(
+            [verb, f"paths.results={fake.results}", *["tracking=mlflow"] * (verb == "track")],
+            tmp_path,
+        )
+        assert ran.code == 2
+        (line,) = ran.err.splitlines()
+        assert re.match(rf"error: .*{fake.results}/\w+/.*paths.results=DIR$", line)
+        assert ".tmp-" not in line
+    assert every_file(fake.results) == before
+
+
+@pytest.mark.slow
+def test_a_home_that_may_not_be_written_costs_time_alone(
+    fake: Command, tmp_path: Path, closed: Any
+) -> None:
+    (tmp_path / "home").mkdir()
+    closed(tmp_path / "home")
+    fake("policy=fifo")
+    ran = asked(fake.words("policy=fifo"), tmp_path / "home")
+    assert (ran.code, [*(tmp_path / "home").iterdir()]) == (0, [])
+
+
+def _main() -> None:
+    words, loaded = json.load(sys.stdin)
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = main.main(words)
+        if loaded:
+            s = sweep.load(loaded)
+            jobs = s.cell(policy="fifo", capacity=1.0, seed=0, trace="parquet").jobs
+            print(f"{len(s.cells)} cells, {len(jobs)} jobs")
+    print(json.dumps({"code": code, "out": out.getvalue(), "err": err.getvalue()}))
+
+
+if __name__ == "__main__":
+    _main()
