@@ -14,6 +14,7 @@ import yaml
 
 from sim.base.errors import InputError, unknown
 from sim.base.text import is_utf8
+from sweep.grid.aliases import check_aliases
 
 GROUPS = ("policy", "trace", "cluster", "measure", "experiment", "launcher", "tracking")
 SWEPT_GROUPS = ("policy", "trace", "cluster")
@@ -102,6 +103,8 @@ class Options:
         from omegaconf.errors import OmegaConfBaseException
 
         overrides = [f"{group}={self.check(group, name)}" for group, name in choices.items()]
+        for folder in self.user_dirs:
+            check_aliases(folder)
         try:
             if self.user_dirs:  # the user may be at work on them
                 paths = ",".join(f"'file://{folder}'" for folder in self.user_dirs)

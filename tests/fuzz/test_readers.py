@@ -49,7 +49,17 @@ FOUND = {
         _lines({**_JOB, "user": "\ud800"}),
         _lines(_JOB).replace(b'"submit_s": 9.0', b'"submit_s": 1' + b"0" * 400),
     ),
-    "option": (b"\x8b\xff", b"name: fifo\nsince: 2001-99-99\n", b"5\n"),
+    "option": (
+        b"name: fifo\na0: &a0 [x,x]\n"
+        + b"".join(
+            b"a%d: &a%d [%s]\n" % (n, n, b",".join([b"*a%d" % (n - 1)] * 10)) for n in range(1, 12)
+        ),
+        b"name: fifo\na: &a [*a]\n",
+        b"name: fifo\na: " + b"[" * 3000 + b"]" * 3000,
+        b"\x8b\xff",
+        b"name: fifo\nsince: 2001-99-99\n",
+        b"5\n",
+    ),
 }
 """What fuzzing found once: other exceptions, warnings, an axis without end."""
 

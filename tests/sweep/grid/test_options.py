@@ -96,3 +96,26 @@ def test_whatever_is_wrong_in_a_file_is_said_in_a_line_with_its_name(
         Options.of([str(tmp_path)]).compose(policy="broken")
     (line,) = str(caught.value).splitlines()
     assert f"{tmp_path}/policy/broken.yaml" in line
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ("a0: &a [1, 2]\na1: &b [*a, *a]\n", None, ""),
+        ("a: &a {b: 1}\nc: *a\nd: *a\n", None, ""),
+        ("a: &a [*a]\n", 1, "holds itself"),
+        ("\nb: " + "[" * 101 + "]" * 101, 2, "more than 100 deep"),
+        ("b: " + "[" * 90 + "]" * 90, None, ""),
+        ("a: &a [" + "1," * 400 + "]\nb: [" + "*a," * 400 + "]", 2, "more than 100,000 values"),
+    ],
+)
+def test_yaml_of_more_values_than_it_shows_is_refused(tmp_path, text, line, words):
+    (tmp_path / "policy").mkdir()
+    (tmp_path / "policy" / "mine.yaml").write_text("name: fifo\n" + text)
+    if line is None:
+        Options.of([str(tmp_path)]).compose(policy="mine")
+        return
+    with pytest.raises(InputError, match=words) as error:
+        Options.of([str(tmp_path)]).compose(policy="mine")
+    assert error.value.file == str(tmp_path / "policy" / "mine.yaml")
+    assert error.value.line == line + 1
