@@ -144,7 +144,7 @@ def test_the_parent_run_has_the_verdict_and_means_of_each_policy(sweep: Sweep) -
     with connection.connected(sweep.uri, "") as client:
         assert len(client.get_metric_history(parent.info.run_id, "jct_mean_s/las")) == 2
     many = [{"sentence": "word " * 40}] * 100
-    (sweep.folder / "verdict.json").write_text(json.dumps(many))
+    set_json(sweep.folder, "verdict.json", many)
     sweep.track(cells)
     note = sweep.parent().data.tags["mlflow.note.content"].splitlines()
     assert len("\n".join(note)) < 5000
