@@ -13,7 +13,6 @@ from sweep.store.index import Keys, as_keys
 
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
 Rows = np.ndarray[Any, np.dtype[np.int64]]
-_ABSENT = shards.ABSENT.view(np.uint64)
 
 
 class Metrics(Mapping[str, dict[str, float]]):
@@ -55,10 +54,15 @@ class Metrics(Mapping[str, dict[str, float]]):
         self.take(as_keys(bytes.fromhex(key)), of)
 
     def take(self, keys: Keys, columns: Mapping[str, F8]) -> None:
-        """Note the metrics of many cells by name, `shards.ABSENT` where a cell has none."""
+        """Note the metrics of many cells by name, `shards.ABSENT` where a cell has none.
+
+        A name that none of the plan's cells has gets no column.
+        """
         at, ours = self._places(keys)
         rows, known = at[ours], self._all()
         for name, values in columns.items():
+            if name not in known and shards.are_absent(values[ours]).all():
+                continue
             if name not in known:
                 known[name] = np.full(len(self._keys), shards.ABSENT)
             known[name][rows] = values[ours]
@@ -99,7 +103,7 @@ class Metrics(Mapping[str, dict[str, float]]):
         return found
 
     def names(self) -> list[str]:
-        """Names of all metrics."""
+        """Names of all metrics that a cell of the plan has."""
         return [*self._all()]
 
     def column(self, name: str) -> tuple[F8, Flags]:
@@ -108,7 +112,7 @@ class Metrics(Mapping[str, dict[str, float]]):
         if self.n_keys < len(self._keys):
             at, _ = self._places(self._keys)
             values, known = values[at], known[at]
-        there = (values.view(np.uint64) != _ABSENT) & known
+        there = ~shards.are_absent(values) & known
         return np.where(there, values, np.nan), there
 
     def _places(self, keys: Keys) -> tuple[Rows, Flags]:
@@ -130,4 +134,5 @@ class Metrics(Mapping[str, dict[str, float]]):
 
 
 def _present(values: Iterable[tuple[str, np.float64]]) -> dict[str, float]:
-    return {name: float(v) for name, v in values if v.view(np.uint64) != _ABSENT}
+    absent = shards.ABSENT.view(np.uint64)
+    return {name: float(v) for name, v in values if v.view(np.uint64) != absent}

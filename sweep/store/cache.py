@@ -121,7 +121,10 @@ class Cache:
         return self.are_kept(keys)
 
     def columns(self, keys: Keys) -> dict[str, F8]:
-        """Return the metrics of many keys by name; `shards.ABSENT` where a cell has none."""
+        """Return the metrics of many keys by name, those names alone that one of the cells has.
+
+        `shards.ABSENT` stands where a cell has none.
+        """
         for _ in range(3):
             of, row = self._index.find_all(keys)
             columns, gone = self._gathered(of, row)
@@ -145,9 +148,12 @@ class Cache:
                 gone.append(manifest)
                 continue
             for k, name in enumerate(manifest.names):
+                found = values[k, row[at]]
+                if shards.are_absent(found).all():  # a name of other cells of the shard
+                    continue
                 if name not in columns:
                     columns[name] = np.full(len(of), shards.ABSENT)
-                columns[name][at] = values[k, row[at]]
+                columns[name][at] = found
         return columns, gone
 
     def put(self, result: CellResult, config: Mapping[str, Any]) -> None:
@@ -328,12 +334,10 @@ class Cache:
 
 
 def _row(names: Sequence[str], values: F8) -> dict[str, float]:
-    bits = values.view(np.uint64) if values.flags.c_contiguous else values.copy().view(np.uint64)
-    absent = shards.ABSENT.view(np.uint64)
     return {
         name: float(value)
-        for name, value, bit in zip(names, values, bits, strict=True)
-        if bit != absent
+        for name, value, is_absent in zip(names, values, shards.are_absent(values), strict=True)
+        if not is_absent
     }
 
 

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sim.base import columns
-from sim.base.arrays import F8
+from sim.base.arrays import F8, Mask
 
 SHARDS, MANIFESTS = "cache/shards/", "cache/manifests/"
 VERSION, OF_MANY = 1, 2
@@ -97,6 +97,12 @@ def jobs_of(schema: bytes, jobs: bytes) -> pa.Table:
         return pa.table({}).replace_schema_metadata(about.metadata)
     batch = pa.ipc.read_record_batch(pa.py_buffer(jobs), about)
     return pa.Table.from_batches([batch], about)
+
+
+def are_absent(values: F8) -> Mask:
+    """Flag the values that stand where a cell has no metric; other NaNs are results."""
+    bits: Mask = np.ascontiguousarray(values).view(np.uint64) == ABSENT.view(np.uint64)
+    return bits
 
 
 def write(rows: Sequence[Row]) -> tuple[bytes, bytes]:

@@ -69,7 +69,8 @@ def test_metrics_of_many_cells_are_taken_at_once_in_any_order() -> None:
     assert repr(values.tolist()) == "[3.0, 1.0, nan, 1.0]"
     assert there.tolist() == [True, True, False, True]
     assert found.are_known(keys(5, 2, 9, 2)).tolist() == [True, True, False, True]
-    found.take(keys(9), {})
+    found.take(keys(9), {"of others": np.array([absent])})
+    assert found.names() == ["a", "b"]
     assert found[name(9)] == {}
     found.take(keys(), {})
     assert Metrics(keys(), np.zeros(0, bool), lambda _: {}).column("a")[0].tolist() == []
