@@ -24,6 +24,7 @@ INTERRUPTED = 130
 LINE = "interrupted"
 AGAIN_S = 1.0
 """A second signal within so long is the same wish: `timeout` sends two, to a process and group."""
+_SOON_S = 0.01
 PATIENCE_S = 20.0
 """How long unwinding may take; then the process ends all the same."""
 _SHOW_CURSOR = b"\r\x1b[K\x1b[?25h"
@@ -153,4 +154,9 @@ def _raised_in_vain(raised: Any) -> None:
         sys.__unraisablehook__(raised)
     else:
         _now.first_s = None
-        _thread.interrupt_main()
+        _thread.start_new_thread(_interrupt_soon, ())  # not here: nothing can be raised here either
+
+
+def _interrupt_soon() -> None:
+    time.sleep(_SOON_S)
+    _thread.interrupt_main()

@@ -1,0 +1,81 @@
+"""Ctrl-C at any moment of a sweep: one line, 130, and the same command ends as if undisturbed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.sweep import interrupts
+from tests.sweep.interrupts import N_CELLS, check, logged, run, words
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return interrupts.own_measure(tmp_path)
+
+
+def cells(folder: Path, results: str) -> bytes:
+    (file,) = (folder / results / "sweeps").glob("*/cells.parquet")
+    return file.read_bytes()
+
+
+def undisturbed(folder: Path, *more: str) -> int:
+    """Run the sweep in ``whole``; return how many moments it has."""
+    ended = run(words(folder, "whole", *more), count=folder / "count")
+    assert (ended.code, ended.interrupts()) == (0, []), ended.err
+    return int((folder / "count").read_text())
+
+
+def interrupted_at(folder: Path, name: str, moments: list[int], *more: str) -> None:
+    """Interrupt the sweep, then let it end: it is as it would have been."""
+    ended = run(words(folder, name, *more), moments)
+    check(ended)
+    runs = logged(folder / name)
+    assert runs.get("sweep") != ["FINISHED"] or len(runs["cell"]) == N_CELLS
+    resumed = run(words(folder, name, *more))
+    assert (resumed.code, resumed.interrupts()) == (0, []), resumed.err
+    assert "Traceback" not in resumed.err
+    assert "could not log" not in resumed.err
+    if ended.code:  # else all of it is cached by now, and says so
+        assert cells(folder, name) == cells(folder, "whole")
+    if "tracking=none" not in more:
+        assert logged(folder / name) == {"sweep": ["FINISHED"], "cell": ["FINISHED"] * N_CELLS}
+
+
+def test_while_modules_are_imported(folder: Path) -> None:
+    results = words(folder, "never", "launcher=inline", "tracking=none")
+    for moment in (1, 10, 500, 4000, 15_000):
+        ended = run(results, [moment])
+        check(ended)
+        assert (ended.code, ended.out, ended.err) == (130, "", "interrupted\n")
+    for module in ("sweep", "sim"):
+        ended = run(["--help"], [1, 2, 50], module=module)  # and again, at once
+        assert (ended.code, ended.out, ended.err) == (130, "", "interrupted\n")
+    assert not (folder / "never").exists()
+
+
+@pytest.mark.slow
+def test_while_it_plans_runs_and_reports(folder: Path) -> None:
+    more = ("launcher=inline", "tracking=none")
+    total = undisturbed(folder, *more)
+    for at, share in enumerate((0.85, 0.95)):
+        moment = int(share * total)
+        interrupted_at(folder, f"reports{at}", [moment], *more)
+
+
+@pytest.mark.long
+def test_while_it_is_logged_to_mlflow_and_pressed_twice(folder: Path) -> None:
+    more = ("launcher=inline",)
+    total = undisturbed(folder, *more)
+    for at in range(4):
+        moment = int((0.6 + 0.39 * at / 3) * total)
+        interrupted_at(folder, f"logs{at}", [moment, moment + 1 + 40 * at], *more)
+
+
+@pytest.mark.long
+def test_while_ray_starts_and_stops(folder: Path) -> None:
+    more = ("launcher=local", "launcher.workers=2", "tracking=none")
+    total = undisturbed(folder, *more)
+    for at in range(3):
+        interrupted_at(folder, f"ray{at}", [int((0.5 + 0.49 * at / 2) * total)], *more)
