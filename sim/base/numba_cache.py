@@ -64,7 +64,7 @@ class KernelCache(FunctionCache):
         except (OSError, ValueError) as error:
             self.found_damage = True
             reason = getattr(error, "strerror", None) or error
-            _LOG.warning(f"sim: {file} is damaged ({reason}): {_deleted(file)}, and compiled again")
+            _LOG.warning(f"sim: {file} is damaged ({reason}): {_deleted(file)}; compiling it again")
             return None
         return CompileResult._rebuild(target_context, *pickle.loads(content))
 
@@ -96,5 +96,5 @@ def _log_not_kept(reason: str) -> None:
     """Log once why compiled kernels are not kept."""
     _LOG.warning(
         f"sim: compiled kernels can't be kept in {cache_dir()} ({reason}) and will be compiled "
-        "again next time: make room there, or set NUMBA_CACHE_DIR to another folder"
+        "again next time: free space or allow writing there, or set NUMBA_CACHE_DIR"
     )
