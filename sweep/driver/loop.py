@@ -72,8 +72,7 @@ def _whole(cells: Grid, runner: Runner) -> Outcome:
     inputs = Inputs(results, defers=True, convert=runner.convert)
     prepared = plan.prepare(cells, inputs)
     journal = Journal(results, prepared.sweep)
-    if (results / "sweeps" / prepared.sweep).is_dir():
-        _check_folder(results / "sweeps" / prepared.sweep)
+    _check_folder(results / "sweeps" / prepared.sweep)
     waited = False
 
     def on_wait() -> None:
@@ -230,7 +229,9 @@ def _check_writable(results: Path) -> None:
 
 
 def _check_folder(folder: Path) -> None:
-    """Refuse a folder that files can't be made in, before any cell runs."""
+    """Refuse a folder that is there and that files can't be made in, before any cell runs."""
+    if not folder.is_dir():
+        return
     try:
         with files.temporary(folder / "any"):
             pass
