@@ -188,8 +188,7 @@ class SweepFolder:
 
     def config(self) -> dict[str, Any]:
         """Read ``config.yaml``."""
-        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-        config = self._parsed(CONFIG, lambda text: yaml.load(text, loader), self._content(CONFIG))
+        config = self._parsed(CONFIG, _yaml, self._content(CONFIG))
         if not isinstance(config, dict) or not config.keys() >= _ALWAYS:
             raise self.error(CONFIG, "it is of another version")
         return config
@@ -315,3 +314,7 @@ class SweepFolder:
     def _delete(self, name: str) -> None:
         (self.path / name).unlink(missing_ok=True)
         self._pending[name] = None
+
+
+def _yaml(text: bytes) -> Any:
+    return yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
