@@ -78,16 +78,18 @@ bench: $(BENCH)/.ready
 	$(BENCH)/bin/python -m benchmarks
 
 # the benchmarks' references pin older packages than the project, so they live apart
-$(READY): requirements.lock
-	$(call install,$(VENV),requirements.lock)
+$(READY): requirements.lock pyproject.toml
+	$(call install,$(VENV),requirements.lock,--editable .)
 
 $(BENCH)/.ready: benchmarks/requirements.lock
 	$(call install,$(BENCH),benchmarks/requirements.lock)
 
 # the lock names everything, so nothing is looked for; what is imported is compiled then: all 190
 # packages would take half a minute. uv, of the lock too, unpacks them side by side; where it can't
-# (a mirror that only pip's configuration knows), pip does
+# (a mirror that only pip's configuration knows), pip does. The project itself is installed as the
+# path of this folder, so that a script in any folder imports it
 PIP_OPTIONS = -qq --disable-pip-version-check --require-hashes --no-compile --no-deps
+NO_LOOKUP = --no-deps --no-build-isolation
 define install
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "$(PYTHON) is older than 3.11; say make PYTHON=python3.11 (or newer)"; exit 2; }
@@ -99,6 +101,8 @@ define install
 		--requirement $(2) 2> $(1)/uv.log \
 		|| { echo "uv can't ($(1)/uv.log says why); with pip ..."; false; } \
 		|| $(1)/bin/python -m pip install $(PIP_OPTIONS) --requirement $(2)
+	@test -z "$(3)" || $(1)/bin/uv pip install --quiet $(NO_LOOKUP) --python $(1)/bin/python $(3) \
+		2>> $(1)/uv.log || $(1)/bin/python -m pip install -qq $(NO_LOOKUP) $(3)
 	@touch $(1)/.ready
 endef
 
