@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -16,30 +17,55 @@ from sim.base.masking import mask
 from sweep.store import signed
 
 TRIES, PAUSE_S = 6, 0.25
+MOST_PAUSE_S = 4.0
+PART_BYTES = 10_000_000
+"""From this size on Arrow puts an object in several requests."""
+OUTAGE_S = 86_400.0
+"""For so long a sweep waits for a store that has answered before."""
 WAY_OUT = (
     "see that the address, the credentials (in the environment, as for other tools of the store) "
     "and the network are right, or give paths.results=DIR"
 )
 T = TypeVar("T")
+Say = Callable[[str], object]
+_WAITS: ContextVar[Say | None] = ContextVar("waits", default=None)
+
+
+@contextlib.contextmanager
+def waiting(say: Say | None) -> Iterator[None]:
+    """Have requests of this thread outlast an outage, which is said; None has them fail early.
+
+    Threads that are started inside fail early: nothing could interrupt them.
+    """
+    token = _WAITS.set(say)
+    try:
+        yield
+    finally:
+        _WAITS.reset(token)
 
 
 class Bucket:
     """A prefix of an object store.
 
     A content is written whole or not at all, as the store promises. A request that fails is made
-    again a few times.
+    again a few times, by a client that looks for its credentials anew.
     """
 
     def __init__(self, address: str) -> None:
         self._address = address
+        self._has_answered = False
+        self._is_out = False  # the last request failed for good: the next is made once
 
     @cached_property
     def _there(self) -> tuple[Any, str]:
         from pyarrow import fs  # the clients of all stores: only for who names one
 
         try:
-            system, root = fs.FileSystem.from_uri(self._address)
-        except (OSError, ValueError, pa.ArrowException) as error:
+            try:
+                system, root = fs.FileSystem.from_uri(_in_one_request(self._address))
+            except ValueError:  # a version of Arrow without that option, or it is no address
+                system, root = fs.FileSystem.from_uri(self._address)
+        except (ValueError, pa.ArrowException) as error:
             raise self._unreachable(error) from None
         return system, root.rstrip("/")
 
@@ -61,6 +87,10 @@ class Bucket:
         """Write an object."""
 
         def write() -> None:
+            # Arrow cuts it into parts: what a failure leaves of them stays in the store, and an
+            # answer that it does not understand is logged on standard error
+            if len(content) >= PART_BYTES and signed.put(self._address, name, content):
+                return
             system, root = self._there
             with system.open_output_stream(f"{root}/{name}") as stream:
                 stream.write(content)
@@ -74,7 +104,16 @@ class Bucket:
         look, and step back unless theirs is the only one: of two who write and then look, one at
         least sees both. The first look is for all: whoever stepped back tries again.
         """
-        made = self._tried(lambda: signed.put_new(self._address, name, content))
+        n_asked = 0
+
+        def write() -> bool | None:
+            nonlocal n_asked
+            n_asked += 1
+            return signed.put(self._address, name, content, is_new=True)
+
+        made = self._tried(write)
+        if made is False and n_asked > 1:  # the first may have come through, and its answer not
+            return self.get(name) == content
         if made is not None:
             return made
         if self._like(name):
@@ -133,19 +172,52 @@ class Bucket:
         self._tried(remove)
 
     def _tried(self, what: Callable[[], T]) -> T:
-        for n in range(TRIES):
-            try:
-                return what()
-            except (OSError, pa.ArrowException) as error:
-                if isinstance(error, InputError) or n == TRIES - 1:
-                    raise self._unreachable(error) from None
-                time.sleep(PAUSE_S * 2**n)
-        raise AssertionError
+        begin_s, n_failed = time.monotonic(), 0
+        try:
+            while True:
+                try:
+                    answer = what()
+                    break
+                except (OSError, pa.ArrowException) as error:
+                    self.__dict__.pop("_there", None)  # credentials may have been renewed
+                    n_failed += 1
+                    self._failed(error, n_failed, time.monotonic() - begin_s)
+                time.sleep(min(PAUSE_S * 2 ** min(n_failed - 1, TRIES), MOST_PAUSE_S))
+        except KeyboardInterrupt:
+            _WAITS.set(None)  # what is still to be written on the way out is tried and left
+            raise
+        say = _WAITS.get()
+        if say is not None and n_failed >= TRIES:
+            say(f"{self._shown} answers again after {time.monotonic() - begin_s:.0f} s")
+        self._has_answered, self._is_out = True, False
+        return answer
+
+    def _failed(self, error: Exception, n_failed: int, since_s: float) -> None:
+        """Raise an error unless the request is to be made again."""
+        say = _WAITS.get()
+        may_return = isinstance(error, OSError) and self._has_answered and since_s < OUTAGE_S
+        if say is not None and may_return:
+            if n_failed == TRIES:
+                reason = mask(in_a_line(error))
+                say(f"{self._shown} does not answer, waiting for it (Ctrl-C ends): {reason}")
+        elif n_failed >= TRIES or self._is_out:
+            self._is_out = True
+            raise self._unreachable(error) from None
+
+    @property
+    def _shown(self) -> str:
+        return f"paths.results={mask(self._address)}"
 
     def _unreachable(self, error: Exception) -> InputError:
         if isinstance(error, InputError):
             return error
         return InputError(
-            f"paths.results={mask(self._address)}: {mask(in_a_line(error))}; {WAY_OUT}",
-            rule="results folder",
+            f"{self._shown}: {mask(in_a_line(error))}; {WAY_OUT}", rule="results folder"
         )
+
+
+def _in_one_request(address: str) -> str:
+    """Have Arrow put what is small in one request, not in the three of a multipart upload."""
+    if not address.startswith("s3://") or "allow_delayed_open" in address:
+        return address
+    return f"{address}{'&' if '?' in address else '?'}allow_delayed_open=true"

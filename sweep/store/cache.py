@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from sim.base.arrays import F8
+from sim.base.errors import InputError
 from sweep.store import keep, place, shards
 from sweep.store.cell import CellResult
 from sweep.store.index import Index, Keys, Places
@@ -180,8 +181,13 @@ class Cache:
             return []
         index = self._index
         with ThreadPoolExecutor(1 if self._is_here else AT_ONCE) as putting:
-            for put in [putting.submit(self._put, one) for one in written if one.content]:
-                put.result()
+            puts = [(putting.submit(self._put, one), one) for one in written if one.content]
+        for put, one in puts:
+            error = put.exception()
+            if isinstance(error, InputError):
+                self._put(one)  # this thread may wait for the store
+            elif error is not None:
+                raise error
         about = shards.join([one.about for one in written])
         name = shards.name_of(about)
         self.place.put(MANIFESTS + name, about)

@@ -1,4 +1,6 @@
-"""A conditional put to a store that speaks S3, which `pyarrow.fs` can't make.
+"""Puts in one request to a store that speaks S3, which `pyarrow.fs` can't make.
+
+They may be conditional, and of any size.
 
 The request is signed as Amazon's *Signature Version 4* says.
 """
@@ -8,6 +10,7 @@ from __future__ import annotations
 import configparser
 import hashlib
 import hmac
+import http.client
 import os
 import time
 import urllib.error
@@ -18,13 +21,17 @@ from urllib.parse import parse_qs, quote, unquote, urlsplit
 TIMEOUT_S = 30.0
 _TAKEN = (409, 412)
 """Conflict: somebody else is at it; precondition failed: it is there."""
+_REFUSED = (b"Token", b"Credential", b"Request")
+"""In codes of answers with status 400 that refuse who asks or how fast: ExpiredToken, ..."""
 
 Secrets = tuple[str, str, str]
 """Key, secret and token (empty for none)."""
 
 
-def put_new(address: str, name: str, content: bytes) -> bool | None:
-    """Create an object below an address; False if there is one, None if it can't be asked so.
+def put(address: str, name: str, content: bytes, *, is_new: bool = False) -> bool | None:
+    """Write an object below an address; None if it can't be asked so.
+
+    One that `is_new` is written unless there is one: False if there is.
 
     That is for stores of another kind, and where credentials are neither in the address nor in
     the environment nor in ``~/.aws``.
@@ -49,7 +56,7 @@ def put_new(address: str, name: str, content: bytes) -> bool | None:
         base.rstrip("/") + quote(path),
         data=content,
         method="PUT",
-        headers=_headers(urlsplit(base).netloc, quote(path), content, region, secrets),
+        headers=_headers(urlsplit(base).netloc, quote(path), content, region, secrets, is_new),
     )
     try:
         with urllib.request.urlopen(request, timeout=TIMEOUT_S):
@@ -57,16 +64,31 @@ def put_new(address: str, name: str, content: bytes) -> bool | None:
     except urllib.error.HTTPError as error:
         if error.code in _TAKEN:
             return False
-        if error.code in (400, 501):  # a store that knows no such thing
-            return None
+        if error.code == 501 or (error.code == 400 and not _is_refused(error)):
+            return None  # a store that knows no such thing
         raise OSError(f"the store answers {error.code}: {error.reason}") from None
+    except http.client.HTTPException as error:  # the connection ended within the answer
+        raise OSError(f"the store's answer broke off: {type(error).__name__}") from None
 
 
-def _headers(host: str, path: str, content: bytes, region: str, secrets: Secrets) -> dict[str, str]:
+def _is_refused(error: urllib.error.HTTPError) -> bool:
+    """Tell whether an answer of status 400 is about who asks, not about what is asked for."""
+    try:
+        _, _, code = error.read(2**16).partition(b"<Code>")
+    except (OSError, http.client.HTTPException):
+        return True
+    return any(word in code.partition(b"<")[0] for word in _REFUSED)
+
+
+def _headers(
+    host: str, path: str, content: bytes, region: str, secrets: Secrets, is_new: bool
+) -> dict[str, str]:
     key, secret, token = secrets
     at = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     digest = hashlib.sha256(content).hexdigest()
-    signed = {"host": host, "if-none-match": "*", "x-amz-content-sha256": digest, "x-amz-date": at}
+    signed = {"host": host, "x-amz-content-sha256": digest, "x-amz-date": at}
+    if is_new:
+        signed["if-none-match"] = "*"
     if token:
         signed["x-amz-security-token"] = token
     names = ";".join(sorted(signed))

@@ -85,13 +85,13 @@ def test_contents(address: str) -> None:
 @pytest.mark.parametrize("is_signed", [True, False])
 def test_is_created_once(address: str, is_signed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[bool | None] = []
-    real = signed.put_new
+    real = signed.put
 
-    def put_new(*given: Any) -> bool | None:
-        asked.append(real(*given) if is_signed else None)
+    def put(*given: Any, **options: Any) -> bool | None:
+        asked.append(real(*given, **options) if is_signed else None)
         return asked[-1]
 
-    monkeypatch.setattr(signed, "put_new", put_new)
+    monkeypatch.setattr(signed, "put", put)
     monkeypatch.setattr(bucket_module, "PAUSE_S", 0.001)
     there = Bucket(address)
     assert there.put_new("a b/c", b"one")
@@ -108,7 +108,7 @@ def test_is_created_once(address: str, is_signed: bool, monkeypatch: pytest.Monk
 def test_two_who_look_at_the_same_time_step_back(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(signed, "put_new", lambda *_: None)
+    monkeypatch.setattr(signed, "put", lambda *_, **__: None)
     monkeypatch.setattr(bucket_module, "PAUSE_S", 0.001)
     there = Bucket(address)
     real = there._listed
@@ -141,7 +141,7 @@ def test_credentials_are_found_where_other_tools_find_them(
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "f")
     monkeypatch.setenv("AWS_SESSION_TOKEN", "t")
     assert signed._secrets(None, None) == ("e", "f", "t")
-    assert signed.put_new("gs://bucket/prefix", "name", b"") is None
+    assert signed.put("gs://bucket/prefix", "name", b"") is None
 
 
 @pytest.mark.parametrize(
