@@ -27,6 +27,7 @@ from sweep.grid.request import Request, Settings
 from sweep.search.settle import Pursuit
 from sweep.stats import FIRST_SEEDS
 from sweep.store import mirror, place
+from sweep.store.bucket import waiting
 from sweep.store.cell import CellError
 from sweep.store.folder import SweepFolder
 from sweep.store.journal import Journal
@@ -53,7 +54,7 @@ def run(asked: Request, simulate: Simulate | None = None) -> Outcome:
     if silence := track.silent(where):
         notes.note(silence)
     runner = make_runner(where.launcher, folders, simulate, where.cell_timeout_s)
-    with contextlib.closing(runner):
+    with contextlib.closing(runner), waiting(notes.note):
         if cells is None:
             return _pursue(Pursuit(asked, runner, lambda: _warm_up(asked.settings)), runner)
         if asked.precision is not None and not cells.is_fixed:
@@ -80,7 +81,7 @@ def _whole(cells: Grid, runner: Runner) -> Outcome:
         waited = True
         notes.note(f"another process runs {prepared.sweep} in {results}; waiting for it")
 
-    with journal.locked(on_wait) as lease:
+    with journal.locked(on_wait):
         if waited:
             mirror.fetch(results)
             inputs = Inputs(results, defers=True, convert=runner.convert)
@@ -99,7 +100,6 @@ def _whole(cells: Grid, runner: Runner) -> Outcome:
             _warm_up(cells.request.settings)
             specs = itertools.chain(together.each_once(first), specs)
             errors = together.run(prepared, specs, n_todo, journal, runner)
-            lease.check()
         with ThreadPoolExecutor(1) as aside:  # stopping Ray takes a second or two
             closed = aside.submit(runner.close)
             outcome = _finish(prepared, folder, journal, cached, errors)
@@ -116,6 +116,7 @@ def _pursue(pursuit: Pursuit, runner: Runner) -> Outcome:
             return _again(found.prepared, folder, journal)
         with ThreadPoolExecutor(1) as aside:  # stopping Ray takes a second or two
             closed = aside.submit(runner.close)
+            journal.confirm()
             for name, table in found.tables.items():
                 folder.replace(name, table)
             outcome = _finish(found.prepared, folder, journal, found.cached, found.errors)
@@ -162,10 +163,11 @@ def _finish(
     errors: Mapping[str, CellError],
 ) -> Outcome:
     """Write the sweep's folder and track it."""
-    outcome = write_folder(prepared, folder, cached, errors)
+    outcome = write_folder(prepared, folder, cached, errors, journal.confirm)
     target = _track(folder, prepared.grid.request.settings)
     journal.append("end", failed=len(errors), tracked=target)
     prepared.cache.compact()
+    journal.confirm()
     mirror.push_all(folder.results, folder.path)
     is_tracked = track.is_logged(prepared.grid.request.settings, target)
     return dataclasses.replace(outcome, is_tracked=is_tracked)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,14 +38,19 @@ def write_folder(
     folder: SweepFolder,
     cached: Sequence[bool] | Flags,
     errors: Mapping[str, CellError],
+    confirm: Callable[[], None],
 ) -> Outcome:
-    """Write the sweep's folder, ``cells.parquet`` last as it says that all is there."""
+    """Write the sweep's folder, ``cells.parquet`` last as it says that all is there.
+
+    `confirm` raises where another process has taken over: nothing is written from then on.
+    """
     give_back()
     cells = rows.narrow(prepared, errors, cached)
     give_back()
     config = origin.config_of(prepared)
+    confirm()
     about = folder.replace_origin(config, *origin.provenance_of(prepared))
-    write_cells(prepared, folder, cells, config, about)
+    write_cells(prepared, folder, cells, config, about, confirm)
     return Outcome(folder, cells, config, len(errors))
 
 
@@ -55,12 +60,14 @@ def write_cells(
     cells: pa.Table,
     config: Mapping[str, Any],
     provenance: Mapping[str, Any],
+    confirm: Callable[[], None],
 ) -> None:
     """Write the tables and the report of cells, ``cells.parquet`` last."""
     with folder.replacing_cells(rows.parts(prepared, cells)):
         give_back()
         folder.replace(FINDINGS, find(rows.parts(prepared, cells), config, prepared.cache))
         write_report(folder, cells, config, provenance, cache=prepared.cache)
+        confirm()
 
 
 def write_report(

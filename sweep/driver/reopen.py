@@ -93,7 +93,9 @@ def _from_cache(folder: SweepFolder, damaged: Set[str]) -> None:
         folder.replace(name, table)
     about = folder.replace_origin(config, provenance, diff)
     cached = np.ones(len(prepared.planned), bool)
-    output.write_cells(prepared, folder, rows.narrow(prepared, {}, cached), config, about)
+    confirm = Journal(folder.results, folder.sweep).confirm
+    cells = rows.narrow(prepared, {}, cached)
+    output.write_cells(prepared, folder, cells, config, about, confirm)
 
 
 def _prepared(folder: SweepFolder, damaged: Set[str]) -> tuple[Prepared, Mapping[str, pa.Table]]:

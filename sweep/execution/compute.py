@@ -238,6 +238,7 @@ def run(
         with notes.Progress(notes.console(), n_cells) as progress, ExitStack() as stack:
             try:
                 for said in cells.run(work, prepared.inputs, keep):
+                    journal.confirm()
                     if isinstance(said, Part):
                         if not has_begun:  # before, nothing has come that could be kept
                             stack.enter_context(interrupt.unwinding())
@@ -311,6 +312,7 @@ def _take_in(
     errors: dict[str, CellError],
 ) -> int:
     """Keep results, then say in the journal that they are there; return how many failed."""
+    journal.confirm()
     done = [cell for result, cell, _ in came if result.error is None]
     for cell in {(id(cell.cell.policy), id(cell.cell.measure)): cell for cell in done}.values():
         prepared.cache.sources.keep(plan.source_of(cell.cell), plan.table_of(cell.cell))

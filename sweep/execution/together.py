@@ -39,6 +39,7 @@ def run(
     left, has_said = iter(specs), False
     with contextlib.closing(Claims(prepared.cache.place)) as claims:
         while True:
+            journal.confirm()
             mine = _Mine(prepared, claims)
             drawn = mine.among(left)
             first = list(itertools.islice(drawn, 1))

@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from sim.base import process
+from sim.base.errors import InputError
 from sweep.store import shards
+from sweep.store.bucket import waiting
 from sweep.store.index import Keys, as_keys
 from sweep.store.lease import BEAT_S, EXPIRES_S, Lease
 from sweep.store.place import Place
@@ -36,6 +38,7 @@ class Claims:
         self._name = CLAIMS + secrets.token_hex(8)
         self._mine: Keys = as_keys(b"")
         self._seen: dict[str, tuple[bytes | None, float]] = {}
+        self._begin_s = 0.0  # when claims began to be looked at
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -44,6 +47,7 @@ class Claims:
 
         What was claimed before is given up, all but what is `still` in work.
         """
+        self._begin_s = time.monotonic()
         lease = Lease(self._place, CLAIMS + "one", self._beat_s, self._expires_s)
         lease.take()
         try:
@@ -61,13 +65,17 @@ class Claims:
         return free
 
     def close(self) -> None:
-        """Give up what is claimed: it is computed, or will not be."""
+        """Give up what is claimed: it is computed, or will not be.
+
+        Where that can't be written now, the claim expires.
+        """
         self._over.set()
         if self._thread is not None:
             self._thread.join()
             self._thread = None
-            self._place.delete(f"{self._name}.keys")
-            self._place.delete(f"{self._name}.beat")
+            with waiting(None), contextlib.suppress(OSError, InputError):
+                self._place.delete(f"{self._name}.keys")
+                self._place.delete(f"{self._name}.beat")
         self._mine = as_keys(b"")
         self._over = threading.Event()
 
@@ -90,7 +98,8 @@ class Claims:
     def _is_live(self, claim: str) -> bool:
         beat = self._place.get(f"{claim}.beat")
         now_s = time.monotonic()
-        if claim not in self._seen or self._seen[claim][0] != beat:
+        was_away = now_s - self._begin_s > self._expires_s / 2  # and nobody's heart could beat
+        if claim not in self._seen or self._seen[claim][0] != beat or was_away:
             self._seen[claim] = (beat, now_s)
         with contextlib.suppress(ValueError, TypeError):
             if beat is not None and process.is_gone(process.Process(*json.loads(beat)["process"])):
@@ -101,7 +110,7 @@ class Claims:
         n = 0
         while not self._over.wait(self._beat_s):
             n += 1
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError, InputError):  # the next may come through
                 self._write(n)
 
     def _write(self, n: int) -> None:

@@ -27,6 +27,9 @@ _CELL = b'{"event": "cell"'
 _CRC = re.compile(rb', "crc": "([0-9a-f]{8})"\}\n?')
 _CRC_BYTES = len(', "crc": "01234567"}\n')
 
+_HELD: dict[Path, Lease] = {}
+"""Leases of this process, by the journal's file."""
+
 
 class Journal:
     """The events of one sweep, ``<results>/journal/<sweep id>.jsonl``.
@@ -52,7 +55,14 @@ class Journal:
         """Add what became of cells; it is handed over as the lease's heart beats."""
         self._write("cell", cells)
 
+    def confirm(self) -> None:
+        """Refuse to go on where this process held the sweep and another has taken over."""
+        lease = _HELD.get(self.file)
+        if lease is not None:
+            lease.confirm()
+
     def _write(self, event: str, lines: Iterable[Mapping[str, Any]]) -> None:
+        self.confirm()
         encode = json.JSONEncoder(ensure_ascii=False).encode
         about = {"event": event, "time": round(time.time(), 3), "pid": os.getpid()}
         begin = encode(about)[:-1]
@@ -144,7 +154,7 @@ class Journal:
         return Lease(
             place.of(self._results),
             f"journal/{self._sweep}",
-            on_beat=lambda: mirror.push(self._results, self.file),
+            on_beat=lambda: mirror.push(self._results, self.file, waits=False),
         )
 
     @contextlib.contextmanager
@@ -152,9 +162,11 @@ class Journal:
         """Hold the sweep for this process; call `on_wait` and wait if another has it."""
         lease = self.lease()
         lease.take(on_wait)
+        _HELD[self.file] = lease
         try:
             yield lease
         finally:
+            del _HELD[self.file]
             lease.release()
 
     def is_running(self) -> bool:

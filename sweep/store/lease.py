@@ -21,6 +21,7 @@ from typing import Any
 from sim.base import process
 from sim.base.errors import InputError
 from sweep.store import place
+from sweep.store.bucket import waiting
 from sweep.store.place import Place
 
 BEAT_S, EXPIRES_S = 3.0, 30.0
@@ -40,6 +41,9 @@ class Lease:
     expires_s: float = EXPIRES_S
     on_beat: Callable[[], None] | None = None
     token: int = 0  # of this holder, once it has it
+    _n_beats: int = 0
+    _beaten_s: float = 0.0  # when the last heartbeat that came through began
+    _is_lost: bool = False
     _id: str = field(default_factory=lambda: secrets.token_hex(8))
     _over: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
@@ -49,10 +53,13 @@ class Lease:
         seen: tuple[int, bytes | None] = (0, None)
         seen_s, has_said = time.monotonic(), False
         while True:
+            now_s = time.monotonic()
             token, content = self._latest()
-            if (token, content) != seen:
-                seen, seen_s = (token, content), time.monotonic()
-            has_expired = time.monotonic() - seen_s >= self.expires_s
+            looked_s = time.monotonic()
+            was_away = looked_s - now_s > self.expires_s / 2  # and no heartbeat could be seen
+            if (token, content) != seen or was_away:
+                seen, seen_s = (token, content), looked_s
+            has_expired = looked_s - seen_s >= self.expires_s
             is_free = not token or has_expired or _is_free(content)
             if is_free and self._create(token + 1):
                 break
@@ -62,29 +69,44 @@ class Lease:
                     has_said = True
                 time.sleep(self.beat_s / 10)
         self._over.clear()
+        self._beaten_s, self._is_lost = now_s, False
         self._thread = threading.Thread(target=self._beat, daemon=True)
         self._thread.start()
 
     def release(self) -> None:
-        """Let others have it."""
+        """Let others have it; where that can't be written now, it expires."""
         self._over.set()
         if self._thread is not None:
             self._thread.join()
-        if self.is_held():
-            self.place.put(self._file(self.token), self._content(0, released=True))
+        with waiting(None), contextlib.suppress(OSError, InputError):
+            if not self._is_lost and self.is_held():
+                self.place.put(self._file(self.token), self._content(0, released=True))
 
     def is_held(self) -> bool:
         """Tell whether this process still has it."""
         token, content = self._latest()
         return token == self.token and _read(content).get("id") == self._id
 
+    def confirm(self) -> None:
+        """Refuse to go on where another process has taken over, as far as heartbeats tell.
+
+        Where none has come through for so long that another may have, the place is asked.
+        """
+        if self._is_lost or time.monotonic() - self._beaten_s >= self.expires_s:
+            self.check()
+
     def check(self) -> None:
-        """Refuse to go on where another process has taken over."""
-        if not self.is_held():
+        """Refuse to go on where another process has taken over; beat where none has."""
+        now_s = time.monotonic()
+        self._is_lost = self._is_lost or not self.is_held()
+        if self._is_lost:
             raise LeaseLostError(
                 f"{self.name} was taken over by another process, as this one was not heard of for "
                 f"{self.expires_s:g} s; what it computed is kept, and the same command goes on"
             )
+        self._n_beats += 1
+        self.place.put(self._file(self.token), self._content(self._n_beats))
+        self._beaten_s = now_s
 
     def is_taken(self) -> bool:
         """Tell whether some process has it, as far as can be seen at once."""
@@ -117,15 +139,15 @@ class Lease:
         return True
 
     def _beat(self) -> None:
-        n = 0
         while not self._over.wait(self.beat_s):
-            n += 1
-            with contextlib.suppress(OSError):  # the next may come through
-                if not self.is_held():
-                    return
-                self.place.put(self._file(self.token), self._content(n))
+            try:
+                self.check()
                 if self.on_beat is not None:
                     self.on_beat()
+            except LeaseLostError:
+                return
+            except (OSError, InputError):
+                continue  # the next may come through
 
     def _content(self, n: int, *, released: bool = False) -> bytes:
         about = {"id": self._id, "process": process.this(), "beat": n, "released": released}

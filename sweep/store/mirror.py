@@ -8,6 +8,7 @@ MLflow's database, fetched traces and comparisons stay in the working folder.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -22,18 +23,26 @@ _FETCHED = ".fetched.json"
 
 _PUSHED: dict[Path, tuple[int, int]] = {}
 """Size and time of change of what was handed over, or fetched."""
+_PUSHING = threading.Lock()
+"""Held while files are handed over: what was read earlier must not be put later."""
 
 
-def push(results: Path, *paths: Path) -> None:
-    """Hand over files, and all files of folders, that changed; nothing where results are here."""
+def push(results: Path, *paths: Path, waits: bool = True) -> None:
+    """Hand over files, and all files of folders, that changed; nothing where results are here.
+
+    While another thread hands over files this one `waits`, or leaves its own for later.
+    """
     there = place.of(results)
-    if not isinstance(there, Bucket):
+    if not isinstance(there, Bucket) or not _PUSHING.acquire(blocking=waits):
         return
-    for file in (file for path in paths for file in _files(path)):
-        name, stamp = file.relative_to(results).as_posix(), _stamp(file)
-        if _PUSHED.get(file) != stamp and not any(part in name for part in _NOT):
-            there.put(name, file.read_bytes())
-            _PUSHED[file] = stamp
+    try:
+        for file in (file for path in paths for file in _files(path)):
+            name, stamp = file.relative_to(results).as_posix(), _stamp(file)
+            if _PUSHED.get(file) != stamp and not any(part in name for part in _NOT):
+                there.put(name, file.read_bytes())
+                _PUSHED[file] = stamp
+    finally:
+        _PUSHING.release()
 
 
 def push_all(results: Path, *paths: Path) -> None:

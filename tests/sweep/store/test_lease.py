@@ -90,6 +90,24 @@ def test_one_of_another_machine_is_followed_when_its_heart_stops(tmp_path: Path)
     mine.release()
 
 
+def test_silence_counts_only_while_who_waits_can_look(tmp_path: Path) -> None:
+    looks_s: list[float] = []
+
+    class Away(Folder):
+        def list(self, prefix: str) -> dict[str, int]:
+            if len(looks_s) == 1:
+                time.sleep(0.5)
+            found = super().list(prefix)
+            looks_s.append(time.monotonic())
+            return found
+
+    elsewhere(tmp_path, 3)
+    mine = Lease(Away(tmp_path), NAME, beat_s=0.02, expires_s=0.4)
+    mine.take()
+    assert time.monotonic() - looks_s[1] >= mine.expires_s
+    mine.release()
+
+
 def test_who_lost_it_is_told_so(tmp_path: Path) -> None:
     mine = lease(tmp_path, beat_s=60)
     mine.take()
@@ -143,6 +161,29 @@ def test_a_key_is_claimed_by_one(tmp_path: Path) -> None:
     other.close()
     left = Folder(tmp_path).list(CLAIMS)
     assert [name for name in left if ".lease/" not in name] == []
+
+
+def test_a_claim_is_live_where_the_store_was_away(tmp_path: Path) -> None:
+    class Away(Folder):
+        away_s = 0.0
+
+        def list(self, prefix: str) -> dict[str, int]:
+            time.sleep(self.away_s)
+            return super().list(prefix)
+
+    one, place = claims(tmp_path), Away(tmp_path)
+    other = Claims(place, beat_s=0.02, expires_s=0.4)
+    one.take(keys(1))
+    one._over.set()
+    beat = json.dumps({"process": ["0" * 16, 1, 1], "beat": 5}).encode()
+    Folder(tmp_path).put(f"{one._name}.beat", beat)
+    assert other.take(keys(1)).tolist() == [False]
+    place.away_s = 0.5
+    assert other.take(keys(1)).tolist() == [False]  # it may beat now
+    place.away_s = 0.0
+    time.sleep(0.4)
+    assert other.take(keys(1)).tolist() == [True]
+    other.close()
 
 
 def test_a_claim_expires(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
