@@ -1,0 +1,80 @@
+"""Results in an object store that fails now and then, with cells run by workers."""
+
+from __future__ import annotations
+
+import collections
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from sweep.store import shards
+from sweep.store.bucket import Bucket
+from tests.e2e.conftest import Command
+from tests.sweep import s3
+from tests.sweep.s3 import RESET, Asked, Front
+
+pytestmark = [pytest.mark.e2e, pytest.mark.long]
+
+GRID = ("policy=fifo,las,srpt", "capacity=0.5,1", "seed=range(0,100)", "baseline=fifo")
+N_CELLS = 600
+SHARE = 0.05
+
+
+def test_nothing_is_lost_while_requests_fail(command: Command, tmp_path: Path) -> None:
+    trace = ("trace=alibaba_synth", "trace.jobs=50", "tracking=none")
+    quiet = command(*GRID, *trace, "launcher=inline", "paths.results=quiet")
+    assert quiet.code == 0, quiet.err
+    draws = random.Random(34)
+    statuses: collections.Counter[int] = collections.Counter()
+
+    def fail(_: Asked) -> int | None:
+        if draws.random() >= SHARE / 2:
+            return None
+        status = draws.choice((500, 503, RESET))
+        statuses[status] += 1
+        return status
+
+    front = Front(fail, fail)  # half of them are met, and the answer is lost
+    with s3.serving(front) as endpoint:
+        front.refuse = front.lose = Front().refuse
+        _, options = s3.bucket(endpoint, "kept")
+        address = f"s3://someone:{s3.SECRET}@kept/results?{options}"
+        front.refuse = front.lose = fail
+        words = (*GRID, *trace, "launcher=local", "launcher.workers=2")
+        ran = command(*words, f'paths.results="{address}"', XDG_CACHE_HOME=str(tmp_path / "one"))
+        n_asked, n_failed = front.n_asked, front.n_failed
+        print(f"{n_asked} requests, {n_failed} failed: {dict(statuses)}")
+        print(ran.err)
+        front.refuse = front.lose = Front().refuse
+        assert ran.code == 0, ran.err
+        assert "Traceback" not in ran.err
+        assert "s3fs.cc" not in ran.err
+        assert n_failed > 0.03 * n_asked
+        assert all(statuses[status] for status in (500, 503, RESET))
+        there = Bucket(address)
+        name = f"sweeps/{quiet.folder.name}"
+        for file in ("cells.parquet", "verdict.json", "report.html"):
+            assert there.get(f"{name}/{file}") == (quiet.folder / file).read_bytes(), file
+        journal = there.get(f"journal/{quiet.folder.name}.jsonl") or b""
+        events = [json.loads(line) for line in journal.splitlines()]
+        rows = [(event["row"], event["status"]) for event in events if event["event"] == "cell"]
+        assert sorted(rows) == [(row, "done") for row in range(N_CELLS)]
+        assert events[-1]["event"] == "end"
+        assert len(_kept(there)) == N_CELLS
+        again = command(*words, f'paths.results="{address}"', XDG_CACHE_HOME=str(tmp_path / "two"))
+        assert "every cell is cached" in again.err
+
+
+def _kept(there: Bucket) -> set[bytes]:
+    """Keys of the cells in manifests and shards that are whole."""
+    keys = set()
+    for name in there.list(shards.MANIFESTS):
+        content = there.get(name) or b""
+        for each in shards.read_manifests(name.rpartition("/")[2], content):
+            shard = there.get(shards.file_of(each.shard)) or b""
+            assert shards.name_of(shard) == each.shard
+            begins = range(0, len(each.keys), shards.KEY_BYTES)
+            keys |= {each.keys[at : at + shards.KEY_BYTES] for at in begins}
+    return keys
