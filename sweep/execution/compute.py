@@ -27,6 +27,7 @@ from sweep.execution.known import Flags
 from sweep.execution.made import Recipe, Sizes, few_of, size, sized, wanted_by
 from sweep.execution.parts import Keeping, Part
 from sweep.execution.plan import Planned, Prepared
+from sweep.execution.time_left import TimeLeft
 from sweep.execution.watch import CellTimeoutError, alarm
 from sweep.store import place
 from sweep.store.cell import CellError, CellResult
@@ -89,6 +90,11 @@ class Runner(Protocol):
         """What has workers convert a trace, so that it can be described; None without workers."""
         ...
 
+    @property
+    def slots(self) -> int:
+        """Cells that run at once."""
+        ...
+
     def run(
         self, work: Iterable[Work], workloads: Workloads, keep: Keep | None = None
     ) -> Iterator[Part | str]:
@@ -112,6 +118,7 @@ class InlineRunner:
     """Runs cells in this process, one after the other: what a debugger wants."""
 
     convert = None
+    slots = 1
 
     def __init__(self, simulate: Simulate | None = None, timeout_s: float | None = None) -> None:
         self._simulate = simulate
@@ -224,10 +231,15 @@ def run(
     came: list[Came] = []  # and does not count yet: what came in a moment
     written: list[Written] = []
     kept_s, has_begun = time.monotonic(), False
+    axes = prepared.grid.request.axes
+    shape = len(axes["seed"]), len(axes["capacity"])
+    left = TimeLeft(prepared.rows_to_do(), *shape, lambda: cells.slots)
 
     def count() -> None:
         with interrupt.held_back():
             n_failed = _take_in(came, written, prepared, journal, errors)
+            took = [0.0 if result.error else result.seconds for result, *_ in came]
+            left.done([cell.row for _, cell, _ in came], took)
             progress.cells(len(came), n_failed)
             for _, cell, _ in came:
                 over(cell)
@@ -235,7 +247,10 @@ def run(
             written.clear()
 
     try:
-        with notes.Progress(notes.console(), n_cells) as progress, ExitStack() as stack:
+        with (
+            notes.Progress(notes.console(), n_cells, left.seconds) as progress,
+            ExitStack() as stack,
+        ):
             try:
                 for said in cells.run(work, prepared.inputs, keep):
                     journal.confirm()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 LINE_EVERY_S = 5.0
+LEFT_EVERY_S = 1.0
 _PLURAL = {"policy": "policies", "trace": "traces", "capacity": "capacities", "seed": "seeds"}
 _SINGULAR = {plural: singular for singular, plural in _PLURAL.items()}
 _SINGULAR |= {"cells": "cell", "searches": "search", "settings": "setting"}
@@ -130,13 +131,18 @@ class Line(str):
 class Progress:
     """Counts cells for people: a bar on a terminal, else a plain line every few seconds."""
 
-    def __init__(self, console: Console, n_cells: int) -> None:
+    def __init__(
+        self,
+        console: Console,
+        n_cells: int,
+        seconds_left: Callable[[], float | None] = lambda: None,
+    ) -> None:
         self._console = console
         self._n_cells = n_cells
-        self._n_done = self._n_first = self._n_failed = 0
-        self._doing = self._said = ""
+        self._seconds_left = seconds_left
+        self._n_done = self._n_failed = 0
+        self._doing = self._said = self._left = ""
         self._begin = self._last_line = time.monotonic()
-        self._first = self._begin  # when the first cell was done: what came before was starting
         self._bar: Any = None
 
     def __enter__(self) -> Progress:
@@ -149,12 +155,12 @@ class Progress:
                 progress.BarColumn(),
                 progress.MofNCompleteColumn(),
                 progress.TimeElapsedColumn(),
-                progress.TimeRemainingColumn(),
+                progress.TextColumn("{task.fields[left]}"),
                 console=self._console,
                 transient=True,
             )
             self._bar.start()
-            self._task = self._bar.add_task("cells", total=self._n_cells)
+            self._task = self._bar.add_task("cells", total=self._n_cells, left="")
         return self
 
     def __exit__(
@@ -174,10 +180,8 @@ class Progress:
         self._n_done += n
         self._n_failed += n_failed
         self._doing = ""
-        if self._n_done == n:
-            self._n_first, self._first = n, time.monotonic()
         if self._bar is not None:
-            self._bar.update(self._task, completed=self._n_done, description=self._words())
+            self._draw(completed=self._n_done)
         else:
             self.beat()
 
@@ -185,13 +189,22 @@ class Progress:
         """No cell was done; say what is `doing` instead, if not simply cells."""
         self._doing = doing
         if self._bar is not None:
-            self._bar.update(self._task, description=self._words())
+            self._draw()
         elif not doing or doing != self._said:
             self._now_and_then()
 
     def say(self, line: str) -> None:
         """Say a thing that happened, above the bar."""
         self._console.print(printable(line), highlight=False, markup=False)
+
+    def _draw(self, **changed: Any) -> None:
+        if time.monotonic() - self._last_line >= LEFT_EVERY_S:
+            self._last_line, self._left = time.monotonic(), self._about_left()
+        self._bar.update(self._task, description=self._words(), left=self._left, **changed)
+
+    def _about_left(self) -> str:
+        left_s = self._seconds_left() if self._n_done < self._n_cells else None
+        return "" if left_s is None else f"about {left_s:.0f} s left"
 
     def _now_and_then(self) -> None:
         if time.monotonic() - self._last_line >= LINE_EVERY_S:
@@ -211,9 +224,8 @@ class Progress:
         if self._n_failed:
             text += f", {self._n_failed} failed"
         text += f", {elapsed:.0f} s"
-        if self._n_first < self._n_done < self._n_cells:
-            each = (self._last_line - self._first) / (self._n_done - self._n_first)
-            text += f", about {each * (self._n_cells - self._n_done):.0f} s left"
+        if left := self._about_left():
+            text += f", {left}"
         if self._doing:
             text += f"; {self._doing}"
         self._console.print(text, highlight=False, markup=False)

@@ -70,6 +70,8 @@ class RayRunner:
         self._is_ready = False
         self._keep: Keep | None = None
 
+    slots = property(lambda self: self._connection.slots)  # tasks that run at once
+
     def convert(self, recipe: Recipe) -> dict[str, Any]:
         """Have a trace read by a task; return what is known of it then."""
         return convert(self._connection, recipe, self._python_path)

@@ -29,20 +29,21 @@ def test_a_plain_line_every_few_seconds(monkeypatch: pytest.MonkeyPatch) -> None
     clock = [0.0]
     monkeypatch.setattr(notes.time, "monotonic", lambda: clock[0])
     where, file = console()
-    with Progress(where, 4) as shown:
+    with Progress(where, 4, lambda: 3.6 if clock[0] < 19 else None) as shown:
         for _ in range(15):
             clock[0] += 1.0
             shown.beat("compiling" if clock[0] < 12 else "")
         shown.cells(1, 0)
-        for _ in range(3):
-            clock[0] += 2.0
-            shown.cells(1, 0)
+        shown.cells(1, 0)
+        for _ in range(2):
+            clock[0] += 3.0
+            shown.beat()
+        shown.cells(2, 0)
     assert file.getvalue().splitlines() == [
         "compiling, 5 s",  # and not again: nothing is new
         "starting, 12 s",
-        # what is left is reckoned from the first cell on: two seconds each
-        "2 of 4 cells done, 17 s, about 4 s left",
-        "4 of 4 cells done, 21 s",
+        "2 of 4 cells done, 18 s, about 4 s left",
+        "4 of 4 cells done, 21 s",  # where nobody can tell it says nothing
     ]
 
 
@@ -50,7 +51,7 @@ def test_what_happened_and_what_runs_for_long_is_said(monkeypatch: pytest.Monkey
     clock = [0.0]
     monkeypatch.setattr(notes.time, "monotonic", lambda: clock[0])
     where, file = console()
-    with Progress(where, 3) as shown:
+    with Progress(where, 3, lambda: 16.0) as shown:
         shown.cells(1, 0)
         shown.say("a worker died\x1b[2J")
         for _ in range(4):
@@ -60,7 +61,7 @@ def test_what_happened_and_what_runs_for_long_is_said(monkeypatch: pytest.Monkey
         shown.cells(1, 0)
     assert file.getvalue().splitlines() == [
         "a worker died\\x1b[2J",
-        "1 of 3 cells done, 8 s; still running: las for 4 min",
+        "1 of 3 cells done, 8 s, about 16 s left; still running: las for 4 min",
         "2 of 3 cells done, 16 s, about 16 s left",
         "3 of 3 cells done, 16 s",
     ]
@@ -73,14 +74,18 @@ def test_nothing_is_said_of_nothing() -> None:
     assert file.getvalue() == ""
 
 
-def test_a_bar_on_a_terminal() -> None:
+def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(notes.time, "monotonic", lambda: clock[0])
     where, file = console(terminal=True)
-    with Progress(where, 2) as shown:
+    with Progress(where, 2, lambda: 30.0) as shown:
         shown.beat("compiling")
         assert shown._words() == "compiling"
         shown.cells(1, 1)
+        clock[0] += 2.0
         shown.beat()
     assert "1 failed" in file.getvalue()
+    assert "about 30 s left" in file.getvalue()
     assert "1/2" in file.getvalue()
 
 
