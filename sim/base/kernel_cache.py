@@ -7,7 +7,7 @@ and all modules of the project that it imports mean (`sim.base.sources`), the ve
 compiles it, the bounds-check flag and the level of optimisation.
 
 numba checks nothing of what it reads: a flipped bit gives other machine code. So each compiled
-kernel is one file that begins with its SHA-256. It is replaced in one step, so that content and
+kernel is one file that ends in its SHA-256. It is replaced in one step, so that content and
 checksum are never of two versions, as they could be in files beside each other.
 """
 
@@ -102,27 +102,25 @@ def _versions() -> tuple[str, ...]:
 
 
 def write_checked(file: Path, content: bytes) -> None:
-    """Replace a file in one step by `content` and its checksum."""
-    files.write_bytes(file, _checksum(file, content) + content)
+    """Replace a file in one step by `content` and its checksum, which readers of pickles skip."""
+    files.write_bytes(file, content + _checksum(file, content))
 
 
-def read_checked(file: Path) -> memoryview:
-    """Return what `write_checked` wrote; raise ValueError if the file now holds anything else.
+def verify(file: Path) -> None:
+    """Raise ValueError if a file holds anything else than what `write_checked` wrote.
 
     The checksum is also over the names of the file and its folder: the whole file of another
     kernel or version is none of this one.
     """
     whole = memoryview(file.read_bytes())
-    checksum, content = whole[:_SHA], whole[_SHA:]
-    if checksum != _checksum(file, content):
+    if whole[-_SHA:] != _checksum(file, whole[:-_SHA]):
         raise ValueError(f"the checksum of its {len(whole):,} bytes is wrong")
-    return content
 
 
 def is_whole(file: Path) -> bool:
-    """Tell whether `read_checked` can read a file."""
+    """Tell whether a file is there and its checksum right."""
     try:
-        read_checked(file)
+        verify(file)
     except (OSError, ValueError):
         return False
     return True

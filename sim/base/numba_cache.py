@@ -10,17 +10,15 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import pickle
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from numba.core.caching import FunctionCache
+from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.compiler import CompileResult
-from numba.core.serialize import dumps
 
-from sim.base.kernel_cache import cache_dir, folder_of, read_checked, stem, write_checked
+from sim.base.kernel_cache import cache_dir, folder_of, stem, verify, write_checked
 
 _LOG = logging.getLogger("sim.compiling")
 
@@ -40,6 +38,7 @@ class KernelCache(FunctionCache):
         self._folder = folder_of(function.__module__)
         features: frozenset[str] = getattr(function, "features", frozenset())
         self._stem = stem(function.__module__, function.__qualname__, features)
+        self._files = IndexDataCacheFile(self.cache_path, self._stem, None)  # without its index
         self.found_damage = False
         self.enable()
 
@@ -58,7 +57,8 @@ class KernelCache(FunctionCache):
         self.found_damage = False
         file = self._file(sig, target_context.codegen())
         try:
-            content = read_checked(file)
+            verify(file)
+            reduced = self._files._load_data(file.name)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except (OSError, ValueError) as error:
@@ -66,14 +66,14 @@ class KernelCache(FunctionCache):
             reason = getattr(error, "strerror", None) or error
             _LOG.warning(f"sim: {file} is damaged ({reason}): {_deleted(file)}; compiling it again")
             return None
-        return CompileResult._rebuild(target_context, *pickle.loads(content))
+        return CompileResult._rebuild(target_context, *reduced)
 
     def _save_overload(self, sig: Any, data: Any) -> None:
         """Keep a compiled kernel, if it holds no address of this process and there is room."""
         if data.library.has_dynamic_globals:
             return
         try:
-            write_checked(self._file(sig, data.codegen), dumps(data._reduce()))
+            write_checked(self._file(sig, data.codegen), self._files._dump(data._reduce()))
         except OSError as error:
             _log_not_kept(error.strerror)
 
