@@ -19,10 +19,11 @@ from tests.sweep.small import Command, fake_engine, fake_simulate
 
 
 def until(true: Any) -> None:
-    end = time.monotonic() + 120.0
-    while not true() and time.monotonic() < end:
+    """Wait for what another thread does, on a machine that may be slow; this ends one that hangs."""
+    end = time.monotonic() + 900.0
+    while not true():
+        assert time.monotonic() < end
         time.sleep(0.005)
-    assert true()
 
 
 def test_an_alarm_ends_what_python_does() -> None:
@@ -37,11 +38,11 @@ def test_an_alarm_ends_what_python_does() -> None:
 
 
 def test_somebody_elses_alarm_stays() -> None:
-    signal.setitimer(signal.ITIMER_REAL, 60.0)
+    signal.setitimer(signal.ITIMER_REAL, 1e6)
     try:
-        with alarm(0.01):
-            time.sleep(0.05)
-        assert signal.getitimer(signal.ITIMER_REAL)[0] > 50.0
+        with alarm(100.0):
+            assert signal.getitimer(signal.ITIMER_REAL)[0] > 1e5
+        assert signal.getitimer(signal.ITIMER_REAL)[0] > 1e5
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
 
@@ -50,7 +51,7 @@ def test_another_thread_can_set_none() -> None:
     done = []
 
     def run() -> None:
-        with alarm(0.01):
+        with alarm(100.0):
             done.append(signal.getitimer(signal.ITIMER_REAL))
 
     thread = threading.Thread(target=run)
@@ -118,24 +119,23 @@ class Clock:
 
 
 def test_what_runs_for_long_is_posted_and_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "LONG_S", 0.05)
-    board = Board()
+    board, clock = Board(), Clock(monkeypatch)
     with watching(Watched("here", None, board)) as begin:
         begin("slow")
-        until(lambda: board.posts)
-        until(lambda: begin("quick") or None in board.posts)  # begun anew, so never long
+        clock.passes(7.0)
+        begin("quick")
+        until(lambda: None in board.posts)
     first = board.posts[0]
     assert first is not None
-    assert (first["key"], first["over"]) == ("slow", False)
-    assert first["seconds"] >= 0.05
+    assert (first["key"], first["over"], first["seconds"]) == ("slow", False, 7.0)
 
 
 def test_what_ran_for_long_is_taken_away_with_its_task(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "LONG_S", 0.05)
-    board = Board()
+    board, clock = Board(), Clock(monkeypatch)
     with watching(Watched("here", None, board)) as begin:
         begin("slow")
-        until(lambda: board.posts)
+        clock.passes(7.0)
+        assert board.posts[-1] is not None
     until(lambda: board.posts[-1] is None)
 
 
@@ -184,13 +184,14 @@ def test_while_no_cell_runs_nothing_is_for_too_long(monkeypatch: pytest.MonkeyPa
 
 
 def test_one_that_can_not_be_told_is_ended_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    codes = ends(monkeypatch)
+    codes, clock = ends(monkeypatch), Clock(monkeypatch)
 
     def broken(name: str, entry: Mapping[str, Any] | None) -> None:
         raise OSError("nobody listens")
 
-    with watching(Watched("here", 0.05, broken)) as begin:
+    with watching(Watched("here", 100.0, broken)) as begin:
         begin("cell")
+        clock.now += 100.0
         until(lambda: codes)
 
 
@@ -199,6 +200,8 @@ import time
 from sweep.execution import watch
 
 watch.GRACE_S = {grace_s}
+if {is_blind}:  # as where the cell lets no other thread run
+    watch._Watch.run = lambda this: this._over.wait()
 post = lambda name, entry: print(entry["key"], flush=True)
 with watch.watching(watch.Watched("n", {limit_s}, post)) as begin:
     begin("cell")
@@ -207,21 +210,18 @@ with watch.watching(watch.Watched("n", {limit_s}, post)) as begin:
 
 
 @pytest.mark.parametrize(
-    ("code", "limit_s", "grace_s", "out", "err"),
+    ("code", "grace_s", "is_blind", "out", "err"),
     [
-        ("time.sleep(600)", 0.2, 600.0, "cell\n", ""),
-        ("sum(range(10**12))", 1.0, 0.2, "", "Timeout (0:00:01"),  # lets no other thread run
+        ("time.sleep(6000)", 6000.0, False, "cell\n", ""),
+        ("sum(range(10**13))", 0.1, True, "", "Timeout (0:00:00.3"),
     ],
 )
 def test_a_process_ends_whatever_it_is_at(
-    code: str, limit_s: float, grace_s: float, out: str, err: str
+    code: str, grace_s: float, is_blind: bool, out: str, err: str
 ) -> None:
+    script = STUCK.format(code=code, limit_s=0.2, grace_s=grace_s, is_blind=is_blind)
     done = subprocess.run(
-        [sys.executable, "-c", STUCK.format(code=code, limit_s=limit_s, grace_s=grace_s)],
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout) == (1, out)
     assert err in done.stderr
