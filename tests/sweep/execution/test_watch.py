@@ -19,7 +19,7 @@ from tests.sweep.small import Command, fake_engine, fake_simulate
 
 
 def until(true: Any) -> None:
-    """Wait for what another thread does, on a machine that may be slow; this ends one that hangs."""
+    """Wait for what another thread does, however slow the machine; 900 s end one that hangs."""
     end = time.monotonic() + 900.0
     while not true():
         assert time.monotonic() < end
