@@ -274,7 +274,9 @@ class RayRunner:
             cell = batches.ended(batch, over["key"])
             if cell is not None:
                 text = too_long(self._timeout_s or 0.0)
-                about = _error_of_worker("CellTimeoutError", text, over["stack"])
+                about = CellError(
+                    stage="worker", type="CellTimeoutError", message=text, traceback=over["stack"]
+                )
                 yield Part([CellResult(cell.spec.key, error=about, seconds=over["seconds"])])
             return
         if verdict in ("lost", "away") and _is_for_good(error):
@@ -376,10 +378,6 @@ def _is_for_good(error: Exception) -> bool:
 
 def _as_error(error: Exception) -> CellError:
     return {**error_of("worker", error), "message": in_a_line(error)}
-
-
-def _error_of_worker(kind: str, message: str, stack: str) -> CellError:
-    return {"stage": "worker", "type": kind, "message": message, "traceback": stack}
 
 
 def _duration(seconds: float) -> str:

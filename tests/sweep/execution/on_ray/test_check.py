@@ -14,6 +14,8 @@ from sweep.execution.on_ray import check
 from sweep.store import sources
 from sweep.store.cell import CellSpec
 
+PROJECT = str(Path(__file__).resolve().parents[4])
+
 SPEC = CellSpec("k", {"name": "fifo", "module": None}, {}, {"name": "simulate"}, 0)
 
 
@@ -63,7 +65,10 @@ def test_it_runs_where_the_project_is_not(wanted: check.Wanted, tmp_path: Path) 
     finally:
         cloudpickle.unregister_pickle_by_value(check)
     (tmp_path / "sent").write_bytes(sent)
-    code = "import pickle; look, wanted = pickle.load(open('sent', 'rb')); print(look(wanted))"
+    code = (
+        f"import sys; sys.path.remove({PROJECT!r})\n"  # as it is installed here
+        "import pickle; look, wanted = pickle.load(open('sent', 'rb')); print(look(wanted))"
+    )
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, env={}
     )
