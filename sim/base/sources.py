@@ -14,8 +14,8 @@ from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from pathlib import Path
 
-_OWN = ("sim.", "policies.")
-"""What modules of the project begin with, but for those that only sweeps need."""
+_OWN = ("sim", "policies")
+"""Packages of the project, but for those that only sweeps need."""
 
 
 @cache
@@ -55,7 +55,7 @@ def _meaning(module: str) -> tuple[str, tuple[str, ...]]:
             imported += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             imported += _modules_in(node, spec)
-    names = tuple(name for name in imported if name.startswith(_OWN))
+    names = tuple(filter(_is_own, imported))
     return hashlib.sha256(ast.dump(tree).encode()).hexdigest(), names
 
 
@@ -65,10 +65,14 @@ def _modules_in(node: ast.ImportFrom, of: ModuleSpec) -> Iterator[str]:
     if node.level:  # from where the module lies
         inside = of.name.split(".") if of.submodule_search_locations else of.name.split(".")[:-1]
         base = ".".join([*inside[: len(inside) - node.level + 1], *([base] if base else [])])
-    if not base.startswith(_OWN):
+    if not _is_own(base):
         return
     for alias in node.names:
         yield f"{base}.{alias.name}" if _is_module_of(base, alias.name) else base
+
+
+def _is_own(module: str) -> bool:
+    return module.partition(".")[0] in _OWN
 
 
 @cache

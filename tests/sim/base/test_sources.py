@@ -52,6 +52,11 @@ def test_all_ways_to_import_count(tmp_path: Path, monkeypatch) -> None:  # type:
     found = sources.closure("policies_x.one")
     names = {"one", "below.two", "three", "four", "five"}
     assert found == {f"policies_x.{name}" for name in names}
+    (room / "six.py").write_text("import policies_x\n")  # its attributes may be any of its imports
+    (room / "__init__.py").write_text("from policies_x.five import a\n")
+    assert sources.closure("policies_x.six") == {
+        f"policies_x{end}" for end in ("", ".five", ".six")
+    }
     before = sources.digest("policies_x.one")
     (room / "one.py").write_text("# other\n" + text.replace("Words", "Other words"))
     (room / "five.py").write_text("a = 1  # still\n")
@@ -64,3 +69,7 @@ def fresh(module: str) -> str:
     sources._meaning.cache_clear()
     sources.digest.cache_clear()
     return sources.digest(module)
+
+
+def test_a_model_that_simulates_comes_from_the_engine() -> None:
+    assert "sim.engine.simulate" in sources.closure("policies.jockey.model")
