@@ -37,6 +37,7 @@ _now = SimpleNamespace(
     is_pending=False,
     first_s=None,
     has_said=False,
+    is_saying=False,
     half_written={},  # by path; a dict, as adding to one and taking from it is one step
 )
 
@@ -71,9 +72,11 @@ def set_line(text: str) -> None:
 def say(text: str = "") -> None:
     """Print the line of an interrupt, once."""
     if not _now.has_said:
+        _now.is_saying = True
         _now.has_said = _now.is_begun  # else each command of a process prints its own
         with contextlib.suppress(OSError, ValueError):
             print(text or _now.line, file=sys.stderr, flush=True)
+        _now.is_saying = False
 
 
 @contextlib.contextmanager
@@ -125,20 +128,26 @@ def _interrupted(*_: object) -> None:
 
 
 def _stop() -> None:
-    if not _now.unwinds:
-        _end()
-    raise KeyboardInterrupt
+    if _now.unwinds:
+        raise KeyboardInterrupt
+    _end()
 
 
 def _end_later() -> None:
     time.sleep(PATIENCE_S)
     _end()
+    os._exit(INTERRUPTED)
 
 
-def _end() -> NoReturn:
-    """Print the line without Python's buffers, which may be locked, and end."""
+def _end() -> None:
+    """Print the line without Python's buffers, which may be locked, and end.
+
+    A signal that interrupts the printing of the line changes nothing: the process ends after it.
+    """
+    if _now.is_saying:
+        return
     if not _now.has_said:
-        _now.has_said = True
+        _now.is_saying = _now.has_said = True
         with contextlib.suppress(OSError):
             start = _SHOW_CURSOR if os.isatty(2) else b""
             os.write(2, start + f"{_now.line}\n".encode())

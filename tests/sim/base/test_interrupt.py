@@ -97,6 +97,16 @@ def test_a_later_one_ends_what_does_not_end() -> None:
     assert ends(late + code) == (130, "caught\n", "interrupted\n")
 
 
+def test_one_that_comes_while_the_line_is_printed_changes_nothing() -> None:
+    code = "def isatty(fd): press()\nos.isatty = isatty\n"
+    assert ends(f"{code}press()") == (130, "", "interrupted\n")
+    err = "class Err:\n    def __getattr__(self, name): return getattr(sys.__stderr__, name)\n"
+    write = "    def write(self, text): press_later(); return sys.__stderr__.write(text)\n"
+    late = "def press_later():\n    interrupt.time.monotonic = lambda: 1e9\n    press()\n"
+    said = CAUGHT.format(code="press()", after="sys.stderr = Err()")
+    assert ends(late + err + write + said) == (130, "caught\n", "interrupted\n")
+
+
 def test_what_does_not_unwind_is_ended() -> None:
     code = CAUGHT.format(code="press()", after="time.sleep(600)")
     assert ends("interrupt.PATIENCE_S = 0.1\n" + code) == (130, "caught\n", "interrupted\n")
