@@ -245,10 +245,11 @@ class SweepFolder:
     @contextlib.contextmanager
     def _parquet(self, name: str, repeating: Sequence[str] = ()) -> Iterator[pq.ParquetFile]:
         try:
-            # not pq.read_table: that imports pyarrow.dataset and pandas, half a second
+            # not pq.read_table: that imports pyarrow.dataset and pandas, half a second; nothing is
+            # read ahead, as Arrow's threads may then let go of Python's bytes while Python ends
             with (
                 self._opened(name) as file,
-                pq.ParquetFile(file, read_dictionary=[*repeating]) as parquet,
+                pq.ParquetFile(file, read_dictionary=[*repeating], pre_buffer=False) as parquet,
             ):
                 yield parquet
         except pa.ArrowException as error:

@@ -204,7 +204,7 @@ class Shard:
     """A shard that was read and is whole."""
 
     def __init__(self, content: bytes) -> None:
-        self._file = pq.ParquetFile(pa.BufferReader(content))
+        self._file = pq.ParquetFile(pa.BufferReader(content), pre_buffer=False)
         texts = json.loads(self._file.metadata.metadata[b"schemas"])
         self._schemas = [bytes.fromhex(text) for text in texts]
         self._group = -1
