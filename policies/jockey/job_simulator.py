@@ -18,16 +18,14 @@ from typing import Final
 
 import numpy as np
 
+import sim
 from policies.base import Policy
 from policies.jockey.indicators import Indicator
 from policies.jockey.profile import Profile
 from sim.base import maths
 from sim.base.arrays import F8, I4
 from sim.base.random import stream
-from sim.cluster.cluster import Cluster
-from sim.result import Result, simulate
 from sim.workload.schema import EDGE_KINDS
-from sim.workload.workload import Workload
 
 LEVELS: Final = 200
 """Levels of progress that are told apart."""
@@ -39,7 +37,7 @@ class Copies:
 
     profile: Profile  # what they are drawn from
     duration_s: F8  # how long each task holds its token, failed attempts included, s
-    workload: Workload  # the copies as jobs
+    workload: sim.Workload  # the copies as jobs
 
     def run(self, tokens: int) -> tuple[F8, F8]:
         """Run every copy with so many tokens; return when each task starts and finishes, s."""
@@ -51,14 +49,14 @@ class Copies:
         """Run every copy with so many tokens; return when each task finishes, s."""
         return self._finish_s(self._result(tokens))
 
-    def _result(self, tokens: int) -> Result:
-        return simulate(self.workload, Cluster.slots(tokens), Policy(), record="tasks")
+    def _result(self, tokens: int) -> sim.Result:
+        return sim.simulate(self.workload, sim.Cluster.slots(tokens), Policy(), record="tasks")
 
-    def _finish_s(self, result: Result) -> F8:
+    def _finish_s(self, result: sim.Result) -> F8:
         assert result.task_finish is not None
         return self._since(result, result.task_finish)
 
-    def _since(self, result: Result, at_s: F8) -> F8:
+    def _since(self, result: sim.Result, at_s: F8) -> F8:
         """Return times since the submission of each copy, s."""
         since = at_s.reshape(self.duration_s.shape) - result.job_submit[:, None]
         return np.maximum(since, 0.0, out=since)
@@ -90,7 +88,7 @@ def resample(profile: Profile, n_copies: int) -> Copies:
     return Copies(profile, duration, _one_after_the_other(profile, duration))
 
 
-def _one_after_the_other(profile: Profile, duration_s: F8) -> Workload:
+def _one_after_the_other(profile: Profile, duration_s: F8) -> sim.Workload:
     """Make a job of each row, far enough apart that none meets the next even with one token."""
     shape, n_copies = profile.shape, len(duration_s)
     n_stages = len(shape.n_tasks)
@@ -98,7 +96,7 @@ def _one_after_the_other(profile: Profile, duration_s: F8) -> Workload:
     stage = np.repeat(np.arange(n_stages), shape.n_tasks)
     offset = np.arange(n_copies)[:, None] * n_stages
     kinds = np.array(EDGE_KINDS)[shape.kind]
-    return Workload.from_tables(
+    return sim.Workload.from_tables(
         jobs={
             "job_id": [f"copy-{i}" for i in range(n_copies)],
             "submit_s": np.arange(n_copies) * apart_s,
