@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from moto.s3.models import s3_backends
 from moto.server import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
 from pyarrow import fs
 from werkzeug.serving import make_server
@@ -79,7 +80,8 @@ class Front:
 
 @contextmanager
 def serving(front: Front | None = None) -> Iterator[str]:
-    """Serve; give the address."""
+    """Serve, with nothing kept at first; give the address."""
+    s3_backends.reset()  # what an earlier server of this process kept
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     app: Any = Front() if front is None else front
     server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=MotoRequestHandler)
