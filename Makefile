@@ -27,7 +27,7 @@ KERNEL_TESTS = $(addprefix tests/sim/,engine bounds/test_kernels.py dags/test_le
 # modules that it imports
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: sweep test test-main test-long test-clusters test-kernels test-nojit ui docs reproduce fuzz spark-logs bench audit lock clean
+.PHONY: sweep test test-main test-long test-nojit ui docs reproduce fuzz spark-logs bench audit lock clean
 
 sweep: $(READY)
 	$(BIN)/python -m sweep
@@ -42,16 +42,12 @@ test-main: $(READY)
 	@$(BIN)/python -m pytest $(TESTS) -q --collect-only >/dev/null || :
 	+NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 $(BIN)/python -m pytest $(TESTS) -q -n $(WORKERS) --dist worksteal -m "not long"
 
-# clusters whose machines, workers and drivers are killed and pages that start servers; beside them,
-# as they mostly wait, kernels as they are for users, each variant of the event loop by itself: minutes
+# clusters whose machines, workers and drivers are killed, pages that start servers, and kernels as
+# they are for users, each variant of the event loop by itself: minutes. Two workers, as most wait
 test-long: $(READY)
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync test-clusters test-kernels
-
-test-clusters: $(READY)
-	+SIM_VARIANTS=exact $(BIN)/python -m pytest tests -q -m "long or e2e"
-
-test-kernels: $(READY)
-	SIM_VARIANTS=exact $(BIN)/python -m pytest -q $(KERNEL_TESTS) tests/policies/test_invariants.py
+	SIM_VARIANTS=exact $(BIN)/python -m pytest tests -q -n 2 --dist worksteal -m "long or e2e"
+	SIM_VARIANTS=exact $(BIN)/python -m pytest -q -n 2 --dist worksteal $(KERNEL_TESTS) \
+		tests/policies/test_invariants.py
 
 # the same kernels as plain Python, where a local that is never assigned shows
 test-nojit: $(READY)
