@@ -26,7 +26,7 @@ AGAIN_S = 1.0
 """A second signal within so long is the same wish: `timeout` sends two, to a process and group."""
 _SOON_S = 0.01
 PATIENCE_S = 20.0
-"""How long unwinding may take; then the process ends all the same."""
+"""Limit of unwinding; then the process ends all the same."""
 _SHOW_CURSOR = b"\r\x1b[K\x1b[?25h"
 
 _now = SimpleNamespace(
@@ -44,9 +44,9 @@ _now = SimpleNamespace(
 
 def begin(*signals: signal.Signals) -> None:
     """Take over these signals, but for one that is ignored, as in a background job's shell."""
-    for one in signals:
-        if signal.getsignal(one) is not signal.SIG_IGN:
-            signal.signal(one, _interrupted)
+    for number in signals:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _interrupted)
     if not _now.is_begun:
         _now.is_begun = True
         sys.unraisablehook = _raised_in_vain
@@ -54,8 +54,8 @@ def begin(*signals: signal.Signals) -> None:
 
 def finish(code: int, *signals: signal.Signals) -> NoReturn:
     """End the process: what was to be done is done, and a signal no longer changes that."""
-    for one in signals:
-        signal.signal(one, signal.SIG_IGN)
+    for number in signals:
+        signal.signal(number, signal.SIG_IGN)
     with contextlib.suppress(OSError, ValueError):
         sys.stdout.flush()
         sys.stderr.flush()

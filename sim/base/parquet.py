@@ -39,8 +39,8 @@ def read(path: Path) -> pa.Table:
         whole = pa.concat_tables(parts) if parts else file.read()
     for name in texts:
         _check_texts(path, name, whole[name])
-        at = whole.column_names.index(name)
-        whole = whole.set_column(at, name, whole[name].cast(pa.string()))
+        position = whole.column_names.index(name)
+        whole = whole.set_column(position, name, whole[name].cast(pa.string()))
     return whole
 
 
@@ -68,19 +68,20 @@ def _large_texts(file: pq.ParquetFile) -> list[str]:
     One that stands a million times in a column is there once in the file. Such a column is read
     as it is there, coded, at the cost of 0.2 µs for each text that occurs.
     """
-    about, found = file.metadata, []
+    about, columns = file.metadata, []
     for field in file.schema_arrow:
         if not pa.types.is_string(field.type):
             continue
-        at = next(k for k in range(about.num_columns) if file.schema.column(k).path == field.name)
+        paths = [file.schema.column(k).path for k in range(about.num_columns)]
+        position = paths.index(field.name)
         longest = 0
         for group in range(about.num_row_groups):
-            chunk = about.row_group(group).column(at)
+            chunk = about.row_group(group).column(position)
             if {"PLAIN_DICTIONARY", "RLE_DICTIONARY"} & {*chunk.encodings}:
                 longest += chunk.num_values * chunk.total_uncompressed_size
         if longest > max(LITTLE, available_bytes() / COPIES):
-            found.append(field.name)
-    return found
+            columns.append(field.name)
+    return columns
 
 
 def _check_texts(path: Path, name: str, column: pa.ChunkedArray) -> None:

@@ -128,12 +128,12 @@ def _read_parquet(
     import pyarrow.parquet as pq
 
     try:
-        found = ds.dataset(path, format="parquet")
-        names = found.schema.names
+        dataset = ds.dataset(path, format="parquet")
+        names = dataset.schema.names
         _check_names(columns, tuple(names), path)
         wanted = [c.name for c in columns if c.name in names]
         categories = [c.name for c in columns if c.type == CATEGORY]
-        parquet.check_rows(path, found.count_rows(), [c.type for c in columns if c.name in names])
+        parquet.check_rows(path, dataset.count_rows(), [c.type for c in columns if c.name in names])
         source = pq.read_table(path, columns=wanted, read_dictionary=categories)
     except (pa.ArrowInvalid, OSError) as error:
         raise InputError(f"can't be read as Parquet: {error}", file=path) from error

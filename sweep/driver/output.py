@@ -80,9 +80,9 @@ def write_report(
     """Write the report, what was looked for before the tables; see `sweep.report.write_all`."""
     folder.replace(EQUAL, equal.table(cells, config))
     shown = sections.shown(cells, config, folder)
-    found = sections.of(folder, config)
-    report.write_all(folder, shown, config, provenance, sections=found, **options)
-    sections.answer(folder, found)
+    answers = sections.of(folder, config)
+    report.write_all(folder, shown, config, provenance, sections=answers, **options)
+    sections.answer(folder, answers)
 
 
 def find(parts: Iterable[pa.Table], config: Mapping[str, Any], cache: Cache) -> pa.Table | None:
@@ -94,8 +94,8 @@ def find(parts: Iterable[pa.Table], config: Mapping[str, Any], cache: Cache) -> 
     study = config["study"]
     if study is None:
         return None
-    found = (row for part in parts for row in part.to_pylist())
-    done = [row for row in found if row["status"] != "failed"]
+    cells = (row for part in parts for row in part.to_pylist())
+    done = [row for row in cells if row["status"] != "failed"]
     try:
         return findings.to_table(studies.find(study, Finished(done, config, cache)))
     except Exception as error:

@@ -114,8 +114,8 @@ def _prepared(folder: SweepFolder, damaged: Set[str]) -> tuple[Prepared, Mapping
     else:
         pursuit = Pursuit(asked)
         with pursuit.held():
-            found = pursuit.settle()
-        prepared, tables = found.prepared, found.tables
+            settled = pursuit.settle()
+        prepared, tables = settled.prepared, settled.tables
     if prepared.sweep != folder.sweep:
         raise InputError(f"its words give {prepared.sweep} now: options or sources have changed")
     if n_todo := len(prepared.todo()):

@@ -46,13 +46,13 @@ class TimeLeft:
     def done(self, rows: Sequence[int], seconds: Sequence[float]) -> None:
         """Count cells that are done; `seconds` of one that failed are 0."""
         self._last_s = self._now()
-        at = np.searchsorted(self._kinds, np.asarray(rows, np.int64) // self._stride)
-        at = np.minimum(at, len(self._kinds) - 1)
+        kind = np.searchsorted(self._kinds, np.asarray(rows, np.int64) // self._stride)
+        kind = np.minimum(kind, len(self._kinds) - 1)
         took = np.asarray(seconds)
-        np.subtract.at(self._left, at, 1)
+        np.subtract.at(self._left, kind, 1)
         np.maximum(self._left, 0, out=self._left)
-        np.add.at(self._n, at, took > 0)
-        np.add.at(self._seconds, at, took)
+        np.add.at(self._n, kind, took > 0)
+        np.add.at(self._seconds, kind, took)
         if self._first_s is None:
             self._first_s = self._last_s
             return
