@@ -79,9 +79,9 @@ class Inputs:
     def known(self, name: str) -> dict[str, Any] | None:
         """Describe a workload, as `describe` does; None if it would have to be made or loaded."""
         if name not in self._known and name not in self._unknown:
-            kept = files.read_checked_json(self._folder / f"{name}.json")
-            if kept is not None:
-                self._known[name] = kept
+            about = files.read_checked_json(self._folder / f"{name}.json")
+            if about is not None:
+                self._known[name] = about
             else:
                 self._unknown.add(name)
         return self._known.get(name)

@@ -37,7 +37,7 @@ def check_tracking_uri(uri: object) -> None:
     head, _, driver = scheme.lower().partition("+")
     known = SCHEMES if not driver else _DATABASES
     if head not in known and scheme.lower() not in _added():
-        raise _wrong(uri, unknown("scheme", head, [f"{one}://" for one in known]))
+        raise _wrong(uri, unknown("scheme", head, [f"{name}://" for name in known]))
     if head == "sqlite" and not rest.startswith("///"):
         raise _wrong(uri, "it names no file; write sqlite:////folder/mlflow.db")
     if head in _SERVERS:

@@ -149,12 +149,12 @@ class Cache:
                 gone.append(manifest)
                 continue
             for k, name in enumerate(manifest.names):
-                found = values[k, row[at]]
-                if shards.are_absent(found).all():  # a name of other cells of the shard
+                numbers = values[k, row[at]]
+                if shards.are_absent(numbers).all():  # a name of other cells of the shard
                     continue
                 if name not in columns:
                     columns[name] = np.full(len(of), shards.ABSENT)
-                columns[name][at] = found
+                columns[name][at] = numbers
         return columns, gone
 
     def put(self, result: CellResult, config: Mapping[str, Any]) -> None:
@@ -181,14 +181,14 @@ class Cache:
             return []
         index = self._index
         with ThreadPoolExecutor(1 if self._is_here else AT_ONCE) as putting:
-            puts = [(putting.submit(self._put, one), one) for one in written if one.content]
-        for put, one in puts:
+            puts = [(putting.submit(self._put, part), part) for part in written if part.content]
+        for put, part in puts:
             error = put.exception()
             if isinstance(error, InputError):
-                self._put(one)  # this thread may wait for the store
+                self._put(part)  # this thread may wait for the store
             elif error is not None:
                 raise error
-        about = shards.join([one.about for one in written])
+        about = shards.join([part.about for part in written])
         name = shards.name_of(about)
         self.place.put(MANIFESTS + name, about)
         manifests = shards.read_manifests(name, about)

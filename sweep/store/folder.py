@@ -172,8 +172,10 @@ class SweepFolder:
     def verdict(self) -> list[dict[str, Any]]:
         """Read ``verdict.json``: what is best, an entry a trace and capacity; empty if none is."""
         content = self._optional(VERDICT)
-        found = [] if content is None else self._parsed(VERDICT, json.loads, content)
-        return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+        entries = [] if content is None else self._parsed(VERDICT, json.loads, content)
+        if not isinstance(entries, list):
+            return []
+        return [entry for entry in entries if isinstance(entry, dict)]
 
     def sentences(self) -> list[str]:
         """Return what was looked for and found, else a sentence of each trace and capacity."""

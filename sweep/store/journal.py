@@ -124,11 +124,11 @@ class Journal:
         try:
             with self.file.open("rb") as file:
                 lines = (line for line in file if _is_intact(line))
-                found = [match.groups() for line in lines if (match := _BEGUN.match(line))]
+                events = [match.groups() for line in lines if (match := _BEGUN.match(line))]
         except OSError:
             return None
-        begun = [float(time) for event, time in found if event == b"begin"]
-        return ((begun or [float(found[0][1])])[-1], float(found[-1][1])) if found else None
+        begun = [float(time) for event, time in events if event == b"begin"]
+        return ((begun or [float(events[0][1])])[-1], float(events[-1][1])) if events else None
 
     def is_complete(self) -> bool:
         """Tell whether the last attempt came to its end."""

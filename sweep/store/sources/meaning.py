@@ -220,14 +220,14 @@ def _finders(tree: ast.Module, binds: Bound) -> list[str]:
 def known(module: Module, content: bytes) -> Meaning:
     """Return what a module's content means, from memory if it was ever found out."""
     file = _file(module, content)
-    kept = files.read_checked_json(file)
-    if kept is not None:
-        return Meaning(**{**kept, "uses": [tuple(use) for use in kept["uses"]]})
-    found = of(module, content)
-    about = dataclasses.asdict(found)
+    record = files.read_checked_json(file)
+    if record is not None:
+        return Meaning(**{**record, "uses": [tuple(use) for use in record["uses"]]})
+    meaning = of(module, content)
+    about = dataclasses.asdict(meaning)
     with contextlib.suppress(OSError):  # whoever can't keep it finds it out again
         files.write_checked_json(file, about)
-    return found
+    return meaning
 
 
 def folder() -> Path:
