@@ -181,14 +181,14 @@ class Cache:
             return []
         index = self._index
         with ThreadPoolExecutor(1 if self._is_here else AT_ONCE) as putting:
-            puts = [(putting.submit(self._put, part), part) for part in written if part.content]
-        for put, part in puts:
+            puts = [(putting.submit(self._put, shard), shard) for shard in written if shard.content]
+        for put, shard in puts:
             error = put.exception()
             if isinstance(error, InputError):
-                self._put(part)  # this thread may wait for the store
+                self._put(shard)  # this thread may wait for the store
             elif error is not None:
                 raise error
-        about = shards.join([part.about for part in written])
+        about = shards.join([shard.about for shard in written])
         name = shards.name_of(about)
         self.place.put(MANIFESTS + name, about)
         manifests = shards.read_manifests(name, about)
