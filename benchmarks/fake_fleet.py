@@ -224,7 +224,7 @@ def busy(n_nodes: int, slots_each: int, asked: Request, cell_s: float = 1.0) -> 
     """Run the cells that are asked for, and keep them; return what `Fleet.busy` does."""
     fleet = Fleet(n_nodes, slots_each, cell_s)
     prepared = plan.prepare(grid.build(asked))
-    n_cells, specs = len(prepared.todo()), plan.specs(prepared)
+    rows = prepared.rows_to_do()
     journal = Journal(prepared.cache.results, prepared.sweep)
     with (
         mock.patch.dict(sys.modules, {"ray": fleet}),
@@ -234,7 +234,8 @@ def busy(n_nodes: int, slots_each: int, asked: Request, cell_s: float = 1.0) -> 
         launcher = {"kind": "ray", "address": "auto"}
         runner = RayRunner(launcher, simulate=lambda *_, **__: None)  # type: ignore[arg-type,return-value]
         fleet.begin()
-        errors = together.run(prepared, specs, n_cells, journal, runner)
-    if errors or prepared.todo():
-        raise RuntimeError(f"{len(prepared.todo())} of {n_cells} cells did not come back")
+        errors = together.run(prepared, prepared.in_order(rows), len(rows), journal, runner)
+    if errors or len(prepared.rows_to_do()):
+        left = len(prepared.rows_to_do())
+        raise RuntimeError(f"{left} of {len(rows)} cells did not come back")
     return fleet.busy()

@@ -21,7 +21,7 @@ from sweep.cli import outcome
 from sweep.cli.command import NOTHING_ELSE, Command, add_grid_flags, asked_again
 from sweep.execution import notes
 from sweep.execution.again import run_again
-from sweep.execution.plan import Planned, Prepared, kept_config, source_of, table_of
+from sweep.execution.plan import Planned, Prepared, kept_config, tables_of
 from sweep.stats.arrange import Rows
 from sweep.store.cache import Cache
 from sweep.store.cell import CellResult
@@ -88,7 +88,7 @@ def plan(command: Command) -> int:
     request = command.request()
     prepared = driver.begin(request)
     kept = prepared.is_known().tolist()
-    n_cells, n_todo, n_cached = len(kept), len(prepared.todo()), sum(kept)
+    n_cells, n_todo, n_cached = len(kept), len(prepared.rows_to_do()), sum(kept)
     print(f"{prepared.sweep}: {n_cells} cells, {n_cached} cached, {n_todo} to run")
     if request.precision is not None:
         n, most = len(request.axes["seed"]), request.precision.most
@@ -128,8 +128,8 @@ def _lines(prepared: Prepared, kept: Sequence[bool], *, show_all: bool) -> str:
 
 def _sources_changed(prepared: Prepared) -> Callable[[Any, str], list[str]]:
     """Return what names the modules that differ, given the sources of a cached and a new cell."""
-    cells = {(id(p.cell.policy), id(p.cell.measure)): p.cell for p in prepared.planned}.values()
-    tables = {source_of(cell): table_of(cell) for cell in cells}
+    kinds = {(id(p.cell.policy), id(p.cell.measure), p.input): p for p in prepared.first}.values()
+    tables = dict(item for planned in kinds for item in tables_of(prepared, planned).items())
     return lambda old, new: prepared.cache.sources.changes(old, tables[new])
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import itertools
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -70,7 +69,7 @@ def run(asked: Request, simulate: Simulate | None = None) -> Outcome:
 def _whole(cells: Grid, runner: Runner) -> Outcome:
     """Run what is not cached, and write the sweep's folder."""
     results = cells.request.settings.results
-    inputs = Inputs(results, defers=True, convert=runner.convert)
+    inputs = Inputs(results, convert=runner.convert)
     prepared = plan.prepare(cells, inputs)
     journal = Journal(results, prepared.sweep)
     _check_folder(results / "sweeps" / prepared.sweep)
@@ -84,22 +83,21 @@ def _whole(cells: Grid, runner: Runner) -> Outcome:
     with journal.locked(on_wait):
         if waited:
             mirror.fetch(results)
-            inputs = Inputs(results, defers=True, convert=runner.convert)
+            inputs = Inputs(results, convert=runner.convert)
             prepared = plan.prepare(cells, inputs)
         folder = SweepFolder.of(results, prepared.sweep)
-        if not prepared.todo() and _is_over(folder, journal):
+        if not len(prepared.rows_to_do()) and _is_over(folder, journal):
             return _again(prepared, folder, journal)
-        specs = plan.specs(prepared)
-        first = list(itertools.islice(specs, compute.FIRST))
-        n_todo = len(prepared.todo())
+        rows = prepared.rows_to_do()
+        n_todo = len(rows)
         cached = compute.begin(prepared, journal, n_todo)
         errors: dict[str, CellError] = {}
-        if first:
+        if n_todo:
             if cells.is_fixed and len(cells.request.axes["seed"]) > 1:
                 notes.note(f"{ONE_SEED}: seed=0 gives the same as all of these")
             _warm_up(cells.request.settings)
-            specs = itertools.chain(together.each_once(first), specs)
-            errors = together.run(prepared, specs, n_todo, journal, runner)
+            cells_todo = prepared.in_order(rows)
+            errors = together.run(prepared, cells_todo, n_todo, journal, runner)
         with ThreadPoolExecutor(1) as aside:  # stopping Ray takes a second or two
             closed = aside.submit(runner.close)
             outcome = _finish(prepared, folder, journal, cached, errors)
@@ -138,13 +136,13 @@ def begin(asked: Request) -> Prepared:
     """Prepare the cells that a request begins with: all of them, unless something is looked for."""
     if asked.goal is not None:
         return Pursuit(asked).begin()
-    return plan.prepare(grid.build(asked), Inputs(asked.settings.results, defers=True))
+    return plan.prepare(grid.build(asked))
 
 
 def prepare(asked: Request) -> Prepared:
     """Prepare the cells that a request comes to; of one with a goal those that were run for it."""
     if asked.goal is None:
-        return plan.prepare(grid.build(asked), Inputs(asked.settings.results, defers=True))
+        return plan.prepare(grid.build(asked))
     pursuit = Pursuit(asked)
     with pursuit.held():
         return pursuit.settle().prepared

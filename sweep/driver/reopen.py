@@ -118,7 +118,7 @@ def _prepared(folder: SweepFolder, damaged: Set[str]) -> tuple[Prepared, Mapping
         prepared, tables = settled.prepared, settled.tables
     if prepared.sweep != folder.sweep:
         raise InputError(f"its words give {prepared.sweep} now: options or sources have changed")
-    if n_todo := len(prepared.todo()):
+    if n_todo := len(prepared.rows_to_do()):
         raise InputError(f"not there: {notes.count(n_todo, 'cells')}")
     return prepared, tables
 

@@ -10,15 +10,14 @@ from sweep.execution import notes
 from sweep.execution.cell import run_cell
 from sweep.execution.plan import Planned, Prepared, kept_config
 from sweep.grid import clusters
-from sweep.store.cell import CellResult, CellSpec
+from sweep.store.cell import CellResult
 
 
 def run_again(prepared: Prepared, planned: Planned) -> CellResult:
     """Run a cell of a plan, cached or not; the cache stays as it is."""
     workload = prepared.inputs.workload(planned.input)
-    cell = planned.cell
-    sized = clusters.size(workload, cell.cluster, cell.capacity)
-    return run_cell(workload, CellSpec(planned.key, cell.policy, sized, cell.measure, cell.seed))
+    built = clusters.build(workload, planned.cell.cluster, planned.cell.capacity)
+    return run_cell(workload, planned.spec, built)
 
 
 def kept_again(prepared: Prepared, row: int, labels: Mapping[str, Any], key: str) -> CellResult:

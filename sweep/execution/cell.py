@@ -22,19 +22,23 @@ from sweep.store.cell import CellError, CellResult, CellSpec
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from sim.cluster.cluster import Cluster
     from sim.result import Result
     from sim.workload.workload import Workload
+    from sweep.grid.clusters import Built
 
 Simulate = Callable[..., "Result"]
 """Stands in for `sim.simulate`."""
 
 
-def run_cell(workload: Workload, spec: CellSpec, simulate: Simulate | None = None) -> CellResult:
-    """Simulate one cell; an exception becomes part of the result."""
+def run_cell(
+    workload: Workload, spec: CellSpec, built: Built, simulate: Simulate | None = None
+) -> CellResult:
+    """Simulate one cell on its cluster; an exception becomes part of the result."""
     begin = time.perf_counter()
     stage = ["cluster"]
     try:
-        metrics, jobs = _run(workload, spec, simulate, stage)
+        metrics, jobs = _run(workload, spec, built.cluster, simulate, stage)
     except (Exception, SystemExit) as error:
         at = _line_of_policy(error, spec)
         found = error_of(stage[0] if at is None else "policy", error)
@@ -42,7 +46,7 @@ def run_cell(workload: Workload, spec: CellSpec, simulate: Simulate | None = Non
         if at is not None and not isinstance(error, InputError):
             found["message"] += f" ({at})"
         return CellResult(spec.key, error=found, seconds=time.perf_counter() - begin)
-    metrics = {**metrics, **spec.cluster.get("facts", {})}
+    metrics = {**metrics, **built.facts}
     return CellResult(spec.key, metrics, jobs, seconds=time.perf_counter() - begin)
 
 
@@ -57,10 +61,14 @@ def error_of(stage: str, error: BaseException) -> CellError:
 
 
 def _run(
-    workload: Workload, spec: CellSpec, simulate: Simulate | None, stage: list[str]
+    workload: Workload,
+    spec: CellSpec,
+    cluster: Cluster,
+    simulate: Simulate | None,
+    stage: list[str],
 ) -> tuple[dict[str, float], pa.Table]:
     """Go through the stages, noting in `stage` which one it is at."""
-    cluster = clusters.build(spec.cluster, spec.seed)
+    cluster = clusters.with_faults(cluster, spec.cluster, spec.seed)
     stage[0] = "policy"
     policy = None
     if spec.policy["name"] != NO_POLICY:

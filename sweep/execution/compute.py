@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cache
 from operator import length_hint
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -24,8 +24,8 @@ from sweep.execution import notes, origin, plan, task
 from sweep.execution.cell import error_of, run_cell
 from sweep.execution.inputs import Convert
 from sweep.execution.known import Flags
-from sweep.execution.made import Recipe, Sizes, few_of, size, sized, wanted_by
-from sweep.execution.parts import Keeping, Part
+from sweep.execution.made import Clusters, Recipe, few_of
+from sweep.execution.parts import Keeping, Part, pack
 from sweep.execution.plan import Planned, Prepared
 from sweep.execution.time_left import TimeLeft
 from sweep.execution.watch import CellTimeoutError, alarm
@@ -38,7 +38,6 @@ from sweep.store.keep import MOST_CELLS, Written, mark_of
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
     from sweep.execution.cell import Simulate
-    from sweep.store.cell import CellSpec
 
 
 FIRST = 25_000
@@ -47,20 +46,7 @@ KEEP_EVERY_S = 0.5
 """What came is kept together after so long: a shard a cell would be many."""
 
 
-class Work(NamedTuple):
-    """A cell to run."""
-
-    spec: CellSpec
-    input: str  # name of its workload
-    labels: Mapping[str, Any] | str = ""  # its coordinates, or what it is called
-
-    @property
-    def name(self) -> str:
-        """What it is called, for people: as its row is."""
-        return self.labels if isinstance(self.labels, str) else _name(self.labels)
-
-
-Keep = Callable[[Sequence[Work]], Keeping]
+Keep = Callable[[Sequence[Planned]], Keeping]
 """Says how cells are kept by whoever runs them."""
 Came = tuple[CellResult, Planned, str]
 """What came of a cell, and where it ran."""
@@ -96,7 +82,7 @@ class Runner(Protocol):
         ...
 
     def run(
-        self, work: Iterable[Work], workloads: Workloads, keep: Keep | None = None
+        self, work: Iterable[Planned], workloads: Workloads, keep: Keep | None = None
     ) -> Iterator[Part | str]:
         """Yield the outcome of each cell once, in parts as they come.
 
@@ -125,45 +111,46 @@ class InlineRunner:
         self._timeout_s = timeout_s
 
     def run(
-        self, work: Iterable[Work], workloads: Workloads, keep: Keep | None = None
+        self, work: Iterable[Planned], workloads: Workloads, keep: Keep | None = None
     ) -> Iterator[Part | str]:
         """Yield each cell's outcome in the order of the work."""
         left = iter(work)
         first = list(itertools.islice(left, FIRST))
         if self._simulate is None:
-            specs = [cell.spec for cell in first]
-            few_jobs, kinds = task.sample(specs, lambda: _sized_for(first, workloads))
+            few_jobs, kinds = task.sample(
+                [cell.spec for cell in first], lambda: _made_for(first, workloads)
+            )
             with alarm(self._timeout_s):  # a policy that hangs is what its cell will say
                 compiles = few_jobs is not None and task.missing((), few_jobs, kinds)
             if compiles:
                 yield task.COMPILING
-        sizes: dict[tuple[str, str], dict[str, Any]] = {}
-        for cell in itertools.chain(first, left):
-            workload = workloads.workload(cell.input)
-            wanted = wanted_by(cell.spec)
-            if wanted is not None and (cell.input, wanted) not in sizes:
-                sizes[cell.input, wanted] = size(workload, wanted)
-            spec = sized(cell.spec, {} if wanted is None else {wanted: sizes[cell.input, wanted]})
-            try:
-                with alarm(self._timeout_s):
-                    result = run_cell(workload, spec, self._simulate)
-            except CellTimeoutError as error:  # rang as the cell had just ended
-                result = CellResult(cell.spec.key, error=error_of("simulate", error))
-            yield Part([result])
+        for name, cells in itertools.groupby(itertools.chain(first, left), lambda cell: cell.input):
+            workload, built = workloads.workload(name), Clusters()
+            for cell in cells:
+                cluster = built.of(workload, cell.cell.cluster, cell.cell.capacity)
+                try:
+                    with alarm(self._timeout_s):
+                        result = run_cell(workload, cell.spec, cluster, self._simulate)
+                except CellTimeoutError as error:  # rang as the cell had just ended
+                    result = CellResult(cell.key, error=error_of("simulate", error))
+                yield Part([result])
 
     def close(self) -> None:
         """Nothing was started."""
 
 
-def _sized_for(work: Sequence[Work], workloads: Workloads) -> tuple[Workload, Sizes]:
-    """Load a few jobs of the first workload, and size what clusters stand unsized of its cells."""
-    workload = workloads.workload(work[0].input)
-    wanted = {wanted_by(cell.spec) for cell in work if cell.input == work[0].input}
-    return few_of(workload), {one: size(workload, one) for one in wanted if one is not None}
+def _made_for(work: Sequence[Planned], workloads: Workloads) -> tuple[Workload, Clusters]:
+    """Load a few jobs of the first workload, and build the clusters of its cells."""
+    workload, built = workloads.workload(work[0].input), Clusters()
+    for cell in work:
+        if cell.input == work[0].input:
+            built.of(workload, cell.cell.cluster, cell.cell.capacity)
+    return few_of(workload), built
 
 
 def begin(prepared: Prepared, journal: Journal, n_todo: int) -> Flags:
     """Say what is about to run; tell for each row whether an earlier sweep computed it."""
+    read_traces(prepared)
     notes.grid(prepared, n_todo)
     cached = _cached_before(prepared, journal)
     journal.append(
@@ -177,26 +164,34 @@ def begin(prepared: Prepared, journal: Journal, n_todo: int) -> Flags:
     return cached
 
 
+def read_traces(prepared: Prepared) -> None:
+    """Read the traces of cells to run that never were, so that no cell runs if one is damaged."""
+    needed = np.unique(prepared.of_input[prepared.rows_to_do()])
+    for cell in prepared.first:
+        if prepared.of_input[cell.row] in needed and prepared.inputs.is_read(cell.input):
+            prepared.inputs.describe(cell.input)
+
+
 class _Drawn:
     """Cells to run, each noted by its key as it is drawn."""
 
-    def __init__(self, specs: Iterator[tuple[Planned, CellSpec]], n_cells: int) -> None:
-        self._specs = specs
+    def __init__(self, cells: Iterator[Planned], n_cells: int) -> None:
+        self._cells = cells
         self._n_left = n_cells
         self.by_key: dict[str, Planned] = {}  # those that have not come back
 
     def __iter__(self) -> _Drawn:
         return self
 
-    def __next__(self) -> Work:
+    def __next__(self) -> Planned:
         try:
-            cell, spec = next(self._specs)
+            cell = next(self._cells)
         except StopIteration:
             self._n_left = 0
             raise
         self._n_left -= 1
         self.by_key[cell.key] = cell
-        return Work(spec, cell.input, cell.cell.labels)
+        return cell
 
     def __length_hint__(self) -> int:
         return self._n_left
@@ -204,10 +199,10 @@ class _Drawn:
 
 def run(
     prepared: Prepared,
-    specs: Iterator[tuple[Planned, CellSpec]],
+    cells: Iterator[Planned],
     n_cells: int,
     journal: Journal,
-    cells: Runner,
+    runner: Runner,
     over: Callable[[Planned], object] = lambda _: None,
 ) -> dict[str, CellError]:
     """Run cells until there are none or too many failed, and keep what comes of them.
@@ -216,24 +211,22 @@ def run(
     those that failed, by key.
     """
     errors: dict[str, CellError] = {}
-    work = _Drawn(specs, n_cells)
+    work = _Drawn(cells, n_cells)
     by_key = work.by_key
     limit = prepared.grid.request.settings.max_failures
-    late = {*prepared.late}
+    unknown = [name for name in _inputs(prepared) if prepared.inputs.known(name) is None]
     mark = cache(lambda: mark_of(prepared.cache.place))
 
-    def keep(some: Sequence[Work]) -> Keeping:
-        of = [by_key[cell.spec.key] for cell in some]
-        configs = [*plan.kept_configs(prepared, of)]
+    def keep(some: Sequence[Planned]) -> Keeping:
         where = place.name_of(prepared.cache.results)
-        return Keeping(where, mark(), configs, is_late=_is_late(of[0], prepared))
+        return Keeping(where, mark(), [*plan.kept_configs(prepared, some)])
 
     came: list[Came] = []  # and does not count yet: what came in a moment
     written: list[Written] = []
     kept_s, has_begun = time.monotonic(), False
     axes = prepared.grid.request.axes
     shape = len(axes["seed"]), len(axes["capacity"])
-    left = TimeLeft(prepared.rows_to_do(), *shape, lambda: cells.slots)
+    left = TimeLeft(prepared.rows_to_do(), *shape, lambda: runner.slots)
 
     def count() -> None:
         with interrupt.held_back():
@@ -252,15 +245,14 @@ def run(
             ExitStack() as stack,
         ):
             try:
-                for said in cells.run(work, prepared.inputs, keep):
+                for said in runner.run(work, prepared.inputs, keep):
                     journal.confirm()
                     if isinstance(said, Part):
                         if not has_begun:  # before, nothing has come that could be kept
                             stack.enter_context(interrupt.unwinding())
                             has_begun = True
-                        of = [(result, by_key.pop(result.key)) for result in said.results]
                         at = said.node or platform.node()
-                        came += [(*_settled(*each, prepared), at) for each in of]
+                        came += [(result, by_key.pop(result.key), at) for result in said.results]
                         written += said.kept
                     elif isinstance(said, notes.Line):
                         progress.say(said)
@@ -278,24 +270,13 @@ def run(
                     count()
     except KeyboardInterrupt:
         raise KeyboardInterrupt(notes.interrupted(prepared, n_cells)) from None
-    plan.settle(prepared)
-    notes.traces(prepared, late - prepared.late)
-    errors |= skipped((prepared.planned[cell.row].key for cell in by_key.values()), limit)
-    return errors
+    notes.traces(prepared, {name for name in unknown if prepared.inputs.known(name) is not None})
+    return errors | skipped(by_key, limit)
 
 
-def _settled(result: CellResult, cell: Planned, prepared: Prepared) -> tuple[CellResult, Planned]:
-    """Give a result the key of its content, which was not known where it was made meanwhile."""
-    if not _is_late(cell, prepared):
-        return result, cell
-    found = plan.settled(prepared, cell)
-    return result._replace(key=found.key), found
-
-
-def _is_late(cell: Planned, prepared: Prepared) -> bool:
-    """Tell whether a cell was given a key before its workload was known; it may be by now."""
-    row = cell.row
-    return cell.input in prepared.late or prepared.keys[row : row + 1].tobytes().hex() != cell.key
+def _inputs(prepared: Prepared) -> set[str]:
+    """Names of all workloads."""
+    return {cell.input for cell in prepared.first}
 
 
 def _has_failed(said: Part | str) -> bool:
@@ -309,57 +290,57 @@ def skipped(keys: Iterable[str], limit: int | None) -> dict[str, CellError]:
     return dict.fromkeys(keys, error)
 
 
-def _name(labels: Mapping[str, Any]) -> str:
-    """Name a cell as its row does."""
-    masked = mask_tree(labels).items()
-    return " ".join(
-        str(value) if key in ("policy", "trace") else f"{key}={value}"
-        for key, value in masked
-        if value is not None
-    )
-
-
 def _take_in(
-    came: Sequence[Came],
-    written: Sequence[Written],
+    came: list[Came],
+    written: list[Written],
     prepared: Prepared,
     journal: Journal,
     errors: dict[str, CellError],
 ) -> int:
     """Keep results, then say in the journal that they are there; return how many failed."""
     journal.confirm()
-    done = [cell for result, cell, _ in came if result.error is None]
-    for cell in {(id(cell.cell.policy), id(cell.cell.measure)): cell for cell in done}.values():
-        prepared.cache.sources.keep(plan.source_of(cell.cell), plan.table_of(cell.cell))
+    _keep_sources(prepared, [cell for result, cell, _ in came if result.error is None])
+    _pack(came, written, prepared)
     manifests = prepared.cache.commit(written)
     for names, alike in itertools.groupby(manifests, key=lambda manifest: manifest.names):
         some = [*alike]
         values = np.concatenate([manifest.metrics() for manifest in some], axis=1)
         keys = as_keys(b"".join(manifest.keys for manifest in some))
         prepared.metrics.take(keys, dict(zip(names, values, strict=True)))
-    whole = [result for result, *_ in came if result.jobs is not None]
-    of = (cell for result, cell, _ in came if result.jobs is not None)
-    configs = plan.kept_configs(prepared, of)
-    unkept = prepared.cache.put_many([*zip(whole, configs, strict=True)])
     n_failed, lines = 0, []
     for result, cell, node in came:
-        error = result.error
-        if result.key in unkept:
-            # a table of the user's measure that no file can hold is the cell's fault alone
-            error = error_of("keep", unkept[result.key])
         seconds = round(result.seconds, 3)
         fields = {"row": cell.row, "key": cell.key, "node": node, "seconds": seconds}
-        if error is None:
-            if result.jobs is not None:
-                prepared.metrics[cell.key] = result.metrics
+        if result.error is None:
             lines.append({"status": "done", **fields})
         else:
             n_failed += 1
             # it may quote what it could not reach
-            errors[cell.key] = error = mask_tree(error)
+            errors[cell.key] = error = mask_tree(result.error)
             lines.append({"status": "failed", "error": error["message"][:500], **fields})
     journal.append_cells(lines)
     return n_failed
+
+
+def _keep_sources(prepared: Prepared, done: Iterable[Planned]) -> None:
+    """Keep the digests of modules that these cells and their workloads come from."""
+    kept = prepared.cache.sources
+    for cell in {(id(c.cell.policy), id(c.cell.measure), c.input): c for c in done}.values():
+        for digest, table in plan.tables_of(prepared, cell).items():
+            kept.keep(digest, table)
+
+
+def _pack(came: list[Came], written: list[Written], prepared: Prepared) -> None:
+    """Put results that came with their tables, as from this process, into shards."""
+    whole = [at for at, (result, *_) in enumerate(came) if result.jobs is not None]
+    if not whole:
+        return
+    configs = plan.kept_configs(prepared, (came[at][1] for at in whole))
+    done = [(came[at][0], config) for at, config in zip(whole, configs, strict=True)]
+    part = pack(done, None)
+    written += part.kept
+    for at, result in zip(whole, part.results, strict=True):
+        came[at] = (result, *came[at][1:])
 
 
 def _cached_before(prepared: Prepared, journal: Journal) -> Flags:

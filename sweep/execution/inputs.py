@@ -1,4 +1,4 @@
-"""The workloads of a sweep: known by recipe or digest, made or loaded when a cell needs them."""
+"""The workloads of a sweep: known by recipe, made or loaded when a cell needs them."""
 
 from __future__ import annotations
 
@@ -7,19 +7,31 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from sim.base import files
 from sweep.execution.made import ANSWER, Recipe, describe, load
 from sweep.grid import remote, traces
 from sweep.grid.config_tree import canonical
 from sweep.store import converted, mirror, sources
+from sweep.store.file_digests import FileDigests, Stamp, stamp
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
     from sweep.grid.grid import Cell
 
 T = TypeVar("T")
+
+
+class _Wanted(NamedTuple):
+    """What a workload is made from, by its name."""
+
+    trace: Mapping[str, Any]
+    cluster: Mapping[str, Any]
+    stamps: Mapping[str, Stamp]  # of the files that were digested
+    made_from: dict[str, str]
+
+
 KEEP_BYTES = 2**30
 FEW_TASKS = 1_000_000
 """Of a workload that the driver may read to ask something of it, if it was converted before."""
@@ -29,28 +41,25 @@ Convert = Callable[[Recipe], dict[str, Any]]
 
 
 class Inputs:
-    """Loads each distinct workload once, and remembers between runs what came of it.
+    """Workloads by name, each loaded once; what came of them is remembered between runs.
 
-    ``<results>/cache/workloads`` holds one small JSON file for each trace that was ever loaded:
-    its content digest, its size, and what the loader dropped. As long as the configuration, the
-    files and the sources are the same, nothing needs to be loaded to know the digest.
+    The name is the digest of a recipe: the configuration, the content of the files that it names,
+    and the sources of the generator or the reader. It is known before anything is loaded, and part
+    of the keys of cells. ``<results>/cache/workloads`` holds one small JSON file for each workload
+    that was ever made: the digest of its content, its size, and what the loader dropped.
 
-    A synthesized workload is known by its recipe: with `defers` none is made to be described, and
-    its `content` is its recipe's name until somebody makes it and has it `learn` what it is.
     A trace that is read is described by `convert` where there are workers, else here.
     """
 
-    def __init__(
-        self, results: Path, *, defers: bool = False, convert: Convert | None = None
-    ) -> None:
-        self._defers = defers
+    def __init__(self, results: Path, *, convert: Convert | None = None) -> None:
         self._convert = convert
         self._results = results
         self._folder = results / "cache" / "workloads"
         self._fetched = results / "cache" / "traces"
+        self._digests = FileDigests(results / "cache" / "file_digests.json")
         self._copies: dict[str, Path] = {}
         self._ids: dict[tuple[int, int], tuple[str, Cell]] = {}
-        self._wanted: dict[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {}
+        self._wanted: dict[str, _Wanted] = {}
         self._known: dict[str, dict[str, Any]] = {}
         self._unknown: set[str] = set()  # looked for, and not there
         self._loaded: OrderedDict[str, Workload] = OrderedDict()
@@ -60,12 +69,27 @@ class Inputs:
         pair = (id(cell.trace), id(cell.cluster))  # which cells share, and the kept one keeps alive
         if pair not in self._ids:
             trace = self._here(cell.trace)
-            identity = traces.identity(trace, cell.cluster)
+            stamps: dict[str, Stamp] = {}
+
+            def digest(file: Path) -> str:
+                stamps[str(file)] = stamp(file)
+                return self._digests.of(file)
+
+            identity = traces.identity(trace, cell.cluster, digest)
+            self._digests.save()
             identity["sources"] = sources.of_workload(trace)
-            name = hashlib.sha256(canonical(identity).encode()).hexdigest()
+            name = _digest(identity)
             self._ids[pair] = (name, cell)
-            self._wanted.setdefault(name, (trace, cell.cluster))
+            made_from = {"files": _digest(identity["files"]), "sources": identity["sources"]}
+            self._wanted.setdefault(name, _Wanted(trace, cell.cluster, stamps, made_from))
         return self._ids[pair][0]
+
+    def made_from(self, name: str) -> dict[str, str]:
+        """Return the digests of the files and of the sources that a workload follows from.
+
+        Both stand beside a cell's result, to explain later why another cell is not cached.
+        """
+        return self._wanted[name].made_from
 
     def describe(self, name: str) -> dict[str, Any]:
         """Describe a workload: ``digest``, sizes, what can be learnt from, ``meta``."""
@@ -86,51 +110,29 @@ class Inputs:
                 self._unknown.add(name)
         return self._known.get(name)
 
-    def look_again(self) -> None:
-        """Let what was not known be looked for anew: another sweep may have made it."""
-        mirror.fetch_part(self._results, "cache/workloads/")
-        self._unknown.clear()
-
-    def content(self, name: str) -> str:
-        """Return the digest of a workload, or its recipe's name where that is all that is known."""
-        about = self.known(name)
-        if about is None and self._defers and not self.is_read(name):
-            return name
-        digest: str = self.describe(name)["digest"]
-        return digest
-
-    def named(self, name: str) -> str:
-        """Return what a workload is called in the name of a sweep: the same before it is made."""
-        return self.content(name) if self.is_read(name) else name
-
     def is_read(self, name: str) -> bool:
         """Tell whether a workload is read, and not synthesized."""
-        return "synth" not in self._wanted[name][0]
-
-    def is_elsewhere(self, name: str) -> bool:
-        """Tell whether a workload is made where its cells run, and their clusters sized there."""
-        return self._convert is not None or not self.is_read(name)
+        return "synth" not in self._wanted[name].trace
 
     def recipe(self, name: str) -> Recipe:
         """Return what a workload is made from."""
-        trace, cluster = self._wanted[name]
-        if not self.is_read(name):
-            return Recipe(trace, cluster)
-        is_parquet = trace["format"] == "parquet"  # which is read as what is kept would be
-        kept = None if is_parquet else converted.folder_of(self._results, name)
-        about = self.known(name)
+        wanted, about = self._wanted[name], self.known(name)
         digest, n_tasks = ("", 0) if about is None else (about["digest"], about["n_tasks"])
+        if not self.is_read(name):
+            return Recipe(wanted.trace, wanted.cluster, digest=digest)
+        is_parquet = wanted.trace["format"] == "parquet"  # which is read as what is kept would be
+        kept = None if is_parquet else converted.folder_of(self._results, name)
         if digest and kept is not None and not kept.is_dir():
             mirror.fetch_part(self._results, f"{kept.relative_to(self._results).as_posix()}/")
-        return Recipe(trace, cluster, kept, digest, n_tasks, self._copies)
+        files = wanted.stamps, self._copies
+        return Recipe(wanted.trace, wanted.cluster, kept, digest, n_tasks, *files)
 
     def learn(self, name: str, about: Mapping[str, Any]) -> None:
         """Remember what came of a workload that was made elsewhere."""
         if name not in self._known:
             file = self._folder / f"{name}.json"
             files.write_checked_json(file, about)
-            # without what is known no cell of the content is found, without what was kept the trace
-            # is read again
+            # without what was kept the trace is read again
             mirror.push(self._results, file, converted.folder_of(self._results, name))
             self._known[name] = dict(about)
 
@@ -166,6 +168,10 @@ class Inputs:
         if uri not in self._copies:
             self._copies[uri] = remote.fetch(uri, self._fetched)
         return {**trace, "path": str(self._copies[uri])}
+
+
+def _digest(content: Any) -> str:
+    return hashlib.sha256(canonical(content).encode()).hexdigest()
 
 
 def _n_bytes(workload: Workload) -> int:

@@ -16,10 +16,9 @@ Rows = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class Metrics(Mapping[str, dict[str, float]]):
-    """Metrics of those cells that are known, among keys that a plan has; others are few.
+    """Metrics of those cells of a plan that are known, by key.
 
-    The keys are the plan's own, which it may change where it gives these others (`among`). Of
-    those that are there again the first one counts.
+    Of a key that is there again the first one counts.
     """
 
     def __init__(self, keys: Keys, kept: Flags, load: Callable[[Keys], dict[str, F8]]) -> None:
@@ -33,7 +32,11 @@ class Metrics(Mapping[str, dict[str, float]]):
         self._kept = np.flatnonzero(self.known)
         self._load: Callable[[Keys], dict[str, F8]] | None = load
         self._columns: dict[str, F8] = {}
-        self._late: dict[str, dict[str, float]] = {}  # of keys that came to be known later
+
+    @classmethod
+    def of_none(cls) -> Metrics:
+        """Make one of no cells."""
+        return cls(as_keys(b""), np.zeros(0, bool), lambda _: {})
 
     def __contains__(self, key: object) -> bool:
         """Tell whether a cell is there."""
@@ -42,9 +45,7 @@ class Metrics(Mapping[str, dict[str, float]]):
     def __getitem__(self, key: str) -> dict[str, float]:
         """Return a cell's metrics by name."""
         (at,), (is_ours,) = self._places(as_keys(bytes.fromhex(key)))
-        if not is_ours:
-            return self._late[key]
-        if not self.known[at]:
+        if not is_ours or not self.known[at]:
             raise KeyError(key)
         return _present((name, column[at]) for name, column in self._all().items())
 
@@ -56,7 +57,7 @@ class Metrics(Mapping[str, dict[str, float]]):
     def take(self, keys: Keys, columns: Mapping[str, F8]) -> None:
         """Note the metrics of many cells by name, `shards.ABSENT` where a cell has none.
 
-        A name that none of the plan's cells has gets no column.
+        Keys that are not the plan's are left out, as are names that none of its cells has.
         """
         at, ours = self._places(keys)
         rows, known = at[ours], self._all()
@@ -67,19 +68,15 @@ class Metrics(Mapping[str, dict[str, float]]):
                 known[name] = np.full(len(self._keys), shards.ABSENT)
             known[name][rows] = values[ours]
         self.known[rows] = True
-        for late in np.flatnonzero(~ours).tolist():
-            key = keys[late : late + 1].tobytes().hex()
-            self._late[key] = _present((name, values[late]) for name, values in columns.items())
 
     def __iter__(self) -> Iterator[str]:
         """Keys of the cells that are there."""
         for at in np.flatnonzero(self.known).tolist():
             yield self._keys[at : at + 1].tobytes().hex()
-        yield from self._late
 
     def __len__(self) -> int:
         """Count the cells that are there."""
-        return int(self.known.sum()) + len(self._late)
+        return int(self.known.sum())
 
     def are_known(self, keys: Keys) -> Flags:
         """Tell of each key whether its cell is there."""
@@ -87,19 +84,6 @@ class Metrics(Mapping[str, dict[str, float]]):
             return self.known.copy()
         at, found = self._places(keys)
         found[found] = self.known[at[found]]
-        if self._late:
-            late = as_keys(b"".join(map(bytes.fromhex, self._late)))
-            found |= np.isin(keys, late)
-        return found
-
-    def among(self, keys: Keys) -> Metrics:
-        """Return the same for other keys."""
-        at, same = self._places(keys)
-        same[same] = self.known[at[same]]
-        found = Metrics(keys, np.zeros(len(keys), bool), lambda _: {})
-        found.take(keys[same], {name: column[at[same]] for name, column in self._all().items()})
-        for key, metrics in self._late.items():
-            found[key] = metrics
         return found
 
     def names(self) -> list[str]:

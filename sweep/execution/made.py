@@ -1,4 +1,4 @@
-"""Workloads made where they are used: from a recipe, looked at, and clusters sized for them.
+"""Workloads made where they are used: from a recipe, looked at, and clusters built for them.
 
 A trace that is read is parsed once, and converted to Parquet that is read from then on. Runs in a
 worker, or in the driver where there are none.
@@ -15,19 +15,40 @@ from typing import TYPE_CHECKING, Any
 from sim.base.errors import InputError
 from sim.base.masking import mask
 from sweep.grid import clusters, remote, traces
+from sweep.grid.clusters import Built
 from sweep.grid.config_tree import canonical
 from sweep.store import converted
+from sweep.store.file_digests import Stamp, stamp
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
-    from sweep.store.cell import CellSpec
 
 FEW_JOBS = 3
 ANSWER = "answer"
-_UNSIZED = "unsized"
 
-Sizes = Mapping[str, Mapping[str, Any]]
-"""Sized clusters by what `unsized` says of them."""
+World = tuple[Mapping[str, Any], float]
+"""Configuration of a cluster, and a capacity."""
+
+
+class Clusters:
+    """The clusters of one workload, each built once."""
+
+    def __init__(self) -> None:
+        self._built: dict[tuple[str, float], Built] = {}
+
+    def of(self, workload: Workload, config: Mapping[str, Any], capacity: float) -> Built:
+        """Return the cluster of a capacity, built for the workload unless it was before.
+
+        Raises InputError where a job does not fit it.
+        """
+        world = canonical(config), capacity
+        if world not in self._built:
+            self._built[world] = clusters.build(workload, config, capacity)
+        return self._built[world]
+
+    def find(self, config: Mapping[str, Any], capacity: float) -> Built | None:
+        """Return the cluster of a capacity; None if it was not built."""
+        return self._built.get((canonical(config), capacity))
 
 
 @dataclass(frozen=True)
@@ -37,8 +58,9 @@ class Recipe:
     trace: Mapping[str, Any]
     cluster: Mapping[str, Any]
     kept: Path | None = None  # where a trace that is read lies once it is converted
-    digest: str = ""  # of what is read, where that is known
+    digest: str = ""  # of the content, where it was made before
     n_tasks: int = 0  # the same
+    stamps: Mapping[str, Stamp] = field(default_factory=dict)  # of the files, as planned with
     fetched: Mapping[str, Path] = field(default_factory=dict)  # copies from stores, by address
     question: Callable[[Workload], Any] | None = None  # to be answered where it is converted
 
@@ -53,18 +75,20 @@ class Made:
     """What is known of a workload once it is made."""
 
     about: dict[str, Any]  # see `describe`
-    sizes: Sizes
+    clusters: Clusters
 
 
-def make(recipe: Recipe, wanted: Iterable[str]) -> tuple[Made, Workload]:
-    """Make a workload and size the wanted clusters for it.
+def make(recipe: Recipe, wanted: Iterable[World]) -> tuple[Made, Workload]:
+    """Make a workload and build the wanted clusters for it.
 
     Raises InputError where it can't be made, or does not fit one of them.
     """
     workload = load(recipe)
     _ = workload.columns  # computed once here, shared by all
-    sizes = {one: size(workload, one) for one in wanted}
-    return Made(describe(workload), sizes), workload
+    made = Made(describe(workload), Clusters())
+    for config, capacity in wanted:
+        made.clusters.of(workload, config, capacity)
+    return made, workload
 
 
 def few_of(workload: Workload) -> Workload:
@@ -84,7 +108,7 @@ def load(recipe: Recipe) -> Workload:
 
     What a trace comes to is kept, whoever reads it first: a plan, a sweep, a task of it.
 
-    Raises InputError where that fails, or its content is another than what was planned with.
+    Raises InputError where that fails, or its content is another than it was before.
     """
     if recipe.kept is not None and recipe.digest:
         found = converted.find(recipe.kept, recipe.digest)
@@ -96,11 +120,20 @@ def load(recipe: Recipe) -> Workload:
         for uri, copy in recipe.fetched.items():
             error = remote.blame(error, uri, copy)
         raise error from None
-    if recipe.digest not in ("", workload.digest):
+    path = recipe.trace.get("path")
+    if recipe.is_read and any(stamp(Path(file)) != was for file, was in recipe.stamps.items()):
         raise InputError(
             "the trace has changed since the sweep began: run the same command again",
-            file=mask(str(recipe.trace.get("path"))),
+            file=mask(str(path)),
             rule="changed trace",
+        )
+    if recipe.digest not in ("", workload.digest):
+        raise InputError(
+            "the same files and sources have made another workload before, which cached cells are "
+            f"of (its digest was {recipe.digest[:12]}, and is {workload.digest[:12]} now): the "
+            "packages or the machine differ; give another paths.results=DIR",
+            file=None if path is None else mask(str(path)),
+            rule="changed workload",
         )
     if recipe.kept is not None:
         converted.keep(workload, recipe.kept)
@@ -122,32 +155,3 @@ def describe(workload: Workload) -> dict[str, Any]:
     }
     plain: dict[str, Any] = json.loads(canonical(about))  # as it will be read back
     return plain
-
-
-def unsized(cluster: Mapping[str, Any], capacity: float) -> dict[str, str]:
-    """Stand for the cluster of a cell whose workload is not there to size it for."""
-    return {_UNSIZED: canonical([cluster, capacity])}
-
-
-def wanted_by(spec: CellSpec) -> str | None:
-    """Say what of a cell is to be sized; None if it is."""
-    found: str | None = spec.cluster.get(_UNSIZED)
-    return found
-
-
-def size(workload: Workload, wanted: str) -> dict[str, Any]:
-    """Size a cluster that stands unsized."""
-    cluster, capacity = json.loads(wanted)
-    return clusters.size(workload, cluster, capacity)
-
-
-def sized(spec: CellSpec, sizes: Sizes) -> CellSpec:
-    """Return a cell with its cluster sized."""
-    wanted = wanted_by(spec)
-    return spec if wanted is None else spec._replace(cluster=sizes[wanted])
-
-
-def fitted(spec: CellSpec, workload: Workload) -> CellSpec:
-    """Return a cell with its cluster sized for its workload."""
-    wanted = wanted_by(spec)
-    return spec if wanted is None else sized(spec, {wanted: size(workload, wanted)})

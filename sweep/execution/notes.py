@@ -99,7 +99,7 @@ INTERRUPTED = "interrupted: what is done is kept; the same command goes on from 
 
 def interrupted(prepared: Prepared, n_todo: int) -> str:
     """Word how much is kept."""
-    left = len(prepared.todo())
+    left = len(prepared.rows_to_do())
     return (
         f"interrupted: {n_todo - left} of {n_todo} cells are done and kept; "
         "the same command goes on from here"

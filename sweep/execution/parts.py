@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sweep.execution.cell import error_of
-from sweep.execution.keys import key_by_content
 from sweep.store import keep
 
 if TYPE_CHECKING:
     from sweep.execution.cell import Simulate
     from sweep.execution.watch import Watched
-    from sweep.store.cell import CellResult, CellSpec
+    from sweep.store.cell import CellResult
     from sweep.store.keep import Written
+    from sweep.store.place import Place
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,6 @@ class Keeping:
     where: str  # the place of results, and its mark
     mark: str
     configs: Sequence[Mapping[str, Any]]  # of each of its cells, for people to read
-    is_late: bool  # keys and configurations name the workload's recipe, as its digest is not known
 
 
 @dataclass(frozen=True)
@@ -52,30 +51,24 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Part:
-    """Results of cells: with their tables, or without these and their metrics, which are kept."""
+    """Results of cells, their tables and metrics in shards; or with both, still to be packed."""
 
     results: list[CellResult]
     kept: Sequence[Written] = ()
     node: str = ""  # name of the one where they ran, for people; empty: this machine
 
 
-def pack(
-    done: Sequence[tuple[CellSpec, CellResult, Mapping[str, Any]]], how: Keeping, workload: str
-) -> Part:
-    """Keep cells, each with its configuration; `workload` is the digest of theirs."""
-    whole: list[tuple[str, CellResult, Mapping[str, Any]]] = []
-    for spec, result, config in done:
-        if result.error is None and how.is_late:
-            key = key_by_content(spec, workload)
-            whole.append((key, result, {**config, "workload": workload}))
-        elif result.error is None:
-            whole.append((result.key, result, config))
-    rows, unkept = keep.rows_of(whole)
-    written = [*keep.write(rows, keep.reached(how.where, how.mark))]
+Done = tuple["CellResult", Mapping[str, Any]]
+"""A result with its table, and its cell's configuration."""
+
+
+def pack(done: Sequence[Done], there: Place | None) -> Part:
+    """Put the tables of cells into shards, in their place where it is reached from here."""
+    rows, unkept = keep.rows_of((result, config) for result, config in done if not result.error)
     results = []
-    for _, result, _ in done:
+    for result, _ in done:
         # a table of the user's measure that no file can hold is the cell's fault alone
         found = unkept.get(result.key)
         error = result.error if found is None else error_of("keep", found)
         results.append(result._replace(metrics={}, jobs=None, error=error))
-    return Part(results, written)
+    return Part(results, [*keep.write(rows, there)])

@@ -22,13 +22,13 @@ from sim.base.masking import mask, mask_under
 from sim.base.text import single_line
 from sim.cluster.load import FACTS
 from sim.metrics import METRICS
-from sweep.execution.known import Flags
+from sweep.execution.known import Flags, Metrics
 from sweep.execution.plan import Memo, Planned, Prepared
 from sweep.execution.rebase import AGAINST_BASELINE, against
 from sweep.grid.config_tree import canonical
 from sweep.grid.grid import Grid
 from sweep.grid.overrides import quote
-from sweep.stats.arrange import ABOUT, AXES, COUNTED, ERROR, POOL
+from sweep.stats.arrange import ABOUT, AXES, ERROR
 from sweep.stats.arrange import text as shortest
 from sweep.store.cell import CellError
 from sweep.store.folder import ROWS_A_GROUP, SweepFolder
@@ -51,7 +51,7 @@ def narrow(
     labels = {key: _Coded() for key in ("policy", "trace", *grid.swept)}
     capacity, seed = np.empty(n), np.empty(n, np.int64)
     about = np.empty((len(ABOUT), n), bool)
-    cluster = Memo(lambda part: _of_cluster(canonical(prepared.masked(part))))
+    cluster = Memo(_about)
     for at, cell in enumerate(grid.cells):
         for key, column in labels.items():
             column.add(cell.labels[key])
@@ -76,7 +76,7 @@ def narrow(
     for name in _names(metrics.names()):
         table[name] = pa.nulls(n) if name in AGAINST_BASELINE else metrics.column(name)[0]
     del metrics
-    prepared.metrics = prepared.metrics.among(prepared.keys[:0])  # the table has them all
+    prepared.metrics = Metrics.of_none()  # the table has them all
     if failed:
         for name in ERROR:
             part = name.removeprefix("error_")
@@ -96,9 +96,9 @@ def _those(prepared: Prepared, errors: Mapping[str, CellError]) -> Iterator[tupl
         yield row, prepared.planned[row]
 
 
-def _of_cluster(text: str) -> tuple[bool, bool]:
-    """Tell of a cluster, as canonical JSON, what `ABOUT` names."""
-    return bool(POOL.search(text)), bool(COUNTED.search(f'"cluster":{text}'))
+def _about(cluster: Mapping[str, Any]) -> tuple[bool, bool]:
+    """Tell of a cluster's configuration what `ABOUT` names."""
+    return cluster["shape"] == "slots", cluster.get("count") is not None
 
 
 def parts(prepared: Prepared, table: pa.Table) -> Iterator[pa.Table]:
@@ -106,7 +106,7 @@ def parts(prepared: Prepared, table: pa.Table) -> Iterator[pa.Table]:
     for begin in range(0, table.num_rows, ROWS_A_GROUP):
         part = table.slice(begin, ROWS_A_GROUP)
         cells = [prepared.planned[begin + at] for at in range(part.num_rows)]
-        last = (*ERROR, "reproduce", *ABOUT, "key")
+        last = (*ERROR, "reproduce", "key")
         made = {name: _plain(part[name]) for name in part.column_names if name not in last}
         for name in ERROR:
             has = name in part.column_names
@@ -130,15 +130,12 @@ def read(folder: SweepFolder) -> pa.Table:
 def _narrowed(part: pa.Table) -> pa.Table:
     import pyarrow.compute as pc  # 0.05 s to import: not where nothing is read
 
-    configs = part["config"]
-    found = {
-        name: pc.match_substring_regex(configs, pattern.pattern)
-        for name, pattern in zip(ABOUT, (POOL, COUNTED), strict=True)
-    }
     failed = pc.equal(part["status"].cast(pa.string()), "failed")
     none = pa.scalar(None, pa.string())
-    found["reproduce"] = pc.if_else(failed, part["reproduce"], none)
-    found["key"] = columns.unhexed(part["key"].combine_chunks(), KEY_BYTES)
+    found = {
+        "reproduce": pc.if_else(failed, part["reproduce"], none),
+        "key": columns.unhexed(part["key"].combine_chunks(), KEY_BYTES),
+    }
     kept = {name: part[name] for name in part.column_names if name not in ("config", *found)}
     return pa.table({**kept, **found})
 

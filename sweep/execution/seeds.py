@@ -68,12 +68,13 @@ def _round(
     journal = Journal(results, plan.prepare(cells, inputs).sweep)
     with journal.locked(lambda: notes.note("another process runs these cells; waiting for it")):
         prepared = plan.prepare(cells, Inputs(results, convert=runner.convert))
-        specs = list(plan.specs(prepared))
+        todo = prepared.rows_to_do()
         errors: dict[str, CellError] = {}
-        if specs:
-            compute.begin(prepared, journal, len(specs))
+        if len(todo):
+            compute.begin(prepared, journal, len(todo))
             before_cells()
-            errors = together.run(prepared, specs, len(specs), journal, runner)
+            in_order = prepared.in_order(todo)
+            errors = together.run(prepared, in_order, len(todo), journal, runner)
             if errors:
                 runner.close()  # cells may be left on their way
     return prepared, errors

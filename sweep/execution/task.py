@@ -12,30 +12,29 @@ import itertools
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import policies
 from sim.measures import NO_POLICY
 from sweep.execution import made as making
 from sweep.execution.cell import run_cell
-from sweep.execution.made import Made, Recipe, Sizes, size, sized, wanted_by
-from sweep.execution.parts import Part, pack
+from sweep.execution.made import Clusters, Made, Recipe, World
+from sweep.execution.parts import Done, Part, pack
 from sweep.execution.watch import watching
 from sweep.execution.working_folder import leave_if_gone
 from sweep.grid import clusters
+from sweep.store import keep
 from sweep.store.cell import CellError, CellResult, CellSpec
 
 if TYPE_CHECKING:
+    from sim.cluster.cluster import Cluster
     from sim.workload.workload import Workload
     from sweep.execution.parts import Chunk, Keeping
 
 
 def run_batch(workload: Workload, chunk: Chunk, made: Made | None = None) -> Iterator[Part]:
-    """Run cells of one workload, one after the other.
-
-    Clusters that stand unsized are of the sizes that are known since it was `made`, others are
-    sized here.
+    """Run cells of one workload, one after the other, on the clusters that were `made` for it.
 
     Yields what is done, in that order, as often as its `pace` says, and kept from here where it
     is said how; those left when its time is up are not begun.
@@ -43,41 +42,37 @@ def run_batch(workload: Workload, chunk: Chunk, made: Made | None = None) -> Ite
     find_modules_in(chunk.python_path)
     begun_s = handed_over_s = time.monotonic()
     node = _node()
-    done: list[tuple[CellSpec, CellResult, Mapping[str, Any]]] = []
+    done: list[Done] = []
     pace, keeping = chunk.pace, chunk.keeping
     configs = itertools.repeat({}) if keeping is None else keeping.configs
-    sizes = {} if made is None else {**made.sizes}
+    built = Clusters() if made is None else made.clusters
     with watching(chunk.watched) as begin:
         for spec, config in zip(map(CellSpec._make, chunk.specs), configs, strict=False):
             begin(spec.key)
-            wanted = wanted_by(spec)
-            if wanted is not None and wanted not in sizes:
-                sizes[wanted] = size(workload, wanted)
-            result = _other_sources(spec) or run_cell(workload, sized(spec, sizes), chunk.simulate)
-            done.append((spec, result._replace(node=node), config))
+            result = _other_sources(spec)
+            if result is None:
+                cluster = built.of(workload, spec.cluster, spec.capacity)
+                result = run_cell(workload, spec, cluster, chunk.simulate)
+            done.append((result._replace(node=node), config))
             now_s = time.monotonic()
             if now_s - handed_over_s >= pace.part_s:
                 begin(None)  # it may have to wait until somebody takes it
-                yield _part(done, keeping, made)
+                yield _part(done, keeping)
                 done, handed_over_s = [], time.monotonic()
             if now_s - begun_s >= pace.task_s:
                 break
     if done:
-        yield _part(done, keeping, made)
+        yield _part(done, keeping)
 
 
-def _part(
-    done: Sequence[tuple[CellSpec, CellResult, Mapping[str, Any]]],
-    keeping: Keeping | None,
-    made: Made | None,
-) -> Part:
+def _part(done: Sequence[Done], keeping: Keeping | None) -> Part:
     if keeping is None:
-        return Part([result for _, result, _ in done])
-    return pack(done, keeping, "" if made is None else made.about["digest"])
+        return Part([result for result, _ in done])
+    return pack(done, keep.reached(keeping.where, keeping.mark))
 
 
 def make(
-    recipe: Recipe, wanted: Sequence[str], python_path: Sequence[str]
+    recipe: Recipe, wanted: Sequence[World], python_path: Sequence[str]
 ) -> tuple[Made, Workload, Workload]:
     """Make a workload here, see `sweep.execution.made.make`; its few first jobs come beside it."""
     find_modules_in(python_path)
@@ -131,60 +126,67 @@ def find_modules_in(folders: Sequence[str]) -> None:
     sys.path.extend(folder for folder in folders if folder not in sys.path)
 
 
+Variant = tuple[CellSpec, "Cluster"]
+"""A cell, and its cluster without faults: both say which kernels it needs."""
 COMPILING = "compiling the kernels, once for this version"
 
 
 def sample(
-    specs: Sequence[CellSpec], load: Callable[[], tuple[Any, Sizes]]
-) -> tuple[Any, list[CellSpec]]:
+    specs: Sequence[CellSpec], load: Callable[[], tuple[Any, Clusters]]
+) -> tuple[Any, list[Variant]]:
     """Return a few jobs of the first workload, and a cell of each policy and kind of cluster.
 
-    The jobs, or a reference to them, come with the sizes of clusters that stand unsized: what is
-    of none is left out. None where it can't be had, which the first cell will say.
+    The jobs, or a reference to them, come with the clusters that were built for it: cells of others
+    are left out. None where it can't be had, which the first cell will say.
     """
     first = {(id(spec.policy), id(spec.cluster)): spec for spec in reversed(specs)}
-    kinds = {_kind(spec): spec for spec in first.values()}
-    simulated = [spec for spec in kinds.values() if spec.policy["name"] != NO_POLICY]
+    simulated = [spec for spec in first.values() if spec.policy["name"] != NO_POLICY]
     if not simulated:
         return None, []
     try:
-        few, sizes = load()
-        there = [one for one in simulated if wanted_by(one) is None or wanted_by(one) in sizes]
-        return few, [sized(spec, sizes) for spec in there[::-1]]
+        few, built = load()
+        kinds: dict[str, Variant] = {}
+        for spec in simulated:
+            there = built.find(spec.cluster, spec.capacity)
+            if there is not None:
+                kinds[_kind(spec)] = (spec, there.cluster)
+        return few, [*kinds.values()][::-1]
     except Exception:
         return None, []
 
 
 def _kind(spec: CellSpec) -> str:
-    cluster = {key: value for key, value in spec.cluster.items() if key not in ("count", "facts")}
+    cluster = {key: value for key, value in spec.cluster.items() if key != "count"}
     return json.dumps([spec.policy, cluster], sort_keys=True, default=str)
 
 
 def missing(
-    python_path: Sequence[str], few_jobs: Workload, specs: Sequence[CellSpec]
-) -> list[CellSpec]:
+    python_path: Sequence[str], few_jobs: Workload, variants: Sequence[Variant]
+) -> list[Variant]:
     """Return a cell for each variant that cells like these need and this machine does not keep."""
     # in a worker: the driver loads no numba
     from sim.engine.kernels.run import is_compiled
     from sim.engine.simulate import variant
 
     find_modules_in(python_path)
-    found: dict[frozenset[str], CellSpec] = {}
-    for spec in specs:
+    found: dict[frozenset[str], Variant] = {}
+    for one in variants:
         with contextlib.suppress(Exception):  # what goes wrong is what the cell itself will say
-            found.setdefault(variant(few_jobs, *_built(spec)), spec)
-    return [spec for features, spec in found.items() if not is_compiled(features)]
+            found.setdefault(variant(few_jobs, *_built(one)), one)
+    return [one for features, one in found.items() if not is_compiled(features)]
 
 
-def compile_for(python_path: Sequence[str], few_jobs: Workload, spec: CellSpec) -> None:
+def compile_for(python_path: Sequence[str], few_jobs: Workload, one: Variant) -> None:
     """Compile the variant that a cell like this needs."""
     from sim.engine.simulate import compile_ahead  # in a worker: the driver loads no numba
 
     find_modules_in(python_path)
     with contextlib.suppress(Exception):
-        compile_ahead(few_jobs, *_built(spec))
+        compile_ahead(few_jobs, *_built(one))
 
 
-def _built(spec: CellSpec) -> tuple[Any, Any]:
+def _built(one: Variant) -> tuple[Any, Any]:
+    spec, cluster = one
     name, module, options = (spec.policy[key] for key in ("name", "module", "params"))
-    return clusters.build(spec.cluster, spec.seed), policies.build(name, module=module, **options)
+    faulty = clusters.with_faults(cluster, spec.cluster, spec.seed)
+    return faulty, policies.build(name, module=module, **options)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from sweep.execution import compute, notes, plan
+from sweep.execution import compute, notes
 from sweep.execution.compute import Runner
 from sweep.execution.plan import Planned, Prepared
 from sweep.store.claims import Claims
@@ -18,9 +18,8 @@ from sweep.store.index import as_keys
 from sweep.store.journal import Journal
 
 if TYPE_CHECKING:
-    from sweep.store.cell import CellError, CellSpec
+    from sweep.store.cell import CellError
 
-Spec = tuple[Planned, "CellSpec"]
 T = TypeVar("T")
 LOOK_EVERY_S = 1.0
 AT_ONCE = 25_000
@@ -28,7 +27,7 @@ AT_ONCE = 25_000
 
 
 def run(
-    prepared: Prepared, specs: Iterable[Spec], n_cells: int, journal: Journal, runner: Runner
+    prepared: Prepared, cells: Iterable[Planned], n_cells: int, journal: Journal, runner: Runner
 ) -> dict[str, CellError]:
     """Run cells as `compute.run` does, but those that another sweep is at, which are waited for.
 
@@ -36,7 +35,7 @@ def run(
     """
     errors: dict[str, CellError] = {}
     limit = prepared.grid.request.settings.max_failures
-    left, has_said = iter(specs), False
+    left, has_said = iter(cells), False
     with contextlib.closing(Claims(prepared.cache.place)) as claims:
         while True:
             journal.confirm()
@@ -48,8 +47,7 @@ def run(
                 errors |= compute.run(prepared, some, n_cells, journal, runner, mine.over)
                 if limit is not None and len(errors) >= limit:
                     rest = itertools.chain(mine.waiting, mine.others, left)
-                    keys = (prepared.planned[cell.row].key for cell, _ in rest)
-                    return errors | compute.skipped(keys, limit)
+                    return errors | compute.skipped((cell.key for cell in rest), limit)
             if not mine.others:
                 return errors
             if not first:
@@ -67,38 +65,29 @@ class _Mine:
     def __init__(self, prepared: Prepared, claims: Claims) -> None:
         self._prepared = prepared
         self._claims = claims
-        # of what is in work, by row: as what it is claimed, and its key
-        self._in_work: dict[int, tuple[bytes, str]] = {}
-        self._keys: set[str] = set()
-        self.waiting: list[Spec] = []  # claimed, and not given yet
-        self.others: list[Spec] = []
+        self._in_work: set[str] = set()  # keys
+        self.waiting: list[Planned] = []  # claimed, and not given yet
+        self.others: list[Planned] = []
 
-    def among(self, specs: Iterator[Spec]) -> Iterator[Spec]:
+    def among(self, cells: Iterator[Planned]) -> Iterator[Planned]:
         """Claim cells, many at once, and give those that are neither another's nor kept."""
         cache = self._prepared.cache
-        while some := list(itertools.islice(specs, max(AT_ONCE, len(self._in_work) // 4))):
-            names = [plan.claimed_as(self._prepared, cell) for cell, _ in some]
-            still = as_keys(b"".join(name for name, _ in self._in_work.values()))
-            mine = self._claims.take(as_keys(b"".join(names)), still)
-            some = _settled(self._prepared, some)
-            # what was kept between the plan and the claim
-            keys = [cell.key for cell, _ in some]
-            kept = cache.look_again(as_keys(bytes.fromhex("".join(keys))))
+        while some := list(itertools.islice(cells, max(AT_ONCE, len(self._in_work) // 4))):
+            keys = [cell.key for cell in some]
+            wanted, in_work = (as_keys(bytes.fromhex("".join(k))) for k in (keys, self._in_work))
+            mine = self._claims.take(wanted, in_work)
+            kept = cache.look_again(wanted)  # between the plan and the claim
             _take_over(self._prepared, itertools.compress(keys, kept))
             for at in np.flatnonzero(~kept).tolist():
-                if mine[at] and keys[at] not in self._keys:  # recipes may differ, and contents not
-                    self._in_work[some[at][0].row] = (names[at], keys[at])
-                    self._keys.add(keys[at])
-                    self.waiting.append(some[at])
-                else:
-                    self.others.append(some[at])
-            del some, names, mine, keys, kept  # before the next are drawn
+                (self.waiting if mine[at] else self.others).append(some[at])
+                if mine[at]:
+                    self._in_work.add(keys[at])
+            del some, keys, wanted, mine, kept  # before the next are drawn
             yield from each_once(self.waiting)
 
     def over(self, cell: Planned) -> None:
         """Give up the claim of a cell."""
-        _, key = self._in_work.pop(cell.row)
-        self._keys.remove(key)
+        self._in_work.remove(cell.key)
 
 
 def each_once(cells: list[T]) -> Iterator[T]:
@@ -106,20 +95,6 @@ def each_once(cells: list[T]) -> Iterator[T]:
     cells.reverse()
     while cells:
         yield cells.pop()
-
-
-def _settled(prepared: Prepared, specs: list[Spec]) -> list[Spec]:
-    """Give cells the keys of their contents where this sweep or another made their workloads."""
-    if prepared.late:
-        prepared.inputs.look_again()
-        plan.settle(prepared)
-    keys = prepared.keys[[cell.row for cell, _ in specs]].tobytes()
-    if keys == b"".join(bytes.fromhex(cell.key) for cell, _ in specs):
-        return specs
-    cells = [prepared.planned[cell.row] for cell, _ in specs]
-    return [
-        (cell, spec._replace(key=cell.key)) for cell, (_, spec) in zip(cells, specs, strict=True)
-    ]
 
 
 def _take_over(prepared: Prepared, keys: Iterable[str]) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import policies
-from sweep.grid.clusters import FAULTS
+from sweep.grid.cluster_checks import FAULTS
 
 _OF_SEED = re.compile(r"\$\{[^}]*\bseed\b")
 _DRAWS = frozenset(("rng", "seed", "random", "default_rng", "stream"))

@@ -16,7 +16,7 @@ from sim import measures
 from sim.base.errors import InputError, unknown
 from sim.base.plugins import check_known
 from sim.measures import NO_POLICY
-from sweep.grid import chance, clusters, config_tree, traces
+from sweep.grid import chance, cluster_checks, config_tree, traces
 from sweep.grid.cells import Lazy
 from sweep.grid.overrides import Assignment
 from sweep.grid.request import Request
@@ -180,7 +180,7 @@ class Resolver:
         if key not in self._worlds:
             parts = config_tree.resolved({**world.raw, **context})
             traces.check(world.option, parts["trace"])
-            clusters.check(parts["cluster"])
+            cluster_checks.check(parts["cluster"])
             _check_measure(parts["measure"])
             self._worlds[key] = (parts["trace"], parts["cluster"], parts["measure"])
         return self._worlds[key]
@@ -334,7 +334,7 @@ def _check(
             which = resolver.name(policy, world, context)
             if which not in seen:
                 seen.add(which)
-                clusters.check_count(resolver.world(world, context)[1], context["capacity"])
+                cluster_checks.check_count(resolver.world(world, context)[1], context["capacity"])
                 resolver.policy(policy, context)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import sim
 from sim import knobs
 from sim.base.errors import InputError
-from sweep.grid import clusters
+from sweep.grid import cluster_size
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
@@ -37,4 +37,4 @@ def make(trace: Mapping[str, Any], cluster: Mapping[str, Any]) -> Workload:
         workload = workload.slice_time(begin or 0.0, math.inf if end is None else end)
     for name, chosen in (trace.get("knobs") or {}).items():
         workload = knobs.turn(workload, name, **(chosen or {}))
-    return clusters.stretched(workload, cluster)
+    return cluster_size.stretched(workload, cluster)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,20 +13,22 @@ from sim.base.errors import InputError
 from sim.base.parameters import check as check_value
 from sim.base.parameters import hints_of
 from sim.base.plugins import check_known
-from sweep.grid import clusters, recipe, remote
+from sweep.grid import cluster_size, recipe, remote
 from sweep.grid.recipe import OWN, WINDOW
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
 
 
+_OF_NO_FILE = ("format", "synth")
+
+
 def check(option: str, trace: Mapping[str, Any]) -> None:
     """Refuse a trace that can't be loaded, as far as can be told without loading it."""
-    known = ("format", "synth")
-    if sum(key in trace for key in known) != 1:
+    if sum(key in trace for key in _OF_NO_FILE) != 1:
         raise InputError(
             f"trace={option} must name either a format to read or a synth to draw from, "
-            f"not {' and '.join(key for key in known if key in trace) or 'neither'}"
+            f"not {' and '.join(key for key in _OF_NO_FILE if key in trace) or 'neither'}"
         )
     for key in WINDOW:
         value = trace.get(key)
@@ -41,21 +43,29 @@ def check(option: str, trace: Mapping[str, Any]) -> None:
         _check_path(option, trace.get("path"))
 
 
-def identity(trace: Mapping[str, Any], cluster: Mapping[str, Any]) -> dict[str, Any]:
-    """Everything that a workload's content follows from, without loading it.
+def identity(
+    trace: Mapping[str, Any], cluster: Mapping[str, Any], digest: Callable[[Path], str]
+) -> dict[str, Any]:
+    """Everything that a workload follows from but the sources, without loading it.
 
     Two equal identities are the same workload, as long as the sources are: the configuration, the
-    size and time of change of every file that it names, and the cluster where arrivals are
-    stretched to it.
+    name and `digest` of every file that it names, wherever that lies, and the cluster where
+    arrivals are stretched to it.
     """
-    found: dict[str, Any] = {"trace": dict(trace), "files": [], "stretch": None}
+    options = {
+        key: value if key in _OF_NO_FILE else _by_content(value, digest)
+        for key, value in trace.items()
+        if key != "path"
+    }
+    found: dict[str, Any] = {"trace": options, "files": [], "stretch": None}
     if "path" in trace:
         root = remote.here(trace["path"]).resolve()
-        found["trace"]["path"] = str(root)
-        found["files"] += _stamps(sorted(root.rglob("*")) if root.is_dir() else [root])
-    options = {key: value for key, value in trace.items() if key != "path"}
-    found["files"] += _stamps(Path(text) for text in _texts(options))
-    if clusters.stretches(cluster):
+        folder = root if root.is_dir() else root.parent
+        files = sorted(root.rglob("*")) if root.is_dir() else [root]
+        found["files"] = [
+            [file.relative_to(folder).as_posix(), digest(file)] for file in files if file.is_file()
+        ]
+    if cluster_size.stretches(cluster):
         found["stretch"] = {key: cluster.get(key) for key in ("shape", "count", "load", "tails")}
     return found
 
@@ -67,24 +77,18 @@ def prepare(trace: Mapping[str, Any], cluster: Mapping[str, Any]) -> Workload:
     return recipe.make(trace, cluster)
 
 
-def _stamps(files: Iterable[Path]) -> list[list[Any]]:
-    """Size and time of change of those that are files."""
-    found = []
-    for file in files:
-        with contextlib.suppress(OSError, ValueError):  # an option's text may be no name of a file
-            if file.is_file():
-                stat = file.stat()
-                found.append([str(file.resolve()), stat.st_size, stat.st_mtime_ns])
-    return found
-
-
-def _texts(option: Any) -> Iterator[str]:
-    """All texts in an option, however deep."""
+def _by_content(option: Any, digest: Callable[[Path], str]) -> Any:
+    """Replace each text in an option that is the path of a file by its name and digest."""
+    if isinstance(option, Mapping):
+        return {key: _by_content(value, digest) for key, value in option.items()}
+    if isinstance(option, list):
+        return [_by_content(value, digest) for value in option]
     if isinstance(option, str):
-        yield option
-    elif isinstance(option, Mapping | list):
-        for part in option.values() if isinstance(option, Mapping) else option:
-            yield from _texts(part)
+        with contextlib.suppress(OSError, ValueError):  # a text may be no name of a file
+            file = Path(option)
+            if file.is_file():
+                return [file.name, digest(file)]
+    return option
 
 
 def _check_options(option: str, trace: Mapping[str, Any]) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from sim.base.errors import InputError
-from sweep.grid import clusters
+from sweep.grid import cluster_size, clusters
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
@@ -27,7 +27,7 @@ def between(config: Mapping[str, Any], low: float, high: float, workload: Worklo
     The workload is seen here alone, which may be in a task. Where like machines are enough, so are
     more of them; of kinds each has its share, rounded, and every number is looked at.
     """
-    found = Machines(config, clusters.full_count(workload, config))
+    found = Machines(config, cluster_size.full_count(workload, config))
     first = max(1, math.ceil(low * found.full / found.each - _HAIR))
     last = int(high * found.full / found.each + _HAIR)
     if first > last:
@@ -39,7 +39,7 @@ def between(config: Mapping[str, Any], low: float, high: float, workload: Worklo
 
     def why_not(n: int) -> str:
         try:
-            clusters.size(workload, config, found.capacity(n))
+            clusters.build(workload, config, found.capacity(n))
         except InputError as error:
             return error.message
         return ""
@@ -83,7 +83,7 @@ class Machines:
     def _find(self, n: int) -> float:
         wanted = self.count(n)
         exact = wanted / self.full
-        if clusters.comes_whole(self.config):  # so that what they are of is not
+        if cluster_size.comes_whole(self.config):  # so that what they are of is not
             for _ in _DIGITS:
                 off = self._count(exact) - wanted
                 if not off:
@@ -97,5 +97,5 @@ class Machines:
 
     def _count(self, capacity: float) -> float:
         """Return how many machines a capacity is."""
-        cluster = clusters.at_capacity(self.config, self.of_one, capacity)
-        return clusters.count_of(cluster, self.config["shape"])
+        cluster = cluster_size.at_capacity(self.config, self.of_one, capacity)
+        return cluster_size.count_of(cluster, self.config["shape"])

@@ -14,7 +14,7 @@ from typing import Any
 
 from sim.base.errors import InputError
 from sim.base.masking import mask
-from sweep.execution import notes, origin, plan, together
+from sweep.execution import compute, notes, origin, plan, together
 from sweep.execution.compute import Runner
 from sweep.execution.inputs import Inputs
 from sweep.execution.plan import Planned, Prepared
@@ -69,7 +69,7 @@ class Rounds:
         """Have the numbers of these cells; `what` says in a line what they are for."""
         self._number += 1
         prepared = self.prepare(cells)
-        todo = {cell.key for cell in prepared.todo()} - self.errors.keys()
+        todo = {cell.key for cell in prepared.in_order(prepared.rows_to_do(self.errors))}
         known = self._begun().get(self._number)
         new = {canonical(each.cell.labels): each for each in prepared.planned}
         new = {name: each for name, each in new.items() if name not in self._planned}
@@ -125,7 +125,8 @@ class Rounds:
             raise InputError(
                 f"{len(todo)} cells of {self.sweep} are not kept any more; run the sweep again"
             )
-        specs = [each for each in plan.specs(prepared) if each[0].key in todo]
+        compute.read_traces(prepared)
+        cells = prepared.in_order(prepared.rows_to_do(self.errors))
         if not self.n_run:
             notes.traces(prepared)
         notes.note(f"{self.sweep}, round {self._number}: {what}: {len(todo)} cells to run")
@@ -139,7 +140,7 @@ class Rounds:
             **origin.words_of(self.request),
         )
         self.before_cells()
-        errors = together.run(prepared, specs, len(specs), self.journal, self.runner)
+        errors = together.run(prepared, cells, len(todo), self.journal, self.runner)
         self.n_run += len(todo)
         self.errors |= errors
         if errors:

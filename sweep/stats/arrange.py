@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,10 +21,8 @@ from sweep.stats import metric_format
 AXES = ("policy", "trace", "capacity", "seed")
 ERROR = ("error_stage", "error_type", "error_message", "error_traceback")
 ABOUT = ("is_pool", "is_counted")
-"""Of a cell's cluster, in the columns that stand for its configuration."""
+"""Whether a cell's cluster is a pool of slots; whether its configuration states a count."""
 NOT_METRICS = frozenset((*AXES, "status", *FACTS, *ERROR, "reproduce", "key", *ABOUT))
-POOL = re.compile('"shape":"slots"')  # in a cell's configuration, as canonical JSON
-COUNTED = re.compile(r'"cluster":\{"count":\d')
 _OF_COLUMN = ("policy.", "measure.")
 
 Settings = tuple[tuple[str, str], ...]
@@ -319,22 +316,20 @@ def machines(them: Arranged, rows: Rows) -> str:
         return ""
     low, high = float(counts.min()), float(counts.max())
     number = _count(low) if low == high else f"{low:,.0f} to {high:,.0f}"
-    unit = "slot" if _any(them.cells, "is_pool", POOL, rows) else "machine"
+    unit = "slot" if _any(them.cells, "is_pool", rows) else "machine"
     return f"{number} {unit}{'s' * (high != 1)}"
 
 
 def is_counted(them: Arranged, rows: Rows) -> bool:
     """Tell whether any of these clusters was asked for by its number of machines."""
-    return "n_machines" in them.cells.column_names and _any(them.cells, "is_counted", COUNTED, rows)
+    return "n_machines" in them.cells.column_names and _any(them.cells, "is_counted", rows)
 
 
-def _any(cells: pa.Table, name: str, pattern: re.Pattern[str], rows: Rows) -> bool:
-    """Tell whether any row's configuration has a pattern, which a column may say by itself."""
-    if name in cells.column_names:
-        return bool(values_of(cells.column(name).combine_chunks())[rows].any())
-    if "config" not in cells.column_names:
+def _any(cells: pa.Table, name: str, rows: Rows) -> bool:
+    """Tell whether a column says so of any row."""
+    if name not in cells.column_names:  # of an older version
         return False
-    return any(pattern.search(cells.column("config")[at].as_py()) for at in rows.tolist())
+    return bool(values_of(cells.column(name).combine_chunks())[rows].any())
 
 
 def _count(n: float) -> str:

@@ -170,7 +170,7 @@ class Cache:
         All of them are kept when it returns, but for those whose table no file can hold: their
         errors are returned by key.
         """
-        rows, errors = keep.rows_of((each.key, each, config) for each, config in results)
+        rows, errors = keep.rows_of(results)
         for written in keep.write(rows, None):
             self.commit([written])
         return errors

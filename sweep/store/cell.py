@@ -26,7 +26,8 @@ class CellSpec(NamedTuple):
 
     key: str  # SHA-256, hex; see `sweep.execution.keys.key_of`
     policy: Mapping[str, Any]  # ``name`` (or `NO_POLICY`), ``module``, ``params``
-    cluster: Mapping[str, Any]  # for `sweep.grid.clusters.build`
+    cluster: Mapping[str, Any]  # for `sweep.grid.clusters.build`, with the capacity
+    capacity: float
     # ``name``, ``module`` if it is the user's own, and the options of one of `sim.measures`
     measure: Mapping[str, Any]
     seed: int
@@ -34,7 +35,10 @@ class CellSpec(NamedTuple):
 
 
 class CellResult(NamedTuple):
-    """What a cell gives back: metrics and the table they were computed from, or an error."""
+    """What a cell gives back: metrics and the table they were computed from, or an error.
+
+    Both are left out once they are kept; see `sweep.execution.parts`.
+    """
 
     key: str
     metrics: Mapping[str, float] = {}

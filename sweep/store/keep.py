@@ -40,20 +40,20 @@ class Written:
 
 
 def rows_of(
-    results: Iterable[tuple[str, CellResult, Mapping[str, Any]]],
+    results: Iterable[tuple[CellResult, Mapping[str, Any]]],
 ) -> tuple[list[Row], dict[str, Exception]]:
-    """Turn results into rows, each with its key and its configuration for people to read.
+    """Turn results into rows, each with its configuration for people to read.
 
-    Return too why some can't be kept, by the keys of their results.
+    Return too why some can't be kept, by their keys.
     """
     rows: list[Row] = []
     errors: dict[str, Exception] = {}
-    for key, result, config in results:
+    for result, config in results:
         assert result.jobs is not None
         try:
             text = json.dumps(config, ensure_ascii=False)
             metrics = {name: float(value) for name, value in result.metrics.items()}
-            rows.append(shards.row_of(key, text, result.jobs, metrics))
+            rows.append(shards.row_of(result.key, text, result.jobs, metrics))
         except (pa.ArrowException, TypeError, ValueError) as error:
             errors[result.key] = error
     return rows, errors

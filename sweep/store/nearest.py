@@ -34,7 +34,7 @@ class Nearest:
         self._texts: dict[int, tuple[object, str]] = {}
         self.is_empty = True
         for config in kept:
-            if not config.keys() >= _NEEDED:
+            if not config.keys() >= _NEEDED or isinstance(config["workload"], str):
                 continue  # of an older version
             self.is_empty = False
             for thing, others in _others(_parts(config, canonical)).items():
@@ -74,8 +74,11 @@ class Nearest:
         ]
         if any(change.startswith("seed: ") for change in changes):
             changes = [change for change in changes if not change.startswith("trace.seed: ")]
-        if not changes and old["workload"] != new["workload"]:
+        before, now = old["workload"], new["workload"]
+        if not changes and before["files"] != now["files"]:
             return ["content of the trace"]
+        if not changes and before != now:
+            return self._sources_changed(before["sources"], now["sources"])
         return changes
 
 
@@ -95,7 +98,7 @@ def _parts(config: Config, write: Callable[[Any], str]) -> list[int]:
     else:
         text = write(trace)
     # what a generator draws follows from its options; what a file holds does not
-    texts = {"trace": (text, config["workload"] if "path" in trace else None)}
+    texts = {"trace": (text, canonical(config["workload"]["files"]))}
     return [hash(texts.get(thing) or write(config[thing])) for thing in _THINGS]
 
 

@@ -14,12 +14,14 @@ from typing import Any
 import numpy as np
 
 from sim import Workload
-from sweep.execution.compute import Work
 from sweep.execution.made import Recipe
 from sweep.execution.on_ray.pool import make_runner
 from sweep.execution.on_ray.shared import LARGE
 from sweep.execution.parts import Part
-from sweep.store.cell import CellSpec
+from sweep.execution.plan import Planned
+from sweep.grid.grid import Cell
+
+WHAT = {"name": "simulation"}
 
 
 def own_bytes() -> int:
@@ -101,9 +103,10 @@ class One:
 
 if __name__ == "__main__":
     policy = {"name": "fifo", "module": None, "params": {}}
-    cluster = {"shape": "slots", "count": 1, "queues": {}}
-    what = {"name": "simulation"}
-    work = [Work(CellSpec(str(at), policy, cluster, what, at), "w") for at in range(8)]
+    cluster = {"shape": "slots", "count": 1, "load": None}
+    labels = {"policy": "fifo", "trace": "t", "capacity": 1.0}
+    cells = [Cell({**labels, "seed": at}, policy, {}, cluster, WHAT) for at in range(8)]
+    work = [Planned(at, cell, str(at), "w") for at, cell in enumerate(cells)]
     with tempfile.TemporaryDirectory() as folder:
         write(folder)
         made = One(folder)

@@ -17,7 +17,9 @@ from policies import Policy
 from sim import Cluster, Workload
 from sweep.cli import main
 from sweep.driver import ask
+from sweep.execution.plan import Planned
 from sweep.grid import chance
+from sweep.grid.grid import Cell
 from sweep.grid.request import Request
 from sweep.store.cache import Cache
 from sweep.store.folder import SweepFolder
@@ -80,6 +82,16 @@ def fake_simulate(
     metrics = {"jct_mean_s": float(jct.mean()), "value_attained": float("nan")}
     failed = np.zeros(len(submit), dtype=bool)
     return FakeResult(workload, cluster, submit.copy(), submit + jct, failed, metrics)
+
+
+POLICY = {"name": "fifo", "module": None, "params": {}}
+CLUSTER = {"shape": "slots", "count": 2, "load": None}
+
+
+def planned(key: str, name: str = "w", **labels: Any) -> Planned:
+    """Plan a cell of no grid: key and workload are whatever a test calls them."""
+    labels = {"policy": "fifo", "trace": "t", "capacity": 1.0, "seed": 0, **labels}
+    return Planned(0, Cell(labels, POLICY, {}, CLUSTER, {"name": "simulation"}), key, name)
 
 
 def set_json(folder: Path, name: str, content: Any) -> None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal
 from sweep.execution.parts import Pace
 
 if TYPE_CHECKING:
-    from sweep.execution.compute import Work
+    from sweep.execution.plan import Planned
 
 MOST_CELLS = 2048
 """Of a chunk."""
@@ -42,7 +42,7 @@ class Batch:
     """Cells of one workload that make one task, in the order in which it runs them."""
 
     input: str  # name of the workload
-    work: Sequence[Work]  # those that have not come back
+    work: Sequence[Planned]  # those that have not come back
     doubled: bool = False  # whether the task asks for twice the memory of a slot
     careful: bool = False  # whether a cell begins only once the one before has come back
     but: str = ""  # the node that it must not run on, as a cell of it failed there
@@ -65,10 +65,10 @@ class Batches:
     cells are long; what it leaves waits again.
     """
 
-    work: Iterable[Work]
+    work: Iterable[Planned]
     slots: int  # how many tasks run at once
-    drawn: Callable[[Sequence[Work]], object] = lambda _: None  # is told of those that wait now
-    _waiting: dict[str, deque[Work]] = field(init=False, default_factory=dict)
+    drawn: Callable[[Sequence[Planned]], object] = lambda _: None  # is told of those that wait now
+    _waiting: dict[str, deque[Planned]] = field(init=False, default_factory=dict)
     _again: deque[Batch] = field(init=False, default_factory=deque)
     _seconds: dict[str, float] = field(init=False, default_factory=dict)
     _left: dict[str, int] = field(init=False, default_factory=dict)
@@ -81,7 +81,7 @@ class Batches:
     def __post_init__(self) -> None:
         self.work = iter(self.work)
 
-    def draw(self, n_cells: int = DRAWN) -> list[Work]:
+    def draw(self, n_cells: int = DRAWN) -> list[Planned]:
         """Let so many more cells wait, and return them; empty if there are no more."""
         drawn = list(itertools.islice(self.work, n_cells))
         if not drawn:
@@ -167,7 +167,7 @@ class Batches:
             self._waiting[batch.input].extendleft(reversed(batch.work))
             self._n_waiting += len(batch.work)
 
-    def lost(self, batch: Batch, loss: Loss) -> list[Work]:
+    def lost(self, batch: Batch, loss: Loss) -> list[Planned]:
         """Note that a task was lost; return those of its cells that won't be tried again.
 
         The cell to blame shall not take others with it. Of many it is not known which it is: they
@@ -202,12 +202,12 @@ class Batches:
         self._count(batch.input, -len(given_up))
         return given_up
 
-    def ended(self, batch: Batch, key: str) -> Work | None:
+    def ended(self, batch: Batch, key: str) -> Planned | None:
         """Note that one cell of a batch was ended, and return it; the others wait again.
 
         None if it has come back: its result was handed over just before the limit.
         """
-        over = next((cell for cell in batch.work if cell.spec.key == key), None)
+        over = next((cell for cell in batch.work if cell.key == key), None)
         others = [cell for cell in batch.work if cell is not over]
         if others:
             self._again.append(Batch(batch.input, others, batch.doubled))
@@ -215,12 +215,12 @@ class Batches:
             self._count(batch.input, -1)
         return over
 
-    def elsewhere(self, cell: Work, but: str) -> None:
+    def elsewhere(self, cell: Planned, but: str) -> None:
         """Let a cell that came back wait again, for another node than `but`."""
         self._count(cell.input, 1)
         self._again.append(Batch(cell.input, [cell], but=but))
 
-    def n_lost(self, cell: Work) -> int:
+    def n_lost(self, cell: Planned) -> int:
         """How often a cell was to blame for the loss of its worker."""
         return self._of(cell).lost
 
@@ -240,5 +240,5 @@ class Batches:
         else:
             self._settled.add(name)
 
-    def _of(self, cell: Work) -> _Trials:
-        return self._trials.setdefault(cell.spec.key, _Trials())
+    def _of(self, cell: Planned) -> _Trials:
+        return self._trials.setdefault(cell.key, _Trials())

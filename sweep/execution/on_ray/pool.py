@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sim.base.errors import InputError, in_a_line
 from sweep.execution import notes, task
 from sweep.execution.cell import error_of
-from sweep.execution.compute import FIRST, InlineRunner, Keep, Runner, Work, Workloads
+from sweep.execution.compute import FIRST, InlineRunner, Keep, Runner, Workloads
 from sweep.execution.made import Recipe
 from sweep.execution.memory import collecting_seldom
 from sweep.execution.on_ray import board
@@ -22,6 +22,7 @@ from sweep.execution.on_ray.conversion import blame_input, convert
 from sweep.execution.on_ray.shared import Shared
 from sweep.execution.on_ray.warm import HEARTBEAT_S, warm_up
 from sweep.execution.parts import Chunk, Part
+from sweep.execution.plan import Planned
 from sweep.execution.watch import GRACE_S, Watched, too_long
 from sweep.store.cell import CellError, CellResult
 
@@ -77,7 +78,7 @@ class RayRunner:
         return convert(self._connection, recipe, self._python_path)
 
     def run(
-        self, work: Iterable[Work], workloads: Workloads, keep: Keep | None = None
+        self, work: Iterable[Planned], workloads: Workloads, keep: Keep | None = None
     ) -> Iterator[Part | str]:
         """Yield each cell's outcome once, in parts as they come; a text every second without one.
 
@@ -105,7 +106,7 @@ class RayRunner:
             yield from self._lose_all(batches, why)
             yield from self._come_back(why)
 
-    def _open(self, work: Sequence[Work], workloads: Workloads) -> Iterator[str]:
+    def _open(self, work: Sequence[Planned], workloads: Workloads) -> Iterator[str]:
         yield "starting Ray" if self._launcher["kind"] == "local" else "joining the cluster"
         if self._simulate is None:
             self._connection.expect(cell.spec for cell in work)
@@ -161,7 +162,7 @@ class RayRunner:
         while len(self._tasks) < most and (batch := batches.next()) is not None:
             self._submit(placed, batch, batches, workloads)
 
-    def _warm_up(self, work: Sequence[Work], workloads: Workloads) -> Iterator[str]:
+    def _warm_up(self, work: Sequence[Planned], workloads: Workloads) -> Iterator[str]:
         import ray
 
         try:
@@ -170,9 +171,9 @@ class RayRunner:
             blame_input(error)
             return  # the cells will say what it is
         specs = [cell.spec for cell in work]
-        few_jobs, specs = task.sample(specs, lambda: (first_jobs, made.sizes))
+        few_jobs, variants = task.sample(specs, lambda: (first_jobs, made.clusters))
         if few_jobs is not None:
-            how = (few_jobs, specs, self._python_path, self._timeout_s)
+            how = (few_jobs, variants, self._python_path, self._timeout_s)
             yield from warm_up(self._connection, *how)
 
     def _placed(self, run_batch: Any, memory: int, ahead: int, but: str) -> Any:
@@ -246,11 +247,11 @@ class RayRunner:
         for name in batches.over():
             self._shared.forget(name)
 
-    def _counts(self, cell: Work, result: CellResult, batches: Batches) -> bool:
+    def _counts(self, cell: Planned, result: CellResult, batches: Batches) -> bool:
         """Tell whether a cell is settled; one that failed may have to be tried elsewhere."""
         nodes = self._connection.nodes
         is_plain = result.error is None and not nodes.but(result.key)
-        if is_plain or not nodes.is_tried_elsewhere(result, str(cell.spec.policy.get("name"))):
+        if is_plain or not nodes.is_tried_elsewhere(result, str(cell.cell.policy.get("name"))):
             return True
         batches.elsewhere(cell, nodes.but(result.key))
         return False
@@ -277,7 +278,7 @@ class RayRunner:
                 about = CellError(
                     stage="worker", type="CellTimeoutError", message=text, traceback=over["stack"]
                 )
-                yield Part([CellResult(cell.spec.key, error=about, seconds=over["seconds"])])
+                yield Part([CellResult(cell.key, error=about, seconds=over["seconds"])])
             return
         if verdict in ("lost", "away") and _is_for_good(error):
             self._shared.forget(batch.input)
@@ -296,7 +297,7 @@ class RayRunner:
                     f"its worker died {n} times: ended for its memory, or by what the cell does; "
                     f"launcher=inline shows it ({about['message']})"
                 )
-            yield Part([CellResult(cell.spec.key, error=about)])
+            yield Part([CellResult(cell.key, error=about)])
 
     def _ended(self, ref: Any) -> dict[str, Any] | None:
         """Return what a worker said that ended itself at the limit of time; None if it did not.
@@ -311,7 +312,7 @@ class RayRunner:
         is_known = len(batch.work) == 1 or bool(batch.careful and batch.work)
         if self._timeout_s is None or not is_known or seconds < self._timeout_s + GRACE_S:
             return None
-        return {"key": batch.work[0].spec.key, "seconds": seconds, "stack": ""}
+        return {"key": batch.work[0].key, "seconds": seconds, "stack": ""}
 
     def _running_long(self) -> str:
         """Name the cells that run for long; the texts change once in a while only."""
@@ -321,7 +322,7 @@ class RayRunner:
         posted = board.read(self._board) if self._connection.answers() else {}
         keys = {entry["key"] for entry in posted.values()}
         out = (cell for batch in self._tasks.values() for cell in batch.work) if keys else ()
-        names = {cell.spec.key: cell.name for cell in out if cell.spec.key in keys}
+        names = {cell.key: cell.name for cell in out if cell.key in keys}
         # what has come back since may be posted still
         its = [entry for entry in posted.values() if entry["key"] in names]
         running = [(entry["seconds"], names[entry["key"]]) for entry in its]
@@ -341,7 +342,7 @@ class RayRunner:
         self._forget_tasks()
         for batch in on_their_way:
             for cell in batches.lost(batch, "lost"):
-                yield Part([CellResult(cell.spec.key, error=_as_error(DisconnectedError(why)))])
+                yield Part([CellResult(cell.key, error=_as_error(DisconnectedError(why)))])
 
     def _come_back(self, why: str) -> Iterator[str]:
         """Join again, or start Ray again, as soon as it can be done."""

@@ -10,12 +10,13 @@ from collections.abc import Generator, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sweep.execution import task
-from sweep.execution.made import Made, Recipe, wanted_by
+from sweep.execution.made import Made, Recipe, World
 from sweep.execution.on_ray.connection import Connection, put
 from sweep.execution.on_ray.warm import HEARTBEAT_S
 
 if TYPE_CHECKING:
-    from sweep.execution.compute import Work, Workloads
+    from sweep.execution.compute import Workloads
+    from sweep.execution.plan import Planned
 
 MAKE_AGAIN = 5
 """How often Ray makes a workload again whose worker or node was lost; see its lineage."""
@@ -30,28 +31,28 @@ class Shared:
         self._connection = connection
         self._python_path = python_path
         self._refs: dict[str, tuple[Any, Any, Any]] = {}
-        self._wanted: dict[str, dict[str, None]] = {}
+        self._wanted: dict[str, dict[tuple[int, float], World]] = {}
         self._unknown: set[str] = set()  # made ones that the driver knows nothing of yet
 
-    def expect(self, work: Iterable[Work]) -> None:
-        """Note which clusters are to be sized for each workload."""
-        for cell in work:
-            wanted = wanted_by(cell.spec)
-            if wanted is not None:
-                self._wanted.setdefault(cell.input, {})[wanted] = None
+    def expect(self, work: Iterable[Planned]) -> None:
+        """Note which clusters are to be built for each workload."""
+        for each in work:
+            config, capacity = each.cell.cluster, each.cell.capacity
+            of_input = self._wanted.setdefault(each.input, {})
+            of_input[id(config), capacity] = (config, capacity)
 
     def get(self, name: str, workloads: Workloads) -> tuple[Any, Any]:
         """Give references to a workload and to its `Made`."""
         if name not in self._refs:
             recipe = workloads.recipe(name)
-            wanted = list(self._wanted.get(name, ()))
+            wanted = list(self._wanted.get(name, {}).values())
             with self._connection.guarded():
                 self._refs[name] = self._make(recipe, wanted)
             self._unknown.add(name)
         made, workload, _ = self._refs[name]
         return workload, made
 
-    def _make(self, recipe: Recipe, wanted: Sequence[str]) -> Any:
+    def _make(self, recipe: Recipe, wanted: Sequence[World]) -> Any:
         """Have a workload made by a task, which Ray repeats if what came of it is lost."""
         import ray
 

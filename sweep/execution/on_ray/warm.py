@@ -10,7 +10,7 @@ from sweep.execution import task
 from sweep.execution.on_ray.connection import Connection
 
 if TYPE_CHECKING:
-    from sweep.store.cell import CellSpec
+    from sweep.execution.task import Variant
 
 WARM_UP_S = 300.0
 HEARTBEAT_S = 1.0
@@ -19,7 +19,7 @@ HEARTBEAT_S = 1.0
 def warm_up(
     connection: Connection,
     few_jobs: Any,
-    specs: Sequence[CellSpec],
+    variants: Sequence[Variant],
     python_path: Sequence[str],
     most_s: float | None,
 ) -> Iterator[str]:
@@ -33,7 +33,7 @@ def warm_up(
     with connection.guarded():
         nodes = connection.nodes.good()
         there = [_on(key) for key, node in nodes.items() if node.n_cpus >= 1]
-        asked = [missing.options(**on).remote(python_path, few_jobs, specs) for on in there]
+        asked = [missing.options(**on).remote(python_path, few_jobs, variants) for on in there]
     silent = yield from _wait(connection, asked, "", most_s)
     with connection.guarded():
         for ref in silent:  # a policy that hangs as it prepares would keep its worker
@@ -41,9 +41,9 @@ def warm_up(
     compiling = []
     with connection.guarded():
         for on, ref in zip(there, asked, strict=True):
-            for spec in _answer(ref):
+            for one in _answer(ref):
                 there_only = compile_for.options(**on)
-                compiling.append(there_only.remote(python_path, few_jobs, spec))
+                compiling.append(there_only.remote(python_path, few_jobs, one))
     yield from _wait(connection, compiling, task.COMPILING, None)
 
 

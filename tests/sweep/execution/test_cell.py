@@ -10,16 +10,18 @@ import pytest
 import policies
 from sim import Workload
 from sim.base.errors import in_a_line
-from sweep.execution.cell import run_cell
-from sweep.execution.keys import key_of, named
+from sweep.execution import cell
+from sweep.execution.keys import key_of, policy_text
+from sweep.grid import clusters
 from sweep.grid.config_tree import canonical
-from sweep.store.cell import CellSpec
+from sweep.store.cell import CellResult, CellSpec
 from tests.sweep.small import fake_simulate
 
 SPEC = CellSpec(
     key="k" * 64,
     policy={"name": "fifo", "module": None, "params": {"fit": "strict"}},
-    cluster={"shape": "slots", "count": 2, "queues": {}},
+    cluster={"shape": "slots", "count": 2, "load": None},
+    capacity=1.0,
     measure={"name": "simulation"},
     seed=0,
 )
@@ -34,8 +36,13 @@ def spec(**changes: Any) -> CellSpec:
     return SPEC._replace(**changes)
 
 
+def run(workload: Workload, spec: CellSpec, simulate: Any = None) -> CellResult:
+    built = clusters.build(workload, spec.cluster, spec.capacity)
+    return cell.run_cell(workload, spec, built, simulate)
+
+
 def test_gives_metrics_and_a_row_a_job(workload: Workload) -> None:
-    result = run_cell(workload, SPEC, fake_simulate)
+    result = run(workload, SPEC, fake_simulate)
     assert result.error is None
     assert result.metrics["jct_mean_s"] == 10.0
     assert result.jobs is not None
@@ -53,7 +60,7 @@ def test_gives_metrics_and_a_row_a_job(workload: Workload) -> None:
 
 
 def test_the_real_simulator_is_the_default(workload: Workload) -> None:
-    result = run_cell(workload, SPEC)
+    result = run(workload, SPEC)
     assert result.error is None
     assert result.jobs is not None
     assert result.jobs["finish_s"].to_pylist() == [2.0]
@@ -64,7 +71,7 @@ def test_an_exception_is_part_of_the_result(workload: Workload) -> None:
     def broken(*_: Any, **__: Any) -> None:
         raise ZeroDivisionError("by nothing")
 
-    result = run_cell(workload, SPEC, broken)
+    result = run(workload, SPEC, broken)
     assert result.error is not None
     assert result.error["stage"] == "simulate"
     assert result.error["type"] == "ZeroDivisionError"
@@ -77,7 +84,7 @@ def test_even_an_exit(workload: Workload) -> None:
     def leaves(*_: Any, **__: Any) -> None:
         raise SystemExit(3)
 
-    result = run_cell(workload, SPEC, leaves)
+    result = run(workload, SPEC, leaves)
     assert result.error is not None
     assert result.error["type"] == "SystemExit"
 
@@ -85,14 +92,14 @@ def test_even_an_exit(workload: Workload) -> None:
 @pytest.mark.parametrize(
     ("changes", "stage"),
     [
-        ({"cluster": {"shape": "slots", "count": 0, "queues": {}}}, "cluster"),
+        ({"cluster": {**SPEC.cluster, "outages": {"mtbf_s": 1.0}}}, "cluster"),
         ({"policy": {"name": "nobody", "module": None, "params": {}}}, "policy"),
     ],
 )
 def test_the_error_says_what_it_was_doing(
     workload: Workload, changes: dict[str, Any], stage: str
 ) -> None:
-    result = run_cell(workload, spec(**changes), fake_simulate)
+    result = run(workload, spec(**changes), fake_simulate)
     assert result.error is not None
     assert result.error["stage"] == stage
 
@@ -105,7 +112,7 @@ def test_what_the_policys_module_raises_is_the_policys(
     namespace: dict[str, Any] = {"__name__": policy_class("fifo").__module__}
     exec("def begin(self, world, plan): raise ValueError('no plan')", namespace)
     monkeypatch.setattr(policy_class("fifo"), "begin", namespace["begin"])
-    result = run_cell(workload, SPEC)
+    result = run(workload, SPEC)
     assert result.error is not None
     assert (result.error["stage"], result.error["message"]) == ("policy", "no plan (<string>:1)")
 
@@ -158,9 +165,9 @@ def test_what_a_policy_does_wrong_has_a_column_and_a_line(
     monkeypatch.delitem(sys.modules, "said_wrong", raising=False)
     monkeypatch.delitem(policies.registry._REGISTRY, "said", raising=False)
     said = spec(policy={"name": "said", "module": "said_wrong", "params": {}})
-    error = run_cell(workload, said).error
+    error = run(workload, said).error
     monkeypatch.chdir(tmp_path)
-    short = run_cell(workload, said).error
+    short = run(workload, said).error
     assert error is not None
     assert short is not None
     assert error["stage"] == "policy"
@@ -170,7 +177,7 @@ def test_what_a_policy_does_wrong_has_a_column_and_a_line(
 
 def test_what_the_input_lacks_needs_no_line(workload: Workload) -> None:
     wrong = {"name": "las", "module": None, "params": {"queues": -1}}
-    error = run_cell(workload, spec(policy=wrong)).error
+    error = run(workload, spec(policy=wrong)).error
     assert error is not None
     assert not error["message"].endswith(")")
 
@@ -179,7 +186,7 @@ def test_an_error_of_a_cell_is_fit_for_a_terminal(workload: Workload) -> None:
     def broken(*_: Any, **__: Any) -> None:
         raise ValueError("\x1b[2Jgone")
 
-    error = run_cell(workload, SPEC, broken).error
+    error = run(workload, SPEC, broken).error
     assert error is not None
     assert error["message"] == "\\x1b[2Jgone"
     assert "\x1b" not in error["traceback"]
@@ -196,10 +203,11 @@ PARTS: dict[str, Any] = {
 }
 
 
-def key(**parts: Any) -> str:
+def key(**parts: Any) -> bytes:
     """Return the key of a cell of these parts."""
-    written = {name: canonical(parts[name]) for name in ("cluster", "measure")}
-    return key_of(**{**parts, **written, "policy": named(parts["policy"])})
+    names = ("cluster", "measure", "capacity", "seed")
+    written = {name: canonical(parts[name]) for name in names}
+    return key_of(**{**parts, **written, "policy": policy_text(parts["policy"])})
 
 
 def test_a_key_is_the_sha256_of_canonical_json() -> None:
@@ -207,7 +215,7 @@ def test_a_key_is_the_sha256_of_canonical_json() -> None:
         '{"capacity":0.5,"cluster":{"load":0.8,"shape":"slots"},"measure":{"name":"simulation"},'
         '"policy":{"name":"las","params":{"queues":10}},"seed":0,"sources":"s","workload":"w"}'
     )
-    assert key(**PARTS) == hashlib.sha256(text.encode()).hexdigest()
+    assert key(**PARTS) == hashlib.sha256(text.encode()).digest()
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,14 @@ from typing import Any
 
 import pytest
 
+from sim.base import files
+from sim.base.errors import InputError
 from sweep.execution import inputs, plan
 from sweep.execution.inputs import Inputs
 from sweep.execution.made import Recipe
 from sweep.grid import grid, traces
 from sweep.grid.grid import Cell
+from sweep.store.file_digests import FileDigests
 from tests.sweep.small import Command, request, write_workload
 from tests.sweep.store.edits import COMMENT, STATEMENT, Sources
 
@@ -124,10 +127,9 @@ def test_workers_read_a_trace_where_there_are_some(
         return {"digest": "d" * 64, "n_jobs": 6, "n_tasks": 18, "meta": {}}
 
     for _ in range(2):  # the second time it is known
-        known = Inputs(tmp_path, defers=True, convert=convert)
+        known = Inputs(tmp_path, convert=convert)
         name = known.id_of(cell)
-        assert known.content(name) == known.named(name) == "d" * 64
-        assert known.is_elsewhere(name)
+        assert known.describe(name)["digest"] == "d" * 64
     (recipe,) = asked
     assert (recipe.trace["path"], recipe.digest) == (trace[1].partition("=")[2], "")
     assert (known.recipe(name).digest, known.recipe(name).n_tasks) == ("d" * 64, 18)
@@ -143,15 +145,41 @@ def test_a_trace_that_is_parquet_is_not_kept_as_such(tmp_path: Path, trace: list
         assert (known.recipe(known.id_of(cell)).kept is not None) == is_kept
 
 
-def test_a_trace_is_parsed_by_the_plan_and_not_again(
+def test_a_trace_is_parsed_once_and_never_by_a_plan(
     fake: Command, tmp_path: Path, loads: list[Any]
 ) -> None:
     log = tmp_path / "log.swf"
     log.write_text("".join(f"{n} {n} 0 10 1 -1 -1 1 10 -1 1 1 1 1 1 -1 -1 -1\n" for n in (1, 2)))
     words = fake.words("trace=swf", f"trace.path={log}", "policy=fifo")
     assert fake.bare("plan", *words).code == 0
-    assert fake.bare(*words).code == 0
+    assert not loads
+    for policy in ("fifo", "las"):
+        assert fake.bare(*words, f"policy={policy}").code == 0
     assert len(loads) == 1
+
+
+def test_a_trace_is_known_by_its_content_wherever_it_lies(tmp_path: Path, trace: list[str]) -> None:
+    first = Inputs(tmp_path)
+    name = first.id_of(*cells(*trace))
+    folder = Path(trace[1].partition("=")[2])
+    moved = folder.rename(tmp_path / "moved")
+    for file in moved.iterdir():
+        os.utime(file, ns=(1, 1))
+    assert Inputs(tmp_path).id_of(*cells("trace=parquet", f"trace.path={moved}")) == name
+
+
+def test_a_recipe_that_makes_another_workload_than_before_is_refused(tmp_path: Path) -> None:
+    (cell,) = cells("trace=alibaba_synth", "trace.jobs=20")
+    first = Inputs(tmp_path)
+    name = first.id_of(cell)
+    about = first.describe(name)
+    files.write_checked_json(
+        tmp_path / "cache" / "workloads" / f"{name}.json", {**about, "digest": "d" * 64}
+    )
+    known = Inputs(tmp_path)
+    assert known.id_of(cell) == name
+    with pytest.raises(InputError, match=r"made another workload before.*paths\.results=DIR"):
+        known.workload(name)
 
 
 def test_a_window_of_time(tmp_path: Path, trace: list[str]) -> None:
@@ -219,7 +247,9 @@ class TestAnEditOfWhatMakesAWorkload:
         assert "0 cached, 2 to run" in fake("plan", *grid).out
         assert len(loads) == 1
         again = fake(*grid)
-        assert [row["key"] for row in again.rows] == [row["key"] for row in first.rows]
+        for before, now in zip(first.rows, again.rows, strict=True):
+            assert before["key"] != now["key"]
+            assert before["jct_mean_s"] == now["jct_mean_s"]
         assert "2 cached, 0 to run" in fake("plan", *grid).out
         assert len(loads) == 2
 
@@ -234,7 +264,7 @@ class TestARecipe:
         assert fake("plan", *self.WORDS).out.split(":")[0] == planned
         assert "all 4 were computed before" in fake(*self.WORDS).err
 
-    def test_gives_cells_the_keys_of_their_content(self, fake: Command) -> None:
+    def test_gives_cells_their_keys_before_anything_runs(self, fake: Command) -> None:
         ran = fake(*self.WORDS)
         found = plan.prepare(grid.build(fake.request(*self.WORDS)))
         assert [row["key"] for row in ran.rows] == [each.key for each in found.planned]
@@ -252,7 +282,8 @@ def test_a_file_that_an_option_names_is_part_of_the_identity(tmp_path: Path) -> 
     file.write_text("{}")
     trace = {"synth": "alibaba2018", "tables": str(file), "more": [{"name": "x" * 5000}]}
     (cell,) = cells("trace=alibaba_synth")
-    before = traces.identity(trace, cell.cluster)
-    assert traces.identity(trace, cell.cluster) == before
+    digest = FileDigests(tmp_path / "digests.json").of
+    before = traces.identity(trace, cell.cluster, digest)
+    assert traces.identity(trace, cell.cluster, digest) == before
     file.write_text("{ }")
-    assert traces.identity(trace, cell.cluster) != before
+    assert traces.identity(trace, cell.cluster, digest) != before

@@ -9,6 +9,7 @@ import pytest
 
 from sim.base.errors import InputError
 from sweep.execution.made import Recipe, convert, load, make
+from sweep.store.file_digests import stamp
 from tests.sweep.small import write_workload
 
 CLUSTER = {"shape": "slots", "count": 2, "load": None}
@@ -47,11 +48,19 @@ def test_what_is_damaged_is_made_anew(recipe: Recipe) -> None:
 
 
 def test_a_trace_that_changed_meanwhile_is_told(recipe: Recipe, trace: Path) -> None:
-    recipe = replace(known(recipe), kept=None)
+    stamps = {str(file): stamp(file) for file in trace.iterdir()}
+    recipe = replace(known(recipe), kept=None, stamps=stamps)
     write_workload(trace, n_jobs=7)
     with pytest.raises(InputError, match="changed since the sweep began") as told:
         load(recipe)
     assert told.value.file == str(trace)
+
+
+def test_content_that_differs_from_what_it_was_is_told(recipe: Recipe, trace: Path) -> None:
+    recipe = replace(known(recipe), kept=None)
+    write_workload(trace, n_jobs=7)
+    with pytest.raises(InputError, match="made another workload before"):
+        load(recipe)
 
 
 def test_an_error_names_the_address_and_not_the_copy(tmp_path: Path) -> None:

@@ -8,26 +8,19 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from sweep.execution.keys import key_of, named
-from sweep.execution.made import unsized
-from sweep.execution.parts import Keeping, Part, pack
-from sweep.grid.config_tree import canonical
+from sweep.execution.parts import Part, pack
 from sweep.store import keep
 from sweep.store.cache import Cache
-from sweep.store.cell import CellError, CellResult, CellSpec
+from sweep.store.cell import CellError, CellResult
 from sweep.store.place import Folder
-from tests.sweep.small import keys_kept
 
 ERROR: CellError = {"stage": "policy", "type": "E", "message": "m", "traceback": ""}
-POLICY = {"name": "fifo", "module": None, "params": {"m": 1.5}}
-CLUSTER, MEASURE = {"shape": "slots", "load": 0.8}, {"name": "simulation"}
 A, B, C = (digit * 64 for digit in "abc")
 
 
-def done(key: str, **result: Any) -> tuple[CellSpec, CellResult, dict[str, Any]]:
-    spec = CellSpec(key, POLICY, unsized(CLUSTER, 0.7), MEASURE, 3, "sources")
+def done(key: str, **result: Any) -> tuple[CellResult, dict[str, Any]]:
     given = {"metrics": {"jct_mean_s": 1.5}, "jobs": pa.table({"submit_s": [1.0, 2.0]})}
-    return spec, CellResult(key, **(given | result)), {"seed": 3, "workload": "recipe"}
+    return CellResult(key, **(given | result)), {"seed": 3, "workload": "recipe"}
 
 
 DONE = [
@@ -37,8 +30,8 @@ DONE = [
 ]
 
 
-def packed(root: Path, mark: str, what: Any = DONE, *, is_late: bool = False) -> Part:
-    return pack(what, Keeping(str(root), mark, (), is_late), "content")
+def packed(root: Path, mark: str, what: Any = DONE) -> Part:
+    return pack(what, keep.reached(str(root), mark))
 
 
 @pytest.mark.parametrize("is_reached", [True, False])
@@ -75,19 +68,9 @@ def test_what_can_not_be_put_is_handed_over(
     assert Cache(tmp_path).among([A, C]) == [A, C]
 
 
-def test_keys_are_of_the_content_once_that_is_known(tmp_path: Path) -> None:
-    part = packed(tmp_path, "", is_late=True)
-    Cache(tmp_path).commit(part.kept)
-    texts = named(POLICY), canonical(CLUSTER), canonical(MEASURE)
-    key = key_of(*texts, 0.7, 3, "content", "sources")
-    assert [one.key for one in part.results] == [A, B, C]
-    assert keys_kept(tmp_path) == [key]
-    assert Cache(tmp_path).config(key) == {"seed": 3, "workload": "content"}
-
-
 def test_a_table_that_no_file_can_hold_is_its_cells_error(tmp_path: Path) -> None:
-    spec, result, _ = done(B)
-    part = packed(tmp_path, "", [DONE[0], (spec, result, {"what": object()})])
+    result, _ = done(B)
+    part = packed(tmp_path, "", [DONE[0], (result, {"what": object()})])
     Cache(tmp_path).commit(part.kept)
     assert Cache(tmp_path).among([A, B]) == [A]
     error = part.results[1].error

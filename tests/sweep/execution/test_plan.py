@@ -31,7 +31,7 @@ def test_a_key_is_the_digest_of_the_whole_content(fake: Command) -> None:
             "measure": cell.measure,
             "capacity": cell.capacity,
             "seed": cell.seed,
-            "workload": found.inputs.describe(planned.input)["digest"],
+            "workload": found.inputs.id_of(cell),
             "sources": plan.source_of(cell),
         }
         assert planned.key == hashlib.sha256(canonical(content).encode()).hexdigest()
@@ -44,6 +44,7 @@ def test_what_is_kept_beside_a_result_is_all_that_it_follows_from(fake: Command)
     kept = plan.kept_config(found, first)
     assert kept.keys() == {*found.shown(first.cell), "workload", "sources"}
     assert kept["policy"] == first.cell.policy
+    assert kept["workload"].keys() == {"files", "sources"}
 
 
 def test_what_is_cached_is_found_unless_it_is_damaged(

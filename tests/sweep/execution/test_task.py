@@ -13,9 +13,9 @@ import pytest
 from sim import Workload
 from sim.engine.kernels import run as kernel
 from sweep.execution import task
-from sweep.execution.made import FEW_JOBS, Sizes, few_of
+from sweep.execution.made import FEW_JOBS, Clusters, few_of
 from sweep.execution.parts import Chunk, Pace
-from sweep.execution.task import find_modules_in, run_batch
+from sweep.execution.task import Variant, find_modules_in, run_batch
 from sweep.store import sources
 from sweep.store.cell import CellResult, CellSpec
 from tests.sweep.small import fake_simulate
@@ -24,7 +24,8 @@ AT_ONCE = Pace(part_s=60.0, task_s=60.0)
 SPEC = CellSpec(
     key="k",
     policy={"name": "fifo", "module": None, "params": {}},
-    cluster={"shape": "slots", "count": 1, "queues": {}},
+    cluster={"shape": "slots", "count": 1, "load": None},
+    capacity=1.0,
     measure={"name": "simulation"},
     seed=0,
 )
@@ -104,51 +105,55 @@ JOBS = [{"submit_s": float(at), "stages": [STAGE]} for at in range(9)]
 
 
 def spec_of(policy: str, shape: Any = "slots", count: float = 4, **options: Any) -> CellSpec:
-    cluster = {"shape": shape, "count": count, "queues": {}, "fungible": []}
+    cluster = {"shape": shape, "count": count, "load": None}
     described = {"name": policy, "module": None, "params": options}
-    return CellSpec("k", described, cluster, {"name": "simulation"}, 0)
+    return CellSpec("k", described, cluster, 1.0, {"name": "simulation"}, 0)
 
 
-def jobs() -> tuple[Workload, Sizes]:
-    return few_of(Workload.from_jobs(JOBS)), {}
+def variants(*specs: CellSpec) -> tuple[Workload, list[Variant]]:
+    few, found = task.sample(specs, lambda: jobs(specs))
+    assert few is not None
+    return few, found
 
 
-def lost() -> tuple[Workload, Sizes]:
+def jobs(specs: Sequence[CellSpec]) -> tuple[Workload, Clusters]:
+    workload, built = Workload.from_jobs(JOBS), Clusters()
+    for spec in specs:
+        built.of(workload, spec.cluster, spec.capacity)
+    return few_of(workload), built
+
+
+def lost() -> tuple[Workload, Clusters]:
     raise ValueError("no such")
 
 
 def test_looks_at_one_cell_of_a_kind_and_at_a_few_jobs() -> None:
     kinds = [spec_of("fifo"), spec_of("fifo", count=8), spec_of("las"), spec_of("fifo", {"cpu": 4})]
     again = [one._replace(seed=1) for one in kinds]
-    few, specs = task.sample(kinds + again, jobs)
-    assert few is not None
+    few, found = variants(*kinds, *again)
     assert few.n_jobs == FEW_JOBS
-    assert specs == [kinds[0], kinds[2], kinds[3]]
+    assert [spec for spec, _ in found] == [kinds[0], kinds[2], kinds[3]]
 
 
 def test_leaves_what_goes_wrong_to_the_cells() -> None:
     assert task.sample([spec_of("fifo")], lost) == (None, [])
-    assert task.sample([spec_of("none")], jobs) == (None, [])
-    few, _ = task.sample([spec_of("fifo")], jobs)
-    assert few is not None
-    assert task.missing([], few, [spec_of("no_such_policy")]) == []
-    task.compile_for([], few, spec_of("no_such_policy"))
+    assert task.sample([spec_of("none")], lambda: jobs([])) == (None, [])
+    few, found = variants(spec_of("no_such_policy"))
+    assert task.missing([], few, found) == []
+    task.compile_for([], few, found[0])
 
 
 @pytest.mark.exact
 def test_a_variant_is_missing_once_and_only_if_it_is_not_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    few, _ = task.sample([spec_of("fifo")], jobs)
-    assert few is not None
     monkeypatch.setattr(kernel, "is_compiled", lambda features: "MOVING" in features)
-    specs = [spec_of("fifo"), spec_of("sjf"), spec_of("srpt"), spec_of("fifo", {"cpu": 4})]
-    assert task.missing([], few, specs) == [specs[0], specs[3]]
+    few, found = variants(*map(spec_of, ("fifo", "sjf", "srpt")), spec_of("fifo", {"cpu": 4}))
+    assert task.missing([], few, found) == [found[0], found[3]]
 
 
 @pytest.mark.exact
 def test_what_was_compiled_ahead_is_kept() -> None:
-    few, specs = task.sample([spec_of("fifo")], jobs)
-    assert few is not None
-    task.compile_for([], few, specs[0])
-    assert task.missing([], few, specs) == []
+    few, found = variants(spec_of("fifo"))
+    task.compile_for([], few, found[0])
+    assert task.missing([], few, found) == []

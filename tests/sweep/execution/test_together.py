@@ -9,12 +9,9 @@ import pytest
 
 from sweep.execution import notes, plan, together
 from sweep.execution.again import run_again
-from sweep.execution.compute import InlineRunner
-from sweep.execution.inputs import Inputs
 from sweep.grid import grid
 from sweep.store.claims import Claims
 from sweep.store.index import as_keys
-from sweep.store.journal import Journal
 from tests.sweep.small import Command, fake_engine, fake_simulate
 
 GRID = ("policy=fifo,las", "seed=range(0,3)")
@@ -29,9 +26,9 @@ def test_cells_in_work_are_waited_for(
 ) -> None:
     monkeypatch.setattr(together, "LOOK_EVERY_S", 0.02)
     asked = grid.build(fake.request("policy=las", "seed=0,1", *trace))
-    other = plan.prepare(asked, Inputs(fake.results, defers=True))
+    other = plan.prepare(asked)
     claims = Claims(other.cache.place)
-    names = sorted(plan.claimed_as(other, each) for each in other.planned)
+    names = sorted(bytes.fromhex(each.key) for each in other.planned)
     assert claims.take(as_keys(b"".join(names))).all()
     simulated: list[Any] = []
     said, note = threading.Event(), notes.note
@@ -52,9 +49,6 @@ def test_cells_in_work_are_waited_for(
         assert said.wait(120)
         assert len(simulated) == 4
         if computes:
-            for each in other.planned:
-                other.inputs.describe(each.input)
-            plan.settle(other)
             other.cache.put_many([(run_again(other, each), {}) for each in other.planned])
         claims.close()
 
@@ -66,20 +60,3 @@ def test_cells_in_work_are_waited_for(
     assert "another sweep computes 2 cells of these; waiting" in ran.err
     assert {row["status"] for row in ran.rows} == {"done"}
     assert sorted(simulated) == sorted((p, s) for p in ("fifo", "las") for s in range(3))
-
-
-def test_cells_that_turn_out_to_be_one_are_computed_once(fake: Command) -> None:
-    cells = grid.build(fake.request("policy=las", "seed=0,1"))
-    prepared = plan.prepare(cells)
-    specs = list(plan.specs(prepared))
-    prepared.keys[1:] = prepared.keys[:1]  # as where recipes differ, and what is made of them not
-    prepared.metrics = prepared.metrics.among(prepared.keys)
-    simulated: list[int] = []
-
-    def simulate(*args: Any, **options: Any) -> Any:
-        simulated.append(options["seed"])
-        return fake_simulate(*args, **options)
-
-    journal = Journal(fake.results, prepared.sweep)
-    errors = together.run(prepared, specs, 2, journal, InlineRunner(simulate))
-    assert (errors, simulated, prepared.is_known().tolist()) == ({}, [0], [True, True])

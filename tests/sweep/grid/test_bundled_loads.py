@@ -90,10 +90,10 @@ def _check(trace: str, words: tuple[str, ...], folder: Path) -> None:
     inputs = Inputs(folder)
     for cell in grid.build(request(asked)).cells:
         workload = inputs.workload(inputs.id_of(cell))
-        sized = clusters.size(workload, cell.cluster, cell.capacity)
-        offered = sized["facts"]["offered_load"]
+        built = clusters.build(workload, cell.cluster, cell.capacity)
+        offered = built.facts["offered_load"]
         if cell.cluster["count"] is None:
             slots = cell.cluster["shape"] == "slots"
             assert offered == pytest.approx(cell.cluster["usual_load"], rel=0.02 if slots else 1e-6)
-        run = sim.simulate(workload, clusters.build(sized), policies.build("fifo"), record="tasks")
+        run = sim.simulate(workload, built.cluster, policies.build("fifo"), record="tasks")
         assert run.metrics["utilization"] == pytest.approx(offered, rel=0.1)

@@ -10,7 +10,7 @@ import pytest
 
 import sim
 from sim.base.errors import InputError
-from sweep.grid import clusters
+from sweep.grid import cluster_size, clusters
 from sweep.search.machines import between
 
 
@@ -22,7 +22,7 @@ def test_machines_of_kinds_are_counted_whole() -> None:
     assert (machines.first, machines.last) == (3, 11)
     assert not machines.too_few
     for n in range(1, 12):
-        assert clusters.at_capacity(config, 1, machines.capacity(n)).n_machines == n
+        assert cluster_size.at_capacity(config, 1, machines.capacity(n)).n_machines == n
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_too_few_are_told_without_the_workload(shape: Any, demand: Any, least: i
     assert found.last == 12
     for n in range(found.first, 12):
         try:
-            clusters.size(workload, config, found.capacity(n))
+            clusters.build(workload, config, found.capacity(n))
         except InputError:
             assert n in found.too_few
         else:

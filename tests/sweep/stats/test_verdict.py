@@ -173,16 +173,16 @@ def test_a_policy_alone_and_no_baseline() -> None:
 
 
 def test_the_size_of_the_cluster_is_said_where_it_is_known() -> None:
-    known = cells({"fifo": FIFO[:2]}, n_machines=41, offered_load=0.8, config='{"shape":"cube"}')
+    known = cells({"fifo": FIFO[:2]}, n_machines=41, offered_load=0.8)
     one = judged(known)
     assert one.sentence.startswith("t at 0.7 (41 machines): ")
     assert one.as_json()["n_machines"] == 41
     assert one.as_json()["arrival_scale"] is None
-    pool = known.set_column(
-        known.column_names.index("config"), "config", pa.array(['{"shape":"slots"}'] * 2)
-    ).set_column(known.column_names.index("n_machines"), "n_machines", pa.array([1, 1200]))
+    pool = known.append_column("is_pool", pa.array([True, True])).set_column(
+        known.column_names.index("n_machines"), "n_machines", pa.array([1, 1200])
+    )
     assert judged(pool).sentence.startswith("t at 0.7 (1 to 1,200 slots): ")
-    cut = cells({"fifo": FIFO[:2]}, n_machines=22.5, config='{"shape":"cube"}')
+    cut = cells({"fifo": FIFO[:2]}, n_machines=22.5)
     assert judged(cut).sentence.startswith("t at 0.7 (22.50 machines): ")
 
 
@@ -203,10 +203,9 @@ def test_it_says_where_the_others_stand() -> None:
 
 
 def test_a_number_of_machines_that_was_asked_for_stands_for_the_capacity() -> None:
-    config = '{"capacity":1.0,"cluster":{"count":20,"shape":{"cpu":16}}}'
-    asked = cells({"fifo": FIFO[:2], "srpt": SRPT[:2]}, n_machines=20, config=config)
+    asked = cells({"fifo": FIFO[:2], "srpt": SRPT[:2]}, n_machines=20, is_counted=True)
     assert judged(asked).sentence.startswith("t on 20 machines: srpt, ")
-    sized = cells({"fifo": FIFO[:2]}, n_machines=20, config=config.replace("20,", "null,"))
+    sized = cells({"fifo": FIFO[:2]}, n_machines=20, is_counted=False)
     assert judged(sized).sentence.startswith("t at 0.7 (20 machines): ")
 
 

@@ -257,7 +257,7 @@ def test_shards_that_came_together_have_one_manifest_and_are_lost_one_by_one(
     written = [
         one
         for part in parts
-        for one in keep.write(keep.rows_of((k, result(k), CONFIG) for k in part)[0], cache.place)
+        for one in keep.write(keep.rows_of((result(k), CONFIG) for k in part)[0], cache.place)
     ]
     cache.commit(written)
     assert len([*(tmp_path / "cache" / "manifests").iterdir()]) == 1

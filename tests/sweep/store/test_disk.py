@@ -18,6 +18,7 @@ import pytest
 
 from sim.base import files
 from sweep.cli import main
+from sweep.execution import compute
 from sweep.store import keep, shards
 from sweep.store.journal import Journal
 from tests.sweep.mounts import remount, tmpfs
@@ -29,6 +30,7 @@ SLOW_ENGINE = """
 import pathlib, sys, time
 import sim
 from sweep.cli import main
+from sweep.execution import compute
 from sweep.cli import run
 from tests.sweep.small import fake_simulate, keys_kept
 
@@ -67,6 +69,7 @@ class TestAFullDisk:
         self, fake: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(keep, "MOST_CELLS", 1)
+        monkeypatch.setattr(compute, "KEEP_EVERY_S", 0.0)
         undisturbed = fake(*GRID)
         assert undisturbed.code == 0
         expected = results(fake.results)

@@ -11,12 +11,12 @@ import pytest
 from ray import exceptions as ray_errors
 
 from sim.base.errors import InputError
-from sweep.execution.compute import Work
 from sweep.execution.made import Recipe
 from sweep.execution.on_ray import connection, pool
 from sweep.execution.on_ray.pool import RayRunner
 from sweep.execution.parts import Part
-from sweep.store.cell import CellResult, CellSpec
+from sweep.store.cell import CellResult
+from tests.sweep.small import planned
 
 MADE = SimpleNamespace(about={}, results=[])
 
@@ -111,7 +111,7 @@ def install(ray: FakeRay, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "AGAIN_S", 0.0)
 
 
-WORK = [Work(CellSpec(f"cell{at}", {}, {}, {}, 0), "w") for at in range(40)]
+WORK = [planned(f"cell{at}") for at in range(40)]
 WORKLOADS: Any = SimpleNamespace(
     recipe=lambda name: Recipe({"synth": "none"}, {}), learn=lambda name, about: None
 )

@@ -3,7 +3,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sweep.execution.compute import Work
 from sweep.execution.on_ray.batches import (
     AHEAD,
     DRAWN,
@@ -17,16 +16,17 @@ from sweep.execution.on_ray.batches import (
     Loss,
 )
 from sweep.execution.parts import Pace
-from sweep.store.cell import CellSpec
+from sweep.execution.plan import Planned
+from tests.sweep.small import planned
 
 
-def work(n: int, name: str = "w") -> list[Work]:
-    return [Work(CellSpec(f"{name}{at}", {}, {}, {}, 0), name) for at in range(n)]
+def work(n: int, name: str = "w") -> list[Planned]:
+    return [planned(f"{name}{at}", name) for at in range(n)]
 
 
 def keys(batch: Batch | None) -> list[str]:
     assert batch is not None
-    return [one.spec.key for one in batch.work]
+    return [one.key for one in batch.work]
 
 
 def take(batches: Batches) -> Batch:
@@ -109,7 +109,7 @@ def test_a_workload_is_not_over_while_more_of_it_may_come() -> None:
 
 
 def test_few_cells_wait_at_a_time() -> None:
-    drawn: list[Work] = []
+    drawn: list[Planned] = []
     batches = Batches(work(100_000), slots=2, drawn=drawn.extend)
     taken = sum(len(take(batches).work) for _ in range(10))
     assert taken == 10 * MOST_CELLS
@@ -172,10 +172,10 @@ def test_one_cell_takes_no_other_with_it(poison: int, loss: Loss, runs: int) -> 
     batches = Batches(work(40), slots=2)
     done, given_up, n_runs = [], [], 0
     while (batch := batches.next()) is not None:
-        bad = [at for at, one in enumerate(batch.work) if one.spec.key == f"w{poison}"]
+        bad = [at for at, one in enumerate(batch.work) if one.key == f"w{poison}"]
         n = bad[0] if bad else len(batch.work)
         n_seen = n if batch.careful else n // 2 if bad else n
-        done += [one.spec.key for one in batch.work[:n_seen]]
+        done += [one.key for one in batch.work[:n_seen]]
         if n_seen:
             batches.done(batch, n_seen, 0.1)
         if bad:
@@ -183,8 +183,8 @@ def test_one_cell_takes_no_other_with_it(poison: int, loss: Loss, runs: int) -> 
             given_up += batches.lost(batch, loss)
         else:
             batches.left(batch)
-    assert [one.spec.key for one in given_up] == [f"w{poison}"]
-    assert sorted([*done, f"w{poison}"]) == sorted(one.spec.key for one in work(40))
+    assert [one.key for one in given_up] == [f"w{poison}"]
+    assert sorted([*done, f"w{poison}"]) == sorted(one.key for one in work(40))
     assert n_runs <= runs
     assert batches.over() == ["w"]
 
@@ -194,7 +194,7 @@ def test_a_lost_cell_has_five_more_trials() -> None:
     for _ in range(MAX_LOST):
         assert batches.lost(take(batches), "lost") == []
     assert MAX_LOST == 5
-    assert [one.spec.key for one in batches.lost(take(batches), "lost")] == ["w0"]
+    assert [one.key for one in batches.lost(take(batches), "lost")] == ["w0"]
     assert batches.next() is None
 
 
@@ -221,7 +221,7 @@ def test_a_broken_task_is_tried_again_only_to_find_the_cell_to_blame(n: int) -> 
 def test_a_cell_that_was_ended_is_settled_and_the_others_wait_again() -> None:
     batches = Batches(work(3), slots=1)
     all_three = Batch("w", [one for _ in range(2) for one in take(batches).work])
-    assert batches.ended(all_three, "w1").spec.key == "w1"
+    assert batches.ended(all_three, "w1").key == "w1"
     assert keys(batches.next()) == ["w0", "w2"]
     assert batches.next() is None
     assert batches.over() == []

@@ -16,7 +16,7 @@ from sweep.store.cell import CellSpec
 
 PROJECT = str(Path(__file__).resolve().parents[4])
 
-SPEC = CellSpec("k", {"name": "fifo", "module": None}, {}, {"name": "simulate"}, 0)
+SPEC = CellSpec("k", {"name": "fifo", "module": None}, {}, 1.0, {"name": "simulate"}, 0)
 
 
 @pytest.fixture(scope="module")
@@ -82,5 +82,5 @@ def test_a_users_module_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     (tmp_path / "checked_module.py").write_text(text)
     monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
     sources.forget()
-    spec = CellSpec("k", {"name": "checked", "module": "checked_module"}, {}, SPEC.measure, 0)
+    spec = SPEC._replace(policy={"name": "checked", "module": "checked_module"})
     assert "checked_module" in check.wanted([spec], [str(tmp_path)])["table"]

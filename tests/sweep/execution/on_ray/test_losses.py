@@ -123,7 +123,7 @@ def test_a_lost_task_costs_what_has_not_come_back_and_nothing_else(
 ) -> None:
     ray = losing(monkeypatch, state, loss)
     said = [*runner_of().run(WORK, WORKLOADS)]
-    keys = [cell.spec.key for cell in WORK]
+    keys = [cell.key for cell in WORK]
     first, n_came = keys[:N], STATES[state].came
     assert ray.back == first[:n_came]
     found = {one.key: one.error for one in came(said)}
@@ -162,7 +162,7 @@ def test_tasks_that_are_lost_again_and_again_after_all_was_handed_over(
     ray = losing(monkeypatch, "all handed over, not ended", loss)
     ray.n_losses = 1_000
     said = [*runner_of().run(WORK, WORKLOADS)]
-    assert sorted(one.key for one in came(said)) == sorted(cell.spec.key for cell in WORK)
+    assert sorted(one.key for one in came(said)) == sorted(cell.key for cell in WORK)
     assert {one.error for one in came(said)} == {None}
     assert not any(isinstance(one, notes.Line) for one in said)
 
@@ -175,7 +175,7 @@ def test_a_cancelled_task_is_counted_against_no_cell(
     ray = losing(monkeypatch, state, "lost")
     ray.error, ray.n_losses = ray_errors.TaskCancelledError(), 3 * MAX_LOST
     said = [*runner_of().run(WORK[:n_cells], WORKLOADS)]
-    assert sorted(one.key for one in came(said)) == sorted(cell.spec.key for cell in WORK[:n_cells])
+    assert sorted(one.key for one in came(said)) == sorted(cell.key for cell in WORK[:n_cells])
     assert {one.error for one in came(said)} == {None}
     assert not any(isinstance(one, notes.Line) for one in said)
 
@@ -186,7 +186,7 @@ def test_a_part_that_does_not_arrive_in_time_is_computed_again(
     ray = losing(monkeypatch, "ended, some of it not collected", "lost")
     ray.error = ray_errors.GetTimeoutError("not within 60 s")
     found = came(runner_of().run(WORK, WORKLOADS))
-    assert sorted(one.key for one in found) == sorted(cell.spec.key for cell in WORK)
+    assert sorted(one.key for one in found) == sorted(cell.key for cell in WORK)
     assert {one.error for one in found} == {None}
     assert ray.n_made == 2  # its workload, too, may be what is missing
 
@@ -201,7 +201,7 @@ def test_a_worker_that_ended_itself_over_a_cell_that_has_come_back(
     late = {"key": "cell0", "seconds": 5.0, "over": True, "stack": ""}
     posted[f"{runner._board}{0:09d}"] = late
     found = came(runner.run(WORK[:n_cells], WORKLOADS))
-    assert sorted(one.key for one in found) == sorted(cell.spec.key for cell in WORK[:n_cells])
+    assert sorted(one.key for one in found) == sorted(cell.key for cell in WORK[:n_cells])
     assert {one.error for one in found} == {None}
     assert "cell0" in ray.back
 
@@ -219,7 +219,7 @@ def test_of_a_task_without_cells_nothing_waits(loss: Loss, careful: bool) -> Non
     assert batches.over() == []  # one cell is left
     other = batches.next()
     assert other is not None
-    assert [cell.spec.key for cell in other.work] == ["cell1"]
+    assert [cell.key for cell in other.work] == ["cell1"]
     assert batches.next() is None
     batches.done(other, 1, 0.2)
     assert batches.over() == ["w"]

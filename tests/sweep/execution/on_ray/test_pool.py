@@ -13,7 +13,6 @@ from ray import exceptions as ray_errors
 
 from sim.base.errors import InputError
 from sweep.execution import notes
-from sweep.execution.compute import Work
 from sweep.execution.on_ray import connection, pool
 from sweep.execution.on_ray.batches import Batch
 from sweep.execution.on_ray.pool import RayRunner
@@ -27,6 +26,7 @@ from tests.sweep.execution.on_ray.fake_ray import (
     outcomes,
     runner_of,
 )
+from tests.sweep.small import planned
 
 
 class Ref:
@@ -94,7 +94,7 @@ def test_a_task_that_is_over_is_replaced_before_the_next_is_taken_in(
 def test_a_broken_connection_loses_no_cell_and_doubles_none(fake: FakeRay, at: int) -> None:
     fake.breaks_at = {at, at + 3}
     found = outcomes()
-    assert sorted(one.key for one in found) == sorted(one.spec.key for one in WORK)
+    assert sorted(one.key for one in found) == sorted(one.key for one in WORK)
     assert [one.error for one in found] == [None] * len(WORK)
     assert fake.n_inits == fake.n_made == 3
 
@@ -133,7 +133,7 @@ def test_a_cell_that_breaks_the_connection_fails_by_itself(
 
     monkeypatch.setattr(fake, "get", get)
     found = {one.key: one.error for one in outcomes()}
-    assert set(found) == {one.spec.key for one in WORK}
+    assert set(found) == {one.key for one in WORK}
     error = found.pop("cell7")
     assert error is not None
     assert error["type"] == "DisconnectedError"
@@ -225,7 +225,7 @@ def test_a_cell_that_was_ended_at_the_limit_is_not_tried_again(
     runner = RayRunner({"kind": "ray", "address": "auto"}, simulate=pytest.fail, timeout_s=5.0)
     said = [*runner.run(WORK, WORKLOADS)]
     found = {one.key: one for one in came(said)}
-    assert found.keys() == {one.spec.key for one in WORK}
+    assert found.keys() == {one.key for one in WORK}
     error = found.pop("cell7").error
     assert error is not None
     assert (error["type"], error["traceback"]) == ("CellTimeoutError", "in loop")
@@ -248,10 +248,10 @@ def test_one_that_can_say_nothing_is_told_by_its_time(
 
 def test_a_worker_that_dies_is_one_line(fake: FakeRay, posted: dict[str, dict[str, Any]]) -> None:
     fake.fails_with = [ray_errors.WorkerCrashedError() for _ in range(6)]
-    work = [Work(WORK[0].spec, "w", "las at 0.7"), *WORK[1:3]]
+    work = [planned("cell0", policy="las", capacity=0.7), *WORK[1:3]]
     said = [*runner_of().run(work, WORKLOADS)]
     lines = [one for one in said if isinstance(one, notes.Line)]
-    assert lines[0] == "a worker died while it ran las at 0.7; trying again, 5 times"
+    assert lines[0] == "a worker died while it ran las t capacity=0.7 seed=0; trying again, 5 times"
     assert len(lines) <= 3  # one for each cell that lost one
     fake.fails_with = [ray_errors.WorkerCrashedError() for _ in range(6)]
     (result,) = came(runner_of().run(work[:1], WORKLOADS))
@@ -259,10 +259,13 @@ def test_a_worker_that_dies_is_one_line(fake: FakeRay, posted: dict[str, dict[st
     assert result.error["message"].startswith("its worker died 6 times: ended for its memory, or")
 
 
+CELL = "fifo t capacity=1.0 seed="
+
+
 def test_names_the_cells_that_run_for_long(
     fake: FakeRay, posted: dict[str, dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    work = [Work(one.spec, "w", f"las {at}") for at, one in enumerate(WORK[:5])]
+    work = [planned(one.key, seed=at) for at, one in enumerate(WORK[:5])]
     runner = runner_of()
     run = runner.run(work, WORKLOADS)
     assert next(run) == "joining the cluster"
@@ -274,6 +277,6 @@ def test_names_the_cells_that_run_for_long(
     back = {"key": "a cell that has come back", "seconds": 60.0, "over": False}
     posted[f"{runner._board}{4:09d}"] = back
     assert next(run) == (
-        "still running: las 1 for 4 min, las 0 for 40 s, las 3 for 30 s and 1 more"
+        f"still running: {CELL}1 for 4 min, {CELL}0 for 40 s, {CELL}3 for 30 s and 1 more"
     )
     runner.close()

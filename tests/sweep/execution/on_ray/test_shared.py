@@ -10,21 +10,19 @@ import pytest
 
 from sim import Workload
 from sweep.execution import made, task
-from sweep.execution.compute import Work
-from sweep.execution.made import Recipe, unsized
+from sweep.execution.made import Recipe
 from sweep.execution.on_ray.connection import Connection
 from sweep.execution.on_ray.shared import LARGE, MAKE_AGAIN, Shared
-from sweep.store.cell import CellSpec
+from tests.sweep.small import CLUSTER, planned
 
-CLUSTER = {"shape": "slots", "count": 2, "queues": {}}
-RECIPE = Recipe({"synth": "alibaba2018", "jobs": 5, "seed": 0}, {**CLUSTER, "load": None})
+RECIPE = Recipe({"synth": "alibaba2018", "jobs": 5, "seed": 0}, CLUSTER)
 WORK = [
-    Work(CellSpec(str(at), {}, unsized(RECIPE.cluster, capacity), {}, at), "made")
+    planned(str(at), "made", capacity=capacity, seed=at)
     for at, capacity in enumerate((0.5, 1.0, 1.0))
 ]
 
 
-READ = Recipe({"format": "swf", "path": "log.swf"}, {**CLUSTER, "load": None}, n_tasks=LARGE + 1)
+READ = Recipe({"format": "swf", "path": "log.swf"}, CLUSTER, n_tasks=LARGE + 1)
 
 
 class Ray:
@@ -87,10 +85,8 @@ def test_a_recipe_is_made_by_one_task_that_ray_repeats(ray: Ray, shared: Shared)
     assert not ray.n_puts
     assert workload.n_jobs == 5
     assert about.about["digest"] == workload.digest
-    assert [about.sizes[unsized(RECIPE.cluster, c)["unsized"]]["count"] for c in (0.5, 1.0)] == [
-        1,
-        2,
-    ]
+    built = [about.clusters.find(RECIPE.cluster, capacity) for capacity in (0.5, 1.0)]
+    assert [one.facts["n_machines"] for one in built] == [1, 2]
 
 
 def test_the_driver_learns_once_what_was_made(ray: Ray, shared: Shared) -> None:
@@ -150,10 +146,9 @@ def test_the_first_is_said_to_be_made(ray: Ray, shared: Shared) -> None:
     assert (made.about["n_jobs"], few_jobs.n_jobs) == (5, 3)
 
 
-def test_cells_are_sized_where_their_workload_was_made(ray: Ray, shared: Shared) -> None:
+def test_clusters_are_built_where_their_workload_was_made(ray: Ray, shared: Shared) -> None:
     _, about = shared.get("made", Known())
-    policy = {"name": "fifo", "module": None, "params": {}}
-    cells = [work.spec._replace(policy=policy) for work in WORK]
-    other = cells[0]._replace(cluster=unsized(RECIPE.cluster, 3.0))
-    _, found = task.sample([*cells, other], lambda: (None, about.sizes))
-    assert [one.cluster["count"] for one in found] == [1, 2]  # none of a size that is not known
+    cells = [work.spec for work in WORK]
+    other = cells[0]._replace(cluster={**RECIPE.cluster, "count": 3})
+    _, found = task.sample([other, *cells], lambda: (None, about.clusters))
+    assert [one.n_machines for _, one in found] == [1]  # none of one that was not built

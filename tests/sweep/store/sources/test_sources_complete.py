@@ -14,7 +14,6 @@ import pytest
 import policies
 from sim.measures import NO_POLICY
 from sweep.execution import plan
-from sweep.execution.made import fitted
 from sweep.execution.plan import Planned, Prepared
 from sweep.grid import grid
 from sweep.store import sources
@@ -38,13 +37,14 @@ print(json.dumps([sorted(sys.modules), sorted(set(opened))]))
 A_CELL = """
 import importlib
 from pathlib import Path
-from sweep.execution.cell import CellSpec, run_cell
+from sweep.execution.cell import CellSpec, clusters, run_cell
 import policies
 from sim.workload.workload import Workload
 
 # it would import every policy that there is; what a cell needs of them is its own
 policies.registry._discover = lambda: given["home"] and importlib.import_module(given["home"])
-result = run_cell(Workload.read(Path(given["folder"])), CellSpec(**given["spec"]))
+workload, spec = Workload.read(Path(given["folder"])), CellSpec(**given["spec"])
+result = run_cell(workload, spec, clusters.build(workload, spec.cluster, spec.capacity))
 assert result.error is None, result.error["traceback"]
 """
 A_WORKLOAD = """
@@ -111,13 +111,10 @@ def prepared(tmp_path: Path, trace: str, *words: str) -> tuple[Prepared, Planned
 def a_cell(tmp_path: Path, trace: str, *words: str) -> dict[str, Any]:
     """Make what `A_CELL` is given of the one cell of a grid."""
     found, one = prepared(tmp_path, trace, *words)
-    ((_, spec),) = plan.specs(found)
-    workload = found.inputs.workload(one.input)
-    workload.write(tmp_path / "workload")
-    spec = fitted(spec, workload)
-    name = spec.policy["name"]
+    found.inputs.workload(one.input).write(tmp_path / "workload")
+    name = one.cell.policy["name"]
     home = None if name == NO_POLICY else policies.spec(name).__module__
-    return {"spec": spec._asdict(), "home": home, "folder": str(tmp_path / "workload")}
+    return {"spec": one.spec._asdict(), "home": home, "folder": str(tmp_path / "workload")}
 
 
 def unknown(code: str, given: Mapping[str, Any], table: sources.Table) -> set[str]:

@@ -1,0 +1,40 @@
+"""Id of a sweep: its name, and a digest of its cells and of how they are shown."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+from sweep.grid.config_tree import canonical
+from sweep.grid.request import Request
+
+
+class SweepId:
+    """Digest of a sweep's cells, their labels, the baseline and what its tables show.
+
+    That is the SHA-256 of a canonical text, row by row: of a million cells it would not fit.
+    """
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        about = {"baseline": request.baseline, "metrics": request.metrics}
+        self._digest = hashlib.sha256(f'{canonical(about)[:-1]},"rows":['.encode())
+        self._before = ""
+
+    def add(self, labels: Mapping[str, Any], key: bytes) -> None:
+        """Add a row."""
+        self._digest.update(f'{self._before}[{canonical(labels)},"{key.hex()}"]'.encode())
+        self._before = ","
+
+    def end(self) -> str:
+        """Return the id, ``<name>-<8 hex digits>``."""
+        metric = self._request.verdict_metric
+        end = "" if metric is None else f',"verdict":{canonical(metric)}'
+        self._digest.update(f"]{end}}}".encode())
+        return f"{name_of(self._request)}-{self._digest.hexdigest()[:8]}"
+
+
+def name_of(request: Request) -> str:
+    """Return what a sweep is called: its name, its experiment's, or ``sweep``."""
+    return (request.name or request.experiment or "sweep").replace("/", "-")

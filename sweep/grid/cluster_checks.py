@@ -1,0 +1,112 @@
+"""Checks of a cluster's configuration, before any workload is there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from sim.base.errors import InputError, unknown
+from sim.base.parameters import Count, Positive
+from sim.base.parameters import check as check_value
+from sim.base.plugins import check_known
+from sim.cluster.cluster import Cluster, check_most
+from sweep.grid.cluster_size import STEADY_LOAD
+
+FAULTS = {
+    "outages": ("mtbf_s", "repair_s", "until_s"),
+    "slowdowns": ("every_s", "last_s", "speed", "until_s"),
+}
+OF_TRACE = "trace"
+"""In place of the shares of queues: the trace states them."""
+_OF = "of"  # an optional key of slow periods: whose they are
+_KEYS = ("shape", "count", "load", "usual_load", "tails", "queues", "fungible", *FAULTS)
+_MODES = ("global", "hard", "weighted")
+
+
+def check(config: Mapping[str, Any]) -> None:
+    """Refuse a cluster that can't be built, whatever the workload."""
+    _check_keys("cluster", config, _KEYS)
+    shape, count = config.get("shape"), config.get("count")
+    if isinstance(shape, list):
+        Cluster.mixed(shape)
+        if count is None:
+            raise InputError(
+                "machines that differ need a cluster.count: 1 for those that are listed",
+                rule="wrong type",
+            )
+    elif shape != "slots":
+        if not isinstance(shape, Mapping) or not shape:
+            raise InputError(
+                f"cluster.shape must be slots, the resources of one machine such as "
+                f"{{cpu:16,mem:128}}, or a list of kinds of machines, not {shape!r}",
+                rule="wrong type",
+            )
+        for name, amount in shape.items():
+            check_value(f"cluster.shape.{name}", amount, Positive)
+    check_value("cluster.load", config.get("load"), Positive | None)
+    check_value("cluster.usual_load", config.get("usual_load", STEADY_LOAD), Positive)
+    check_value("cluster.tails", config.get("tails", False), bool)
+    check_value("cluster.count", count, Count | None)
+    _check_queues(config.get("queues") or {})
+    _check_fungible(config.get("fungible") or [], shape)
+    _check_faults(config)
+
+
+def check_count(config: Mapping[str, Any], capacity: float) -> None:
+    """Refuse a fraction of a fixed count that nobody means, before anything is loaded."""
+    count = config.get("count")
+    if count is not None:
+        check_most(capacity * count, "slots" if config["shape"] == "slots" else "machines")
+
+
+def _check_keys(what: str, asked: Any, keys: Sequence[str]) -> None:
+    """Refuse what is no mapping, and a key that is none of these."""
+    if not isinstance(asked, Mapping):
+        message = f"{what} has the keys {', '.join(keys)}, or is null, not {asked!r}"
+        raise InputError(message, rule="wrong type")
+    for key in asked:
+        if key not in keys:
+            raise InputError(unknown("key", f"{what}.{key}", keys), rule="unknown key")
+
+
+def _check_fungible(fungible: Any, shape: Any) -> None:
+    names = () if shape == "slots" else tuple(shape)
+    check_value("cluster.fungible", fungible, list[str])
+    if isinstance(shape, list):
+        Cluster.mixed(shape, fungible=fungible)
+    else:
+        check_known("resource in cluster.fungible", fungible, names, "range")
+
+
+def _check_queues(queues: Any) -> None:
+    _check_keys("cluster.queues", queues, ("mode", "shares"))
+    mode, shares = queues.get("mode", "global"), queues.get("shares")
+    if mode not in _MODES:
+        raise InputError(unknown("cluster.queues.mode", str(mode), _MODES), rule="unknown mode")
+    check_value("cluster.queues.shares", shares, Mapping[str, Positive] | Literal["trace"] | None)
+    if shares != OF_TRACE:
+        Cluster.slots(1).with_queues(mode, shares)
+
+
+def _check_faults(config: Mapping[str, Any]) -> None:
+    """Refuse faults that can't be drawn."""
+    for kind, keys in FAULTS.items():
+        asked = config.get(kind)
+        if asked is None:
+            continue
+        _check_keys(f"cluster.{kind}", asked, (*keys, _OF) if kind == "slowdowns" else keys)
+        if _OF in asked:
+            check_value(f"cluster.{kind}.{_OF}", asked[_OF], str | None)
+        for key in keys:
+            _check_fault(f"cluster.{kind}.{key}", asked.get(key), may_be_pair=key == "speed")
+
+
+def _check_fault(key: str, value: Any, *, may_be_pair: bool) -> None:
+    if not may_be_pair or not isinstance(value, list):
+        check_value(key, value, Positive)
+        return
+    if len(value) != 2:
+        raise InputError(f"{key} must be a number above 0, or two as [low, high], not {value!r}")
+    check_value(key, value, list[Positive])
+    if value[0] > value[1]:
+        raise InputError(f"{key} lies between {value[0]!r} and {value[1]!r}: turn them")
