@@ -20,8 +20,8 @@ import pyarrow as pa
 from sim.base import files
 from sim.base.errors import InputError, unknown
 from sweep import driver
-from sweep.execution import again, notes, plan, rebase, rows
-from sweep.grid import elsewhere, grid
+from sweep.execution import again, notes, rebase, rows
+from sweep.grid import elsewhere
 from sweep.grid.options import Options
 from sweep.grid.overrides import quote
 from sweep.report import drawing, means
@@ -354,8 +354,8 @@ class Cell:
     def _again(self) -> Any:
         folder = self._of._folder
         notes.note(f"{self!r}: not in the cache any more; running it again")
-        prepared = plan.prepare(grid.build(driver.ask_again(folder)))
-        return again.kept_again(prepared, self._at, self.labels, self._row["key"]).jobs
+        prepared, planned = driver.plan_cell(driver.ask_again(folder), self.labels)
+        return again.kept_again(prepared, planned, self._row["key"]).jobs
 
     def __repr__(self) -> str:
         labels = (f"{key}={text(value)}" for key, value in self.labels.items() if value is not None)

@@ -22,7 +22,7 @@ from sweep.cli.command import NOTHING_ELSE, Command, add_grid_flags, asked_again
 from sweep.execution import notes
 from sweep.execution.again import run_again
 from sweep.execution.plan import Planned, Prepared, kept_config, tables_of
-from sweep.stats.arrange import Rows
+from sweep.stats.arrange import AXES, Rows
 from sweep.store.cache import Cache
 from sweep.store.cell import CellResult
 from sweep.store.journal import Journal
@@ -90,10 +90,12 @@ def plan(command: Command) -> int:
     kept = prepared.is_known().tolist()
     n_cells, n_todo, n_cached = len(kept), len(prepared.rows_to_do()), sum(kept)
     print(f"{prepared.sweep}: {n_cells} cells, {n_cached} cached, {n_todo} to run")
-    if request.precision is not None:
+    if request.precision is not None and not prepared.grid.is_fixed:
         n, most = len(request.axes["seed"]), request.precision.most
         print(f"seeds=auto begins with these {n} seeds and adds more, up to {most}, as results ask")
-    if prepared.grid.is_fixed and len(request.axes["seed"]) > 1:
+    if prepared.grid.is_fixed and request.precision is not None:
+        print(f"{driver.ONE_SEED}: seeds=auto takes one")
+    elif prepared.grid.is_fixed and len(request.axes["seed"]) > 1:
         print(f"{driver.ONE_SEED}: seed=0 gives the same as all of these")
     if request.goal is not None:
         print("these are the cells that the search begins with; what they give says which follow")
@@ -146,22 +148,18 @@ def verify(command: Command) -> int:
     if command.flags.cells < 1:
         raise InputError(f"--cells must be at least 1, not {command.flags.cells}")
     folder, request = asked_again(command)
-    failed, prepared = folder.failed(), driver.prepare(request)
+    failed, swept = folder.failed(), folder.config()["swept"]
     rows = np.flatnonzero(~failed)
-    if len(failed) != len(prepared.planned):
-        raise InputError(
-            f"{folder.sweep} has {len(failed)} cells, its configuration gives "
-            f"{len(prepared.planned)} now; did an experiment's file change?"
-        )
     if not len(rows):
         raise InputError(f"every cell of {folder.sweep} failed; nothing can be compared")
     n_wrong = 0
-    for row in _sample(rows, command.flags.cells, command.flags.seed):
-        planned = prepared.planned[row]
-        verdict, is_same = _verify(prepared, planned, folder.row(row)["key"])
+    for at in _sample(rows, command.flags.cells, command.flags.seed):
+        row = folder.row(at)
+        prepared, planned = driver.plan_cell(request, {key: row[key] for key in (*AXES, *swept)})
+        verdict, is_same = _verify(prepared, planned, row["key"])
         n_wrong += not is_same
         labels = " ".join(f"{value}" for value in mask_tree(planned.cell.labels).values())
-        print(f"row {row}: {labels}: {verdict}")
+        print(f"row {at}: {labels}: {verdict}")
     n_run = min(command.flags.cells, len(rows))
     print(f"{n_run - n_wrong} of {n_run} cells are the same, bit for bit")
     if n_wrong and (differs := other_bits(folder.provenance())):

@@ -73,8 +73,6 @@ def _status(results: Path, sweep: str) -> tuple[str, int]:
             words += f", about {left:.0f} s left"
     elif ends:
         state = f"over, in {seconds:.0f} s"
-        if ends[-1].get("seeds"):
-            state += f"; seeds=auto went on to {ends[-1]['seeds']} seeds"
     else:
         state = "interrupted; the same command goes on"
     lines = [f"{sweep}: {state}: {words}"]

@@ -4,7 +4,8 @@ What happens meanwhile is said on standard error (`sweep.execution.notes`); whoe
 rest.
 """
 
-from sweep.driver.loop import ONE_SEED, begin, prepare, run
+from sweep.driver.loop import ONE_SEED, begin, run
+from sweep.driver.one_cell import plan_cell
 from sweep.driver.output import Outcome, find, write_report
 from sweep.driver.reopen import opened
 from sweep.driver.request import ask, ask_again, find_modules
@@ -18,7 +19,7 @@ __all__ = [
     "find",
     "find_modules",
     "opened",
-    "prepare",
+    "plan_cell",
     "run",
     "write_report",
 ]

@@ -1,10 +1,9 @@
-"""Run a sweep to its end: what is cached, what is not, the search for what is asked for."""
+"""Run a sweep to its end: what is asked, its cells, the sweep's folder, tracking."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -13,21 +12,21 @@ from sim.base.errors import InputError
 from sweep import track
 from sweep.driver.output import Outcome, write_folder
 from sweep.driver.request import python_path
-from sweep.execution import compute, notes, plan, rows, seeds, together
+from sweep.driver.rounds import Rounds, Settled
+from sweep.execution import notes, rows
 from sweep.execution.cell import Simulate
-from sweep.execution.compute import Runner
-from sweep.execution.inputs import Inputs
-from sweep.execution.known import Flags
 from sweep.execution.on_ray.pool import make_runner
 from sweep.execution.plan import Prepared
 from sweep.grid import elsewhere, grid
+from sweep.grid.goals import Target
 from sweep.grid.grid import Grid
 from sweep.grid.request import Request, Settings
-from sweep.search.settle import Pursuit
-from sweep.stats import FIRST_SEEDS
+from sweep.search.auto_seeds import AutoSeeds, with_seeds
+from sweep.search.parameters import Searches
+from sweep.search.question import Question, WholeGrid
+from sweep.search.targets import Targets
 from sweep.store import mirror, place
 from sweep.store.bucket import waiting
-from sweep.store.cell import CellError
 from sweep.store.folder import SweepFolder
 from sweep.store.journal import Journal
 
@@ -39,87 +38,60 @@ _TAG = b"""Signature: 8a477f597d28d172789f06886806bc55
 ONE_SEED = "no seed changes anything here, as the workload is fixed and no policy draws"
 
 
+def question_of(asked: Request) -> Question:
+    """Return what a request asks; its options and grid are checked."""
+    if isinstance(asked.goal, Target):
+        return Targets(asked)
+    if asked.goal is not None:
+        return Searches(asked)
+    if asked.precision is None:
+        return WholeGrid(grid.build(asked))
+    question = AutoSeeds(asked)
+    return WholeGrid(grid.build(with_seeds(asked, 1))) if question.is_fixed else question
+
+
 def run(asked: Request, simulate: Simulate | None = None) -> Outcome:
     """Run a sweep to its end."""
-    cells = None if asked.goal is not None else grid.build(asked)
-    results = asked.settings.results
-    _check_writable(results)
-    for part in ("cache", "sweeps", "journal"):
-        files.sweep_temporaries(results / part)
+    question = question_of(asked)
     where = asked.settings
-    folders = python_path(asked.options)
+    _check_writable(where.results)
+    for part in ("cache", "sweeps", "journal"):
+        files.sweep_temporaries(where.results / part)
     interrupt.set_line(notes.INTERRUPTED)
     _say_where(where)
     if silence := track.silent(where):
         notes.note(silence)
-    runner = make_runner(where.launcher, folders, simulate, where.cell_timeout_s)
+    runner = make_runner(where.launcher, python_path(asked.options), simulate, where.cell_timeout_s)
     with contextlib.closing(runner), waiting(notes.note):
-        if cells is None:
-            return _pursue(Pursuit(asked, runner, lambda: _warm_up(asked.settings)), runner)
-        if asked.precision is not None and not cells.is_fixed:
-            first = seeds.with_seeds(asked, FIRST_SEEDS)
-            asked = seeds.settle(first, runner, lambda: _warm_up(asked.settings))
-            cells = grid.build(asked)
-        elif asked.precision is not None:
-            notes.note(f"{ONE_SEED}: seeds=auto takes one")
-            cells = grid.build(seeds.with_seeds(asked, 1))
-        return _whole(cells, runner)
+        rounds = Rounds(question, runner, lambda: _before_cells(rounds.first.grid))
+        folder, journal = rounds.folder, rounds.journal
+        _check_folder(folder.path)
+        with rounds.held():
+            settled = rounds.settle()
+            if not rounds.n_run and _is_over(folder, journal):
+                return _again(settled.prepared, folder, journal)
+            if not rounds.n_run:
+                notes.grid(settled.prepared, 0)
+                rounds.begin(settled.prepared, settled.cached)
+            with ThreadPoolExecutor(1) as aside:  # stopping Ray takes a second or two
+                closed = aside.submit(runner.close)
+                journal.confirm()
+                for name, table in question.tables().items():
+                    folder.replace(name, table)
+                outcome = _finish(settled, folder, journal)
+                closed.result()
+            return outcome
 
 
-def _whole(cells: Grid, runner: Runner) -> Outcome:
-    """Run what is not cached, and write the sweep's folder."""
-    results = cells.request.settings.results
-    inputs = Inputs(results, convert=runner.convert)
-    prepared = plan.prepare(cells, inputs)
-    journal = Journal(results, prepared.sweep)
-    _check_folder(results / "sweeps" / prepared.sweep)
-    waited = False
-
-    def on_wait() -> None:
-        nonlocal waited
-        waited = True
-        notes.note(f"another process runs {prepared.sweep} in {results}; waiting for it")
-
-    with journal.locked(on_wait):
-        if waited:
-            mirror.fetch(results)
-            inputs = Inputs(results, convert=runner.convert)
-            prepared = plan.prepare(cells, inputs)
-        folder = SweepFolder.of(results, prepared.sweep)
-        if not len(prepared.rows_to_do()) and _is_over(folder, journal):
-            return _again(prepared, folder, journal)
-        rows = prepared.rows_to_do()
-        n_todo = len(rows)
-        cached = compute.begin(prepared, journal, n_todo)
-        errors: dict[str, CellError] = {}
-        if n_todo:
-            if cells.is_fixed and len(cells.request.axes["seed"]) > 1:
-                notes.note(f"{ONE_SEED}: seed=0 gives the same as all of these")
-            _warm_up(cells.request.settings)
-            cells_todo = prepared.in_order(rows)
-            errors = together.run(prepared, cells_todo, n_todo, journal, runner)
-        with ThreadPoolExecutor(1) as aside:  # stopping Ray takes a second or two
-            closed = aside.submit(runner.close)
-            outcome = _finish(prepared, folder, journal, cached, errors)
-            closed.result()
-        return outcome
-
-
-def _pursue(pursuit: Pursuit, runner: Runner) -> Outcome:
-    """Look for what was asked for, round by round, and write the sweep's folder."""
-    with pursuit.held():
-        found = pursuit.settle()
-        folder, journal = SweepFolder.of(*pursuit.where), Journal(*pursuit.where)
-        if not found.n_run and _is_over(folder, journal):
-            return _again(found.prepared, folder, journal)
-        with ThreadPoolExecutor(1) as aside:  # stopping Ray takes a second or two
-            closed = aside.submit(runner.close)
-            journal.confirm()
-            for name, table in found.tables.items():
-                folder.replace(name, table)
-            outcome = _finish(found.prepared, folder, journal, found.cached, found.errors)
-            closed.result()
-        return outcome
+def _before_cells(cells: Grid) -> None:
+    """Say that one seed is enough, where it is; let MLflow be imported meanwhile."""
+    asked = cells.request
+    if cells.is_fixed and asked.precision is not None:
+        notes.note(f"{ONE_SEED}: seeds=auto takes one")
+    elif cells.is_fixed and len(asked.axes["seed"]) > 1:
+        notes.note(f"{ONE_SEED}: seed=0 gives the same as all of these")
+    if asked.settings.tracking["kind"] == "mlflow":
+        track.warm_up()
 
 
 def _is_over(folder: SweepFolder, journal: Journal) -> bool:
@@ -133,35 +105,14 @@ def _is_over(folder: SweepFolder, journal: Journal) -> bool:
 
 
 def begin(asked: Request) -> Prepared:
-    """Prepare the cells that a request begins with: all of them, unless something is looked for."""
-    if asked.goal is not None:
-        return Pursuit(asked).begin()
-    return plan.prepare(grid.build(asked))
+    """Prepare the cells that a request begins with: all of them, unless it is a search."""
+    return Rounds(question_of(asked)).first
 
 
-def prepare(asked: Request) -> Prepared:
-    """Prepare the cells that a request comes to; of one with a goal those that were run for it."""
-    if asked.goal is None:
-        return plan.prepare(grid.build(asked))
-    pursuit = Pursuit(asked)
-    with pursuit.held():
-        return pursuit.settle().prepared
-
-
-def _warm_up(settings: Settings) -> None:
-    if settings.tracking["kind"] == "mlflow":
-        track.warm_up()
-
-
-def _finish(
-    prepared: Prepared,
-    folder: SweepFolder,
-    journal: Journal,
-    cached: Sequence[bool] | Flags,
-    errors: Mapping[str, CellError],
-) -> Outcome:
+def _finish(settled: Settled, folder: SweepFolder, journal: Journal) -> Outcome:
     """Write the sweep's folder and track it."""
-    outcome = write_folder(prepared, folder, cached, errors, journal.confirm)
+    prepared, errors = settled.prepared, settled.errors
+    outcome = write_folder(prepared, folder, settled.cached, errors, journal.confirm)
     target = _track(folder, prepared.grid.request.settings)
     journal.append("end", failed=len(errors), tracked=target)
     prepared.cache.compact()

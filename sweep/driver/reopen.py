@@ -12,10 +12,10 @@ import pyarrow as pa
 from sim.base.errors import InputError
 from sweep.driver import loop, output
 from sweep.driver.request import ask_for
+from sweep.driver.rounds import Rounds
 from sweep.execution import notes, origin, rows
 from sweep.execution.plan import Prepared
 from sweep.grid.config_tree import to_yaml
-from sweep.search.settle import Pursuit
 from sweep.store import mirror
 from sweep.store.cache import Cache
 from sweep.store.folder import CONFIG, DIFF, FINDINGS, OF_REPORT, PROVENANCE, SweepFolder
@@ -108,19 +108,11 @@ def _prepared(folder: SweepFolder, damaged: Set[str]) -> tuple[Prepared, Mapping
     """
     words, config_dirs = _words(folder, damaged)
     asked = ask_for(folder.results, words, config_dirs, ["launcher=inline", "tracking=none"])
-    tables: Mapping[str, pa.Table] = {}
-    if asked.goal is None:
-        prepared = loop.prepare(asked)
-    else:
-        pursuit = Pursuit(asked)
-        with pursuit.held():
-            settled = pursuit.settle()
-        prepared, tables = settled.prepared, settled.tables
-    if prepared.sweep != folder.sweep:
-        raise InputError(f"its words give {prepared.sweep} now: options or sources have changed")
-    if n_todo := len(prepared.rows_to_do()):
-        raise InputError(f"not there: {notes.count(n_todo, 'cells')}")
-    return prepared, tables
+    question = loop.question_of(asked)
+    rounds = Rounds(question)
+    if rounds.sweep != folder.sweep:
+        raise InputError(f"its words give {rounds.sweep} now: options or sources have changed")
+    return rounds.settle().prepared, question.tables()
 
 
 def _words(folder: SweepFolder, damaged: Set[str]) -> tuple[list[str], list[str]]:

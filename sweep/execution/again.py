@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from sim.base.errors import InputError
 from sweep.execution import notes
 from sweep.execution.cell import run_cell
@@ -20,13 +17,8 @@ def run_again(prepared: Prepared, planned: Planned) -> CellResult:
     return run_cell(workload, planned.spec, built)
 
 
-def kept_again(prepared: Prepared, row: int, labels: Mapping[str, Any], key: str) -> CellResult:
-    """Run the cell of a row again, and keep it if it is still the one of that key."""
-    planned = prepared.planned[row] if row < len(prepared.planned) else None
-    if planned is None or any(planned.cell.labels.get(k) != v for k, v in labels.items()):
-        raise InputError(
-            "the sweep's configuration gives other cells now; did an experiment's file change?"
-        )
+def kept_again(prepared: Prepared, planned: Planned, key: str) -> CellResult:
+    """Run a cell of a plan again, and keep it if it is still the one of that key."""
     result = run_again(prepared, planned)
     if result.error is not None:
         raise InputError(f"this cell fails now: {result.error['message']}")

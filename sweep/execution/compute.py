@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import platform
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -20,10 +19,9 @@ import numpy as np
 
 from sim.base import interrupt
 from sim.base.masking import mask, mask_tree
-from sweep.execution import notes, origin, plan, task
+from sweep.execution import notes, plan, task
 from sweep.execution.cell import error_of, run_cell
 from sweep.execution.inputs import Convert
-from sweep.execution.known import Flags
 from sweep.execution.made import Clusters, Recipe, few_of
 from sweep.execution.parts import Keeping, Part, pack
 from sweep.execution.plan import Planned, Prepared
@@ -146,22 +144,6 @@ def _made_for(work: Sequence[Planned], workloads: Workloads) -> tuple[Workload, 
         if cell.input == work[0].input:
             built.of(workload, cell.cell.cluster, cell.cell.capacity)
     return few_of(workload), built
-
-
-def begin(prepared: Prepared, journal: Journal, n_todo: int) -> Flags:
-    """Say what is about to run; tell for each row whether an earlier sweep computed it."""
-    read_traces(prepared)
-    notes.grid(prepared, n_todo)
-    cached = _cached_before(prepared, journal)
-    journal.append(
-        "begin",
-        cells=len(prepared.planned),
-        todo=n_todo,
-        cached=np.flatnonzero(cached).tolist(),
-        argv=[mask(word) for word in sys.argv[1:]],
-        **origin.words_of(prepared.grid.request),
-    )
-    return cached
 
 
 def read_traces(prepared: Prepared) -> None:
@@ -341,14 +323,3 @@ def _pack(came: list[Came], written: list[Written], prepared: Prepared) -> None:
     written += part.kept
     for at, result in zip(whole, part.results, strict=True):
         came[at] = (result, *came[at][1:])
-
-
-def _cached_before(prepared: Prepared, journal: Journal) -> Flags:
-    """Tell for each row whether an earlier sweep computed it.
-
-    A run that was killed is part of this one: what it computed counts as done here, so that the
-    table is the same with or without the kill.
-    """
-    begun = journal.open_attempt()
-    kept = prepared.is_known()
-    return kept if begun is None else kept & np.isin(np.arange(len(kept)), begun["cached"])

@@ -9,22 +9,25 @@ as what won a race was lucky, too. What all searches want next is one round.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from sim.base.errors import InputError
+from sweep.execution.inputs import Inputs
 from sweep.execution.notes import count
+from sweep.grid import goals
 from sweep.grid.config_tree import canonical
-from sweep.grid.goals import Search
 from sweep.grid.grid import Cell
-from sweep.search import race, space
+from sweep.grid.request import Request
+from sweep.search import race, settings, space
+from sweep.search.answers import Answers, where
 from sweep.search.points import Points, place
-from sweep.search.proposals import Proposals, Tried
-from sweep.search.rounds import Rounds, where
+from sweep.search.proposals import Case, Proposals, Tried
+from sweep.search.question import Batches, Search, side_by_side
 from sweep.search.scores import Scores
 from sweep.search.space import Parameter, Values
 
@@ -36,35 +39,33 @@ MOST_TESTED = 3
 """Settings of a front that are compared with the default."""
 
 
-@dataclass
-class Case:
-    """The search through one policy's parameters on one trace at one capacity."""
-
-    cell: Cell  # one of the default's
-    parameters: list[Parameter]
-    proposals: Proposals
-    batch: int
-    cells_left: int
-    tried: list[Tried]  # the default first
-    tested: list[Tried] = field(default_factory=list)  # compared with the default
-
-
 class Searches:
     """All searches of a request."""
 
-    def __init__(self, rounds: Rounds) -> None:
-        goal = rounds.request.goal
-        assert isinstance(goal, Search)
-        self._rounds, self.goal, self.words = rounds, goal, " and ".join(goal.metrics)
-        self._points = Points(rounds.request)
-        self.scores = Scores(rounds, goal.metrics)
-        self.cases = self._all_cases()
-        self.searches = [self._search(case) for case in self.cases]
+    def __init__(self, request: Request) -> None:
+        goal = request.goal
+        assert isinstance(goal, goals.Search)
+        self.request, self.asks, self.goal = request, goal, goal
+        self._points = Points(request)
+        self.cases: list[Case] = []
+        self.answers = Answers()
         self.of_search = range(goal.seeds)  # seeds that are searched on
         # those that only the best and the default meet
         self.of_test = range(goal.seeds, goal.seeds + goal.test_seeds)
 
-    def order(self, cell: Cell) -> Any:
+    def batches(self, inputs: Inputs) -> Batches:
+        """Ask for what all searches want next, until the best have been tested."""
+        self.cases = self._all_cases()
+        searches = [self._search(case) for case in self.cases]
+        words = " and ".join(self.goal.metrics)
+        return (yield from side_by_side(self.request, searches, words, self._order))
+
+    def tables(self) -> Mapping[str, pa.Table]:
+        """Return ``settings.parquet`` and ``importance.parquet``."""
+        seeds = self.of_search, self.of_test
+        return settings.tables(self.cases, self.goal.metrics, *seeds, self.cells, self.answers)
+
+    def _order(self, cell: Cell) -> Any:
         """Give a cell's place among the rows: by search, setting and seed."""
         for at, case in enumerate(self.cases):
             apart = [p.key for p in case.parameters]
@@ -78,13 +79,9 @@ class Searches:
         """Return the cells of a setting, a seed each."""
         return self._points.cells(case.cell, seeds, **values)
 
-    def keys(self, cells: Sequence[Cell]) -> list[str]:
-        """Return the keys of cells that were asked for."""
-        return [self._rounds.key(cell) for cell in cells]
-
     def _all_cases(self) -> list[Case]:
         """Make a search for each policy, world and capacity that has something to look through."""
-        goal, axes = self.goal, self._rounds.request.axes | {"seed": (0,)}
+        goal, axes = self.goal, self.request.axes | {"seed": (0,)}
         ends = {key: (self._end(key),) for key in goal.space}
         self._points.grid(axes | ends, is_strict=True)
         found = []
@@ -103,7 +100,7 @@ class Searches:
 
     def _end(self, key: str) -> Any:
         """Return a value of a parameter that some policy takes, whole where that is asked."""
-        request = self._rounds.request
+        request = self.request
         for option in request.axes["policy"]:
             policy = request.options.compose(policy=option)["policy"]
             for parameter in space.of_policy(policy, {key: self.goal.space[key]}):
@@ -137,7 +134,7 @@ class Searches:
         like = self._points.cells(cell, (0,), **default.values)[0]
         return Case(like, parameters, proposals, batch, left, [default])
 
-    def _search(self, case: Case) -> Iterator[list[Cell]]:
+    def _search(self, case: Case) -> Search:
         """Search: batches of settings race until there are no cells left, then the best are tested.
 
         The first thing it asks for are the default's cells, and those of the first batch.
@@ -150,13 +147,14 @@ class Searches:
             for rung in race.rungs(self.goal.seeds):
                 seeds = self.of_search[:rung]
                 cells = {at.number: self.cells(case, at.values, seeds) for at in batch}
-                yield [*ahead, *chain.from_iterable(cells.values())]
+                self.answers = yield [*ahead, *chain.from_iterable(cells.values())]
                 if ahead:
                     self._check_default(base)
                     default.seeds, ahead = len(base), []
+                scores = Scores(self.answers, self.goal.metrics)
                 for at in batch:
                     at.seeds = rung
-                    at.scores = self.scores.against(cells[at.number], base[:rung])
+                    at.scores = scores.against(cells[at.number], base[:rung])
                 if rung < self.goal.seeds:
                     order = race.ranked([at.scores for at in batch])[: race.n_kept(len(batch))]
                     going = {batch[at].number for at in order}
@@ -168,7 +166,7 @@ class Searches:
         case.tested = self._choose(case)
         if case.tested:
             both = [self.cells(case, at.values, self.of_test) for at in (default, *case.tested)]
-            yield list(chain.from_iterable(both))
+            self.answers = yield list(chain.from_iterable(both))
 
     def _ask(self, case: Case) -> list[Tried]:
         """Propose settings, as many as there are cells left for."""
@@ -189,14 +187,14 @@ class Searches:
 
     def _check_default(self, base: Sequence[Cell]) -> None:
         """Refuse a search whose default fails, or has no such metric."""
-        if failed := [cell for cell in base if self._rounds.failed(cell)]:
+        if failed := [cell for cell in base if self.answers.failed(cell)]:
             raise InputError(
                 f"{where(base[0])} fails with its default settings, against which a search judges: "
-                f"{self._rounds.errors[self._rounds.key(failed[0])]['message']}",
+                f"{self.answers.errors[self.answers.key(failed[0])]['message']}",
                 rule="failed",
             )
         for name in self.goal.metrics:
-            self._rounds.check_metric("search.metric", name, base)
+            self.answers.check_metric("search.metric", name, base)
 
     def _choose(self, case: Case) -> list[Tried]:
         """Mark what was best of those that met all seeds, where it is better than the default."""

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sweep.grid.config_tree import canonical
+from sweep.grid.grid import Cell
 from sweep.search.space import Parameter, Values, n_settings
 
 N_STARTUP = 10
@@ -124,6 +125,19 @@ class Proposals:
         values = [p.choices or range(int(p.low), int(p.high) + 1) for p in self._parameters]
         keys = [p.key for p in self._parameters]
         return (dict(zip(keys, each, strict=True)) for each in itertools.product(*values))
+
+
+@dataclass
+class Case:
+    """The search through one policy's parameters on one trace at one capacity."""
+
+    cell: Cell  # one of the default's
+    parameters: list[Parameter]
+    proposals: Proposals
+    batch: int
+    cells_left: int
+    tried: list[Tried]  # the default first
+    tested: list[Tried] = field(default_factory=list)  # compared with the default
 
 
 def _of(parameter: Parameter, proposed: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from sim.base.arrays import F8
 from sweep import stats
 from sweep.grid.grid import Cell
-from sweep.search.rounds import Rounds
+from sweep.search.answers import Answers
 from sweep.stats import Paired
 from sweep.stats.metric_format import is_fraction, style
 
@@ -21,12 +21,12 @@ _FLOOR = 1e-9
 class Scores:
     """Scores of settings by several metrics."""
 
-    def __init__(self, rounds: Rounds, metrics: Sequence[str]) -> None:
-        self._rounds, self._metrics = rounds, metrics
+    def __init__(self, answers: Answers, metrics: Sequence[str]) -> None:
+        self._answers, self._metrics = answers, metrics
 
     def values(self, cells: Sequence[Cell], metric: str) -> F8:
         """Return a metric of each cell, NaN of those that failed."""
-        return np.array([self._rounds.metric(cell, metric) for cell in cells], dtype=np.float64)
+        return np.array([self._answers.metric(cell, metric) for cell in cells], dtype=np.float64)
 
     def against(self, cells: Sequence[Cell], base: Sequence[Cell]) -> list[float]:
         """Return a setting's mean score by each metric, inf if a cell of it failed."""

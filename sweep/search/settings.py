@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,9 +10,11 @@ import pyarrow as pa
 
 from sweep import stats
 from sweep.grid.grid import Cell
-from sweep.search.parameters import Case, Searches
+from sweep.search.answers import Answers
 from sweep.search.points import settings_of
+from sweep.search.proposals import Case
 from sweep.search.scores import Scores, gain
+from sweep.search.space import Values
 from sweep.stats import Paired
 from sweep.stats.arrange import AXES, text
 from sweep.store.folder import IMPORTANCE, SETTINGS
@@ -46,20 +48,33 @@ _TRIED = pa.schema(
 _NOTHING = Paired(np.nan, np.nan, np.nan, np.nan, 0, "")
 
 
-def tables(searches: Searches) -> dict[str, pa.Table]:
+CellsOf = Callable[[Case, Values, Sequence[int]], list[Cell]]
+"""Gives the cells of a setting, a seed each."""
+
+
+def tables(
+    cases: Sequence[Case],
+    metrics: Sequence[str],
+    of_search: Sequence[int],
+    of_test: Sequence[int],
+    cells_of: CellsOf,
+    answers: Answers,
+) -> dict[str, pa.Table]:
     """Return ``settings.parquet``, a row a setting, and ``importance.parquet``.
 
-    The latter says how much of a metric's variance each parameter makes.
+    The latter says how much of a metric's variance each parameter makes. Seeds are those searched
+    on, and those that only the default and the best meet.
     """
-    rows = [row for case in searches.cases for row in _rows(searches, case)]
+    how = metrics, of_search, of_test, cells_of, answers
+    rows = [row for case in cases for row in _rows(case, *how)]
     tests = [one for row in rows for one in row["metrics"]]
     adjusted = stats.holm(np.array([one["p"] for one in tests], dtype=np.float64))
     for one, p in zip(tests, adjusted, strict=True):
         one["p_holm"] = float(p)
     mattered = [
         {**_about(case), "metric": metric, "parameter": key.partition(".")[2], "importance": share}
-        for case in searches.cases
-        for at, metric in enumerate(searches.goal.metrics)
+        for case in cases
+        for at, metric in enumerate(metrics)
         for key, share in case.proposals.importance(at).items()
     ]
     return {
@@ -68,16 +83,22 @@ def tables(searches: Searches) -> dict[str, pa.Table]:
     }
 
 
-def _rows(searches: Searches, case: Case) -> Iterator[dict[str, Any]]:
+def _rows(
+    case: Case,
+    metrics: Sequence[str],
+    of_search: Sequence[int],
+    of_test: Sequence[int],
+    cells_of: CellsOf,
+    answers: Answers,
+) -> Iterator[dict[str, Any]]:
+    scores = Scores(answers, metrics)
     tested = {tried.number for tried in case.tested}
     for tried in case.tried:
         is_default = bool(tested) and tried.role == "default"
-        fresh = searches.of_test if is_default or tried.number in tested else ()
-        own, more = (
-            searches.cells(case, tried.values, seeds)
-            for seeds in (searches.of_search[: tried.seeds], fresh)
-        )
-        base = searches.cells(case, case.tried[0].values, () if is_default else fresh)
+        fresh = of_test if is_default or tried.number in tested else ()
+        own = cells_of(case, tried.values, of_search[: tried.seeds])
+        more = cells_of(case, tried.values, fresh)
+        base = cells_of(case, case.tried[0].values, () if is_default else fresh)
         yield {
             **_about(case),
             "number": tried.number,
@@ -88,10 +109,10 @@ def _rows(searches: Searches, case: Case) -> Iterator[dict[str, Any]]:
             ],
             "numbers": [_number(tried.values[p.key]) for p in case.parameters],
             "metrics": [
-                _metric(searches.scores, name, tried.scores[at : at + 1], own, more, base)
-                for at, name in enumerate(searches.goal.metrics)
+                _metric(scores, name, tried.scores[at : at + 1], own, more, base)
+                for at, name in enumerate(metrics)
             ],
-            "keys": searches.keys([*own, *more]),
+            "keys": [answers.key(cell) for cell in (*own, *more)],
         }
 
 

@@ -7,7 +7,7 @@ all of them want next is one round, whose cells run side by side.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -15,14 +15,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sweep.execution.inputs import Inputs
 from sweep.execution.notes import count
 from sweep.grid.config_tree import canonical
 from sweep.grid.goals import Target
 from sweep.grid.grid import Cell
+from sweep.grid.request import Request
+from sweep.search.answers import Answers
 from sweep.search.bisect import Answer, Hunt, Probe, looks
 from sweep.search.machines import Machines, between
 from sweep.search.points import Points, place, settings_of
-from sweep.search.rounds import Rounds
+from sweep.search.question import Batches, Search, side_by_side
 from sweep.stats import interval
 from sweep.stats.arrange import AXES, text
 from sweep.store.folder import TARGETS
@@ -70,29 +73,34 @@ class _Case:
 class Targets:
     """All hunts of a request."""
 
-    def __init__(self, rounds: Rounds) -> None:
-        goal = rounds.request.goal
-        assert isinstance(goal, Target)
-        self._rounds, self._goal, self.words = rounds, goal, goal.words
-        self._seeds: tuple[int, ...] = rounds.request.axes["seed"]
-        self._points = Points(rounds.request)
-        self._cases = self._all_cases()
-        self.searches = [self._hunt(case) for case in self._cases]
+    def __init__(self, request: Request) -> None:
+        assert isinstance(request.goal, Target)
+        self.request, self.asks = request, request.goal
+        self._goal = request.goal
+        self._seeds: tuple[int, ...] = request.axes["seed"]
+        self._points = Points(request)
+        self._cases: list[_Case] = []
+
+    def batches(self, inputs: Inputs) -> Batches:
+        """Ask for what all hunts want next, until every answer is known."""
+        self._cases = self._all_cases(inputs)
+        hunts = [self._hunt(case) for case in self._cases]
+        return (yield from side_by_side(self.request, hunts, self._goal.words, self._order))
 
     def tables(self) -> Mapping[str, pa.Table]:
         """Return ``targets.parquet``: a row a policy and trace."""
         return {TARGETS: pa.Table.from_pylist([self._row(case) for case in self._cases], SCHEMA)}
 
-    def order(self, cell: Cell) -> Any:
+    def _order(self, cell: Cell) -> Any:
         """Give a cell's place among the rows: by policy, trace and settings, capacity, seed."""
         at = [place(case.cell, "capacity") for case in self._cases].index(place(cell, "capacity"))
         return at, cell.capacity, self._seeds.index(cell.seed)
 
-    def _all_cases(self) -> list[_Case]:
+    def _all_cases(self, inputs: Inputs) -> list[_Case]:
         """Make a hunt for each policy and world of the grid."""
         cases, known, goal = [], dict[str, Machines](), self._goal
-        inputs, seeds = self._rounds.inputs, looks(len(self._seeds))
-        axes = self._rounds.request.axes | {"capacity": (goal.high,), "seed": self._seeds[:1]}
+        seeds = looks(len(self._seeds))
+        axes = self.request.axes | {"capacity": (goal.high,), "seed": self._seeds[:1]}
         for cell in self._points.grid(axes, is_strict=True):
             name = inputs.id_of(cell)
             world = canonical([name, cell.cluster])
@@ -112,7 +120,7 @@ class Targets:
         tolerance = 0.01 if self._goal.tolerance is None else self._goal.tolerance
         return max(1, int(tolerance * n))
 
-    def _hunt(self, case: _Case) -> Iterator[list[Cell]]:
+    def _hunt(self, case: _Case) -> Search:
         hunt, machines = case.hunt, case.machines
         while wanted := hunt.wants():
             for n, _ in wanted:
@@ -123,17 +131,18 @@ class Targets:
                 for n, k in wanted
                 if n not in hunt.probes or not hunt.probes[n].is_over
             }
-            if cells:
-                yield [cell for of_number in cells.values() for cell in of_number]
+            if not cells:
+                continue
+            answers = yield [cell for of_number in cells.values() for cell in of_number]
             for n, of_number in cells.items():
-                self._take_in(hunt, n, of_number)
+                self._take_in(hunt, n, of_number, answers)
 
-    def _take_in(self, hunt: Hunt, n: int, cells: Sequence[Cell]) -> None:
-        if any(self._rounds.failed(cell) for cell in cells):
+    def _take_in(self, hunt: Hunt, n: int, cells: Sequence[Cell], answers: Answers) -> None:
+        if any(answers.failed(cell) for cell in cells):
             hunt.refuse(n, "cells failed", is_sure=False)
             return
-        self._rounds.check_metric("target.metric", self._goal.metric, cells)
-        hunt.tell(n, [self._rounds.metric(cell, self._goal.metric) for cell in cells])
+        answers.check_metric("target.metric", self._goal.metric, cells)
+        hunt.tell(n, [answers.metric(cell, self._goal.metric) for cell in cells])
 
     def _row(self, case: _Case) -> dict[str, Any]:
         found, labels = case.hunt.answer(), case.cell.labels

@@ -60,5 +60,5 @@ def _not_over(journal: Journal) -> tuple[int, str]:
             n_cells, is_over = event.get("cells", 0), False
         is_over |= event["event"] == "end"
     if is_over:
-        return n_cells, "went on with more seeds"
+        return n_cells, "its folder is gone"
     return n_cells, "running" if journal.is_running() else "interrupted"

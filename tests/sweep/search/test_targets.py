@@ -15,11 +15,12 @@ import sweep as api
 from sim import Cluster, Workload, simulate
 from sim.base import interrupt
 from sweep.cli import main
+from sweep.driver.rounds import Rounds
 from sweep.execution.compute import Runner
 from sweep.execution.inputs import Inputs
 from sweep.execution.made import ANSWER, convert
 from sweep.search import target_section
-from sweep.search.settle import Pursuit
+from sweep.search.targets import Targets
 from tests.sweep.small import Command, FakeResult, Ran, every_file, fake_engine, fake_simulate
 
 METRIC = "jct_mean_s"
@@ -323,13 +324,13 @@ def test_a_trace_is_sized_where_it_is_converted(
         raise AssertionError("the driver loads no trace")
 
     asked = fake.request(*GRID)
-    here = [cell.labels for cell in Pursuit(asked).first]
+    here = [cell.labels for cell in Rounds(Targets(asked)).first.grid.cells]
     monkeypatch.setattr(Inputs, "workload", refuse)
     shutil.rmtree(fake.results)
-    there = Pursuit(asked, cast("Runner", SimpleNamespace(convert=convert)))
-    assert [cell.labels for cell in there.first] == here
-    (name,) = {there._rounds.inputs.id_of(cell) for cell in there.first}
-    assert set(there._rounds.inputs.describe(name)).isdisjoint({ANSWER})
+    there = Rounds(Targets(asked), cast("Runner", SimpleNamespace(convert=convert))).first
+    assert [cell.labels for cell in there.grid.cells] == here
+    (name,) = {cell.input for cell in there.planned}
+    assert set(there.inputs.describe(name)).isdisjoint({ANSWER})
 
 
 def demanding(command: Command, slots: float) -> None:

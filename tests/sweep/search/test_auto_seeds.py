@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from sim.base.errors import InputError
-from sweep.execution import seeds
 from sweep.grid.request import Request
+from sweep.search import auto_seeds as seeds
 from sweep.store.folder import SweepFolder
 from tests.sweep import frames
 from tests.sweep.small import Command, FakeResult, every_file, fake_engine, fake_simulate
@@ -89,7 +89,7 @@ def test_the_same_command_again_finds_all_cached(
         "cells.parquet",
         "SHA256SUMS",
     }
-    # the words of its configuration name the seeds, so that verbs ask for the same cells again
+    # the words of its configuration ask the same again
     assert command.verb("retry", first.folder.name, "launcher=inline", "tracking=none").code == 0
     assert len(list((command.results / "sweeps").iterdir())) == 1
 
@@ -107,7 +107,6 @@ def test_the_budget_ends_it_and_that_is_said(
     assert len({row["seed"] for row in ran.rows}) == 7
     assert "seeds_max=7 allows no more" in ran.err
     assert SweepFolder(ran.folder).config()["seeds"]["found"]["because"] == seeds.SPENT
-    assert "seeds=auto went on to 7 seeds" in command.verb("status", "--all").out
 
 
 def test_an_interrupted_sweep_ends_with_the_same_bytes(
@@ -172,11 +171,23 @@ def test_how_many_seeds_are_asked_for_next(fake: Command) -> None:
     assert seeds.more(most, cells, 1) == (5, {**about, "because": seeds.FAILED})
 
 
-def test_the_words_name_the_seeds(fake: Command) -> None:
+def test_the_words_ask_the_same_again(fake: Command) -> None:
     request = seeds.with_seeds(auto(fake, "seeds_width=0.1"), 6)
-    assert request.words[-1] == "seed=range(0,6)"
-    assert not [word for word in request.words if word.startswith("seeds")]
+    assert "seeds=auto" in request.words
     assert request.axes["seed"] == tuple(range(6))
+
+
+def test_its_cells_can_be_run_again_and_its_folder_written_anew(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_engine(monkeypatch, noisy_simulate(0.06))
+    ran = command(*GRID, "seeds_width=0.05")
+    assert "5 of 5 cells are the same" in command.verb("verify").out
+    whole = every_file(ran.folder)
+    (ran.folder / "cells.parquet").write_bytes(b"")
+    assert command.verb("show").code == 0
+    assert every_file(ran.folder).keys() == whole.keys()
+    assert len(SweepFolder(ran.folder).cells()) == len(ran.rows)
 
 
 @pytest.mark.parametrize(

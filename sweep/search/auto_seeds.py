@@ -9,25 +9,22 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from sim.base.errors import InputError
-from sweep.execution import compute, notes, plan, rows, together
-from sweep.execution.compute import Runner
+from sweep.execution import notes
 from sweep.execution.inputs import Inputs
-from sweep.execution.plan import Prepared
 from sweep.grid import grid
-from sweep.grid.request import SEEDS_AUTO, Request
+from sweep.grid.request import Request
+from sweep.search.question import Batch, Batches
 from sweep.stats import contrasts
 from sweep.stats.arrange import text
 from sweep.stats.metric_format import style
 from sweep.stats.summary import summarise
-from sweep.store.cell import CellError
-from sweep.store.journal import Journal
 
 NARROW, SPENT, FAILED = "narrow enough", "seeds_max", "cells failed"
 
@@ -40,44 +37,33 @@ class Widest:
     where: str
 
 
-def settle(request: Request, runner: Runner, before_cells: Callable[[], object]) -> Request:
-    """Add seeds until there are enough: the request with all of them, their cells computed.
+class AutoSeeds:
+    """Adds seeds to a grid until its intervals are narrow."""
 
-    The attempt of the last round stays open in the journal: the sweep itself goes on with it.
-    """
-    while True:
-        prepared, errors = _round(request, runner, before_cells)
-        cells = rows.narrow(prepared, errors)
-        n_seeds, about = more(request, cells, len(errors))
-        if n_seeds == len(request.axes["seed"]):
-            notes.note(in_words(request, about))
-            return dataclasses.replace(request, seeds=about)
-        journal = Journal(request.settings.results, prepared.sweep)
-        if journal.open_attempt() is not None:
-            journal.append("end", failed=0, seeds=n_seeds)
-        request = with_seeds(request, n_seeds)
+    def __init__(self, request: Request) -> None:
+        self.request, self.asks = request, request.precision
+        self._grid = grid.build(request)
 
+    @property
+    def is_fixed(self) -> bool:
+        """Whether no seed changes anything, so that one is enough."""
+        return self._grid.is_fixed
 
-def _round(
-    request: Request, runner: Runner, before_cells: Callable[[], object]
-) -> tuple[Prepared, dict[str, CellError]]:
-    """Run the cells of so many seeds, into the cache alone."""
-    cells = grid.build(request)
-    results = request.settings.results
-    inputs = Inputs(results, convert=runner.convert)
-    journal = Journal(results, plan.prepare(cells, inputs).sweep)
-    with journal.locked(lambda: notes.note("another process runs these cells; waiting for it")):
-        prepared = plan.prepare(cells, Inputs(results, convert=runner.convert))
-        todo = prepared.rows_to_do()
-        errors: dict[str, CellError] = {}
-        if len(todo):
-            compute.begin(prepared, journal, len(todo))
-            before_cells()
-            in_order = prepared.in_order(todo)
-            errors = together.run(prepared, in_order, len(todo), journal, runner)
-            if errors:
-                runner.close()  # cells may be left on their way
-    return prepared, errors
+    def batches(self, inputs: Inputs) -> Batches:
+        """Ask for the grid with ever more seeds."""
+        while True:
+            request = self._grid.request
+            answers = yield Batch(self._grid)
+            n_seeds, about = more(request, answers.table(), len(answers.errors))
+            if n_seeds == len(request.axes["seed"]):
+                notes.note(in_words(request, about))
+                self.request = dataclasses.replace(request, seeds=about)
+                return dataclasses.replace(self._grid, request=self.request)
+            self._grid = grid.build(with_seeds(request, n_seeds))
+
+    def tables(self) -> Mapping[str, pa.Table]:
+        """Nothing was found besides the cells."""
+        return {}
 
 
 def more(request: Request, cells: pa.Table, n_failed: int) -> tuple[int, dict[str, Any]]:
@@ -163,14 +149,8 @@ def _is_fraction(metric: str) -> bool:
 
 
 def with_seeds(request: Request, n: int) -> Request:
-    """Ask for the first `n` seeds; its words then name them."""
-    words = [word for word in request.words if word.partition("=")[0] not in SEEDS_AUTO]
-    words = [word for word in words if not word.startswith("seed=")]
-    return dataclasses.replace(
-        request,
-        axes={**request.axes, "seed": tuple(range(n))},
-        words=(*words, f"seed=range(0,{n})"),
-    )
+    """Ask for the first `n` seeds."""
+    return dataclasses.replace(request, axes={**request.axes, "seed": tuple(range(n))})
 
 
 def in_words(request: Request, about: Mapping[str, Any]) -> str:
