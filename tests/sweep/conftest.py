@@ -10,9 +10,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from sim.base.sources import meaning, modules
 from sweep.execution import memory
 from sweep.store import provenance
-from sweep.store.sources import meaning, modules
 from tests.sweep.small import Command, fake_engine
 from tests.sweep.store.edits import Sources
 

@@ -9,7 +9,7 @@ import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from sweep.store.sources import modules
+from sim.base.sources import modules
 
 _OF_A_JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"
 _EARLIEST = (1980, 1, 1, 0, 0, 0)

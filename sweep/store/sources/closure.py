@@ -15,11 +15,10 @@ from typing import NamedTuple
 
 import policies
 from sim.base import plugins
-from sim.base import sources as sources_of_modules
 from sim.base.errors import InputError
-from sweep.store.sources import meaning, modules
-from sweep.store.sources.meaning import Meaning
-from sweep.store.sources.modules import Module
+from sim.base.sources import meaning, modules
+from sim.base.sources.meaning import Meaning
+from sim.base.sources.modules import Module
 
 Table = dict[str, str]
 """Digests by module, and by file of data."""
@@ -52,7 +51,7 @@ KNOBS, MEASURES, GENERATORS, READERS = "sim.knobs", "sim.measures", "sim.synth",
 POLICIES = policies.spec.__module__
 LOADS_ALL = ("sim.metrics",)
 """Packages that load all their modules by name when they are imported."""
-FINDERS = (plugins.__name__, sources_of_modules.__name__)
+FINDERS = (plugins.__name__, str(modules.__package__), modules.__name__)
 """What registries find modules with (which, they say), and what looks at sources alone."""
 
 REGISTRIES: dict[str, Callable[[str, str], Iterable[str]]] = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from sim.base.sources import modules
 from sweep.store import sources
-from sweep.store.sources import modules
 
 COMMENT = b"\n# a second thought\n"
 STATEMENT = b"\nEDITED = 1\n"

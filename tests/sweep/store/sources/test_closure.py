@@ -9,7 +9,8 @@ import pytest
 
 import policies
 import sim
-from sweep.store.sources import closure, meaning, modules
+from sim.base.sources import meaning, modules
+from sweep.store.sources import closure
 
 Reached = Callable[..., set[str]]
 

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 import policies
+from sim.base.sources import modules
 from sim.measures import NO_POLICY
 from sweep.execution import plan
 from sweep.execution.plan import Planned, Prepared
 from sweep.grid import grid
 from sweep.store import sources
-from sweep.store.sources import modules
 from tests.sweep.small import request, write_workload
 from tests.sweep.store.edits import file_of
 

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import sim.base.plugins
 from sim.base import files
-from sweep.store.sources.modules import Module
+from sim.base.sources.modules import Module
 
 _BUILT_IN = ("__import__", "exec", "eval")
 BY_NAME = (

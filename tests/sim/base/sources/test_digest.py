@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sim.base import sources
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 
 LOADED = """
 import sys

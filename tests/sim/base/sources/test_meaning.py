@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from sweep.store.sources import meaning
-from sweep.store.sources.meaning import Meaning
-from sweep.store.sources.modules import Module
+from sim.base.sources import meaning
+from sim.base.sources.meaning import Meaning
+from sim.base.sources.modules import Module
 
 MODULE = Module("remembered", Path("remembered.py"))
 CONTENT = b"import sim\n\nX = sim.simulate\n"
