@@ -16,6 +16,9 @@ from typing import Any
 
 from sim.base.errors import InputError, unknown
 
+MODULES_FOUND = ()
+"""Packages whose modules are found here: none, as whoever has plug-ins says which ones."""
+
 
 @dataclass(frozen=True)
 class Plugins:

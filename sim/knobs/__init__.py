@@ -46,6 +46,7 @@ __all__ = [
     "turn",
 ]
 
+MODULES_FOUND = ("sim.knobs",)
 KNOBS = Plugins("knob", __name__, "", helpers=("parts",))
 """A knob is a function in a module of its name; those that share a module are listed."""
 

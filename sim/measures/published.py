@@ -15,6 +15,7 @@ import sim.synth
 from sim.base.errors import InputError, unknown
 from sim.measures import Measured, Simulate
 
+MODULES_LOADED = ("sim.synth",)
 USES_POLICY = False
 
 

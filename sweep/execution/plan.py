@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sim.base.masking import mask_tree
+from sim.base.sources import Table
 from sweep.execution.inputs import Inputs
 from sweep.execution.keys import key_of, policy_text
 from sweep.execution.known import Flags, Metrics, Rows
@@ -22,7 +23,6 @@ from sweep.store import sources
 from sweep.store.cache import Cache
 from sweep.store.cell import CellSpec
 from sweep.store.index import Keys, Places, as_keys
-from sweep.store.sources.closure import Table
 
 
 class Memo:

@@ -1,86 +1,191 @@
-"""What a module's results come from: a digest of it and of all modules of the project it imports.
+"""What numbers come from: digests of all modules that a module imports, to the end, and their data.
 
-Comments and docstrings mean nothing, and neither does it matter where the project lies: copies of
-it have the same digests. An import counts wherever it stands.
+An import counts wherever it stands, and a name of a lazy package as the module where it is found.
+What is found by name counts as imported by who finds it: ``policies.build("fifo")`` means the
+module of that policy, and a name that only the run knows means every module that could be meant.
+Which these are is declared by the modules that find them (`sim.base.sources.meaning`). Comments and
+docstrings mean nothing, and neither does it matter where the project lies.
 """
 
 from __future__ import annotations
 
-import ast
 import hashlib
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from importlib.machinery import ModuleSpec
-from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
-_OWN = ("sim", "policies")
-"""Packages of the project, but for those that only sweeps need."""
+from sim.base.sources import meaning, modules
+from sim.base.sources.meaning import FOUND, LOADED, REGISTERED, Meaning
+from sim.base.sources.modules import Module
+
+Table = dict[str, str]
+"""Digests by module, and by file of data."""
+
+
+class _Ask(NamedTuple):
+    """A dotted name that is asked for: imported, or used by the code of a module."""
+
+    name: str
+    by: str | None = None  # None: only imported
+    text: str | None = None  # what it is called with first
 
 
 @cache
 def digest(module: str) -> str:
-    """Digest of what a module and the modules of the project that it imports mean, 64 digits."""
-    h = hashlib.sha256()
-    for name in sorted(closure(module)):
-        h.update(f"{name}\0{_meaning(name)[0]}\0".encode())
-    return h.hexdigest()
+    """Digest of a module and of all that it imports, but for packages on the way: 64 digits.
+
+    These run when it is imported, and nothing of them is in what it computes.
+    """
+    return digest_of(of([module], packages=False))
 
 
-def closure(module: str) -> set[str]:
-    """Return a module and the modules of the project that it imports, and they."""
-    found: set[str] = set()
-    waiting = [module]
+def digest_of(table: Mapping[str, str]) -> str:
+    """Digest of a table, 64 digits."""
+    lines = (f"{name}\0{table[name]}\0" for name in sorted(table))
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def of(roots: Iterable[str], told: str | None = None, packages: bool = True) -> Table:
+    """Digest the modules reached from `roots`, and the data that their packages carry.
+
+    Parameters
+    ----------
+    roots : iterable of str
+        Full names of modules.
+    told : str, optional
+        The module that hands registries names which it was told: what they mean is among `roots`.
+    packages : bool
+        Whether a module means the packages that are imported before it, too.
+    """
+    _keep_up()
+    waiting = [_Ask(root) for root in roots]
+    seen, found = set(waiting), Table()
     while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found.add(name)
-            waiting += _meaning(name)[1]
+        for ask in _answer(waiting.pop(), found, told, packages):
+            if ask not in seen:
+                seen.add(ask)
+                waiting.append(ask)
     return found
 
 
-@cache
-def _meaning(module: str) -> tuple[str, tuple[str, ...]]:
-    """Return the digest of a module's source without its words, and what it imports."""
-    spec = find_spec(module)
-    if spec is None or spec.origin is None:
-        return module, ()
-    tree = ast.parse(Path(spec.origin).read_bytes())
-    imported: list[str] = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef):
-            if ast.get_docstring(node, clean=False) is not None:
-                del node.body[0]
-        elif isinstance(node, ast.Import):
-            imported += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            imported += _modules_in(node, spec)
-    names = tuple(filter(_is_own, imported))
-    return hashlib.sha256(ast.dump(tree).encode()).hexdigest(), names
-
-
-def _modules_in(node: ast.ImportFrom, of: ModuleSpec) -> Iterator[str]:
-    """Give the modules that ``from a.b import c`` may mean: a.b, or a.b.c where that is one."""
-    base = node.module or ""
-    if node.level:  # from where the module lies
-        inside = of.name.split(".") if of.submodule_search_locations else of.name.split(".")[:-1]
-        base = ".".join([*inside[: len(inside) - node.level + 1], *([base] if base else [])])
-    if not _is_own(base):
+def _answer(ask: _Ask, found: Table, told: str | None, packages: bool) -> Iterator[_Ask]:
+    """Enter the modules on the way of a dotted name; give what they and the name ask for."""
+    way, rest = _split(ask.name)
+    if not way:
         return
-    for alias in node.names:
-        yield f"{base}.{alias.name}" if _is_module_of(base, alias.name) else base
-
-
-def _is_own(module: str) -> bool:
-    return module.partition(".")[0] in _OWN
+    module = way[-1]
+    for entered in way if packages else (module,):
+        if entered.name not in found:
+            digests, asks = _entered(entered)
+            found.update(digests)
+            yield from asks
+    means = known(module)
+    if not rest:
+        if ask.by is not None:  # whoever has the module may do anything with it
+            names = (*means.binds, *means.finders)
+            yield from (ask._replace(name=f"{module.name}.{name}", text=None) for name in names)
+    elif rest[0] in means.binds:  # handed on from elsewhere
+        for home in means.binds[rest[0]]:
+            yield ask._replace(name=".".join((home, *rest[1:])))
+    elif rest[0] in means.finders and ask.by not in (None, told if ask.text is None else None):
+        yield from (_Ask(name) for name in found_by(module.name, ask.text))
 
 
 @cache
-def _is_module_of(package: str, name: str) -> bool:
-    """Tell from the files, as a module may not have been loaded yet."""
-    spec = find_spec(package)
-    places = (spec and spec.submodule_search_locations) or ()
-    files = (
-        Path(place, *end) for place in places for end in ((f"{name}.py",), (name, "__init__.py"))
+def _entered(module: Module) -> tuple[Table, tuple[_Ask, ...]]:
+    """Digest a module and the data it carries, and find what its code asks for."""
+    means = known(module)
+    digests = {module.name: means.digest}
+    for file in modules.data_of(module):
+        place = file.relative_to(module.file.parent).as_posix()
+        digests[f"{module.name}/{place}"] = _digest(file)
+    asks = [_Ask(name) for name in means.imports]
+    asks += [_Ask(name, module.name, text) for name, text in means.uses]
+    loaded = {*means.declares.get(LOADED, ())}
+    if means.by_name:
+        loaded |= {*_within_reach(module.name.partition(".")[0])}
+    asks += [_Ask(name) for package in loaded for name in modules.below(package)]
+    return digests, tuple(ask for ask in asks if modules.is_own(ask.name))
+
+
+@cache
+def found_by(registry: str, name: str | None) -> set[str]:
+    """Name the modules that a registry finds by a name: all that there are if that tells none."""
+    module = modules.find(registry)
+    if module is None:
+        return set()
+    means = known(module)
+    found, registered = (
+        {below for package in means.declares.get(how, ()) for below in modules.below(package)}
+        for how in (FOUND, REGISTERED)
     )
-    return any(file.is_file() for file in files)
+    elsewhere = {name: {*homes} for name, homes in means.binds.items()}
+    if name is None:
+        return found.union(registered, *elsewhere.values())
+    called = {f"{package}.{name}" for package in means.declares.get(FOUND, ())} & found
+    registering = {module for module in registered if _registers(module, name)}
+    return called | registering | elsewhere.get(name, set()) or {name, *found_by(registry, None)}
+
+
+def _registers(name: str, text: str) -> bool:
+    """Tell whether a module calls something named ``register`` with a text first."""
+    module = modules.find(name)
+    uses = [] if module is None else known(module).uses
+    return any(used.endswith(".register") and first == text for used, first in uses)
+
+
+@cache
+def known(module: Module) -> Meaning:
+    """Return what the text of a module means, as it was when it was first asked for."""
+    return meaning.known(module, modules.read(module.file))
+
+
+@cache
+def _digest(file: Path) -> str:
+    return hashlib.sha256(modules.read(file)).hexdigest()
+
+
+@cache
+def _split(name: str) -> tuple[tuple[Module, ...], tuple[str, ...]]:
+    """Split a dotted name into the modules on its way, from its package in, and the rest."""
+    parts = name.split(".")
+    way = [modules.find(".".join(parts[:at])) for at in range(1, len(parts) + 1)]
+    there = tuple(module for module in way if module is not None)
+    depth = there[-1].name.count(".") + 1 if there else 0
+    return there, tuple(parts[depth:])
+
+
+def _within_reach(top: str) -> tuple[str, ...]:
+    """Name the top-level packages that one may import from: arrows run one way."""
+    if top in modules.PROJECT:
+        return modules.PROJECT[: modules.PROJECT.index(top) + 1]
+    return (top, *modules.PROJECT[:-1])
+
+
+@cache
+def _search_path() -> list[str]:
+    """Folders in which modules were looked for when this was first asked."""
+    return [*sys.path]
+
+
+def _keep_up() -> None:
+    """Look for modules again where the search path has changed: a user's may only be there now.
+
+    What was read is not read again: that is what this process runs.
+    """
+    if _search_path() != sys.path:
+        _search_again()
+
+
+def _search_again() -> None:
+    for remembered in (_search_path, found_by, _entered, _split, *modules.REMEMBERED):
+        remembered.cache_clear()
+
+
+def forget() -> None:
+    """Forget what was read, too; not which digests the kernels of this process have."""
+    _search_again()
+    known.cache_clear()
+    _digest.cache_clear()

@@ -1,7 +1,7 @@
-"""What a module's text means: a digest without comments, and what it asks of other modules.
+"""What matters of a module's text: a digest without comments, and what it asks of other modules.
 
-Parsing takes longer than all else of a plan: meanings that were found out lie in the user's cache
-by content, a small file each, and serve every sweep and worker of the machine.
+Parsing takes longer than all else: meanings that were found out lie in the user's cache by content,
+a small file each, and serve every run, sweep and worker of the machine.
 """
 
 from __future__ import annotations
@@ -10,15 +10,13 @@ import ast
 import contextlib
 import dataclasses
 import hashlib
-import inspect
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-import sim.base.plugins
 from sim.base import files
 from sim.base.sources.modules import Module
 
@@ -26,7 +24,7 @@ _BUILT_IN = ("__import__", "exec", "eval")
 BY_NAME = (
     *_BUILT_IN,
     *("importlib", "imp", "runpy", "sys.modules", "pkgutil.resolve_name", "pydoc.locate"),
-    *(f"{sim.base.plugins.__name__}.{name}" for name in ("Plugins", "import_own")),
+    *("sim.base.plugins.Plugins", "sim.base.plugins.import_own"),
 )
 """What imports a module that the text need not name; with anything below it."""
 
@@ -36,14 +34,81 @@ _TAKES_A_NAME = ("__import__", "importlib.import_module")
 _OF_THE_USERS_OWN = "module"
 """The argument by which registries are told of a module to import first."""
 
+FOUND, REGISTERED, LOADED = "MODULES_FOUND", "MODULES_REGISTERED", "MODULES_LOADED"
+"""Constants by which a module that imports by name declares of which packages: one finds a module
+by its name, in another each module registers names (``@register("fifo")``), of the last it loads
+all when it is imported."""
+
 Use = tuple[str, str | None]
 """A name, dotted from the top, and the text that it is called with first (None for no such)."""
 
 Bound = dict[str, list[str]]
 
 
+@dataclass(frozen=True)
+class Meaning:
+    """What matters of a module."""
+
+    digest: str  # SHA-256 of the code without comments, docstrings and imports for type checkers
+    imports: list[str] = field(default_factory=list)  # modules, or names in them, loaded anywhere
+    uses: list[Use] = field(default_factory=list)  # imported names mentioned, with attributes
+    binds: Bound = field(default_factory=dict)  # names that lie elsewhere: imported, or lazy
+    finders: list[str] = field(default_factory=list)  # functions that import modules by name
+    declares: dict[str, list[str]] = field(default_factory=dict)  # of which packages
+    by_name: bool = False  # whether anything imports by name and nothing says of which
+
+
+def of(module: Module, content: bytes) -> Meaning:
+    """Find out what the content of a module's file means."""
+    tree = ast.parse(content, filename=str(module.file))
+    keeps_texts = b"__doc__" in content or b"getdoc" in content
+    for node in ast.walk(tree):
+        _strip(node, keeps_texts)
+    digest = hashlib.sha256(ast.dump(tree).encode()).hexdigest()
+    binds, imports = _imports_of(tree, module)
+    by_statement = [(node, [*_uses_of(node, binds)]) for node in tree.body]
+    uses = dict.fromkeys(use for _, some in by_statement for use in some)
+    uses |= dict.fromkeys((name, None) for name in binds.pop("*", ()))
+    imports += [text for name, text in uses if name in _TAKES_A_NAME and text is not None]
+    homes, declares = _homes(tree), _declared(tree)
+    for name, home in homes.items():
+        binds.setdefault(name, []).append(f"{home}.{name}")
+    return Meaning(
+        digest=digest,
+        imports=list(dict.fromkeys(imports)),
+        uses=[use for use in uses if not _is_by_name(use)],
+        binds=binds,
+        finders=_finders(by_statement),
+        declares=declares,
+        by_name=not homes and not declares and any(map(_is_by_name, uses)),
+    )
+
+
+def _strip(node: ast.AST, keeps_texts: bool) -> None:
+    """Take out of a block what does nothing: bare texts, and what only type checkers see."""
+    body = getattr(node, "body", None)
+    if not isinstance(body, list):
+        return
+    if isinstance(node, ast.If) and _is_type_checking(node.test):
+        node.body = []
+    elif not keeps_texts:
+        node.body = [  # type: ignore[attr-defined]
+            one for one in body if not (isinstance(one, ast.Expr) and _text(one.value) is not None)
+        ]
+
+
+def _is_type_checking(test: ast.expr) -> bool:
+    name = test.attr if isinstance(test, ast.Attribute) else getattr(test, "id", "")
+    return bool(name == "TYPE_CHECKING")
+
+
+def _text(node: ast.AST | None) -> str | None:
+    """Return the text that an expression is, if it stands there."""
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+
+
 def _imports_of(tree: ast.Module, module: Module) -> tuple[Bound, list[str]]:
-    """Find what import statements bind, by name, and what they and calls that import load."""
+    """Find what import statements bind, by name, and what they and registries are told to load."""
     binds: Bound = {}
     loads = []
     for node in ast.walk(tree):
@@ -59,8 +124,9 @@ def _imports_of(tree: ast.Module, module: Module) -> tuple[Bound, list[str]]:
                 # a star binds names that are not known here: it is a use of the module itself
                 bound = base if alias.name == "*" else f"{base}.{alias.name}"
                 binds.setdefault(alias.asname or alias.name, []).append(bound)
-    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
-    loads += [name for call in calls for name in _named(call, binds)]
+        elif isinstance(node, ast.keyword) and node.arg == _OF_THE_USERS_OWN:
+            text = _text(node.value)
+            loads += [] if text is None else [text]
     return {name: list(dict.fromkeys(bound)) for name, bound in binds.items()}, loads
 
 
@@ -72,25 +138,17 @@ def _base(node: ast.ImportFrom, module: Module) -> str:
     return ".".join([*parents, *([node.module] if node.module else [])])
 
 
-def _uses_of(node: ast.AST, binds: Bound) -> Iterator[Use]:
-    """Find imported names that code mentions, with the attributes that follow them."""
-    names = _names(node.func if isinstance(node, ast.Call) else node, binds)
-    first = _first_text(node)
-    yield from ((name, first) for name in names)
-    if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
-        yield from ((name, None) for name in binds["*"])
-    if isinstance(node, ast.Call) and names:
-        children: Iterable[ast.AST] = (*node.args, *node.keywords)
-    else:
-        children = () if names else ast.iter_child_nodes(node)
-    for child in children:
-        yield from _uses_of(child, binds)
-
-
-def _first_text(node: ast.AST) -> str | None:
-    """Return the first argument of a call, if it is a text that stands there."""
-    first = node.args[0] if isinstance(node, ast.Call) and node.args else None
-    return first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else None
+def _uses_of(statement: ast.stmt, binds: Bound) -> Iterator[Use]:
+    """Find imported names that code mentions, each with all the attributes that follow it."""
+    counted: set[ast.AST] = set()
+    for node in ast.walk(statement):
+        call = node if isinstance(node, ast.Call) else None
+        named = node if call is None else call.func
+        names = [] if node in counted else _names(named, binds)
+        if names:
+            counted |= {one for one in ast.walk(named) if isinstance(one, ast.Attribute | ast.Name)}
+            first = _text(call.args[0]) if call is not None and call.args else None
+            yield from ((name, first) for name in names)
 
 
 def _names(node: ast.AST, binds: Bound) -> list[str]:
@@ -116,117 +174,67 @@ def _is_by_name(use: Use) -> bool:
     return is_in(BY_NAME) and not is_in(_NO_IMPORT) and not says_which
 
 
-def _named(call: ast.Call, binds: Bound) -> Iterator[str]:
-    """Give the modules that the texts in a call may name."""
-    first = _first_text(call)
-    if first is not None and {*_names(call.func, binds)} & {*_TAKES_A_NAME}:
-        yield first
-    for given in call.keywords:
-        is_text = isinstance(given.value, ast.Constant) and isinstance(given.value.value, str)
-        if given.arg == _OF_THE_USERS_OWN and is_text:
-            yield given.value.value  # type: ignore[attr-defined]
-
-
-_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-
-
-@dataclass(frozen=True)
-class Meaning:
-    """What matters of a module."""
-
-    digest: str  # SHA-256 of the code without comments, docstrings and imports for type checkers
-    imports: list[str] = field(default_factory=list)  # modules, or names in them, loaded anywhere
-    uses: list[Use] = field(default_factory=list)  # imported names mentioned, with attributes
-    binds: Bound = field(default_factory=dict)  # what imports bind names to
-    homes: dict[str, str] = field(default_factory=dict)  # where a lazy module finds its names
-    is_lazy: bool = False  # whether it has a ``__getattr__``
-    finders: list[str] = field(default_factory=list)  # functions that import modules by name
-    by_name: bool = False  # whether anything in it does
-
-
-def of(module: Module, content: bytes) -> Meaning:
-    """Find out what the content of a module's file means."""
-    tree = ast.parse(content, filename=str(module.file))
-    keeps_texts = b"__doc__" in content or b"getdoc" in content
-    for node in ast.walk(tree):
-        _strip(node, keeps_texts)
-    digest = hashlib.sha256(ast.dump(tree).encode()).hexdigest()
-    binds, imports = _imports_of(tree, module)
-    uses = dict.fromkeys(_uses_of(tree, binds))
-    return Meaning(
-        digest=digest,
-        imports=list(dict.fromkeys(imports)),
-        uses=[use for use in uses if not _is_by_name(use)],
-        binds=binds,
-        homes=_homes(tree),
-        is_lazy="__getattr__" in {getattr(node, "name", "") for node in tree.body},
-        finders=_finders(tree, binds),
-        by_name=any(map(_is_by_name, uses)),
-    )
-
-
-def _strip(node: ast.AST, keeps_texts: bool) -> None:
-    """Take out of a block what does nothing: bare texts, and what only type checkers see."""
-    body = getattr(node, "body", None)
-    if not isinstance(body, list):
-        return
-    if isinstance(node, ast.If) and _is_type_checking(node.test):
-        node.body = []
-    elif not keeps_texts:
-        node.body = [one for one in body if not _is_text(one)]  # type: ignore[attr-defined]
-
-
-def _is_type_checking(test: ast.expr) -> bool:
-    name = test.attr if isinstance(test, ast.Attribute) else getattr(test, "id", "")
-    return bool(name == "TYPE_CHECKING")
-
-
-def _is_text(node: ast.stmt) -> bool:
-    return (
-        isinstance(node, ast.Expr)
-        and isinstance(node.value, ast.Constant)
-        and isinstance(node.value.value, str)
-    )
-
-
 def _homes(tree: ast.Module) -> dict[str, str]:
-    """Join the top-level tables of texts by text."""
-    homes = {}
-    for node in tree.body:
-        table = getattr(node, "value", None)
-        if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(table, ast.Dict):
-            for key, value in zip(table.keys, table.values, strict=True):
-                if isinstance(key, ast.Constant) and isinstance(value, ast.Constant):
-                    homes[str(key.value)] = str(value.value)
-    return homes
+    """Join the tables of texts by text of a lazy module: where it finds its names."""
+    if "__getattr__" not in {getattr(node, "name", "") for node in tree.body}:
+        return {}
+    tables = [getattr(node, "value", None) for node in tree.body]
+    return {
+        str(key.value): str(value.value)
+        for table in tables
+        if isinstance(table, ast.Dict)
+        for key, value in zip(table.keys, table.values, strict=True)
+        if isinstance(key, ast.Constant) and isinstance(value, ast.Constant)
+    }
 
 
-def _finders(tree: ast.Module, binds: Bound) -> list[str]:
+def _declared(tree: ast.Module) -> dict[str, list[str]]:
+    """Read the constants that say of which packages modules are imported by name."""
+    return {
+        name: [*ast.literal_eval(node.value)]
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for name in _defined(node)
+        if name in (FOUND, REGISTERED, LOADED)
+    }
+
+
+def _defined(node: ast.stmt) -> list[str]:
+    """Names that a statement gives to a function, a class or a value."""
+    targets = (*getattr(node, "targets", ()), getattr(node, "target", None))
+    names = [getattr(target, "id", None) for target in targets]
+    return [name for name in (*names, getattr(node, "name", None)) if name is not None]
+
+
+def _finders(by_statement: Sequence[tuple[ast.stmt, list[Use]]]) -> list[str]:
     """Name the functions and objects that import by name, or mention one that does."""
-    said, found = {}, set()
-    for node in tree.body:
-        if isinstance(node, ast.Assign) and any(map(_is_by_name, _uses_of(node.value, binds))):
-            found |= {target.id for target in node.targets if isinstance(target, ast.Name)}
-        elif isinstance(node, _DEFINITIONS):
-            said[node.name] = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
-            if any(map(_is_by_name, _uses_of(node, binds))):
-                found.add(node.name)
-    while more := {name for name, names in said.items() if name not in found and names & found}:
+    more = {
+        name
+        for node, uses in by_statement
+        if any(map(_is_by_name, uses))
+        for name in _defined(node)
+    }
+    found: set[str] = set()
+    while more:
         found |= more
+        more = {
+            name
+            for node, _ in by_statement
+            if any(isinstance(one, ast.Name) and one.id in found for one in ast.walk(node))
+            for name in _defined(node)
+        } - found
     return sorted(found)
 
 
-@cache
 def known(module: Module, content: bytes) -> Meaning:
-    """Return what a module's content means, from memory if it was ever found out."""
+    """Return what a module's content means, from disk if it was ever found out."""
     file = _file(module, content)
     record = files.read_checked_json(file)
     if record is not None:
         return Meaning(**{**record, "uses": [tuple(use) for use in record["uses"]]})
     meaning = of(module, content)
-    about = dataclasses.asdict(meaning)
     with contextlib.suppress(OSError):  # whoever can't keep it finds it out again
-        files.write_checked_json(file, about)
+        files.write_checked_json(file, dataclasses.asdict(meaning))
     return meaning
 
 
@@ -239,9 +247,7 @@ def folder() -> Path:
 @cache
 def _version() -> str:
     """Digest of what finds meanings out, and of the Python that parses."""
-    return hashlib.sha256(
-        f"{inspect.getsource(sys.modules[__name__])}{sys.version}".encode()
-    ).hexdigest()
+    return hashlib.sha256(Path(__file__).read_bytes() + sys.version.encode()).hexdigest()
 
 
 def _file(module: Module, content: bytes) -> Path:

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+MODULES_FOUND = ()
+"""None is imported: they are looked for."""
+
 PROJECT = ("sim", "policies", "sweep")
 """Packages that are the project's own; of others only what is no installed library counts."""
 

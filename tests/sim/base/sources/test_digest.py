@@ -15,7 +15,7 @@ LOADED = """
 import sys
 from sim.base import sources
 module = "policies.dagps.build_schedule"
-closure = sources.closure(module)  # before any of it is loaded
+closure = {*sources.of([module], packages=False)}  # before any of it is loaded
 assert "policies.dagps.online" not in closure
 import sim
 from policies.dagps import build_schedule
@@ -23,7 +23,7 @@ job = {"submit_s": 0.0, "stages": [{"name": "a", "durations_s": [1.0]},
        {"name": "b", "durations_s": [2.0, 3.0], "parents": ["a"]}, {"durations_s": [1.0]}]}
 build_schedule.build_schedule(sim.Workload.from_jobs([job]), sim.Cluster.slots(2))
 ran = {m for m in sys.modules if ".kernels." in m and not m.startswith("sim.base.maths")}
-print(sorted(ran - closure), sources.closure(module) == closure)
+print(sorted(ran - closure), {*sources.of([module], packages=False)} == closure)
 """
 
 
@@ -48,15 +48,12 @@ def test_all_ways_to_import_count(tmp_path: Path, monkeypatch) -> None:  # type:
     for name in ("three", "four", "five"):
         (room / f"{name}.py").write_text("a = 1\n")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(sources, "_OWN", ("policies_x",))
-    found = sources.closure("policies_x.one")
+    found = closure("policies_x.one")
     names = {"one", "below.two", "three", "four", "five"}
     assert found == {f"policies_x.{name}" for name in names}
     (room / "six.py").write_text("import policies_x\n")  # its attributes may be any of its imports
     (room / "__init__.py").write_text("from policies_x.five import a\n")
-    assert sources.closure("policies_x.six") == {
-        f"policies_x{end}" for end in ("", ".five", ".six")
-    }
+    assert closure("policies_x.six") == {f"policies_x{end}" for end in ("", ".five", ".six")}
     before = sources.digest("policies_x.one")
     (room / "one.py").write_text("# other\n" + text.replace("Words", "Other words"))
     (room / "five.py").write_text("a = 1  # still\n")
@@ -65,11 +62,15 @@ def test_all_ways_to_import_count(tmp_path: Path, monkeypatch) -> None:  # type:
     assert fresh("policies_x.one") != before
 
 
+def closure(module: str) -> set[str]:
+    return {*sources.of([module], packages=False)}
+
+
 def fresh(module: str) -> str:
-    sources._meaning.cache_clear()
+    sources.forget()
     sources.digest.cache_clear()
     return sources.digest(module)
 
 
 def test_a_model_that_simulates_comes_from_the_engine() -> None:
-    assert "sim.engine.simulate" in sources.closure("policies.jockey.model")
+    assert "sim.engine.simulate" in closure("policies.jockey.model")

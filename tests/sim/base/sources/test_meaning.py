@@ -30,8 +30,6 @@ def parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Module]:
 
 
 def known(content: bytes = CONTENT, module: Module = MODULE) -> Meaning:
-    """Ask as a process does that has not asked before."""
-    meaning.known.cache_clear()
     return meaning.known(module, content)
 
 

@@ -1,119 +1,93 @@
 """Digests of the sources that numbers come from: a cell's, and those that make a workload.
 
-A cell's are all that its measure, its policy and what runs it import (`closure`); where its
-workload comes from is not among them, as its content stands in the key itself. A comment changes
-no digest (`meaning`), and nothing that a cell does not import changes its own.
+A cell's are all that its measure, its policy and what runs it import (`sim.base.sources`); where
+its workload comes from is not among them, as its content stands in the key itself. A comment
+changes no digest, and nothing that a cell does not import changes its own.
 """
 
 from __future__ import annotations
 
-import hashlib
 import sys
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sim.base import files
+import policies
+from sim.base import files, sources
+from sim.base.errors import InputError
+from sim.base.sources import Table
 from sim.measures import NO_POLICY
 from sweep.grid import recipe
-from sweep.grid.config_tree import canonical
-from sweep.store.sources import closure
-from sweep.store.sources.closure import Table
 
 RUNS_CELLS = "sweep.execution.cell"
 """By name: the room of what runs stands above this one."""
 
+POLICIES = policies.spec.__module__
+KNOBS, MEASURES, GENERATORS, READERS = "sim.knobs", "sim.measures", "sim.synth", "sim.traces"
+"""By name, too: they load Arrow."""
+
 Named = Mapping[str, Any]
 """A policy or a measure as configured: its ``name``, and the ``module`` if it is the user's own."""
-
-_Names = tuple[str, str | None, str, str | None]
 
 
 def of_cell(policy: Named, measure: Named) -> str:
     """Digest of all that the numbers of a cell under a policy come from."""
-    return _digest_of_cell(_names(policy, measure))
+    return _of_cell(*_named(policy), *_named(measure), (*sys.path,))[0]
 
 
 def table_of_cell(policy: Named, measure: Named) -> Table:
     """Digests of the modules and the data that a cell's numbers come from."""
-    return _table_of_cell(_names(policy, measure))
+    return _of_cell(*_named(policy), *_named(measure), (*sys.path,))[1]
 
 
 def of_workload(trace: Mapping[str, Any]) -> str:
     """Digest of all that makes the workload which a trace is configured to be."""
-    return _digest(table_of_workload(trace))
+    return sources.digest_of(table_of_workload(trace))
 
 
 def table_of_workload(trace: Mapping[str, Any]) -> Table:
     """Digests of the modules and the data that make the workload."""
-    _keep_up()
-    knobs = tuple(trace.get("knobs") or ())
-    if "synth" in trace:
-        return _table_of_workload(closure.GENERATORS, trace["synth"], knobs)
-    return _table_of_workload(closure.READERS, trace["format"], knobs)
+    makes_it = recipe.make.__module__
+    made_by = (GENERATORS, trace["synth"]) if "synth" in trace else (READERS, trace["format"])
+    chosen = [made_by, *((KNOBS, name) for name in trace.get("knobs") or ())]
+    roots = {root for registry, name in chosen for root in sources.found_by(registry, name)}
+    return sources.of([makes_it, *roots], told=makes_it)
 
 
 def forget() -> None:
     """Forget what was read and digested in this process."""
-    closure.forget()
-    _clear()
+    sources.forget()
+    _of_cell.cache_clear()
+
+
+def _named(configured: Named) -> tuple[str, str | None]:
+    return configured["name"], configured.get("module")
 
 
 @cache
-def _search_path() -> list[str]:
-    """Folders in which modules were looked for when this was first asked."""
-    return [*sys.path]
-
-
-def _keep_up() -> None:
-    """Look for modules again where the search path has changed: a user's may only be there now."""
-    if _search_path() != sys.path:
-        closure.search_again()
-        _clear()
-
-
-def _clear() -> None:
-    for remembered in (_search_path, _digest_of_cell, _table_of_cell, _table_of_workload):
-        remembered.cache_clear()
-
-
-def _names(policy: Named, measure: Named) -> _Names:
-    _keep_up()
-    return policy["name"], policy.get("module"), measure["name"], measure.get("module")
-
-
-@cache
-def _digest_of_cell(names: _Names) -> str:
-    return _digest(_table_of_cell(names))
-
-
-@cache
-def _table_of_cell(names: _Names) -> Table:
-    policy, policy_module, measure, measure_module = names
-    roots = [module for module in (policy_module, measure_module) if module is not None]
+def _of_cell(
+    policy: str,
+    policy_module: str | None,
+    measure: str,
+    measure_module: str | None,
+    search_path: tuple[str, ...],  # where a user's modules lie
+) -> tuple[str, Table]:
+    roots = {module for module in (policy_module, measure_module) if module is not None}
     if measure_module is None:
-        roots += closure.option(closure.MEASURES, measure)
+        roots |= sources.found_by(MEASURES, measure)
     if policy != NO_POLICY:
-        roots += closure.option(closure.POLICIES, policy)
-    told = [(RUNS_CELLS, registry) for registry in (closure.MEASURES, closure.POLICIES)]
-    return closure.of([RUNS_CELLS, *roots], told)
+        roots |= _of_policy(policy)
+    table = sources.of([RUNS_CELLS, *roots], told=RUNS_CELLS)
+    return sources.digest_of(table), table
 
 
-@cache
-def _table_of_workload(registry: str, name: str, knobs: tuple[str, ...]) -> Table:
-    roots = [*closure.option(registry, name)]
-    for knob in knobs:
-        roots += closure.option(closure.KNOBS, knob)
-    makes_it = recipe.make.__module__
-    told = [
-        (makes_it, registry) for registry in (closure.GENERATORS, closure.READERS, closure.KNOBS)
-    ]
-    return closure.of([makes_it, *roots], told)
-
-
-def _digest(table: Table) -> str:
-    return hashlib.sha256(canonical(table).encode()).hexdigest()
+def _of_policy(name: str) -> set[str]:
+    """Name the modules of a policy's class and of those that it is made from."""
+    try:
+        return {cls.__module__ for cls in policies.spec(name).__mro__}
+    except InputError:  # not known yet: it may be one of a module to load
+        return sources.found_by(POLICIES, name)
 
 
 _SHORT = 12

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import policies
-from sim.base.sources import modules
+from sim.base.sources import Table, modules
 from sim.measures import NO_POLICY
 from sweep.execution import plan
 from sweep.execution.plan import Planned, Prepared
@@ -21,7 +21,7 @@ from sweep.store import sources
 from tests.sweep.small import request, write_workload
 from tests.sweep.store.edits import file_of
 
-ROOT = Path(__file__).resolve().parents[4]
+ROOT = Path(__file__).resolve().parents[3]
 NO_NUMBERS = (".py", ".pyc", ".j2", ".css", ".js")
 
 # imports as little as it can before what is looked at: what was there already is not seen to come
@@ -117,7 +117,7 @@ def a_cell(tmp_path: Path, trace: str, *words: str) -> dict[str, Any]:
     return {"spec": one.spec._asdict(), "home": home, "folder": str(tmp_path / "workload")}
 
 
-def unknown(code: str, given: Mapping[str, Any], table: sources.Table) -> set[str]:
+def unknown(code: str, given: Mapping[str, Any], table: Table) -> set[str]:
     """Run code in a process of its own; name what it imports and reads that a table has not."""
     done = subprocess.run(
         [sys.executable, "-c", HEAD + code + TAIL],

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 
+import grimp
 import pytest
 
 import policies
-import sim
+import sim.knobs
+import sim.measures
+import sim.synth
+import sim.traces
+from sim.base import sources
 from sim.base.sources import meaning, modules
-from sweep.store.sources import closure
 
 Reached = Callable[..., set[str]]
 
@@ -19,24 +24,41 @@ Reached = Callable[..., set[str]]
 def reached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reached]:
     """Write modules, and find what the first of them reaches."""
     monkeypatch.syspath_prepend(str(tmp_path))
-    closure.forget()
+    sources.forget()
 
     def write(*texts: str, **files: str) -> set[str]:
         for name, text in {"closure_mine": "\n".join(texts), **files}.items():
             file = tmp_path / f"{name}.py"
             file.parent.mkdir(exist_ok=True, parents=True)
             file.write_text(text)
-        return {*closure.of(["closure_mine"])}
+        return {*sources.of(["closure_mine"])}
 
     yield write
-    closure.forget()
+    sources.forget()
 
 
-def test_the_table_of_registries_is_right() -> None:
-    for name in closure.REGISTRIES:
-        module = modules.find(name)
-        assert module is not None, f"{name} has moved: the table in closure.py names it"
-        assert closure.known(module).finders, f"{name} finds nothing by name"
+@pytest.mark.parametrize("registry", [sim.measures, sim.synth, sim.traces])
+def test_a_registry_says_what_it_finds(registry: ModuleType) -> None:
+    for name in registry.names():
+        assert sources.found_by(registry.__name__, name) == {f"{registry.__name__}.{name}"}
+
+
+def test_whoever_imports_by_name_says_of_which_package() -> None:
+    ours = [modules.find(name) for top in ("sim", "policies") for name in modules.below(top)]
+    unsaid = [module.name for module in ours if module and sources.known(module).by_name]
+    assert not unsaid, "all that there is counts as imported by them"
+
+
+def test_every_import_that_grimp_finds_counts() -> None:
+    graph = grimp.build_graph(*modules.PROJECT, exclude_type_checking_imports=True, cache_dir=None)
+    for name in graph.modules:
+        found = sources.of([name], packages=False)
+        assert graph.find_upstream_modules(name) <= {*found}, name
+
+
+@pytest.mark.parametrize("name", policies.names())
+def test_a_policy_is_found_where_it_is_registered(name: str) -> None:
+    assert sources.found_by("policies.registry", name) == {policies.spec(name).__module__}
 
 
 @pytest.mark.parametrize(
@@ -161,8 +183,8 @@ def test_a_policys_module_that_is_told_counts(reached: Reached) -> None:
 
 
 def test_a_knob_is_where_its_table_says(reached: Reached) -> None:
-    (home,) = closure.option(closure.KNOBS, "rewire")
-    assert home == sim.knobs.turn.__globals__["_MODULES"]["rewire"]
+    (home,) = sources.found_by("sim.knobs", "rewire")
+    assert home == sim.knobs.turn.__globals__["_MODULES"]["rewire"] + ".rewire"
 
 
 @pytest.mark.parametrize(
@@ -193,7 +215,7 @@ def test_reading_versions_imports_nothing(reached: Reached) -> None:
 
 
 def test_data_counts_with_its_package_and_pages_do_not() -> None:
-    table = closure.of(["sim.synth.alibaba2018", "sim.base.html"])
+    table = sources.of(["sim.synth.alibaba2018", "sim.base.html"])
     assert "sim.synth.alibaba2018/tables.json" in table
     assert not any("page." in name for name in table)
 
