@@ -37,8 +37,15 @@ def digest(module: str) -> str:
     """Digest of a module and of all that it imports, but for packages on the way: 64 digits.
 
     These run when it is imported, and nothing of them is in what it computes.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        If it has no file, or belongs to an installed library: no change in it would be seen.
     """
-    return digest_of(of([module], packages=False))
+    if not (table := of([module], packages=False)):
+        raise ModuleNotFoundError(f"the sources of {module} are not found")
+    return digest_of(table)
 
 
 def digest_of(table: Mapping[str, str]) -> str:
@@ -89,7 +96,7 @@ def _answer(ask: _Ask, found: Table, told: str | None, packages: bool) -> Iterat
     elif rest[0] in means.binds:  # handed on from elsewhere
         for home in means.binds[rest[0]]:
             yield ask._replace(name=".".join((home, *rest[1:])))
-    elif rest[0] in means.finders and ask.by not in (None, told if ask.text is None else None):
+    elif rest[0] in means.finders and (ask.text is not None or ask.by not in (None, told)):
         yield from (_Ask(name) for name in found_by(module.name, ask.text))
 
 
@@ -104,8 +111,8 @@ def _entered(module: Module) -> tuple[Table, tuple[_Ask, ...]]:
     asks = [_Ask(name) for name in means.imports]
     asks += [_Ask(name, module.name, text) for name, text in means.uses]
     loaded = {*means.declares.get(LOADED, ())}
-    if means.by_name:
-        loaded |= {*_within_reach(module.name.partition(".")[0])}
+    if means.by_name:  # and does not say of which packages
+        loaded = {module.name.partition(".")[0], *modules.WITH_NUMBERS}
     asks += [_Ask(name) for package in loaded for name in modules.below(package)]
     return digests, tuple(ask for ask in asks if modules.is_own(ask.name))
 
@@ -117,16 +124,13 @@ def found_by(registry: str, name: str | None) -> set[str]:
     if module is None:
         return set()
     means = known(module)
-    found, registered = (
-        {below for package in means.declares.get(how, ()) for below in modules.below(package)}
-        for how in (FOUND, REGISTERED)
-    )
-    elsewhere = {name: {*homes} for name, homes in means.binds.items()}
+    found, registered = means.declares.get(FOUND, []), means.declares.get(REGISTERED, [])
+    every = {one for package in (*found, *registered) for one in modules.below(package)}
     if name is None:
-        return found.union(registered, *elsewhere.values())
-    called = {f"{package}.{name}" for package in means.declares.get(FOUND, ())} & found
-    registering = {module for module in registered if _registers(module, name)}
-    return called | registering | elsewhere.get(name, set()) or {name, *found_by(registry, None)}
+        return every.union(*means.binds.values())
+    called = {f"{package}.{name}" for package in found} & every
+    registering = {one for one in every if registered and _registers(one, name)}
+    return called | registering | {*means.binds.get(name, ())} or {name, *found_by(registry, None)}
 
 
 def _registers(name: str, text: str) -> bool:
@@ -155,13 +159,6 @@ def _split(name: str) -> tuple[tuple[Module, ...], tuple[str, ...]]:
     there = tuple(module for module in way if module is not None)
     depth = there[-1].name.count(".") + 1 if there else 0
     return there, tuple(parts[depth:])
-
-
-def _within_reach(top: str) -> tuple[str, ...]:
-    """Name the top-level packages that one may import from: arrows run one way."""
-    if top in modules.PROJECT:
-        return modules.PROJECT[: modules.PROJECT.index(top) + 1]
-    return (top, *modules.PROJECT[:-1])
 
 
 @cache

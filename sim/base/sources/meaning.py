@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from sim.base import files
 from sim.base.sources.modules import Module
@@ -89,7 +90,7 @@ def _strip(node: ast.AST, keeps_texts: bool) -> None:
     body = getattr(node, "body", None)
     if not isinstance(body, list):
         return
-    if isinstance(node, ast.If) and _is_type_checking(node.test):
+    if isinstance(node, ast.If) and _last_name(node.test) == "TYPE_CHECKING":
         node.body = []
     elif not keeps_texts:
         node.body = [  # type: ignore[attr-defined]
@@ -97,9 +98,8 @@ def _strip(node: ast.AST, keeps_texts: bool) -> None:
         ]
 
 
-def _is_type_checking(test: ast.expr) -> bool:
-    name = test.attr if isinstance(test, ast.Attribute) else getattr(test, "id", "")
-    return bool(name == "TYPE_CHECKING")
+def _last_name(node: ast.expr) -> Any:
+    return getattr(node, "attr", getattr(node, "id", None))
 
 
 def _text(node: ast.AST | None) -> str | None:

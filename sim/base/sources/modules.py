@@ -15,8 +15,8 @@ MODULES_FOUND = ()
 PROJECT = ("sim", "policies", "sweep")
 """Packages that are the project's own; of others only what is no installed library counts."""
 
-_WITH_DATA = ("sim", "policies")
-"""Packages of the project whose code reads files that lie beside it as numbers."""
+WITH_NUMBERS = ("sim", "policies")
+"""Those of them that numbers come from, and from files that lie beside their code."""
 
 _PAGES = (".j2", ".html", ".css", ".js")
 """Files that only pages for people are made of."""
@@ -81,7 +81,7 @@ def below(name: str) -> tuple[str, ...]:
 
 def data_of(module: Module) -> Iterator[Path]:
     """Find the data that a package of the project carries: all its files but code and pages."""
-    if module.is_package and module.name.partition(".")[0] in _WITH_DATA:
+    if module.is_package and module.name.partition(".")[0] in WITH_NUMBERS:
         yield from _data_in(module.file.parent)
 
 
