@@ -16,7 +16,7 @@ from sim.base.errors import InputError, hint, unknown
 from sim.base.parameters import check, coerce, hints_of
 from sim.base.plugins import import_own, named_alike
 
-MODULES_REGISTERED = ("policies",)
+MODULES_REGISTERED = ("policies",)  # so that sim.base.sources knows
 _REGISTRY: dict[str, type[Policy]] = {}
 _ADDED: dict[str, set[str]] = {}  # by the import of a user's module
 P = TypeVar("P", bound=type[Policy])

@@ -46,7 +46,7 @@ __all__ = [
     "turn",
 ]
 
-MODULES_FOUND = ("sim.knobs",)
+MODULES_FOUND = ("sim.knobs",)  # so that sim.base.sources knows
 KNOBS = Plugins("knob", __name__, "", helpers=("parts",))
 """A knob is a function in a module of its name; those that share a module are listed."""
 

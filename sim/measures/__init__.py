@@ -32,7 +32,7 @@ NO_POLICY = "none"
 Simulate = Callable[..., "Result"]
 Measured = tuple[dict[str, float], pa.Table]
 
-MODULES_FOUND = ("sim.measures",)
+MODULES_FOUND = ("sim.measures",)  # so that sim.base.sources knows
 MEASURES = Plugins("measure", __name__, "measure")
 
 _N_GIVEN = 5

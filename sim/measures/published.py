@@ -15,7 +15,7 @@ import sim.synth
 from sim.base.errors import InputError, unknown
 from sim.measures import Measured, Simulate
 
-MODULES_LOADED = ("sim.synth",)
+MODULES_LOADED = ("sim.synth",)  # so that sim.base.sources knows
 USES_POLICY = False
 
 

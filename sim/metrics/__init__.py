@@ -17,7 +17,7 @@ from sim.metrics.parts import Metric
 
 __all__ = ["METRICS", "Metric", "compute", "metric", "names", "speedups"]
 
-MODULES_LOADED = ("sim.metrics",)
+MODULES_LOADED = ("sim.metrics",)  # so that sim.base.sources knows
 FAMILIES = Plugins("family of metrics", __name__, "compute", helpers=("kernels", "parts"))
 
 UTILIZATION = "utilization_"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 FEW_JOBS, JOB_BYTES = 100_000, 1000
 """So few jobs are always drawn; of more, what the drawing of each takes at least."""
 
-MODULES_FOUND = ("sim.synth",)
+MODULES_FOUND = ("sim.synth",)  # so that sim.base.sources knows
 GENERATORS = Plugins("generator", __name__, "synthesize", helpers=("fitted",))
 
 

@@ -17,7 +17,7 @@ from sim.workload.workload import Workload
 
 __all__ = ["names", "options", "read_trace"]
 
-MODULES_FOUND = ("sim.traces",)
+MODULES_FOUND = ("sim.traces",)  # so that sim.base.sources knows
 FORMATS = Plugins("trace", __name__, "read")
 
 

@@ -43,7 +43,8 @@ def digest(module: str) -> str:
     ModuleNotFoundError
         If it has no file, or belongs to an installed library: no change in it would be seen.
     """
-    if not (table := of([module], packages=False)):
+    table = of([module], packages=False)
+    if module not in table:
         raise ModuleNotFoundError(f"the sources of {module} are not found")
     return digest_of(table)
 

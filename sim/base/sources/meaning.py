@@ -191,9 +191,9 @@ def _homes(tree: ast.Module) -> dict[str, str]:
 def _declared(tree: ast.Module) -> dict[str, list[str]]:
     """Read the constants that say of which packages modules are imported by name."""
     return {
-        name: [*ast.literal_eval(node.value)]
+        name: [text for text in map(_text, node.value.elts) if text is not None]
         for node in tree.body
-        if isinstance(node, ast.Assign)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Tuple)
         for name in _defined(node)
         if name in (FOUND, REGISTERED, LOADED)
     }

@@ -7,12 +7,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from sim.base import sources
 
 ROOT = Path(__file__).resolve().parents[4]
 
 LOADED = """
 import sys
+import pytest
+
 from sim.base import sources
 module = "policies.dagps.build_schedule"
 closure = {*sources.of([module], packages=False)}  # before any of it is loaded
@@ -74,3 +78,9 @@ def fresh(module: str) -> str:
 
 def test_a_model_that_simulates_comes_from_the_engine() -> None:
     assert "sim.engine.simulate" in closure("policies.jockey.model")
+
+
+@pytest.mark.parametrize("module", ["__main__", "numpy", "policies.no_such.policy.at_all"])
+def test_a_module_whose_sources_are_not_found_is_refused(module: str) -> None:
+    with pytest.raises(ModuleNotFoundError, match=module):
+        sources.digest(module)
