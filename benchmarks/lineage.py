@@ -17,9 +17,9 @@ import numpy as np
 from benchmarks.common import Row, asked, peak_memory, row, show, timed
 from benchmarks.lineage_log import make_log
 from sim.lineage.aggregates import aggregate, bounds
+from sim.lineage.analyses import value_of
 from sim.lineage.dependencies import graph, single_hop, window
 from sim.lineage.multi_hop import rows
-from sim.lineage.wing_algorithm1 import value_of
 
 JOBS, SOURCES, THREADS = 1_100_000, 16_384, 2
 JOIN_S, FAST_S, PAIRS_S, GIB = 60.0, 30.0, 10.0, 12.0

@@ -30,7 +30,7 @@ So the cost is bounded whatever the closure's size: at worst a lane for each dis
 Cut-offs of passes are taken evenly among the jobs' own, so every job lies between two neighbours.
 `bounds` stops after step 2 and gives both numbers: a rigorous interval at a fixed cost.
 
-`count_downstream` counts what Algorithm 1 with `sim.lineage.wing_algorithm1.N_DOWNSTREAM` does: a
+`count_downstream` counts what Algorithm 1 with `sim.lineage.analyses.N_DOWNSTREAM` does: a
 pass in topological order serves 62 sources at once, a bit each. `convergence` is Fig. 6.
 """
 

@@ -2,7 +2,7 @@
 
 Paths' weights distribute, so the row of a job solves b = w ⊕ b ⊗ W with w its own edges, and on a
 DAG this has one solution, which one pass in topological order finds (⊕ and ⊗ as in
-`sim.lineage.wing_algorithm1`). With the window ω a source's row ends at the number from which on no
+`sim.lineage.analyses`). With the window ω a source's row ends at the number from which on no
 job is submitted by its cut-off; so what is left out could not have counted, and the filter on the
 final pairs, downstream submit ≤ upstream completion + ω, does the rest.
 """
@@ -15,8 +15,7 @@ from typing import Final
 import numpy as np
 
 from sim.base.arrays import F8, I4, I8, Mask
-from sim.lineage.dependencies import Dependencies, Graph, Window, graph
-from sim.lineage.wing_algorithm1 import (
+from sim.lineage.analyses import (
     Functions,
     Pairs,
     check,
@@ -25,6 +24,7 @@ from sim.lineage.wing_algorithm1 import (
     joined,
     single_hops,
 )
+from sim.lineage.dependencies import Dependencies, Graph, Window, graph
 
 BLOCK_PAIRS: Final = 8_000_000
 """Pairs of a block, about: 12 bytes each."""

@@ -17,10 +17,10 @@ import pyarrow as pa
 
 from sim.base.arrays import F8, I8, Mask
 from sim.lineage.aggregates import aggregate
+from sim.lineage.analyses import value_of
 from sim.lineage.dependencies import OMEGA_S, Window, plain_edges, window
 from sim.lineage.multi_hop import multi_hop
 from sim.lineage.predict import Uses, first_uses, reader_columns
-from sim.lineage.wing_algorithm1 import value_of
 from sim.workload.schema import INPUT_MODES, JOB_EDGE_KINDS
 from sim.workload.workload import Workload
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from sim.base.errors import InputError
 from sim.lineage.aggregates import aggregate, bounds, convergence, count_downstream, value_by_round
+from sim.lineage.analyses import N_DOWNSTREAM, value_of
 from sim.lineage.dependencies import Window, graph, plain_edges, share_of_inputs, window
 from sim.lineage.multi_hop import multi_hop
-from sim.lineage.wing_algorithm1 import N_DOWNSTREAM, value_of
 from tests.sim.lineage.dags import dags, paths, windows
 
 

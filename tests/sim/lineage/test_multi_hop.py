@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 from sim.base.errors import InputError
 from sim.lineage import multi_hop as module
 from sim.lineage.aggregates import aggregate
-from sim.lineage.dependencies import plain_edges, window
-from sim.lineage.multi_hop import SEMIRINGS, multi_hop, rows
-from sim.lineage.wing_algorithm1 import (
+from sim.lineage.analyses import (
     LONGEST_CHAIN,
     N_DOWNSTREAM,
     Functions,
@@ -24,6 +22,8 @@ from sim.lineage.wing_algorithm1 import (
     most_probable,
     value_of,
 )
+from sim.lineage.dependencies import plain_edges, window
+from sim.lineage.multi_hop import SEMIRINGS, multi_hop, rows
 from tests.sim.lineage.dags import dags, paths, windows
 
 NAMES = ["plus_times", "max_plus", "max_times", "min_plus", "max_min"]
