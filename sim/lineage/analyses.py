@@ -1,17 +1,8 @@
-"""Wing's Algorithm 1 (Chung et al., OSDI 2020, §4.4): multi-hop analysis by doubling, as joins.
+"""Multi-hop analyses: the four functions of each (Chung et al., OSDI 2020, §4.4).
 
-An analysis is four functions (`Functions`). The printed pseudocode subtracts a table from another
-whose weights are grouped already, which can be read in more than one way. What is meant: with F₀
-the weighted single-hop edges and B₀ empty,
-
-    F_{i+1} = F_i ⊗ F_i                  paths of exactly 2^{i+1} hops
-    B_{i+1} = B_i ⊕ F_i ⊕ F_i ⊗ B_i      all shorter ones
-
-where ⊗ joins two tables where paths meet and combines weights by ``e_op``, and ⊕ puts tables
-together and groups equal pairs by ``p_op``. Both are associative and ⊗ distributes over ⊕, so every
-path is counted once, whatever was grouped before. It ends when F is empty, after O(log diameter)
-rounds, and B is the answer. `algorithm_1` is this, literally, in memory as a whole;
-`sim.lineage.multi_hop` gives the same answer row by row and is tested against it.
+Wing's Algorithm 1 takes the functions that its user gives: weights of edges, how weights combine
+along a path and over paths, and an aggregate of everything downstream. `sim.lineage.multi_hop`
+computes it.
 """
 
 from __future__ import annotations
@@ -22,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from sim.base.arrays import F8, I4, I8, ranges
+from sim.base.arrays import F8, I4, I8
 from sim.base.errors import InputError
 from sim.base.random import stream
 from sim.lineage.dependencies import Dependencies, WeightFunction, share_of_inputs
@@ -51,7 +42,7 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Functions:
-    """What an analysis computes."""
+    """The functions of an analysis."""
 
     wt_fn: WeightFunction  # weights of edges: from `Dependencies` to (E,) float64
     e_op: Any  # combines the weights of two legs of a path; distributes over `p_op`
@@ -63,7 +54,7 @@ class Functions:
 
 
 def check(functions: Functions) -> None:
-    """Try the laws that Algorithm 1 rests on, on random numbers."""
+    """Refuse functions that break a law that Algorithm 1 rests on, tried on random numbers."""
     e, p = functions.e_op, functions.p_op
     x, y, z = stream(0, "lineage", "laws").uniform(0.01, 4.0, (3, _TRIALS))
     laws = {
@@ -129,60 +120,3 @@ def earliest_arrival(submit_s: F8) -> Functions:
         np.minimum,
         lambda p: p.reduce(np.minimum, p.weight, np.inf),
     )
-
-
-Table = tuple[I4, I4, F8]
-"""Pairs: upstream, downstream, weight."""
-
-
-def algorithm_1(edges: Dependencies, functions: Functions, rounds: int | None = None) -> Table:
-    """Return all pairs by doubling, as joins: (upstream, downstream, weight), sorted."""
-    check_rounds(rounds)
-    check(functions)
-    n = edges.n_jobs
-    frontier = single_hops(edges, functions)
-    base: Table = (edges.upstream[:0], edges.downstream[:0], np.empty(0))
-    if rounds == 0:
-        return base
-    i = 0
-    while len(frontier[0]) and (rounds is None or i < rounds):
-        reach = joined(frontier, base, functions.e_op)
-        base = grouped(n, [base, frontier, reach], functions.p_op)
-        frontier = grouped(n, [joined(frontier, frontier, functions.e_op)], functions.p_op)
-        i += 1
-    return grouped(n, [base, frontier], functions.p_op)
-
-
-def single_hops(edges: Dependencies, functions: Functions) -> Table:
-    """Return the weighted edges."""
-    return edges.upstream, edges.downstream, np.asarray(functions.wt_fn(edges), np.float64)
-
-
-def joined(left: Table, right: Table, e_op: Any) -> Table:
-    """Join paths that meet: ``left.downstream == right.upstream`` (extend_reach)."""
-    order = np.argsort(right[0], kind="stable")
-    keys = right[0][order]
-    first = np.searchsorted(keys, left[1], side="left")
-    count = np.searchsorted(keys, left[1], side="right") - first
-    a = np.repeat(np.arange(len(left[0])), count)
-    b = order[ranges(first, first + count)]
-    return left[0][a], right[1][b], np.asarray(e_op(left[2][a], right[2][b]), np.float64)
-
-
-def grouped(n: int, tables: list[Table], p_op: Any) -> Table:
-    """Put tables together and group equal pairs by p_op."""
-    up, down, wt = (np.concatenate([t[i] for t in tables]) for i in range(3))
-    if not len(up):
-        return up, down, wt
-    key = up.astype(np.int64) * n + down
-    order = np.argsort(key, kind="stable")
-    key = key[order]
-    first = np.flatnonzero(np.append(True, key[1:] != key[:-1]))
-    weight = np.asarray(p_op.reduceat(wt[order], first), np.float64)
-    return up[order][first], down[order][first], weight
-
-
-def check_rounds(rounds: int | None) -> None:
-    """Refuse a negative number of rounds."""
-    if rounds is not None and rounds < 0:
-        raise InputError(f"rounds must be at least 0, not {rounds}")

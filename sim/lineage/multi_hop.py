@@ -1,29 +1,25 @@
-"""Multi-hop analysis as Wing's Algorithm 1 gives it, row by row and in bounded memory: `rows`.
+"""Wing's Algorithm 1 (§4.4): multi-hop analysis, row by row and in bounded memory.
 
-Paths' weights distribute, so the row of a job solves b = w ⊕ b ⊗ W with w its own edges, and on a
-DAG this has one solution, which one pass in topological order finds (⊕ and ⊗ as in
-`sim.lineage.analyses`). With the window ω a source's row ends at the number from which on no
-job is submitted by its cut-off; so what is left out could not have counted, and the filter on the
-final pairs, downstream submit ≤ upstream completion + ω, does the rest.
+The paper doubles the paths that it knows, as joins of whole tables; `tests.paper.wing_algorithm1`
+is this, literally, and what `rows` is compared with. Weights distribute over paths, so the row of a
+job solves b = w ⊕ b ⊗ W with w its own edges (⊗ joins two tables where paths meet and combines
+weights by ``e_op``, ⊕ puts tables together and groups equal pairs by ``p_op``), and on a DAG this
+has one solution, which one pass in topological order finds. With the window ω a source's row ends
+at the number from which on no job is submitted by its cut-off; so what is left out could not have
+counted, and the filter on the final pairs, downstream submit ≤ upstream completion + ω, does the
+rest.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
-from sim.base.arrays import F8, I4, I8, Mask
-from sim.lineage.analyses import (
-    Functions,
-    Pairs,
-    check,
-    check_rounds,
-    grouped,
-    joined,
-    single_hops,
-)
+from sim.base.arrays import F8, I4, I8, Mask, ranges
+from sim.base.errors import InputError
+from sim.lineage.analyses import Functions, Pairs, check
 from sim.lineage.dependencies import Dependencies, Graph, Window, graph
 
 BLOCK_PAIRS: Final = 8_000_000
@@ -68,7 +64,8 @@ def rows(
     Every source comes in one block, with all its pairs. A block is a pure function of its sources:
     blocks may be computed anywhere, in any order.
     """
-    check_rounds(rounds)
+    if rounds is not None and rounds < 0:
+        raise InputError(f"rounds must be at least 0, not {rounds}")
     g = graph(edges) if numbered is None else numbered
     code = SEMIRINGS.get((functions.e_op, functions.p_op))
     if code is None:
@@ -162,6 +159,9 @@ class _Walk:
         return Pairs(source, row0, g.row[down], wt)
 
 
+_Table = tuple[I4, I4, F8]  # pairs: upstream, downstream, weight
+
+
 def _by_joins(
     edges: Dependencies,
     functions: Functions,
@@ -172,7 +172,7 @@ def _by_joins(
 ) -> Iterator[Pairs]:
     """Yield rows for operations that are not compiled: hop after hop, as joins."""
     n = edges.n_jobs
-    step = single_hops(edges, functions)
+    step = edges.upstream, edges.downstream, np.asarray(functions.wt_fn(edges), np.float64)
     n_sources = max(1, min(BLOCK_SOURCES, block_pairs // max(n, 1)))
     for at in range(0, len(wanted), n_sources):
         source = wanted[at : at + n_sources]
@@ -182,8 +182,8 @@ def _by_joins(
         frontier = (step[0][mine], step[1][mine], step[2][mine])
         base, hops = frontier, 1
         while len(frontier[0]) and (rounds is None or hops < 2**rounds):
-            frontier = grouped(n, [joined(frontier, step, functions.e_op)], functions.p_op)
-            base = grouped(n, [base, frontier], functions.p_op)
+            frontier = _grouped(n, [_joined(frontier, step, functions.e_op)], functions.p_op)
+            base = _grouped(n, [base, frontier], functions.p_op)
             hops += 1
         up, down, wt = base
         if within is not None:
@@ -192,3 +192,27 @@ def _by_joins(
         order = np.argsort(place[up], kind="stable")
         row0 = np.searchsorted(place[up][order], np.arange(len(source) + 1))
         yield Pairs(source, row0, down[order], wt[order])
+
+
+def _joined(left: _Table, right: _Table, e_op: Any) -> _Table:
+    """Join paths that meet: ``left.downstream == right.upstream``."""
+    order = np.argsort(right[0], kind="stable")
+    keys = right[0][order]
+    first = np.searchsorted(keys, left[1], side="left")
+    count = np.searchsorted(keys, left[1], side="right") - first
+    a = np.repeat(np.arange(len(left[0])), count)
+    b = order[ranges(first, first + count)]
+    return left[0][a], right[1][b], np.asarray(e_op(left[2][a], right[2][b]), np.float64)
+
+
+def _grouped(n: int, tables: list[_Table], p_op: Any) -> _Table:
+    """Put tables together and group equal pairs by p_op."""
+    up, down, wt = (np.concatenate([t[i] for t in tables]) for i in range(3))
+    if not len(up):
+        return up, down, wt
+    key = up.astype(np.int64) * n + down
+    order = np.argsort(key, kind="stable")
+    key = key[order]
+    first = np.flatnonzero(np.append(True, key[1:] != key[:-1]))
+    weight = np.asarray(p_op.reduceat(wt[order], first), np.float64)
+    return up[order][first], down[order][first], weight

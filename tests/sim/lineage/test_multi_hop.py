@@ -1,4 +1,4 @@
-"""Algorithm 1, literal and by rows, against the enumeration of every path."""
+"""Multi-hop analysis against the literal Algorithm 1, and this against all paths, enumerated."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from sim.lineage.analyses import (
     LONGEST_CHAIN,
     N_DOWNSTREAM,
     Functions,
-    algorithm_1,
     check,
     earliest_arrival,
     most_probable,
@@ -24,6 +23,7 @@ from sim.lineage.analyses import (
 )
 from sim.lineage.dependencies import plain_edges, window
 from sim.lineage.multi_hop import SEMIRINGS, multi_hop, rows
+from tests.paper.wing_algorithm1 import algorithm_1
 from tests.sim.lineage.dags import dags, paths, windows
 
 NAMES = ["plus_times", "max_plus", "max_times", "min_plus", "max_min"]
@@ -76,14 +76,14 @@ def way(request, monkeypatch):
 
 
 @pytest.mark.parametrize("pair", SEMIRINGS, ids=NAMES)
-@given(dags(), st.sampled_from([None, 0, 1, 2, 3]))
+@given(dags(), st.sampled_from([None, 0, 1, 2, 3]), st.data())
 @settings(max_examples=25, deadline=None)
-def test_algorithm_1_counts_every_path_once(pair, edges, rounds):
+def test_algorithm_1_counts_every_path_once(pair, edges, rounds, data):
+    within = data.draw(st.one_of(st.none(), windows(edges.n_jobs)))
     functions = functions_of(*pair)
-    up, down, weight = algorithm_1(edges, functions, rounds)
-    got = dict(zip(zip(up.tolist(), down.tolist(), strict=True), weight, strict=True))
     hops = {None: 10**9, 0: 0}.get(rounds, 2**rounds if rounds else 0)
-    same(got, by_paths(edges, functions, hops))
+    got = algorithm_1(edges, functions, rounds, within)
+    same(got, by_paths(edges, functions, hops, within))
 
 
 @pytest.mark.parametrize("pair", SEMIRINGS, ids=NAMES)
@@ -94,9 +94,8 @@ def test_rows_equal_algorithm_1(pair, way):
         within = data.draw(st.one_of(st.none(), windows(edges.n_jobs)))
         rounds = data.draw(st.sampled_from([None, None, 0, 1, 2]))
         functions = functions_of(*pair)
-        hops = {None: 10**9, 0: 0}.get(rounds, 2**rounds if rounds else 0)
         got = as_dict(rows(edges, functions, within=within, rounds=rounds, block_pairs=7))
-        same(got, by_paths(edges, functions, hops, within))
+        same(got, algorithm_1(edges, functions, rounds, within))
 
     holds()
 
@@ -105,9 +104,8 @@ def test_rows_equal_algorithm_1(pair, way):
 @settings(max_examples=40, deadline=None)
 def test_functions_that_are_not_compiled_go_by_joins(edges, rounds, data):
     within = data.draw(st.one_of(st.none(), windows(edges.n_jobs)))
-    hops = 10**9 if rounds is None else 2**rounds
     got = as_dict(rows(edges, OWN, within=within, rounds=rounds, block_pairs=30))
-    same(got, by_paths(edges, OWN, hops, within))
+    same(got, algorithm_1(edges, OWN, rounds, within))
 
 
 @given(dags(), st.data())
@@ -137,8 +135,7 @@ def test_rounds_reach_twice_as_far_each_time():
     chain = plain_edges(20, range(19), range(1, 20))
     reach = [multi_hop(chain, N_DOWNSTREAM, rounds=k)[0] for k in range(7)]
     assert reach == [0, 2, 4, 8, 16, 19, 19]
-    up, _, _ = algorithm_1(chain, N_DOWNSTREAM, rounds=3)
-    assert (up == 0).sum() == 8
+    assert sum(up == 0 for up, _ in algorithm_1(chain, N_DOWNSTREAM, rounds=3)) == 8
 
 
 def test_a_job_that_started_long_ago_may_be_downstream_of_a_later_one():
