@@ -86,10 +86,23 @@ def _rise(st, n, time, slot):
 @part
 def turn_push(st, g, turn):
     """Add `turn` to the heap of stage `g`."""
-    base = st.w_stage_task0[g]
-    heap = st.state_task_heap
-    i = st.state_stage_waiting[g]
-    st.state_stage_waiting[g] = i + 1
+    n = st.state_stage_waiting[g]
+    st.state_stage_waiting[g] = n + 1
+    binary_push(st.state_task_heap, st.w_stage_task0[g], n, turn)
+
+
+@inlined
+def turn_pop(st, g):
+    """Take the least turn out of the heap of stage `g`, which must not be empty."""
+    n = st.state_stage_waiting[g]
+    st.state_stage_waiting[g] = n - 1
+    return binary_pop(st.state_task_heap, st.w_stage_task0[g], n)
+
+
+@part
+def binary_push(heap, base, n, turn):
+    """Add `turn` to the binary heap of the `n` turns from `base` on."""
+    i = n
     while i > 0:
         up = (i - 1) >> 1
         if heap[base + up] < turn:
@@ -99,14 +112,11 @@ def turn_push(st, g, turn):
     heap[base + i] = turn
 
 
-@inlined
-def turn_pop(st, g):
-    """Take the least turn out of the heap of stage `g`, which must not be empty."""
-    base = st.w_stage_task0[g]
-    heap = st.state_task_heap
+@part
+def binary_pop(heap, base, n):
+    """Take the least out of the binary heap of the `n` turns from `base` on."""
     top = heap[base]
-    n = st.state_stage_waiting[g] - 1
-    st.state_stage_waiting[g] = n
+    n -= 1
     last = heap[base + n]
     i = 0
     while True:

@@ -25,6 +25,7 @@ from sim.engine.kernels.state import (
     PREFERS,
     PRIORITY,
     RECORD,
+    REMOTE,
     SEEN,
     TASK_ORDER,
 )
@@ -128,12 +129,31 @@ def start_task(st, g, machine, held):
         st.out_task_start[task] = now
         st.out_task_machine[task] = machine
     if PACED:
-        begin_task(st, slot)
+        begin_task(st, slot, _lasts(st, slot))
     else:
         fin_push(st, now + st.w_task_duration[task], slot)
     if st.state_stage_waiting[g] == 0:
         stage_drained(st, g)
     look_again(st, j)
+
+
+@inlined
+def _lasts(st, slot):
+    """Return how long the task in `slot` runs at full speed: longer where its input is remote.
+
+    Less than it is long if it fails.
+    """
+    task, g = st.state_slot_task[slot], st.state_slot_stage[slot]
+    lasts = st.w_task_duration[task]
+    if st.state_i[FAILS]:
+        attempt = st.w_attempt0[task] + st.state_task_failed[task]
+        if attempt < st.w_attempt0[task + 1]:
+            lasts = st.w_attempt_s[attempt]
+    if st.state_i[REMOTE] and st.w_stage_home[g] >= 0:
+        home = (st.w_stage_home[g] + task - st.w_stage_task0[g]) % st.state_mach_free.shape[0]
+        if home != st.state_slot_machine[slot]:
+            lasts = lasts * st.w_stage_remote_factor[g]
+    return lasts
 
 
 @inlined

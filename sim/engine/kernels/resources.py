@@ -78,7 +78,14 @@ def _move(st, j, machine, demand, row, sign):
             st.state_org_used[st.w_job_org[j], r] += amount
     if CHOOSES:
         st.state_mach_version[machine] += 1
-    if PACED and not st.state_mach_touched[machine]:
+    if PACED:
+        touch(st, machine)
+
+
+@part
+def touch(st, machine):
+    """Note that something was taken or given on `machine` since the last placement."""
+    if not st.state_mach_touched[machine]:
         st.state_mach_touched[machine] = 1
         st.state_touched[st.state_i[N_TOUCHED]] = machine
         st.state_i[N_TOUCHED] += 1

@@ -13,7 +13,7 @@ is put off when it comes up.
 from sim.base.jit import inlined, part
 from sim.engine.kernels.heaps import fin_pop, fin_push
 from sim.engine.kernels.resources import demand_row
-from sim.engine.kernels.state import AT_SPEED, FAILS, N_FIN, N_RIGID, N_TOUCHED, NOW, REMOTE
+from sim.engine.kernels.state import AT_SPEED, N_FIN, N_RIGID, N_TOUCHED, NOW
 
 
 @inlined
@@ -56,8 +56,8 @@ ENDED = -1.0
 
 
 @part
-def begin_task(st, slot):
-    """Let the task in `slot` go at the rate that its machine had for it last."""
+def begin_task(st, slot, lasts):
+    """Let the task in `slot`, of `lasts` seconds at full speed, go at its machine's last rate."""
     machine = st.state_slot_machine[slot]
     first = st.state_mach_slot[machine]
     st.state_slot_prev[slot] = -1
@@ -65,28 +65,9 @@ def begin_task(st, slot):
     if first >= 0:
         st.state_slot_prev[first] = slot
     st.state_mach_slot[machine] = slot
-    st.state_slot_left[slot] = _lasts(st, slot)
+    st.state_slot_left[slot] = lasts
     st.state_slot_rate[slot] = _rate(st, st.state_slot_stage[slot], machine)
     _expect(st, slot)
-
-
-@inlined
-def _lasts(st, slot):
-    """Return how long the task in `slot` runs at full speed: longer where its input is remote.
-
-    Less than it is long if it fails.
-    """
-    task, g = st.state_slot_task[slot], st.state_slot_stage[slot]
-    lasts = st.w_task_duration[task]
-    if st.state_i[FAILS]:
-        attempt = st.w_attempt0[task] + st.state_task_failed[task]
-        if attempt < st.w_attempt0[task + 1]:
-            lasts = st.w_attempt_s[attempt]
-    if st.state_i[REMOTE] and st.w_stage_home[g] >= 0:
-        home = (st.w_stage_home[g] + task - st.w_stage_task0[g]) % st.state_mach_free.shape[0]
-        if home != st.state_slot_machine[slot]:
-            lasts = lasts * st.w_stage_remote_factor[g]
-    return lasts
 
 
 @part
