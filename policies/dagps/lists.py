@@ -139,8 +139,7 @@ class Lists:
 
         self._stage = dag.task_stage
         self.n_stages = len(dag.order)
-        given = {"capacity": capacity, "fungible": fungible, "duration": dag.duration}
-        self._run = listrecord.make({**both_ways(dag), **given})
+        self._run = listrecord.make(both_ways(dag), capacity, fungible)
 
     def run(
         self, key: NDArray[Any], looks: Mask, limit: float = np.inf, packs: bool = False
@@ -160,5 +159,6 @@ class Lists:
         span = listing.run_list(self._run, packs, limit)
         if span == np.inf:
             return None
-        begin, end, machine = (arrays[f"out_{name}"].copy() for name in ("begin", "end", "machine"))
+        names = ("out_begin", "out_end", "state_slot_machine")
+        begin, end, machine = (arrays[name].copy() for name in names)
         return Placed(begin, end, machine, span)

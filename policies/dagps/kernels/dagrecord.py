@@ -72,13 +72,16 @@ def laid_out(
     sizes: Mapping[str, int | tuple[int, ...]],
     begin: float,
 ) -> list[NDArray[Any]]:
-    """Lay out a record: what is given, read-only, and the rest of some sizes, floats at `begin`."""
+    """Lay out a record: what is given and the rest, of some sizes, floats at `begin`.
+
+    What is given of the DAG and its machines is read-only.
+    """
     found: list[NDArray[Any]] = []
     for name, code, _ in fields:
         kind, _, key = name.partition("_")
-        if kind == "w":
-            array = np.ascontiguousarray(arrays[key], dtype=code).view()
-            array.setflags(write=False)
+        if key in arrays:
+            array = np.array(arrays[key], dtype=code, order="C")
+            array.setflags(write=kind == "state")
         else:
             array = np.full(sizes[key], begin if code == "f8" else 0, dtype=code)
         found.append(array)

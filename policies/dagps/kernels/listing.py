@@ -4,8 +4,11 @@ At each instant, of the tasks whose parents have ended and that fit a machine, t
 begins, on the first such machine; and so on until none fits. Or each machine in turn takes those
 that fill it best, as Tetris does: of the greatest alignment, the sum over resources of free ×
 demand, as fractions of the machine; the list decides between equals. Resources that are not looked
-at may be overbooked, and then slow down who uses them, as in the simulator
-(`sim.engine.kernels.stretch`): the same DAG alone gets the same times there, to the bit.
+at may be overbooked, and then slow down who uses them: the same DAG alone gets the same times in
+the simulator, to the bit. Speeds, ends and heaps are those of the event loop
+(`sim.engine.kernels.stretch`, `sim.engine.kernels.heaps`), where the slot of a task is its row. Not
+so how stages wait: the place of a stage is that of its first ready task in the list, which changes
+with every start.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -14,9 +17,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from policies.dagps.kernels.listrecord import N_ENDS, N_FREED, N_TOUCHED
-from policies.dagps.kernels.placement import run_pop, run_push
 from sim.base.jit import inlined, jit, part
+from sim.engine.kernels.heaps import turn_pop, turn_push
+from sim.engine.kernels.resources import touch
+from sim.engine.kernels.state import N_DIRTY, N_FIN, N_TOUCHED, NOW
+from sim.engine.kernels.stretch import (
+    ENDED,
+    begin_task,
+    collect_ended,
+    drop_stale,
+    leave_machine,
+    stretch,
+)
 
 
 @jit
@@ -26,122 +38,113 @@ def run_list(run, packs, limit):
     Return when the last one ends, or inf as soon as that can't be before `limit`.
     """
     _begin(run)
-    now = 0.0
-    for g in range(len(run.w_task0) - 1):
-        if run.state_waits[g] == 0:
+    for g in range(len(run.w_stage_task0) - 1):
+        if run.state_stage_barriers[g] == 0:
             _open(run, g)
     while True:
         if packs:
-            _fill(run, now)
+            _fill(run)
         else:
-            _place(run, now)
+            _place(run)
         _settle(run)
-        _stretch(run, now)
-        _drop_stale(run)
-        if run.state_n[N_ENDS] == 0:
-            return now
-        now = max(now, run.state_when[0])
-        if now >= limit:
+        stretch(run)
+        drop_stale(run)
+        if run.state_i[N_FIN] == 0:
+            return run.state_f[NOW]
+        run.state_f[NOW] = run.state_fin_time[0]
+        if run.state_f[NOW] >= limit:
             return np.inf
-        while run.state_n[N_ENDS] > 0 and run.state_when[0] <= now:
-            t = run.state_who[0]
-            if run.out_end[t] == run.state_when[0] and run.state_speed[t] > 0.0:
-                _end(run, t)
-            _pop(run)
+        for i in range(collect_ended(run)):
+            _end(run, run.state_ended[i])
 
 
 @inlined
 def _begin(run):
-    for i in range(len(run.state_n)):
-        run.state_n[i] = 0
-    for machine in range(len(run.state_head)):
-        for r in range(len(run.w_fungible)):
-            run.state_free[machine, r] = run.w_capacity[machine, r]
-            run.state_rate[machine, r] = 1.0
-        run.state_head[machine] = -1
-        run.state_is_touched[machine] = 0
+    run.state_f[NOW] = 0.0
+    run.state_i[N_FIN] = run.state_i[N_TOUCHED] = run.state_i[N_DIRTY] = 0
+    for machine in range(len(run.state_mach_slot)):
+        for r in range(len(run.state_looks)):
+            run.state_mach_free[machine, r] = run.c_capacity[machine, r]
+            run.state_mach_rate[machine, r] = 1.0
+        run.state_mach_slot[machine] = -1
+        run.state_mach_touched[machine] = 0
     for i in range(len(run.state_task_at)):
         run.state_place[run.state_task_at[i]] = i
-        run.state_missing[i] = 0
-        run.state_speed[i] = 0.0
-    for g in range(len(run.w_task0) - 1):
-        t0, t1 = run.w_task0[g], run.w_task0[g + 1]
-        run.state_n_ready[g] = 0
+        run.state_task_missing[i] = 0
+        run.state_slot_entry[i] = ENDED
+    for g in range(len(run.w_stage_task0) - 1):
+        t0, t1 = run.w_stage_task0[g], run.w_stage_task0[g + 1]
+        run.state_stage_waiting[g] = 0
         run.state_refused[g] = 0
-        run.state_unended[g] = t1 - t0
-        run.state_waits[g] = 0
+        run.state_stage_left[g] = t1 - t0
+        run.state_stage_barriers[g] = 0
         for e in range(run.w_parent0[g], run.w_parent0[g + 1]):
             p = run.w_parent[e]
             if run.w_parent_kind[e] == 0:
-                run.state_waits[g] += 1
+                run.state_stage_barriers[g] += 1
                 continue
-            for k in range(min(t1 - t0, run.w_task0[p + 1] - run.w_task0[p])):
-                run.state_missing[t0 + k] += 1
+            for k in range(min(t1 - t0, run.w_stage_task0[p + 1] - run.w_stage_task0[p])):
+                run.state_task_missing[t0 + k] += 1
 
 
 @part
 def _open(run, g):
     """Make ready the tasks of stage `g` that wait for no counterpart."""
-    for t in range(run.w_task0[g], run.w_task0[g + 1]):
-        if run.state_missing[t] == 0:
-            _make_ready(run, g, t)
-
-
-@part
-def _make_ready(run, g, t):
-    heap = run.state_ready[run.w_task0[g] : run.w_task0[g + 1]]
-    run.state_n_ready[g] = run_push(heap, run.state_place[t], run.state_n_ready[g])
+    for t in range(run.w_stage_task0[g], run.w_stage_task0[g + 1]):
+        if run.state_task_missing[t] == 0:
+            turn_push(run, g, run.state_place[t])
 
 
 @inlined
-def _place(run, now):
+def _place(run):
     """Begin what fits, the first of the list first."""
-    n_stages = len(run.w_task0) - 1
+    n_stages = len(run.w_stage_task0) - 1
     for g in range(n_stages):
         run.state_hint[g] = 0
     while True:
         first, second = n_stages, len(run.state_task_at)
         best = second
         for g in range(n_stages):
-            if run.state_n_ready[g] > 0 and run.state_refused[g] < 2:
-                place = run.state_ready[run.w_task0[g]]
+            if run.state_stage_waiting[g] > 0 and run.state_refused[g] < 2:
+                place = run.state_task_heap[run.w_stage_task0[g]]
                 if place < best:
                     first, second, best = g, best, place
                 elif place < second:
                     second = place
         if first == n_stages:
             break
-        while run.state_n_ready[first] > 0 and run.state_ready[run.w_task0[first]] < second:
+        base = run.w_stage_task0[first]
+        while run.state_stage_waiting[first] > 0 and run.state_task_heap[base] < second:
             machine = _room(run, first)
             if machine < 0:
                 run.state_refused[first] = 2
                 break
-            _start(run, first, machine, now)
+            _start(run, first, machine)
 
 
 @inlined
 def _settle(run):
     """Note that every machine has refused what still waits."""
     for g in range(len(run.state_refused)):
-        run.state_refused[g] = 1 if run.state_n_ready[g] > 0 else 0
-    run.state_n[N_FREED] = 0
+        run.state_refused[g] = 1 if run.state_stage_waiting[g] > 0 else 0
+    run.state_i[N_DIRTY] = 0
 
 
 @inlined
-def _fill(run, now):
+def _fill(run):
     """Let each machine in turn take what fills it best."""
     any_new = False
     for g in range(len(run.state_refused)):
-        any_new |= run.state_n_ready[g] > 0 and not run.state_refused[g]
-    i, n_freed = 0, run.state_n[N_FREED]
-    for machine in range(len(run.state_head)):
-        is_freed = i < n_freed and run.state_freed[i] == machine
+        any_new |= run.state_stage_waiting[g] > 0 and not run.state_refused[g]
+    i, n_freed = 0, run.state_i[N_DIRTY]
+    for machine in range(len(run.state_mach_slot)):
+        is_freed = i < n_freed and run.state_dirty[i] == machine
         i += is_freed
         while is_freed or any_new:
             g = _best_filling(run, machine, is_freed)
             if g < 0:
                 break
-            _start(run, g, machine, now)
+            _start(run, g, machine)
 
 
 @inlined
@@ -152,16 +155,17 @@ def _best_filling(run, machine, is_freed):
     """
     best, best_score, best_place = -1, 0.0, 0
     for g in range(len(run.state_refused)):
-        if run.state_n_ready[g] == 0 or (run.state_refused[g] and not is_freed):
+        if run.state_stage_waiting[g] == 0 or (run.state_refused[g] and not is_freed):
             continue
         if not _fits(run, g, machine):
             continue
         score = 0.0
         for r in range(len(run.state_looks)):
             if run.state_looks[r]:
-                has = float(max(run.w_capacity[machine, r], 1))
-                score += run.state_free[machine, r] * (1.0 / (has * has)) * run.w_demand[g, r]
-        place = run.state_ready[run.w_task0[g]]
+                has = float(max(run.c_capacity[machine, r], 1))
+                free = run.state_mach_free[machine, r]
+                score += free * (1.0 / (has * has)) * run.w_stage_demand[g, r]
+        place = run.state_task_heap[run.w_stage_task0[g]]
         if best < 0 or score > best_score or (score == best_score and place < best_place):
             best, best_score, best_place = g, score, place
     return best
@@ -171,12 +175,12 @@ def _best_filling(run, machine, is_freed):
 def _room(run, g):
     """Return the first machine with room for a task of stage `g`, -1 for none."""
     if run.state_refused[g]:  # only those freed since can have any
-        for i in range(run.state_hint[g], run.state_n[N_FREED]):
-            if _fits(run, g, run.state_freed[i]):
+        for i in range(run.state_hint[g], run.state_i[N_DIRTY]):
+            if _fits(run, g, run.state_dirty[i]):
                 run.state_hint[g] = i
-                return run.state_freed[i]
+                return run.state_dirty[i]
         return -1
-    for machine in range(run.state_hint[g], len(run.state_head)):
+    for machine in range(run.state_hint[g], len(run.state_mach_slot)):
         if _fits(run, g, machine):
             run.state_hint[g] = machine
             return machine
@@ -186,132 +190,51 @@ def _room(run, g):
 @part
 def _fits(run, g, machine):
     for r in range(len(run.state_looks)):
-        if run.state_looks[r] and run.w_demand[g, r] > run.state_free[machine, r]:
+        if run.state_looks[r] and run.w_stage_demand[g, r] > run.state_mach_free[machine, r]:
             return False
     return True
 
 
 @part
-def _start(run, g, machine, now):
-    t0, t1 = run.w_task0[g], run.w_task0[g + 1]
-    place, run.state_n_ready[g] = run_pop(run.state_ready[t0:t1], run.state_n_ready[g])
-    t = run.state_task_at[place]
-    run.out_begin[t] = now
-    run.out_machine[t] = machine
-    after = run.state_head[machine]
-    run.state_previous[t] = -1
-    run.state_next[t] = after
-    if after >= 0:
-        run.state_previous[after] = t
-    run.state_head[machine] = t
+def _start(run, g, machine):
+    t = run.state_task_at[turn_pop(run, g)]
+    run.out_begin[t] = run.state_f[NOW]
+    run.state_slot_machine[t] = machine
+    begin_task(run, t, run.w_task_duration[t])
     for r in range(len(run.state_looks)):
-        run.state_free[machine, r] -= run.w_demand[g, r]
-    run.state_left[t] = run.w_duration[t]
-    run.state_speed[t] = _rate(run, g, machine)
-    _expect(run, t, now)
-    _touch(run, machine)
-
-
-@part
-def _touch(run, machine):
-    if not run.state_is_touched[machine]:
-        run.state_is_touched[machine] = 1
-        run.state_touched[run.state_n[N_TOUCHED]] = machine
-        run.state_n[N_TOUCHED] += 1
-
-
-@part
-def _rate(run, g, machine):
-    rate = 1.0
-    for r in range(len(run.w_fungible)):
-        if run.w_fungible[r] and run.w_demand[g, r] > 0:
-            rate = min(rate, run.state_rate[machine, r])
-    return rate
-
-
-@part
-def _expect(run, t, now):
-    """Put the end of task `t`, at its rate from now on, into the heap."""
-    run.state_since[t] = now
-    end = now + run.state_left[t] / run.state_speed[t]
-    run.out_end[t] = end
-    if run.state_n[N_ENDS] == len(run.state_when):
-        _rebuild(run)
-    else:
-        _push(run, end, t)
-
-
-@inlined
-def _stretch(run, now):
-    """Bring the machines that were touched, and their tasks, to their new rates."""
-    for i in range(run.state_n[N_TOUCHED]):
-        machine = run.state_touched[i]
-        run.state_is_touched[machine] = 0
-        if not _rates_changed(run, machine):
-            continue
-        t = run.state_head[machine]
-        while t >= 0:
-            rate = _rate(run, run.w_task_stage[t], machine)
-            if rate != run.state_speed[t]:
-                ran = run.state_speed[t] * (now - run.state_since[t])
-                run.state_left[t] = max(0.0, run.state_left[t] - ran)
-                run.state_speed[t] = rate
-                _expect(run, t, now)
-            t = run.state_next[t]
-    run.state_n[N_TOUCHED] = 0
-
-
-@inlined
-def _rates_changed(run, machine):
-    changed = False
-    for r in range(len(run.w_fungible)):
-        if not run.w_fungible[r]:
-            continue
-        has = run.w_capacity[machine, r]
-        demanded = has - run.state_free[machine, r]
-        has = max(has, 1)
-        rate = has / demanded if demanded > has else 1.0
-        if rate != run.state_rate[machine, r]:
-            run.state_rate[machine, r] = rate
-            changed = True
-    return changed
+        run.state_mach_free[machine, r] -= run.w_stage_demand[g, r]
+    touch(run, machine)
 
 
 @inlined
 def _end(run, t):
     """Let task `t` end: give its room back, and make ready what waited for it alone."""
-    g, machine = run.w_task_stage[t], run.out_machine[t]
-    run.state_speed[t] = 0.0
-    before, after = run.state_previous[t], run.state_next[t]
-    if before >= 0:
-        run.state_next[before] = after
-    else:
-        run.state_head[machine] = after
-    if after >= 0:
-        run.state_previous[after] = before
+    g, machine = run.state_slot_stage[t], run.state_slot_machine[t]
+    run.out_end[t] = run.state_f[NOW]
+    leave_machine(run, t)
     for r in range(len(run.state_looks)):
-        run.state_free[machine, r] += run.w_demand[g, r]
-    _touch(run, machine)
+        run.state_mach_free[machine, r] += run.w_stage_demand[g, r]
+    touch(run, machine)
     _free(run, machine)
-    run.state_unended[g] -= 1
+    run.state_stage_left[g] -= 1
     for e in range(run.w_child0[g], run.w_child0[g + 1]):
         child = run.w_child[e]
         if run.w_child_kind[e] == 0:
-            if run.state_unended[g] == 0:
-                run.state_waits[child] -= 1
-                if run.state_waits[child] == 0:
+            if run.state_stage_left[g] == 0:
+                run.state_stage_barriers[child] -= 1
+                if run.state_stage_barriers[child] == 0:
                     _open(run, child)
             continue
-        other = run.w_task0[child] + t - run.w_task0[g]
-        if other < run.w_task0[child + 1]:
-            run.state_missing[other] -= 1
-            if run.state_missing[other] == 0 and run.state_waits[child] == 0:
-                _make_ready(run, child, other)
+        other = run.w_stage_task0[child] + t - run.w_stage_task0[g]
+        if other < run.w_stage_task0[child + 1]:
+            run.state_task_missing[other] -= 1
+            if run.state_task_missing[other] == 0 and run.state_stage_barriers[child] == 0:
+                turn_push(run, child, run.state_place[other])
 
 
 @inlined
 def _free(run, machine):
-    freed, i = run.state_freed, run.state_n[N_FREED]
+    freed, i = run.state_dirty, run.state_i[N_DIRTY]
     for k in range(i):
         if freed[k] == machine:
             return
@@ -319,53 +242,4 @@ def _free(run, machine):
         freed[i] = freed[i - 1]
         i -= 1
     freed[i] = machine
-    run.state_n[N_FREED] += 1
-
-
-@part
-def _push(run, when, t):
-    i = run.state_n[N_ENDS]
-    run.state_n[N_ENDS] = i + 1
-    while i > 0:
-        above = (i - 1) // 2
-        if run.state_when[above] <= when:
-            break
-        run.state_when[i], run.state_who[i] = run.state_when[above], run.state_who[above]
-        i = above
-    run.state_when[i], run.state_who[i] = when, t
-
-
-@part
-def _pop(run):
-    n = run.state_n[N_ENDS] - 1
-    run.state_n[N_ENDS] = n
-    when, t = run.state_when[n], run.state_who[n]
-    i, child = 0, 1
-    while child < n:
-        if child + 1 < n and run.state_when[child + 1] < run.state_when[child]:
-            child += 1
-        if run.state_when[child] >= when:
-            break
-        run.state_when[i], run.state_who[i] = run.state_when[child], run.state_who[child]
-        i, child = child, 2 * child + 1
-    run.state_when[i], run.state_who[i] = when, t
-
-
-@inlined
-def _drop_stale(run):
-    while run.state_n[N_ENDS] > 0:
-        t = run.state_who[0]
-        if run.out_end[t] == run.state_when[0] and run.state_speed[t] > 0.0:
-            return
-        _pop(run)
-
-
-@part
-def _rebuild(run):
-    """Leave no stale entry in the heap of ends."""
-    run.state_n[N_ENDS] = 0
-    for machine in range(len(run.state_head)):
-        t = run.state_head[machine]
-        while t >= 0:
-            _push(run, run.out_end[t], t)
-            t = run.state_next[t]
+    run.state_i[N_DIRTY] += 1

@@ -12,38 +12,7 @@ import numpy as np
 
 from policies.dagps.kernels.space import BEGIN, END, earliest, hold
 from sim.base.jit import inlined, jit, part
-
-
-@part
-def run_push(heap, turn, n):
-    """Add `turn` to a heap of `n`; return how many there are."""
-    i = n
-    while i > 0:
-        above = (i - 1) // 2
-        if heap[above] <= turn:
-            break
-        heap[i] = heap[above]
-        i = above
-    heap[i] = turn
-    return n + 1
-
-
-@part
-def run_pop(heap, n):
-    """Return the least, and how many are left."""
-    top = heap[0]
-    n -= 1
-    turn = heap[n]
-    i, child = 0, 1
-    while child < n:
-        if child + 1 < n and heap[child + 1] < heap[child]:
-            child += 1
-        if heap[child] >= turn:
-            break
-        heap[i] = heap[child]
-        i, child = child, 2 * child + 1
-    heap[i] = turn
-    return top, n
+from sim.engine.kernels.heaps import binary_pop, binary_push
 
 
 @jit
@@ -63,12 +32,14 @@ def place(dag, space, label, which, limit):
         if dag.state_left[g] > 0 and dag.state_waits[g] == 0:
             n_ready = _open(dag, space, g, label, which, base, n_ready)
     while n_ready > 0:
-        turn, n_ready = run_pop(dag.state_heap, n_ready)
+        turn = binary_pop(dag.state_heap, 0, n_ready)
+        n_ready -= 1
         until = dag.state_until[turn]
         while turn < until:
             if n_ready > 0 and dag.state_heap[0] < turn:
                 dag.state_until[turn] = until
-                n_ready = run_push(dag.state_heap, turn, n_ready)
+                binary_push(dag.state_heap, 0, n_ready, turn)
+                n_ready += 1
                 break
             t = dag.w_task_at[turn]
             g = dag.w_task_stage[t]
@@ -135,12 +106,14 @@ def _open(dag, space, g, label, which, base, n_ready):
         if turn != until:
             if first >= 0:
                 dag.state_until[first] = until
-                n_ready = run_push(dag.state_heap, first, n_ready)
+                binary_push(dag.state_heap, 0, n_ready, first)
+                n_ready += 1
             first = turn
         until = turn + 1
     if first >= 0:
         dag.state_until[first] = until
-        n_ready = run_push(dag.state_heap, first, n_ready)
+        binary_push(dag.state_heap, 0, n_ready, first)
+        n_ready += 1
     return n_ready
 
 
@@ -217,5 +190,6 @@ def _placed(dag, space, t, g, label, which, base, n_ready):
         if dag.state_missing[other] == 0 and dag.state_waits[child] == 0 and label[other] == which:
             turn = dag.w_place[other]
             dag.state_until[turn] = turn + 1
-            n_ready = run_push(dag.state_heap, turn, n_ready)
+            binary_push(dag.state_heap, 0, n_ready, turn)
+            n_ready += 1
     return n_ready
