@@ -18,7 +18,9 @@ from pathlib import Path
 from statistics import median
 from typing import TypeVar
 
+import sim
 from sim import Workload
+from sim.engine.plan import Scheduler
 
 ROOT = Path(__file__).resolve().parent.parent
 Made = TypeVar("Made")
@@ -113,6 +115,11 @@ def cpu_seconds(run: Callable[[], object]) -> float:
     begin = time.thread_time()
     run()
     return time.thread_time() - begin
+
+
+def run_seconds(workload: Workload, cluster: sim.Cluster, policy: Scheduler) -> float:
+    """Return the CPU seconds of a run that records no tasks: of the engine alone."""
+    return cpu_seconds(lambda: sim.simulate(workload, cluster, policy, record="jobs"))
 
 
 def timed(run: Callable[[], Made]) -> tuple[float, Made]:

@@ -19,7 +19,7 @@ import numpy as np
 
 import policies
 import sim
-from benchmarks.common import Row, cpu_seconds, rounds, row, show
+from benchmarks.common import Row, cpu_seconds, rounds, row, run_seconds, show
 from policies.base import Policy
 from policies.dagps.offline_order import offline_order
 from sim.base import kept
@@ -114,7 +114,7 @@ def second_cell(n: int = 1000) -> list[Row]:
     found = [cpu_seconds(lambda: offline_order(w.columns, cluster)) for _ in range(3)]
     built = {name: policies.build(name) for name in ("dagps", "tez_tetris")}
     runs = {
-        name: lambda policy=policy: cpu_seconds(lambda: sim.simulate(w, cluster, policy))
+        name: lambda policy=policy: run_seconds(w, cluster, policy)
         for name, policy in built.items()
     }
     took = rounds(runs, 3)
@@ -144,7 +144,7 @@ def main() -> int:
             rows.append(row(f"offline orders of {TEMPLATES} templates", offline, "s"))
         ready = {name: Prepared(policy, w, cluster) for name, policy in built.items()}
         runs = {
-            name: lambda w=w, policy=policy: cpu_seconds(lambda: sim.simulate(w, cluster, policy))
+            name: lambda w=w, policy=policy: run_seconds(w, cluster, policy)
             for name, policy in ready.items()
         }
         for name, seconds in rounds(runs, 3).items():

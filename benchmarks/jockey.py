@@ -13,7 +13,7 @@ import numpy as np
 
 import policies
 import sim
-from benchmarks.common import cpu_seconds, rounds, row, show
+from benchmarks.common import cpu_seconds, rounds, row, run_seconds, show
 from policies.jockey import model
 from policies.jockey.control import profile_of_job
 from policies.jockey.indicators import NAMES
@@ -83,7 +83,7 @@ def main() -> int:
 
     def controlled() -> float:
         sim.simulate(workload, cluster, jockey)  # its model is known from here on
-        return cpu_seconds(lambda: sim.simulate(workload, cluster, jockey))
+        return run_seconds(workload, cluster, jockey)
 
     runs["one run under jockey"] = controlled
     values = rounds(runs, TIMES)

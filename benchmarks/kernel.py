@@ -17,7 +17,7 @@ import numpy as np
 import policies
 import sim
 from benchmarks import references
-from benchmarks.common import Row, child, cpu_seconds, rounds, row, scratch, show
+from benchmarks.common import Row, child, rounds, row, run_seconds, scratch, show
 from benchmarks.worlds import pool_jobs
 from sim import Workload
 
@@ -52,7 +52,7 @@ w = sim.Workload.from_jobs([job, job])  # one alone would follow a list under DA
 cluster, policy = sim.Cluster.{cluster}, policies.build({policy})
 w.columns
 wall, cpu = time.perf_counter(), time.process_time()
-import sim.result
+import sim.simulation
 sim.simulate(w, cluster, policy)
 wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
 print(json.dumps({{"wall": wall, "cpu": cpu}}))
@@ -204,7 +204,7 @@ def footprint() -> list[Row]:
 
 def _ours(w: Workload, policy: Any) -> Callable[[], float]:
     cluster = sim.Cluster.slots(SLOTS)
-    return lambda: cpu_seconds(lambda: sim.simulate(w, cluster, policy))
+    return lambda: run_seconds(w, cluster, policy)
 
 
 def _demoted(w: Workload, las: Any, label: str) -> Row:
@@ -223,7 +223,7 @@ def _check_same_schedules(common: Workload, small: Workload) -> None:
         (common, (references.event_loop, references.free_slots, references.with_simpy)),
         (small, (_accasim,)),
     ):
-        result = sim.simulate(w, sim.Cluster.slots(SLOTS), policies.build("fifo"))
+        result = sim.simulate(w, sim.Cluster.slots(SLOTS), policies.build("fifo"), record="jobs")
         ours = float(np.mean(result.job_finish - w.columns.job_submit))
         for other in others:
             theirs = other(w, SLOTS)[1]

@@ -12,7 +12,7 @@ import numpy as np
 
 import policies
 import sim
-from benchmarks.common import cpu_seconds, rounds, row, show
+from benchmarks.common import rounds, row, run_seconds, show
 from benchmarks.worlds import machine_jobs
 
 WANTED = {("strict", 0.8): 2.0, ("pack", 0.8): 1.0}
@@ -27,7 +27,7 @@ def main() -> int:
         w = machine_jobs(load)
         built = {fit: policies.build("fifo", fit=fit) for fit in ("strict", "skip", "pack")}
         runs = {
-            fit: lambda w=w, policy=policy: cpu_seconds(lambda: sim.simulate(w, cluster, policy))
+            fit: lambda w=w, policy=policy: run_seconds(w, cluster, policy)
             for fit, policy in built.items()
         }
         for fit, seconds in rounds(runs, 3).items():

@@ -14,7 +14,7 @@ import numpy as np
 
 import policies
 import sim
-from benchmarks.common import cpu_seconds, rounds, row, show
+from benchmarks.common import rounds, row, run_seconds, show
 from sim import Workload
 
 N_JOBS, SLOTS, TIMES = 11_838, 1000, 5
@@ -67,9 +67,7 @@ def main() -> int:
     def run(name: str) -> Callable[[], float]:
         policy = policies.build(name)
         sim.simulate(workload.take(np.arange(200)), cluster, policy)
-        return lambda: (
-            workload.n_tasks / cpu_seconds(lambda: sim.simulate(workload, cluster, policy))
-        )
+        return lambda: workload.n_tasks / run_seconds(workload, cluster, policy)
 
     rates = rounds({name: run(name) for name in (*WANTED, *OTHERS)}, TIMES)
     rows = [
@@ -78,7 +76,7 @@ def main() -> int:
     ]
     small = recurring_jobs(CELL_JOBS, CELL_HISTORY)
     bayes = policies.build("bayes")
-    cell_s = [cpu_seconds(lambda: sim.simulate(small, cluster, bayes)) for _ in range(TIMES)]
+    cell_s = [run_seconds(small, cluster, bayes) for _ in range(TIMES)]
     rows += [
         row(
             "slearn: over las",

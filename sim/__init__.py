@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from sim.base.errors import DeadlockError, InputError, PolicyError, SimError
     from sim.bounds import lower_bound
     from sim.cluster.cluster import Cluster
-    from sim.result import Result, simulate
+    from sim.result import Result
+    from sim.simulation import simulate
     from sim.synth import synthesize
     from sim.traces import read_trace
     from sim.workload.workload import Workload
@@ -27,7 +28,7 @@ _HOME = {
     "Workload": "sim.workload.workload",
     "lower_bound": "sim.bounds",
     "read_trace": "sim.traces",
-    "simulate": "sim.result",
+    "simulate": "sim.simulation",
     "synthesize": "sim.synth",
 }
 

@@ -1,23 +1,19 @@
-"""simulate(), and what it gives back: the record of a run, as tables, bounds and metrics."""
+"""The record of a run, as tables, bounds and metrics."""
 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 
 from sim.base.arrays import F8
+from sim.base.errors import InputError
 from sim.bounds import bound_arrays
-from sim.cluster.cluster import Cluster
-from sim.engine.plan import Scheduler
 from sim.engine.record import Run
-from sim.engine.simulate import simulate as run_of
 from sim.metrics import compute
 from sim.metrics.jobs import gap_lb, prediction_error
 from sim.metrics.tokens import limits_of
-from sim.workload.workload import Workload
 
 
 class Result(Run):
@@ -34,7 +30,7 @@ class Result(Run):
     job_failed : (J,) bool
         Whether the job failed.
     task_start, task_finish : (T,) float64 or None
-        The same for each task, where records were asked for or metrics need them.
+        The same for each task; None with record="jobs", as what follows on tasks.
     task_machine : (T,) int32 or None
         The machine it ran on.
     task_devices : (T,) int64 or None
@@ -81,12 +77,12 @@ class Result(Run):
 
     @cached_property
     def tasks(self) -> pa.Table | None:
-        """With record="tasks", a row a task: job_id, stage, task, machine, start_s, finish_s.
+        """A row a task: job_id, stage, task, machine, start_s, finish_s; None with record="jobs".
 
         And ``devices`` where machines have some: which of them, as bits. ``stage`` is the row of
         the workload's stages, ``task`` the index within the stage.
         """
-        if self.record != "tasks":
+        if self.task_start is None:
             return None
         columns = self.workload.columns
         stage = columns.task_stage().astype(np.int32)
@@ -119,13 +115,19 @@ class Result(Run):
     def metrics(self) -> dict[str, float]:
         """Numbers of the run by name; each is defined in `sim.metrics`.
 
-        Some need to know when each task ran. Where that was not recorded, the same run is done
-        once more, with records: who wants the metrics of a long run asks for ``record="tasks"``.
+        Raises
+        ------
+        InputError
+            If the run was simulated with record="jobs": some of them need to know when each task
+            ran.
         """
-        if self.task_start is not None:
-            return compute(self, self.bounds)
-        again = run_of(self.workload, self.cluster, self.policy, seed=self.seed, record="tasks")
-        return compute(again, self.bounds)
+        if self.task_start is None:
+            raise InputError(
+                "record='jobs' keeps no times of tasks, which metrics need: simulate with "
+                "record='tasks', the default",
+                rule="record",
+            )
+        return compute(self, self.bounds)
 
     def __repr__(self) -> str:
         """Say what was run, and how it came out."""
@@ -138,44 +140,3 @@ class Result(Run):
             f"<Result {self.policy!r} on {self.cluster.describe()}, seed {self.seed}: "
             f"{jobs}{failed}{mean}>"
         )
-
-
-def simulate(
-    workload: Workload,
-    cluster: Cluster,
-    policy: Scheduler,
-    *,
-    seed: int = 0,
-    record: Literal["jobs", "tasks"] = "jobs",
-) -> Result:
-    """Run `workload` on `cluster` under `policy`.
-
-    A run is a pure function of its arguments: the same bits on every machine and in every process.
-
-    Parameters
-    ----------
-    workload : Workload
-        What is submitted.
-    cluster : Cluster
-        What it runs on.
-    policy : Scheduler
-        What decides, e.g. ``policies.build("sjf")``.
-    seed : int
-        Seed of whatever the policy draws.
-    record : {"jobs", "tasks"}
-        "tasks" keeps when and where each task ran.
-
-    Returns
-    -------
-    Result
-
-    Raises
-    ------
-    InputError
-        If a demand, a gang or a queue can never fit, before anything runs.
-    PolicyError
-        If the policy fills a column with nonsense.
-    DeadlockError
-        If jobs are left that can never go on.
-    """
-    return Result(**vars(run_of(workload, cluster, policy, seed=seed, record=record)))

@@ -32,7 +32,6 @@ class Run:
     task_finish: F8 | None = None
     task_machine: I4 | None = None
     task_devices: I8 | None = None  # of its machine, as bits; None where machines have none
-    record: str = "jobs"
     job_estimate: F8 | None = None
     limits_set: Sequence[LimitsSet] = ()
 

@@ -35,7 +35,7 @@ class FirstComeFirstServed:
 
 def alone(workload: Workload, tokens: int) -> Run:
     """Run a workload of one job on `tokens` slots, first come, first served, with task records."""
-    return simulate(workload, Cluster.slots(tokens), FirstComeFirstServed(), record="tasks")
+    return simulate(workload, Cluster.slots(tokens), FirstComeFirstServed())
 
 
 def record(workload: Workload, tokens: int, init_s: F8 | None = None) -> dict[str, Any]:

@@ -19,7 +19,6 @@ from sim.engine.kernels.run import compiled_variant
 from sim.engine.layout import lay_out
 from sim.engine.plan import Batch, Plan, Scheduler, World
 from sim.engine.record import LimitsSet, Run
-from sim.workload.columns import has_homes
 from sim.workload.workload import Workload
 
 
@@ -29,14 +28,14 @@ def simulate(
     policy: Scheduler,
     *,
     seed: int = 0,
-    record: Literal["jobs", "tasks"] = "jobs",
+    record: Literal["jobs", "tasks"] = "tasks",
 ) -> Run:
-    """Run `workload` on `cluster` under `policy`; see `sim.result.simulate`."""
+    """Run `workload` on `cluster` under `policy`; see `sim.simulation.simulate`."""
     if record not in ("jobs", "tasks"):
         raise InputError(f"record must be 'jobs' or 'tasks', not {record!r}")
     check_room(workload, cluster)
     check_fits(workload, cluster)
-    keep_tasks = record == "tasks" or _needs_tasks(workload, cluster)
+    keep_tasks = record == "tasks"
     world, plan, memory, arrays, features = _begin(workload, cluster, policy, seed, keep_tasks)
     limited = plan.take_limited()
     limits = [(np.nan, *limited)] if limited else []
@@ -57,7 +56,6 @@ def simulate(
         task_finish=arrays["out_task_finish"] if keep_tasks else None,
         task_machine=arrays["out_task_machine"] if keep_tasks else None,
         task_devices=arrays["out_task_devices"] if keep_tasks and cluster.devices else None,
-        record=record,
         job_estimate=plan.estimate_s,
         limits_set=limits,
     )
@@ -65,18 +63,13 @@ def simulate(
 
 def variant(workload: Workload, cluster: Cluster, policy: Scheduler) -> frozenset[str]:
     """Return the features of the event loop that runs of these compile and use."""
-    return _begin(workload, cluster, policy, 0, _needs_tasks(workload, cluster))[-1]
+    return _begin(workload, cluster, policy, 0, keep_tasks=True)[-1]
 
 
 def compile_ahead(workload: Workload, cluster: Cluster, policy: Scheduler) -> None:
     """Compile all that a run of these will use, or load it, and run nothing."""
-    *_, arrays, features = _begin(workload, cluster, policy, 0, _needs_tasks(workload, cluster))
+    *_, arrays, features = _begin(workload, cluster, policy, 0, keep_tasks=True)
     compiled_variant(features, layout.make(arrays), np.zeros(0, dtype=np.int32))
-
-
-def _needs_tasks(workload: Workload, cluster: Cluster) -> bool:
-    columns = workload.columns
-    return len(columns.queue_names) > 1 or has_homes(columns) or cluster.devices is not None
 
 
 def _begin(

@@ -48,7 +48,7 @@ def measure(
     for job, n in enumerate(counts):
         alone = workload.take(np.array([job]))
         own = Cluster.machines(n, fungible=cluster.fungible, **shape)
-        result = run(alone, own, policy, seed=seed)
+        result = run(alone, own, policy, seed=seed, record="jobs")
         bounds = {name: float(of[0]) for name, of in bound_arrays(alone.columns, own, True).items()}
         factor = bounds["cp_len"] / bounds["twork"] if bounds["twork"] else np.inf
         rows.append(

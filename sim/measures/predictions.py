@@ -43,7 +43,7 @@ def measure(
         alone = workload.take(np.array([job]))
         for n in tokens:
             slots = dataclasses.replace(Cluster.slots(n), slowdowns=cluster.slowdowns)
-            result = run(alone, slots, FirstComeFirstServed(), seed=seed)
+            result = run(alone, slots, FirstComeFirstServed(), seed=seed, record="jobs")
             took = float(result.job_finish[0] - result.job_submit[0])
             rows.append(
                 {"job": job, "tokens": n, "took_s": took, "predicted_s": float(predicted[n - 1])}

@@ -259,9 +259,11 @@ def test_records_do_not_change_the_run_and_the_tables_agree():
     jobs = [job(float(i), stage(1.5, 2.5), stage(1)) for i in range(5)]
     workload = sim.Workload.from_jobs(jobs)
     policy = policies.build("fifo")
-    plain = sim.simulate(workload, sim.Cluster.slots(2), policy)
-    full = sim.simulate(workload, sim.Cluster.slots(2), policy, record="tasks")
+    plain = sim.simulate(workload, sim.Cluster.slots(2), policy, record="jobs")
+    full = sim.simulate(workload, sim.Cluster.slots(2), policy)
     assert plain.tasks is None
+    with pytest.raises(sim.InputError, match="simulate with record='tasks', the default"):
+        _ = plain.metrics
     assert plain.jobs.equals(full.jobs)
     last = full.tasks.group_by("job_id").aggregate([("finish_s", "max")])
     assert sorted(last["finish_s_max"].to_pylist()) == sorted(full.jobs["finish_s"].to_pylist())
