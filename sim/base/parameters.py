@@ -11,6 +11,7 @@ import contextlib
 import functools
 import inspect
 import math
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -32,7 +33,8 @@ class Between:
 
     def holds(self, value: float) -> bool:
         """Tell whether a number is finite and in the range."""
-        return math.isfinite(value) and self.low <= value <= self.high and value > self.above
+        finite = abs(value) <= sys.float_info.max  # also of a whole number that no float holds
+        return finite and self.low <= value <= self.high and value > self.above
 
     def __str__(self) -> str:
         """Word it as it follows ``must be a number``."""
@@ -51,6 +53,7 @@ Positive = Annotated[float, Between(above=0)]
 NotNegative = Annotated[float, Between(0)]
 Factor = Annotated[float, Between(1)]
 Share = Annotated[float, Between(0, 1)]
+Below1 = Annotated[float, Between(0, 1 - 2**-53)]
 
 
 def check(what: str, value: object, hint: Any) -> None:
@@ -70,9 +73,9 @@ def check(what: str, value: object, hint: Any) -> None:
     InputError
         Naming the parameter, what it may be, and the value.
     """
-    if not _fits(value, hint):
+    if not fits(value, hint):
         arms = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-        rule = "range" if any(_fits(value, _bare(arm)) for arm in arms) else "wrong type"
+        rule = "range" if any(fits(value, _bare(arm)) for arm in arms) else "wrong type"
         raise InputError(f"{what} must be {words(hint)}, not {value!r}", rule=rule)
 
 
@@ -152,26 +155,25 @@ def _bare(hint: Any) -> Any:
     return get_args(hint)[0] if get_origin(hint) is Annotated else hint
 
 
-def _fits(value: Any, hint: Any) -> bool:
+def fits(value: Any, hint: Any) -> bool:
+    """Tell whether a value is of the type, and in the range, that an annotation says."""
     if hint is Any:
         return True
     origin, inner = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        return _fits(value, inner[0]) and inner[1].holds(value)
+        return fits(value, inner[0]) and inner[1].holds(value)
     if origin is Literal:
         return value in inner
     if origin in (tuple, list):
         is_list = isinstance(value, (list, tuple))
-        return is_list and (not inner or all(_fits(item, inner[0]) for item in value))
+        return is_list and (not inner or all(fits(item, inner[0]) for item in value))
     if origin is Mapping:
         is_mapping = isinstance(value, Mapping)
-        return is_mapping and all(
-            _fits(k, inner[0]) and _fits(v, inner[1]) for k, v in value.items()
-        )
+        return is_mapping and all(fits(k, inner[0]) and fits(v, inner[1]) for k, v in value.items())
     if isinstance(origin, type) and origin is not UnionType:  # such as os.PathLike[str]
         return isinstance(value, origin)
     if origin is not None:  # a union
-        return any(_fits(value, arm) for arm in inner)
+        return any(fits(value, arm) for arm in inner)
     if hint in (int, float):
         return isinstance(value, Integral if hint is int else Real) and not isinstance(value, bool)
     return isinstance(value, hint)
