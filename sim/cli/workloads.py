@@ -116,7 +116,7 @@ def _fit(args: argparse.Namespace) -> None:
     print(f"fitted {args.source}")
     print(
         f"{tables.n_stages.counts.sum():,} jobs, {tables.n_tasks.counts.sum():,} stages; "
-        f"{len(tables.length.cells)} tables of path lengths, {len(tables.level.cells)} of levels"
+        f"{len(tables.length.parts)} tables of path lengths, {len(tables.level.parts)} of levels"
     )
     print_counts({k: tables.provenance.get(k, {}) for k in ("dropped", "changed", "pooled")})
     if tables.links is None:

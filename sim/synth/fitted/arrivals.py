@@ -26,7 +26,7 @@ def fit_arrivals(submit_s: F8) -> Arrivals | None:
     span_s = float(submit_s[-1] - submit_s[0])
     for least_s, block_s, clock_s in SCALES:
         if span_s >= least_s:
-            return Arrivals(np.round(np.diff(submit_s), 6), block_s, clock_s)
+            return Arrivals(block_s, clock_s, np.round(np.diff(submit_s), 6))
     return None
 
 

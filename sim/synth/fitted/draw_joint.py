@@ -14,13 +14,16 @@ its metrics meet as they were counted to meet.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from sim.base import maths
 from sim.base.arrays import F8, I8, ranges
 from sim.base.random import Stream, stream
 from sim.dags import Graphs
-from sim.synth.fitted.tables import ROLES, BySize, Cells, Histogram, Joint
+from sim.synth.fitted.histograms import Histogram
+from sim.synth.fitted.joint import ROLES, BySize, Cells, Joint
 
 Draws = tuple[F8, F8, F8, F8]
 
@@ -29,7 +32,7 @@ def draw_by_size(
     by_size: BySize, most_tasks: int | None, graphs: Graphs, seed: int
 ) -> dict[str, F8]:
     """Draw all metrics of all stages, given the number of their job's."""
-    part = np.maximum(np.searchsorted(by_size.lower, graphs.job_n_stages, side="right") - 1, 0)
+    part = by_size.part_of(graphs.job_n_stages)
     names = list(by_size.parts[0].tables)
     drawn = {name: np.empty(graphs.n_stages) for name in names}
     draws = _draws(graphs, len(names), seed)
@@ -43,9 +46,9 @@ def draw_by_size(
             tables["n_tasks"] = tables["n_tasks"].up_to(
                 max(most_tasks, tables["n_tasks"].values[0])
             )
-        if isinstance(of.joint, Cells):
-            found = draw_cells(of.joint, tables, draws[3][stages, 0], draws[3][stages])
-        else:
+        if of.cells is not None:
+            found = draw_cells(of.cells, tables, draws[3][stages, 0], draws[3][stages])
+        elif of.joint is not None:
             some = graphs.take(jobs)
             of_jobs = (draws[1][jobs], draws[2][jobs])
             found = _draw(of.joint, tables, some, (draws[0][stages], *of_jobs, draws[3][stages]))
@@ -55,14 +58,14 @@ def draw_by_size(
 
 
 def draw_cells(
-    cells: Cells, tables: dict[str, Histogram], uniform: F8, within: F8
+    cells: Cells, tables: Mapping[str, Histogram], uniform: F8, within: F8
 ) -> dict[str, F8]:
     """Draw a cell for each job, and each metric evenly inside its bin."""
     cum = np.cumsum(cells.counts)
     chosen = np.searchsorted(cum, (uniform * cum[-1]).astype(np.int64), side="right")
     drawn = {}
     for m, (name, edges) in enumerate(cells.edges.items()):
-        place = cells.places[chosen, m]
+        place = cells.places[m, chosen]
         # the first metric's uniform has chosen the cell; what is below its digits is still free
         at = within[:, m] if m else (uniform * cum[-1]) % 1.0
         rank = edges[place] + at * (edges[place + 1] - edges[place])
@@ -71,7 +74,7 @@ def draw_cells(
 
 
 def draw_jointly(
-    joint: Joint, tables: dict[str, Histogram], graphs: Graphs, seed: int
+    joint: Joint, tables: Mapping[str, Histogram], graphs: Graphs, seed: int
 ) -> dict[str, F8]:
     """Draw all metrics of all stages."""
     return _draw(joint, tables, graphs, _draws(graphs, len(joint.ranks), seed))
@@ -88,7 +91,7 @@ def _draws(graphs: Graphs, n: int, seed: int) -> Draws:
 
 
 def _draw(
-    joint: Joint, tables: dict[str, Histogram], graphs: Graphs, draws: Draws
+    joint: Joint, tables: Mapping[str, Histogram], graphs: Graphs, draws: Draws
 ) -> dict[str, F8]:
     from sim.synth.fitted.kernels import chance  # loads numba
 

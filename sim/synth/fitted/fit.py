@@ -26,7 +26,8 @@ from sim.synth.fitted.draw_joint import longest_over_mean
 from sim.synth.fitted.fit_joint import fit_joint
 from sim.synth.fitted.fit_links import Seen, fit_links
 from sim.synth.fitted.fit_sizes import fit_by_size
-from sim.synth.fitted.tables import Conditional, Histogram, Tables, check_tables, pooled_conditional
+from sim.synth.fitted.histograms import Conditional, Histogram, pooled_conditional
+from sim.synth.fitted.tables import Tables
 from sim.workload.workload import Workload
 
 MOST_VALUES = 16_384
@@ -144,7 +145,7 @@ def fit_workload(workload: Workload, joint: bool = True) -> Tables:
             "pooled": pooled,
         },
     )
-    check_tables(tables)
+    tables.check()
     by_size = fit_by_size(graphs, metrics, counted) if joint else None
     return replace(tables, links=fit_links(seen, tables), by_size=by_size)
 
@@ -235,7 +236,10 @@ def fit_published(path: Path) -> Tables:
             ],
         },
     )
-    check_tables(tables, path)
+    try:
+        tables.check()
+    except InputError as error:
+        raise InputError(error.message, file=path, rule=error.rule) from error
     return tables
 
 
@@ -258,8 +262,7 @@ class _Source:
             )
         keys = sorted(cells, key=int)
         return Conditional(
-            np.array([int(key) for key in keys], dtype=np.int64),
-            tuple(self._table(cells[key], f"{name} given {key}", 1) for key in keys),
+            {int(key): self._table(cells[key], f"{name} given {key}", 1) for key in keys}
         )
 
     def _table(self, part: Any, label: str, least: float) -> Histogram:

@@ -22,7 +22,8 @@ from sim.base.random import stream
 from sim.dags import Graphs
 from sim.dags.properties import distance
 from sim.synth.fitted.draw_joint import draw_jointly
-from sim.synth.fitted.tables import ROLES, Histogram, Joint, Ranks
+from sim.synth.fitted.histograms import Histogram
+from sim.synth.fitted.joint import ROLES, Joint, Ranks
 
 ORDER = 60
 """Terms of the expansion."""
@@ -249,7 +250,13 @@ class Together:
 def fit_joint(graphs: Graphs, metrics: Mapping[str, F8]) -> Joint:
     """Fit a copula to the stages of a workload in which some job has several."""
     joint = Together.of(graphs, metrics, ALIKE_IN_ROLES).joint(graphs)
-    return replace(joint, unequal=fit_unequal(joint, graphs, metrics))
+    return rounded(replace(joint, unequal=fit_unequal(joint, graphs, metrics)))
+
+
+def rounded(joint: Joint) -> Joint:
+    """Return what a file keeps of a copula: edges of bins with nine digits."""
+    ranks = {name: replace(of, edges=np.round(of.edges, 9)) for name, of in joint.ranks.items()}
+    return replace(joint, ranks=ranks)
 
 
 def _correlations(binned: list[Binned], a: NDArray[np.integer], b: NDArray[np.integer]) -> F8:

@@ -10,18 +10,8 @@ from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I4, I8, Mask, offsets
 from sim.dags import Graphs, compact_levels, path_lengths
-from sim.synth.fitted.tables import (
-    FULL,
-    NARROW,
-    TREE,
-    WIDE,
-    Grid,
-    Histogram,
-    Links,
-    Tables,
-    pooled_conditional,
-    pooled_grid,
-)
+from sim.synth.fitted.histograms import Grid, Histogram, pooled_conditional, pooled_grid
+from sim.synth.fitted.tables import FULL, NARROW, TREE, WIDE, Links, Tables
 from sim.synth.fitted.tian_algorithm2 import further_stages, generators, parts, spread
 
 

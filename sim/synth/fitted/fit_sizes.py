@@ -11,8 +11,9 @@ from sim.base.arrays import F8, I8, Mask, ranges
 from sim.dags import Graphs
 from sim.describe.flow import rank_correlation
 from sim.synth.fitted.draw_joint import draw_jointly
-from sim.synth.fitted.fit_joint import ALIKE_IN_ROLES, Binned, Together, fit_unequal
-from sim.synth.fitted.tables import BySize, Cells, Histogram, Joint, OfSize, condition_groups
+from sim.synth.fitted.fit_joint import ALIKE_IN_ROLES, Binned, Together, fit_unequal, rounded
+from sim.synth.fitted.histograms import Histogram, condition_groups
+from sim.synth.fitted.joint import BySize, Cells, Joint, OfSize
 
 LEAST_JOBS = 100
 """Numbers of stages that fewer jobs have are pooled with the next."""
@@ -29,15 +30,18 @@ def fit_by_size(
     groups = [(1, 1)] if (n == 1).any() else []
     if (n > 1).any():
         groups += condition_groups(n[n > 1], LEAST_JOBS)
-    parts = []
+    parts: dict[int, OfSize] = {}
     for low, high in groups:
         jobs = np.flatnonzero((n >= low) & (n <= high))
         stages = ranges(graphs.job_stage0[jobs], graphs.job_stage0[jobs + 1])
         values = {name: of[stages] for name, of in metrics.items()}
         tables = {name: counted(name, of) for name, of in values.items()}
-        joint = fit_cells(values) if high == 1 else fit_jobs(graphs.take(jobs), values)
-        parts.append(OfSize(tables, joint))
-    return BySize(np.array([low for low, _ in groups], dtype=np.int64), tuple(parts))
+        parts[low] = (
+            OfSize(tables, cells=fit_cells(values))
+            if high == 1
+            else OfSize(tables, joint=fit_jobs(graphs.take(jobs), values))
+        )
+    return BySize(parts)
 
 
 def fit_cells(metrics: Mapping[str, F8]) -> Cells:
@@ -46,8 +50,8 @@ def fit_cells(metrics: Mapping[str, F8]) -> Cells:
     binned = {name: Binned(values, role) for name, values in metrics.items()}
     places = np.column_stack([one.bin for one in binned.values()])
     distinct, counts = np.unique(places, axis=0, return_counts=True)
-    edges = {name: one.ranks.edges for name, one in binned.items()}
-    return Cells(edges, distinct.astype(np.int64), counts.astype(np.int64))
+    edges = {name: np.round(one.ranks.edges, 9) for name, one in binned.items()}
+    return Cells(edges, distinct.T.astype(np.int64), counts.astype(np.int64))
 
 
 def fit_jobs(graphs: Graphs, metrics: Mapping[str, F8]) -> Joint:
@@ -77,7 +81,7 @@ def fit_jobs(graphs: Graphs, metrics: Mapping[str, F8]) -> Joint:
         best = min(best, (off, joint), key=lambda one: one[0])
         within = within + GAIN * (by_tasks - high)
         shared = shared + GAIN * (by_stages + high)
-    return best[1]
+    return rounded(best[1])
 
 
 def _of_jobs(graphs: Graphs, metrics: Mapping[str, F8]) -> F8:

@@ -75,7 +75,7 @@ def draw_lengths(tables: Tables, n_stages: I8, seed: int) -> I8:
     from sim.synth.fitted.kernels import tian_algorithm2  # loads numba
 
     length = np.empty(len(n_stages), dtype=np.int64)
-    cell = tables.length.cell_of(n_stages)
+    cell = tables.length.part_of(n_stages)
     uniform = uniforms(seed, "length", len(n_stages))
     tian_algorithm2.draw_lengths(n_stages, cell, *tables.length.packed(), uniform, length)
     return np.minimum(length, n_stages)
@@ -92,7 +92,7 @@ def link_levels(tables: Tables, stage0: I8, length: I8, seed: int) -> tuple[I4, 
     n_all = int(stage0[-1])
     level = np.empty(n_all, dtype=np.int32)
     tian_algorithm2.assign_levels(
-        stage0, length, tables.level.cell_of(length), *tables.level.packed(),
+        stage0, length, tables.level.part_of(length), *tables.level.packed(),
         uniforms(seed, "permutation", n_all), uniforms(seed, "level", n_all), level,
     )  # fmt: skip
     out_degree = np.empty(n_all, dtype=np.int32)
@@ -160,12 +160,12 @@ def further_stages(tables: Tables, length: int) -> F8:
     The table of levels counts all stages. Each job has one on each level at least, so that the
     number of jobs of that length, which the table of lengths tells, comes off every level.
     """
-    at = int(tables.level.cell_of(np.array([length]))[0])
+    at = int(tables.level.part_of(np.array([length]))[0])
     low, high = tables.level.range_of(at)
-    cell = tables.level.cells[at].up_to(length)
+    cell = tables.level.parts[at].up_to(length)
     counts = np.zeros(length)
     counts[cell.values.astype(np.int64) - 1] = cell.counts
-    for given in tables.length.cells:
+    for given in tables.length.parts:
         here = (given.values >= low) & (given.values <= high)
         for value, n in zip(given.values[here].astype(np.int64), given.counts[here], strict=True):
             counts[:value] -= n

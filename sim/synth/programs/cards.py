@@ -58,7 +58,7 @@ class Card:
         return any(self.labels[:3])
 
 
-def fit_cards(workload: Workload) -> list[Card]:
+def fit_cards(workload: Workload) -> tuple[Card, ...]:
     """Tell the programs of a workload, and count what is known of each."""
     jobs = workload.jobs
     n_tasks, work_s = job_n_tasks(workload).astype(np.float64), job_work_s(workload)
@@ -87,7 +87,7 @@ def fit_cards(workload: Workload) -> list[Card]:
     poll = or_nan(jobs, "poll_lag_s") if "poll_lag_s" in jobs.column_names else np.zeros(len(card))
     inputs, lags = _inputs(workload, card), _lags(workload)
     typical = np.stack([_medians(template, of) for of in attributes(workload)], axis=1)
-    cards = []
+    cards: list[Card] = []
     order = np.argsort(card, kind="stable")
     for number, rows in enumerate(np.split(order, np.cumsum(np.bincount(card))[:-1])):
         one = first[number]
@@ -114,7 +114,7 @@ def fit_cards(workload: Workload) -> list[Card]:
                 ),
             )
         )
-    return cards
+    return tuple(cards)
 
 
 def attributes(workload: Workload) -> list[F8]:

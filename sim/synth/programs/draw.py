@@ -28,7 +28,7 @@ class Runs:
     score: F8  # by which they are ranked by work
 
 
-def draw_runs(cards: list[Card], n: int, seed: int, came: I8 | None = None) -> Runs:
+def draw_runs(cards: tuple[Card, ...], n: int, seed: int, came: I8 | None = None) -> Runs:
     """Draw `n` runs of programs.
 
     In every so many jobs as were fitted each program runs as often as it did, in its own rhythm
@@ -47,7 +47,7 @@ def draw_runs(cards: list[Card], n: int, seed: int, came: I8 | None = None) -> R
     return Runs(card, number, mean[card] + deviation[card] * noise.standard_normal(n))
 
 
-def _placed(cards: list[Card], at: I8, of: I8, n: int, seed: int) -> I8:
+def _placed(cards: tuple[Card, ...], at: I8, of: I8, n: int, seed: int) -> I8:
     owner = _together(cards)[of]
     parts, n_fitted = [], len(at)
     for block in range(-(-n // n_fitted)):
@@ -67,7 +67,7 @@ def _as_came(at: I8, of: I8, came: I8) -> I8:
     return np.stack([card, again])
 
 
-def _together(cards: list[Card]) -> I8:
+def _together(cards: tuple[Card, ...]) -> I8:
     """Give one number to programs that keep their places among each other, (P,)."""
     number: dict[tuple[str, str], int] = {}
     group = np.array([number.setdefault(_owner(card), len(number)) for card in cards])
@@ -87,7 +87,7 @@ def _owner(card: Card) -> tuple[str, str]:
     return ("user", user) if user else ("program", "\n".join(card.labels[:3]))
 
 
-def program_of(cards: list[Card], runs: Runs) -> tuple[I8, I8]:
+def program_of(cards: tuple[Card, ...], runs: Runs) -> tuple[I8, I8]:
     """Return the program of each run, (N,), -1 for none, and one of its cards, (P,).
 
     One that ran once among the jobs that were fitted is another one in every block.
@@ -109,7 +109,7 @@ def program_of(cards: list[Card], runs: Runs) -> tuple[I8, I8]:
     return np.searchsorted(distinct, code) - (distinct[0] < 0), runs.card[first][distinct >= 0]
 
 
-def of_kinds(cards: list[Card]) -> bool:
+def of_kinds(cards: tuple[Card, ...]) -> bool:
     """Tell whether jobs are of kinds: whether any asked for a time."""
     return any(card.asked for card in cards)
 
@@ -120,7 +120,7 @@ def program_key(card: Card) -> tuple[str, ...]:
 
 
 def contents(
-    cards: list[Card], runs: Runs, program: I8, card_of: I8, work_s: F8, attributes: list[F8]
+    cards: tuple[Card, ...], runs: Runs, program: I8, card_of: I8, work_s: F8, attributes: list[F8]
 ) -> tuple[I8, F8]:
     """Say which drawn job each run is made of, and how many times as long its tasks last.
 

@@ -77,7 +77,7 @@ def make(
     return made.with_meta({"name": "synth-programs", "synth": synth, "knobs": []})
 
 
-def _labelled(workload: Workload, cards: list[Card], runs: Runs) -> Workload:
+def _labelled(workload: Workload, cards: tuple[Card, ...], runs: Runs) -> Workload:
     """Give jobs their programs' names; those that ran once have another name in every block."""
     jobs = workload.jobs
     jobs = replaced(jobs, "job_id", [f"run-{at:07d}" for at in range(workload.n_jobs)])
@@ -127,7 +127,7 @@ def _lasting(workload: Workload, factor: F8, spread: F8, seed: int) -> Workload:
 
 def _due(
     workload: Workload,
-    cards: list[Card],
+    cards: tuple[Card, ...],
     runs: Runs,
     program: I8,
     deadline: float | None,

@@ -27,7 +27,7 @@ RECORDED = 3
 FEATURES = ("template", "user", "application", "job_name", "requested")
 
 
-def linked(workload: Workload, cards: list[Card], runs: Runs, seed: int) -> Workload:
+def linked(workload: Workload, cards: tuple[Card, ...], runs: Runs, seed: int) -> Workload:
     """Let runs read the latest ones of other programs, and their output be downloaded."""
     lot = stream(seed, "programs", "inputs")
     runs_of: dict[int, list[int]] = {}

@@ -7,20 +7,21 @@ programs that they are runs of had run before.
 
 from __future__ import annotations
 
-import json
 import os
-from dataclasses import asdict, dataclass, fields
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from sim.base.arrays import F8, I8
-from sim.base.errors import InputError
-from sim.base.files import write_text
+from sim.base.dataclass_json import load, save
+from sim.base.parameters import Positive
 
 FORMAT = "recurring tables 2"
 """First entry of the file."""
+MADE_BY = "make it with `python -m sim fit WORKLOAD FILE --generator recurring`"
 WIDE = 3
 """From how many tasks on a job is wide (NSDI 2022, §5.2.1)."""
 BOUNDS_S = (1e3, 1e4, 1e5, 1e6)
@@ -39,15 +40,25 @@ class Stratum:
 
     thin: bool
     large: bool  # whether a job's tasks add up to the first of `BOUNDS_S` or more
-    jobs: float  # share of the jobs
+    jobs: Positive  # share of the jobs
     # quantiles of a job's summed task durations, s, at the probabilities (i + 0.5) / n
-    work_s: tuple[float, ...]
+    work_s: tuple[Positive, ...]
     widths: tuple[tuple[int, float], ...]  # number of tasks, and its weight
     # for each of `CLASSES` the share of the stratum's jobs, then programs and runs of the past,
     # for each job of the workload
     runs: tuple[tuple[float, float, float], ...]
     # median and 90th percentile over jobs of variation over space: who varies more than whom
     over_space: tuple[float, float]
+
+    def check(self) -> None:
+        """Refuse jobs that are of no stratum."""
+        if not self.work_s or any(a > b for a, b in pairwise(self.work_s)):
+            raise ValueError("must have rising work_s")
+        least = 1 if self.thin else WIDE
+        if not self.widths or min(width for width, _ in self.widths) < least:
+            raise ValueError(f"must have widths of at least {least}")
+        if len(self.runs) != len(CLASSES):
+            raise ValueError(f"must have runs of {', '.join(CLASSES)} programs")
 
 
 @dataclass(frozen=True)
@@ -78,65 +89,22 @@ class Tables:
     over_space: tuple[float, float]
     load: tuple[float, float, float]
     history_days: int  # length of the history, and of the window that `over_time` is measured in
-    provenance: dict[str, Any]
+    provenance: Mapping[str, Any]
+
+    def check(self) -> None:
+        """Refuse tables without strata, and a variation over time that does not rise."""
+        if not self.strata or not 0 < self.over_time[0] < self.over_time[1]:
+            raise ValueError("must have strata, and two rising numbers as over_time")
 
 
 def write_tables(tables: Tables, path: str | os.PathLike[str]) -> None:
-    """Write `tables` to a file, a line an entry, whole or not at all."""
-    parts = [f'"format": {json.dumps(FORMAT)}']
-    for name, value in asdict(tables).items():
-        if name == "strata":
-            rows = ",\n".join(
-                "  {" + ",\n   ".join(f'"{k}": {json.dumps(v)}' for k, v in each.items()) + "}"
-                for each in value
-            )
-            parts.append(f'"strata": [\n{rows}\n ]')
-        else:
-            parts.append(f'"{name}": {json.dumps(value)}')
-    write_text(Path(path), "{" + ",\n ".join(parts) + "}\n")
+    """Write `tables` to a file, whole or not at all."""
+    save(path, FORMAT, tables)
 
 
 def read_tables(path: str | os.PathLike[str]) -> Tables:
     """Read what `write_tables` wrote."""
-    path = Path(path)
-    try:
-        raw = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"can't be read as tables: {error}", file=path) from error
-    wanted = {field.name for field in fields(Tables)} | {"format"}
-    if not isinstance(raw, dict) or raw.get("format") != FORMAT or set(raw) != wanted:
-        raise InputError(
-            f"must be tables of the form {FORMAT!r}; make them by "
-            "`python -m sim fit WORKLOAD FILE --generator recurring`",
-            file=path,
-        )
-    try:
-        strata = tuple(Stratum(**_tupled(each)) for each in raw.pop("strata"))
-        del raw["format"]
-        tables = Tables(strata=strata, **{"provenance": raw.pop("provenance"), **_tupled(raw)})
-        _check(tables)
-    except (TypeError, ValueError, KeyError, AttributeError) as error:
-        raise InputError(f"its tables are wrong: {error}", file=path) from error
-    return tables
-
-
-def _check(tables: Tables) -> None:
-    for at, each in enumerate(tables.strata):
-        ordered = all(0 < a <= b for a, b in zip(each.work_s, each.work_s[1:], strict=False))
-        low = 1.0 if each.thin else float(WIDE)
-        if not (each.jobs > 0 and each.work_s and ordered and len(each.runs) == len(CLASSES)):
-            raise ValueError(f"stratum {at} must have a share, rising work_s and three runs")
-        if not each.widths or min(width for width, _ in each.widths) < low:
-            raise ValueError(f"stratum {at} must have widths of at least {low:g}")
-    if not tables.strata or not 0 < tables.over_time[0] < tables.over_time[1]:
-        raise ValueError("there must be strata, and over_time must be two rising numbers")
-
-
-def _tupled(raw: dict[str, Any]) -> dict[str, Any]:
-    def of(value: Any) -> Any:
-        return tuple(of(each) for each in value) if isinstance(value, list) else value
-
-    return {key: of(value) for key, value in raw.items()}
+    return load(Tables, path, FORMAT, MADE_BY)
 
 
 def heaviest(work_s: F8) -> I8:

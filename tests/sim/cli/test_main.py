@@ -133,7 +133,7 @@ def test_bound_on_slots_needs_no_file(folder, capsys):
         (["synth", "alibaba2018", "OUT", "--set", "tables=x"], "give --tables x"),
         (["synth", "alibaba2018", "OUT", "--set", "jobs"], "takes key=value, not 'jobs'"),
         (["synth", "alibaba2018", "OUT", "--set", "a=1", "--set", "a=2"], "gives 'a' twice"),
-        (["synth", "alibaba2018", "OUT", "--tables", "absent"], "absent: can't read the tables"),
+        (["synth", "alibaba2018", "OUT", "--tables", "absent"], "absent: there is no such file"),
         (["synth", "alibaba2018", "FILE"], "FILE"),
         (["fit", "absent", "OUT"], "absent: no such file or folder"),
         (["fit", "WORKLOAD", "FILE/t.json"], "FILE"),

@@ -42,7 +42,7 @@ def pick(histogram, limit: int, at: float) -> int:
 def given(table, *conditions: int):
     """Look up the histogram of a conditional table or a grid."""
     for condition in conditions:
-        parts = table.rows if hasattr(table, "rows") else table.cells
+        parts = table.parts
         at = 0
         while at + 1 < len(table.lower) and table.lower[at + 1] <= condition:
             at += 1
@@ -61,11 +61,11 @@ def further_stages(tables, length: int) -> list[float]:
     low = lower[cell] if cell else 0
     high = lower[cell + 1] - 1 if cell + 1 < len(lower) else 10**9
     counts = dict.fromkeys(range(1, length + 1), 0.0)
-    table = tables.level.cells[cell]
+    table = tables.level.parts[cell]
     for value, count in zip(table.values.tolist(), table.counts.tolist(), strict=True):
         if value <= length:
             counts[int(value)] += count
-    for table in tables.length.cells:
+    for table in tables.length.parts:
         for value, n_jobs in zip(table.values.tolist(), table.counts.tolist(), strict=True):
             if low <= value <= high:
                 for level in range(1, min(int(value), length) + 1):

@@ -11,7 +11,7 @@ from sim.describe.flow import rank_correlation
 from sim.synth.fitted.draw_joint import longest_over_mean, spread_tasks
 from sim.synth.fitted.fit import fit_workload
 from sim.synth.fitted.fit_sizes import fit_by_size
-from sim.synth.fitted.tables import Cells, Histogram
+from sim.synth.fitted.histograms import Histogram
 from sim.synth.fitted.tables_file import read_tables, write_tables
 
 N = 3000
@@ -63,13 +63,18 @@ def test_what_was_written_is_read_and_a_wrong_file_says_what(tables, tmp_path):
     read = read_tables(tables)
     write_tables(read, tmp_path / "again.json")
     assert (tmp_path / "again.json").read_bytes() == tables.read_bytes()
-    assert isinstance(read.by_size.parts[0].joint, Cells)
+    assert read.by_size.parts[0].cells is not None
     text = tables.read_text()
     for old, new, message in (
-        ('"by_size": {\n"1":', '"by_size": {\n"0":', "must ascend from 1"),
-        ('"cells": {', '"cell": {', "'joint' must hold"),
-        ('"block_s": 3600.0', '"block_s": -1', "block_s above 0"),
-        ('"counts": [1,', '"counts": [0,', "whole counts of at least 1"),
+        ('"by_size": {\n  "1":', '"by_size": {\n  "0":', "by_size must begin with jobs of 1 stage"),
+        ('"cells": {', '"cell": {', "unknown entry 'cell'; did you mean 'cells'"),
+        (
+            '"block_s": 3600.0',
+            '"block_s": -1',
+            "block_s: must be a number above 0, not -1",
+        ),
+        ('"clock_s": 3600.0', '"clock_s": 5000', "clock_s a multiple of block_s, at most the sum"),
+        ('"counts": [1,', '"counts": [0,', "counts: must be whole numbers of at least 1"),
     ):
         assert old in text
         (tmp_path / "bad.json").write_text(text.replace(old, new))

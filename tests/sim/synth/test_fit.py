@@ -12,7 +12,7 @@ import sim
 from sim.base.errors import InputError
 from sim.synth.alibaba2018.shipped import SHIPPED
 from sim.synth.fitted.fit import fit, fit_sample, fit_workload
-from sim.synth.fitted.tables import LEAST, Histogram
+from sim.synth.fitted.histograms import LEAST, Histogram
 from sim.synth.fitted.tables_file import read_tables, write_tables
 
 HISTOGRAMS = "alibaba2018/full_trace_histograms.json.gz"
@@ -49,8 +49,8 @@ def test_a_fit_on_synthesized_jobs_recovers_the_demands(refitted):
 def test_a_fit_on_synthesized_jobs_recovers_the_lengths(refitted):
     shipped = read_tables(SHIPPED).length
     for size in range(2, 12):
-        cell = refitted.length.cells[refitted.length.cell_of(np.array([size]))[0]]
-        wanted = shipped.cells[shipped.cell_of(np.array([size]))[0]].up_to(size)
+        cell = refitted.length.parts[refitted.length.part_of(np.array([size]))[0]]
+        wanted = shipped.parts[shipped.part_of(np.array([size]))[0]].up_to(size)
         assert apart(cell, wanted) < 1.95 / np.sqrt(cell.counts.sum())
 
 
@@ -59,8 +59,8 @@ def test_a_fit_on_synthesized_jobs_comes_near_the_levels(refitted):
     shipped = read_tables(SHIPPED).level
     for length in range(2, 9):
         condition = np.array([length])
-        cell = refitted.level.cells[refitted.level.cell_of(condition)[0]]
-        wanted = shipped.cells[shipped.cell_of(condition)[0]].up_to(length)
+        cell = refitted.level.parts[refitted.level.part_of(condition)[0]]
+        wanted = shipped.parts[shipped.part_of(condition)[0]].up_to(length)
         assert cell.values.tolist() == list(range(1, length + 1))
         assert apart(cell, wanted) < 0.15
 
@@ -77,7 +77,7 @@ def test_cells_of_few_jobs_are_pooled_and_named():
         "length: one table for 2 to 3 (31 jobs)",
         "length: one table for 5 to 8 (34 jobs)",
     ]
-    assert all(cell.values.tolist() == [1] for cell in tables.length.cells)
+    assert all(cell.values.tolist() == [1] for cell in tables.length.parts)
 
 
 def test_a_stage_counts_with_the_mean_of_its_tasks():
@@ -136,12 +136,12 @@ def test_tables_of_the_real_sample_are_near_the_published_ones(shared_traces):
     shipped = read_tables(SHIPPED)
     for length in range(2, 8):
         condition = np.array([length])
-        cell = sample.level.cells[sample.level.cell_of(condition)[0]]
-        assert apart(cell, shipped.level.cells[shipped.level.cell_of(condition)[0]]) < 0.08
+        cell = sample.level.parts[sample.level.part_of(condition)[0]]
+        assert apart(cell, shipped.level.parts[shipped.level.part_of(condition)[0]]) < 0.08
     for size in range(2, 9):
         condition = np.array([size])
-        cell = sample.length.cells[sample.length.cell_of(condition)[0]]
-        assert apart(cell, shipped.length.cells[shipped.length.cell_of(condition)[0]]) < 0.08
+        cell = sample.length.parts[sample.length.part_of(condition)[0]]
+        assert apart(cell, shipped.length.parts[shipped.length.part_of(condition)[0]]) < 0.08
 
 
 def published(**changed) -> dict:

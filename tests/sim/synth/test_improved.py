@@ -15,8 +15,9 @@ from sim.dags import critical_path_length
 from sim.synth.alibaba2018.shipped import SHIPPED
 from sim.synth.fitted.fit import fit_structure
 from sim.synth.fitted.fit_links import Seen
+from sim.synth.fitted.histograms import Conditional, Grid, Histogram
 from sim.synth.fitted.kernels.chance import MODULUS, uniform
-from sim.synth.fitted.tables import NARROW, TREE, WIDE, Conditional, Grid, Histogram
+from sim.synth.fitted.tables import NARROW, TREE, WIDE
 from sim.synth.fitted.tables_file import read_tables
 from sim.synth.fitted.tian_algorithm2 import (
     Structure,
@@ -116,10 +117,8 @@ def test_shapes_follow_their_table(many):
 
 
 def test_further_stages_take_one_stage_of_each_level_off():
-    length = Conditional(np.array([1]), (Histogram.of([2, 3], [10, 5]),))
-    level = Conditional(
-        np.array([1, 3]), (Histogram.of([1, 2], [14, 11]), Histogram.of([1, 2, 3], [9, 8, 5]))
-    )
+    length = Conditional({1: Histogram.of([2, 3], [10, 5])})
+    level = Conditional({1: Histogram.of([1, 2], [14, 11]), 3: Histogram.of([1, 2, 3], [9, 8, 5])})
     tables = replace(TABLES, length=length, level=level)
     assert further_stages(tables, 2).tolist() == [4, 1]
     assert further_stages(tables, 3).tolist() == [4, 3, 0]
@@ -162,13 +161,7 @@ def test_a_packed_grid_is_read_as_it_is_written():
     from sim.synth.fitted.kernels.chance import draw
 
     cells = [Histogram.of([1, 4, 9], [1, 2, 1]), Histogram.of([2]), Histogram.of([0, 7])]
-    grid = Grid(
-        np.array([1, 5]),
-        (
-            Conditional(np.array([2, 6]), (cells[0], cells[1])),
-            Conditional(np.array([0]), (cells[2],)),
-        ),
-    )
+    grid = Grid({1: Conditional({2: cells[0], 6: cells[1]}), 5: Conditional({0: cells[2]})})
     packed = grid.packed()
     for row in range(8):
         for column in range(9):

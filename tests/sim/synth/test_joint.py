@@ -15,7 +15,7 @@ from sim.dags.properties import distance
 from sim.synth.alibaba2018.shipped import SHIPPED
 from sim.synth.fitted.draw_joint import draw_jointly
 from sim.synth.fitted.fit_joint import Binned, correlation, fit_joint, taken_over
-from sim.synth.fitted.tables import Histogram
+from sim.synth.fitted.histograms import Histogram
 from sim.synth.fitted.tables_file import read_tables, write_tables
 
 SAMPLE = "alibaba2018/batch_task_6600_jobs.csv.gz"

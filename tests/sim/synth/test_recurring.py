@@ -171,7 +171,7 @@ def test_the_shipped_tables_are_those_of_the_authors_workload(shared_traces):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("{", "can't be read as tables"),
+        ("{", "not JSON"),
         ('{"format": "recurring tables 2"}', "python -m sim fit WORKLOAD FILE"),
     ],
     ids=["json", "fields"],

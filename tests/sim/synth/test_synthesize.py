@@ -10,7 +10,7 @@ import sim
 from sim.base.errors import InputError
 from sim.synth import names, options
 from sim.synth.alibaba2018.shipped import SHIPPED
-from sim.synth.fitted.tables import Histogram
+from sim.synth.fitted.histograms import Histogram
 from sim.synth.fitted.tables_file import read_tables
 
 
@@ -162,7 +162,7 @@ def test_the_shipped_tables_are_small_and_say_where_they_come_from():
         ("alibaba2018", {"jobs": True}, "jobs must be a whole number"),
         ("alibaba2018", {"seed": "x"}, "seed must be a whole number, not 'x'"),
         ("alibaba2018", {"max_tasks_per_stage": 0}, "at least 1 or null, not 0"),
-        ("alibaba2018", {"tables": "absent.json"}, "absent.json: can't read the tables"),
+        ("alibaba2018", {"tables": "absent.json"}, "absent.json: there is no such file"),
     ],
 )
 def test_wrong_input_names_the_way_out(name, given, message):

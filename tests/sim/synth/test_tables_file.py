@@ -10,7 +10,7 @@ import pytest
 import sim
 from sim.base.errors import InputError
 from sim.synth.alibaba2018.shipped import SHIPPED
-from sim.synth.fitted.tables import Histogram
+from sim.synth.fitted.histograms import Histogram
 from sim.synth.fitted.tables_file import read_tables, write_tables
 
 
@@ -83,33 +83,40 @@ def broken(*keys, value=None):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{", "tables.json:1: not a file of tables"),
-        ("[1]", "not a file of tables (no format"),
-        (broken("format", value="tables 0"), "no format 'probability tables 1'"),
-        (broken("n_tasks"), "no table 'n_tasks'"),
+        ("{", "tables.json:1: not JSON"),
+        ("[1]", "must be of the format 'probability tables 1'"),
+        ("[" * 100_000, "lie too deep in each other"),
+        (broken("format", value="tables 0"), "must be of the format 'probability tables 1'"),
+        (broken("n_tasks"), "there is no entry 'n_tasks'"),
         (broken("demand cpu"), "no table 'demand <resource>'"),
-        (broken("n_stages", "counts"), "table 'n_stages' must be {values"),
-        (broken("n_stages", "counts", value=["a", 1]), "table 'n_stages' must be {values"),
-        (broken("n_stages", "counts", value=[1]), "'n_stages' needs one count a value"),
-        (broken("n_stages", "counts", value=[1, 0]), "whole counts of at least 1"),
-        (broken("n_stages", "counts", value=[1, 1.5]), "whole counts of at least 1"),
+        (broken("n_stages", "counts"), "n_stages: there is no entry 'counts'"),
+        (
+            broken("n_stages", "counts", value=["a", 1]),
+            "n_stages.counts: must be a list of whole numbers, not ['a', 1]; make it with",
+        ),
+        (broken("n_stages", "counts", value=[1]), "n_stages: must have one count a value"),
+        (broken("n_stages", "counts", value=[1, 0]), "whole numbers of at least 1, not [1, 0]"),
+        (broken("n_stages", "counts", value=[1, 1.5]), "must be whole numbers, not [1, 1.5]"),
         (broken("n_stages", "counts", value=[1, 2**53]), "add up to less than 2^53"),
-        (broken("n_stages", "values", value=[3, 1]), "finite, ascending"),
-        (broken("n_stages", "values", value=[1, 2.5]), "whole values from 1"),
-        (broken("n_tasks", "values", value=[2**31]), "whole values from 1"),
-        (broken("duration_s", "values", value=[-1, 2]), "'duration_s' needs values of at least 0"),
-        (broken("duration_s", "values", value=[1, float("inf")]), "finite, ascending"),
-        (broken("length", "2", "values", value=[0, 3]), "'length given 2' needs whole values"),
-        (broken("length", value={"x": {}}), "one table for each whole number"),
-        (broken("level", value={}), "'level' must be ascending"),
-        (broken("quantum", value={"cpu": 0}), "'quantum' must give a positive number"),
+        (broken("n_stages", "counts", value=[1, 10**400]), "must be a list of whole numbers"),
+        (broken("n_stages", "values", value=[3, 1]), "n_stages: must have ascending values"),
+        (broken("n_stages", "values", value=[1, 2.5]), "n_stages: must be a table of whole values"),
+        (broken("n_tasks", "values", value=[2**31]), "whole values from 1 to 2147483647"),
+        (broken("duration_s", "values", value=[-1, 2]), "numbers of at least 0, not [-1, 2]"),
+        (broken("duration_s", "values", value=[1, float("inf")]), "finite numbers"),
+        (broken("length", "2", "values", value=[0, 3]), "length: must be a table of whole values"),
+        (broken("length", value={"x": {}}), "length: must be an object with whole numbers for"),
+        (broken("level", value={}), "level: must hold a part for each of some ascending whole"),
+        (broken("quantum", value={"cpu": 0}), "quantum.cpu: must be a number above 0, not 0"),
+        (broken("joint", value={}), "joint: there is no entry 'unequal'"),
+        (broken("lenght", value={}), "unknown entry 'lenght'; did you mean 'length'"),
         (
             broken("length", "1", "values", value=[2]),
-            "no length of at most 1 for jobs of 1 stages [nothing to draw]",
+            "no length of at most 1 for jobs of 1 stages; make it with",
         ),
         (
             broken("level", "1", "values", value=[2, 3]),
-            "no level of at most 1 for jobs of length 1 [nothing to draw]",
+            "no level of at most 1 for jobs of length 1; make it with",
         ),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,8 @@ from sim.base.random import stream
 from sim.dags import longest_path_levels, path_lengths
 from sim.synth.alibaba2018.shipped import SHIPPED
 from sim.synth.fitted import tian_algorithm2
-from sim.synth.fitted.tables import Conditional, Histogram, Tables
+from sim.synth.fitted.histograms import Conditional, Histogram
+from sim.synth.fitted.tables import Tables
 from sim.synth.fitted.tables_file import read_tables
 from sim.synth.fitted.tian_algorithm2 import Structure
 
@@ -28,7 +30,7 @@ def draw(table, condition, limit, u):
     cell = 0
     while cell + 1 < len(table.lower) and table.lower[cell + 1] <= condition:
         cell += 1
-    pairs = zip(table.cells[cell].values.tolist(), table.cells[cell].counts.tolist(), strict=True)
+    pairs = zip(table.parts[cell].values.tolist(), table.parts[cell].counts.tolist(), strict=True)
     allowed = [(int(v), c) for v, c in pairs if v <= limit]
     ticket = int(u * sum(c for _, c in allowed))
     for value, count in allowed:
@@ -159,7 +161,7 @@ def test_only_the_last_level_lacks_children_and_the_first_parents(many):
 @pytest.mark.parametrize("size", [2, 5, 9, 13, 20, 34, 50])
 def test_lengths_follow_their_table(size):
     made = synthesize_dags(TABLES, np.full(60_000 // size, size), seed=size)
-    cell = TABLES.length.cells[TABLES.length.cell_of(np.array([size]))[0]].up_to(size)
+    cell = TABLES.length.parts[TABLES.length.part_of(np.array([size]))[0]].up_to(size)
     assert_follows(made.length, cell)
 
 
@@ -168,7 +170,7 @@ def test_levels_past_the_first_vertices_follow_their_table(size, length):
     tables = with_length(length)
     made = synthesize_dags(tables, np.full(3_000, size), seed=1)
     extra = np.bincount(made.level, minlength=length + 1)[1:] - len(made.length)
-    cell = TABLES.level.cells[TABLES.level.cell_of(np.array([length]))[0]].up_to(length)
+    cell = TABLES.level.parts[TABLES.level.part_of(np.array([length]))[0]].up_to(length)
     expected = cell.counts / cell.counts.sum() * extra.sum()
     assert chisquare(extra, expected).pvalue > 1e-3
 
@@ -220,14 +222,4 @@ def assert_follows(drawn, table: Histogram) -> None:
 
 def with_length(length: int) -> Tables:
     """The shipped tables, but every critical path has the same length."""
-    always = Conditional(np.array([1]), (Histogram.of([length]),))
-    return Tables(
-        TABLES.n_stages,
-        always,
-        TABLES.level,
-        TABLES.n_tasks,
-        TABLES.duration_s,
-        TABLES.interval_s,
-        TABLES.demand,
-        TABLES.quantum,
-    )
+    return replace(TABLES, length=Conditional({1: Histogram.of([length])}))

@@ -1,0 +1,138 @@
+"""Tables of what the attributes of stages have to do with each other: copulas and cells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+import numpy as np
+
+from sim.base import maths
+from sim.base.arrays import F8, I8
+from sim.base.dataclass_json import Shape
+from sim.base.parameters import Below1, Between
+from sim.synth.fitted.histograms import WHOLE, Histogram, Ranges
+
+ROLES = 3
+"""Stages without parents, with one, with several: they differ in tasks and demands."""
+
+
+Matrix = Annotated[F8, Shape((-1, -1))]
+
+
+def _check_edges(edges: F8) -> None:
+    if len(edges) < 2 or edges[0] != 0 or edges[-1] != 1 or (np.diff(edges) <= 0).any():
+        raise ValueError("must have edges that ascend from 0 to 1")
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """How the ranks of one metric's values spread, in each role."""
+
+    edges: F8  # ranks, from 0 to 1, at which bins of values begin and end
+    # stages in each bin, (R, B); R is 1 if roles are not told apart, else `ROLES`
+    counts: Annotated[I8, Shape((-1, -1)), Between(0)]
+
+    def check(self) -> None:
+        """Refuse bins that are none, and roles that nothing can be drawn for."""
+        _check_edges(self.edges)
+        roles, bins = self.counts.shape
+        if roles not in (1, ROLES) or bins != len(self.edges) - 1:
+            raise ValueError(f"must have counts of each bin, in one row or {ROLES}, one a role")
+        if (self.counts.sum(axis=1) == 0).any():
+            raise ValueError("must have something counted in each row of counts")
+
+    def rank(self, uniform: F8, role: I8) -> F8:
+        """Map uniform numbers within each role to ranks among all stages."""
+        out = np.empty(len(uniform))
+        for r, counts in enumerate(self.counts):
+            cum = np.concatenate([[0.0], np.cumsum(counts / counts.sum())])
+            here = role == r if len(self.counts) > 1 else slice(None)
+            out[here] = maths.interp(uniform[here], cum, self.edges)
+        return out
+
+
+@dataclass(frozen=True, kw_only=True)
+class Joint:
+    """What attributes have to do with each other; M metrics."""
+
+    # JSON-able: where the numbers come from
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    # in half of the jobs the variance of what stages do not share is 1 + this times the average,
+    # in the others 1 − this
+    unequal: Below1
+    # chance that a stage takes the value over from its first child
+    taken_over: Annotated[F8, Between(0, 1)]
+    # the latent numbers that all stages of a job share are ``job @ e``, with e independent
+    # standard normal numbers; for the others see `sim.synth.fitted.kernels.chance.follow`
+    job: Matrix
+    root: Matrix
+    pull: Matrix
+    noise: Matrix
+    ranks: Mapping[str, Ranks]  # by metric: ``duration_s``, ``n_tasks``, ``demand <resource>``
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The metrics that it tells of."""
+        return tuple(self.ranks)
+
+    def check(self) -> None:
+        """Refuse matrices of another size than there are metrics."""
+        n = len(self.ranks)
+        if any(m.shape != (n, n) for m in (self.job, self.root, self.pull, self.noise)):
+            raise ValueError(f"must have a row and a column in each matrix for each of {n} ranks")
+        if len(self.taken_over) != n:
+            raise ValueError(f"must have a chance taken_over for each of {n} ranks")
+
+
+@dataclass(frozen=True)
+class Cells:
+    """What the attributes of jobs of one stage have to do with each other: which ranks meet."""
+
+    # by metric, as in `Joint`: ranks, from 0 to 1, at which bins of values begin and end
+    edges: Mapping[str, F8]
+    # the bin of each metric, in each of the K cells in which jobs are, (M, K)
+    places: Annotated[I8, Shape((-1, -1)), Between(0)]
+    counts: Annotated[I8, Between(1)]  # jobs in each, (K,)
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The metrics that it tells of."""
+        return tuple(self.edges)
+
+    def check(self) -> None:
+        """Refuse bins that are none, and cells outside of them."""
+        for edges in self.edges.values():
+            _check_edges(edges)
+        most = np.array([[len(edges) - 2] for edges in self.edges.values()])
+        shape = (len(self.edges), len(self.counts))
+        if self.places.shape != shape or not len(self.counts) or (self.places > most).any():
+            raise ValueError("must have a bin of every metric, and a count, for each cell")
+
+
+@dataclass(frozen=True)
+class OfSize:
+    """What stages have in jobs of some numbers of stages, and how that goes together."""
+
+    tables: Mapping[str, Histogram]  # by metric, as `Tables.attributes`
+    cells: Cells | None = None  # of jobs of one stage
+    joint: Joint | None = None  # of others
+
+    def check(self) -> None:
+        """Refuse what is no table of all metrics, and of how they go together."""
+        together = self.cells or self.joint
+        if together is None:
+            raise ValueError("must have cells, or joint")
+        if together.metrics != tuple(self.tables):
+            raise ValueError(f"must tell of {', '.join(self.tables)}, in this order")
+        whole = self.tables.get("n_tasks")
+        if whole is not None and not WHOLE.holds(whole):
+            raise ValueError(f"must have, as n_tasks, {WHOLE}")
+
+
+@dataclass(frozen=True)
+class BySize(Ranges):
+    """What stages have, given how many their job has."""
+
+    by_first: Mapping[int, OfSize]
