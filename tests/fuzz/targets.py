@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +23,11 @@ import sim
 from sim.base.errors import InputError
 from sim.lineage import read_logs
 from sim.lineage.openlineage import read_events
+from sim.synth.fitted.fit import fit_workload
+from sim.synth.fitted.tables_file import read_tables, write_tables
+from sim.synth.programs import file
+from sim.synth.recurring import tables as recurring
+from sim.synth.recurring.fit import fit
 from sim.traces.bqetl.files import EDGES, JOBS
 from sweep.driver import ask
 from sweep.grid import grid
@@ -74,6 +80,38 @@ def _trace(name: str, **options: object) -> Callable[[bytes, Path], object]:
         return sim.read_trace(name, file, **options)
 
     return read
+
+
+def _fitted(
+    read: Callable[[Path], object], write: Callable[[Any, Path], None], fit: Callable[..., Any]
+) -> Target:
+    """Read a file that a generator's fit wrote; the sample is of a few recurring jobs."""
+
+    def read_again(content: bytes, folder: Path) -> object:
+        (folder / "fitted.json").write_bytes(content)
+        return read(folder / "fitted.json")
+
+    jobs = [
+        {
+            "submit_s": 60.0 * i,
+            "application": f"a{i % 3}",
+            "user": "u",
+            "stages": [{"durations_s": [5.0 + 90.0 * i] * (1 + i % 4)}],
+        }
+        for i in range(70)
+    ]
+    past = {
+        "submit_s": np.arange(-20.0, 0.0),
+        "finish_s": np.arange(20.0),
+        "n_tasks": np.full(20, 2, np.int32),
+        "mean_task_s": np.linspace(5.0, 900.0, 20),
+        "application": [f"a{i % 2}" for i in range(20)],
+    }
+    workload = sim.Workload.from_jobs(jobs).with_history(past)
+    with tempfile.TemporaryDirectory() as name:
+        path = Path(name) / "fitted.json"
+        write(fit(workload), path)
+        return Target(read_again, (path.read_bytes(),))
 
 
 def _tables(content: bytes, folder: Path) -> object:
@@ -398,6 +436,9 @@ TARGETS: dict[str, Target] = {
             ),
         ),
     ),
+    "fitted": _fitted(read_tables, write_tables, fit_workload),
+    "programs": _fitted(file.read, file.write, file.fit),
+    "recurring": _fitted(recurring.read_tables, recurring.write_tables, lambda w: fit(w, 150)),
     "shard": Target(_shard, _sample_shard()[:1]),
     "manifest": Target(_manifest, _sample_shard()[1:]),
 }
