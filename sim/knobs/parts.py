@@ -50,6 +50,13 @@ def sample_jobs(n: int, n_out: int, seed: int) -> tuple[I8, Mask]:
     return rows[order], copy[order]
 
 
+def between(submit_s: F8, rows: I8, copy: Mask, seed: int) -> F8:
+    """Return when chosen jobs come: at their time, a copy between it and the next job's."""
+    after = np.append(submit_s[1:], submit_s[-1])
+    uniform = stream(seed, "knobs", "times").random(len(rows))
+    return submit_s[rows] + copy * uniform * (after - submit_s)[rows]
+
+
 def repeat_jobs(
     workload: Workload, rows: I8, copy: Mask, submit_s: F8, knob: dict[str, object]
 ) -> Workload:

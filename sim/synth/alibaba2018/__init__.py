@@ -1,11 +1,7 @@
 """Workloads like Alibaba's batch jobs of 2018, after Tian et al., SoCC 2019, §7.
 
-Jobs arrive at intervals, have stages linked by Algorithm 2 (as printed, or with its level and edge
-steps improved), and stages have tasks, a duration and demands, each drawn on its own or all of
-them jointly, from probability tables. The tables of the trace travel with the package
-(`tables.json`); `python -m sim fit` makes others from any workload.
-
-Jointly: see `sim.synth.fitted.draw_joint`. When jobs come: `sim.synth.fitted.arrivals`.
+What draws them, `sim.synth.fitted`, serves any workload. The tables of the trace travel with the
+package (`tables.json`); `python -m sim fit` makes others from any workload.
 """
 
 from __future__ import annotations
@@ -14,27 +10,12 @@ import hashlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
-
-from sim.base.arrays import F8, I8
-from sim.base.errors import InputError
-from sim.base.parameters import Between, Count, Positive, check, checked
-from sim.dags import Graphs
+from sim.base.parameters import Count, Positive, checked
 from sim.knobs import amplify, fit_machines
-from sim.knobs.parts import sample_jobs
-from sim.synth.alibaba2018.knobs import between
 from sim.synth.alibaba2018.shipped import SHIPPED
-from sim.synth.fitted.arrivals import draw_arrivals
-from sim.synth.fitted.draw_joint import draw_by_size, draw_jointly, spread_tasks
-from sim.synth.fitted.tables import Tables
+from sim.synth.fitted.jobs import When, draw_jobs
 from sim.synth.fitted.tables_file import read_tables
-from sim.synth.fitted.tian_algorithm2 import synthesize_dags, uniforms
-from sim.workload.schema import DEMAND_PREFIX
 from sim.workload.workload import Workload
 
 
@@ -45,7 +26,7 @@ def synthesize(
     tables: str | os.PathLike[str] | None = None,
     variant: str = "improved",
     joint: bool = False,
-    arrivals: Literal["fitted", "independent"] = "fitted",
+    arrivals: When = "fitted",
     max_tasks_per_stage: int | None = None,
     machine: Mapping[str, float] | None = None,
     load: Positive = 1.0,
@@ -103,113 +84,16 @@ def synthesize(
     """
     path = Path(SHIPPED if tables is None else tables)
     source = read_tables(path)
-    _check_limit(source, max_tasks_per_stage)
-
-    n_stages = source.n_stages.draw(uniforms(seed, "n_stages", jobs)).astype(np.int64)
-    graph = synthesize_dags(source, n_stages, seed, variant).graph
-    place = np.arange(graph.n_stages) - np.repeat(graph.job_stage0[:-1], n_stages)
-    attributes = draw_attributes(source, graph, seed, joint, max_tasks_per_stage)
-    longest = attributes.pop("longest", None)
-    tasks = None
-    if longest is not None:
-        n_tasks = attributes["n_tasks"]
-        tasks = {
-            "stage": np.repeat(np.arange(graph.n_stages, dtype=np.int32), n_tasks),
-            "duration_s": spread_tasks(attributes.pop("duration_s"), longest, n_tasks, seed),
-        }
-    workload = Workload.from_tables(
-        jobs={
-            "job_id": _numbered("synth-", np.arange(jobs), 7),
-            "submit_s": _submissions(source, jobs, load, seed, arrivals == "fitted"),
-        },
-        stages={
-            "job": graph.stage_job,
-            "name": _numbered("S", np.arange(1, n_stages.max() + 1)).take(place),
-            **attributes,
-        },
-        tasks=tasks,
-        stage_edges={"parent": graph.edge_parent, "child": graph.edge_child},
-        meta={
-            "name": "synth-alibaba2018",
-            "quantum": dict(source.quantum),
-            "synth": {
-                "generator": "alibaba2018",
-                "jobs": int(jobs),
-                "seed": int(seed),
-                "variant": variant,
-                "joint": bool(joint),
-                "max_tasks_per_stage": max_tasks_per_stage,
-                "load": float(load),
-                **({} if source.arrivals is None else {"arrivals": arrivals}),
-                "tables": "shipped" if tables is None else path.name,
-                "tables_sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
-                "source": source.provenance.get("source", "unknown"),
-            },
-        },
-    )
+    workload = draw_jobs(source, jobs, seed, variant, joint, arrivals, max_tasks_per_stage, load)
+    synth = {
+        "generator": "alibaba2018",
+        **workload.meta["synth"],
+        "tables": "shipped" if tables is None else path.name,
+        "tables_sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+    }
+    workload = workload.with_meta({"name": "synth-alibaba2018", "synth": synth})
     if heterogeneity != 1.0:
         workload = amplify(workload, heterogeneity)
     if machine is not None:
         workload = fit_machines(workload, machine, of=source.provenance.get("machine"))
     return workload
-
-
-def _submissions(source: Tables, jobs: int, load: float, seed: int, fitted: bool) -> F8:
-    """Draw when jobs are submitted, from 0."""
-    n = jobs if load == 1.0 else max(1, round(jobs / load))
-    if fitted and source.arrivals is not None:
-        submit_s = draw_arrivals(source.arrivals, n, seed)
-    else:
-        interval_s = source.interval_s.draw(uniforms(seed, "interval_s", n))
-        interval_s[0] = 0.0
-        submit_s = interval_s.cumsum()
-    if load == 1.0:
-        return submit_s
-    rows, copy = sample_jobs(n, jobs, seed)
-    chosen: F8 = np.sort(between(submit_s, rows, copy, seed))
-    chosen -= chosen[0]
-    return chosen
-
-
-def _numbered(prefix: str, numbers: I8, width: int = 1) -> pa.Array:
-    digits = pc.utf8_lpad(pa.array(numbers).cast(pa.string()), width, "0")
-    return pc.binary_join_element_wise(prefix, digits, "")
-
-
-def _check_limit(source: Tables, most: int | None) -> None:
-    if most is not None:
-        least = int(source.n_tasks.values[0])
-        check("max_tasks_per_stage", most, Annotated[int, Between(least)] | None)
-
-
-def draw_attributes(
-    tables: Tables, graphs: Graphs, seed: int, joint: bool = False, most_tasks: int | None = None
-) -> dict[str, NDArray[Any]]:
-    """Draw what each stage has, each attribute on its own or all of them jointly."""
-    sources = tables.attributes
-    if most_tasks is not None:
-        sources["n_tasks"] = sources["n_tasks"].up_to(most_tasks)
-    if not joint:
-        drawn = {
-            name: table.draw(uniforms(seed, name, graphs.n_stages))
-            for name, table in sources.items()
-        }
-    elif tables.by_size is not None:
-        drawn = draw_by_size(tables.by_size, most_tasks, graphs, seed)
-    elif tables.joint is None:
-        raise InputError(
-            "the tables don't tell what attributes have to do with each other (joint); fit them "
-            "from a workload, or take joint=false",
-            rule="no joint",
-        )
-    else:
-        drawn = draw_jointly(tables.joint, sources, graphs, seed)
-    columns: dict[str, NDArray[Any]] = {
-        "n_tasks": drawn["n_tasks"].astype(np.int32),
-        "duration_s": drawn["duration_s"],
-    }
-    for name in tables.demand:
-        columns[DEMAND_PREFIX + name] = drawn[f"demand {name}"]
-    if "longest" in drawn:
-        columns["longest"] = drawn["longest"]
-    return columns

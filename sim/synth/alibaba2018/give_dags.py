@@ -21,10 +21,9 @@ from sim.base.random import Stream, stream
 from sim.dags import Graphs
 from sim.dags.levels import longest_path_levels
 from sim.knobs.parts import rebuilt
-from sim.synth.alibaba2018 import draw_attributes
-from sim.synth.alibaba2018.shipped import SHIPPED
+from sim.synth.alibaba2018.shipped import tables_of
+from sim.synth.fitted.jobs import draw_attributes
 from sim.synth.fitted.tables import Tables
-from sim.synth.fitted.tables_file import read_tables
 from sim.synth.fitted.tian_algorithm2 import synthesize_dags, uniforms
 from sim.workload.columns import job_n_tasks, job_stage0
 from sim.workload.tables import replaced, take_rows, values
@@ -82,8 +81,7 @@ def give_dags(
             "give_dags is for workloads without",
             rule="dependencies already",
         )
-    source = read_tables(SHIPPED if tables is None else tables)
-    dags = _Dags.drawn(source, workload.n_jobs, seed, variant)
+    dags = _Dags.drawn(tables_of(tables), workload.n_jobs, seed, variant)
     n_tasks = job_n_tasks(workload).astype(np.int64)
     by_time = np.full(workload.n_jobs, cut == "time")
     if cut is None:
@@ -125,11 +123,6 @@ def deal(need: I8, room: I8, rng: Stream) -> I8:
     return found
 
 
-def is_joint(tables: Tables) -> bool:
-    """Tell whether tables say what attributes have to do with each other."""
-    return tables.joint is not None or tables.by_size is not None
-
-
 class _Dags:
     """DAGs with what was drawn for their stages, and with stages in order of their levels."""
 
@@ -150,7 +143,7 @@ class _Dags:
         """Draw `n` of them."""
         sizes = tables.n_stages.draw(uniforms(seed, "n_stages", n)).astype(np.int64)
         made = synthesize_dags(tables, sizes, seed, variant)
-        stages = draw_attributes(tables, made.graph, seed, joint=is_joint(tables))
+        stages = draw_attributes(tables, made.graph, seed, joint=tables.tell_joint)
         level = longest_path_levels(made.graph).astype(np.int64)  # a stage starts as its level does
         order = np.lexsort((level, made.graph.stage_job))
         place = inverse(order)

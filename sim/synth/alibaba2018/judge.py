@@ -10,10 +10,9 @@ from sim.base.random import stream
 from sim.dags.graphs import Graphs
 from sim.dags.properties import distances, properties
 from sim.dags.random_dags import uniform_dags
-from sim.synth.alibaba2018.shipped import SHIPPED
+from sim.synth.alibaba2018.shipped import tables_of
 from sim.synth.fitted.fit import fit_structure
 from sim.synth.fitted.tables import Tables
-from sim.synth.fitted.tables_file import read_tables
 from sim.synth.fitted.tian_algorithm2 import synthesize_dags
 from sim.workload.workload import Workload
 
@@ -59,7 +58,7 @@ def judge(
     elif generator == "random":
         made = uniform_dags(sizes, seed)
     else:
-        half = fit_structure(real.take(known), tables or read_tables(SHIPPED), own=fit == "half")
+        half = fit_structure(real.take(known), tables_of(tables), own=fit == "half")
         made = synthesize_dags(half, sizes, seed, generator).graph
     return distances(properties(made), properties(truth))
 

@@ -7,14 +7,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from sim.base.arrays import F8, I8, Mask
+from sim.base.arrays import I8, Mask
 from sim.base.parameters import Positive, checked
-from sim.base.random import stream
 from sim.dags import Graphs
-from sim.knobs.parts import rebuilt, repeat_jobs, sample_jobs
-from sim.synth.alibaba2018.shipped import SHIPPED
+from sim.knobs.parts import between, rebuilt, repeat_jobs, sample_jobs
+from sim.synth.alibaba2018.shipped import tables_of
 from sim.synth.fitted.tables import Tables
-from sim.synth.fitted.tables_file import read_tables
 from sim.synth.fitted.tian_algorithm2 import synthesize_dags
 from sim.workload.tables import take_rows, values
 from sim.workload.workload import Workload
@@ -53,9 +51,7 @@ def synthesized_edges(
     graphs: Graphs, tables: Tables | str | Path | None, seed: int, variant: str = "improved"
 ) -> tuple[I8, I8]:
     """Synthesize a DAG for each of some DAGs; return its edges between the old rows."""
-    if not isinstance(tables, Tables):
-        tables = read_tables(SHIPPED if tables is None else tables)
-    made = synthesize_dags(tables, graphs.job_n_stages, seed, variant).graph
+    made = synthesize_dags(tables_of(tables), graphs.job_n_stages, seed, variant).graph
     place = np.empty(graphs.n_stages, dtype=np.int64)
     place[_by_branch(made)] = _by_branch(graphs)
     return place[made.edge_parent], place[made.edge_child]
@@ -106,13 +102,6 @@ def change_load(
     knob: dict[str, object] = {"load": float(load), "seed": int(seed)}
     many = repeat_jobs(workload, rows, copy, submit[order], knob)
     return _with_fresh_edges(many, copy, seed, tables)
-
-
-def between(submit_s: F8, rows: I8, copy: Mask, seed: int) -> F8:
-    """Return when chosen jobs come: at their time, a copy between it and the next job's."""
-    after = np.append(submit_s[1:], submit_s[-1])
-    uniform = stream(seed, "knobs", "times").random(len(rows))
-    return submit_s[rows] + copy * uniform * (after - submit_s)[rows]
 
 
 def _with_fresh_edges(

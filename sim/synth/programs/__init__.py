@@ -1,6 +1,6 @@
 """A workload of programs and their runs: what recurs in a trace, made of what was fitted to it.
 
-`sim.synth.alibaba2018` draws jobs, each on its own: their DAGs, tasks, demands, and when they come.
+`sim.synth.fitted` draws jobs, each on its own: their DAGs, tasks, demands, and when they come.
 Here programs come first. Each has its user, queue, priority and features, and its runs, in the
 rhythm (counted in jobs) that they had in the trace; a run is as large as its program's runs were,
 give or take as much as they differed. All runs of a program have the DAG, tasks and demands of one

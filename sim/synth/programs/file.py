@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
 
 from sim.base.dataclass_json import load, save
 from sim.synth.fitted.fit import fit_workload
 from sim.synth.fitted.tables import Tables
-from sim.synth.fitted.tables_file import write_tables
 from sim.synth.programs.cards import Card, fit_cards
 from sim.workload.workload import Workload
 
@@ -52,14 +48,6 @@ def fit(workload: Workload) -> Fitted:
 def write(fitted: Fitted, path: str | os.PathLike[str]) -> None:
     """Write to a file, whole or not at all."""
     save(path, FORMAT, fitted)
-
-
-def drawn_with(fitted: Fitted, use: Any) -> Any:
-    """Call `use` with the file of the tables, and with what they hold."""
-    with TemporaryDirectory() as folder:
-        file = Path(folder) / "tables.json"
-        write_tables(fitted.tables, file)
-        return use(file, fitted.tables)
 
 
 def read(path: str | os.PathLike[str]) -> Fitted:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -12,14 +11,12 @@ from sim.base import maths
 from sim.base.arrays import F8, I8, Mask
 from sim.base.random import stream
 from sim.knobs.parts import rebuilt, repeat_jobs
-from sim.synth.alibaba2018 import synthesize
-from sim.synth.alibaba2018.give_dags import is_joint
 from sim.synth.fitted.arrivals import draw_rows
-from sim.synth.fitted.tables import Tables
+from sim.synth.fitted.jobs import draw_jobs
 from sim.synth.programs import past
 from sim.synth.programs.cards import LABELS, Card, attributes, job_work_s
 from sim.synth.programs.draw import Runs, contents, draw_runs, drawn, of_kinds, program_of
-from sim.synth.programs.file import Fitted, drawn_with
+from sim.synth.programs.file import Fitted
 from sim.workload.columns import job_n_tasks
 from sim.workload.paths import critical_path_s
 from sim.workload.tables import replaced, values
@@ -43,14 +40,11 @@ def make(
         history = jobs if any(card.is_program for card in cards) else 0
     n = jobs + history
     kinds = of_kinds(cards)
-
-    def draw(path: Path, tables: Tables) -> tuple[Workload, I8 | None, F8]:
-        of = synthesize(n, seed, path, joint=is_joint(tables) if joint is None else joint)
-        if not kinds or tables.arrivals is None:
-            return of, None, values(of.jobs, "submit_s")
-        return of, *draw_rows(tables.arrivals, n, seed, NEAR_TURNS)
-
-    rows, came, submit_s = drawn_with(fitted, draw)
+    tables = fitted.tables
+    rows = draw_jobs(tables, n, seed, joint=tables.tell_joint if joint is None else joint)
+    came, submit_s = None, values(rows.jobs, "submit_s")
+    if kinds and tables.arrivals is not None:
+        came, submit_s = draw_rows(tables.arrivals, n, seed, NEAR_TURNS)
     runs = draw_runs(cards, n, seed, came)
     program, card_of = program_of(cards, runs)
     row, factor = contents(cards, runs, program, card_of, job_work_s(rows), attributes(rows))
