@@ -52,7 +52,7 @@ KNOBS = Plugins("knob", __name__, "", helpers=("parts",))
 
 _MODULES = {
     "amplify": "sim.knobs.demands",
-    "anew": "sim.synth.programs.anew",
+    "anew": "sim.synth.programs.knobs",
     "arrive": "sim.knobs.arrivals",
     "change_load": "sim.synth.alibaba2018.knobs",
     "deal_queues": "sim.knobs.placement",

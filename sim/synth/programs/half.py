@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from sim.base.parameters import Between, checked
 from sim.describe.fidelity import second_half
 from sim.knobs.parts import rebuilt
-from sim.synth.programs.anew import anew
+from sim.synth.programs.knobs import anew
 from sim.workload.workload import Workload
 
 
