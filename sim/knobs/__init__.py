@@ -59,7 +59,7 @@ _MODULES = {
     "fail_tasks": "sim.knobs.faults",
     "fit_machines": "sim.knobs.demands",
     "give_dags": "sim.synth.alibaba2018.give_dags",
-    "half": "sim.synth.programs.half",
+    "half": "sim.synth.programs.knobs",
     "history_and_trace": "sim.knobs.past",
     "hour_of": "sim.knobs.arrivals",
     "named_dags": "sim.knobs.joined",
