@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from sim.base.arrays import F8, I8, Mask, ranges
 from sim.base.errors import InputError
 from sim.base.random import stream
 from sim.dags.graphs import Graphs
+from sim.workload.columns import job_n_tasks
 from sim.workload.tables import replaced, take_rows, values
 from sim.workload.transform import tasks_of
 from sim.workload.workload import Workload
@@ -55,6 +56,24 @@ def between(submit_s: F8, rows: I8, copy: Mask, seed: int) -> F8:
     after = np.append(submit_s[1:], submit_s[-1])
     uniform = stream(seed, "knobs", "times").random(len(rows))
     return submit_s[rows] + copy * uniform * (after - submit_s)[rows]
+
+
+def history_of(
+    workload: Workload, rows: I8, finish_s: F8, since_s: float, features: Iterable[str]
+) -> dict[str, Any]:
+    """Return the table of the history that some jobs make, in time since `since_s`.
+
+    `finish_s` is when each of them ended, (len(rows),); of `features` it has those that jobs have.
+    """
+    jobs = take_rows(workload.jobs, rows)
+    n_tasks = job_n_tasks(workload)[rows]
+    return {
+        "submit_s": values(jobs, "submit_s") - since_s,
+        "finish_s": finish_s - since_s,
+        "n_tasks": n_tasks.astype(np.int32),
+        "mean_task_s": workload.columns.job_work[rows] / n_tasks,
+        **{name: jobs[name] for name in features if name in jobs.column_names},
+    }
 
 
 def repeat_jobs(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +13,7 @@ from sim.base.parameters import Count, Positive, checked
 from sim.base.random import stream
 from sim.cluster.cluster import Cluster
 from sim.describe.slearn import load_statistics, window_loads
-from sim.knobs.parts import rebuilt
+from sim.knobs.parts import history_of, rebuilt
 from sim.workload.columns import job_n_tasks
 from sim.workload.past import NAMES
 from sim.workload.paths import critical_path_s
@@ -118,7 +118,8 @@ def history_and_trace(
         "load": [float(load), max(drawn.mean_load(cluster).values())],
         **got,
     }
-    history = _records(narrow, past, finish_s, first_s)
+    ended_s = np.maximum(finish_s, submit_s)[past]
+    history = history_of(narrow, past, ended_s, first_s, SHARED)
     return rebuilt(drawn, knob, jobs=_without_end(drawn.jobs), history=history)
 
 
@@ -139,20 +140,6 @@ def _alike(workload: Workload, chosen: I8) -> Mask:
         known = np.unique(code[is_chosen & (code >= 0)])
         alike[job[np.isin(code, known)]] = True
     return alike
-
-
-def _records(workload: Workload, rows: I8, finish_s: F8, first_s: float) -> dict[str, Any]:
-    """Return the table of the history that these jobs make."""
-    jobs = take_rows(workload.jobs, rows)
-    n_tasks = job_n_tasks(workload)[rows]
-    submit_s = values(jobs, "submit_s")
-    return {
-        "submit_s": submit_s - first_s,
-        "finish_s": np.maximum(finish_s[rows], submit_s) - first_s,
-        "n_tasks": n_tasks.astype(np.int32),
-        "mean_task_s": workload.columns.job_work[rows] / n_tasks,
-        **{name: jobs[name] for name in SHARED if name in jobs.column_names},
-    }
 
 
 def _without_end(jobs: pa.Table) -> pa.Table:

@@ -10,13 +10,13 @@ import pyarrow as pa
 from sim.base.arrays import F8, I8
 from sim.base.random import stream
 from sim.dags import Graphs
-from sim.knobs.parts import rebuilt
+from sim.knobs.parts import history_of, rebuilt
 from sim.lineage.dependencies import plain_edges
 from sim.lineage.predict import first_uses, reader_columns
 from sim.lineage.worth import Past
 from sim.synth.programs.cards import Card, names_of
 from sim.synth.programs.draw import Runs
-from sim.workload.columns import job_n_tasks, stage_durations
+from sim.workload.columns import stage_durations
 from sim.workload.paths import critical_path_s
 from sim.workload.schema import DEMAND_PREFIX
 from sim.workload.tables import names, or_nan, take_rows, values
@@ -72,17 +72,9 @@ def cut(workload: Workload, n_past: int) -> Workload:
     submit_s = values(workload.jobs, "submit_s")
     begin_s = float(submit_s[n_past])
     rows = np.arange(n_past)
-    jobs = take_rows(workload.jobs, rows)
     finish_s = submit_s[rows] + critical_path_s(workload.columns)[rows]
-    n_tasks = job_n_tasks(workload)[rows]
+    history = history_of(workload, rows, finish_s, begin_s, FEATURES)
     worth, known = _worth(workload, n_past, begin_s)
-    history: dict[str, Any] = {
-        "submit_s": submit_s[rows] - begin_s,
-        "finish_s": finish_s - begin_s,
-        "n_tasks": n_tasks.astype(np.int32),
-        "mean_task_s": workload.columns.job_work[rows] / n_tasks,
-        **{name: jobs[name] for name in FEATURES if name in jobs.column_names},
-    }
     training = _recorded(workload, n_past)
     late = np.arange(n_past, workload.n_jobs)
     kept = workload.take(late).slice_time(begin_s, np.inf)
