@@ -33,6 +33,11 @@ def inverse(order: NDArray[Any]) -> I8:
     return place
 
 
+def ranks(values: NDArray[Any]) -> I8:
+    """Return how many values come before each in ascending order, equal ones as they stand."""
+    return inverse(np.argsort(values, kind="stable"))
+
+
 def ranges(begin: I8, end: I8) -> I8:
     """Return the numbers begin[i], ..., end[i] - 1 for each i, one range after the other."""
     sizes = end - begin

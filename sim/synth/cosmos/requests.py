@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sim.base import maths
-from sim.base.arrays import F8, I8, Mask, ranges
+from sim.base.arrays import F8, I8, Mask, ranges, ranks
 from sim.base.random import Stream, stream
 from sim.published import numbers
 from sim.synth.cosmos.flows import WEEK_S, Flows
@@ -61,7 +61,7 @@ def draw_priorities(
     best, least = np.zeros(0), np.inf
     for part in PARTS:
         late = SLOW * maths.log(168.0 / flows.period_h) + rng.random(len(flows.organisation))
-        turn = np.argsort(np.argsort(late, kind="stable"), kind="stable")[flows.flow]
+        turn = ranks(late)[flows.flow]
         may = np.unique(b[ticket[b] < part])
         may = may[np.lexsort((ticket[may], turn[may]))]
         of_program = _raised(may, above, lifted, a, b)

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from sim.base import maths
-from sim.base.arrays import F8, I8, inverse
-from sim.workload.columns import job_n_tasks, stage_work_s
+from sim.base.arrays import F8, I8, ranks
+from sim.describe.flow import job_work_s
+from sim.workload.columns import job_n_tasks
 from sim.workload.paths import critical_path_s
 from sim.workload.schema import DEMAND_PREFIX
 from sim.workload.tables import names, or_nan, values
@@ -75,13 +76,13 @@ def fit_cards(workload: Workload) -> tuple[Card, ...]:
     _, first, card = np.unique(
         np.stack([*columns, priority, gang, *kind]), axis=1, return_index=True, return_inverse=True
     )
-    card = np.argsort(np.argsort(first, kind="stable"), kind="stable")[card.ravel()]
+    card = ranks(first)[card.ravel()]
     first = np.sort(first)  # cards are numbered by their first run
     label = [names_of(workload, name) for name in LABELS]
     known = np.array([any(of[row] for of in label[:3]) for row in range(workload.n_jobs)])
     named = _numbers(label[0], label[1], label[2])
     template = np.unique(np.where(known & ~of_kind, named, -1 - card), return_inverse=True)[1]
-    score = maths.normal_quantile((_ranks(work_s) + 0.5) / workload.n_jobs)
+    score = maths.normal_quantile((ranks(work_s) + 0.5) / workload.n_jobs)
     cp_s = np.maximum(critical_path_s(workload.columns), 1e-9)
     spread = _spread(workload)
     poll = or_nan(jobs, "poll_lag_s") if "poll_lag_s" in jobs.column_names else np.zeros(len(card))
@@ -137,17 +138,6 @@ def names_of(workload: Workload, column: str) -> list[str]:
         return [""] * workload.n_jobs
     known = names(workload.jobs, column)
     return [known[code] for code in values(workload.jobs, column).tolist()]
-
-
-def job_work_s(workload: Workload) -> F8:
-    """Return the summed task durations of each job, (J,) s."""
-    work_s = np.zeros(workload.n_jobs)
-    np.add.at(work_s, values(workload.stages, "job"), stage_work_s(workload))
-    return work_s
-
-
-def _ranks(x: F8) -> I8:
-    return inverse(np.argsort(x, kind="stable"))
 
 
 def _numbers(*labels: list[str]) -> I8:

@@ -10,11 +10,12 @@ import pyarrow as pa
 from sim.base import maths
 from sim.base.arrays import F8, I8, Mask
 from sim.base.random import stream
+from sim.describe.flow import job_work_s
 from sim.knobs.parts import rebuilt, repeat_jobs
 from sim.synth.fitted.arrivals import draw_rows
 from sim.synth.fitted.jobs import draw_jobs
 from sim.synth.programs import past
-from sim.synth.programs.cards import LABELS, Card, attributes, job_work_s
+from sim.synth.programs.cards import LABELS, Card, attributes
 from sim.synth.programs.draw import Runs, contents, draw_runs, drawn, of_kinds, program_of
 from sim.synth.programs.file import Fitted
 from sim.workload.columns import job_n_tasks

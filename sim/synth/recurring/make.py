@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base import maths
-from sim.base.arrays import F8, I8, offsets
+from sim.base.arrays import F8, I8, offsets, ranks
 from sim.base.random import stream
 from sim.describe.slearn import (
     SAMPLED,
@@ -45,7 +45,7 @@ def variations(tables: Tables, programs: Programs, seed: int) -> F8:
     rows = np.flatnonzero(programs.width[program] > 1)
     wanted = np.zeros(len(program))
     if len(rows):
-        rank = np.argsort(np.argsort(score[rows], kind="stable"), kind="stable")
+        rank = ranks(score[rows])
         median, at_90 = tables.over_space
         normal = maths.normal_quantile((rank + 0.5) / len(rows))
         wanted[rows] = median * maths.exp(

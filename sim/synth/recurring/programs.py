@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.base import maths
-from sim.base.arrays import F8, I8, Mask
+from sim.base.arrays import F8, I8, Mask, ranks
 from sim.base.random import Stream, stream
 from sim.synth.recurring.tables import Stratum, Tables, quantiles_at
 
@@ -149,7 +149,7 @@ def _shared(mean: F8, n_values: int, between: float, rng: Stream) -> I8:
 def sharings(mean: F8, n_values: int, between: F8, rng: Stream) -> Iterator[I8]:
     """Do so for each row of shares of the variance; each program may have its own."""
     n = len(mean)
-    rank = np.argsort(np.argsort(mean, kind="stable"), kind="stable")
+    rank = ranks(mean)
     normal, noise = maths.normal_quantile((rank + 0.5) / n), rng.standard_normal(n)
     sizes = rng.permutation(apportioned(1.0 / np.arange(1, n_values + 1), n))
     for share in between:

@@ -17,7 +17,7 @@ from sim.dags import Graphs
 from sim.describe import flow
 from sim.describe.fidelity import ks, second_half
 from sim.synth.programs import file
-from sim.synth.programs.cards import fit_cards, job_work_s
+from sim.synth.programs.cards import fit_cards
 from sim.workload.columns import job_n_tasks
 from sim.workload.paths import critical_path_s
 from sim.workload.tables import names, values
@@ -118,9 +118,11 @@ def test_runs_of_a_program_are_alike_and_work_is_as_drawn(real, made):
         mine = template == name
         assert len(set(shapes[mine])) == 1
         assert len(set(job_n_tasks(made)[mine])) == 1
-    assert np.log(job_work_s(made)[template == "train"]).std() < 0.5
-    assert ks(job_work_s(made), job_work_s(real)) < 0.3  # what stages have is drawn on its own
-    assert len(set(job_work_s(made)[template == ""])) > 30
+    assert np.log(flow.job_work_s(made)[template == "train"]).std() < 0.5
+    assert (
+        ks(flow.job_work_s(made), flow.job_work_s(real)) < 0.3
+    )  # what stages have is drawn on its own
+    assert len(set(flow.job_work_s(made)[template == ""])) > 30
 
 
 def test_the_latest_inputs_are_read_and_reports_are_downloaded(made):
